@@ -1,0 +1,168 @@
+//! The command line, and nothing but its shape.
+
+use std::{path::PathBuf, time::Duration};
+
+use clap::{Args as ClapArgs, Parser, Subcommand};
+use clap_complete::Shell;
+
+/// Call the tools of all your MCP servers, one by one or with one typed program.
+#[derive(Debug, Parser)]
+#[command(
+    name = "mux",
+    version,
+    propagate_version = true,
+    arg_required_else_help = true
+)]
+#[command(
+    after_help = "The daemon starts by itself with the first command that needs it.\n\
+    Example: mux run -e 'return Object.keys(mux)'"
+)]
+pub(crate) struct Args {
+    /// Print one JSON document
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Run a TypeScript program on the tools
+    #[command(
+        after_help = "Examples:\n  mux run summary.ts --input '{\"dir\": \"/srv\"}'\n  \
+        mux run -e 'return (await mux.files.list_directory({ path: \"/srv\" })).length'\n  \
+        generate-code | mux run -"
+    )]
+    Run(Run),
+    /// Say what is wrong with a program, without running it
+    #[command(after_help = "Example: mux check summary.ts")]
+    Check(Source),
+    /// Call one tool
+    #[command(
+        after_help = "Examples:\n  mux call files.read_text_file path=/etc/hostname head=1\n  \
+        mux call git.git_log '{\"repo_path\": \".\", \"max_count\": 3}'\n  \
+        echo '{\"query\": \"mux\"}' | mux call memory.search_nodes -"
+    )]
+    Call(Call),
+    /// List the tools, or those that match all words
+    #[command(after_help = "Example: mux tools read file --server files")]
+    Tools(Tools),
+    /// Print the TypeScript declarations that a program is written against
+    #[command(after_help = "Example: mux types files memory.search_nodes > mux.d.ts")]
+    Types(Types),
+    /// Show the configured servers and their sessions
+    #[command(after_help = "Example: mux servers restart files")]
+    Servers(Servers),
+    /// Show the state of the daemon
+    #[command(after_help = "Example: mux status --json")]
+    Status,
+    /// Show the daemon's log
+    #[command(after_help = "Example: mux logs -f")]
+    Logs(Logs),
+    /// Read the configuration again
+    #[command(after_help = "Example: mux reload")]
+    Reload,
+    /// End the daemon when its runs are done
+    #[command(after_help = "Example: mux stop --now")]
+    Stop(Stop),
+    /// End the daemon and start it again
+    #[command(after_help = "Example: mux restart")]
+    Restart(Stop),
+    /// Print a completion script
+    #[command(
+        after_help = "Example: mux completions bash > ~/.local/share/bash-completion/completions/mux"
+    )]
+    Completions { shell: Shell },
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Source {
+    /// A file, or - for standard input
+    #[arg(required_unless_present = "eval")]
+    pub(crate) file: Option<PathBuf>,
+    /// The program itself
+    #[arg(short = 'e', long, value_name = "CODE", conflicts_with = "file")]
+    pub(crate) eval: Option<String>,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Run {
+    #[command(flatten)]
+    pub(crate) source: Source,
+    /// JSON for `mux.input`
+    #[arg(long, value_name = "JSON")]
+    pub(crate) input: Option<String>,
+    /// Wall time, 1s to 300s
+    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
+    pub(crate) timeout: Option<Duration>,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Call {
+    /// SERVER.TOOL
+    pub(crate) path: String,
+    /// key=value pairs, one JSON object, or - for a JSON object on standard input
+    #[arg(value_name = "ARGUMENT", allow_hyphen_values = true)]
+    pub(crate) arguments: Vec<String>,
+    /// Print the whole result as the server gave it
+    #[arg(long)]
+    pub(crate) raw: bool,
+    /// Wait at most this long
+    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
+    pub(crate) timeout: Option<Duration>,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Tools {
+    /// Words that must all appear in the name or the description
+    pub(crate) query: Vec<String>,
+    /// Only this server's
+    #[arg(long, value_name = "SERVER")]
+    pub(crate) server: Option<String>,
+    /// At most so many
+    #[arg(long, value_name = "N")]
+    pub(crate) limit: Option<usize>,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Types {
+    /// SERVER or SERVER.TOOL; everything without
+    pub(crate) paths: Vec<String>,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Servers {
+    #[command(subcommand)]
+    pub(crate) command: Option<ServersCommand>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ServersCommand {
+    /// List them (the default)
+    List,
+    /// Close a server's session and start it again
+    Restart { server: String },
+    /// Show what a server wrote to its standard error
+    Logs {
+        server: String,
+        #[command(flatten)]
+        logs: Logs,
+    },
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Logs {
+    /// Go on showing what is added
+    #[arg(short, long)]
+    pub(crate) follow: bool,
+    /// How many lines to begin with
+    #[arg(short = 'n', long, default_value_t = 50, value_name = "LINES")]
+    pub(crate) lines: usize,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Stop {
+    /// Cancel what runs instead of waiting for it
+    #[arg(long)]
+    pub(crate) now: bool,
+}

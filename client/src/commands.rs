@@ -1,0 +1,138 @@
+//! One file a command: each talks to the daemon and hands what it got to `render`.
+
+mod call;
+mod control;
+mod logs;
+mod run;
+mod show;
+mod source;
+
+use std::{env, path::PathBuf, process::ExitCode};
+
+use clap::CommandFactory;
+use mux_client::{ConnectError, Identity, Session};
+use mux_proto::{Error, Kind, endpoint::Dirs, variables, version};
+use tarpc::client::RpcError;
+
+use crate::{
+    args::{Args, Command},
+    exit,
+    render::{self, Listing},
+};
+
+/// Why a command failed, with the source that the failure points into.
+pub(crate) struct Failure {
+    pub(crate) error: Error,
+    pub(crate) source: Option<Listing>,
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Self {
+            error,
+            source: None,
+        }
+    }
+}
+
+impl From<ConnectError> for Failure {
+    fn from(error: ConnectError) -> Self {
+        match error {
+            ConnectError::Refused(error) => error.into(),
+            ConnectError::NotRunning => exit::machinery(error.to_string())
+                .hint("it starts with the first command that needs it, such as `mux servers`")
+                .into(),
+            error => exit::machinery(error.to_string()).into(),
+        }
+    }
+}
+
+impl From<RpcError> for Failure {
+    fn from(error: RpcError) -> Self {
+        exit::machinery(format!("the connection to muxd was lost: {error}"))
+            .hint("see `mux logs`")
+            .into()
+    }
+}
+
+pub(crate) use run::interrupted_code;
+
+type Outcome = Result<ExitCode, Failure>;
+
+pub(crate) async fn execute(args: Args) -> Outcome {
+    let json = args.json;
+    match args.command {
+        Command::Run(args) => run::run(args, json).await,
+        Command::Check(args) => run::check(args, json).await,
+        Command::Call(args) => call::call(args, json).await,
+        Command::Tools(args) => show::tools(args, json).await,
+        Command::Types(args) => show::types(args, json).await,
+        Command::Servers(args) => show::servers(args, json).await,
+        Command::Status => show::status(json).await,
+        Command::Logs(args) => logs::daemon(&args).await,
+        Command::Reload => control::reload(json).await,
+        Command::Stop(args) => control::stop(&args, json).await,
+        Command::Restart(args) => control::restart(&args, json).await,
+        Command::Completions { shell } => {
+            render::completions(shell, &mut Args::command());
+            Ok(ExitCode::SUCCESS)
+        }
+    }
+}
+
+/// Where everything stands, by this process's environment.
+fn dirs() -> Result<Dirs, Failure> {
+    let home = variable(variables::HOME);
+    Dirs::resolve(home.as_deref()).map_err(|e| ConnectError::from(e).into())
+}
+
+/// A connection, with a new daemon if there is none.
+async fn session() -> Result<Session, Failure> {
+    let program = variable(variables::DAEMON);
+    let session = mux_client::connect_or_spawn(&dirs()?, program, &me()).await?;
+    if session.welcome.build != version::BUILD {
+        render::note(&format!(
+            "muxd is build {} and mux is {}; `mux restart` changes over",
+            session.welcome.build,
+            version::BUILD
+        ));
+    }
+    Ok(session)
+}
+
+/// A connection to the daemon that runs, and `None` if there is none.
+async fn running() -> Result<Option<Session>, Failure> {
+    match mux_client::connect(&dirs()?, &me()).await {
+        Ok(session) => Ok(Some(session)),
+        Err(ConnectError::NotRunning) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn me() -> Identity {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the workspace is where the user stands"
+    )]
+    let workspace = env::current_dir().ok();
+    Identity {
+        workspace,
+        ..Identity::new("mux", version::BUILD)
+    }
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the one place where the command reads its environment"
+)]
+fn variable(name: &str) -> Option<PathBuf> {
+    env::var_os(name)
+        .filter(|value| !value.is_empty())
+        .map(PathBuf::from)
+}
+
+/// Wrong usage that only shows at run time; it exits like clap does.
+fn usage(message: impl Into<String>, hint: impl Into<String>) -> Outcome {
+    let error = Error::new(Kind::Validation, message).hint(hint);
+    Ok(render::usage(&error))
+}

@@ -1,0 +1,82 @@
+//! `mux call`.
+
+use std::{io::Read, time::Duration};
+
+use mux_proto::{CallRequest, transport};
+use serde_json::Value;
+
+use super::{Failure, Outcome, session, usage};
+use crate::{args, render};
+
+/// Longer than the daemon's own limit for a call, which is the one that should speak.
+const PATIENCE: Duration = Duration::from_secs(3_600);
+
+/// The arguments as they were given.
+enum Given {
+    Object(Value),
+    Typed(Vec<(String, String)>),
+}
+
+pub(super) async fn call(args: args::Call, json: bool) -> Outcome {
+    let given = match read(&args.arguments) {
+        Ok(given) => given,
+        Err((message, hint)) => return usage(message, hint),
+    };
+    let (arguments, typed) = match given {
+        Given::Object(object) => (object, Vec::new()),
+        Given::Typed(pairs) => (Value::Null, pairs),
+    };
+    let request = CallRequest {
+        path: args.path,
+        arguments,
+        typed,
+        raw: args.raw,
+        timeout_ms: args
+            .timeout
+            .map(|t| u64::try_from(t.as_millis()).unwrap_or(u64::MAX)),
+    };
+    let session = session().await?;
+    let waiting = render::Waiting::begin(&format!("calling {}", request.path), json);
+    let answer = session
+        .client
+        .call(transport::within(PATIENCE), request)
+        .await;
+    waiting.end();
+    // A call that was sent and lost may have happened.
+    let value = answer.map_err(mux_client::lost)?.map_err(Failure::from)?;
+    Ok(render::value(&value, json))
+}
+
+fn read(arguments: &[String]) -> Result<Given, (String, String)> {
+    let hint = || {
+        "give key=value pairs, or one JSON object: path=/tmp limit=3, or '{\"path\": \"/tmp\"}'"
+            .to_owned()
+    };
+    match arguments {
+        [only] if only == "-" => {
+            let mut text = String::new();
+            std::io::stdin()
+                .read_to_string(&mut text)
+                .map_err(|e| (format!("cannot read standard input: {e}"), hint()))?;
+            object(&text)
+        }
+        [only] if only.trim_start().starts_with(['{', '[']) => object(only),
+        pairs => pairs
+            .iter()
+            .map(|pair| match pair.split_once('=') {
+                Some((key, value)) if !key.is_empty() => Ok((key.to_owned(), value.to_owned())),
+                _ => Err((format!("{pair:?} is not key=value"), hint())),
+            })
+            .collect::<Result<_, _>>()
+            .map(Given::Typed),
+    }
+}
+
+fn object(text: &str) -> Result<Given, (String, String)> {
+    let hint = "arguments are one JSON object, such as '{\"path\": \"/tmp\"}'".to_owned();
+    match serde_json::from_str(text) {
+        Ok(object @ Value::Object(_)) => Ok(Given::Object(object)),
+        Ok(_) => Err(("the arguments are JSON, but not an object".into(), hint)),
+        Err(error) => Err((format!("the arguments are not JSON: {error}"), hint)),
+    }
+}

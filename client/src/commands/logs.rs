@@ -1,0 +1,108 @@
+//! `mux logs` and `mux servers logs`: read from the files, so that they work without a daemon.
+
+use std::{
+    fs::{self, File},
+    io::{Read, Seek, SeekFrom},
+    path::{Path, PathBuf},
+    process::ExitCode,
+    time::Duration,
+};
+
+use mux_proto::{Error, Kind};
+
+use super::{Outcome, dirs};
+use crate::{args, render};
+
+/// How often a followed file is looked at.
+const TICK: Duration = Duration::from_millis(200);
+/// The end of a file that is searched for the last lines.
+const TAIL: u64 = 1 << 20;
+
+pub(super) async fn daemon(args: &args::Logs) -> Outcome {
+    let logs = dirs()?.logs();
+    let newest = || newest(&logs);
+    match newest() {
+        Some(file) => show(file, args, newest).await,
+        None => {
+            let message = format!("there is no log in {} yet", logs.display());
+            Err(Error::new(Kind::NotFound, message)
+                .hint("muxd writes it when it runs")
+                .into())
+        }
+    }
+}
+
+pub(super) async fn server(server: &str, args: &args::Logs) -> Outcome {
+    let file = dirs()?.server_log(server);
+    if !file.exists() {
+        let message = format!("there is no log of a server `{server}`");
+        return Err(Error::new(Kind::NotFound, message)
+            .hint("a server has one once it was started; see `mux servers`")
+            .into());
+    }
+    show(file.clone(), args, move || Some(file.clone())).await
+}
+
+/// Prints the last lines, and with `--follow` whatever comes, also in the file after this one.
+async fn show(path: PathBuf, args: &args::Logs, current: impl Fn() -> Option<PathBuf>) -> Outcome {
+    let failed = |error: std::io::Error| Error::new(Kind::Internal, error.to_string());
+    let mut file = File::open(&path).map_err(failed)?;
+    render::text(&last_lines(&mut file, args.lines).map_err(failed)?);
+    if args.follow {
+        follow(path, file, current).await.map_err(failed)?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn follow(
+    mut path: PathBuf,
+    mut file: File,
+    current: impl Fn() -> Option<PathBuf>,
+) -> std::io::Result<()> {
+    loop {
+        let mut added = String::new();
+        // What is not UTF-8 yet is half a character; the next look has the rest.
+        if file.read_to_string(&mut added).is_ok() {
+            render::text(&added);
+        }
+        if let Some(now) = current()
+            && now != path
+        {
+            path = now;
+            file = File::open(&path)?;
+            continue;
+        }
+        tokio::select! {
+            () = tokio::time::sleep(TICK) => {}
+            _ = tokio::signal::ctrl_c() => return Ok(()),
+        }
+    }
+}
+
+fn last_lines(file: &mut File, count: usize) -> std::io::Result<String> {
+    let length = file.metadata()?.len();
+    file.seek(SeekFrom::Start(length.saturating_sub(TAIL)))?;
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes)?;
+    let text = String::from_utf8_lossy(&bytes);
+    let lines: Vec<&str> = text.lines().collect();
+    let shown = &lines[lines.len().saturating_sub(count)..];
+    Ok(shown.iter().map(|line| format!("{line}\n")).collect())
+}
+
+fn newest(logs: &Path) -> Option<PathBuf> {
+    let mut files: Vec<PathBuf> = fs::read_dir(logs)
+        .ok()?
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(|path| {
+            let name = path
+                .file_name()
+                .and_then(|name| name.to_str())
+                .unwrap_or_default();
+            name.starts_with("muxd.") && name.ends_with(".log")
+        })
+        .collect();
+    // The date in the name sorts as text.
+    files.sort();
+    files.pop()
+}

@@ -1,0 +1,78 @@
+//! `mux run` and `mux check`.
+
+use std::process::ExitCode;
+
+use mux_client::within_seconds;
+use mux_proto::{CheckRequest, Outcome as RunOutcome, RunRequest};
+
+use super::{Failure, Outcome, session, source, usage};
+use crate::{
+    args,
+    render::{self, RunView},
+};
+
+pub(super) async fn run(args: args::Run, json: bool) -> Outcome {
+    let listing = match source::read(&args.source)? {
+        Ok(listing) => listing,
+        Err((message, hint)) => return usage(message, hint),
+    };
+    let input = match args.input.as_deref().map(serde_json::from_str).transpose() {
+        Ok(input) => input.unwrap_or_default(),
+        Err(error) => {
+            return usage(
+                format!("--input is not JSON: {error}"),
+                "quote it: --input '{\"n\": 1}'",
+            );
+        }
+    };
+    let request = RunRequest {
+        source: listing.text.clone(),
+        input,
+        timeout_ms: args
+            .timeout
+            .map(|t| u64::try_from(t.as_millis()).unwrap_or(u64::MAX)),
+        traceparent: None,
+    };
+    let session = session().await?;
+    let mut view = RunView::new(json);
+    let finished = tokio::select! {
+        finished = mux_client::run(&session, request, |event| view.show(event)) => finished,
+        // The daemon ends the run with the connection.
+        () = interrupted() => return Ok(view.interrupted()),
+    };
+    match finished {
+        Ok(finished) => match finished.outcome {
+            RunOutcome::Result(value) => Ok(view.result(&finished.run, &value)),
+            RunOutcome::Error(error) => Ok(view.failed(&finished.run, &error, &listing)),
+        },
+        Err(error) => Ok(view.failed("", &error, &listing)),
+    }
+}
+
+pub(super) async fn check(args: args::Source, json: bool) -> Outcome {
+    let listing = match source::read(&args)? {
+        Ok(listing) => listing,
+        Err((message, hint)) => return usage(message, hint),
+    };
+    let request = CheckRequest {
+        source: listing.text.clone(),
+    };
+    let found = session()
+        .await?
+        .client
+        .check(within_seconds(30), request)
+        .await?;
+    let found = found.map_err(Failure::from)?;
+    Ok(render::diagnostics(&found.errors, &listing, json))
+}
+
+async fn interrupted() {
+    if tokio::signal::ctrl_c().await.is_err() {
+        std::future::pending::<()>().await;
+    }
+}
+
+/// How a command that was interrupted exits.
+pub(crate) fn interrupted_code() -> ExitCode {
+    ExitCode::from(130)
+}

@@ -1,0 +1,61 @@
+//! A program from a file, standard input or the command line.
+
+use std::{
+    io::{self, Read},
+    path::Path,
+};
+
+use mux_proto::Error;
+
+use super::Failure;
+use crate::{args, exit, render::Listing};
+
+/// The daemon takes a program of 1 MiB; what is far beyond is not even read.
+const MOST: u64 = 12 << 20;
+
+/// The source with its name, or wrong usage in words: message and hint.
+pub(super) fn read(args: &args::Source) -> Result<Result<Listing, (String, String)>, Failure> {
+    let (name, read) = match (&args.eval, args.file.as_deref()) {
+        (Some(code), _) => {
+            return Ok(Ok(Listing {
+                name: "program".into(),
+                text: code.clone(),
+            }));
+        }
+        (None, Some(file)) if file != Path::new("-") => (
+            file.display().to_string(),
+            std::fs::File::open(file).and_then(bytes),
+        ),
+        (None, _) => ("program".into(), bytes(io::stdin())),
+    };
+    let bytes = match read {
+        Ok(bytes) => bytes,
+        Err(error) => {
+            let hint = "name a TypeScript or JavaScript file, or - for standard input";
+            return Ok(Err((format!("cannot read {name}: {error}"), hint.into())));
+        }
+    };
+    if bytes.len() as u64 > MOST {
+        return Err(too_large(&name).into());
+    }
+    match String::from_utf8(bytes) {
+        Ok(text) if !text.contains('\0') => Ok(Ok(Listing { name, text })),
+        _ => Ok(Err((
+            format!("{name} is not a text file in UTF-8"),
+            "a program is TypeScript or JavaScript".into(),
+        ))),
+    }
+}
+
+fn bytes(source: impl Read) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    source.take(MOST + 1).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+fn too_large(name: &str) -> Error {
+    let mut error = exit::machinery(format!("{name} is over {} MiB", MOST >> 20))
+        .hint("a program may have 1 MiB; pass data with --input or read it with a tool");
+    error.kind = mux_proto::Kind::Limit;
+    error
+}

@@ -1,0 +1,145 @@
+//! From a path to a greeted connection.
+//!
+//! Invariant: only `hello` is ever sent twice. Everything else is sent once, by the caller, on a
+//! connection that has answered.
+
+use std::{io, path::PathBuf, time::Duration};
+
+use interprocess::local_socket::{tokio::Stream, traits::StreamCommon as _};
+use mux_proto::{
+    ClientInfo, Hello, MuxClient, Welcome,
+    endpoint::Dirs,
+    transport,
+    version::{BUILD, CONTRACT, FEATURES},
+};
+use tarpc::client::{Config, RpcError};
+
+use crate::{ConnectError, spawn};
+
+const GREETING: Duration = Duration::from_secs(5);
+/// How often a daemon may vanish between our start and our hello before we give up.
+const ATTEMPTS: usize = 5;
+
+/// Who connects.
+#[derive(Clone, Debug)]
+pub struct Identity {
+    pub name: String,
+    pub version: String,
+    pub agent: Option<String>,
+    /// The directory in which the client works.
+    pub workspace: Option<PathBuf>,
+}
+
+impl Identity {
+    pub fn new(name: impl Into<String>, version: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            version: version.into(),
+            agent: None,
+            workspace: None,
+        }
+    }
+
+    fn hello(&self) -> Hello {
+        Hello {
+            contract: CONTRACT,
+            build: BUILD.into(),
+            client: ClientInfo {
+                name: self.name.clone(),
+                version: self.version.clone(),
+            },
+            agent: self.agent.clone(),
+            workspace: self.workspace.clone(),
+            features: FEATURES.iter().map(|f| (*f).to_owned()).collect(),
+        }
+    }
+}
+
+/// A connection on which `hello` was answered.
+#[derive(Clone, Debug)]
+pub struct Session {
+    pub client: MuxClient,
+    pub welcome: Welcome,
+}
+
+/// The context of a call that must be answered within this time.
+pub fn within_seconds(seconds: u64) -> tarpc::context::Context {
+    transport::within(Duration::from_secs(seconds))
+}
+
+/// Connects to the daemon that runs, and to nothing else.
+pub async fn connect(dirs: &Dirs, me: &Identity) -> Result<Session, ConnectError> {
+    dirs.prepare()?;
+    greet(dirs, me).await
+}
+
+/// Connects to the daemon that runs, or starts one. `program` is `muxd`; without it, the one beside
+/// this program is taken.
+pub async fn connect_or_spawn(
+    dirs: &Dirs,
+    program: Option<PathBuf>,
+    me: &Identity,
+) -> Result<Session, ConnectError> {
+    dirs.prepare()?;
+    let mut last = ConnectError::NotRunning;
+    for _ in 0..ATTEMPTS {
+        match greet(dirs, me).await {
+            Ok(session) if session.welcome.contract == CONTRACT => return Ok(session),
+            Ok(session) => {
+                // It drains and goes; the one that we start then waits for its lock.
+                let theirs = session.welcome.contract;
+                last = ConnectError::OtherContract {
+                    theirs,
+                    ours: CONTRACT,
+                };
+                let reason = format!("a client needs contract {CONTRACT}");
+                drop(session.client.retire(within_seconds(5), reason).await);
+            }
+            Err(error @ (ConnectError::NotRunning | ConnectError::Lost(_))) => last = error,
+            Err(error) => return Err(error),
+        }
+        spawn::start(dirs, program.clone()).await?;
+    }
+    Err(last)
+}
+
+pub(crate) async fn greet(dirs: &Dirs, me: &Identity) -> Result<Session, ConnectError> {
+    let path = dirs.socket();
+    let stream = match transport::dial(&path).await {
+        Ok(stream) => stream,
+        Err(e)
+            if matches!(
+                e.kind(),
+                io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused
+            ) =>
+        {
+            return Err(ConnectError::NotRunning);
+        }
+        Err(source) => return Err(ConnectError::Dial { path, source }),
+    };
+    check_owner(&stream, path)?;
+    let client = MuxClient::new(Config::default(), transport::frames(stream)).spawn();
+    match client.hello(transport::within(GREETING), me.hello()).await {
+        Ok(Ok(welcome)) => Ok(Session { client, welcome }),
+        Ok(Err(error)) => Err(ConnectError::Refused(error)),
+        Err(RpcError::DeadlineExceeded) => Err(ConnectError::Lost(format!(
+            "no answer to hello within {GREETING:?}"
+        ))),
+        Err(error) => Err(ConnectError::Lost(error.to_string())),
+    }
+}
+
+/// Credentials may travel over this socket soon: it must be ours at the other end too.
+#[cfg(unix)]
+fn check_owner(stream: &Stream, path: PathBuf) -> Result<(), ConnectError> {
+    let me = nix::unistd::geteuid().as_raw();
+    match stream.peer_creds().map(|creds| creds.euid()) {
+        Ok(Some(owner)) if owner != me => Err(ConnectError::ForeignDaemon { path, owner }),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(not(unix))]
+fn check_owner(_stream: &Stream, _path: PathBuf) -> Result<(), ConnectError> {
+    Ok(())
+}

@@ -1,0 +1,29 @@
+//! Why there is no connection.
+
+use std::{io, path::PathBuf};
+
+use mux_proto::endpoint::EndpointError;
+
+#[derive(Debug, thiserror::Error)]
+pub enum ConnectError {
+    #[error(transparent)]
+    Endpoint(#[from] EndpointError),
+    #[error("no muxd is running")]
+    NotRunning,
+    #[error("cannot connect to {path:?}: {source}")]
+    Dial { path: PathBuf, source: io::Error },
+    #[error("the connection to muxd was lost: {0}")]
+    Lost(String),
+    #[error("{path:?} is served by user {owner}, not by you")]
+    ForeignDaemon { path: PathBuf, owner: u32 },
+    #[error("cannot start {path:?}: {source}; set MUX_DAEMON to the muxd program")]
+    Spawn { path: PathBuf, source: io::Error },
+    #[error("cannot take the startup lock {path:?}: {source}")]
+    StartupLock { path: PathBuf, source: io::Error },
+    #[error("muxd did not start: {0}")]
+    DidNotStart(String),
+    #[error("muxd refused us: {}", .0.message)]
+    Refused(mux_proto::Error),
+    #[error("muxd speaks contract {theirs} and we speak {ours}, and it did not make room in time")]
+    OtherContract { theirs: u32, ours: u32 },
+}

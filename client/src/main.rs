@@ -1,0 +1,27 @@
+//! The `mux` command.
+
+mod args;
+mod commands;
+mod exit;
+mod render;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+fn main() -> ExitCode {
+    let args = args::Args::parse();
+    // One thread: a command waits for one socket, and most are over in milliseconds.
+    let runtime = match tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+    {
+        Ok(runtime) => runtime,
+        Err(error) => return render::failure(&exit::machinery(error.to_string()), args.json, None),
+    };
+    let json = args.json;
+    match runtime.block_on(commands::execute(args)) {
+        Ok(code) => code,
+        Err(failure) => render::failure(&failure.error, json, failure.source.as_ref()),
+    }
+}

@@ -1,0 +1,149 @@
+//! Failures: what happened, where in the user's own source, and what to do.
+
+use std::process::ExitCode;
+
+use anstream::eprintln;
+use mux_proto::Error;
+use serde_json::{Value, json};
+
+use super::{
+    document, error_document,
+    style::{DIM, ERROR, STRONG, paint},
+};
+use crate::exit;
+
+/// A program as the user knows it.
+#[derive(Clone, Debug)]
+pub(crate) struct Listing {
+    /// A file's name, or `program`.
+    pub(crate) name: String,
+    pub(crate) text: String,
+}
+
+/// A command that failed, with the exit code of the failure's kind.
+pub(crate) fn failure(error: &Error, json: bool, listing: Option<&Listing>) -> ExitCode {
+    if json {
+        document(&error_document(error));
+    } else {
+        describe(error, listing);
+    }
+    ExitCode::from(exit::code(&error.kind))
+}
+
+/// Wrong usage.
+pub(crate) fn usage(error: &Error) -> ExitCode {
+    eprintln!("{}: {}", paint(ERROR, "error"), error.message);
+    show_hint(error);
+    ExitCode::from(exit::USAGE)
+}
+
+/// What a check found.
+pub(crate) fn diagnostics(errors: &[Error], listing: &Listing, json: bool) -> ExitCode {
+    if json {
+        document(&json!({ "ok": errors.is_empty(), "errors": errors }));
+    } else {
+        for error in errors {
+            describe(error, Some(listing));
+        }
+    }
+    ExitCode::from(errors.first().map_or(0, |first| exit::code(&first.kind)))
+}
+
+/// For a person, on standard error.
+pub(super) fn describe(error: &Error, listing: Option<&Listing>) {
+    let kind = paint(ERROR, format!("error[{}]", error.kind));
+    eprintln!("{kind}: {}", paint(STRONG, &error.message));
+    if let (Some(listing), Some(line)) = (listing, error.line) {
+        show_place(listing, line, error.column.unwrap_or(1));
+    }
+    show_stack(error);
+    show_hint(error);
+    for other in others(error) {
+        let line = other["line"].as_u64().unwrap_or_default();
+        let message = other["message"].as_str().unwrap_or_default();
+        eprintln!("  {} line {line}: {message}", paint(DIM, "also"));
+    }
+}
+
+fn show_hint(error: &Error) {
+    if let Some(hint) = &error.hint {
+        for (index, line) in hint.lines().enumerate() {
+            let label = if index == 0 { "hint:" } else { "     " };
+            eprintln!("  {} {line}", paint(DIM, label));
+        }
+    }
+}
+
+/// The line of the source with a mark under the column.
+fn show_place(listing: &Listing, line: u32, column: u32) {
+    eprintln!("  {} {}:{line}:{column}", paint(DIM, "-->"), listing.name);
+    let Some(text) = listing.text.lines().nth(line as usize - 1) else {
+        return;
+    };
+    let number = line.to_string();
+    let bar = paint(DIM, "|");
+    // A window around the column: programs written by machines have long lines.
+    let (shown, before) = window(text, column.saturating_sub(1) as usize);
+    eprintln!("  {} {bar} {shown}", paint(DIM, &number));
+    let pad = " ".repeat(number.len());
+    let gap = " ".repeat(before);
+    eprintln!("  {pad} {bar} {gap}{}", paint(ERROR, "^"));
+}
+
+/// At most so much of a line is shown.
+const WIDTH: usize = 100;
+
+/// The part of the line around `offset` (UTF-16 units), and how many columns stand before it there.
+fn window(text: &str, offset: usize) -> (String, usize) {
+    let mut units = 0;
+    let place = text
+        .chars()
+        .take_while(|c| {
+            units += c.len_utf16();
+            units <= offset
+        })
+        .count();
+    let start = place.saturating_sub(WIDTH / 2);
+    let shown: String = text
+        .chars()
+        .skip(start)
+        .take(WIDTH)
+        .map(|c| if c == '\t' { ' ' } else { c })
+        .collect();
+    (shown, place - start)
+}
+
+fn show_stack(error: &Error) {
+    let frames = error.details.as_ref().and_then(|d| d["stack"].as_array());
+    for frame in frames
+        .into_iter()
+        .flatten()
+        .skip(1)
+        .filter_map(Value::as_str)
+    {
+        eprintln!("  {} {frame}", paint(DIM, "called from"));
+    }
+}
+
+fn others(error: &Error) -> Vec<Value> {
+    error
+        .details
+        .as_ref()
+        .and_then(|d| d["others"].as_array().cloned())
+        .unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_mark_stands_under_the_column() {
+        assert_eq!(window("let y = ;", 8), ("let y = ;".into(), 8));
+        assert_eq!(window("𝒳 = ;", 5), ("𝒳 = ;".into(), 4));
+        let long = format!("{}x{}", "a".repeat(500), "b".repeat(500));
+        let (shown, before) = window(&long, 500);
+        assert_eq!(shown.chars().nth(before), Some('x'));
+        assert!(shown.len() <= WIDTH);
+    }
+}

@@ -1,0 +1,138 @@
+//! Tools and servers as lists.
+
+use std::{path::Path, process::ExitCode};
+
+use anstream::{eprintln, println};
+use comfy_table::{Cell, Color, ContentArrangement, Table, presets};
+use mux_proto::{ServerInfo, ServerState, ToolList};
+
+use super::{
+    document, shown,
+    style::{DIM, NAME, STRONG, WARN, paint},
+    warn,
+};
+
+const DESCRIPTION: usize = 100;
+
+pub(crate) fn tools(list: &ToolList, json: bool) -> ExitCode {
+    if json {
+        document(list);
+        return ExitCode::SUCCESS;
+    }
+    let mut server = "";
+    for tool in &list.tools {
+        if tool.server != server {
+            if !server.is_empty() {
+                println!();
+            }
+            server = &tool.server;
+            println!("{}", paint(STRONG, server));
+        }
+        let rest = tool
+            .signature
+            .strip_prefix(&tool.path)
+            .unwrap_or(&tool.signature);
+        let mark = match (tool.destructive, tool.read_only) {
+            (_, Some(true)) => String::new(),
+            (Some(true), _) => format!(" {}", paint(WARN, "destructive")),
+            _ => String::new(),
+        };
+        println!("  {}{rest}{mark}", paint(NAME, &tool.path));
+        if let Some(line) = tool.description.as_deref().and_then(first_line) {
+            println!("      {}", paint(DIM, line));
+        }
+    }
+    if list.tools.len() < list.total {
+        eprintln!(
+            "{} of {} tools; --limit shows more",
+            list.tools.len(),
+            list.total
+        );
+    } else if list.total == 0 && list.missing.is_empty() {
+        eprintln!("no tool matches");
+    }
+    for missing in &list.missing {
+        warn(format!("{}: {}", missing.server, missing.error.message));
+    }
+    for warning in &list.warnings {
+        warn(warning);
+    }
+    ExitCode::SUCCESS
+}
+
+fn first_line(description: &str) -> Option<String> {
+    let line = description
+        .lines()
+        .map(str::trim)
+        .find(|line| !line.is_empty())?;
+    let mut cut: String = line.chars().take(DESCRIPTION).collect();
+    if line.chars().count() > DESCRIPTION {
+        cut.push('…');
+    }
+    Some(cut)
+}
+
+pub(crate) fn servers(servers: &[ServerInfo], config: &Path, json: bool) -> ExitCode {
+    if json {
+        document(&servers);
+        return ExitCode::SUCCESS;
+    }
+    if servers.is_empty() {
+        eprintln!("no server is configured; add one to {}:\n", shown(config));
+        eprintln!(
+            "[servers.files]\ncommand = \"mcp-server-filesystem\"\nargs = [\"/home/me/notes\"]"
+        );
+        eprintln!("\nthen run `mux reload`");
+        return ExitCode::SUCCESS;
+    }
+    println!("{}", table(servers));
+    for server in servers {
+        if let Some(reason) = &server.reason {
+            println!("{}: {}", paint(NAME, &server.name), reason.trim());
+        }
+    }
+    ExitCode::SUCCESS
+}
+
+/// One row a server.
+pub(super) fn table(servers: &[ServerInfo]) -> String {
+    let mut table = Table::new();
+    table
+        .load_style(presets::NOTHING)
+        .set_content_arrangement(ContentArrangement::Dynamic);
+    table.set_header([
+        "SERVER", "STATE", "TOOLS", "START", "CALLS", "PID", "COMMAND",
+    ]);
+    for server in servers {
+        let number = |n: Option<u64>| n.map_or_else(|| "-".into(), |n| n.to_string());
+        table.add_row([
+            Cell::new(&server.name),
+            state(server.state),
+            Cell::new(number(server.tools.map(|n| n as u64))),
+            Cell::new(
+                server
+                    .start_ms
+                    .map_or_else(|| "-".into(), |ms| format!("{ms} ms")),
+            ),
+            Cell::new(server.calls),
+            Cell::new(number(server.pid.map(u64::from))),
+            Cell::new(&server.command),
+        ]);
+    }
+    let text = table.to_string();
+    // The first column's padding is not content.
+    text.lines()
+        .map(|line| line.trim_start_matches(' ').trim_end())
+        .collect::<Vec<_>>()
+        .join("\n")
+}
+
+fn state(state: ServerState) -> Cell {
+    match state {
+        ServerState::Cold => Cell::new("cold").fg(Color::DarkGrey),
+        ServerState::Starting => Cell::new("starting").fg(Color::Yellow),
+        ServerState::Ready => Cell::new("ready").fg(Color::Green),
+        ServerState::Failed => Cell::new("failed").fg(Color::Red),
+        ServerState::Broken => Cell::new("broken").fg(Color::Red),
+    }
+}

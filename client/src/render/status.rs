@@ -1,0 +1,84 @@
+//! `mux status` on one screen.
+
+use std::{path::Path, process::ExitCode, time::Duration};
+
+use anstream::{eprintln, println};
+use mux_proto::Status;
+use serde_json::json;
+
+use super::{
+    document,
+    lists::table,
+    shown,
+    style::{DIM, STRONG, paint},
+    warn,
+};
+
+pub(crate) fn status(status: &Status, json: bool) -> ExitCode {
+    if json {
+        document(status);
+        return ExitCode::SUCCESS;
+    }
+    let uptime = Duration::from_secs(status.uptime_ms / 1_000);
+    println!(
+        "{} {} (contract {}), pid {}, up {}",
+        paint(STRONG, "muxd"),
+        status.build,
+        status.contract,
+        status.pid,
+        humantime::format_duration(uptime)
+    );
+    let line = |what: &str, text: String| println!("{} {text}", paint(DIM, format!("{what:<8}")));
+    line(
+        "engine",
+        match status.engine.as_deref() {
+            Some("quickjs") => {
+                "quickjs (V8 was not to be had at build time; see README, Engines)".into()
+            }
+            Some(engine) => engine.into(),
+            None => "not started yet".into(),
+        },
+    );
+    let workers = &status.workers;
+    line(
+        "workers",
+        format!(
+            "{} ready, {} busy, {} starting; {} runs wait",
+            workers.ready, workers.busy, workers.starting, workers.waiting
+        ),
+    );
+    let runs = &status.runs;
+    line(
+        "runs",
+        format!(
+            "{} running, {} succeeded, {} failed",
+            runs.running, runs.succeeded, runs.failed
+        ),
+    );
+    line("clients", status.clients.to_string());
+    if let Some(bytes) = status.rss_bytes {
+        line(
+            "memory",
+            format!("{:.1} MiB", bytes as f64 / f64::from(1 << 20)),
+        );
+    }
+    line("config", shown(&status.config));
+    line("log", shown(&status.log));
+    line("socket", shown(&status.socket));
+    if !status.servers.is_empty() {
+        println!("\n{}", table(&status.servers));
+    }
+    for problem in &status.problems {
+        warn(problem);
+    }
+    ExitCode::SUCCESS
+}
+
+/// There is nothing to show.
+pub(crate) fn not_running(socket: &Path, json: bool) {
+    if json {
+        document(&json!({ "running": false, "socket": socket }));
+    } else {
+        eprintln!("no muxd is running; it starts with the first command that needs it");
+    }
+}

@@ -1,0 +1,109 @@
+//! Starts a daemon and waits for its own word that it serves.
+//!
+//! Invariant: whoever starts one holds the startup lock, so that a hundred clients at once start one
+//! daemon; all others wait for the lock and then find it.
+
+use std::{
+    fs::{File, OpenOptions},
+    io::{self, BufRead, BufReader},
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+    time::Duration,
+};
+
+use mux_proto::{
+    endpoint::Dirs,
+    startup::{CHILD, Report},
+    transport,
+};
+
+use crate::ConnectError;
+
+/// The new daemon may have to wait for its predecessor's drain.
+const PATIENCE: Duration = Duration::from_secs(40);
+
+pub(crate) async fn start(dirs: &Dirs, program: Option<PathBuf>) -> Result<(), ConnectError> {
+    let path = dirs.startup_lock();
+    let lock = {
+        let path = path.clone();
+        blocking(move || take(&path)).await
+    };
+    let lock = lock.map_err(|source| ConnectError::StartupLock { path, source })?;
+    // Somebody else may have started one while we waited for the lock.
+    if transport::dial(&dirs.socket()).await.is_ok() {
+        return Ok(());
+    }
+    let program = program.unwrap_or_else(beside_us);
+    let shown = program.clone();
+    let report = tokio::time::timeout(PATIENCE, blocking(move || run(&program, lock))).await;
+    match report {
+        Ok(Ok(Report::Ready { .. } | Report::AlreadyRunning {})) => Ok(()),
+        Ok(Ok(Report::Failed { message })) => Err(ConnectError::DidNotStart(message)),
+        Ok(Err(source)) if source.kind() == io::ErrorKind::UnexpectedEof => Err(
+            ConnectError::DidNotStart("it ended without a word; see `mux logs`".into()),
+        ),
+        Ok(Err(source)) => Err(ConnectError::Spawn {
+            path: shown,
+            source,
+        }),
+        Err(_) => Err(ConnectError::DidNotStart(format!(
+            "it was not ready within {PATIENCE:?}"
+        ))),
+    }
+}
+
+fn take(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.create(true).truncate(false).read(true).write(true);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::OpenOptionsExt;
+        options.mode(0o600);
+    }
+    let file = options.open(path)?;
+    file.lock()?;
+    Ok(file)
+}
+
+/// The daemon inherits the lock as its standard input and keeps it until it serves.
+fn run(program: &Path, lock: File) -> io::Result<Report> {
+    let mut command = Command::new(program);
+    command
+        .arg(CHILD)
+        .stdin(Stdio::from(lock))
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null());
+    #[cfg(unix)]
+    {
+        use std::os::unix::process::CommandExt;
+        // What is typed at our terminal is not meant for it.
+        command.process_group(0);
+    }
+    let mut child = command.spawn()?;
+    let channel = child.stdout.take().ok_or(io::ErrorKind::BrokenPipe)?;
+    let mut line = String::new();
+    BufReader::new(channel).read_line(&mut line)?;
+    if line.is_empty() {
+        return Err(io::ErrorKind::UnexpectedEof.into());
+    }
+    serde_json::from_str(&line).map_err(io::Error::other)
+}
+
+/// `muxd` stands beside `mux`; if not, the search path decides.
+fn beside_us() -> PathBuf {
+    let name = format!("muxd{}", std::env::consts::EXE_SUFFIX);
+    let sibling = std::env::current_exe()
+        .ok()
+        .map(|exe| exe.with_file_name(&name));
+    sibling
+        .filter(|path| path.exists())
+        .unwrap_or_else(|| PathBuf::from(name))
+}
+
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> io::Result<T> + Send + 'static,
+) -> io::Result<T> {
+    tokio::task::spawn_blocking(work)
+        .await
+        .map_err(io::Error::other)?
+}

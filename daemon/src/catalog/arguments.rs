@@ -1,0 +1,268 @@
+//! Arguments against a tool's input schema, compiled once.
+//!
+//! Invariant: no reference is ever fetched. A schema that cannot be compiled validates nothing, and
+//! says so once in the log.
+
+use std::sync::OnceLock;
+
+use jsonschema::Validator;
+use mux_sandbox::{Fault, Kind};
+use serde_json::{Map, Value, json};
+use tracing::warn;
+
+use super::Tool;
+
+/// How many mistakes one error names.
+const SHOWN: usize = 5;
+
+/// The compiled schema, made at the first call.
+#[derive(Debug, Default)]
+pub(super) struct Arguments(OnceLock<Option<Validator>>);
+
+impl Tool {
+    /// The arguments as an object that fits the schema, or what is wrong with them.
+    pub fn arguments(&self, text: &str) -> Result<Map<String, Value>, Fault> {
+        let value: Value = serde_json::from_str(text)
+            .map_err(|e| self.refuse(&[format!("they are not JSON: {e}")]))?;
+        match value {
+            Value::Object(object) => self.checked(object),
+            other => Err(self.refuse(&[format!("they must be one object, not {}", shape(&other))])),
+        }
+    }
+
+    /// Arguments that somebody typed: each text is read as the schema wants it.
+    pub fn typed_arguments(
+        &self,
+        pairs: Vec<(String, String)>,
+    ) -> Result<Map<String, Value>, Fault> {
+        let mut grouped: Map<String, Value> = Map::new();
+        for (name, text) in pairs {
+            let schema = &self.input_schema["properties"][&name];
+            let wants_list = wants(schema, "array");
+            let value = read_as(schema, &text);
+            match grouped.get_mut(&name) {
+                None if wants_list && !value.is_array() => {
+                    grouped.insert(name, Value::Array(vec![read_as(&schema["items"], &text)]));
+                }
+                None => {
+                    grouped.insert(name, value);
+                }
+                Some(Value::Array(items)) if wants_list => {
+                    items.push(read_as(&schema["items"], &text));
+                }
+                Some(_) => return Err(self.refuse(&[format!("{name}: it is given twice")])),
+            }
+        }
+        self.checked(grouped)
+    }
+
+    fn checked(&self, object: Map<String, Value>) -> Result<Map<String, Value>, Fault> {
+        let value = Value::Object(object);
+        if let Some(validator) = self.validator() {
+            let mistakes: Vec<String> = validator
+                .iter_errors(&value)
+                .take(SHOWN)
+                .map(|error| {
+                    let place = error.instance_path().to_string();
+                    let place = place.trim_start_matches('/').replace('/', ".");
+                    let message = shortened(&error.to_string());
+                    if place.is_empty() {
+                        message
+                    } else {
+                        format!("{place}: {message}")
+                    }
+                })
+                .collect();
+            if !mistakes.is_empty() {
+                return Err(self.refuse(&mistakes));
+            }
+        }
+        match value {
+            Value::Object(object) => Ok(object),
+            _ => unreachable!("made from an object above"),
+        }
+    }
+
+    fn validator(&self) -> Option<&Validator> {
+        let compile = || {
+            jsonschema::options()
+                .build(&self.input_schema)
+                .inspect_err(|error| {
+                    warn!(tool = self.path(), %error, "the input schema cannot be compiled; arguments are not validated");
+                })
+                .ok()
+        };
+        self.arguments.0.get_or_init(compile).as_ref()
+    }
+
+    fn refuse(&self, mistakes: &[String]) -> Fault {
+        let mut fault = Fault::new(
+            Kind::Validation,
+            format!(
+                "the arguments of {} do not fit: {}",
+                self.path(),
+                mistakes.join("; ")
+            ),
+        )
+        .hint(self.signature())
+        .path(self.path());
+        fault.details = Some(json!({ "mistakes": mistakes }).to_string());
+        fault
+    }
+}
+
+fn wants(schema: &Value, kind: &str) -> bool {
+    match &schema["type"] {
+        Value::String(only) => only == kind,
+        Value::Array(several) => several.iter().any(|one| one == kind),
+        _ => false,
+    }
+}
+
+/// Typed text as a value: a string where the schema takes one, otherwise JSON if it is any.
+fn read_as(schema: &Value, text: &str) -> Value {
+    let parsed = || serde_json::from_str(text).ok();
+    if wants(schema, "string") {
+        return Value::String(text.to_owned());
+    }
+    parsed().unwrap_or_else(|| Value::String(text.to_owned()))
+}
+
+/// A value in an error is cut: it may be a whole file.
+fn shortened(message: &str) -> String {
+    const MOST: usize = 300;
+    if message.len() <= MOST {
+        return message.to_owned();
+    }
+    let head = &message[..message.floor_char_boundary(MOST / 2)];
+    let tail = &message[message.ceil_char_boundary(message.len() - MOST / 2)..];
+    format!("{head} … {tail}")
+}
+
+fn shape(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "a boolean",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a string",
+        Value::Array(_) => "an array",
+        Value::Object(_) => "an object",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::catalog::{ToolDescription, ToolSet};
+
+    use super::*;
+
+    fn check(schema: Value, arguments: &str) -> Result<Map<String, Value>, Fault> {
+        let described = ToolDescription {
+            name: "add".into(),
+            input_schema: schema,
+            ..ToolDescription::default()
+        };
+        let set = ToolSet::new("m", vec![described], &[]);
+        set.find("add").unwrap().arguments(arguments)
+    }
+
+    fn numbers() -> Value {
+        json!({
+            "type": "object",
+            "properties": { "a": { "type": "number", "minimum": 0 }, "b": { "type": "number" } },
+            "required": ["a", "b"],
+        })
+    }
+
+    #[test]
+    fn what_does_not_fit_is_named_together_with_the_signature() {
+        let fault = check(numbers(), r#"{"a": -1}"#).unwrap_err();
+        assert_eq!(fault.kind, Kind::Validation);
+        assert!(
+            fault.message.contains("a: -1 is less than the minimum"),
+            "{}",
+            fault.message
+        );
+        assert!(
+            fault.message.contains("\"b\" is a required property"),
+            "{}",
+            fault.message
+        );
+        assert!(fault.hint.unwrap().contains("m.add("));
+    }
+
+    #[test]
+    fn arguments_must_be_an_object() {
+        for (text, word) in [
+            ("[1]", "an array"),
+            ("\"x\"", "a string"),
+            ("null", "null"),
+            ("{", "not JSON"),
+        ] {
+            let fault = check(numbers(), text).unwrap_err();
+            assert!(fault.message.contains(word), "{text}: {}", fault.message);
+        }
+    }
+
+    #[test]
+    fn typed_text_becomes_what_the_schema_wants() {
+        let schema = json!({
+            "type": "object",
+            "properties": {
+                "name": { "type": "string" },
+                "count": { "type": "integer" },
+                "deep": { "type": "boolean" },
+                "tags": { "type": "array", "items": { "type": "string" } },
+            },
+        });
+        let read = |pairs: &[(&str, &str)]| {
+            let described = ToolDescription {
+                name: "t".into(),
+                input_schema: schema.clone(),
+                ..ToolDescription::default()
+            };
+            let set = ToolSet::new("s", vec![described], &[]);
+            let pairs = pairs
+                .iter()
+                .map(|(n, v)| ((*n).to_owned(), (*v).to_owned()))
+                .collect();
+            set.find("t")
+                .unwrap()
+                .typed_arguments(pairs)
+                .map(Value::Object)
+        };
+        assert_eq!(
+            read(&[
+                ("name", "12"),
+                ("count", "12"),
+                ("deep", "true"),
+                ("tags", "1"),
+                ("tags", "b")
+            ])
+            .unwrap(),
+            json!({ "name": "12", "count": 12, "deep": true, "tags": ["1", "b"] })
+        );
+        assert_eq!(
+            read(&[("tags", "[\"x\"]"), ("new", "a=b")]).unwrap(),
+            json!({ "tags": ["x"], "new": "a=b" })
+        );
+        assert!(
+            read(&[("count", "many")])
+                .unwrap_err()
+                .message
+                .contains("count")
+        );
+        assert!(
+            read(&[("name", "a"), ("name", "b")])
+                .unwrap_err()
+                .message
+                .contains("twice")
+        );
+    }
+
+    #[test]
+    fn a_schema_that_cannot_be_compiled_lets_everything_through() {
+        assert!(check(json!({ "type": "nonsense" }), "{\"x\": 1}").is_ok());
+        assert!(check(json!({ "$ref": "https://example.com/schema.json" }), "{}").is_ok());
+    }
+}

@@ -1,0 +1,267 @@
+//! The configuration file as the user wrote it.
+//!
+//! Invariant: one entry that cannot be used disables that entry alone. Only a file that is not TOML,
+//! or whose top level is wrong, is refused as a whole.
+
+use std::{collections::BTreeMap, path::Path};
+
+use serde::Deserialize;
+use toml::{Table, Value};
+
+use crate::nearest::nearest;
+
+const TOP_LEVEL: &[&str] = &["servers", "policy", "limits", "daemon"];
+/// Sections of the design that this version does not know how to honour yet.
+const LATER: &[&str] = &["sources", "agents"];
+
+/// Everything in the file, entry by entry.
+#[derive(Debug, Default)]
+pub struct Config {
+    pub servers: BTreeMap<String, Result<ServerEntry, String>>,
+    pub policy: Vec<PolicyEntry>,
+    pub limits: LimitsEntry,
+    pub daemon: DaemonEntry,
+    /// What was ignored, and why.
+    pub problems: Vec<String>,
+}
+
+/// The file as a whole cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    #[error("cannot read {path}: {source}")]
+    Read {
+        path: String,
+        source: std::io::Error,
+    },
+    #[error("{path} is not valid TOML: {message}")]
+    Syntax { path: String, message: String },
+    #[error("{path}: {message}")]
+    Shape { path: String, message: String },
+}
+
+/// `[servers.NAME]`
+#[derive(Clone, Debug, Default, Deserialize, PartialEq)]
+#[serde(default)]
+pub struct ServerEntry {
+    pub command: Option<String>,
+    pub args: Vec<String>,
+    pub env: BTreeMap<String, String>,
+    pub cwd: Option<String>,
+    pub url: Option<String>,
+    pub headers: BTreeMap<String, String>,
+    pub share: Option<String>,
+    pub tools: ToolsEntry,
+    /// `false` keeps the entry and offers nothing of it.
+    pub enabled: Option<bool>,
+    /// From the start of the process to its list of tools, such as `"60s"`.
+    pub start_timeout: Option<String>,
+    /// One call, such as `"2m"`.
+    pub call_timeout: Option<String>,
+}
+
+impl ServerEntry {
+    const KEYS: &[&str] = &[
+        "command",
+        "args",
+        "env",
+        "cwd",
+        "url",
+        "headers",
+        "share",
+        "tools",
+        "enabled",
+        "start_timeout",
+        "call_timeout",
+    ];
+}
+
+/// `tools = { … }` of a server.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq)]
+#[serde(default)]
+pub struct ToolsEntry {
+    pub exclude: Vec<String>,
+    pub direct: Vec<String>,
+}
+
+/// `[[policy]]`
+#[derive(Clone, Debug, Deserialize, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub struct PolicyEntry {
+    #[serde(rename = "match")]
+    pub pattern: String,
+    pub action: String,
+}
+
+/// `[limits]`
+#[derive(Clone, Debug, Default, Deserialize, PartialEq)]
+#[serde(default, deny_unknown_fields)]
+pub struct LimitsEntry {
+    pub wall: Option<String>,
+    pub calls: Option<u32>,
+    pub calls_at_once: Option<usize>,
+    pub calls_per_server: Option<usize>,
+    pub workers: Option<usize>,
+}
+
+/// `[daemon]`
+#[derive(Clone, Debug, Default, Deserialize, PartialEq)]
+#[serde(default, deny_unknown_fields)]
+pub struct DaemonEntry {
+    /// Without clients and runs, such as `"3h"`; `"never"` switches it off.
+    pub idle_exit: Option<String>,
+}
+
+impl Config {
+    /// Reads the file. A file that does not exist is an empty one.
+    pub fn load(path: &Path) -> Result<Self, ConfigError> {
+        let shown = path.display().to_string();
+        match std::fs::read_to_string(path) {
+            Ok(text) => Self::parse(&text, &shown),
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(Self::default()),
+            Err(source) => Err(ConfigError::Read {
+                path: shown,
+                source,
+            }),
+        }
+    }
+
+    /// `path` is for the errors.
+    pub fn parse(text: &str, path: &str) -> Result<Self, ConfigError> {
+        let table: Table = toml::from_str(text).map_err(|e| ConfigError::Syntax {
+            path: path.to_owned(),
+            message: e.to_string().trim().to_owned(),
+        })?;
+        let shape = |message| ConfigError::Shape {
+            path: path.to_owned(),
+            message,
+        };
+        let mut config = Self::default();
+        for (key, value) in table {
+            match key.as_str() {
+                "servers" => config.read_servers(value).map_err(shape)?,
+                "policy" => config.policy = read(value, "policy").map_err(shape)?,
+                "limits" => config.limits = read(value, "limits").map_err(shape)?,
+                "daemon" => config.daemon = read(value, "daemon").map_err(shape)?,
+                later if LATER.contains(&later) => config.problems.push(format!(
+                    "[{later}] is ignored: this version does not know it yet"
+                )),
+                unknown => {
+                    config
+                        .problems
+                        .push(format!("{} is ignored", unknown_key(unknown, TOP_LEVEL)));
+                }
+            }
+        }
+        Ok(config)
+    }
+
+    /// Whether any value refers to a variable, which only the login shell may know.
+    pub fn needs_environment(&self) -> bool {
+        self.servers.values().flatten().any(|entry| {
+            let values = entry.args.iter().chain(entry.env.values());
+            values
+                .chain(&entry.command)
+                .chain(&entry.cwd)
+                .any(|text| text.contains("${"))
+        })
+    }
+
+    fn read_servers(&mut self, value: Value) -> Result<(), String> {
+        let Value::Table(table) = value else {
+            return Err("`servers` must be tables: [servers.NAME]".into());
+        };
+        for (name, value) in table {
+            self.servers.insert(name, read_server(value));
+        }
+        Ok(())
+    }
+}
+
+fn read_server(value: Value) -> Result<ServerEntry, String> {
+    let Value::Table(table) = &value else {
+        return Err("must be a table with `command`, as in [servers.NAME]".into());
+    };
+    if let Some(unknown) = table
+        .keys()
+        .find(|key| !ServerEntry::KEYS.contains(&key.as_str()))
+    {
+        return Err(unknown_key(unknown, ServerEntry::KEYS));
+    }
+    if let Some(Value::Table(tools)) = table.get("tools")
+        && let Some(unknown) = tools
+            .keys()
+            .find(|key| !["exclude", "direct"].contains(&key.as_str()))
+    {
+        return Err(unknown_key(
+            &format!("tools.{unknown}"),
+            &["tools.exclude", "tools.direct"],
+        ));
+    }
+    read(value, "the entry")
+}
+
+fn read<T: serde::de::DeserializeOwned>(value: Value, what: &str) -> Result<T, String> {
+    value
+        .try_into()
+        .map_err(|e: toml::de::Error| format!("{what}: {}", e.message().trim()))
+}
+
+fn unknown_key(key: &str, known: &[&str]) -> String {
+    match nearest(key, known.iter().copied()) {
+        Some(near) => format!("unknown key `{key}` (did you mean `{near}`?)"),
+        None => format!("unknown key `{key}` (known: {})", known.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> Config {
+        Config::parse(text, "config.toml").unwrap()
+    }
+
+    #[test]
+    fn an_entry_with_a_mistake_is_the_only_one_that_suffers() {
+        let config = parse(
+            "[servers.a]\ncommand = \"x\"\n[servers.b]\ncomand = \"x\"\n[servers.c]\ncommand = 3\n",
+        );
+        assert!(config.servers["a"].is_ok());
+        let b = config.servers["b"].as_ref().unwrap_err();
+        assert!(b.contains("did you mean `command`"), "{b}");
+        let c = config.servers["c"].as_ref().unwrap_err();
+        assert!(c.contains("string"), "{c}");
+    }
+
+    #[test]
+    fn a_file_that_is_not_toml_says_where() {
+        let error =
+            Config::parse("[servers.a]\ncommand = \"x\"\n[servers.a]\n", "c.toml").unwrap_err();
+        let text = error.to_string();
+        assert!(
+            text.contains("line 3") && text.contains("duplicate"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn unknown_sections_are_named_with_the_nearest() {
+        let config = parse("[server.a]\ncommand = \"x\"\n[sources.b]\nopenapi = \"x\"\n");
+        assert!(
+            config.problems[0].contains("did you mean `servers`"),
+            "{:?}",
+            config.problems
+        );
+        assert!(
+            config.problems[1].contains("[sources] is ignored"),
+            "{:?}",
+            config.problems
+        );
+    }
+
+    #[test]
+    fn a_missing_file_is_an_empty_one() {
+        let config = Config::load(Path::new("/nonexistent/config.toml")).unwrap();
+        assert!(config.servers.is_empty());
+    }
+}

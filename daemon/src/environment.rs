@@ -1,0 +1,252 @@
+//! The environment that servers get: the user's login shell's, and the `env` file beside the
+//! configuration. Never that of whichever client happened to start the daemon.
+//!
+//! Invariant: a server sees a short list of names from here plus what its entry declares; everything
+//! else that a login shell exports stays here and serves `${VAR}` only.
+
+use std::{collections::BTreeMap, path::Path, process::Stdio, time::Duration};
+
+use tokio::{process::Command, time::timeout};
+use tracing::{debug, warn};
+
+/// What every program may expect to see.
+const PASSED: &[&str] = &[
+    "PATH",
+    "HOME",
+    "USER",
+    "LOGNAME",
+    "SHELL",
+    "LANG",
+    "LC_ALL",
+    "LC_CTYPE",
+    "TZ",
+    "TMPDIR",
+    "XDG_CONFIG_HOME",
+    "XDG_DATA_HOME",
+    "XDG_CACHE_HOME",
+    "XDG_STATE_HOME",
+    "XDG_RUNTIME_DIR",
+    "SSH_AUTH_SOCK",
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+    "NODE_EXTRA_CA_CERTS",
+];
+const CAPTURE: Duration = Duration::from_secs(5);
+/// Stands between what a profile prints and what we asked for.
+const MARK: &[u8] = b"\0mux-environment\0";
+const FALLBACK_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
+
+/// Names and values.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Environment(BTreeMap<String, String>);
+
+impl Environment {
+    pub fn of(pairs: impl IntoIterator<Item = (String, String)>) -> Self {
+        Self(pairs.into_iter().collect())
+    }
+
+    /// The login shell's environment; `basis` (of this process) where there is no shell that answers.
+    pub async fn capture(basis: Self) -> Self {
+        let shell = basis
+            .0
+            .get("SHELL")
+            .cloned()
+            .unwrap_or_else(|| "/bin/sh".into());
+        match timeout(CAPTURE, ask(&shell, &basis)).await {
+            Ok(Some(found)) => found,
+            Ok(None) => {
+                warn!(
+                    shell,
+                    "the login shell told no environment; using this process's own"
+                );
+                basis.passed()
+            }
+            Err(_) => {
+                warn!(
+                    shell,
+                    "the login shell did not answer in {CAPTURE:?}; using this process's own"
+                );
+                basis.passed()
+            }
+        }
+    }
+
+    /// Adds the lines of the `env` file, `NAME=value` each; they win. Says which lines it left out.
+    pub fn overlay_file(&mut self, path: &Path) -> Vec<String> {
+        let text = match std::fs::read_to_string(path) {
+            Ok(text) => text,
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Vec::new(),
+            Err(e) => return vec![format!("cannot read {}: {e}", path.display())],
+        };
+        let mut problems = Vec::new();
+        for (index, line) in text.lines().enumerate() {
+            let line = line.trim();
+            let line = line.strip_prefix("export ").unwrap_or(line);
+            if line.is_empty() || line.starts_with('#') {
+                continue;
+            }
+            match line.split_once('=') {
+                Some((name, value)) if is_name(name.trim()) => {
+                    self.0
+                        .insert(name.trim().to_owned(), unquote(value.trim()).to_owned());
+                }
+                // The line is not repeated here: it may be a secret with a typing error.
+                _ => problems.push(format!(
+                    "{} line {} is not NAME=value",
+                    path.display(),
+                    index + 1
+                )),
+            }
+        }
+        problems
+    }
+
+    /// The short list that every server sees.
+    pub fn passed(&self) -> Self {
+        let mut passed: BTreeMap<_, _> = PASSED
+            .iter()
+            .filter_map(|name| Some(((*name).to_owned(), self.0.get(*name)?.clone())))
+            .collect();
+        passed
+            .entry("PATH".into())
+            .or_insert_with(|| FALLBACK_PATH.into());
+        Self(passed)
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.0
+            .iter()
+            .map(|(name, value)| (name.as_str(), value.as_str()))
+    }
+
+    /// `${NAME}` replaced by its value, `$$` by a dollar sign.
+    pub fn expand(&self, text: &str) -> Result<String, String> {
+        let mut out = String::with_capacity(text.len());
+        let mut rest = text;
+        while let Some(at) = rest.find('$') {
+            out.push_str(&rest[..at]);
+            rest = &rest[at + 1..];
+            if let Some(after) = rest.strip_prefix('$') {
+                out.push('$');
+                rest = after;
+            } else if let Some(after) = rest.strip_prefix('{') {
+                let end = after
+                    .find('}')
+                    .ok_or("`${` without `}`; write `$$` for a dollar sign")?;
+                let name = &after[..end];
+                if name.starts_with("cmd:") {
+                    return Err(format!(
+                        "`${{{name}}}`: commands are not supported by this version yet"
+                    ));
+                }
+                let value = self.0.get(name).ok_or_else(|| {
+                    format!("the variable {name} is not set; set it in the `env` file beside config.toml")
+                })?;
+                out.push_str(value);
+                rest = &after[end + 1..];
+            } else {
+                out.push('$');
+            }
+        }
+        out.push_str(rest);
+        Ok(out)
+    }
+}
+
+async fn ask(shell: &str, basis: &Environment) -> Option<Environment> {
+    let mark = "printf '\\0mux-environment\\0'";
+    let output = Command::new(shell)
+        .args(["-l", "-c", &format!("{mark}; env -0")])
+        .env_clear()
+        .envs(basis.passed().0)
+        .current_dir("/")
+        .stdin(Stdio::null())
+        .stderr(Stdio::null())
+        .process_group(0)
+        .kill_on_drop(true)
+        .output()
+        .await
+        .inspect_err(|error| debug!(%error, shell, "cannot ask the login shell"))
+        .ok()?;
+    let start = output
+        .stdout
+        .windows(MARK.len())
+        .position(|window| window == MARK)?
+        + MARK.len();
+    let found: BTreeMap<String, String> = output.stdout[start..]
+        .split(|byte| *byte == 0)
+        .filter_map(|pair| std::str::from_utf8(pair).ok()?.split_once('='))
+        .filter(|(name, _)| is_name(name))
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .collect();
+    found.contains_key("PATH").then_some(Environment(found))
+}
+
+fn is_name(name: &str) -> bool {
+    !name.is_empty()
+        && !name.starts_with(|c: char| c.is_ascii_digit())
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+}
+
+fn unquote(value: &str) -> &str {
+    for quote in ['"', '\''] {
+        if let Some(inner) = value
+            .strip_prefix(quote)
+            .and_then(|v| v.strip_suffix(quote))
+        {
+            return inner;
+        }
+    }
+    value
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn env(pairs: &[(&str, &str)]) -> Environment {
+        Environment::of(
+            pairs
+                .iter()
+                .map(|(n, v)| ((*n).to_owned(), (*v).to_owned())),
+        )
+    }
+
+    #[test]
+    fn variables_expand_and_missing_ones_are_named() {
+        let env = env(&[("A", "1"), ("B_2", "two")]);
+        assert_eq!(env.expand("x${A}y${B_2}").unwrap(), "x1ytwo");
+        assert_eq!(env.expand("$$HOME $5 $").unwrap(), "$HOME $5 $");
+        assert!(env.expand("${C}").unwrap_err().contains("variable C"));
+        assert!(env.expand("${A").unwrap_err().contains("without"));
+    }
+
+    #[test]
+    fn the_env_file_wins_and_its_bad_lines_are_counted_but_not_shown() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(&file, "# keys\nexport A=\"new\"\nB = 'b c'\ns3cret\n").unwrap();
+        let mut env = env(&[("A", "old")]);
+        let problems = env.overlay_file(file.path());
+        assert_eq!(env.expand("${A} ${B}").unwrap(), "new b c");
+        assert_eq!(problems.len(), 1);
+        assert!(problems[0].contains("line 4") && !problems[0].contains("s3cret"));
+    }
+
+    #[tokio::test]
+    async fn the_login_shell_is_asked_and_a_broken_one_is_survived() {
+        let basis = env(&[
+            ("SHELL", "/bin/sh"),
+            ("PATH", "/usr/bin:/bin"),
+            ("SECRET", "x"),
+        ]);
+        let found = Environment::capture(basis).await;
+        assert!(found.iter().any(|(name, _)| name == "PATH"));
+        assert!(
+            !found.iter().any(|(name, _)| name == "SECRET"),
+            "nothing leaks through the shell"
+        );
+        let broken = env(&[("SHELL", "/bin/false"), ("PATH", "/bin"), ("SECRET", "x")]);
+        let found = Environment::capture(broken).await;
+        assert_eq!(found.iter().collect::<Vec<_>>()[0], ("PATH", "/bin"));
+    }
+}

@@ -1,0 +1,224 @@
+//! The one way of every tool call, whoever makes it: guest, command line, pass-through.
+//!
+//! resolve the server → its session → resolve the tool → policy → arguments → a place in line →
+//! the call → the value.
+//!
+//! Invariant: policy is asked here and nowhere else, with the canonical path, after every other
+//! spelling of the name has been resolved.
+
+use std::{
+    sync::{Arc, RwLock},
+    time::{Duration, Instant},
+};
+
+use mux_sandbox::{Fault, Kind, Target};
+use tracing::{debug, info_span};
+
+use crate::{
+    catalog::{Tool, value_of},
+    policy::{Decision, Policy},
+    upstream::{CallError, Server, Session, State, Upstreams},
+};
+
+/// Is told what happens to a call.
+pub trait CallObserver: Send + Sync {
+    /// The call waits for a server that is being started.
+    fn server_starting(&self, server: &str);
+    fn server_ready(&self, server: &str, took: Duration);
+    /// The call goes out. `path` is canonical. Gives the number by which its end is told.
+    fn call_started(&self, path: &str) -> u32;
+    fn call_ended(&self, call: u32, path: &str, took: Duration, outcome: Result<usize, &Fault>);
+}
+
+/// The arguments of a call, before the tool is known.
+pub enum Arguments {
+    /// JSON text.
+    Json(String),
+    /// Names with text, as a person typed them.
+    Typed(Vec<(String, String)>),
+}
+
+/// Resolves names, asks policy, and calls.
+#[derive(Debug)]
+pub struct Gateway {
+    upstreams: Arc<Upstreams>,
+    policy: RwLock<Policy>,
+}
+
+/// One call as somebody asks for it.
+pub struct Call {
+    pub target: Target,
+    pub arguments: Arguments,
+    /// A shorter time than the server's own.
+    pub within: Option<Duration>,
+}
+
+impl Gateway {
+    pub fn new(upstreams: Arc<Upstreams>, policy: Policy) -> Self {
+        Self {
+            upstreams,
+            policy: RwLock::new(policy),
+        }
+    }
+
+    pub fn upstreams(&self) -> &Arc<Upstreams> {
+        &self.upstreams
+    }
+
+    pub fn set_policy(&self, policy: Policy) {
+        *self
+            .policy
+            .write()
+            .unwrap_or_else(std::sync::PoisonError::into_inner) = policy;
+    }
+
+    /// Makes one call and gives the value that a program gets, as JSON text.
+    pub async fn call(&self, call: Call, observer: &dyn CallObserver) -> Result<String, Fault> {
+        let (server, name, raw) = self.resolve(call.target)?;
+        let session = ready(&server, observer).await?;
+        let tool = find(&session, &server, &name)?;
+        let path = tool.path();
+        self.allow(&path)?;
+        let arguments = match call.arguments {
+            Arguments::Json(text) => tool.arguments(&text)?,
+            Arguments::Typed(pairs) => tool.typed_arguments(pairs)?,
+        };
+        let _place = server.place().await;
+        let within = match server.definition() {
+            Ok(definition) => definition.call_timeout,
+            Err(_) => Duration::ZERO,
+        };
+        let within = call.within.map_or(within, |asked| asked.min(within));
+        let span = info_span!("call", path);
+        let started = Instant::now();
+        let number = observer.call_started(&path);
+        let result = session.call(&tool.name, arguments, within).await;
+        let outcome = result
+            .map_err(|error| failure(&tool, error))
+            .and_then(|result| {
+                if raw {
+                    Ok(result)
+                } else {
+                    value_of(&tool, result)
+                }
+            })
+            .map(|value| value.to_string());
+        let took = started.elapsed();
+        span.in_scope(|| debug!(?took, ok = outcome.is_ok(), "call ended"));
+        observer.call_ended(number, &path, took, outcome.as_ref().map(String::len));
+        outcome
+    }
+
+    /// The server and the tool's name as the caller spelled it.
+    fn resolve(&self, target: Target) -> Result<(Arc<Server>, String, bool), Fault> {
+        let (server, tool, raw) = match target {
+            Target::Named { server, tool } => (server, tool, false),
+            Target::Path { path, raw } => match path.split_once('.') {
+                Some((server, tool)) if !server.is_empty() && !tool.is_empty() => {
+                    (server.to_owned(), tool.to_owned(), raw)
+                }
+                _ => {
+                    return Err(Fault::new(
+                        Kind::NotFound,
+                        format!("{path:?} is not the path of a tool"),
+                    )
+                    .hint("a path is `server.tool`"));
+                }
+            },
+        };
+        let found = self
+            .upstreams
+            .find(&server)
+            .map_err(|f| f.path(format!("{server}.{tool}")))?;
+        Ok((found, tool, raw))
+    }
+
+    fn allow(&self, path: &str) -> Result<(), Fault> {
+        let policy = self
+            .policy
+            .read()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        match policy.decide(path) {
+            Decision::Allow => Ok(()),
+            Decision::Deny { rule } => Err(Fault::new(
+                Kind::Denied,
+                format!("{path} is denied by the policy {rule:?}"),
+            )
+            .hint("change [[policy]] in config.toml, then run `mux reload`")
+            .path(path)),
+            Decision::Ask { rule } => Err(Fault::new(
+                Kind::Denied,
+                format!("{path} must be approved by the policy {rule:?}, and nobody can be asked"),
+            )
+            .hint("this version cannot ask; change the rule to allow or deny")
+            .path(path)),
+        }
+    }
+}
+
+/// The server's session, with word to the observer if it has to be opened first.
+async fn ready(server: &Server, observer: &dyn CallObserver) -> Result<Arc<Session>, Fault> {
+    if let Some(session) = server.open_session() {
+        return Ok(session);
+    }
+    if server.view().state != State::Broken {
+        observer.server_starting(server.name());
+    }
+    let asked = Instant::now();
+    let session = server.session().await?;
+    observer.server_ready(server.name(), asked.elapsed());
+    Ok(session)
+}
+
+pub(crate) fn find(session: &Session, server: &Server, name: &str) -> Result<Arc<Tool>, Fault> {
+    let tools = session.tools();
+    if let Some(tool) = tools.find(name) {
+        return Ok(Arc::clone(tool));
+    }
+    let path = format!("{}.{name}", server.name());
+    let fault = Fault::new(Kind::NotFound, format!("there is no tool `{path}`")).path(path);
+    Err(match tools.nearest(name).as_slice() {
+        [] => fault.hint(format!("see `mux tools --server {}`", server.name())),
+        near => {
+            let near: Vec<String> = near
+                .iter()
+                .filter_map(|name| tools.find(name))
+                .map(|tool| tool.signature())
+                .collect();
+            fault.hint(format!("did you mean\n{}", near.join("\n")))
+        }
+    })
+}
+
+fn failure(tool: &Tool, error: CallError) -> Fault {
+    let path = tool.path();
+    let fault = match error {
+        CallError::NotSent => {
+            Fault::new(Kind::Unavailable, format!("{path} was not called: {error}"))
+                .hint("try again")
+        }
+        CallError::Unknown(cause) => Fault::new(
+            Kind::UnknownOutcome,
+            format!("{path} was sent, and the server ended before it answered: {cause}"),
+        )
+        .hint("it may or may not have happened; look before you call it again"),
+        CallError::TimedOut(within) => Fault::new(
+            Kind::Timeout,
+            format!("{path} did not answer within {within:?} and was cancelled"),
+        )
+        .hint("call_timeout in the server's entry allows more"),
+        CallError::Refused {
+            code,
+            message,
+            data,
+        } => {
+            let mut fault = Fault::new(Kind::Tool, message);
+            fault.details = Some(serde_json::json!({ "code": code, "data": data }).to_string());
+            fault
+        }
+        CallError::Protocol(message) => {
+            Fault::new(Kind::Internal, format!("{path}: {message}")).hint("see `mux logs`")
+        }
+    };
+    fault.path(path)
+}

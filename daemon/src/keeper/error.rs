@@ -1,0 +1,49 @@
+//! What can go wrong between the daemon and its keeper, and when a program is started.
+//!
+//! Invariant: no message holds an argument or an environment value; those may be secrets.
+
+use std::{io, path::PathBuf, process::ExitStatus, time::Duration};
+
+use thiserror::Error;
+
+/// The keeper itself cannot be started or reached.  The remedy is to start another one.
+#[derive(Debug, Error)]
+pub enum KeeperError {
+    #[error("set up the socket to the keeper")]
+    Socket(#[source] io::Error),
+    #[error("start the keeper {}", exe.display())]
+    Start {
+        exe: PathBuf,
+        #[source]
+        source: io::Error,
+    },
+    #[error("start the keeper: it ended ({0}) before it said hello")]
+    Stillborn(ExitStatus),
+    #[error("start the keeper: it said nothing for {0:?}")]
+    Silent(Duration),
+    #[error("speak to the keeper: it speaks version {theirs} of its wire, the daemon {ours}")]
+    OtherVersion { ours: u32, theirs: u32 },
+    #[error("reach the keeper: it has ended")]
+    Gone,
+    #[error("hear the keeper's answer within {0:?}")]
+    NoAnswer(Duration),
+}
+
+/// One program cannot be started.  Only `Keeper` says anything about the next one.
+#[derive(Debug, Error)]
+pub enum SpawnError {
+    #[error("find the program {}: {reason}", program.display())]
+    NotFound { program: PathBuf, reason: String },
+    #[error("execute {}: it is not an executable file", program.display())]
+    NotExecutable { program: PathBuf },
+    #[error("enter the working directory {}: {reason}", cwd.display())]
+    BadCwd { cwd: PathBuf, reason: String },
+    #[error("start {}: {reason}", program.display())]
+    Other {
+        program: PathBuf,
+        reason: String,
+        errno: Option<i32>,
+    },
+    #[error("start the program through the keeper")]
+    Keeper(#[from] KeeperError),
+}

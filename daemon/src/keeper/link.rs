@@ -1,0 +1,119 @@
+//! The daemon's end of the socket to the keeper: events in, requests out.
+//!
+//! Invariant: the one await is for readiness, so a turn that is cancelled has lost no byte and no
+//! descriptor.
+
+use std::{
+    collections::VecDeque,
+    io::{self, ErrorKind},
+    os::{fd::OwnedFd, unix::net::UnixStream as StdStream},
+};
+
+use tokio::{
+    io::{AsyncWriteExt, Interest},
+    net::UnixStream,
+};
+
+use super::{
+    child::Started,
+    passing,
+    wire::{self, Event, FrameError, Inbox, Request},
+};
+
+pub(super) struct Link {
+    stream: UnixStream,
+    inbox: Inbox,
+    fds: VecDeque<OwnedFd>,
+    outbox: Vec<u8>,
+    open: bool,
+}
+
+impl Link {
+    pub(super) fn new(stream: StdStream) -> io::Result<Self> {
+        stream.set_nonblocking(true)?;
+        Ok(Link {
+            stream: UnixStream::from_std(stream)?,
+            inbox: Inbox::default(),
+            fds: VecDeque::new(),
+            outbox: Vec::new(),
+            open: true,
+        })
+    }
+
+    /// Whether more can still arrive from the keeper.
+    pub(super) fn is_open(&self) -> bool {
+        self.open
+    }
+
+    pub(super) fn queue(&mut self, request: &Request) -> Result<(), FrameError> {
+        self.outbox.extend(wire::encode(request)?);
+        Ok(())
+    }
+
+    /// The next event that has arrived whole.
+    pub(super) fn next_event(&mut self) -> Result<Option<Event>, FrameError> {
+        self.inbox.next()
+    }
+
+    /// The pipes that belong to the `Spawned` that was just read.
+    pub(super) fn take_pipes(&mut self, pid: u32) -> Option<Started> {
+        let mut next = || self.fds.pop_front();
+        Some(Started {
+            pid,
+            stdin: next()?,
+            stdout: next()?,
+            stderr: next()?,
+        })
+    }
+
+    /// Waits until the socket can be used, and uses it once in each direction.
+    pub(super) async fn turn(&mut self) -> io::Result<()> {
+        let interest = match self.outbox.is_empty() {
+            true => Interest::READABLE,
+            false => Interest::READABLE | Interest::WRITABLE,
+        };
+        let ready = self.stream.ready(interest).await?;
+        if ready.is_writable() && !self.outbox.is_empty() {
+            self.write()?;
+        }
+        if ready.is_readable() {
+            self.read()?;
+        }
+        Ok(())
+    }
+
+    /// Tells the keeper to end everything, while its events can still be read.
+    pub(super) async fn half_close(&mut self) {
+        // An error means that the keeper has closed its end, which `turn` reports.
+        self.stream.shutdown().await.ok();
+        self.outbox.clear();
+    }
+
+    fn write(&mut self) -> io::Result<()> {
+        match self.stream.try_write(&self.outbox) {
+            Ok(count) => drop(self.outbox.drain(..count)),
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+            // The keeper's last events may still wait to be read; their end tells the rest.
+            Err(error) if error.kind() == ErrorKind::BrokenPipe => self.outbox.clear(),
+            Err(error) => return Err(error),
+        }
+        Ok(())
+    }
+
+    fn read(&mut self) -> io::Result<()> {
+        let mut buffer = [0; 16 * 1024];
+        let (stream, fds) = (&self.stream, &mut self.fds);
+        let received = stream.try_io(Interest::READABLE, || {
+            passing::receive(stream, &mut buffer, fds)
+        });
+        match received {
+            Ok(0) => self.open = false,
+            Ok(count) => self.inbox.push(&buffer[..count]),
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+            // A keeper that was killed with requests unread resets the socket.
+            Err(error) if error.kind() == ErrorKind::ConnectionReset => self.open = false,
+            Err(error) => return Err(error),
+        }
+        Ok(())
+    }
+}

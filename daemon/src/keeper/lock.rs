@@ -1,0 +1,104 @@
+//! The wait for the lock of the keeper before this one.
+//!
+//! Invariant: the lock is held until the process ends, so whoever gets it knows that every tree of
+//! the keeper before is gone.
+
+use std::{
+    fs::{File, OpenOptions, TryLockError},
+    io,
+    os::unix::fs::OpenOptionsExt,
+    path::Path,
+    time::{Duration, Instant},
+};
+
+/// How long an old keeper may hold us up.  It promises to be gone 2 s after its daemon.
+const LOCK_LIMIT: Duration = Duration::from_secs(3);
+
+/// Between two tries: flock has no descriptor to poll, and a blocking call could not be left.
+const LOCK_RETRY: Duration = Duration::from_millis(20);
+
+pub(super) enum Lock {
+    Waiting {
+        file: File,
+        until: Instant,
+    },
+    Held(#[expect(dead_code, reason = "kept open: closing it would release the lock")] File),
+    /// Better a server too many for a moment than none for ever.
+    Missed,
+}
+
+impl Lock {
+    pub(super) fn open(path: &Path, now: Instant, warn: impl Fn(&str, &io::Error)) -> Self {
+        // Not truncated and never removed: the file is only a place for the lock.
+        let mut options = OpenOptions::new();
+        options.read(true).append(true).create(true).mode(0o600);
+        match options.open(path) {
+            Ok(file) => Lock::Waiting {
+                file,
+                until: now + LOCK_LIMIT,
+            },
+            Err(error) => {
+                warn("open the lock file", &error);
+                Lock::Missed
+            }
+        }
+    }
+
+    /// Tries once.  Answers when to try again, or nothing once the wait is over.
+    pub(super) fn wait(
+        &mut self,
+        now: Instant,
+        warn: impl Fn(&str, &io::Error),
+    ) -> Option<Instant> {
+        let Lock::Waiting { file, until } = &self else {
+            return None;
+        };
+        let error = match file.try_lock() {
+            Ok(()) => {
+                if let Lock::Waiting { file, .. } = std::mem::replace(self, Lock::Missed) {
+                    *self = Lock::Held(file);
+                }
+                return None;
+            }
+            Err(TryLockError::WouldBlock) if now < *until => return Some(now + LOCK_RETRY),
+            Err(TryLockError::WouldBlock) => io::ErrorKind::TimedOut.into(),
+            Err(TryLockError::Error(error)) => error,
+        };
+        warn("get the lock of an earlier keeper", &error);
+        *self = Lock::Missed;
+        None
+    }
+
+    pub(super) fn is_settled(&self) -> bool {
+        !matches!(self, Lock::Waiting { .. })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_waits_for_the_other_and_no_longer_than_the_limit() {
+        let path = std::env::temp_dir().join(format!("mux-keeper-lock-{}", std::process::id()));
+        let silent = |_: &str, _: &io::Error| {};
+        let start = Instant::now();
+
+        let mut first = Lock::open(&path, start, silent);
+        assert_eq!(first.wait(start, silent), None);
+        assert!(matches!(first, Lock::Held(_)));
+
+        let mut second = Lock::open(&path, start, silent);
+        assert_eq!(second.wait(start, silent), Some(start + LOCK_RETRY));
+        assert!(!second.is_settled());
+        drop(first);
+        assert_eq!(second.wait(start, silent), None);
+        assert!(matches!(second, Lock::Held(_)));
+
+        let mut third = Lock::open(&path, start, silent);
+        assert!(third.wait(start, silent).is_some());
+        assert_eq!(third.wait(start + LOCK_LIMIT, silent), None);
+        assert!(matches!(third, Lock::Missed));
+        std::fs::remove_file(&path).unwrap();
+    }
+}

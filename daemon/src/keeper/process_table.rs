@@ -1,0 +1,158 @@
+//! Who descends from whom, read from `/proc`.
+//!
+//! Invariant: a snapshot is old when it is read, since forks race with the reading.  Whoever ends
+//! processes by it reads another one, until one shows none.
+
+use std::{collections::HashSet, ffi::OsString, fs, os::unix::ffi::OsStrExt};
+
+use nix::unistd::Pid;
+
+/// The variable that every child gets and its descendants inherit, also those that left its process
+/// group and lost their parent.
+pub(super) const MARKER: &str = "MUX_KEPT";
+
+pub(super) struct ProcessTable(Vec<Process>);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Process {
+    pub(super) pid: Pid,
+    pub(super) parent: Pid,
+    pub(super) group: Pid,
+    /// It has ended, and its parent has not asked how.
+    pub(super) zombie: bool,
+}
+
+impl ProcessTable {
+    /// Empty where `/proc` is not mounted: then process groups are all there is.
+    pub(super) fn read() -> Self {
+        let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+        let numbers = entries.filter(|entry| entry.file_name().as_bytes()[0].is_ascii_digit());
+        let stats = numbers.filter_map(|entry| fs::read(entry.path().join("stat")).ok());
+        ProcessTable(stats.filter_map(|stat| parse_stat(&stat)).collect())
+    }
+
+    /// The children of `parent`, those that have ended among them.
+    pub(super) fn children(&self, parent: Pid) -> impl Iterator<Item = Process> {
+        let all = self.0.iter().copied();
+        all.filter(move |process| process.parent == parent)
+    }
+
+    /// `roots` and everything below them.
+    pub(super) fn trees(&self, roots: impl IntoIterator<Item = Process>) -> Vec<Process> {
+        let mut found: Vec<Process> = roots.into_iter().collect();
+        // A snapshot that was read while pids were given again could hold a circle.
+        let mut seen: HashSet<Pid> = found.iter().map(|process| process.pid).collect();
+        let mut next = 0;
+        while let Some(process) = found.get(next).copied() {
+            found.extend(
+                self.children(process.pid)
+                    .filter(|child| seen.insert(child.pid)),
+            );
+            next += 1;
+        }
+        found
+    }
+}
+
+/// The marker's value for one child: unique, and readable for a human in `ps e`.
+pub(super) fn marker(tag: &str, keeper: u32, id: u64) -> OsString {
+    format!("{tag}/{keeper}/{id}").into()
+}
+
+/// Whether `marker` was given by this keeper, to whichever child.
+pub(super) fn is_of_keeper(marker: &[u8], keeper: u32) -> bool {
+    let mut parts = marker.rsplitn(3, |byte| *byte == b'/').skip(1);
+    parts.next() == Some(keeper.to_string().as_bytes())
+}
+
+/// The marker in the environment that a process was started with.  `None` also for a process whose
+/// environment is not ours to read.
+pub(super) fn marker_of(pid: Pid) -> Option<Vec<u8>> {
+    let environ = fs::read(format!("/proc/{pid}/environ")).ok()?;
+    let mut variables = environ.split(|byte| *byte == 0);
+    variables.find_map(|variable| {
+        let value = variable
+            .strip_prefix(MARKER.as_bytes())?
+            .strip_prefix(b"=")?;
+        Some(value.to_vec())
+    })
+}
+
+/// `pid (command) state parent group …`, where the command may hold spaces and parentheses.
+fn parse_stat(stat: &[u8]) -> Option<Process> {
+    let open = stat.iter().position(|byte| *byte == b'(')?;
+    let close = stat.iter().rposition(|byte| *byte == b')')?;
+    let number = |text: &str| text.trim().parse().ok().map(Pid::from_raw);
+    let pid = number(str::from_utf8(&stat[..open]).ok()?)?;
+    let mut rest = str::from_utf8(stat.get(close + 1..)?)
+        .ok()?
+        .split_whitespace();
+    let state = rest.next()?;
+    Some(Process {
+        pid,
+        zombie: matches!(state, "Z" | "X" | "x"),
+        parent: number(rest.next()?)?,
+        group: number(rest.next()?)?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn process(pid: i32, parent: i32, group: i32) -> Process {
+        Process {
+            pid: Pid::from_raw(pid),
+            parent: Pid::from_raw(parent),
+            group: Pid::from_raw(group),
+            zombie: false,
+        }
+    }
+
+    #[test]
+    fn a_command_may_hold_anything() {
+        let seen = parse_stat(b"12 (a) R 1 (b \xff) S 3 4 5 0 -1 4194560 ");
+        assert_eq!(seen, Some(process(12, 3, 4)));
+        let dead = parse_stat(b"12 (a) Z 3 4 5").unwrap();
+        assert!(dead.zombie);
+        assert_eq!(parse_stat(b"12 (a"), None);
+        assert_eq!(parse_stat(b""), None);
+    }
+
+    #[test]
+    fn trees_hold_every_level_once() {
+        let table = ProcessTable(vec![
+            process(4, 3, 4),
+            process(2, 1, 2),
+            process(3, 2, 2),
+            process(9, 1, 9),
+        ]);
+        let roots = table
+            .children(Pid::from_raw(1))
+            .filter(|it| it.group.as_raw() == 2);
+        let pids: Vec<i32> = table
+            .trees(roots)
+            .iter()
+            .map(|it| it.pid.as_raw())
+            .collect();
+        assert_eq!(pids, [2, 3, 4]);
+
+        let circle = ProcessTable(vec![process(2, 3, 2), process(3, 2, 2)]);
+        assert_eq!(circle.trees([process(2, 3, 2)]).len(), 2);
+    }
+
+    #[test]
+    fn we_are_in_the_table_below_our_parent() {
+        let (me, parent) = (Pid::this(), Pid::parent());
+        let table = ProcessTable::read();
+        assert!(table.children(parent).any(|process| process.pid == me));
+    }
+
+    #[test]
+    fn a_marker_names_its_keeper_whatever_the_tag() {
+        let marker = marker("files/a", 12, 3);
+        assert!(is_of_keeper(marker.as_bytes(), 12));
+        assert!(!is_of_keeper(marker.as_bytes(), 3));
+        assert!(!is_of_keeper(b"12", 12));
+    }
+}

@@ -1,0 +1,250 @@
+//! The keeper process: one thread, one loop over its socket, its signals and its clock.
+//!
+//! Invariant: once the daemon's end of the socket has closed, the keeper takes on nothing more and
+//! is gone within 2 s, and every process below it before that.
+
+use std::{
+    io::{self, Write},
+    os::fd::{AsFd, OwnedFd},
+    path::Path,
+    process::ExitCode,
+    time::{Duration, Instant},
+};
+
+use nix::{
+    errno::Errno,
+    poll::{PollFd, PollFlags, PollTimeout, poll},
+    sys::{prctl, signal::Signal},
+    unistd::{chdir, setsid},
+};
+
+use super::{
+    control::Control,
+    launch::{Launched, Refused, hide_inherited_descriptors, launch},
+    lock::Lock,
+    signals::{Reaped, Signals, reap},
+    trees::Trees,
+    wire::{Event, FrameError, Request, SpawnRequest, WIRE},
+};
+
+/// After the daemon's end: when what still runs gets SIGTERM (its stdin has closed with the daemon,
+/// and most servers end by that), when SIGKILL, and when the keeper gives up.
+const TERM_AFTER: Duration = Duration::from_millis(300);
+const KILL_AFTER: Duration = Duration::from_millis(1200);
+const END_AFTER: Duration = Duration::from_millis(1900);
+
+/// Between two rounds of SIGKILL: forks race with a round.
+const KILL_ROUND: Duration = Duration::from_millis(20);
+
+struct Keeper {
+    signals: Signals,
+    control: Control,
+    lock: Lock,
+    trees: Trees,
+    closing: Option<Closing>,
+}
+
+struct Closing {
+    since: Instant,
+    asked: bool,
+}
+
+/// What a step of closing has come to.
+enum Progress {
+    Done { everything_ended: bool },
+    Until(Option<Instant>),
+}
+
+/// The whole life of a keeper process.  Standard input is its socket to the daemon.
+///
+/// To be called before any thread or runtime exists: it changes what belongs to the whole process,
+/// and forks.
+pub fn run_keeper(lock: &Path) -> ExitCode {
+    match Keeper::new(lock).and_then(Keeper::run) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => {
+            warn("end every process", &io::ErrorKind::TimedOut.into());
+            ExitCode::FAILURE
+        }
+        Err(error) => {
+            warn("keep the daemon's servers", &error);
+            ExitCode::FAILURE
+        }
+    }
+}
+
+impl Keeper {
+    fn new(lock: &Path) -> io::Result<Self> {
+        let signals = Signals::block()?;
+        hide_inherited_descriptors().unwrap_or_else(|error| warn("list the descriptors", &error));
+        // Fails only where we lead a session already, which is what it is for.
+        setsid().ok();
+        prctl::set_child_subreaper(true)?;
+        prctl::set_name(c"muxd-keeper")?;
+        let lock = Lock::open(lock, Instant::now(), warn);
+        // After the lock is open: its path may be relative.
+        chdir("/")?;
+        Ok(Keeper {
+            signals,
+            control: Control::from_stdin()?,
+            lock,
+            trees: Trees::default(),
+            closing: None,
+        })
+    }
+
+    /// Until the daemon has gone; answers whether everything below has ended.
+    fn run(mut self) -> io::Result<bool> {
+        self.say(Event::Hello { wire: WIRE });
+        loop {
+            let now = Instant::now();
+            let lock_at = self.lock.wait(now, warn);
+            if self.lock.is_settled()
+                && let Err(error) = self.serve(now)
+            {
+                warn("understand the daemon", &io::Error::other(error));
+                self.control.close();
+            }
+            let (reaped, alone) = self.reap(now);
+            let mut gone = Vec::new();
+            let kill_at = self.trees.step(now, reaped, |event| gone.push(event));
+            gone.into_iter().for_each(|event| self.say(event));
+            // Sending may find out that the daemon has gone, so what follows from that comes after.
+            self.control.flush();
+            match self.close(now, alone) {
+                Progress::Done { everything_ended } => return Ok(everything_ended),
+                Progress::Until(close_at) => {
+                    let next = [lock_at, kill_at, close_at].into_iter().flatten().min();
+                    self.wait(next)?;
+                }
+            }
+        }
+    }
+
+    /// Whether any process was reaped, and whether none is left.
+    fn reap(&mut self, now: Instant) -> (bool, bool) {
+        let mut any = false;
+        loop {
+            match reap() {
+                Reaped::Ended(pid, status) => {
+                    any = true;
+                    if let Some(event) = self.trees.ended(pid, status, now) {
+                        self.say(event);
+                    }
+                }
+                Reaped::AllRun => return (any, false),
+                Reaped::NoChild => return (any, true),
+            }
+        }
+    }
+
+    fn close(&mut self, now: Instant, alone: bool) -> Progress {
+        if self.control.is_open() {
+            return Progress::Until(None);
+        }
+        let closing = self.closing.get_or_insert(Closing {
+            since: now,
+            asked: false,
+        });
+        if alone {
+            return Progress::Done {
+                everything_ended: true,
+            };
+        }
+        let age = now - closing.since;
+        if age >= END_AFTER {
+            return Progress::Done {
+                everything_ended: false,
+            };
+        }
+        if age >= KILL_AFTER {
+            self.trees.signal_all(Signal::SIGKILL);
+            return Progress::Until(Some(now + KILL_ROUND));
+        }
+        if age >= TERM_AFTER && !closing.asked {
+            closing.asked = true;
+            self.trees.signal_all(Signal::SIGTERM);
+        }
+        let next = if closing.asked {
+            KILL_AFTER
+        } else {
+            TERM_AFTER
+        };
+        Progress::Until(Some(closing.since + next))
+    }
+
+    /// Sleeps until something is there to do, and reads what came from the daemon.
+    fn wait(&mut self, until: Option<Instant>) -> io::Result<()> {
+        let mut fds = vec![PollFd::new(self.signals.as_fd(), PollFlags::POLLIN)];
+        if let Some(interest) = self.control.interest() {
+            fds.push(PollFd::new(self.control.as_fd(), interest));
+        }
+        match poll(&mut fds, timeout(until)) {
+            Ok(_) => {}
+            Err(Errno::EINTR) => return Ok(()),
+            Err(errno) => return Err(errno.into()),
+        }
+        let seen = fds.get(1).and_then(PollFd::revents);
+        self.signals.drain();
+        if let Err(error) = self.control.receive(seen.unwrap_or(PollFlags::empty())) {
+            // The control is closed by it, which is all that follows from a broken socket.
+            warn("hear the daemon", &error);
+        }
+        Ok(())
+    }
+
+    fn serve(&mut self, now: Instant) -> Result<(), FrameError> {
+        while let Some(request) = self.control.next_request()? {
+            match request {
+                // A daemon that has gone has no use for a new server.
+                Request::Spawn(request) if self.control.is_open() => self.spawn(request),
+                Request::Spawn(_) => {}
+                Request::Signal { id, signal } => self.trees.signal(id, signal, now),
+            }
+        }
+        Ok(())
+    }
+
+    fn spawn(&mut self, request: SpawnRequest) {
+        let id = request.id;
+        match launch(request) {
+            Ok(launched) => {
+                self.trees.add(id, &launched);
+                let Launched { pid, pipes, .. } = launched;
+                let pid = pid.as_raw().cast_unsigned();
+                self.send(&Event::Spawned { id, pid }, pipes.into());
+            }
+            Err(Refused { kind, error }) => self.say(Event::SpawnFailed {
+                id,
+                kind,
+                message: error.to_string(),
+                errno: error.raw_os_error(),
+            }),
+        }
+    }
+
+    fn say(&mut self, event: Event) {
+        self.send(&event, Vec::new());
+    }
+
+    fn send(&mut self, event: &Event, pipes: Vec<OwnedFd>) {
+        if let Err(error) = self.control.queue(event, pipes) {
+            warn("tell the daemon", &io::Error::other(error));
+        }
+    }
+}
+
+/// Rounded up, so that a deadline has passed when the poll returns.
+fn timeout(until: Option<Instant>) -> PollTimeout {
+    let Some(until) = until else {
+        return PollTimeout::NONE;
+    };
+    let wait = until.saturating_duration_since(Instant::now());
+    let millis = wait.as_micros().div_ceil(1000);
+    PollTimeout::try_from(millis).unwrap_or(PollTimeout::MAX)
+}
+
+/// To the stderr that the daemon gave us.  It may be closed by now, which is no reason to end.
+fn warn(what: &str, error: &io::Error) {
+    writeln!(io::stderr(), "muxd keeper: failed to {what}: {error}").ok();
+}

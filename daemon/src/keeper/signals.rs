@@ -1,0 +1,94 @@
+//! Signals and deaths, as the keeper hears of them.
+//!
+//! Invariant: no signal but SIGKILL and SIGSTOP ends or stops the keeper.  They are blocked and
+//! read from a descriptor; a handler would have to be undone in every child.
+
+use std::{
+    io,
+    os::{
+        fd::{AsFd, BorrowedFd},
+        unix::process::ExitStatusExt,
+    },
+    process::ExitStatus,
+};
+
+use nix::{
+    errno::Errno,
+    libc,
+    sys::{
+        signal::{SigHandler, SigSet, Signal, signal},
+        signalfd::{SfdFlags, SignalFd},
+    },
+    unistd::Pid,
+};
+
+/// Those that the outside may send: systemd to its whole control group, a terminal, a lost socket.
+/// Whether to end is the daemon's decision, and its end is seen on the socket.
+const BLOCKED: [Signal; 6] = [
+    Signal::SIGCHLD,
+    Signal::SIGHUP,
+    Signal::SIGINT,
+    Signal::SIGPIPE,
+    Signal::SIGQUIT,
+    Signal::SIGTERM,
+];
+
+pub(super) struct Signals(SignalFd);
+
+/// What [`reap`] found.
+pub(super) enum Reaped {
+    Ended(Pid, ExitStatus),
+    /// There are children, and all of them run.
+    AllRun,
+    /// There is no child, and so no descendant: an orphan would have become our child.
+    NoChild,
+}
+
+impl Signals {
+    /// Must come first in the life of the keeper.
+    pub(super) fn block() -> io::Result<Self> {
+        let set: SigSet = BLOCKED.into_iter().collect();
+        set.thread_block()?;
+        // What our parent ignored we would ignore too, and hand on to every child; an ignored
+        // SIGCHLD would also take the exits of our children from us.
+        BLOCKED.into_iter().try_for_each(default_action)?;
+        let flags = SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK;
+        Ok(Signals(SignalFd::with_flags(&set, flags)?))
+    }
+
+    /// Forgets what has come.  A wake-up is all that a signal means here.
+    pub(super) fn drain(&self) {
+        while let Ok(Some(_)) = self.0.read_signal() {}
+    }
+}
+
+impl AsFd for Signals {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+/// Takes the exit status of one child that has ended, or tells that none has.
+///
+/// nix's `waitpid` loses the pid of a child that died of a real-time signal.
+#[expect(unsafe_code, reason = "std waits only for one child that it started")]
+pub(super) fn reap() -> Reaped {
+    let mut status = 0;
+    // SAFETY: the pointer is to a live, writable int, which is all that waitpid asks.
+    let pid = unsafe { libc::waitpid(-1, &mut status, libc::WNOHANG) };
+    match pid {
+        0 => Reaped::AllRun,
+        // The only error that these arguments can cause is ECHILD.
+        ..0 => Reaped::NoChild,
+        pid => Reaped::Ended(Pid::from_raw(pid), ExitStatus::from_raw(status)),
+    }
+}
+
+#[expect(
+    unsafe_code,
+    reason = "nix cannot tell this call from one that installs a handler"
+)]
+fn default_action(number: Signal) -> Result<(), Errno> {
+    // SAFETY: the default action runs no code of ours.
+    unsafe { signal(number, SigHandler::SigDfl) }.map(drop)
+}

@@ -1,0 +1,179 @@
+//! The trees of the keeper's children, and how they end.
+//!
+//! Invariant: only a child that was not yet reaped, or what a snapshot has just shown below the
+//! keeper, is signalled; a pid that was given again to a stranger is neither.
+
+use std::{
+    os::unix::process::ExitStatusExt,
+    process::ExitStatus,
+    time::{Duration, Instant},
+};
+
+use nix::{
+    sys::signal::{Signal, kill, killpg},
+    unistd::Pid,
+};
+
+use super::{
+    child::Ending,
+    launch::Launched,
+    process_table::{Process, ProcessTable, marker_of},
+    wire::Event,
+};
+
+/// How long what a child left behind may take after SIGTERM.
+const LEFTOVER_GRACE: Duration = Duration::from_millis(500);
+
+/// Between two rounds of SIGKILL, first and longest: forks race with a round, and a process stuck
+/// in the kernel must not keep the keeper busy.
+const KILL_RETRY: Duration = Duration::from_millis(20);
+const KILL_RETRY_MAX: Duration = Duration::from_secs(1);
+
+#[derive(Default)]
+pub(super) struct Trees(Vec<Child>);
+
+struct Child {
+    id: u64,
+    /// Of the main process, and of its process group.
+    pid: Pid,
+    marker: Vec<u8>,
+    /// The main process has been reaped: its pid may already be another's, its group's not while
+    /// it has members.
+    exited: bool,
+    /// Its leftovers have been asked to end.
+    asked: bool,
+    kill_at: Option<Instant>,
+    kill_retry: Duration,
+}
+
+impl Trees {
+    pub(super) fn add(&mut self, id: u64, launched: &Launched) {
+        self.0.push(Child {
+            id,
+            pid: launched.pid,
+            marker: launched.marker.clone(),
+            exited: false,
+            asked: false,
+            kill_at: None,
+            kill_retry: KILL_RETRY,
+        });
+    }
+
+    /// A child of the keeper was reaped: the main process of a tree, or an orphan.
+    pub(super) fn ended(&mut self, pid: Pid, status: ExitStatus, now: Instant) -> Option<Event> {
+        let mut running = self.0.iter_mut().filter(|child| !child.exited);
+        let child = running.find(|child| child.pid == pid)?;
+        child.exited = true;
+        child.kill_at.get_or_insert(now + LEFTOVER_GRACE);
+        Some(Event::Exited {
+            id: child.id,
+            code: status.code(),
+            signal: status.signal(),
+        })
+    }
+
+    pub(super) fn signal(&mut self, id: u64, ending: Ending, now: Instant) {
+        let Some(index) = self.0.iter().position(|child| child.id == id) else {
+            return;
+        };
+        match ending {
+            Ending::Term => {
+                let members = self.members(&ProcessTable::read(), &self.0[index]);
+                self.0[index].send(Signal::SIGTERM, &members);
+            }
+            // The next step kills, and goes on until nothing is left.
+            Ending::Kill => self.0[index].kill_at = Some(now),
+        }
+    }
+
+    /// Does what is due, reports the trees that are gone, and answers when to be called again.
+    /// `reaped` says that some process below the keeper has ended since the last step.
+    pub(super) fn step(
+        &mut self,
+        now: Instant,
+        reaped: bool,
+        mut report: impl FnMut(Event),
+    ) -> Option<Instant> {
+        let mut snapshot = None;
+        for index in 0..self.0.len() {
+            let due = self.0[index].kill_at.is_some_and(|at| at <= now);
+            let maybe_gone = reaped && self.0[index].exited;
+            if !due && !maybe_gone {
+                continue;
+            }
+            let table = snapshot.get_or_insert_with(ProcessTable::read);
+            let members = self.members(table, &self.0[index]);
+            self.0[index].proceed(due, &members, now);
+        }
+        self.0.retain(|child| {
+            if child.is_gone() {
+                report(Event::Gone { id: child.id });
+            }
+            !child.is_gone()
+        });
+        self.0.iter().filter_map(|child| child.kill_at).min()
+    }
+
+    /// Signals everything below the keeper, whoever's it is.
+    pub(super) fn signal_all(&self, signal: Signal) {
+        let table = ProcessTable::read();
+        let everything = table.trees(table.children(Pid::this()));
+        for child in &self.0 {
+            child.send_to_group(signal, &everything);
+        }
+        let in_group = |process: &Process| self.0.iter().any(|it| it.pid == process.group);
+        for process in everything.iter().filter(|process| !in_group(process)) {
+            kill(process.pid, signal).ok();
+        }
+    }
+
+    /// The tree of `child`: its main process, what has lost its parent but not its process group or
+    /// its marker, and everything below.
+    fn members(&self, table: &ProcessTable, child: &Child) -> Vec<Process> {
+        let is_main = |pid| self.0.iter().any(|other| !other.exited && other.pid == pid);
+        let is_root = |process: &Process| match is_main(process.pid) {
+            true => !child.exited && process.pid == child.pid,
+            false => {
+                process.group == child.pid
+                    || marker_of(process.pid).is_some_and(|marker| marker == child.marker)
+            }
+        };
+        table.trees(table.children(Pid::this()).filter(is_root))
+    }
+}
+
+impl Child {
+    fn proceed(&mut self, due: bool, members: &[Process], now: Instant) {
+        let alive = members.iter().any(|process| !process.zombie);
+        if self.exited && !alive {
+            self.kill_at = None;
+        } else if due {
+            self.send(Signal::SIGKILL, members);
+            self.kill_at = Some(now + self.kill_retry);
+            self.kill_retry = (self.kill_retry * 2).min(KILL_RETRY_MAX);
+        } else if !self.asked {
+            self.send(Signal::SIGTERM, members);
+            self.asked = true;
+        }
+    }
+
+    /// An exit sets the time of the kill, and only an empty tree takes it back.
+    fn is_gone(&self) -> bool {
+        self.exited && self.kill_at.is_none()
+    }
+
+    fn send(&self, signal: Signal, members: &[Process]) {
+        self.send_to_group(signal, members);
+        // Also to zombies: one whose threads still run looks like one that has ended.
+        for process in members.iter().filter(|process| process.group != self.pid) {
+            kill(process.pid, signal).ok();
+        }
+    }
+
+    /// The kernel signals a group at once, where forks cannot race.
+    fn send_to_group(&self, signal: Signal, seen: &[Process]) {
+        if !self.exited || seen.iter().any(|process| process.group == self.pid) {
+            killpg(self.pid, signal).ok();
+        }
+    }
+}

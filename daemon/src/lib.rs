@@ -1,0 +1,23 @@
+//! `muxd`: owns every MCP session, the catalog and the runs.
+//!
+//! [`serve`] is the whole daemon between the lock and its release; `main` does what must happen
+//! before there are threads.
+
+pub mod catalog;
+pub mod config;
+pub mod environment;
+pub mod gateway;
+pub mod keeper;
+pub mod lifecycle;
+pub mod logging;
+pub mod policy;
+pub mod runs;
+pub mod settings;
+pub mod state;
+pub mod upstream;
+
+mod nearest;
+mod rpc;
+mod serve;
+
+pub use serve::{ServeError, Setup, serve};

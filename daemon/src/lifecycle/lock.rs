@@ -1,0 +1,146 @@
+//! The two locks of a start.
+//!
+//! The startup lock is held by whoever is starting a daemon, from before the attempt until the
+//! daemon serves; the instance lock by the daemon, for life. Both are `flock`s, which the kernel
+//! releases however their holder ends.
+
+use std::{
+    fs::{File, OpenOptions, TryLockError},
+    io::{self, Seek, Write},
+    path::{Path, PathBuf},
+    sync::mpsc,
+    thread,
+    time::Duration,
+};
+
+/// Why a lock was not to be had.
+#[derive(Debug, thiserror::Error)]
+pub enum LockError {
+    #[error("cannot lock {path:?}: {source}")]
+    Io { path: PathBuf, source: io::Error },
+    #[error(
+        "another muxd still holds {path:?} after {waited:?}; see its log, or end it by hand \
+         (the file names its pid)"
+    )]
+    Held { path: PathBuf, waited: Duration },
+}
+
+/// The right to serve. There is one for each `MUX_HOME`.
+#[derive(Debug)]
+pub struct InstanceLock(File);
+
+impl InstanceLock {
+    /// The lock if nobody has it.
+    pub fn try_take(path: &Path) -> Result<Option<Self>, LockError> {
+        let failed = |source| LockError::Io {
+            path: path.to_owned(),
+            source,
+        };
+        let file = open(path).map_err(failed)?;
+        match file.try_lock() {
+            Ok(()) => Ok(Some(Self(file))),
+            Err(TryLockError::WouldBlock) => Ok(None),
+            Err(TryLockError::Error(source)) => Err(failed(source)),
+        }
+    }
+
+    /// The lock as soon as its holder, which is ending, lets it go.
+    pub fn wait(path: &Path, patience: Duration) -> Result<Self, LockError> {
+        let failed = |source| LockError::Io {
+            path: path.to_owned(),
+            source,
+        };
+        let file = open(path).map_err(failed)?;
+        let (sender, locked) = mpsc::channel();
+        // A blocked flock cannot be given up; the thread ends with the process if it is in vain.
+        thread::spawn(move || {
+            let outcome = file.lock().map(|()| file);
+            // The receiver may have lost patience; the file is then closed and the lock free again.
+            drop(sender.send(outcome));
+        });
+        match locked.recv_timeout(patience) {
+            Ok(Ok(file)) => Ok(Self(file)),
+            Ok(Err(source)) => Err(failed(source)),
+            Err(_) => Err(LockError::Held {
+                path: path.to_owned(),
+                waited: patience,
+            }),
+        }
+    }
+
+    /// Leaves word for people and clients: who holds it, and where it listens.
+    pub fn sign(&mut self, pid: u32, socket: &Path) -> io::Result<()> {
+        self.0.set_len(0)?;
+        self.0.rewind()?;
+        let word = serde_json::json!({ "pid": pid, "socket": socket });
+        writeln!(self.0, "{word}")
+    }
+}
+
+/// The right to start a daemon.
+#[derive(Debug)]
+pub struct StartupLock(#[expect(dead_code, reason = "held for its lock")] File);
+
+impl StartupLock {
+    /// Waits until nobody else is starting one.
+    pub fn take(path: &Path) -> Result<Self, LockError> {
+        let failed = |source| LockError::Io {
+            path: path.to_owned(),
+            source,
+        };
+        let file = open(path).map_err(failed)?;
+        file.lock().map_err(failed)?;
+        Ok(Self(file))
+    }
+
+    /// The lock that the client which started us holds already, and handed over.
+    pub fn inherited(file: File) -> Self {
+        Self(file)
+    }
+}
+
+fn open(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.create(true).truncate(false).read(true).write(true);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::OpenOptionsExt;
+        options.mode(0o600);
+    }
+    options.open(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn there_is_one_instance_and_the_next_waits_for_its_end() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("muxd.lock");
+        let mut first = InstanceLock::try_take(&path).unwrap().unwrap();
+        first.sign(7, Path::new("/run/x.sock")).unwrap();
+        assert!(InstanceLock::try_take(&path).unwrap().is_none());
+        let patience = Duration::from_millis(20);
+        assert!(matches!(
+            InstanceLock::wait(&path, patience),
+            Err(LockError::Held { .. })
+        ));
+        let (waiting, began) = mpsc::channel();
+        let next = thread::spawn({
+            let path = path.clone();
+            move || {
+                waiting.send(()).unwrap();
+                InstanceLock::wait(&path, Duration::from_secs(10))
+            }
+        });
+        began.recv().unwrap();
+        drop(first);
+        assert!(next.join().unwrap().is_ok());
+        assert!(
+            std::fs::read_to_string(&path)
+                .unwrap()
+                .contains("\"pid\":7")
+        );
+    }
+}

@@ -1,0 +1,53 @@
+//! The wish to end: once for a drain, twice for at once.
+
+use tokio_util::sync::CancellationToken;
+use tracing::warn;
+
+/// Cheap to clone; every clone is the same wish.
+#[derive(Clone, Debug, Default)]
+pub struct Shutdown {
+    drain: CancellationToken,
+    now: CancellationToken,
+}
+
+impl Shutdown {
+    /// The first time means "finish and go", the second "go".
+    pub fn request(&self) {
+        if self.drain.is_cancelled() {
+            self.now.cancel();
+        }
+        self.drain.cancel();
+    }
+
+    pub async fn requested(&self) {
+        self.drain.cancelled().await;
+    }
+
+    pub async fn requested_now(&self) {
+        self.now.cancelled().await;
+    }
+
+    /// A token that is cancelled with the first request.
+    pub fn token(&self) -> CancellationToken {
+        self.drain.clone()
+    }
+
+    /// SIGTERM and SIGINT ask for an end; a second one means now.
+    #[cfg(unix)]
+    pub fn listen_for_signals(&self) {
+        use tokio::signal::unix::{SignalKind, signal};
+        for kind in [SignalKind::terminate(), SignalKind::interrupt()] {
+            let shutdown = self.clone();
+            match signal(kind) {
+                Ok(mut signals) => {
+                    tokio::spawn(async move {
+                        while signals.recv().await.is_some() {
+                            shutdown.request();
+                        }
+                    });
+                }
+                Err(error) => warn!(%error, "cannot listen for signals"),
+            }
+        }
+    }
+}

@@ -1,0 +1,39 @@
+//! The daemon's log: one file a day, the last seven kept.
+//!
+//! Invariant: standard output and error stay silent; a client may be reading them.
+
+use std::{io, path::Path};
+
+use tracing_appender::{
+    non_blocking::WorkerGuard,
+    rolling::{RollingFileAppender, Rotation},
+};
+use tracing_subscriber::EnvFilter;
+
+const KEPT: usize = 7;
+/// The files are `muxd.DATE.log`.
+const NAME: &str = "muxd";
+
+/// Starts logging to `dir`. The guard flushes when it is dropped; keep it until the end.
+pub fn start(dir: &Path, filter: Option<&str>) -> io::Result<WorkerGuard> {
+    let appender = RollingFileAppender::builder()
+        .rotation(Rotation::DAILY)
+        .filename_prefix(NAME)
+        .filename_suffix("log")
+        .max_log_files(KEPT)
+        .build(dir)
+        .map_err(io::Error::other)?;
+    let (writer, guard) = tracing_appender::non_blocking(appender);
+    let filter = filter
+        .and_then(|text| EnvFilter::try_new(text).ok())
+        .unwrap_or_else(|| EnvFilter::new("info"));
+    // A second daemon in one process, as tests have it, keeps the first one's log.
+    drop(
+        tracing_subscriber::fmt()
+            .with_env_filter(filter)
+            .with_writer(writer)
+            .with_ansi(false)
+            .try_init(),
+    );
+    Ok(guard)
+}

@@ -1,0 +1,211 @@
+//! The `muxd` program: what must happen before there are threads, and then [`mux_daemon::serve`].
+
+use std::{
+    env,
+    fs::File,
+    io,
+    os::fd::AsFd,
+    path::{Path, PathBuf},
+    process::ExitCode,
+    time::Duration,
+};
+
+use anyhow::Context;
+use mux_daemon::{
+    Setup,
+    environment::Environment,
+    keeper,
+    lifecycle::{InstanceLock, Reporter, Shutdown, StartupLock},
+    logging, serve,
+    state::Places,
+};
+use mux_proto::{
+    endpoint::{Dirs, EndpointError},
+    startup::Report,
+    transport, variables, version,
+};
+
+/// How long a daemon that is ending may keep the lock: its drain and the end of its servers.
+const PREDECESSOR: Duration = Duration::from_secs(20);
+
+const HELP: &str = "\
+muxd owns the sessions to your MCP servers and runs programs on them. It is started by the first
+`mux` command that needs it; nobody has to start it by hand.
+
+Usage: muxd [--version | --help]
+
+Without arguments it serves in the foreground until SIGTERM, SIGINT, `mux stop`, or until nobody has
+needed it for three hours. Environment: MUX_HOME, MUX_LOG, MUX_WORKER.";
+
+fn main() -> ExitCode {
+    let mut args = env::args_os().skip(1);
+    let first = args.next();
+    match first.as_ref().and_then(|arg| arg.to_str()) {
+        Some("keeper") => match args.next() {
+            Some(lock) => keeper::run_keeper(Path::new(&lock)),
+            None => complain("muxd keeper is started by muxd"),
+        },
+        // Started by a client: standard input is the startup lock, standard output wants the report.
+        Some("child") => child(),
+        Some("--version" | "-V") => say(&format!(
+            "muxd {} (contract {})",
+            version::BUILD,
+            version::CONTRACT
+        )),
+        Some("--help" | "-h") => say(HELP),
+        Some(other) => complain(&format!(
+            "muxd: unknown argument {other:?}; see muxd --help"
+        )),
+        None => match start(None, Reporter::nobody()) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => complain(&format!("muxd: {error:#}")),
+        },
+    }
+}
+
+fn child() -> ExitCode {
+    let inherit = || -> io::Result<_> {
+        let lock = File::from(io::stdin().as_fd().try_clone_to_owned()?);
+        let channel = File::from(io::stdout().as_fd().try_clone_to_owned()?);
+        // Both are ours alone from here on: the parent waits for the end of the channel.
+        detach()?;
+        Ok((StartupLock::inherited(lock), channel))
+    };
+    let (lock, channel) = match inherit() {
+        Ok(inherited) => inherited,
+        Err(error) => return complain(&format!("muxd child is started by mux: {error}")),
+    };
+    let failure = channel.try_clone();
+    match start(Some(lock), Reporter::to(channel)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            let report = Report::Failed {
+                message: format!("{error:#}"),
+            };
+            if let Ok(channel) = failure {
+                // A parent that has gone needs no report.
+                drop(Reporter::to(channel).report(&report));
+            }
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn start(startup: Option<StartupLock>, reporter: Reporter) -> anyhow::Result<()> {
+    let dirs = dirs()?;
+    dirs.prepare()?;
+    let startup = match startup {
+        Some(lock) => lock,
+        None => StartupLock::take(&dirs.startup_lock())?,
+    };
+    // Nobody else is starting one now: a lock that is held belongs to a daemon that serves or ends.
+    let mut lock = match InstanceLock::try_take(&dirs.instance_lock())? {
+        Some(lock) => lock,
+        None if answers(&dirs.socket()) => {
+            reporter
+                .report(&Report::AlreadyRunning {})
+                .context("cannot report")?;
+            return Ok(());
+        }
+        None => InstanceLock::wait(&dirs.instance_lock(), PREDECESSOR)?,
+    };
+    let filter = variable(variables::LOG);
+    let _log = logging::start(&dirs.logs(), filter.as_deref()).context("cannot open the log")?;
+    lock.sign(std::process::id(), &dirs.socket())
+        .context("cannot sign the lock")?;
+    let setup = setup(&dirs)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(
+            std::thread::available_parallelism()
+                .map_or(2, usize::from)
+                .clamp(2, 8),
+        )
+        .enable_all()
+        .build()
+        .context("cannot start tokio")?;
+    runtime.block_on(async move {
+        let listener = transport::listen(&dirs.socket())
+            .with_context(|| format!("cannot listen on {}", dirs.socket().display()))?;
+        let shutdown = Shutdown::default();
+        shutdown.listen_for_signals();
+        let ready = move || {
+            // The report comes first: a client that sees the lock free may dial at once.
+            drop(reporter.report(&Report::Ready {
+                pid: std::process::id(),
+            }));
+            drop(startup);
+        };
+        serve(lock, listener, setup, shutdown, ready)
+            .await
+            .map_err(anyhow::Error::from)
+    })
+}
+
+fn setup(dirs: &Dirs) -> anyhow::Result<Setup> {
+    let program = env::current_exe().context("cannot find my own program")?;
+    let worker = match variable(variables::WORKER) {
+        Some(path) => PathBuf::from(path),
+        None => program.with_file_name("mux-worker"),
+    };
+    let environment =
+        Environment::of(env::vars_os().filter_map(|(name, value)| {
+            Some((name.into_string().ok()?, value.into_string().ok()?))
+        }));
+    let home = variable("HOME").map_or_else(|| PathBuf::from("/"), PathBuf::from);
+    Ok(Setup {
+        program,
+        worker,
+        places: Places {
+            config: dirs.config_file(),
+            env: dirs.env_file(),
+            socket: dirs.socket(),
+            log: dirs.logs(),
+            home,
+        },
+        server_logs: dirs.logs().join("servers"),
+        keeper_lock: dirs.keeper_lock(),
+        environment,
+    })
+}
+
+fn dirs() -> Result<Dirs, EndpointError> {
+    Dirs::resolve(variable(variables::HOME).as_deref().map(Path::new))
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the one place where the daemon reads its environment"
+)]
+fn variable(name: &str) -> Option<String> {
+    env::var(name).ok().filter(|value| !value.is_empty())
+}
+
+/// Whether a daemon accepts connections there.
+fn answers(socket: &Path) -> bool {
+    std::os::unix::net::UnixStream::connect(socket).is_ok()
+}
+
+/// Leaves the client's session and terminal, and its standard streams.
+fn detach() -> io::Result<()> {
+    // It fails only for the leader of a process group, which has nothing to leave.
+    _ = nix::unistd::setsid();
+    let null = File::options().read(true).write(true).open("/dev/null")?;
+    nix::unistd::dup2_stdin(&null)?;
+    nix::unistd::dup2_stdout(&null)?;
+    std::env::set_current_dir("/")
+}
+
+#[expect(clippy::print_stdout, reason = "asked for on the command line")]
+fn say(text: &str) -> ExitCode {
+    println!("{text}");
+    ExitCode::SUCCESS
+}
+
+#[expect(
+    clippy::print_stderr,
+    reason = "there is no log before the daemon serves"
+)]
+fn complain(text: &str) -> ExitCode {
+    eprintln!("{text}");
+    ExitCode::FAILURE
+}

@@ -1,0 +1,108 @@
+//! The daemon's door: connections on the local socket, each greeted, each with a limit.
+//!
+//! Invariant: nothing below this module names `mux-proto`; `convert` translates both ways.
+
+mod catalog;
+mod convert;
+mod handler;
+
+use std::{sync::Arc, time::Duration};
+
+use futures::StreamExt;
+use interprocess::local_socket::{
+    tokio::{Listener, Stream},
+    traits::{StreamCommon as _, tokio::Listener as _},
+};
+use mux_proto::{Mux, transport};
+use tarpc::server::{BaseChannel, Channel, Config};
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use tracing::{Instrument, debug, info_span, warn};
+
+use self::handler::{Connection, Door};
+use crate::{lifecycle::Activity, state::Daemon};
+
+/// A client that has connected must say hello within this time.
+const GREETING: Duration = Duration::from_secs(5);
+/// Requests of one client at once.
+const REQUESTS: usize = 256;
+/// Connections at once.
+const CONNECTIONS: usize = 1_000;
+
+/// Takes connections until told to stop, and then waits for none of them.
+pub(crate) async fn accept(
+    listener: &Listener,
+    daemon: Arc<Daemon>,
+    activity: Activity,
+    stop: CancellationToken,
+) {
+    let connections = TaskTracker::new();
+    let mut number = 0_u64;
+    loop {
+        let stream = tokio::select! {
+            () = stop.cancelled() => return,
+            accepted = listener.accept() => match accepted {
+                Ok(stream) => stream,
+                Err(error) => {
+                    // Out of descriptors, most likely: those who are in may finish.
+                    warn!(%error, "cannot accept a connection");
+                    tokio::time::sleep(Duration::from_millis(50)).await;
+                    continue;
+                }
+            },
+        };
+        if !is_ours(&stream) {
+            warn!("refused a connection of another user");
+            continue;
+        }
+        if connections.len() >= CONNECTIONS {
+            warn!("refused a connection: {CONNECTIONS} are open");
+            continue;
+        }
+        number += 1;
+        let span = info_span!("client", number);
+        let serving = serve(stream, Arc::clone(&daemon), activity.clone(), number);
+        connections.spawn(serving.instrument(span));
+    }
+}
+
+/// One connection until its end, which is also the end of the runs that it owns.
+async fn serve(stream: Stream, daemon: Arc<Daemon>, activity: Activity, number: u64) {
+    let door = Door::new(daemon, number);
+    let channel = BaseChannel::new(Config::default(), transport::frames(stream));
+    let channel = channel.max_concurrent_requests(REQUESTS);
+    let connection = Connection::new(Arc::clone(&door));
+    let requests = channel
+        .execute(connection.serve())
+        .for_each_concurrent(None, |request| request);
+    let greeted = door.greeted();
+    tokio::pin!(requests, greeted);
+    let _counted;
+    tokio::select! {
+        () = &mut requests => return,
+        () = &mut greeted => _counted = activity.client(),
+        () = tokio::time::sleep(GREETING) => {
+            debug!("no hello within {GREETING:?}");
+            return;
+        }
+    }
+    requests.await;
+    debug!("client gone");
+}
+
+/// The socket's mode keeps others out; this holds when somebody loosened it.
+#[cfg(unix)]
+fn is_ours(stream: &Stream) -> bool {
+    let me = nix::unistd::geteuid().as_raw();
+    match stream.peer_creds() {
+        Ok(creds) => creds.euid().is_none_or(|uid| uid == me),
+        Err(error) => {
+            warn!(%error, "cannot tell who connects");
+            false
+        }
+    }
+}
+
+#[cfg(not(unix))]
+fn is_ours(_stream: &Stream) -> bool {
+    true
+}

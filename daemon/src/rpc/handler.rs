@@ -1,0 +1,359 @@
+//! One client's requests.
+//!
+//! Invariant: nothing is answered before `hello`, and what a connection started ends with it.
+
+use std::{
+    sync::{Arc, Mutex, OnceLock, PoisonError},
+    time::Duration,
+};
+
+use mux_proto::{self as wire, Kind};
+use mux_sandbox::Target;
+use serde_json::Value;
+use tarpc::context::Context;
+use tokio::sync::Notify;
+use tracing::{debug, info};
+
+use super::{catalog, convert};
+use crate::{
+    gateway::{Arguments, Call, CallObserver},
+    runs::{Program, Run},
+    state::Daemon,
+};
+
+/// Events in one page.
+const PAGE: usize = 1_000;
+/// The longest that one poll waits.
+const POLL: Duration = Duration::from_secs(30);
+
+/// What all requests of one connection share.
+pub(super) struct Door {
+    daemon: Arc<Daemon>,
+    number: u64,
+    hello: OnceLock<wire::Hello>,
+    arrived: Notify,
+    /// Runs that end with this connection.
+    runs: Mutex<Vec<Arc<Run>>>,
+}
+
+impl Door {
+    pub(super) fn new(daemon: Arc<Daemon>, number: u64) -> Arc<Self> {
+        let (hello, arrived, runs) = (OnceLock::new(), Notify::new(), Mutex::default());
+        Arc::new(Self {
+            daemon,
+            number,
+            hello,
+            arrived,
+            runs,
+        })
+    }
+
+    /// Resolves when the client has said hello.
+    pub(super) async fn greeted(&self) {
+        self.arrived.notified().await;
+    }
+
+    /// Runs of the same client program, agent and workspace may share a worker process.
+    fn owner(&self) -> String {
+        self.hello.get().map_or_else(
+            || self.number.to_string(),
+            |hello| {
+                format!(
+                    "{}|{:?}|{:?}",
+                    hello.client.name, hello.agent, hello.workspace
+                )
+            },
+        )
+    }
+}
+
+impl Drop for Door {
+    fn drop(&mut self) {
+        for run in self
+            .runs
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .drain(..)
+        {
+            run.cancel();
+        }
+    }
+}
+
+/// The service of one connection.
+#[derive(Clone)]
+pub(super) struct Connection(Arc<Door>);
+
+impl Connection {
+    pub(super) fn new(door: Arc<Door>) -> Self {
+        Self(door)
+    }
+
+    /// The daemon, once it knows its servers.
+    async fn configured(&self) -> Result<&Arc<Daemon>, wire::Error> {
+        let daemon = self.daemon()?;
+        daemon.configured().await;
+        Ok(daemon)
+    }
+
+    fn daemon(&self) -> Result<&Arc<Daemon>, wire::Error> {
+        if self.0.hello.get().is_some() {
+            Ok(&self.0.daemon)
+        } else {
+            Err(wire::Error::new(
+                Kind::Internal,
+                "`hello` comes first on every connection",
+            ))
+        }
+    }
+}
+
+impl wire::Mux for Connection {
+    async fn hello(self, _: Context, hello: wire::Hello) -> Result<wire::Welcome, wire::Error> {
+        info!(
+            client = hello.client.name,
+            version = hello.client.version,
+            "hello"
+        );
+        drop(self.0.hello.set(hello));
+        self.0.arrived.notify_one();
+        Ok(wire::Welcome {
+            contract: wire::version::CONTRACT,
+            build: wire::version::BUILD.into(),
+            pid: std::process::id(),
+            features: wire::version::FEATURES
+                .iter()
+                .map(|f| (*f).to_owned())
+                .collect(),
+        })
+    }
+
+    async fn retire(self, _: Context, reason: String) -> Result<(), wire::Error> {
+        let daemon = self.daemon()?;
+        info!(reason, "asked to retire");
+        daemon.shutdown.request();
+        Ok(())
+    }
+
+    async fn status(self, _: Context) -> Result<wire::Status, wire::Error> {
+        let daemon = self.daemon()?;
+        let workers = daemon.runs.pool().status();
+        let counts = daemon.runs.counts();
+        let mut problems = daemon.problems();
+        problems.extend(workers.problem);
+        Ok(wire::Status {
+            build: wire::version::BUILD.into(),
+            contract: wire::version::CONTRACT,
+            pid: std::process::id(),
+            engine: workers.engine,
+            uptime_ms: convert::millis(daemon.started.elapsed()),
+            rss_bytes: resident_bytes(),
+            clients: daemon.activity.clients(),
+            workers: wire::WorkerStatus {
+                ready: workers.ready,
+                busy: workers.busy,
+                starting: workers.starting,
+                waiting: workers.waiting,
+            },
+            runs: wire::RunCounts {
+                running: counts.running,
+                succeeded: counts.succeeded,
+                failed: counts.failed,
+            },
+            servers: servers(daemon),
+            config: daemon.places.config.clone(),
+            socket: daemon.places.socket.clone(),
+            log: daemon.places.log.clone(),
+            problems,
+        })
+    }
+
+    async fn start_run(
+        self,
+        _: Context,
+        request: wire::RunRequest,
+    ) -> Result<wire::RunStarted, wire::Error> {
+        let program = Program {
+            source: request.source,
+            input: request.input.to_string(),
+            wall: request.timeout_ms.map(Duration::from_millis),
+            owner: self.0.owner(),
+        };
+        let run = self
+            .configured()
+            .await?
+            .runs
+            .start(program)
+            .map_err(convert::error)?;
+        let id = run.id.clone();
+        self.0
+            .runs
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(run);
+        Ok(wire::RunStarted { run: id })
+    }
+
+    async fn events(
+        self,
+        _: Context,
+        request: wire::EventsRequest,
+    ) -> Result<wire::EventPage, wire::Error> {
+        let run = self
+            .daemon()?
+            .runs
+            .find(&request.run)
+            .map_err(convert::error)?;
+        let wait = Duration::from_millis(request.wait_ms).min(POLL);
+        let events = run.events.after(request.after, wait, PAGE).await;
+        Ok(wire::EventPage {
+            events: events.into_iter().map(convert::event).collect(),
+        })
+    }
+
+    async fn cancel_run(self, _: Context, run: String) -> Result<(), wire::Error> {
+        self.daemon()?
+            .runs
+            .find(&run)
+            .map_err(convert::error)?
+            .cancel();
+        Ok(())
+    }
+
+    async fn check(
+        self,
+        _: Context,
+        request: wire::CheckRequest,
+    ) -> Result<wire::Diagnostics, wire::Error> {
+        let owner = self.0.owner();
+        let checked = self
+            .daemon()?
+            .runs
+            .pool()
+            .check(request.source, &owner)
+            .await;
+        let errors = checked
+            .map_err(convert::error)?
+            .into_iter()
+            .map(convert::error)
+            .collect();
+        Ok(wire::Diagnostics { errors })
+    }
+
+    async fn call(self, _: Context, request: wire::CallRequest) -> Result<Value, wire::Error> {
+        let call = Call {
+            target: Target::Path {
+                path: request.path,
+                raw: request.raw,
+            },
+            arguments: match (request.arguments, request.typed) {
+                (Value::Null, typed) => Arguments::Typed(typed),
+                (object, _) => Arguments::Json(object.to_string()),
+            },
+            within: request.timeout_ms.map(Duration::from_millis),
+        };
+        let text = self
+            .daemon()?
+            .gateway
+            .call(call, &Unheard)
+            .await
+            .map_err(convert::error)?;
+        convert::value(&text)
+    }
+
+    async fn tools(
+        self,
+        _: Context,
+        request: wire::ToolsRequest,
+    ) -> Result<wire::ToolList, wire::Error> {
+        let upstreams = self.configured().await?.gateway.upstreams();
+        catalog::tools(upstreams, request)
+            .await
+            .map_err(convert::error)
+    }
+
+    async fn types(self, _: Context, request: wire::TypesRequest) -> Result<String, wire::Error> {
+        let upstreams = self.configured().await?.gateway.upstreams();
+        catalog::types(upstreams, request)
+            .await
+            .map_err(convert::error)
+    }
+
+    async fn servers(self, _: Context) -> Result<Vec<wire::ServerInfo>, wire::Error> {
+        Ok(servers(self.configured().await?))
+    }
+
+    async fn restart_server(
+        self,
+        _: Context,
+        name: String,
+    ) -> Result<wire::ServerInfo, wire::Error> {
+        let server = self
+            .daemon()?
+            .gateway
+            .upstreams()
+            .find(&name)
+            .map_err(convert::error)?;
+        server.restart().await.map_err(convert::error)?;
+        Ok(convert::server(&server))
+    }
+
+    async fn reload(self, _: Context) -> Result<wire::ReloadReport, wire::Error> {
+        let daemon = self.daemon()?;
+        let (changes, problems) = daemon.reload().await.map_err(|problem| {
+            wire::Error::new(Kind::Validation, problem)
+                .hint("the last good configuration stays in force")
+        })?;
+        Ok(convert::reload(changes, problems))
+    }
+
+    async fn stop(self, _: Context, request: wire::StopRequest) -> Result<(), wire::Error> {
+        let daemon = self.daemon()?;
+        debug!(now = request.now, "asked to stop");
+        daemon.shutdown.request();
+        if request.now {
+            daemon.shutdown.request();
+        }
+        Ok(())
+    }
+}
+
+fn servers(daemon: &Daemon) -> Vec<wire::ServerInfo> {
+    daemon
+        .gateway
+        .upstreams()
+        .all()
+        .iter()
+        .map(|server| convert::server(server))
+        .collect()
+}
+
+/// For a call that nobody watches.
+struct Unheard;
+
+impl CallObserver for Unheard {
+    fn server_starting(&self, _server: &str) {}
+
+    fn server_ready(&self, _server: &str, _took: Duration) {}
+
+    fn call_started(&self, _path: &str) -> u32 {
+        0
+    }
+
+    fn call_ended(
+        &self,
+        _call: u32,
+        _path: &str,
+        _took: Duration,
+        _outcome: Result<usize, &mux_sandbox::Fault>,
+    ) {
+    }
+}
+
+/// Resident memory of this process.
+fn resident_bytes() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find(|line| line.starts_with("VmRSS:"))?;
+    let kibibytes: u64 = line.split_whitespace().nth(1)?.parse().ok()?;
+    Some(kibibytes * 1024)
+}

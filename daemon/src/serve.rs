@@ -1,0 +1,158 @@
+//! The daemon's life between the lock and its release.
+
+use std::{
+    io,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
+
+use interprocess::local_socket::tokio::Listener;
+use mux_sandbox::{Limits, Pool, PoolSettings};
+use tokio::sync::watch;
+use tracing::{info, warn};
+
+use crate::{
+    environment::Environment,
+    gateway::Gateway,
+    lifecycle::{Activity, InstanceLock, Shutdown},
+    policy::Policy,
+    rpc,
+    runs::Runs,
+    state::{Daemon, Places},
+    upstream::{Launcher, Surroundings, Upstreams},
+};
+
+/// Runs that are under way get this long to finish.
+const DRAIN: Duration = Duration::from_secs(10);
+/// How often the daemon looks whether its socket is still its own.
+const SOCKET_CHECK: Duration = Duration::from_secs(5);
+
+/// What a daemon is given.
+pub struct Setup {
+    /// The `muxd` program itself.
+    pub program: PathBuf,
+    /// The `mux-worker` program.
+    pub worker: PathBuf,
+    pub places: Places,
+    pub server_logs: PathBuf,
+    pub keeper_lock: PathBuf,
+    /// This process's environment, in case that the login shell tells none.
+    pub environment: Environment,
+}
+
+/// Why a daemon could not serve.
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    #[error("cannot start the pool of workers: {0}")]
+    Pool(io::Error),
+}
+
+/// Serves until somebody asks for the end, or nobody has come for long enough. `ready` is called
+/// when clients are being served.
+pub async fn serve(
+    lock: InstanceLock,
+    listener: Listener,
+    setup: Setup,
+    shutdown: Shutdown,
+    ready: impl FnOnce(),
+) -> Result<(), ServeError> {
+    let (sender, environment) = watch::channel(None);
+    let basis = setup.environment.clone();
+    tokio::spawn(async move {
+        // Nobody waits for it if the daemon has ended meanwhile.
+        drop(sender.send(Some(Environment::capture(basis).await)));
+    });
+    let launcher = Launcher::new(setup.program, setup.keeper_lock, environment.clone());
+    let surroundings = Surroundings {
+        launcher: launcher.clone(),
+        logs: setup.server_logs,
+        calls_per_server: 8,
+    };
+    let upstreams = Arc::new(Upstreams::new(surroundings));
+    let gateway = Arc::new(Gateway::new(Arc::clone(&upstreams), Policy::default()));
+    let pool = Pool::start(pool_settings(setup.worker)).map_err(ServeError::Pool)?;
+    let runs = Runs::new(Arc::clone(&gateway), pool.clone(), Limits::default());
+    let activity = Activity::new(None);
+    let socket = setup.places.socket.clone();
+    let daemon = Daemon::new(
+        setup.places,
+        gateway,
+        Arc::clone(&runs),
+        activity.clone(),
+        shutdown.clone(),
+        environment,
+    );
+    let background = tokio::spawn({
+        let (daemon, launcher) = (Arc::clone(&daemon), launcher.clone());
+        async move {
+            // A configuration that cannot be read still gets a daemon that says so.
+            drop(daemon.reload().await);
+            launcher.warm_up().await;
+        }
+    });
+
+    info!(pid = std::process::id(), socket = %socket.display(), "serving");
+    ready();
+    let stop = shutdown.token();
+    let accepting = rpc::accept(&listener, daemon, activity.clone(), stop.clone());
+    tokio::select! {
+        () = accepting => {}
+        () = activity.idle() => info!("nobody came for long enough"),
+        () = socket_lost(&socket) => warn!("the socket was taken away or replaced"),
+    }
+    shutdown.token().cancel();
+    drop(listener);
+
+    tokio::select! {
+        () = runs.drain(DRAIN) => {}
+        () = shutdown.requested_now() => runs.drain(Duration::ZERO).await,
+    }
+    background.abort();
+    upstreams.close().await;
+    launcher.close().await;
+    pool.close();
+    // Whoever comes now finds no socket, and then the lock free.
+    drop(std::fs::remove_file(&socket));
+    info!("over");
+    drop(lock);
+    Ok(())
+}
+
+fn pool_settings(worker: PathBuf) -> PoolSettings {
+    let cores = std::thread::available_parallelism().map_or(2, usize::from);
+    PoolSettings {
+        worker,
+        floor: 2,
+        ceiling: (cores * 4).clamp(4, 32),
+        runs_per_worker: 200,
+        start_timeout: Duration::from_secs(20),
+        queue_timeout: Duration::from_secs(60),
+        queue: 1_000,
+        check_timeout: Duration::from_secs(5),
+    }
+}
+
+/// Resolves when the path is no longer the socket that was bound: nobody could reach us any more.
+async fn socket_lost(socket: &Path) {
+    let ours = identity(socket);
+    let mut ticks = tokio::time::interval(SOCKET_CHECK);
+    loop {
+        ticks.tick().await;
+        if identity(socket) != ours {
+            return;
+        }
+    }
+}
+
+#[cfg(unix)]
+fn identity(path: &Path) -> Option<(u64, u64)> {
+    use std::os::unix::fs::MetadataExt;
+    let found = std::fs::symlink_metadata(path).ok()?;
+    Some((found.dev(), found.ino()))
+}
+
+#[cfg(not(unix))]
+fn identity(_path: &Path) -> Option<(u64, u64)> {
+    None
+}

@@ -1,0 +1,143 @@
+//! The sessions to the user's MCP servers: one per server, opened at first need, shared by all.
+//!
+//! Each server has one task that owns its state (`server`); a session is a value that many callers
+//! hold at once (`session`); a process is started by the keeper (`process`) and spoken to in lines
+//! (`transport`).
+//!
+//! Invariant: servers share nothing but the keeper. One that is slow, dead or mad delays no other.
+
+mod process;
+mod server;
+mod session;
+mod stderr;
+mod transport;
+
+use std::{
+    collections::BTreeMap,
+    path::PathBuf,
+    sync::{Arc, RwLock},
+};
+
+use futures::future::join_all;
+use mux_sandbox::{Fault, Kind, typegen::names::spell};
+
+pub use self::{
+    process::Launcher,
+    server::{Server, ServerView, State},
+    session::{CallError, Session},
+};
+use crate::{nearest::nearest_few, settings::ServerSettings};
+
+/// What every server needs to start.
+#[derive(Clone, Debug)]
+pub struct Surroundings {
+    pub launcher: Launcher,
+    /// Where the servers' standard error goes, one file each.
+    pub logs: PathBuf,
+    /// Calls at once on one server.
+    pub calls_per_server: usize,
+}
+
+/// All configured servers.
+#[derive(Debug)]
+pub struct Upstreams {
+    surroundings: Surroundings,
+    servers: RwLock<BTreeMap<String, Arc<Server>>>,
+}
+
+/// What a new configuration did to the servers.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Changes {
+    pub added: Vec<String>,
+    pub removed: Vec<String>,
+    pub changed: Vec<String>,
+    pub unchanged: Vec<String>,
+}
+
+impl Upstreams {
+    pub fn new(surroundings: Surroundings) -> Self {
+        Self {
+            surroundings,
+            servers: RwLock::default(),
+        }
+    }
+
+    /// Takes over a configuration. Servers whose definition is the same keep their session; calls in
+    /// flight on the others finish on the old one.
+    pub fn apply(&self, settings: &BTreeMap<String, ServerSettings>) -> Changes {
+        let mut changes = Changes::default();
+        let mut servers = self
+            .servers
+            .write()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        servers.retain(|name, server| {
+            let kept = settings.contains_key(name);
+            if !kept {
+                changes.removed.push(name.clone());
+                server.retire();
+            }
+            kept
+        });
+        for (name, wanted) in settings {
+            match servers.get(name) {
+                Some(server) if server.definition() == &wanted.definition => {
+                    changes.unchanged.push(name.clone());
+                    continue;
+                }
+                Some(server) => {
+                    server.retire();
+                    changes.changed.push(name.clone());
+                }
+                None => changes.added.push(name.clone()),
+            }
+            let server = Server::start(wanted.clone(), self.surroundings.clone());
+            servers.insert(name.clone(), server);
+        }
+        changes
+    }
+
+    pub fn all(&self) -> Vec<Arc<Server>> {
+        self.read().values().cloned().collect()
+    }
+
+    /// A server by its name or by the spelling that programs use.
+    pub fn find(&self, name: &str) -> Result<Arc<Server>, Fault> {
+        let servers = self.read();
+        if let Some(server) = servers.get(name) {
+            return Ok(Arc::clone(server));
+        }
+        if let Some(server) = servers.values().find(|server| spell(server.name()) == name) {
+            return Ok(Arc::clone(server));
+        }
+        let fault = Fault::new(Kind::NotFound, format!("there is no server `{name}`"));
+        Err(
+            match nearest_few(name, servers.keys().map(String::as_str), 3).as_slice() {
+                [] if servers.is_empty() => {
+                    fault.hint("no server is configured; see `mux servers`")
+                }
+                [] => {
+                    let known: Vec<&str> = servers.keys().map(String::as_str).collect();
+                    fault.hint(format!("known servers: {}", known.join(", ")))
+                }
+                near => fault.hint(format!("did you mean `{}`?", near.join("` or `"))),
+            },
+        )
+    }
+
+    /// Ends every session and waits until the processes are gone.
+    pub async fn close(&self) {
+        let servers = std::mem::take(
+            &mut *self
+                .servers
+                .write()
+                .unwrap_or_else(std::sync::PoisonError::into_inner),
+        );
+        join_all(servers.values().map(|server| server.close())).await;
+    }
+
+    fn read(&self) -> std::sync::RwLockReadGuard<'_, BTreeMap<String, Arc<Server>>> {
+        self.servers
+            .read()
+            .unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+}

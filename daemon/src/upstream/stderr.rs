@@ -1,0 +1,151 @@
+//! What a server writes to its standard error: into its log, and the last lines at hand for errors.
+//!
+//! Invariant: the pipe is always drained, whether or not the log can be written.
+
+use std::{
+    collections::VecDeque,
+    fs::{File, OpenOptions},
+    io::Write,
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, BufReader};
+use tokio::sync::oneshot;
+
+/// A log that has grown to this many bytes becomes the `.1` file.
+const ROTATE: u64 = 10 << 20;
+const MAX_LINE: u64 = 8 << 10;
+const KEPT: usize = 20;
+
+/// The last lines of one process.
+#[derive(Clone, Debug, Default)]
+pub(super) struct LastLines(Arc<Mutex<VecDeque<String>>>);
+
+impl LastLines {
+    fn push(&self, line: &str) {
+        let mut lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if lines.len() == KEPT {
+            lines.pop_front();
+        }
+        lines.push_back(line.to_owned());
+    }
+
+    pub(super) fn get(&self) -> Vec<String> {
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .iter()
+            .cloned()
+            .collect()
+    }
+}
+
+/// Drains the pipe in the background. The receiver resolves when the pipe is at its end.
+pub(super) fn drain(
+    pipe: impl AsyncRead + Send + Unpin + 'static,
+    log: PathBuf,
+) -> (LastLines, oneshot::Receiver<()>) {
+    let kept = LastLines::default();
+    let lines = kept.clone();
+    let (done, ended) = oneshot::channel();
+    tokio::spawn(async move {
+        let mut log = Log::open(&log);
+        let mut reader = BufReader::new(pipe);
+        let mut line = Vec::new();
+        loop {
+            line.clear();
+            match (&mut reader)
+                .take(MAX_LINE)
+                .read_until(b'\n', &mut line)
+                .await
+            {
+                Ok(0) | Err(_) => break,
+                Ok(_) => {}
+            }
+            let text = String::from_utf8_lossy(&line);
+            let text = text.trim_end();
+            if !text.is_empty() {
+                lines.push(text);
+                log.write(text);
+            }
+        }
+        // Nobody may be waiting.
+        _ = done.send(());
+    });
+    (kept, ended)
+}
+
+/// An append-only file that is given up quietly when it cannot be written.
+pub(super) struct Log {
+    path: PathBuf,
+    file: Option<File>,
+    written: u64,
+}
+
+impl Log {
+    pub(super) fn open(path: &Path) -> Self {
+        let mut log = Self {
+            path: path.to_owned(),
+            file: None,
+            written: 0,
+        };
+        log.reopen();
+        log
+    }
+
+    pub(super) fn write(&mut self, line: &str) {
+        if self.written > ROTATE {
+            self.file = None;
+            // If the rename fails the log goes on in the same file.
+            drop(std::fs::rename(
+                &self.path,
+                self.path.with_extension("log.1"),
+            ));
+            self.reopen();
+        }
+        let line = format!("{line}\n");
+        if let Some(file) = &mut self.file
+            && file.write_all(line.as_bytes()).is_ok()
+        {
+            self.written += line.len() as u64;
+        }
+    }
+
+    fn reopen(&mut self) {
+        self.file = OpenOptions::new()
+            .create(true)
+            .append(true)
+            .open(&self.path)
+            .ok();
+        self.written = self
+            .file
+            .as_ref()
+            .and_then(|f| f.metadata().ok())
+            .map_or(0, |m| m.len());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn lines_reach_the_log_and_the_last_ones_are_kept() {
+        let dir = tempfile::tempdir().unwrap();
+        let log = dir.path().join("s.log");
+        let text: String = (0..50).map(|i| format!("line {i}\n")).collect();
+        let (kept, ended) = drain(std::io::Cursor::new(text.clone()), log.clone());
+        ended.await.unwrap();
+        assert_eq!(kept.get().len(), KEPT);
+        assert_eq!(kept.get()[0], "line 30");
+        assert_eq!(std::fs::read_to_string(log).unwrap(), text);
+    }
+
+    #[tokio::test]
+    async fn a_log_that_cannot_be_written_stops_nobody() {
+        let (kept, ended) = drain(std::io::Cursor::new("a\n"), "/nonexistent/x.log".into());
+        ended.await.unwrap();
+        assert_eq!(kept.get(), ["a"]);
+    }
+}

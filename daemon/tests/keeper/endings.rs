@@ -1,0 +1,172 @@
+//! How trees end: stopped, dropped, left behind, with their daemon, or with their keeper.
+//!
+//! Invariant: after each of these, no process of the tree is left.
+
+use std::{
+    io::Write,
+    os::{fd::OwnedFd, unix::net::UnixStream},
+    process::{Command, Stdio},
+    time::Duration,
+};
+
+use mux_daemon::keeper::{ChildExit, SpawnError};
+use nix::{
+    sys::signal::{Signal, kill},
+    unistd::Pid,
+};
+use tokio::time::timeout;
+
+use crate::place::{MUXD, PATIENCE, PROMISED, Place, ended};
+
+/// Ignores end of file and SIGTERM, has a child that does, one that also left the group, and one
+/// that left its parent and its environment too.  All hold the witness, and each says `ready`.
+const OBSTINATE: &str = r#"
+    exec 3>"$WITNESS"
+    export STAY='trap "" TERM; echo ready >&3; while :; do sleep 1000; done'
+    sh -c "$STAY" &
+    setsid sh -c "$STAY" &
+    (setsid env -i PATH="$PATH" sh -c "$STAY" &)
+    eval "$STAY""#;
+
+/// Leaves one process behind that nothing ties to it but its environment.
+const LEAVES_ORPHAN: &str = r#"
+    exec 3>"$WITNESS"
+    (setsid sh -c 'trap "" TERM; echo ready >&3; while :; do sleep 1000; done' &)
+    exec 3>&-
+    cat"#;
+
+#[tokio::test]
+async fn stop_ends_the_whole_tree_of_a_child_that_ignores_it() {
+    let place = Place::new("stop");
+    let keeper = place.keeper().await;
+    // Without the one that lost its environment: that one ends with the keeper.
+    let script = OBSTINATE.replace("env -i PATH=\"$PATH\"", "");
+    let child = keeper.spawn(place.sh(&script)).await.unwrap();
+    let witness = place.witness(4).await;
+    let exit = child.exit_watch();
+    child.stop(Duration::from_millis(50)).await;
+    assert_eq!(exit.borrow().unwrap().signal, Some(9));
+    // Nothing holds the pipe when `stop` returns; the limit is for reading that.
+    ended(witness, Duration::from_millis(100)).await;
+}
+
+#[tokio::test]
+async fn stop_is_gentle_to_a_child_that_ends_by_itself() {
+    let place = Place::new("gentle");
+    let keeper = place.keeper().await;
+    let child = keeper.spawn(place.sh("cat; exit 7")).await.unwrap();
+    let exit = child.exit_watch();
+    child.stop(PATIENCE).await;
+    assert_eq!(exit.borrow().unwrap().code, Some(7));
+}
+
+#[tokio::test]
+async fn a_dropped_child_is_killed_with_its_tree() {
+    let place = Place::new("drop");
+    let keeper = place.keeper().await;
+    let child = keeper.spawn(place.sh(LEAVES_ORPHAN)).await.unwrap();
+    let witness = place.witness(1).await;
+    drop(child);
+    ended(witness, PROMISED).await;
+}
+
+#[tokio::test]
+async fn what_a_child_leaves_behind_ends_after_it() {
+    let place = Place::new("leftover");
+    let keeper = place.keeper().await;
+    let mut child = keeper.spawn(place.sh(LEAVES_ORPHAN)).await.unwrap();
+    let witness = place.witness(1).await;
+    drop(child.stdin.take());
+    assert_eq!(child.wait().await.code, Some(0));
+    ended(witness, PROMISED).await;
+}
+
+/// The socket's end is all that a keeper sees of a daemon that was killed, so the test speaks the
+/// wire itself and drops it.
+#[tokio::test]
+async fn nothing_outlives_a_killed_daemon() {
+    let place = Place::new("killed-daemon");
+    let (mut daemon, keepers) = UnixStream::pair().unwrap();
+    let mut keeper = Command::new(MUXD)
+        .arg("keeper")
+        .arg(place.path("lock"))
+        .stdin(OwnedFd::from(keepers))
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    let spawn = serde_json::json!({ "spawn": {
+        "id": 1,
+        "program": "/bin/sh",
+        "args": ["-c", OBSTINATE],
+        "env": [["PATH", "/usr/bin:/bin"], ["WITNESS", place.path("witness")]],
+        "cwd": "/",
+        "tag": "test",
+    }});
+    let body = serde_json::to_vec(&spawn).unwrap();
+    daemon
+        .write_all(&(body.len() as u32).to_le_bytes())
+        .unwrap();
+    daemon.write_all(&body).unwrap();
+    let witness = place.witness(4).await;
+    // What a service manager or a terminal sends to all is not for the keeper to act on.
+    for signal in [Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP] {
+        kill(Pid::from_raw(keeper.id() as i32), signal).unwrap();
+    }
+    drop(daemon);
+    let exit = tokio::task::spawn_blocking(move || keeper.wait().unwrap());
+    let exit = timeout(PROMISED, exit)
+        .await
+        .expect("the keeper ends in time")
+        .unwrap();
+    assert!(exit.success());
+    ended(witness, Duration::from_millis(100)).await;
+}
+
+#[tokio::test]
+async fn close_ends_the_children_and_tells_how() {
+    let place = Place::new("close");
+    let keeper = place.keeper().await;
+    let child = keeper.spawn(place.sh(OBSTINATE)).await.unwrap();
+    let witness = place.witness(4).await;
+    timeout(PROMISED, keeper.clone().close())
+        .await
+        .expect("in time");
+    ended(witness, Duration::from_millis(100)).await;
+    assert_eq!(child.wait().await.signal, Some(9));
+    assert!(keeper.is_gone());
+}
+
+#[tokio::test]
+async fn a_killed_keeper_is_noticed_and_leaves_nothing() {
+    let place = Place::new("killed-keeper");
+    let keeper = place.keeper().await;
+    let script = OBSTINATE.replace("env -i PATH=\"$PATH\"", "");
+    let child = keeper.spawn(place.sh(&script)).await.unwrap();
+    let witness = place.witness(4).await;
+    kill(Pid::from_raw(keeper.pid() as i32), Signal::SIGKILL).unwrap();
+    assert_eq!(child.wait().await, ChildExit::LOST);
+    ended(witness, PROMISED).await;
+    keeper.gone().await;
+    let error = keeper.spawn(place.sh("true")).await.unwrap_err();
+    assert!(matches!(error, SpawnError::Keeper(_)), "{error}");
+    let next = place.keeper().await;
+    assert!(next.spawn(place.sh("true")).await.is_ok());
+}
+
+#[tokio::test]
+async fn a_new_keeper_starts_nothing_before_the_old_one_has_ended() {
+    let place = Place::new("succession");
+    let old = place.keeper().await;
+    let _child = old.spawn(place.sh(OBSTINATE)).await.unwrap();
+    let witness = place.witness(4).await;
+    let new = place.keeper().await;
+    let (spawned, ()) = tokio::join!(
+        async {
+            let spawned = new.spawn(place.sh("cat")).await;
+            ended(witness, Duration::from_millis(100)).await;
+            spawned
+        },
+        old.close(),
+    );
+    assert!(spawned.is_ok());
+}

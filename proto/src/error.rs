@@ -1,0 +1,197 @@
+//! One shape of failure everywhere: guest, command line, MCP, socket.
+//!
+//! Invariant: a kind that this build does not know survives the trip, so that old clients can show
+//! what a newer daemon says.
+
+use std::{borrow::Cow, fmt};
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::Value;
+
+/// What kind of failure, in one word.
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
+#[non_exhaustive]
+pub enum Kind {
+    /// The program cannot be parsed.
+    Syntax,
+    /// The program does not fit the types of the tools.
+    Type,
+    /// The program threw.
+    Runtime,
+    /// A tool reported an error.
+    Tool,
+    /// Arguments or a result do not fit their schema.
+    Validation,
+    /// No such server, tool, run or file.
+    NotFound,
+    /// The time was over.
+    Timeout,
+    /// The program used too much memory.
+    Memory,
+    /// Another limit was reached.
+    Limit,
+    /// Everything is in use; try again.
+    Busy,
+    /// The program waits for something that cannot happen.
+    Deadlock,
+    /// Somebody stopped it.
+    Cancelled,
+    /// Policy says no.
+    Denied,
+    /// Somebody has to approve it first.
+    Pending,
+    /// Somebody has to log in first.
+    AuthRequired,
+    /// The server or the daemon cannot be reached.
+    Unavailable,
+    /// The call was sent and no answer came: it may or may not have happened.
+    UnknownOutcome,
+    /// A fault of muxd.
+    Internal,
+    /// A kind of a newer build.
+    Other(String),
+}
+
+/// Every kind that has a name here, with its name on the wire.
+const NAMES: &[(Kind, &str)] = &[
+    (Kind::Syntax, "syntax"),
+    (Kind::Type, "type"),
+    (Kind::Runtime, "runtime"),
+    (Kind::Tool, "tool"),
+    (Kind::Validation, "validation"),
+    (Kind::NotFound, "not_found"),
+    (Kind::Timeout, "timeout"),
+    (Kind::Memory, "memory"),
+    (Kind::Limit, "limit"),
+    (Kind::Busy, "busy"),
+    (Kind::Deadlock, "deadlock"),
+    (Kind::Cancelled, "cancelled"),
+    (Kind::Denied, "denied"),
+    (Kind::Pending, "pending"),
+    (Kind::AuthRequired, "auth_required"),
+    (Kind::Unavailable, "unavailable"),
+    (Kind::UnknownOutcome, "unknown_outcome"),
+    (Kind::Internal, "internal"),
+];
+
+impl Kind {
+    pub fn as_str(&self) -> &str {
+        match self {
+            Self::Other(name) => name,
+            known => NAMES
+                .iter()
+                .find(|(kind, _)| kind == known)
+                .map_or("internal", |(_, name)| name),
+        }
+    }
+
+    pub fn from_name(name: &str) -> Self {
+        NAMES
+            .iter()
+            .find(|(_, known)| *known == name)
+            .map_or_else(|| Self::Other(name.to_owned()), |(kind, _)| kind.clone())
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl Serialize for Kind {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
+impl<'de> Deserialize<'de> for Kind {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Ok(Self::from_name(&Cow::<str>::deserialize(deserializer)?))
+    }
+}
+
+/// A failure that a person or a program can act on.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize, thiserror::Error)]
+#[error("{message}")]
+pub struct Error {
+    pub kind: Kind,
+    /// What happened, with the values that matter.
+    pub message: String,
+    /// What to do about it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
+    /// Counted from 1, in the user's own source.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub line: Option<u32>,
+    /// Counted from 1, in UTF-16 code units.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub column: Option<u32>,
+    /// `server.tool`, where it is about one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+    /// Whether other code or other arguments can succeed.
+    #[serde(default)]
+    pub recoverable: bool,
+    /// More for a program to read; a tool's own content stands here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub details: Option<Value>,
+}
+
+impl Error {
+    pub fn new(kind: Kind, message: impl Into<String>) -> Self {
+        let recoverable = matches!(
+            kind,
+            Kind::Syntax
+                | Kind::Type
+                | Kind::Runtime
+                | Kind::Validation
+                | Kind::NotFound
+                | Kind::Limit
+        );
+        Self {
+            kind,
+            message: message.into(),
+            hint: None,
+            line: None,
+            column: None,
+            path: None,
+            recoverable,
+            details: None,
+        }
+    }
+
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds_keep_their_names_and_strangers_survive() {
+        for (kind, name) in NAMES {
+            assert_eq!(kind.as_str(), *name);
+            assert_eq!(&Kind::from_name(name), kind);
+        }
+        let newer: Kind = serde_json::from_str("\"quota\"").unwrap();
+        assert_eq!(newer, Kind::Other("quota".into()));
+        assert_eq!(serde_json::to_string(&newer).unwrap(), "\"quota\"");
+    }
+
+    #[test]
+    fn an_error_of_an_older_build_is_read_with_defaults() {
+        let error: Error = serde_json::from_str(r#"{"kind":"tool","message":"no"}"#).unwrap();
+        assert_eq!(
+            error,
+            Error {
+                recoverable: false,
+                ..Error::new(Kind::Tool, "no")
+            }
+        );
+    }
+}

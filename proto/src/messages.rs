@@ -1,0 +1,320 @@
+//! The messages of the contract: plain data with names that speak for themselves.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::Error;
+
+/// First message of a connection.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Hello {
+    pub contract: u32,
+    pub build: String,
+    pub client: ClientInfo,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+    /// The directory in which the client works.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workspace: Option<PathBuf>,
+    #[serde(default)]
+    pub features: Vec<String>,
+}
+
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct ClientInfo {
+    pub name: String,
+    pub version: String,
+}
+
+/// The daemon's answer to [`Hello`].
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Welcome {
+    pub contract: u32,
+    pub build: String,
+    pub pid: u32,
+    #[serde(default)]
+    pub features: Vec<String>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+pub struct RunRequest {
+    /// TypeScript or JavaScript.
+    pub source: String,
+    /// `mux.input`.
+    #[serde(default)]
+    pub input: Value,
+    /// Wall time, 1,000 to 300,000; the daemon's default if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout_ms: Option<u64>,
+    /// W3C trace context of the caller.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub traceparent: Option<String>,
+}
+
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct RunStarted {
+    pub run: String,
+}
+
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct EventsRequest {
+    pub run: String,
+    /// The number of the last event that the client has; 0 for none.
+    pub after: u64,
+    pub wait_ms: u64,
+}
+
+/// Events in order, without gaps.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct EventPage {
+    pub events: Vec<Event>,
+}
+
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Event {
+    /// Counts up from 1 within a run.
+    pub seq: u64,
+    /// Milliseconds since the run was accepted.
+    pub at_ms: u64,
+    pub event: EventKind,
+}
+
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum EventKind {
+    /// The program has an isolate and begins.
+    Started {},
+    /// A server that this run needs is being started.
+    ServerStarting {
+        server: String,
+    },
+    /// That server is ready.
+    ServerReady {
+        server: String,
+        ms: u64,
+    },
+    CallStarted {
+        call: u32,
+        path: String,
+    },
+    CallEnded {
+        call: u32,
+        path: String,
+        ms: f64,
+        /// Size of the JSON that the program got.
+        bytes: usize,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        error: Option<Error>,
+    },
+    Console {
+        level: Level,
+        text: String,
+    },
+    /// The last event of every run.
+    Ended {
+        outcome: Outcome,
+    },
+}
+
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Level {
+    Debug,
+    Log,
+    Info,
+    Warn,
+    Error,
+}
+
+/// How a run ended.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    Result(Value),
+    Error(Error),
+}
+
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct CheckRequest {
+    pub source: String,
+}
+
+/// Everything that is wrong with a program; empty if nothing is.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Diagnostics {
+    pub errors: Vec<Error>,
+}
+
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct CallRequest {
+    /// `server.tool`.
+    pub path: String,
+    /// An object.
+    #[serde(default)]
+    pub arguments: Value,
+    /// Arguments that somebody typed: names with text, which the daemon reads as the tool's schema
+    /// wants it. A name may stand there several times where a list is wanted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub typed: Vec<(String, String)>,
+    /// The whole `CallToolResult` instead of its value.
+    #[serde(default)]
+    pub raw: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout_ms: Option<u64>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+pub struct ToolsRequest {
+    /// Words that must all appear in the path or the description.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub query: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<usize>,
+}
+
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct ToolList {
+    pub tools: Vec<ToolInfo>,
+    /// How many match, whatever the limit.
+    pub total: usize,
+    /// Servers whose tools are not in the list, each with the reason.
+    #[serde(default)]
+    pub missing: Vec<MissingServer>,
+    /// What is unusual about a name: collisions, spellings.
+    #[serde(default)]
+    pub warnings: Vec<String>,
+}
+
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct MissingServer {
+    pub server: String,
+    pub error: Error,
+}
+
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct ToolInfo {
+    /// `server.tool` as a program writes it after `mux.`.
+    pub path: String,
+    pub server: String,
+    /// As the server spells it.
+    pub name: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// `files.read(args: {…}): Promise<…>`.
+    pub signature: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub read_only: Option<bool>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub destructive: Option<bool>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+pub struct TypesRequest {
+    /// `server` or `server.tool`; everything if empty.
+    #[serde(default)]
+    pub paths: Vec<String>,
+}
+
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct ServerInfo {
+    pub name: String,
+    pub state: ServerState,
+    /// Why it is in that state, where that is not obvious.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// The command line, without its environment.
+    pub command: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pid: Option<u32>,
+    /// Known tools, once a session was open.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tools: Option<usize>,
+    /// What the server calls itself, with its version.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub identity: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub protocol: Option<String>,
+    /// How long the last start took, from the process to the list of tools.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start_ms: Option<u64>,
+    /// Sessions opened since the daemon started.
+    pub starts: u64,
+    pub calls: u64,
+    pub in_flight: u64,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ServerState {
+    /// Not started yet, or closed.
+    Cold,
+    Starting,
+    Ready,
+    /// The last start failed; the next call tries again.
+    Failed,
+    /// The configuration of this server cannot be used.
+    Broken,
+}
+
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Status {
+    pub build: String,
+    pub contract: u32,
+    pub pid: u32,
+    /// `v8` or `quickjs`; unknown until a worker has started.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub engine: Option<String>,
+    pub uptime_ms: u64,
+    /// Resident memory of the daemon in bytes, where the system tells.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rss_bytes: Option<u64>,
+    pub clients: usize,
+    pub workers: WorkerStatus,
+    pub runs: RunCounts,
+    pub servers: Vec<ServerInfo>,
+    pub config: PathBuf,
+    pub socket: PathBuf,
+    pub log: PathBuf,
+    /// What is wrong and goes on being wrong: a config that does not parse, workers that do not start.
+    #[serde(default)]
+    pub problems: Vec<String>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+pub struct WorkerStatus {
+    pub ready: usize,
+    pub busy: usize,
+    pub starting: usize,
+    pub waiting: usize,
+}
+
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+pub struct RunCounts {
+    pub running: usize,
+    pub succeeded: u64,
+    pub failed: u64,
+}
+
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+pub struct ReloadReport {
+    pub added: Vec<String>,
+    pub removed: Vec<String>,
+    /// Their definition changed: they restart with the next call.
+    pub changed: Vec<String>,
+    pub unchanged: Vec<String>,
+    pub problems: Vec<String>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+pub struct StopRequest {
+    /// Cancel what runs instead of waiting for it.
+    #[serde(default)]
+    pub now: bool,
+}

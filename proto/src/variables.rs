@@ -1,0 +1,14 @@
+//! Every environment variable that muxd's own programs read.
+
+/// One directory for configuration, state, cache and socket; two daemons with different ones never
+/// meet. Absolute.
+pub const HOME: &str = "MUX_HOME";
+
+/// What the daemon logs, in `tracing`'s filter syntax: `debug`, `info,mux_daemon::upstream=trace`.
+pub const LOG: &str = "MUX_LOG";
+
+/// The `muxd` program, if it does not stand beside `mux`.
+pub const DAEMON: &str = "MUX_DAEMON";
+
+/// The `mux-worker` program, if it does not stand beside `muxd`.
+pub const WORKER: &str = "MUX_WORKER";

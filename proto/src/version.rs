@@ -1,0 +1,13 @@
+//! Versions have names, and the first is the first.
+
+/// The contract that this crate describes. 1: November 2026, the first.
+pub const CONTRACT: u32 = 1;
+
+/// The build of this program, for the eye and for the warning about a daemon of another build.
+pub const BUILD: &str = env!("CARGO_PKG_VERSION");
+
+/// What this contract's daemon can do, as `hello` lists it. Methods that are not frozen are called
+/// only when they stand here.
+pub const FEATURES: &[&str] = &[
+    "status", "run", "events", "check", "call", "tools", "types", "servers", "reload", "stop",
+];

@@ -1,0 +1,15 @@
+//! How a guest reaches the world.
+
+use futures::future::BoxFuture;
+
+use crate::{Fault, Level, Target};
+
+/// What one run may do outside its isolate. The daemon makes one for each run.
+pub trait ToolHost: Send + Sync + 'static {
+    /// Calls a tool with `arguments` (JSON text as the guest wrote it) and gives JSON text back.
+    /// Dropping the future cancels the call.
+    fn call(&self, target: Target, arguments: String) -> BoxFuture<'static, Result<String, Fault>>;
+
+    /// Takes one console line. Must not block.
+    fn console(&self, level: Level, text: String);
+}

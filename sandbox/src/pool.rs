@@ -1,0 +1,378 @@
+//! Workers that wait with an isolate already built, so that a run does not wait for one.
+//!
+//! Invariant: a worker comes back here only after a clean run, and then serves the same owner only;
+//! every other worker is killed and replaced in the background.
+
+use std::{
+    collections::VecDeque,
+    path::PathBuf,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use mux_wire::{Fault, Kind, Program};
+use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
+use tracing::{debug, warn};
+
+use crate::{
+    Limits, ToolHost, limits,
+    run::{self, Ended, Job},
+    worker_process::{Spawner, Worker, WorkerError},
+};
+
+/// How many workers, and for how long.
+#[derive(Clone, Debug)]
+pub struct PoolSettings {
+    /// The `mux-worker` program.
+    pub worker: PathBuf,
+    /// Workers that stand ready when nothing runs.
+    pub floor: usize,
+    /// Workers in all, running ones included.
+    pub ceiling: usize,
+    /// A worker that has served this many runs is replaced.
+    pub runs_per_worker: u32,
+    /// From the start of a process until its isolate is ready.
+    pub start_timeout: Duration,
+    /// How long a run may wait for a free worker.
+    pub queue_timeout: Duration,
+    /// How many runs may wait for a free worker.
+    pub queue: usize,
+    /// A syntax check may take this long.
+    pub check_timeout: Duration,
+}
+
+/// A program, what it is given, and for whom.
+pub struct RunRequest {
+    pub source: String,
+    /// JSON text of `mux.input`.
+    pub input: String,
+    /// JSON text of `{"server": ["tool", …]}`.
+    pub names: String,
+    pub limits: Limits,
+    /// Runs of one owner may follow each other in one worker process, never in one isolate.
+    pub owner: String,
+}
+
+/// What `status` shows.
+#[derive(Clone, Debug, Default)]
+pub struct PoolStatus {
+    pub engine: Option<String>,
+    pub ready: usize,
+    pub busy: usize,
+    pub starting: usize,
+    pub waiting: usize,
+    pub pids: Vec<u32>,
+    /// Why the last worker could not be started.
+    pub problem: Option<String>,
+}
+
+#[derive(Clone)]
+pub struct Pool(Arc<Inner>);
+
+struct Inner {
+    settings: PoolSettings,
+    spawner: Spawner,
+    state: Mutex<State>,
+}
+
+/// Guarded by `Inner::state`.
+#[derive(Default)]
+struct State {
+    ready: Vec<Worker>,
+    busy: usize,
+    starting: usize,
+    line: VecDeque<Waiter>,
+    engine: Option<String>,
+    problem: Option<String>,
+    closed: bool,
+}
+
+struct Waiter {
+    owner: String,
+    hand: oneshot::Sender<Result<Worker, Fault>>,
+}
+
+impl Pool {
+    /// Starts the first workers in the background. Must be called inside a tokio runtime.
+    pub fn start(settings: PoolSettings) -> std::io::Result<Self> {
+        let spawner = Spawner::start()?;
+        let pool = Self(Arc::new(Inner {
+            settings,
+            spawner,
+            state: Mutex::default(),
+        }));
+        pool.refill();
+        Ok(pool)
+    }
+
+    /// Runs a program to its end. Dropping the future kills it.
+    pub async fn run(
+        &self,
+        request: RunRequest,
+        host: Arc<dyn ToolHost>,
+        cancel: &CancellationToken,
+    ) -> Result<String, Fault> {
+        let limits = &request.limits;
+        if request.source.len() > limits.source {
+            let (length, most) = (request.source.len(), limits.source);
+            return Err(limits::reached(
+                format!("the program is {length} bytes, over the limit of {most}"),
+                "pass data as input (--input, input) or read it with a tool",
+            ));
+        }
+        let mut worker = tokio::select! {
+            biased;
+            () = cancel.cancelled() => return Err(cancelled()),
+            worker = self.acquire(&request.owner) => worker?,
+        };
+        let busy = Busy(self);
+        let program = Program {
+            source: request.source,
+            input: request.input,
+            names: request.names,
+            max_console: limits.console,
+            max_argument: limits.argument,
+            max_result: limits.result,
+            max_timers: limits.timers,
+        };
+        let job = Job {
+            program,
+            limits,
+            host: host.as_ref(),
+            cancel,
+        };
+        let Ended { outcome, clean } = run::drive(&mut worker, job).await;
+        worker.runs += 1;
+        worker.owner = Some(request.owner);
+        drop(busy);
+        if clean && worker.runs < self.0.settings.runs_per_worker {
+            self.take_back(worker);
+        } else {
+            drop(worker);
+            self.refill();
+        }
+        outcome
+    }
+
+    /// Syntax errors of a program, without running it.
+    pub async fn check(&self, source: String, owner: &str) -> Result<Vec<Fault>, Fault> {
+        let mut worker = self.acquire(owner).await?;
+        let busy = Busy(self);
+        let checked = run::check(&mut worker, source, self.0.settings.check_timeout).await;
+        drop(busy);
+        if checked.is_ok() {
+            self.offer(worker);
+        } else {
+            drop(worker);
+            self.refill();
+        }
+        checked
+    }
+
+    pub fn status(&self) -> PoolStatus {
+        let state = self.state();
+        PoolStatus {
+            engine: state.engine.clone(),
+            ready: state.ready.len(),
+            busy: state.busy,
+            starting: state.starting,
+            waiting: state.line.len(),
+            pids: state.ready.iter().filter_map(Worker::pid).collect(),
+            problem: state.problem.clone(),
+        }
+    }
+
+    /// Kills the waiting workers and starts no more.
+    pub fn close(&self) {
+        let mut state = self.state();
+        state.closed = true;
+        state.ready.clear();
+        state.line.clear();
+    }
+
+    /// A worker for this owner: one that stands ready, or the next that is.
+    async fn acquire(&self, owner: &str) -> Result<Worker, Fault> {
+        let (hand, promise) = oneshot::channel();
+        {
+            let mut state = self.state();
+            if let Some(worker) = state.pick(owner) {
+                state.busy += 1;
+                drop(state);
+                self.refill();
+                return Ok(worker);
+            }
+            if state.line.len() >= self.0.settings.queue {
+                let waiting = state.line.len();
+                return Err(busy(format!("{waiting} runs wait for a worker already")));
+            }
+            state.line.push_back(Waiter {
+                owner: owner.to_owned(),
+                hand,
+            });
+        }
+        self.refill();
+        match tokio::time::timeout(self.0.settings.queue_timeout, promise).await {
+            Ok(Ok(worker)) => worker,
+            Ok(Err(_)) => Err(unavailable("the pool of workers is closed")),
+            Err(_) => {
+                let seconds = self.0.settings.queue_timeout.as_secs();
+                Err(busy(format!("no worker became free within {seconds} s")))
+            }
+        }
+    }
+
+    /// Waits for the next isolate of a worker that ended its run cleanly.
+    fn take_back(&self, mut worker: Worker) {
+        let pool = self.clone();
+        self.state().starting += 1;
+        tokio::spawn(async move {
+            let ready = tokio::time::timeout(pool.0.settings.start_timeout, worker.ready()).await;
+            pool.state().starting -= 1;
+            match ready {
+                Ok(Ok(())) => pool.offer(worker),
+                _ => {
+                    drop(worker);
+                    pool.refill();
+                }
+            }
+        });
+    }
+
+    /// Gives a ready worker to the first who may have it, or keeps it.
+    fn offer(&self, mut worker: Worker) {
+        let mut state = self.state();
+        if state.closed {
+            return;
+        }
+        while let Some(place) = state.line.iter().position(|w| worker.serves(&w.owner)) {
+            let Some(waiter) = state.line.remove(place) else {
+                break;
+            };
+            match waiter.hand.send(Ok(worker)) {
+                Ok(()) => {
+                    state.busy += 1;
+                    return;
+                }
+                // That one has given up.
+                Err(Ok(back)) => worker = back,
+                Err(Err(_)) => return,
+            }
+        }
+        if state.ready.len() >= self.0.settings.floor.max(1) * 2 {
+            // Enough stand ready; the oldest belongs to whoever has been away for longest.
+            drop(state.ready.remove(0));
+        }
+        state.ready.push(worker);
+        drop(state);
+        self.refill();
+    }
+
+    /// Starts processes until those who wait, and the floor, are covered.
+    fn refill(&self) {
+        let starts = {
+            let mut state = self.state();
+            if state.closed {
+                return;
+            }
+            let settings = &self.0.settings;
+            let fresh = state.ready.iter().filter(|w| w.owner.is_none()).count();
+            let wanted = (state.line.len() + settings.floor).saturating_sub(fresh + state.starting);
+            let total = state.ready.len() + state.busy + state.starting;
+            let mut room = settings.ceiling.saturating_sub(total);
+            // Somebody waits while others' workers stand idle: theirs give way.
+            while room < wanted && !state.line.is_empty() {
+                let Some(place) = state.ready.iter().position(|w| w.owner.is_some()) else {
+                    break;
+                };
+                drop(state.ready.remove(place));
+                room += 1;
+            }
+            let starts = wanted.min(room);
+            state.starting += starts;
+            starts
+        };
+        for _ in 0..starts {
+            tokio::spawn(self.clone().start_one());
+        }
+    }
+
+    async fn start_one(self) {
+        let settings = &self.0.settings;
+        let started =
+            Worker::start(&self.0.spawner, &settings.worker, settings.start_timeout).await;
+        let mut state = self.state();
+        state.starting -= 1;
+        match started {
+            Ok(worker) => {
+                debug!(worker = worker.pid(), "worker ready");
+                state.engine = Some(worker.engine.clone());
+                state.problem = None;
+                drop(state);
+                self.offer(worker);
+            }
+            Err(error) => {
+                warn!(%error, "cannot start a worker");
+                let fault = no_worker(&error);
+                state.problem = Some(error.to_string());
+                // Nobody waits for a start that will fail again; the next run tries anew.
+                for waiter in state.line.drain(..) {
+                    drop(waiter.hand.send(Err(fault.clone())));
+                }
+            }
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    /// The owner's own worker before a fresh one; dead ones are thrown out on the way.
+    fn pick(&mut self, owner: &str) -> Option<Worker> {
+        loop {
+            let place = self
+                .ready
+                .iter()
+                .position(|w| w.owner.as_deref() == Some(owner))
+                .or_else(|| self.ready.iter().position(|w| w.owner.is_none()))?;
+            let mut worker = self.ready.remove(place);
+            if !worker.is_dead() {
+                return Some(worker);
+            }
+        }
+    }
+}
+
+impl Worker {
+    fn serves(&self, owner: &str) -> bool {
+        self.owner.as_deref().is_none_or(|mine| mine == owner)
+    }
+}
+
+/// Counts a run as busy until dropped, however it ends.
+struct Busy<'a>(&'a Pool);
+
+impl Drop for Busy<'_> {
+    fn drop(&mut self) {
+        self.0.state().busy -= 1;
+        self.0.refill();
+    }
+}
+
+fn cancelled() -> Fault {
+    Fault::new(Kind::Cancelled, "the run was cancelled")
+}
+
+fn busy(message: String) -> Fault {
+    Fault::new(Kind::Busy, message).hint("try again in a second")
+}
+
+fn unavailable(message: impl Into<String>) -> Fault {
+    Fault::new(Kind::Unavailable, message)
+}
+
+fn no_worker(error: &WorkerError) -> Fault {
+    unavailable(error.to_string()).hint("`mux-worker` must stand beside `muxd`; see `mux logs`")
+}

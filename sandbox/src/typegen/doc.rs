@@ -1,0 +1,153 @@
+//! What a schema says in words about a value, as one JSDoc block.
+//!
+//! Invariant: a `Doc` holds only text that has passed through `text`, so it can be written down
+//! as it is.
+
+use serde_json::{Map, Value};
+
+use super::text;
+
+/// The documentation of one value: a description and the limits that a type cannot express.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub(super) struct Doc {
+    /// The schema's title, until `settle` decides whether it says anything.
+    title: String,
+    /// The description, one or more lines.
+    pub(super) text: String,
+    /// Each `@name value`, in a fixed order.
+    pub(super) tags: Vec<String>,
+}
+
+/// Keywords that become tags when their value is a number, a string or `true`, in order.
+const TAGS: &[(&str, &str)] = &[
+    ("format", "format"),
+    ("pattern", "pattern"),
+    ("contentEncoding", "encoding"),
+    ("contentMediaType", "mediaType"),
+    ("minimum", "minimum"),
+    ("exclusiveMinimum", "exclusiveMinimum"),
+    ("maximum", "maximum"),
+    ("exclusiveMaximum", "exclusiveMaximum"),
+    ("multipleOf", "multipleOf"),
+    ("minLength", "minLength"),
+    ("maxLength", "maxLength"),
+    ("minItems", "minItems"),
+    ("maxItems", "maxItems"),
+    ("uniqueItems", "uniqueItems"),
+    ("minProperties", "minProperties"),
+    ("maxProperties", "maxProperties"),
+    ("deprecated", "deprecated"),
+];
+
+/// More examples than this tell nothing new.
+const MAX_EXAMPLES: usize = 3;
+
+impl Doc {
+    pub(super) fn of(schema: &Map<String, Value>) -> Self {
+        let word = |keyword| schema.get(keyword).and_then(Value::as_str);
+        let mut tags = Vec::new();
+        for (keyword, tag) in TAGS {
+            match schema.get(*keyword) {
+                Some(Value::Number(n)) if is_safe_integer_bound(n) => {}
+                Some(Value::Number(n)) => tags.push(format!("@{tag} {n}")),
+                Some(Value::String(s)) => tags.push(format!("@{tag} {}", text::line(s))),
+                Some(Value::Bool(true)) => tags.push(format!("@{tag}")),
+                _ => {}
+            }
+        }
+        if let Some(default) = schema.get("default") {
+            tags.push(format!("@default {}", text::line(&default.to_string())));
+        }
+        let examples = schema.get("examples").and_then(Value::as_array);
+        let examples = examples.into_iter().flatten().chain(schema.get("example"));
+        for example in examples.take(MAX_EXAMPLES) {
+            tags.push(format!("@example {}", text::line(&example.to_string())));
+        }
+        Self {
+            title: word("title").map(text::line).unwrap_or_default(),
+            text: word("description").map(text::comment).unwrap_or_default(),
+            tags,
+        }
+    }
+
+    /// What `text` and `tags` say, both of which have passed through `text`.
+    pub(super) fn said(text: String, tags: Vec<String>) -> Self {
+        Self {
+            title: String::new(),
+            text,
+            tags,
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.text.is_empty() && self.tags.is_empty()
+    }
+
+    /// Lets the title stand in for a missing description, unless it only repeats `name`.
+    pub(super) fn settle(mut self, name: &str) -> Self {
+        let title = std::mem::take(&mut self.title);
+        if self.text.is_empty() && !text::same_words(&title, name) {
+            self.text = title;
+        }
+        self
+    }
+
+    pub(super) fn untitled(mut self) -> Self {
+        self.title.clear();
+        self
+    }
+
+    /// Takes over what `inner` says and this does not.
+    pub(super) fn absorb(&mut self, inner: Doc) {
+        if self.text.is_empty() {
+            self.text = inner.text;
+        }
+        for tag in inner.tags {
+            if !self.tags.contains(&tag) {
+                self.tags.push(tag);
+            }
+        }
+    }
+
+    /// The same on one line, for a note inside another block.
+    pub(super) fn one_line(&self) -> String {
+        let words = std::iter::once(self.text.as_str()).chain(self.tags.iter().map(String::as_str));
+        text::line(
+            &words
+                .filter(|part| !part.is_empty())
+                .collect::<Vec<_>>()
+                .join(" "),
+        )
+    }
+
+    /// The whole comment, each line indented by `pad` blanks and ended; nothing if empty.
+    pub(super) fn block(&self, pad: usize) -> String {
+        let tags = self.tags.join(" ");
+        let pad = " ".repeat(pad);
+        match (self.text.as_str(), tags.as_str()) {
+            ("", "") => String::new(),
+            ("", tags) => format!("{pad}/** {tags} */\n"),
+            (text, "") if !text.contains('\n') => format!("{pad}/** {text} */\n"),
+            (text, tags) if !text.contains('\n') => format!("{pad}/** {text} {tags} */\n"),
+            (text, tags) => {
+                let mut block = format!("{pad}/**\n");
+                for line in text
+                    .lines()
+                    .chain(Some(tags).filter(|tags| !tags.is_empty()))
+                {
+                    let line = format!("{pad} * {line}");
+                    block.push_str(line.trim_end());
+                    block.push('\n');
+                }
+                block.push_str(&format!("{pad} */\n"));
+                block
+            }
+        }
+    }
+}
+
+/// Generators write the range of exact integers as bounds of every integer: noise for a reader.
+fn is_safe_integer_bound(n: &serde_json::Number) -> bool {
+    n.as_f64()
+        .is_some_and(|n| n.abs() >= 9_007_199_254_740_991.0)
+}

@@ -1,0 +1,220 @@
+//! A type on one line, if it fits: the inner of every declaration, and all of a signature.
+//!
+//! Invariant: the work is bounded by the room given, not by the size of the type, because the
+//! writer gives up as soon as the line is full.
+
+use std::borrow::Cow;
+
+use super::doc::Doc;
+use super::ir::{Member, Object, Tuple, Type, Variant};
+use super::parse::MAX_DEPTH;
+use super::refs::Definition;
+use super::text;
+
+/// The type is longer than the line, or has documentation that a line cannot hold.
+#[derive(Debug)]
+pub(super) struct DoesNotFit;
+
+/// What to do with documentation inside the type.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Docs {
+    /// It has to be shown, so the type does not fit on a line.
+    Keep,
+    /// It may be lost.
+    Drop,
+}
+
+pub(super) fn line(
+    definitions: &[Definition],
+    ty: &Type,
+    room: usize,
+    docs: Docs,
+) -> Result<String, DoesNotFit> {
+    let mut writer = Writer {
+        definitions,
+        docs,
+        room,
+        line: String::new(),
+    };
+    writer.write(ty, 0)?;
+    Ok(writer.line)
+}
+
+/// Follows names to the type that is to be written: never one that stands for another.
+pub(super) fn resolve<'a>(definitions: &'a [Definition], mut ty: &'a Type) -> &'a Type {
+    while let Type::Named(index) = ty
+        && definitions[*index].inline
+    {
+        ty = &definitions[*index].body;
+    }
+    ty
+}
+
+/// What is said of a value: its own words or, failing these, those of the definition that is
+/// written in its place.
+pub(super) fn words<'a>(definitions: &'a [Definition], own: &'a Doc, ty: &Type) -> Cow<'a, Doc> {
+    match ty {
+        Type::Named(index) if definitions[*index].inline && !definitions[*index].doc.is_empty() => {
+            let mut doc = own.clone();
+            doc.absorb(definitions[*index].doc.clone());
+            Cow::Owned(doc)
+        }
+        _ => Cow::Borrowed(own),
+    }
+}
+
+/// A type that is one word, with a note where there is one.
+pub(super) fn word<'a>(definitions: &'a [Definition], ty: &'a Type) -> Option<Cow<'a, str>> {
+    Some(match ty {
+        Type::Unknown(Some(note)) => Cow::Owned(format!("unknown /* {note} */")),
+        Type::Unknown(None) => "unknown".into(),
+        Type::Never => "never".into(),
+        Type::Null => "null".into(),
+        Type::Boolean => "boolean".into(),
+        Type::Number => "number".into(),
+        Type::String => "string".into(),
+        Type::Literal(literal) => literal.as_str().into(),
+        Type::Named(index) if !definitions[*index].inline => {
+            definitions[*index].name.as_str().into()
+        }
+        _ => return None,
+    })
+}
+
+/// The key of a member, up to its type.
+pub(super) fn key(member: &Member) -> String {
+    let mark = if member.optional { "?" } else { "" };
+    format!("{}{mark}: ", text::key(&member.name))
+}
+
+struct Writer<'a> {
+    definitions: &'a [Definition],
+    docs: Docs,
+    room: usize,
+    line: String,
+}
+
+impl Writer<'_> {
+    fn push(&mut self, text: &str) -> Result<(), DoesNotFit> {
+        self.line.push_str(text);
+        if self.line.len() > self.room {
+            Err(DoesNotFit)
+        } else {
+            Ok(())
+        }
+    }
+
+    fn write(&mut self, ty: &Type, depth: usize) -> Result<(), DoesNotFit> {
+        if depth > MAX_DEPTH {
+            return Err(DoesNotFit);
+        }
+        let ty = resolve(self.definitions, ty);
+        if self.docs == Docs::Drop && matches!(ty, Type::Unknown(_)) {
+            return self.push("unknown");
+        }
+        if let Some(word) = word(self.definitions, ty) {
+            return self.push(&word);
+        }
+        match ty {
+            Type::Array(items) => self.array(items, depth + 1),
+            Type::Tuple(tuple) => self.tuple(tuple, depth + 1),
+            Type::Object(object) => self.object(object, depth + 1),
+            Type::Union(variants) => self.union(variants, depth + 1),
+            Type::All(parts) => {
+                for (at, part) in parts.iter().enumerate() {
+                    self.push(if at > 0 { " & " } else { "" })?;
+                    self.operand(part, depth + 1)?;
+                }
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// A type before `[]`, `?` or beside `&`.
+    fn operand(&mut self, ty: &Type, depth: usize) -> Result<(), DoesNotFit> {
+        if !matches!(resolve(self.definitions, ty), Type::Union(_) | Type::All(_)) {
+            return self.write(ty, depth);
+        }
+        self.push("(")?;
+        self.write(ty, depth)?;
+        self.push(")")
+    }
+
+    fn array(&mut self, items: &Type, depth: usize) -> Result<(), DoesNotFit> {
+        let simple = resolve(self.definitions, items);
+        if matches!(simple, Type::Array(_)) || word(self.definitions, simple).is_some() {
+            self.write(simple, depth)?;
+            return self.push("[]");
+        }
+        self.push("Array<")?;
+        self.write(items, depth)?;
+        self.push(">")
+    }
+
+    fn tuple(&mut self, tuple: &Tuple, depth: usize) -> Result<(), DoesNotFit> {
+        self.push("[")?;
+        for (at, item) in tuple.items.iter().enumerate() {
+            self.push(if at > 0 { ", " } else { "" })?;
+            if at < tuple.required {
+                self.write(item, depth)?;
+            } else {
+                self.operand(item, depth)?;
+                self.push("?")?;
+            }
+        }
+        if let Some(rest) = &tuple.rest {
+            self.push(if tuple.items.is_empty() {
+                "..."
+            } else {
+                ", ..."
+            })?;
+            self.operand(rest, depth)?;
+            self.push("[]")?;
+        }
+        self.push("]")
+    }
+
+    fn object(&mut self, object: &Object, depth: usize) -> Result<(), DoesNotFit> {
+        if object.members.is_empty() && object.index.is_none() {
+            return self.push("{}");
+        }
+        self.push("{ ")?;
+        for (at, member) in object.members.iter().enumerate() {
+            self.push(if at > 0 { "; " } else { "" })?;
+            self.check_words(&member.doc, &member.ty)?;
+            self.push(&key(member))?;
+            self.write(&member.ty, depth)?;
+        }
+        if let Some(index) = &object.index {
+            self.check_words(&index.doc, &index.ty)?;
+            if object.members.is_empty() {
+                self.push("[key: string]: ")?;
+                self.write(&index.ty, depth)?;
+            } else {
+                self.push("; [key: string]: unknown")?;
+                let said = matches!(resolve(self.definitions, &index.ty), Type::Unknown(_));
+                if !said && self.docs == Docs::Keep {
+                    return Err(DoesNotFit);
+                }
+            }
+        }
+        self.push(" }")
+    }
+
+    fn union(&mut self, variants: &[Variant], depth: usize) -> Result<(), DoesNotFit> {
+        for (at, variant) in variants.iter().enumerate() {
+            self.push(if at > 0 { " | " } else { "" })?;
+            self.check_words(&variant.doc, &variant.ty)?;
+            self.write(&variant.ty, depth)?;
+        }
+        Ok(())
+    }
+
+    fn check_words(&self, doc: &Doc, ty: &Type) -> Result<(), DoesNotFit> {
+        match self.docs {
+            Docs::Keep if !words(self.definitions, doc, ty).is_empty() => Err(DoesNotFit),
+            _ => Ok(()),
+        }
+    }
+}

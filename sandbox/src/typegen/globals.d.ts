@@ -1,0 +1,107 @@
+
+// What else a program finds.
+
+interface Mux {
+  /** Calls a tool by a path that is found at run time: `mux.call("server.tool", { … })`. */
+  readonly call: {
+    (path: string, args?: object): Promise<any>;
+    /** The same, but gives the whole result as the server sent it. */
+    raw(
+      path: string,
+      args?: object,
+    ): Promise<{ content: any[]; structuredContent?: any; isError?: boolean; [key: string]: any }>;
+  };
+  /** The JSON that the caller passed with the program. */
+  readonly input: any;
+  /** Any tool by its path, as in `mux["my-server.get-thing"]`. */
+  readonly [path: `${string}.${string}`]: (args?: object) => Promise<any>;
+}
+
+/**
+ * The result of a tool that declares none: its text or, if that is a JSON object or array, the
+ * parsed value; several parts come as an array of parts. `any`, because only the call can tell.
+ */
+type ToolText = any;
+
+/** What a failed call throws. */
+interface ToolError extends Error {
+  /** `tool`, `validation`, `not_found`, `timeout`, `denied`, `unavailable` and others. */
+  kind: string;
+  /** The tool that was called. */
+  path?: string;
+  /** Whether other code could succeed. */
+  recoverable: boolean;
+  hint?: string;
+  /** The tool's own content, if there is any. */
+  details?: unknown;
+}
+
+/** Streamed to the caller while the program runs. */
+declare const console: {
+  log(...values: any[]): void;
+  info(...values: any[]): void;
+  warn(...values: any[]): void;
+  error(...values: any[]): void;
+  debug(...values: any[]): void;
+};
+
+declare function setTimeout<A extends any[]>(run: (...args: A) => void, ms?: number, ...args: A): number;
+declare function clearTimeout(timer?: number): void;
+declare function setInterval<A extends any[]>(run: (...args: A) => void, ms?: number, ...args: A): number;
+declare function clearInterval(timer?: number): void;
+declare function queueMicrotask(run: () => void): void;
+declare function structuredClone<T>(value: T): T;
+declare function btoa(bytes: string): string;
+declare function atob(base64: string): string;
+
+declare const performance: { now(): number };
+declare const crypto: { randomUUID(): `${string}-${string}-${string}-${string}-${string}` };
+
+declare class TextEncoder {
+  readonly encoding: string;
+  encode(text?: string): Uint8Array<ArrayBuffer>;
+}
+
+declare class TextDecoder {
+  constructor(label?: string, options?: { fatal?: boolean; ignoreBOM?: boolean });
+  readonly encoding: string;
+  decode(bytes?: ArrayBuffer | ArrayBufferView, options?: { stream?: boolean }): string;
+}
+
+declare class URL {
+  constructor(url: string | URL, base?: string | URL);
+  static canParse(url: string | URL, base?: string | URL): boolean;
+  static parse(url: string | URL, base?: string | URL): URL | null;
+  href: string;
+  readonly origin: string;
+  protocol: string;
+  username: string;
+  password: string;
+  host: string;
+  hostname: string;
+  port: string;
+  pathname: string;
+  search: string;
+  hash: string;
+  readonly searchParams: URLSearchParams;
+  toString(): string;
+  toJSON(): string;
+}
+
+declare class URLSearchParams {
+  constructor(init?: string | string[][] | Record<string, string> | URLSearchParams);
+  readonly size: number;
+  append(name: string, value: string): void;
+  delete(name: string, value?: string): void;
+  get(name: string): string | null;
+  getAll(name: string): string[];
+  has(name: string, value?: string): boolean;
+  set(name: string, value: string): void;
+  sort(): void;
+  toString(): string;
+  forEach(visit: (value: string, name: string, all: URLSearchParams) => void): void;
+  entries(): IterableIterator<[string, string]>;
+  keys(): IterableIterator<string>;
+  values(): IterableIterator<string>;
+  [Symbol.iterator](): IterableIterator<[string, string]>;
+}

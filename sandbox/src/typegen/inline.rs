@@ -1,0 +1,168 @@
+//! Which definitions keep a name of their own, and which are written where they are mentioned.
+//!
+//! Invariant: afterwards no chain of inline definitions leads back to where it began, so writing
+//! them out ends.
+
+use super::ir::{Member, Position, Type, Variant};
+use super::refs::Definition;
+
+/// A union of up to this many plain types is written out rather than named.
+const MAX_INLINE_UNION: usize = 8;
+
+/// Keeps a name for what is recursive, and for what is mentioned more than once and would be
+/// longer than its name; all else becomes inline.
+pub(super) fn settle(definitions: &mut [Definition]) {
+    // A definition that is nothing but a way back to itself means nothing, and TypeScript
+    // refuses it as an alias.
+    let bare = graph(definitions, true);
+    for (index, definition) in definitions.iter_mut().enumerate() {
+        if reaches_itself(&bare, index) {
+            definition.body = Type::Unknown(Some("defined by itself alone".to_owned()));
+        }
+    }
+    let mut edges = graph(definitions, false);
+    let mut mentions = vec![0usize; definitions.len()];
+    edges.iter().flatten().for_each(|&to| mentions[to] += 1);
+    mentions[0] += 1;
+    // A big schema may mention the same few definitions a million times.
+    for edges in &mut edges {
+        edges.sort_unstable();
+        edges.dedup();
+    }
+    for (index, definition) in definitions.iter_mut().enumerate() {
+        let short = is_short(&definition.body);
+        definition.inline = !reaches_itself(&edges, index) && (short || mentions[index] < 2);
+    }
+    for index in inner_first(&edges) {
+        let body = std::mem::replace(&mut definitions[index].body, Type::Never);
+        definitions[index].body = merge_inline(body, definitions);
+    }
+}
+
+/// For each definition, those that it mentions.
+fn graph(definitions: &[Definition], bare_only: bool) -> Vec<Vec<usize>> {
+    let edges_of = |definition: &Definition| {
+        let mut edges = Vec::new();
+        definition.body.mentions(Position::Bare, &mut |to, at| {
+            if at != Position::Deferred || !bare_only {
+                edges.push(to);
+            }
+        });
+        edges
+    };
+    definitions.iter().map(edges_of).collect()
+}
+
+fn reaches_itself(edges: &[Vec<usize>], start: usize) -> bool {
+    let mut seen = vec![false; edges.len()];
+    let mut open = edges[start].clone();
+    while let Some(at) = open.pop() {
+        if at == start {
+            return true;
+        }
+        if !std::mem::replace(&mut seen[at], true) {
+            open.extend(&edges[at]);
+        }
+    }
+    false
+}
+
+/// Every definition once, those that are mentioned before those that mention them.
+fn inner_first(edges: &[Vec<usize>]) -> Vec<usize> {
+    let mut order = Vec::with_capacity(edges.len());
+    let mut seen = vec![false; edges.len()];
+    let mut open: Vec<(usize, bool)> = (0..edges.len()).map(|index| (index, false)).collect();
+    while let Some((index, done)) = open.pop() {
+        if done {
+            order.push(index);
+        } else if !std::mem::replace(&mut seen[index], true) {
+            open.push((index, true));
+            open.extend(edges[index].iter().map(|&to| (to, false)));
+        }
+    }
+    order
+}
+
+/// Replaces inline names inside intersections by their bodies, so that plain objects that extend
+/// each other by reference become one object, and inside unions where the body is a union.
+fn merge_inline(ty: Type, definitions: &mut [Definition]) -> Type {
+    match ty {
+        Type::All(parts) => {
+            let part = |part| match part {
+                Type::Named(index) if definitions[index].inline => taken(index, definitions),
+                part => merge_inline(part, definitions),
+            };
+            Type::all(parts.into_iter().map(part).collect::<Vec<_>>())
+        }
+        Type::Union(variants) => {
+            let variant = |Variant { ty, doc }| {
+                let ty = match ty {
+                    Type::Named(index)
+                        if definitions[index].inline
+                            && matches!(definitions[index].body, Type::Union(_)) =>
+                    {
+                        taken(index, definitions)
+                    }
+                    ty => merge_inline(ty, definitions),
+                };
+                Variant { ty, doc }
+            };
+            Type::union(variants.into_iter().map(variant).collect::<Vec<_>>())
+        }
+        Type::Array(items) => Type::Array(Box::new(merge_inline(*items, definitions))),
+        Type::Tuple(mut tuple) => {
+            tuple.items = tuple
+                .items
+                .into_iter()
+                .map(|item| merge_inline(item, definitions))
+                .collect();
+            tuple.rest = tuple
+                .rest
+                .map(|rest| Box::new(merge_inline(*rest, definitions)));
+            Type::Tuple(tuple)
+        }
+        Type::Object(mut object) => {
+            let mut member = |member: Member| Member {
+                ty: merge_inline(member.ty, definitions),
+                ..member
+            };
+            object.members = object.members.into_iter().map(&mut member).collect();
+            object.index = object.index.map(|index| Box::new(member(*index)));
+            Type::Object(object)
+        }
+        ty => ty,
+    }
+}
+
+/// The body of an inline definition. Unless it is short it is mentioned only where it is taken to,
+/// so it can be moved.
+fn taken(index: usize, definitions: &mut [Definition]) -> Type {
+    let body = &mut definitions[index].body;
+    if is_short(body) {
+        body.clone()
+    } else {
+        std::mem::replace(body, Type::Never)
+    }
+}
+
+/// Whether a body may be repeated at every mention. One that mentions others inside itself may
+/// not, because repeating those in turn could double the text at each step.
+fn is_short(body: &Type) -> bool {
+    match body {
+        Type::Array(items) => is_plain(items),
+        Type::Union(variants) => {
+            variants.len() <= MAX_INLINE_UNION
+                && variants.iter().all(|v| v.doc.is_empty() && is_plain(&v.ty))
+        }
+        body => is_plain(body),
+    }
+}
+
+fn is_plain(ty: &Type) -> bool {
+    match ty {
+        Type::Unknown(_) | Type::Never | Type::Null | Type::Boolean => true,
+        Type::Number | Type::String | Type::Literal(_) => true,
+        Type::Array(items) => is_plain(items),
+        Type::Tuple(_) | Type::Object(_) | Type::Union(_) | Type::All(_) | Type::Named(_) => false,
+    }
+}

@@ -1,0 +1,108 @@
+//! How servers and tools are spelled as properties of `mux`.
+//!
+//! Invariant: a spelling depends on the one name alone, never on its neighbours, so that a program
+//! keeps its meaning when servers and tools come and go.
+
+use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
+
+/// Names that no server or source may have: the built-ins of `mux`, and the properties that
+/// JavaScript itself looks up on any object (`await mux` asks for `then`).
+pub const RESERVED_SERVERS: &[&str] = &[
+    "call",
+    "search",
+    "describe",
+    "catalog",
+    "discover",
+    "resources",
+    "prompts",
+    "input",
+    "emit",
+    "read",
+    "then",
+    "constructor",
+    "__proto__",
+];
+
+/// Several names with one spelling: each of them is reachable under its exact name only.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Collision<'a> {
+    /// The spelling that the names share.
+    pub spelling: Cow<'a, str>,
+    /// Two or more distinct names, in the order in which they were given.
+    pub names: Vec<&'a str>,
+}
+
+/// The spelling under which a server or tool is offered as a property.
+///
+/// A name that is an ASCII identifier (`[A-Za-z_$][A-Za-z0-9_$]*`) is its own spelling. In any
+/// other name every run of characters that such an identifier cannot hold becomes one `_`, and a
+/// leading digit gets `_` in front; the empty name is spelled `_`. So `get-thing` is `get_thing`,
+/// `repos.get` is `repos_get`, `2fa` is `_2fa`. Reserved words need no care, because a property
+/// may be called `delete`. Letters outside ASCII count as unfit, so that this rule is one short
+/// regular expression in every language that has to repeat it.
+pub fn spell(name: &str) -> Cow<'_, str> {
+    if is_identifier(name) {
+        return Cow::Borrowed(name);
+    }
+    let mut spelling = String::with_capacity(name.len() + 1);
+    let mut in_run = false;
+    for c in name.chars() {
+        if !is_identifier_part(c) {
+            if !in_run {
+                spelling.push('_');
+            }
+            in_run = true;
+            continue;
+        }
+        if spelling.is_empty() && c.is_ascii_digit() {
+            spelling.push('_');
+        }
+        spelling.push(c);
+        in_run = false;
+    }
+    if spelling.is_empty() {
+        spelling.push('_');
+    }
+    Cow::Owned(spelling)
+}
+
+/// The names among `names` that share a spelling with another one, grouped by that spelling, in
+/// order of first appearance. The same name twice is one name, not a collision.
+pub fn collisions<'a>(names: impl Iterator<Item = &'a str>) -> Vec<Collision<'a>> {
+    let mut groups: Vec<Collision<'a>> = Vec::new();
+    let mut by_spelling: HashMap<Cow<'a, str>, usize> = HashMap::new();
+    let mut seen = HashSet::new();
+    for name in names.filter(|name| seen.insert(*name)) {
+        let spelling = spell(name);
+        let group = *by_spelling.entry(spelling.clone()).or_insert_with(|| {
+            groups.push(Collision {
+                spelling,
+                names: Vec::new(),
+            });
+            groups.len() - 1
+        });
+        groups[group].names.push(name);
+    }
+    groups.retain(|group| group.names.len() > 1);
+    groups
+}
+
+/// Whether servers and sources may be called this: `[A-Za-z][A-Za-z0-9_-]*`. There is no dot in
+/// it, because the first dot of a path splits the server from the tool. A name may pass here and
+/// still be one of [`RESERVED_SERVERS`].
+pub fn is_server_name(name: &str) -> bool {
+    name.starts_with(|c: char| c.is_ascii_alphabetic())
+        && name
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-')
+}
+
+pub(super) fn is_identifier(name: &str) -> bool {
+    name.starts_with(|c: char| is_identifier_part(c) && !c.is_ascii_digit())
+        && name.chars().all(is_identifier_part)
+}
+
+fn is_identifier_part(c: char) -> bool {
+    c.is_ascii_alphanumeric() || c == '_' || c == '$'
+}

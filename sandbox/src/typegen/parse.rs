@@ -1,0 +1,195 @@
+//! JSON Schema to types: how the keywords of one schema work together.
+//!
+//! Invariant: parsing is total. Any JSON value gives a type; what is not understood, or is nested
+//! too deeply, gives `unknown`.
+
+use std::collections::HashSet;
+
+use serde_json::{Map, Value};
+
+use super::doc::Doc;
+use super::inline::settle;
+use super::ir::{Member, Object, Tuple, Type, Variant};
+use super::refs::{Definition, References};
+use super::text;
+
+/// Levels of nesting, in a schema and in what is written, beyond which all is `unknown`.
+pub(super) const MAX_DEPTH: usize = 64;
+
+/// The note on what is nested more deeply.
+pub(super) const TOO_DEEP: &str = "nested deeper than 64 levels";
+
+/// A schema's definitions; the first is the schema itself, called `name` if it needs a name.
+pub(super) fn parse(schema: &Value, name: &str) -> Vec<Definition> {
+    let mut parser = Parser {
+        references: References::new(schema, name),
+    };
+    let mut definitions = Vec::new();
+    while let Some((name, target)) = parser.references.target(definitions.len()) {
+        let name = name.to_owned();
+        let (body, doc) = parser.schema(target, 0);
+        // The title of the whole schema is what a generator made of the tool's name.
+        let doc = if definitions.is_empty() {
+            doc.untitled()
+        } else {
+            doc.settle(&name)
+        };
+        definitions.push(Definition {
+            name,
+            body,
+            doc,
+            inline: false,
+        });
+    }
+    settle(&mut definitions);
+    definitions
+}
+
+pub(super) struct Parser<'a> {
+    references: References<'a>,
+}
+
+impl Parser<'_> {
+    pub(super) fn schema(&mut self, schema: &Value, depth: usize) -> (Type, Doc) {
+        let map = match schema {
+            _ if depth > MAX_DEPTH => {
+                return (Type::Unknown(Some(TOO_DEEP.to_owned())), Doc::default());
+            }
+            Value::Bool(false) => return (Type::Never, Doc::default()),
+            Value::Object(map) => map,
+            _ => return (Type::Unknown(None), Doc::default()),
+        };
+        let mut doc = Doc::of(map);
+        let mut parts = Vec::new();
+        if let Some(reference) = map.get("$ref").and_then(Value::as_str) {
+            parts.push(self.references.resolve(reference));
+        }
+        parts.push(if let Some(constant) = map.get("const") {
+            literal(constant, depth)
+        } else if let Some(values) = non_empty(map, "enum") {
+            Type::union(
+                values
+                    .iter()
+                    .map(|value| variant(literal(value, depth), Doc::default())),
+            )
+        } else {
+            self.typed(map, depth, &mut doc)
+        });
+        for part in non_empty(map, "allOf").into_iter().flatten() {
+            let (ty, inner) = self.schema(part, depth + 1);
+            doc.absorb(inner);
+            parts.push(ty);
+        }
+        for keyword in ["anyOf", "oneOf"] {
+            if let Some(schemas) = non_empty(map, keyword) {
+                parts.push(self.alternatives(schemas, depth, &mut doc));
+            }
+        }
+        let ty = Type::all(parts);
+        let nullable = map.get("nullable") == Some(&Value::Bool(true));
+        (if nullable { ty.or_null() } else { ty }, doc)
+    }
+
+    /// A union. Words about the only alternative that is not null are words about the value.
+    fn alternatives(&mut self, schemas: &[Value], depth: usize, doc: &mut Doc) -> Type {
+        let variants = schemas.iter().map(|schema| {
+            let (ty, doc) = self.schema(schema, depth + 1);
+            let name = match &ty {
+                Type::Literal(literal) => literal,
+                _ => "",
+            };
+            let doc = doc.settle(name);
+            variant(ty, doc)
+        });
+        let mut variants: Vec<Variant> = variants.collect();
+        let mut described = variants
+            .iter_mut()
+            .filter(|variant| variant.ty != Type::Null);
+        if let (Some(only), None) = (described.next(), described.next()) {
+            doc.absorb(std::mem::take(&mut only.doc));
+        }
+        Type::union(variants)
+    }
+
+    /// What `type` says, or what the other keywords let one guess where it is left out.
+    fn typed(&mut self, map: &Map<String, Value>, depth: usize, doc: &mut Doc) -> Type {
+        let has = |keywords: &[&str]| keywords.iter().any(|keyword| map.contains_key(*keyword));
+        let names: Vec<&str> = match map.get("type") {
+            Some(Value::String(name)) => vec![name],
+            Some(Value::Array(names)) if !names.is_empty() => names
+                .iter()
+                .map(|name| name.as_str().unwrap_or_default())
+                .collect(),
+            _ if has(&["properties", "additionalProperties", "patternProperties"]) => {
+                vec!["object"]
+            }
+            _ if has(&["items", "prefixItems"]) => vec!["array"],
+            _ => return Type::Unknown(None),
+        };
+        // A list that repeats a name would parse the same properties over and over.
+        let mut seen = HashSet::new();
+        let names: Vec<&str> = names
+            .into_iter()
+            .filter(|name| seen.insert(*name))
+            .collect();
+        let types = names.into_iter().map(|name| match name {
+            "string" => Type::String,
+            "number" | "integer" => Type::Number,
+            "boolean" => Type::Boolean,
+            "null" => Type::Null,
+            "object" => Type::Object(self.object(map, depth)),
+            "array" => self.array(map, depth, doc),
+            _ => Type::Unknown(None),
+        });
+        Type::union(
+            types
+                .map(|ty| variant(ty, Doc::default()))
+                .collect::<Vec<_>>(),
+        )
+    }
+}
+
+/// The one type of which `value` is the only value.
+fn literal(value: &Value, depth: usize) -> Type {
+    match value {
+        _ if depth > MAX_DEPTH => Type::Unknown(Some(TOO_DEEP.to_owned())),
+        Value::Null => Type::Null,
+        Value::String(string) => Type::Literal(text::quoted(string)),
+        Value::Bool(_) | Value::Number(_) => Type::Literal(value.to_string()),
+        Value::Array(values) => {
+            let items: Vec<Type> = values
+                .iter()
+                .map(|value| literal(value, depth + 1))
+                .collect();
+            Type::Tuple(Tuple {
+                required: items.len(),
+                items,
+                rest: None,
+            })
+        }
+        Value::Object(map) => {
+            let member = |(name, value): (&String, &Value)| Member {
+                name: name.clone(),
+                optional: false,
+                ty: literal(value, depth + 1),
+                doc: Doc::default(),
+            };
+            Type::Object(Object {
+                members: map.iter().map(member).collect(),
+                index: None,
+            })
+        }
+    }
+}
+
+pub(super) fn variant(ty: Type, doc: Doc) -> Variant {
+    Variant { ty, doc }
+}
+
+/// A list under `keyword`. An empty one says nothing, whatever the standard makes of it.
+pub(super) fn non_empty<'a>(map: &'a Map<String, Value>, keyword: &str) -> Option<&'a [Value]> {
+    map.get(keyword)
+        .and_then(Value::as_array)
+        .map(Vec::as_slice)
+        .filter(|list| !list.is_empty())
+}

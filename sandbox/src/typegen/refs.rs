@@ -1,0 +1,98 @@
+//! Definitions: what `$ref` points at, found inside the same document and nowhere else.
+//!
+//! Invariant: every definition is parsed once, from its own root, so a recursive schema is a
+//! finite table and nothing is ever fetched.
+
+use std::collections::HashMap;
+
+use serde_json::Value;
+
+use super::doc::Doc;
+use super::ir::Type;
+use super::text;
+
+/// More definitions than this in one schema are not for a reader.
+const MAX_DEFINITIONS: usize = 512;
+
+/// A part of a schema that may be given a name.
+#[derive(Debug)]
+pub(super) struct Definition {
+    pub(super) name: String,
+    pub(super) body: Type,
+    pub(super) doc: Doc,
+    /// Whether the body is written where the definition is mentioned, instead of the name.
+    pub(super) inline: bool,
+}
+
+/// The definitions of a document that have been asked for so far, in the order of asking.
+pub(super) struct References<'a> {
+    document: &'a Value,
+    by_pointer: HashMap<String, usize>,
+    targets: Vec<(String, &'a Value)>,
+}
+
+impl<'a> References<'a> {
+    /// The document itself is definition 0, under the name that it gets if it is recursive.
+    pub(super) fn new(document: &'a Value, name: &str) -> Self {
+        Self {
+            document,
+            by_pointer: HashMap::from([(String::new(), 0)]),
+            targets: vec![(name.to_owned(), document)],
+        }
+    }
+
+    pub(super) fn target(&self, index: usize) -> Option<(&str, &'a Value)> {
+        self.targets
+            .get(index)
+            .map(|(name, target)| (name.as_str(), *target))
+    }
+
+    /// The type that `reference` stands for: a definition, or unknown with the reason.
+    pub(super) fn resolve(&mut self, reference: &str) -> Type {
+        let unknown = |why: &str| Type::Unknown(Some(format!("{why}: {}", text::line(reference))));
+        let Some(fragment) = reference.strip_prefix('#') else {
+            return unknown("reference to another document, not fetched");
+        };
+        let pointer = percent_decoded(fragment);
+        if let Some(&known) = self.by_pointer.get(&pointer) {
+            return Type::Named(known);
+        }
+        let Some(target) = self.document.pointer(&pointer) else {
+            return unknown("reference to nothing");
+        };
+        if self.targets.len() == MAX_DEFINITIONS {
+            return unknown("too many references");
+        }
+        let name = pointer.rsplit('/').next().unwrap_or_default();
+        let name = name.replace("~1", "/").replace("~0", "~");
+        self.targets.push((name, target));
+        self.by_pointer.insert(pointer, self.targets.len() - 1);
+        Type::Named(self.targets.len() - 1)
+    }
+}
+
+/// A URI fragment may be percent-encoded; what does not decode is taken as it stands.
+fn percent_decoded(fragment: &str) -> String {
+    if !fragment.contains('%') {
+        return fragment.to_owned();
+    }
+    let bytes = fragment.as_bytes();
+    let mut decoded = Vec::with_capacity(bytes.len());
+    let mut at = 0;
+    while at < bytes.len() {
+        let hex = (bytes[at] == b'%')
+            .then(|| fragment.get(at + 1..at + 3))
+            .flatten();
+        match hex.and_then(|hex| u8::from_str_radix(hex, 16).ok()) {
+            Some(byte) => {
+                decoded.push(byte);
+                at += 3;
+            }
+            None => {
+                decoded.push(bytes[at]);
+                at += 1;
+            }
+        }
+    }
+    String::from_utf8(decoded).unwrap_or_else(|_| fragment.to_owned())
+}

@@ -1,0 +1,136 @@
+//! JSON Schema to types: objects, arrays and tuples.
+//!
+//! Invariant: where a schema says nothing of further members or items, there are none. JSON
+//! Schema would allow them; a checker that finds a misspelled argument is worth more than that.
+
+use std::collections::HashSet;
+
+use serde_json::{Map, Value};
+
+use super::doc::Doc;
+use super::ir::{Member, Object, Tuple, Type, Variant};
+use super::parse::{Parser, non_empty, variant};
+use super::text;
+
+impl Parser<'_> {
+    pub(super) fn object(&mut self, map: &Map<String, Value>, depth: usize) -> Object {
+        let properties = map.get("properties").and_then(Value::as_object);
+        let required = non_empty(map, "required").unwrap_or_default();
+        let required: Vec<&str> = required.iter().filter_map(Value::as_str).collect();
+        let is_required: HashSet<&str> = required.iter().copied().collect();
+        let mut listed: HashSet<&str> = HashSet::new();
+        let mut members = Vec::new();
+        for (name, schema) in properties.into_iter().flatten() {
+            let (ty, doc) = self.schema(schema, depth + 1);
+            // Drafts before the fourth said `required: true` inside the property.
+            let said_inside = schema.get("required") == Some(&Value::Bool(true));
+            let optional = !said_inside && !is_required.contains(name.as_str());
+            listed.insert(name);
+            members.push(Member {
+                optional,
+                ..required_member(name, ty, doc.settle(name))
+            });
+        }
+        let index = self.index(map, depth);
+        // Only a word is repeated for every name, because names and types may both be many.
+        let unlisted = match index.as_ref().map(|index| &index.ty) {
+            Some(ty @ (Type::Boolean | Type::Number | Type::String | Type::Named(_))) => ty.clone(),
+            _ => Type::Unknown(None),
+        };
+        for name in required {
+            if listed.insert(name) {
+                members.push(required_member(name, unlisted.clone(), Doc::default()));
+            }
+        }
+        if members.is_empty() && index.is_none() && properties.is_none() {
+            return Object::open();
+        }
+        let index = index.filter(|index| members.is_empty() || index.ty != Type::Never);
+        Object {
+            members,
+            index: index.map(Box::new),
+        }
+    }
+
+    /// The type of the members that `properties` does not list.
+    fn index(&mut self, map: &Map<String, Value>, depth: usize) -> Option<Member> {
+        let mut variants: Vec<Variant> = Vec::new();
+        let mut doc = Doc::default();
+        for (pattern, schema) in map
+            .get("patternProperties")
+            .and_then(Value::as_object)
+            .into_iter()
+            .flatten()
+        {
+            let (ty, inner) = self.schema(schema, depth + 1);
+            doc.absorb(inner.settle(""));
+            doc.tags
+                .push(format!("@keyPattern {}", text::line(pattern)));
+            variants.push(variant(ty, Doc::default()));
+        }
+        match map.get("additionalProperties") {
+            None => {}
+            Some(Value::Bool(false)) if !variants.is_empty() => {}
+            Some(schema) => {
+                let (ty, inner) = self.schema(schema, depth + 1);
+                doc.absorb(inner.settle(""));
+                variants.push(variant(ty, Doc::default()));
+            }
+        }
+        if variants.is_empty() {
+            return None;
+        }
+        Some(Member {
+            optional: true,
+            ..required_member("", Type::union(variants), doc)
+        })
+    }
+
+    /// An array or tuple; what is said of its items goes into `doc`, the array's own.
+    pub(super) fn array(&mut self, map: &Map<String, Value>, depth: usize, doc: &mut Doc) -> Type {
+        let items = map.get("items");
+        let (prefix, rest) = match (non_empty(map, "prefixItems"), items) {
+            (Some(prefix), rest) => (prefix, rest),
+            (None, Some(Value::Array(prefix))) => (prefix.as_slice(), map.get("additionalItems")),
+            (None, items) => {
+                let (ty, inner) = match items {
+                    Some(items) => self.schema(items, depth + 1),
+                    None => (Type::Unknown(None), Doc::default()),
+                };
+                let inner = inner.settle("items");
+                if !inner.is_empty() {
+                    doc.tags.push(format!("@items {}", inner.one_line()));
+                }
+                return Type::Array(Box::new(ty));
+            }
+        };
+        let items: Vec<Type> = prefix
+            .iter()
+            .map(|item| self.schema(item, depth + 1).0)
+            .collect();
+        let rest = match rest {
+            None | Some(Value::Bool(false)) => None,
+            Some(rest) => Some(Box::new(self.schema(rest, depth + 1).0)),
+        };
+        let least = map.get("minItems").and_then(Value::as_u64);
+        let required = least
+            .map_or(items.len(), |least| {
+                usize::try_from(least).unwrap_or(usize::MAX)
+            })
+            .min(items.len());
+        Type::Tuple(Tuple {
+            items,
+            required,
+            rest,
+        })
+    }
+}
+
+fn required_member(name: &str, ty: Type, doc: Doc) -> Member {
+    Member {
+        name: name.to_owned(),
+        optional: false,
+        ty,
+        doc,
+    }
+}

@@ -1,0 +1,137 @@
+//! A tool on one line, for listings and errors: what must be passed, and roughly what comes back.
+//!
+//! Invariant: every required argument is named, however long the line gets, up to a hard limit;
+//! what gives way is detail and what is optional.
+
+use super::ToolDecl;
+use super::flat::{self, Docs, key, resolve, word};
+use super::ir::{Object, Type};
+use super::names::spell;
+use super::parse::parse;
+use super::refs::Definition;
+use super::tool::accepts_empty;
+
+/// Bytes for the members of the arguments, beyond which optional ones give way to `…`.
+const ARGS_ROOM: usize = 160;
+
+/// The same for a result, where nothing is required of the reader.
+const RESULT_ROOM: usize = 120;
+
+/// Bytes beyond which even required arguments give way.
+const MOST: usize = 1024;
+
+/// Bytes for the type of one member, beyond which only its outline is shown.
+const MEMBER_ROOM: usize = 60;
+
+/// How many alternatives an outline shows.
+const MAX_VARIANTS: usize = 3;
+
+pub(super) fn signature(server: &str, tool: &ToolDecl<'_>) -> String {
+    let input = parse(tool.input_schema, "Args");
+    let root = Type::Named(0);
+    let mark = if accepts_empty(&input, &root) {
+        "?"
+    } else {
+        ""
+    };
+    let args = match resolve_root(&input) {
+        Type::Unknown(_) => "{ [key: string]: unknown }".to_owned(),
+        ty => shown(&input, ty, ARGS_ROOM, MOST),
+    };
+    let result = tool.output_schema.map_or("ToolText".to_owned(), |schema| {
+        let output = parse(schema, "Result");
+        shown(&output, resolve_root(&output), RESULT_ROOM, RESULT_ROOM)
+    });
+    let (server, tool) = (spell(server), spell(tool.name));
+    format!("{server}.{tool}(args{mark}: {args}): Promise<{result}>")
+}
+
+/// The type of the whole schema, even if it has a name: nobody could look the name up here.
+fn resolve_root(definitions: &[Definition]) -> &Type {
+    resolve(definitions, &definitions[0].body)
+}
+
+fn shown(definitions: &[Definition], ty: &Type, room: usize, most: usize) -> String {
+    match (flat::line(definitions, ty, room, Docs::Drop), ty) {
+        (Ok(line), _) => line,
+        (Err(_), Type::Object(object)) => folded(definitions, object, room, most),
+        (Err(_), ty) => outline(definitions, ty),
+    }
+}
+
+/// An object with as many of its members as there is room for.
+fn folded(definitions: &[Definition], object: &Object, room: usize, most: usize) -> String {
+    let mut members: Vec<String> = Vec::new();
+    let mut used = 0;
+    let required = object.members.iter().filter(|member| !member.optional);
+    let mut reserved: usize = required.map(|member| member.name.len()).sum();
+    let mut left_out = object.index.is_some();
+    for member in &object.members {
+        let ty = flat::line(definitions, &member.ty, MEMBER_ROOM, Docs::Drop)
+            .unwrap_or_else(|_| outline(definitions, &member.ty));
+        let text = key(member) + &ty;
+        reserved -= if member.optional {
+            0
+        } else {
+            member.name.len()
+        };
+        let limit = if member.optional {
+            room.saturating_sub(reserved)
+        } else {
+            most
+        };
+        if used + text.len() > limit {
+            left_out = true;
+            continue;
+        }
+        used += text.len() + 2;
+        members.push(text);
+    }
+    if left_out {
+        members.push("…".to_owned());
+    }
+    format!("{{ {} }}", members.join("; "))
+}
+
+/// The kind of a type that is too long to show.
+fn outline(definitions: &[Definition], ty: &Type) -> String {
+    let ty = resolve(definitions, ty);
+    if matches!(ty, Type::Unknown(_)) {
+        return "unknown".to_owned();
+    }
+    if let Some(word) = word(definitions, ty) {
+        return if word.len() > MEMBER_ROOM {
+            "…".to_owned()
+        } else {
+            word.into_owned()
+        };
+    }
+    match ty {
+        Type::Object(_) => "{ … }".to_owned(),
+        Type::Array(items) => match resolve(definitions, items) {
+            Type::Object(_) => "Array<{ … }>".to_owned(),
+            _ => "Array<…>".to_owned(),
+        },
+        Type::Tuple(_) => "[…]".to_owned(),
+        Type::Union(variants) => {
+            let shown = variants.iter().take(MAX_VARIANTS);
+            let mut shown: Vec<String> = shown
+                .map(|variant| outline_of_part(definitions, &variant.ty))
+                .collect();
+            shown.dedup();
+            if variants.len() > MAX_VARIANTS {
+                shown.push("…".to_owned());
+            }
+            shown.join(" | ")
+        }
+        _ => "…".to_owned(),
+    }
+}
+
+/// As `outline`, without going into unions inside unions, which only names can bring about.
+fn outline_of_part(definitions: &[Definition], ty: &Type) -> String {
+    match resolve(definitions, ty) {
+        Type::Union(_) => "…".to_owned(),
+        ty => outline(definitions, ty),
+    }
+}

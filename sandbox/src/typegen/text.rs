@@ -1,0 +1,149 @@
+//! Foreign text made safe to stand in a TypeScript file: inside comments and as quoted names.
+//!
+//! Invariant: nothing that leaves here can end the comment or the string that it stands in, or
+//! change how the rest of the line is displayed.
+
+use std::borrow::Cow;
+
+use super::names::is_identifier;
+
+/// The longest description that is passed on, in bytes.
+pub(super) const MAX_DESCRIPTION: usize = 4 * 1024;
+
+/// The longest value in a tag or a note, in bytes.
+const MAX_LINE: usize = 200;
+
+/// A description as the lines of a block comment, without its frame: dedented as a Python
+/// docstring is, without runs of blank lines, at most [`MAX_DESCRIPTION`] bytes.
+pub(super) fn comment(text: &str) -> String {
+    let visible: String = text.chars().filter_map(visible).collect();
+    let margin = visible
+        .lines()
+        .skip(1)
+        .filter(|line| !line.trim().is_empty())
+        .map(|line| line.len() - line.trim_start_matches(' ').len())
+        .min()
+        .unwrap_or(0);
+    let mut cleaned = String::with_capacity(visible.len());
+    let mut blank = false;
+    for (number, line) in visible.lines().enumerate() {
+        let line = if number == 0 {
+            line.trim()
+        } else {
+            line.get(margin..).unwrap_or("")
+        };
+        let line = line.trim_end();
+        if line.is_empty() {
+            blank = !cleaned.is_empty();
+            continue;
+        }
+        if !cleaned.is_empty() {
+            cleaned.push_str(if blank { "\n\n" } else { "\n" });
+        }
+        blank = false;
+        cleaned.push_str(line);
+    }
+    cut(defuse(cleaned), MAX_DESCRIPTION)
+}
+
+/// Foreign text for one line of a comment: white space is one blank, at most 200 bytes.
+pub(super) fn line(text: &str) -> String {
+    // A long value is cut before it is looked at, because a default may be megabytes of JSON.
+    let start = text
+        .get(..text.floor_char_boundary(4 * MAX_LINE))
+        .unwrap_or(text);
+    let visible: String = start.chars().filter_map(visible).collect();
+    let words: Vec<&str> = visible.split_whitespace().collect();
+    cut(defuse(words.join(" ")), MAX_LINE)
+}
+
+/// A string literal by the rules of JSON. What a reader could not see is escaped, not stripped,
+/// because the name must stay the one that the server knows.
+pub(super) fn quoted(text: &str) -> String {
+    let mut literal = String::with_capacity(text.len() + 2);
+    literal.push('"');
+    for c in text.chars() {
+        match c {
+            '"' => literal.push_str("\\\""),
+            '\\' => literal.push_str("\\\\"),
+            '\n' => literal.push_str("\\n"),
+            '\t' => literal.push_str("\\t"),
+            c if is_unseen(c) => {
+                for unit in c.encode_utf16(&mut [0; 2]) {
+                    literal.push_str(&format!("\\u{unit:04x}"));
+                }
+            }
+            c => literal.push(c),
+        }
+    }
+    literal.push('"');
+    literal
+}
+
+/// A name as the key of an object type: bare where TypeScript allows it.
+pub(super) fn key(name: &str) -> Cow<'_, str> {
+    if is_identifier(name) {
+        Cow::Borrowed(name)
+    } else {
+        Cow::Owned(quoted(name))
+    }
+}
+
+/// Whether two texts say the same when case, blanks and punctuation are left out, as the title
+/// `Read File` does of the name `read_file`.
+pub(super) fn same_words(a: &str, b: &str) -> bool {
+    let letters = |text: &str| -> Vec<char> {
+        text.chars()
+            .filter(|c| c.is_alphanumeric())
+            .flat_map(char::to_lowercase)
+            .collect()
+    };
+    letters(a) == letters(b)
+}
+
+/// Defused after stripping, because stripping may bring `*` and `/` together.
+fn defuse(text: String) -> String {
+    if text.contains("*/") {
+        text.replace("*/", "*\\/")
+    } else {
+        text
+    }
+}
+
+fn cut(mut text: String, most: usize) -> String {
+    const MARK: &str = " …";
+    if text.len() > most {
+        text.truncate(text.floor_char_boundary(most - MARK.len()));
+        text.push_str(MARK);
+    }
+    text
+}
+
+fn visible(c: char) -> Option<char> {
+    match c {
+        '\n' => Some('\n'),
+        '\t' => Some(' '),
+        c => (!is_unseen(c)).then_some(c),
+    }
+}
+
+/// Characters that a reader cannot see but a parser, a terminal or a model can: control
+/// characters, the line separators of JavaScript, marks that turn the direction of the text, and
+/// invisible fillers and tags. The joiners stay, because some scripts cannot be written without.
+fn is_unseen(c: char) -> bool {
+    c.is_control()
+        || matches!(
+            c,
+            '\u{ad}'
+                | '\u{61c}'
+                | '\u{180e}'
+                | '\u{200b}'
+                | '\u{200e}'
+                | '\u{200f}'
+                | '\u{2028}'..='\u{202e}'
+                | '\u{2060}'..='\u{206f}'
+                | '\u{feff}'
+                | '\u{fff9}'..='\u{fffb}'
+                | '\u{e0000}'..='\u{e01ef}'
+        )
+}

@@ -1,0 +1,196 @@
+//! One tool: its argument type, its result type, and the named types beside it.
+//!
+//! Invariant: a tool's declaration depends on that tool alone, but for the names that its
+//! neighbours have taken, and its types never take more than `MAX_TOOL_BYTES`.
+
+use std::collections::{HashMap, HashSet};
+
+use serde_json::Value;
+
+use super::ToolDecl;
+use super::doc::Doc;
+use super::emit::{Emitter, TooLong, end_column};
+use super::ir::Type;
+use super::names::spell;
+use super::parse::parse;
+use super::refs::Definition;
+use super::text;
+
+/// The most that the types of one tool may take, in bytes of TypeScript.
+pub(super) const MAX_TOOL_BYTES: usize = 64 * 1024;
+
+/// A tool written down, in the parts that differ from where to where.
+pub(super) struct Declared {
+    pub(super) doc: Doc,
+    /// `(args: …): Promise<…>`, to be put behind a name.
+    pub(super) call: String,
+    /// `type … = …;` with documentation; empty if nothing needs a name.
+    pub(super) types: String,
+}
+
+/// Where a tool is written down.
+pub(super) struct Place<'a> {
+    /// The qualified name of the server's types.
+    pub(super) home: &'a str,
+    /// Indentation of the declaration and of the named types, in blanks.
+    pub(super) pad: usize,
+    pub(super) types_pad: usize,
+    /// The column of the parenthesis that opens the call.
+    pub(super) column: usize,
+    /// The names of types that are in use at `home`.
+    pub(super) taken: &'a mut HashSet<String>,
+}
+
+/// The schema of one direction, written down.
+struct Side {
+    ty: String,
+    types: String,
+    /// Whether an empty object would do.
+    accepts_empty: bool,
+    said: String,
+}
+
+pub(super) fn declare(tool: &ToolDecl<'_>, mut place: Place<'_>) -> Declared {
+    // The result begins on the line on which the arguments end, so that they keep room for it.
+    let start = place.column + "(args?: ): Promise<".len();
+    let mut args = side(tool.input_schema, "Args", tool.name, &mut place, start);
+    let start = end_column(start, &args.ty);
+    let mut result = tool
+        .output_schema
+        .map(|schema| side(schema, "Result", tool.name, &mut place, start));
+    let size = |side: &Side| side.ty.len() + side.types.len();
+    let result_size = result.as_ref().map_or(0, size);
+    if size(&args) + result_size > MAX_TOOL_BYTES {
+        match &mut result {
+            Some(result) if result_size > size(&args) => *result = too_long(),
+            _ => args = too_long(),
+        }
+    }
+    let result = result.unwrap_or_else(|| Side {
+        ty: "ToolText".to_owned(),
+        ..Side::default()
+    });
+    let mark = if args.accepts_empty { "?" } else { "" };
+    // The arguments of a call are always an object, even if nothing more is known of them.
+    let args_ty = match args.ty.strip_prefix("unknown") {
+        Some(note) if note.is_empty() || (note.starts_with(" /*") && note.ends_with("*/")) => {
+            format!("{{ [key: string]: unknown }}{note}")
+        }
+        _ => args.ty,
+    };
+    let blank = if args_ty.starts_with('\n') { "" } else { " " };
+    let call = format!("(args{mark}:{blank}{args_ty}): Promise<{}>", result.ty);
+    let returns = Some(result.said).filter(|said| !said.is_empty());
+    let tags = returns
+        .map(|said| format!("@returns {said}"))
+        .into_iter()
+        .collect();
+    Declared {
+        doc: Doc::said(words(tool), tags),
+        call,
+        types: args.types + &result.types,
+    }
+}
+
+/// Whether a call may leave the arguments out.
+pub(super) fn accepts_empty(definitions: &[Definition], ty: &Type) -> bool {
+    fn answer(definitions: &[Definition], ty: &Type, known: &mut HashMap<usize, bool>) -> bool {
+        match ty {
+            Type::Unknown(_) => true,
+            Type::Object(object) => object.members.iter().all(|member| member.optional),
+            Type::Union(variants) => variants.iter().any(|v| answer(definitions, &v.ty, known)),
+            Type::All(parts) => parts.iter().all(|part| answer(definitions, part, known)),
+            Type::Named(index) => known.get(index).copied().unwrap_or_else(|| {
+                let empty = answer(definitions, &definitions[*index].body, known);
+                known.insert(*index, empty);
+                empty
+            }),
+            _ => false,
+        }
+    }
+    answer(definitions, ty, &mut HashMap::new())
+}
+
+impl Default for Side {
+    fn default() -> Self {
+        Self {
+            ty: String::new(),
+            types: String::new(),
+            accepts_empty: true,
+            said: String::new(),
+        }
+    }
+}
+
+fn too_long() -> Side {
+    let ty = "unknown /* the schema takes more than 64 KiB */".to_owned();
+    Side {
+        ty,
+        ..Side::default()
+    }
+}
+
+fn side(schema: &Value, name: &str, tool: &str, place: &mut Place<'_>, column: usize) -> Side {
+    let mut definitions = parse(schema, name);
+    for definition in definitions
+        .iter_mut()
+        .filter(|definition| !definition.inline)
+    {
+        let wanted = format!("{}_{}", spell(tool), spell(&definition.name));
+        definition.name = format!("{}.{}", place.home, unused(&wanted, place.taken));
+    }
+    written(&definitions, place, column).unwrap_or_else(|TooLong| too_long())
+}
+
+fn written(definitions: &[Definition], place: &Place<'_>, column: usize) -> Result<Side, TooLong> {
+    let root = Type::Named(0);
+    let ty = Emitter::new(definitions, MAX_TOOL_BYTES, column).ty(&root, place.pad)?;
+    let mut types = String::new();
+    for definition in definitions.iter().filter(|definition| !definition.inline) {
+        let name = definition.name.rsplit('.').next().unwrap_or_default();
+        let head = format!("{:pad$}type {name} =", "", pad = place.types_pad);
+        let room = MAX_TOOL_BYTES.saturating_sub(ty.len() + types.len());
+        let emitter = Emitter::new(definitions, room, head.len() + 1);
+        let body = emitter.ty(&definition.body, place.types_pad)?;
+        let blank = if body.starts_with('\n') { "" } else { " " };
+        types.push_str(&definition.doc.block(place.types_pad));
+        types.push_str(&format!("{head}{blank}{body};\n"));
+    }
+    let said = definitions
+        .first()
+        .map(|root| text::line(&root.doc.text))
+        .unwrap_or_default();
+    Ok(Side {
+        ty,
+        types,
+        accepts_empty: accepts_empty(definitions, &root),
+        said,
+    })
+}
+
+/// `wanted`, or with the first number behind it that makes it a new name.
+pub(super) fn unused(wanted: &str, taken: &mut HashSet<String>) -> String {
+    let numbered = (2..).map(|number: u32| format!("{wanted}_{number}"));
+    let mut names = std::iter::once(wanted.to_owned()).chain(numbered);
+    let name = names.find(|name| !taken.contains(name)).unwrap_or_default();
+    taken.insert(name.clone());
+    name
+}
+
+/// Title and description. A title that only repeats the name or begins the description is left
+/// out, as most are.
+fn words(tool: &ToolDecl<'_>) -> String {
+    let title = text::line(tool.title.unwrap_or_default());
+    let description = text::comment(tool.description.unwrap_or_default());
+    let core = title.trim_end_matches("Tool").trim_end_matches("tool");
+    let repeats = text::same_words(core, tool.name) || text::same_words(&title, tool.name);
+    if title.is_empty() || repeats || description.starts_with(&title) {
+        description
+    } else if description.is_empty() {
+        title
+    } else if title.ends_with(['.', '!', '?', ':']) {
+        format!("{title} {description}")
+    } else {
+        format!("{title}. {description}")
+    }
+}

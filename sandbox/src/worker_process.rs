@@ -1,0 +1,271 @@
+//! One worker process: started, spoken to in frames, and ended.
+//!
+//! Invariant: a [`Worker`] that is dropped is killed. Only [`crate::pool`] keeps one for another run,
+//! and only after a clean end.
+
+use std::{
+    collections::VecDeque,
+    io,
+    os::{fd::OwnedFd, unix::net::UnixStream as StdStream},
+    path::{Path, PathBuf},
+    process::Stdio,
+    sync::{Arc, Mutex, PoisonError, mpsc as std_mpsc},
+    thread,
+    time::Duration,
+};
+
+use bytes::Bytes;
+use futures::{SinkExt, StreamExt};
+use mux_wire::{EXIT_OUT_OF_MEMORY, FromWorker, MAX_FRAME, ToWorker, VERSION};
+use tokio::{
+    io::{AsyncBufReadExt, AsyncRead, BufReader},
+    net::{UnixStream, unix::OwnedReadHalf, unix::OwnedWriteHalf},
+    process::{Child, Command},
+    runtime::Handle,
+    sync::{mpsc, oneshot},
+    time::timeout,
+};
+use tokio_util::codec::{FramedRead, FramedWrite, LengthDelimitedCodec};
+use tracing::debug;
+
+/// How long a dying worker may take until its exit status is known.
+const REAP: Duration = Duration::from_secs(1);
+const STDERR_LINES: usize = 20;
+
+/// Why a worker cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum WorkerError {
+    #[error("cannot start the worker {path}: {source}")]
+    Start { path: PathBuf, source: io::Error },
+    #[error("the worker was not ready within {0:?}")]
+    TooSlow(Duration),
+    #[error("the worker is of another build (frame version {0}, not {VERSION})")]
+    OtherBuild(u32),
+    #[error("the worker broke the protocol: {0}")]
+    Protocol(String),
+    #[error("the worker process ended: {0}")]
+    Ended(Death),
+}
+
+/// How a worker process ended.
+#[derive(Clone, Debug)]
+pub(crate) struct Death {
+    status: String,
+    last_words: String,
+    pub(crate) out_of_memory: bool,
+}
+
+impl std::fmt::Display for Death {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.status)?;
+        if self.last_words.is_empty() {
+            Ok(())
+        } else {
+            write!(f, ", saying: {}", self.last_words)
+        }
+    }
+}
+
+/// Starts workers from one thread that lives as long as the pool.
+///
+/// A worker asks the kernel to be killed when its parent dies, and on Linux the parent is the thread.
+#[derive(Clone)]
+pub(crate) struct Spawner(std_mpsc::Sender<(Command, oneshot::Sender<io::Result<Child>>)>);
+
+impl Spawner {
+    pub(crate) fn start() -> io::Result<Self> {
+        let (sender, requests) =
+            std_mpsc::channel::<(Command, oneshot::Sender<io::Result<Child>>)>();
+        let runtime = Handle::current();
+        thread::Builder::new()
+            .name("mux-spawn".into())
+            .spawn(move || {
+                let _entered = runtime.enter();
+                for (mut command, reply) in requests {
+                    // The one who asked may have gone; the child is then killed by its drop.
+                    drop(reply.send(command.spawn()));
+                }
+            })?;
+        Ok(Self(sender))
+    }
+
+    async fn spawn(&self, command: Command) -> io::Result<Child> {
+        let (reply, answer) = oneshot::channel();
+        let gone = || io::Error::other("the spawning thread has ended");
+        self.0.send((command, reply)).map_err(|_| gone())?;
+        answer.await.map_err(|_| gone())?
+    }
+}
+
+/// A worker process whose isolate is ready, or is being rebuilt.
+pub(crate) struct Worker {
+    child: Child,
+    frames: FramedRead<OwnedReadHalf, LengthDelimitedCodec>,
+    outbox: mpsc::UnboundedSender<Bytes>,
+    stderr: Arc<Mutex<VecDeque<String>>>,
+    pub(crate) engine: String,
+    /// Runs served so far.
+    pub(crate) runs: u32,
+    /// Whose runs they were.
+    pub(crate) owner: Option<String>,
+}
+
+impl Worker {
+    /// Starts a process and waits until its isolate is ready.
+    pub(crate) async fn start(
+        spawner: &Spawner,
+        path: &Path,
+        within: Duration,
+    ) -> Result<Self, WorkerError> {
+        let failed = |source| WorkerError::Start {
+            path: path.to_owned(),
+            source,
+        };
+        let (ours, theirs) = StdStream::pair().map_err(failed)?;
+        ours.set_nonblocking(true).map_err(failed)?;
+        let mut command = Command::new(path);
+        command
+            .env_clear()
+            .current_dir("/")
+            .stdin(Stdio::from(OwnedFd::from(theirs)))
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .process_group(0)
+            .kill_on_drop(true);
+        let mut child = spawner.spawn(command).await.map_err(failed)?;
+        let stderr = Arc::default();
+        if let Some(pipe) = child.stderr.take() {
+            tokio::spawn(drain(
+                pipe,
+                Arc::clone(&stderr),
+                child.id().unwrap_or_default(),
+            ));
+        }
+        let (read, write) = UnixStream::from_std(ours).map_err(failed)?.into_split();
+        let mut worker = Self {
+            child,
+            frames: FramedRead::new(read, codec()),
+            outbox: writer(write),
+            stderr,
+            engine: String::new(),
+            runs: 0,
+            owner: None,
+        };
+        match timeout(within, worker.greet()).await {
+            Ok(greeted) => greeted.map(|()| worker),
+            Err(_) => Err(WorkerError::TooSlow(within)),
+        }
+    }
+
+    async fn greet(&mut self) -> Result<(), WorkerError> {
+        match self.receive().await? {
+            FromWorker::Hello {
+                version: VERSION,
+                engine,
+            } => self.engine = engine,
+            FromWorker::Hello { version, .. } => return Err(WorkerError::OtherBuild(version)),
+            other => return Err(unexpected(&other)),
+        }
+        self.ready().await
+    }
+
+    /// Waits until a fresh isolate stands ready.
+    pub(crate) async fn ready(&mut self) -> Result<(), WorkerError> {
+        match self.receive().await? {
+            FromWorker::Ready => Ok(()),
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    /// The next frame. Cancel-safe.
+    pub(crate) async fn receive(&mut self) -> Result<FromWorker, WorkerError> {
+        match self.frames.next().await {
+            Some(Ok(bytes)) => {
+                mux_wire::decode(&bytes).map_err(|e| WorkerError::Protocol(e.to_string()))
+            }
+            Some(Err(e)) => Err(WorkerError::Protocol(e.to_string())),
+            None => Err(WorkerError::Ended(self.death().await)),
+        }
+    }
+
+    /// Queues a frame; a worker that does not read it will run into its deadline.
+    pub(crate) fn send(&self, frame: &ToWorker) -> Result<(), WorkerError> {
+        let bytes = mux_wire::encode(frame).map_err(|e| WorkerError::Protocol(e.to_string()))?;
+        // A closed outbox means that the process is ending, which the next `receive` reports.
+        drop(self.outbox.send(Bytes::from(bytes)));
+        Ok(())
+    }
+
+    pub(crate) fn pid(&self) -> Option<u32> {
+        self.child.id()
+    }
+
+    /// Whether the process has ended by itself, or said something although nobody asked.
+    pub(crate) fn is_dead(&mut self) -> bool {
+        !matches!(self.child.try_wait(), Ok(None))
+    }
+
+    async fn death(&mut self) -> Death {
+        let status = match timeout(REAP, self.child.wait()).await {
+            Ok(Ok(status)) => Some(status),
+            _ => None,
+        };
+        let last_words = {
+            let lines = self.stderr.lock().unwrap_or_else(PoisonError::into_inner);
+            lines
+                .iter()
+                .map(String::as_str)
+                .collect::<Vec<_>>()
+                .join(" | ")
+        };
+        let by_code = status.and_then(|s| s.code()) == Some(EXIT_OUT_OF_MEMORY);
+        let by_words = ["out of memory", "Allocation failed", "heap limit"]
+            .iter()
+            .any(|sign| last_words.contains(sign));
+        Death {
+            status: status.map_or_else(|| "unknown status".into(), |s| s.to_string()),
+            out_of_memory: by_code || by_words,
+            last_words,
+        }
+    }
+}
+
+fn unexpected(frame: &FromWorker) -> WorkerError {
+    let mut shown = format!("{frame:?}");
+    shown.truncate(shown.floor_char_boundary(80));
+    WorkerError::Protocol(format!("unexpected frame {shown}"))
+}
+
+fn codec() -> LengthDelimitedCodec {
+    LengthDelimitedCodec::builder()
+        .max_frame_length(MAX_FRAME)
+        .new_codec()
+}
+
+/// Frames are written by a task of their own, so that a worker which stops reading blocks nobody.
+fn writer(stream: OwnedWriteHalf) -> mpsc::UnboundedSender<Bytes> {
+    let (sender, mut queue) = mpsc::unbounded_channel::<Bytes>();
+    tokio::spawn(async move {
+        // The frames carry their length already.
+        let mut sink = FramedWrite::new(stream, tokio_util::codec::BytesCodec::new());
+        while let Some(bytes) = queue.recv().await {
+            if sink.send(bytes).await.is_err() {
+                break;
+            }
+        }
+    });
+    sender
+}
+
+/// Keeps the last lines of the engine's complaints and passes them to the log.
+async fn drain(pipe: impl AsyncRead + Unpin, kept: Arc<Mutex<VecDeque<String>>>, pid: u32) {
+    let mut lines = BufReader::new(pipe).lines();
+    while let Ok(Some(line)) = lines.next_line().await {
+        debug!(worker = pid, "{line}");
+        let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+        if kept.len() == STDERR_LINES {
+            kept.pop_front();
+        }
+        kept.push_back(line);
+    }
+}

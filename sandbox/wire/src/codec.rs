@@ -1,0 +1,144 @@
+//! Length-prefixed frames over any blocking or buffered stream.
+//!
+//! Invariant: a length is checked before a byte is allocated for it.
+
+use std::io::{self, Read, Write};
+
+use serde::{Serialize, de::DeserializeOwned};
+
+/// The longest frame in bytes, either way.
+pub const MAX_FRAME: usize = 16 * 1024 * 1024;
+
+/// Why a frame could not be read or written.
+#[derive(Debug, thiserror::Error)]
+pub enum FrameError {
+    #[error("frame of {length} bytes is over the limit of {MAX_FRAME}")]
+    TooLong { length: usize },
+    #[error("frame cannot be decoded: {0}")]
+    Malformed(postcard::Error),
+    #[error("frame cannot be encoded: {0}")]
+    Unencodable(postcard::Error),
+    #[error(transparent)]
+    Io(#[from] io::Error),
+}
+
+/// The whole frame, length prefix (u32, big-endian) included.
+pub fn encode<T: Serialize>(frame: &T) -> Result<Vec<u8>, FrameError> {
+    let mut bytes = postcard::to_extend(frame, vec![0; 4]).map_err(FrameError::Unencodable)?;
+    let length = bytes.len() - 4;
+    if length > MAX_FRAME {
+        return Err(FrameError::TooLong { length });
+    }
+    let prefix = u32::try_from(length).expect("MAX_FRAME fits in 32 bits");
+    bytes[..4].copy_from_slice(&prefix.to_be_bytes());
+    Ok(bytes)
+}
+
+/// One frame from its bytes, without the prefix; bytes left over are an error.
+pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, FrameError> {
+    let (frame, rest) = postcard::take_from_bytes(bytes).map_err(FrameError::Malformed)?;
+    if rest.is_empty() {
+        Ok(frame)
+    } else {
+        Err(FrameError::Malformed(
+            postcard::Error::DeserializeBadEncoding,
+        ))
+    }
+}
+
+/// The next frame, or `None` at a clean end of the stream.
+pub fn read_frame<T: DeserializeOwned>(stream: &mut impl Read) -> Result<Option<T>, FrameError> {
+    let mut prefix = [0; 4];
+    let mut filled = 0;
+    while filled < prefix.len() {
+        match stream.read(&mut prefix[filled..]) {
+            Ok(0) if filled == 0 => return Ok(None),
+            Ok(0) => return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()),
+            Ok(n) => filled += n,
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            Err(e) => return Err(e.into()),
+        }
+    }
+    let length = u32::from_be_bytes(prefix) as usize;
+    if length > MAX_FRAME {
+        return Err(FrameError::TooLong { length });
+    }
+    let mut bytes = vec![0; length];
+    stream.read_exact(&mut bytes)?;
+    decode(&bytes).map(Some)
+}
+
+/// Writes one frame in a single `write_all`.
+pub fn write_frame<T: Serialize>(stream: &mut impl Write, frame: &T) -> Result<(), FrameError> {
+    stream.write_all(&encode(frame)?)?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{FromWorker, Level, ToWorker};
+
+    #[test]
+    fn frames_survive_the_trip() {
+        let frame = FromWorker::Console {
+            level: Level::Warn,
+            text: "héllo\n\u{2028}".into(),
+        };
+        let bytes = encode(&frame).unwrap();
+        let back: Option<FromWorker> = read_frame(&mut bytes.as_slice()).unwrap();
+        assert_eq!(back, Some(frame));
+    }
+
+    #[test]
+    fn the_end_of_the_stream_is_not_an_error_between_frames_only() {
+        let bytes = encode(&ToWorker::Check {
+            source: "return 1".into(),
+        })
+        .unwrap();
+        assert!(
+            read_frame::<ToWorker>(&mut [].as_slice())
+                .unwrap()
+                .is_none()
+        );
+        for cut in 1..bytes.len() {
+            let got = read_frame::<ToWorker>(&mut &bytes[..cut]);
+            assert!(
+                matches!(got, Err(FrameError::Io(_))),
+                "cut at {cut}: {got:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_length_over_the_cap_is_refused_before_it_is_believed() {
+        for length in [MAX_FRAME as u32 + 1, u32::MAX] {
+            let got = read_frame::<ToWorker>(&mut length.to_be_bytes().as_slice());
+            assert!(matches!(got, Err(FrameError::TooLong { .. })), "{got:?}");
+        }
+    }
+
+    #[test]
+    fn every_short_rubbish_frame_is_an_error_or_a_frame_and_never_a_panic() {
+        // A fixed linear generator: the same bytes on every run.
+        let mut state = 0x2545_f491_4f6c_dd1d_u64;
+        for _ in 0..100_000 {
+            let mut bytes = [0u8; 24];
+            for byte in &mut bytes {
+                state = state
+                    .wrapping_mul(6_364_136_223_846_793_005)
+                    .wrapping_add(1);
+                *byte = (state >> 33) as u8;
+            }
+            let length = (bytes[0] % 24) as usize;
+            drop(decode::<FromWorker>(&bytes[1..1 + length.min(23)]));
+        }
+    }
+
+    #[test]
+    fn left_over_bytes_are_an_error() {
+        let mut bytes = encode(&FromWorker::Ready).unwrap().split_off(4);
+        bytes.push(0);
+        assert!(decode::<FromWorker>(&bytes).is_err());
+    }
+}

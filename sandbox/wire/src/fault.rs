@@ -1,0 +1,143 @@
+//! A failure in the shape that every layer below the socket uses.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// What kind of failure, in one word. Users see these words.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, Hash, PartialEq, Serialize)]
+pub enum Kind {
+    Syntax,
+    Type,
+    Runtime,
+    Tool,
+    Validation,
+    NotFound,
+    Timeout,
+    Memory,
+    Limit,
+    Busy,
+    Deadlock,
+    Cancelled,
+    Denied,
+    Pending,
+    AuthRequired,
+    Unavailable,
+    UnknownOutcome,
+    #[default]
+    Internal,
+}
+
+impl Kind {
+    const ALL: [Self; 18] = [
+        Self::Syntax,
+        Self::Type,
+        Self::Runtime,
+        Self::Tool,
+        Self::Validation,
+        Self::NotFound,
+        Self::Timeout,
+        Self::Memory,
+        Self::Limit,
+        Self::Busy,
+        Self::Deadlock,
+        Self::Cancelled,
+        Self::Denied,
+        Self::Pending,
+        Self::AuthRequired,
+        Self::Unavailable,
+        Self::UnknownOutcome,
+        Self::Internal,
+    ];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Syntax => "syntax",
+            Self::Type => "type",
+            Self::Runtime => "runtime",
+            Self::Tool => "tool",
+            Self::Validation => "validation",
+            Self::NotFound => "not_found",
+            Self::Timeout => "timeout",
+            Self::Memory => "memory",
+            Self::Limit => "limit",
+            Self::Busy => "busy",
+            Self::Deadlock => "deadlock",
+            Self::Cancelled => "cancelled",
+            Self::Denied => "denied",
+            Self::Pending => "pending",
+            Self::AuthRequired => "auth_required",
+            Self::Unavailable => "unavailable",
+            Self::UnknownOutcome => "unknown_outcome",
+            Self::Internal => "internal",
+        }
+    }
+
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.as_str() == name)
+    }
+
+    /// Whether other code or other arguments can succeed.
+    fn is_recoverable(self) -> bool {
+        matches!(
+            self,
+            Self::Syntax
+                | Self::Type
+                | Self::Runtime
+                | Self::Tool
+                | Self::Validation
+                | Self::NotFound
+                | Self::Timeout
+                | Self::Memory
+                | Self::Limit
+                | Self::Deadlock
+        )
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// A failure that somebody can act on.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+pub struct Fault {
+    pub kind: Kind,
+    pub message: String,
+    pub hint: Option<String>,
+    /// Counted from 1 in the user's own source.
+    pub line: Option<u32>,
+    /// Counted from 1, in UTF-16 code units, as editors and V8 count.
+    pub column: Option<u32>,
+    /// The tool, where the failure is a tool's.
+    pub path: Option<String>,
+    pub recoverable: bool,
+    /// More for a program to read, JSON text.
+    pub details: Option<String>,
+}
+
+impl Fault {
+    pub fn new(kind: Kind, message: impl Into<String>) -> Self {
+        let recoverable = kind.is_recoverable();
+        Self {
+            kind,
+            message: message.into(),
+            recoverable,
+            ..Self::default()
+        }
+    }
+
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    #[must_use]
+    pub fn path(mut self, path: impl Into<String>) -> Self {
+        self.path = Some(path.into());
+        self
+    }
+}

@@ -1,0 +1,94 @@
+//! The frames between the daemon and one worker, and nothing else.
+//!
+//! Both ends come from the same build, so the encoding is compact (postcard) and carries no versions
+//! beyond [`VERSION`], which the worker states first. JSON travels as text inside a frame: neither
+//! side parses what it only passes on.
+//!
+//! Invariant: the daemon treats every [`FromWorker`] as written by an attacker. A frame that is too
+//! long, cannot be decoded or comes at the wrong moment ends that worker and its run, and nothing else.
+
+mod codec;
+mod fault;
+
+pub use codec::{FrameError, MAX_FRAME, decode, encode, read_frame, write_frame};
+pub use fault::{Fault, Kind};
+use serde::{Deserialize, Serialize};
+
+/// Changes whenever a frame changes its shape.
+pub const VERSION: u32 = 1;
+
+/// The exit code of a worker whose engine ran out of memory and could not be unwound.
+pub const EXIT_OUT_OF_MEMORY: i32 = 86;
+
+/// What the daemon says to a worker.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub enum ToWorker {
+    /// Parse the program and say what is wrong with it; run nothing.
+    Check { source: String },
+    /// Run a program in the isolate that is waiting. One at a time.
+    Run(Program),
+    /// The answer to [`FromWorker::Call`] of the same `call`.
+    CallDone {
+        call: u32,
+        outcome: Result<String, Fault>,
+    },
+}
+
+/// A program and what it is given.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Program {
+    /// TypeScript or JavaScript as the user wrote it.
+    pub source: String,
+    /// `mux.input`, JSON text.
+    pub input: String,
+    /// `{"server": ["tool", …]}`, JSON text: what `Object.keys(mux)` shows. Calls do not depend on it.
+    pub names: String,
+    /// Console output beyond this many bytes is dropped, and the drop is said once.
+    pub max_console: u32,
+    /// A call's arguments may be this many bytes of JSON.
+    pub max_argument: u32,
+    /// The result may be this many bytes of JSON.
+    pub max_result: u32,
+    /// Timers that may be set during one run.
+    pub max_timers: u32,
+}
+
+/// What a worker says to the daemon.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub enum FromWorker {
+    /// First frame of the process.
+    Hello { version: u32, engine: String },
+    /// A fresh isolate waits for a program.
+    Ready,
+    /// The program calls a tool. `call` counts up from 0 within a run.
+    Call {
+        call: u32,
+        target: Target,
+        arguments: String,
+    },
+    /// One console line.
+    Console { level: Level, text: String },
+    /// The run has ended: the result as JSON text, or the failure.
+    Done { outcome: Result<String, Fault> },
+    /// The answer to [`ToWorker::Check`]: nothing, or what is wrong.
+    Checked { faults: Vec<Fault> },
+}
+
+/// How a program named the tool.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub enum Target {
+    /// `mux.server.tool(…)`.
+    Named { server: String, tool: String },
+    /// `mux["server.tool"](…)` or `mux.call("server.tool", …)`.
+    Path { path: String, raw: bool },
+}
+
+/// The level of a console line.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub enum Level {
+    Debug,
+    Log,
+    Info,
+    Warn,
+    Error,
+}

@@ -1,0 +1,196 @@
+//! Failures of a script in the shape that the daemon and the user see.
+//!
+//! Invariant: a line and a column always point into the user's own source, never into the bridge.
+
+use deno_core::{
+    error::{JsError, JsStackFrame},
+    serde_json::{Map, Value, from_str, json},
+};
+use mux_wire::{Fault, Kind};
+
+use crate::source;
+
+const MAX_MESSAGE: usize = 8 * 1024;
+const MAX_FRAMES: usize = 10;
+
+/// An error that the script threw and nobody caught.
+pub(crate) fn thrown(error: &JsError, marked: Option<&str>) -> Fault {
+    let mut fault = marked.and_then(from_json).unwrap_or_else(|| plain(error));
+    fault.message = cut(fault.message);
+    let frames: Vec<&JsStackFrame> = error.frames.iter().filter(|f| is_users(f)).collect();
+    if let Some((line, column)) = frames.first().and_then(|f| place(f)) {
+        fault.line = Some(line);
+        fault.column = Some(column);
+    }
+    if fault.details.is_none() && frames.len() > 1 {
+        let stack: Vec<String> = frames
+            .iter()
+            .take(MAX_FRAMES)
+            .filter_map(|f| frame(f))
+            .collect();
+        fault.details = Some(json!({ "stack": stack }).to_string());
+    }
+    fault
+}
+
+/// The engine refused the script although the parser took it.
+pub(crate) fn uncompilable(error: &JsError) -> Fault {
+    let mut fault = plain(error);
+    fault.kind = Kind::Syntax;
+    if let Some((line, column)) = error.frames.first().and_then(place) {
+        fault.line = Some(line);
+        fault.column = Some(column);
+    }
+    fault
+}
+
+fn plain(error: &JsError) -> Fault {
+    let text = error.message.clone().unwrap_or_default();
+    let message = match error.name.as_deref() {
+        // Not an error but some other value that was thrown.
+        None | Some("") if text.is_empty() => {
+            let shown = error.exception_message.trim_start_matches("Uncaught ");
+            format!("uncaught: {}", shown.trim_start_matches("(in promise) "))
+        }
+        None | Some("" | "Error") => text,
+        Some(name) if text.is_empty() => name.to_owned(),
+        Some(name) => format!("{name}: {text}"),
+    };
+    let message = match &error.cause {
+        Some(cause) => format!("{message} (cause: {})", plain(cause).message),
+        None => message,
+    };
+    let hint = hint(&message);
+    Fault {
+        hint,
+        ..Fault::new(Kind::Runtime, message)
+    }
+}
+
+/// What a program has here in place of what it looked for.
+fn hint(message: &str) -> Option<String> {
+    if message.contains("import path") {
+        return Some(
+            "programs import nothing: call tools as `await mux.<server>.<tool>(args)`".into(),
+        );
+    }
+    let missing = message
+        .strip_prefix("ReferenceError: ")?
+        .strip_suffix(" is not defined")?;
+    let text = match missing {
+        "fetch" | "XMLHttpRequest" | "WebSocket" | "axios" => {
+            "a program has no network of its own; call the tools of a server: `mux.<server>.<tool>(args)`"
+        }
+        "require" | "module" | "exports" => {
+            "there are no modules here; call the tools of a server: `mux.<server>.<tool>(args)`"
+        }
+        "process" | "Deno" | "Bun" | "fs" | "path" | "os" | "child_process" => {
+            "a program has no files or processes of its own; call the tools of a server: `mux.<server>.<tool>(args)`"
+        }
+        "window" | "document" | "self" | "global" => {
+            "this is not a browser; the global object is `globalThis`"
+        }
+        "WebAssembly" | "SharedArrayBuffer" | "Atomics" | "eval" => {
+            "compiling code and shared memory are switched off here"
+        }
+        _ => return None,
+    };
+    Some(text.into())
+}
+
+pub(crate) fn deadlock() -> Fault {
+    Fault::new(
+        Kind::Deadlock,
+        "the program waits for a promise that nothing can resolve",
+    )
+    .hint("no tool call and no timer is pending; resolve the promise or return")
+}
+
+pub(crate) fn memory(mebibytes: usize) -> Fault {
+    Fault::new(
+        Kind::Memory,
+        format!("the program used more than its {mebibytes} MiB of heap"),
+    )
+    .hint("work on one part of the data at a time and keep only what you need")
+}
+
+pub(crate) fn stopped() -> Fault {
+    Fault::new(Kind::Cancelled, "the program was stopped")
+}
+
+pub(crate) fn result_too_large(length: usize, most: u32) -> Fault {
+    Fault::new(
+        Kind::Limit,
+        format!("the result is {length} bytes, over the limit of {most}"),
+    )
+    .hint("return a summary, or only the fields that you need")
+}
+
+pub(crate) fn internal(message: impl std::fmt::Display) -> Fault {
+    Fault::new(Kind::Internal, message.to_string())
+}
+
+/// The guest's view of a fault.
+pub(crate) fn to_json(fault: &Fault) -> String {
+    let mut object = Map::new();
+    object.insert("kind".into(), json!(fault.kind.as_str()));
+    object.insert("message".into(), json!(fault.message));
+    object.insert("recoverable".into(), json!(fault.recoverable));
+    if let Some(hint) = &fault.hint {
+        object.insert("hint".into(), json!(hint));
+    }
+    if let Some(path) = &fault.path {
+        object.insert("path".into(), json!(path));
+    }
+    if let Some(details) = fault
+        .details
+        .as_deref()
+        .and_then(|text| from_str(text).ok())
+    {
+        object.insert("details".into(), details);
+    }
+    Value::Object(object).to_string()
+}
+
+/// Back from the guest's view, for an error of ours that the program let pass.
+fn from_json(text: &str) -> Option<Fault> {
+    let value: Value = from_str(text).ok()?;
+    let string = |key: &str| value.get(key).and_then(Value::as_str).map(str::to_owned);
+    Some(Fault {
+        kind: Kind::from_name(&string("kind")?)?,
+        message: string("message")?,
+        hint: string("hint"),
+        path: string("path"),
+        recoverable: value
+            .get("recoverable")
+            .and_then(Value::as_bool)
+            .unwrap_or(false),
+        details: value.get("details").map(Value::to_string),
+        ..Fault::default()
+    })
+}
+
+fn is_users(frame: &JsStackFrame) -> bool {
+    frame.file_name.as_deref() == Some(source::NAME)
+}
+
+fn place(frame: &JsStackFrame) -> Option<(u32, u32)> {
+    let line = u32::try_from(frame.line_number?).ok()?;
+    let column = u32::try_from(frame.column_number?).ok()?;
+    Some((line, source::user_column(line, column)))
+}
+
+fn frame(frame: &JsStackFrame) -> Option<String> {
+    let (line, column) = place(frame)?;
+    let name = frame.function_name.as_deref().unwrap_or("program");
+    Some(format!("{name} ({line}:{column})"))
+}
+
+fn cut(mut message: String) -> String {
+    if message.len() > MAX_MESSAGE {
+        let end = message.floor_char_boundary(MAX_MESSAGE);
+        message.truncate(end);
+        message.push('…');
+    }
+    message
+}

@@ -1,0 +1,244 @@
+//! A program as the user wrote it, made into a script that the engine runs.
+//!
+//! Invariant: nothing moves. Types are blanked out in place, a Markdown fence becomes an empty line,
+//! and the wrapper that makes `await` and `return` legal stands in front of the first line, whose
+//! columns are corrected by [`user_column`].
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use deno_core::serde_json::json;
+use mux_wire::{Fault, Kind};
+use swc_common::{
+    BytePos, GLOBALS, Globals, SourceMap,
+    errors::{DiagnosticBuilder, Emitter, Handler},
+    sync::Lrc,
+};
+use swc_ts_fast_strip::{Mode, Options, operate};
+
+/// The name of the script in stack traces.
+pub(crate) const NAME: &str = "program.ts";
+const PREFIX: &str = "(async () => { \"use strict\"; ";
+const SUFFIX: &str = "\n})";
+
+/// The column in the user's source for a column of the script.
+pub(crate) fn user_column(line: u32, column: u32) -> u32 {
+    if line == 1 {
+        column.saturating_sub(prefix_length()).max(1)
+    } else {
+        column
+    }
+}
+
+fn prefix_length() -> u32 {
+    u32::try_from(PREFIX.len()).expect("the prefix is short")
+}
+
+/// A script whose value is an async function, or everything that is wrong with the source.
+pub(crate) fn prepare(source: &str) -> Result<String, Vec<Fault>> {
+    let plain = without_frame(source);
+    let wrapped = format!("{PREFIX}{plain}{SUFFIX}");
+    let map: Lrc<SourceMap> = Lrc::default();
+    let found = Arc::new(Mutex::new(Reports::new()));
+    let handler = Handler::with_emitter(true, false, Box::new(Collector(Arc::clone(&found))));
+    let options = Options {
+        module: Some(true),
+        mode: Mode::StripOnly,
+        filename: Some(NAME.into()),
+        ..Options::default()
+    };
+    let stripped = GLOBALS.set(&Globals::default(), || {
+        operate(&map, &handler, wrapped.clone(), options)
+    });
+    stripped.map(|output| output.code).map_err(|error| {
+        let found = found.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut faults: Vec<Fault> = found
+            .iter()
+            .map(|(position, message)| fault(&map, &plain, *position, message))
+            .collect();
+        if faults.is_empty() {
+            faults.push(syntax(error.message));
+        }
+        faults
+    })
+}
+
+/// The source with everything blanked that may stand around a program: a byte-order mark, a `#!`
+/// line, a Markdown fence. Lines stay where they are.
+fn without_frame(source: &str) -> String {
+    let source = source.strip_prefix('\u{feff}').unwrap_or(source);
+    let mut lines: Vec<&str> = source.split('\n').collect();
+    if lines.first().is_some_and(|line| line.starts_with("#!")) {
+        lines[0] = "";
+    }
+    let first = lines.iter().position(|line| !line.trim().is_empty());
+    let last = lines.iter().rposition(|line| !line.trim().is_empty());
+    if let (Some(first), Some(last)) = (first, last)
+        && first < last
+        && is_opening_fence(lines[first])
+        && lines[last].trim().chars().all(|c| c == '`')
+        && lines[last].trim().len() >= 3
+    {
+        lines[first] = "";
+        lines[last] = "";
+    }
+    lines.join("\n")
+}
+
+fn is_opening_fence(line: &str) -> bool {
+    line.trim().strip_prefix("```").is_some_and(|language| {
+        matches!(
+            language
+                .trim_start_matches('`')
+                .trim()
+                .to_ascii_lowercase()
+                .as_str(),
+            "" | "ts" | "typescript" | "js" | "javascript" | "tsx" | "jsx" | "mts" | "mjs"
+        )
+    })
+}
+
+/// What the parser reports: where, and in which words.
+type Reports = Vec<(Option<BytePos>, String)>;
+
+/// Keeps the reports instead of printing them.
+struct Collector(Arc<Mutex<Reports>>);
+
+impl Emitter for Collector {
+    fn emit(&mut self, diagnostic: &mut DiagnosticBuilder<'_>) {
+        let position = diagnostic.span.primary_span().map(|span| span.lo);
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push((position, diagnostic.message()));
+    }
+}
+
+fn fault(map: &SourceMap, plain: &str, position: Option<BytePos>, message: &str) -> Fault {
+    let mut fault = syntax(message.to_owned());
+    let Some(position) = position.filter(|position| !position.is_dummy()) else {
+        return fault;
+    };
+    let place = map.lookup_char_pos(position);
+    let lines = plain.split('\n').count();
+    if place.line > lines {
+        // The parser ran into the end of the wrapper.
+        let last = plain.trim_end();
+        fault.message = "unexpected end of the program".into();
+        fault.hint = Some("a bracket, string or comment is not closed".into());
+        fault.line = u32::try_from(last.split('\n').count()).ok();
+        fault.column = last
+            .split('\n')
+            .next_back()
+            .and_then(|line| u32::try_from(line.encode_utf16().count() + 1).ok());
+        return fault;
+    }
+    let line = u32::try_from(place.line).unwrap_or(u32::MAX);
+    let text = plain.split('\n').nth(place.line - 1).unwrap_or_default();
+    // The parser counts columns in UTF-16 code units, as we do.
+    let before = if line == 1 {
+        place.col.0.saturating_sub(PREFIX.len())
+    } else {
+        place.col.0
+    };
+    let here: Vec<u16> = text.encode_utf16().skip(before).collect();
+    fault.line = Some(line);
+    fault.column = u32::try_from(before + 1).ok();
+    fault.hint = hint(message, &String::from_utf16_lossy(&here), text);
+    if message.contains("outside of module code") {
+        fault.message = "a program is not a module: it has no `import` and no `export`".into();
+    }
+    fault
+}
+
+/// What to write instead, for what people and models write out of habit.
+fn hint(message: &str, here: &str, line: &str) -> Option<String> {
+    let statement = line.trim_start();
+    let text = if here.starts_with("import") || statement.starts_with("import ") {
+        "programs import nothing: call tools as `await mux.<server>.<tool>(args)`"
+    } else if here.starts_with("export") || statement.starts_with("export ") {
+        "programs export nothing: `return` the result"
+    } else if message.contains("enum") {
+        "types are erased in place; write `const X = { A: \"a\" } as const` instead of an enum"
+    } else if message.contains("namespace") || message.contains("module") {
+        "types are erased in place; use a plain object instead of a namespace"
+    } else if message.contains("parameter propert") {
+        "types are erased in place; declare the field and assign it in the constructor"
+    } else {
+        return None;
+    };
+    Some(text.into())
+}
+
+fn syntax(message: String) -> Fault {
+    Fault::new(Kind::Syntax, message)
+}
+
+/// One fault for all that are found: the first, with the rest in `details`.
+pub(crate) fn first_with_rest(mut faults: Vec<Fault>) -> Fault {
+    if faults.is_empty() {
+        return syntax("the program cannot be parsed".into());
+    }
+    let rest = faults.split_off(1);
+    let mut first = faults.swap_remove(0);
+    if !rest.is_empty() {
+        let others: Vec<_> = rest
+            .iter()
+            .map(|f| json!({ "message": f.message, "line": f.line, "column": f.column }))
+            .collect();
+        first.details = Some(json!({ "others": others }).to_string());
+    }
+    first
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn types_are_blanked_and_nothing_moves() {
+        let source = "const a: number = 1;\nreturn a as unknown as string;";
+        let script = prepare(source).unwrap();
+        let lines: Vec<&str> = script.split('\n').collect();
+        assert_eq!(lines[0], format!("{PREFIX}const a         = 1;"));
+        assert_eq!(lines[1], format!("return a{};", " ".repeat(21)));
+    }
+
+    #[test]
+    fn fences_and_hashbangs_leave_their_lines_behind() {
+        for (source, line) in [
+            ("```ts\nreturn 1\n```\n", 2),
+            ("\n````typescript\nreturn 1\n````", 3),
+            ("#!/usr/bin/env -S mux run\nreturn 1", 2),
+            ("\u{feff}return 1", 1),
+        ] {
+            let script = prepare(source).unwrap();
+            let text = script.split('\n').nth(line - 1).unwrap();
+            assert!(text.ends_with("return 1"), "{source:?}: {text:?}");
+        }
+    }
+
+    #[test]
+    fn faults_stand_at_the_users_own_line_and_column() {
+        let check = |source: &str, line: u32, column: u32, part: &str| {
+            let faults = prepare(source).expect_err(source);
+            let fault = &faults[0];
+            assert_eq!(
+                (fault.line, fault.column),
+                (Some(line), Some(column)),
+                "{source:?} {fault:?}"
+            );
+            let all = format!(
+                "{} {}",
+                fault.message,
+                fault.hint.clone().unwrap_or_default()
+            );
+            assert!(all.contains(part), "{source:?}: {all}");
+        };
+        check("const = 1", 1, 7, "");
+        check("let x = 1;\nlet y = ;", 2, 9, "Expression expected");
+        check("/* 𝒳 */ let y = ;", 1, 18, "Expression expected");
+        check("import fs from 'fs'", 1, 1, "import nothing");
+        check("const f = () => {\n  return 1;", 2, 12, "not closed");
+        check("enum A { B }", 1, 1, "as const");
+    }
+}

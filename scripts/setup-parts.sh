@@ -1,0 +1,97 @@
+# shellcheck shell=bash
+# What scripts/setup is made of: messages, stamps, and the package managers of a machine. It is
+# sourced, works from the top of the checkout (`top`, which the script sets), and installs nothing
+# outside build/ but Debian packages.
+
+say() { printf 'setup: %s\n' "$*"; }
+
+fail() {
+  printf 'setup: %s\n' "$*" >&2
+  exit 1
+}
+
+have() { command -v "$1" >/dev/null || [ -x "build/tools/bin/$1" ] || [ -x "${CARGO_HOME:-$HOME/.cargo}/bin/$1" ]; }
+
+# Runs a command without its output, and shows the end of that output if the command fails.
+logged() {
+  # Absolute, because some commands run in another folder.
+  local log=${top:?}/build/setup.log
+  "$@" >"$log" 2>&1 </dev/null || {
+    tail -n 20 "$log" >&2
+    return 1
+  }
+}
+
+# A stamp holds the key of the inputs that its step last succeeded with.
+fresh() { [ "$(cat "build/stamps/$1" 2>/dev/null)" = "$2" ]; }
+
+mark() {
+  mkdir -p build/stamps
+  printf '%s\n' "$2" >"build/stamps/$1"
+}
+
+# The key of some files, and of the place of the checkout: a Python environment does not survive a
+# move. Git hashes, because no other hashing program is on every system.
+key_of() { { echo "$top" && cat "$@"; } | git hash-object --stdin; }
+
+# Whether the host of a URL has the file. Uses what the crate v8 would download it with, since
+# without either of the two it cannot.
+answers() {
+  if have curl; then
+    curl -sfIL --max-time 5 -o /dev/null "$1"
+  elif have python3; then
+    python3 - "$1" 2>/dev/null <<'PY'
+import sys, urllib.request
+urllib.request.urlopen(urllib.request.Request(sys.argv[1], method="HEAD"), timeout=5)
+PY
+  else
+    return 1
+  fi
+}
+
+as_root() { if [ "$(id -u)" = 0 ]; then "$@"; else sudo -n "$@"; fi; }
+
+apt_is_up_to_date=""
+
+# Installs Debian packages. Fails where there is no apt-get, or no right to use it.
+apt_install() {
+  have apt-get && as_root true 2>/dev/null || return 1
+  say "installing $* with apt-get"
+  if [ -z "$apt_is_up_to_date" ]; then
+    # An old list may still do, so that the install decides.
+    logged as_root apt-get update -q || true
+    apt_is_up_to_date=1
+  fi
+  logged as_root env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends "$@"
+}
+
+python=""
+
+# Finds a Python that can make environments for the test servers; installs Debian's where it may.
+need_python() { find_python || { apt_install python3-venv && find_python; }; }
+
+find_python() {
+  for python in python3 /usr/bin/python3; do
+    if "$python" -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 10))' 2>/dev/null; then
+      return
+    fi
+  done
+  return 1
+}
+
+# pip_tool PROGRAM REQUIREMENT: puts PROGRAM, from a package of PyPI, into build/tools/bin.
+pip_tool() {
+  local folder=build/tools/$1
+  need_python || return 1
+  say "installing $2 from PyPI"
+  rm -rf "$folder"
+  logged "$python" -m venv "$folder" || return 1
+  # Wheels only: what would be compiled here is better compiled by whoever called.
+  logged "$folder/bin/pip" install --disable-pip-version-check --only-binary :all: "$2" || return 1
+  logged "$folder/bin/$1" --version || return 1
+  mkdir -p build/tools/bin
+  ln -sfn "../$1/bin/$1" "build/tools/bin/$1"
+}
+
+# One line of build/env.
+assign() { printf 'export %s=%q\n' "$1" "$2"; }

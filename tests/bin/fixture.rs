@@ -1,0 +1,23 @@
+//! The fixture server, from start-up faults to the request loop.
+//!
+//! Invariant: it is written by hand on lines of JSON, without an MCP library, because a library
+//! would refuse to send what the tests need sent.
+
+mod args;
+mod catalog;
+mod family;
+mod faults;
+mod serve;
+mod startup;
+mod synthetic;
+mod tool;
+mod tools;
+mod wire;
+
+pub(crate) use args::Args;
+
+/// Runs the whole life of the server: the faults of its start, then its requests until stdin ends.
+pub(crate) fn run(args: Args) -> std::io::Result<()> {
+    startup::misbehave(&args)?;
+    serve::serve(args)
+}

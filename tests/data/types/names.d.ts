@@ -1,0 +1,214 @@
+// mux.d.ts: what a program may use. Generated from what the servers say of themselves.
+
+/** Every server by its name, every tool an async function. A failed call throws a `ToolError`. */
+declare const mux: Mux;
+
+// "delete" is not offered: the name is given twice.
+// "search" is not offered: the name is taken by a built-in.
+// "a.b" is not offered: not a name for a server.
+// "\n*\/ \"" is not offered: not a name for a server.
+
+interface Mux {
+  // "x-y", "x_y" share a spelling: each goes by its exact name only.
+  readonly my_server: Mux.My_server;
+  readonly "my-server": Mux.My_server;
+  readonly twins: Mux.Twins;
+  readonly "x-y": Mux.X_y;
+  readonly "x_y": Mux.X_y_2;
+  readonly promise: Mux.Promise_;
+  readonly delete: Mux.Delete;
+  readonly Delete: Mux.Delete_2;
+}
+
+declare namespace Mux {
+  /** The server `my-server`. */
+  interface My_server {
+    /** One thing */
+    get_thing(args: { id: string }): Promise<ToolText>;
+    readonly "get-thing": Mux.My_server["get_thing"];
+    repos_get(args?: {
+      "content-type"?: unknown;
+      "1st"?: unknown;
+      new?: unknown;
+      "a\"b\\\u2028\u202e\n"?: string;
+    }): Promise<ToolText>;
+    readonly "repos.get": Mux.My_server["repos_get"];
+    _2fa(args?: { [key: string]: unknown }): Promise<ToolText>;
+    readonly "2fa": Mux.My_server["_2fa"];
+    "new"(args?: { [key: string]: unknown }): Promise<ToolText>;
+    constructor(args?: { [key: string]: unknown }): Promise<ToolText>;
+    delete(args?: { [key: string]: unknown }): Promise<ToolText>;
+    __proto__(args?: { [key: string]: unknown }): Promise<ToolText>;
+    gr_e(args?: { [key: string]: unknown }): Promise<ToolText>;
+    readonly "größe": Mux.My_server["gr_e"];
+    _evil_(args: Mux.My_server._evil__Args): Promise<ToolText>;
+    readonly "*/ evil \u202e": Mux.My_server["_evil_"];
+  }
+
+  namespace My_server {
+    type _evil__Args = Mux.My_server._evil__A;
+    type _evil__A = Mux.My_server._evil__Args[];
+  }
+
+  /** The server `twins`. */
+  interface Twins {
+    // "a-b", "a_b" share a spelling: each goes by its exact name only.
+    "a-b"(args?: Mux.Twins.a_b_Args): Promise<ToolText>;
+    "a_b"(args?: Mux.Twins.a_b_Args_2): Promise<ToolText>;
+    c(args?: { [key: string]: unknown }): Promise<ToolText>;
+  }
+
+  namespace Twins {
+    type a_b_Args = { next?: Mux.Twins.a_b_Args };
+    type a_b_Args_2 = { next?: Mux.Twins.a_b_Args_2 };
+  }
+
+  /** The server `x-y`. */
+  interface X_y {
+    t(args?: { [key: string]: unknown }): Promise<ToolText>;
+  }
+
+  /** The server `x_y`. */
+  interface X_y_2 {
+    t(args?: { [key: string]: unknown }): Promise<ToolText>;
+  }
+
+  /** The server `promise`. */
+  interface Promise_ {
+    t(args?: { [key: string]: unknown }): Promise<ToolText>;
+  }
+
+  /** The server `delete`. */
+  interface Delete {
+    t(args?: { [key: string]: unknown }): Promise<ToolText>;
+  }
+
+  /** The server `Delete`. */
+  interface Delete_2 {
+    t(args?: { [key: string]: unknown }): Promise<ToolText>;
+  }
+}
+
+// Signatures:
+// my_server.get_thing(args: { id: string }): Promise<ToolText>
+// my_server.repos_get(args?: { "content-type"?: unknown; "1st"?: unknown; new?: unknown; "a\"b\\\u2028\u202e\n"?: string }): Promise<ToolText>
+// my_server._2fa(args?: { [key: string]: unknown }): Promise<ToolText>
+// my_server.new(args?: { [key: string]: unknown }): Promise<ToolText>
+// my_server.constructor(args?: { [key: string]: unknown }): Promise<ToolText>
+// my_server.delete(args?: { [key: string]: unknown }): Promise<ToolText>
+// my_server.__proto__(args?: { [key: string]: unknown }): Promise<ToolText>
+// my_server.gr_e(args?: { [key: string]: unknown }): Promise<ToolText>
+// my_server._evil_(args: A): Promise<ToolText>
+// twins.a_b(args?: { next?: Args }): Promise<ToolText>
+// twins.a_b(args?: { next?: Args }): Promise<ToolText>
+// twins.a_b(args?: { [key: string]: unknown }): Promise<ToolText>
+// twins.c(args?: { [key: string]: unknown }): Promise<ToolText>
+// x_y.t(args?: { [key: string]: unknown }): Promise<ToolText>
+// x_y.t(args?: { [key: string]: unknown }): Promise<ToolText>
+// promise.t(args?: { [key: string]: unknown }): Promise<ToolText>
+// delete.t(args?: { [key: string]: unknown }): Promise<ToolText>
+// Delete.t(args?: { [key: string]: unknown }): Promise<ToolText>
+// delete.t(args?: { [key: string]: unknown }): Promise<ToolText>
+// search.t(args?: { [key: string]: unknown }): Promise<ToolText>
+// a_b.t(args?: { [key: string]: unknown }): Promise<ToolText>
+// _.t(args?: { [key: string]: unknown }): Promise<ToolText>
+
+// Alone:
+// /** One thing */
+// mux.my_server.get_thing(args: { id: string }): Promise<ToolText>;
+// // also mux["my-server"]["get-thing"]
+
+// Alone:
+// mux.my_server.repos_get(args?: {
+//   "content-type"?: unknown;
+//   "1st"?: unknown;
+//   new?: unknown;
+//   "a\"b\\\u2028\u202e\n"?: string;
+// }): Promise<ToolText>;
+// // also mux["my-server"]["repos.get"]
+
+// Alone:
+// mux.my_server._2fa(args?: { [key: string]: unknown }): Promise<ToolText>;
+// // also mux["my-server"]["2fa"]
+
+// Alone:
+// mux.my_server.new(args?: { [key: string]: unknown }): Promise<ToolText>;
+// // also mux["my-server"]["new"]
+
+// Alone:
+// mux.my_server.constructor(args?: { [key: string]: unknown }): Promise<ToolText>;
+// // also mux["my-server"]["constructor"]
+
+// Alone:
+// mux.my_server.delete(args?: { [key: string]: unknown }): Promise<ToolText>;
+// // also mux["my-server"]["delete"]
+
+// Alone:
+// mux.my_server.__proto__(args?: { [key: string]: unknown }): Promise<ToolText>;
+// // also mux["my-server"]["__proto__"]
+
+// Alone:
+// mux.my_server.gr_e(args?: { [key: string]: unknown }): Promise<ToolText>;
+// // also mux["my-server"]["größe"]
+
+// Alone:
+// mux.my_server._evil_(args: Mux.My_server._evil__Args): Promise<ToolText>;
+// // also mux["my-server"]["*/ evil \u202e"]
+//
+// declare namespace Mux.My_server {
+//   type _evil__Args = Mux.My_server._evil__A;
+//   type _evil__A = Mux.My_server._evil__Args[];
+// }
+
+// Alone:
+// mux.twins.a_b(args?: Mux.Twins.a_b_Args): Promise<ToolText>;
+// // also mux["twins"]["a-b"]
+//
+// declare namespace Mux.Twins {
+//   type a_b_Args = { next?: Mux.Twins.a_b_Args };
+// }
+
+// Alone:
+// mux.twins.a_b(args?: Mux.Twins.a_b_Args): Promise<ToolText>;
+//
+// declare namespace Mux.Twins {
+//   type a_b_Args = { next?: Mux.Twins.a_b_Args };
+// }
+
+// Alone:
+// /** A repetition is left out */
+// mux.twins.a_b(args?: { [key: string]: unknown }): Promise<ToolText>;
+// // also mux["twins"]["a-b"]
+
+// Alone:
+// mux.twins.c(args?: { [key: string]: unknown }): Promise<ToolText>;
+
+// Alone:
+// mux.x_y.t(args?: { [key: string]: unknown }): Promise<ToolText>;
+// // also mux["x-y"]["t"]
+
+// Alone:
+// mux.x_y.t(args?: { [key: string]: unknown }): Promise<ToolText>;
+
+// Alone:
+// mux.promise.t(args?: { [key: string]: unknown }): Promise<ToolText>;
+
+// Alone:
+// mux.delete.t(args?: { [key: string]: unknown }): Promise<ToolText>;
+
+// Alone:
+// mux.Delete.t(args?: { [key: string]: unknown }): Promise<ToolText>;
+
+// Alone:
+// mux.delete.t(args?: { [key: string]: unknown }): Promise<ToolText>;
+
+// Alone:
+// mux.search.t(args?: { [key: string]: unknown }): Promise<ToolText>;
+
+// Alone:
+// mux.a_b.t(args?: { [key: string]: unknown }): Promise<ToolText>;
+// // also mux["a.b"]["t"]
+
+// Alone:
+// mux._.t(args?: { [key: string]: unknown }): Promise<ToolText>;
+// // also mux["\n*/ \""]["t"]

@@ -1,0 +1,310 @@
+//! One `MUX_HOME` in a temporary directory, and the commands run in it with a clean environment.
+//!
+//! Invariant: when a [`TestEnv`] is dropped, its daemon is gone.
+
+use std::{
+    env,
+    ffi::OsStr,
+    fmt::Write as _,
+    fs,
+    io::Write as _,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+};
+
+use mux_proto::endpoint::Dirs;
+use serde_json::Value;
+
+use crate::process;
+
+/// Where `scripts/setup` put the servers from npm and from PyPI.
+const NPM: &str = "MUX_TEST_SERVERS_NPM";
+const PYPI: &str = "MUX_TEST_SERVERS_PY";
+/// Another `mux-worker`, such as the one with the second engine.
+const WORKER: &str = "MUX_TEST_WORKER";
+
+pub struct TestEnv {
+    home: tempfile::TempDir,
+    pub dirs: Dirs,
+}
+
+/// What a command said.
+#[derive(Debug)]
+pub struct Output {
+    pub stdout: String,
+    pub stderr: String,
+    pub code: i32,
+}
+
+impl Output {
+    /// Standard output as one JSON document.
+    pub fn json(&self) -> Value {
+        serde_json::from_str(&self.stdout).unwrap_or_else(|e| panic!("no JSON ({e}): {self:#?}"))
+    }
+
+    /// The same, if the command succeeded.
+    #[track_caller]
+    pub fn ok(self) -> Self {
+        assert_eq!(self.code, 0, "{self:#?}");
+        self
+    }
+
+    /// Fails unless the command exited so and said all of this, anywhere.
+    #[track_caller]
+    pub fn fails(self, code: i32, parts: &[&str]) -> Self {
+        assert_eq!(self.code, code, "{self:#?}");
+        let all = format!("{}{}", self.stdout, self.stderr);
+        for part in parts {
+            assert!(all.contains(part), "{part:?} is missing in {self:#?}");
+        }
+        self
+    }
+}
+
+impl Default for TestEnv {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl TestEnv {
+    /// An empty home; nothing runs yet.
+    pub fn new() -> Self {
+        // Short, because a socket's path has little room.
+        let home = tempfile::Builder::new()
+            .prefix("mux-")
+            .tempdir_in("/tmp")
+            .unwrap();
+        let dirs = Dirs::under(home.path()).unwrap();
+        Self { home, dirs }
+    }
+
+    /// A home with this configuration.
+    pub fn with_config(config: &str) -> Self {
+        let env = Self::new();
+        env.write_config(config);
+        env
+    }
+
+    /// A home with one fixture server for each name, and that server's arguments.
+    pub fn with_fixtures(servers: &[(&str, &[&str])]) -> Self {
+        let env = Self::new();
+        let mut config = String::new();
+        for (name, args) in servers {
+            config.push_str(&env.fixture(name, args));
+        }
+        env.write_config(&config);
+        env
+    }
+
+    pub fn home(&self) -> &Path {
+        self.home.path()
+    }
+
+    /// A path in the home.
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.home.path().join(name)
+    }
+
+    pub fn write_config(&self, config: &str) {
+        fs::write(self.dirs.config_file(), config).unwrap();
+    }
+
+    /// `[servers.NAME]` for a fixture server. It notes each of its starts in `NAME.pids`.
+    pub fn fixture(&self, name: &str, args: &[&str]) -> String {
+        let pids = self.pid_file(name);
+        let mut all = vec!["--pid-file", pids.to_str().unwrap()];
+        all.extend(args);
+        server(name, &binary("mux-fixture-server"), &all)
+    }
+
+    pub fn pid_file(&self, name: &str) -> PathBuf {
+        self.path(&format!("{name}.pids"))
+    }
+
+    /// The processes that a fixture server has had so far.
+    pub fn starts(&self, name: &str) -> Vec<i32> {
+        let text = fs::read_to_string(self.pid_file(name)).unwrap_or_default();
+        text.lines()
+            .map(|line| line.trim().parse().unwrap())
+            .collect()
+    }
+
+    /// A program of ours, in this home and with nothing else in its environment.
+    pub fn command(&self, program: &str) -> Command {
+        let mut command = Command::new(binary(program));
+        command
+            .env_clear()
+            .env("MUX_HOME", self.home.path())
+            .env("HOME", self.home.path())
+            .env(
+                "PATH",
+                variable("PATH").unwrap_or_else(|| "/usr/bin:/bin".into()),
+            )
+            .env("SHELL", "/bin/sh")
+            .env("MUX_LOG", "debug")
+            .current_dir(self.home.path())
+            .stdin(Stdio::null());
+        if let Some(worker) = variable(WORKER) {
+            command.env("MUX_WORKER", worker);
+        }
+        command
+    }
+
+    /// Runs `mux` to its end.
+    pub fn mux<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> Output {
+        output(self.command("mux").args(args))
+    }
+
+    /// Runs `mux` with something on its standard input.
+    pub fn mux_with_input<S: AsRef<OsStr>>(
+        &self,
+        args: impl IntoIterator<Item = S>,
+        input: &[u8],
+    ) -> Output {
+        let mut command = self.command("mux");
+        command
+            .args(args)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        // A command that refuses its arguments reads nothing.
+        drop(child.stdin.take().unwrap().write_all(input));
+        finish(child.wait_with_output().unwrap())
+    }
+
+    /// `mux run -e CODE`.
+    pub fn run(&self, code: &str) -> Output {
+        self.mux(["run", "-e", code])
+    }
+
+    /// The result of `mux run --json -e CODE`, which must succeed.
+    #[track_caller]
+    pub fn result(&self, code: &str) -> Value {
+        self.mux(["--json", "run", "-e", code]).ok().json()["result"].take()
+    }
+
+    /// The error of `mux run --json -e CODE`, which must fail.
+    #[track_caller]
+    pub fn error(&self, code: &str) -> Value {
+        let output = self.mux(["--json", "run", "-e", code]);
+        assert_ne!(output.code, 0, "{output:#?}");
+        output.json()["error"].take()
+    }
+
+    /// The daemon that holds the lock of this home.
+    pub fn daemon(&self) -> Option<i32> {
+        let text = fs::read_to_string(self.dirs.instance_lock()).ok()?;
+        let word: Value = serde_json::from_str(&text).ok()?;
+        i32::try_from(word["pid"].as_i64()?)
+            .ok()
+            .filter(|pid| process::is_alive(*pid))
+    }
+
+    /// The daemon's log so far.
+    pub fn log(&self) -> String {
+        let mut log = String::new();
+        for entry in fs::read_dir(self.dirs.logs())
+            .into_iter()
+            .flatten()
+            .flatten()
+        {
+            let name = entry.file_name();
+            if name.to_string_lossy().starts_with("muxd.") {
+                writeln!(
+                    log,
+                    "{}",
+                    fs::read_to_string(entry.path()).unwrap_or_default()
+                )
+                .unwrap();
+            }
+        }
+        log
+    }
+}
+
+impl Drop for TestEnv {
+    fn drop(&mut self) {
+        if let Some(pid) = self.daemon() {
+            drop(self.mux(["stop", "--now"]));
+            process::kill(pid);
+        }
+        if std::thread::panicking() {
+            let log = self.log();
+            let lines: Vec<&str> = log.lines().collect();
+            let tail = &lines[lines.len().saturating_sub(60)..];
+            // Tests print what they fail with.
+            drop(writeln!(
+                std::io::stderr(),
+                "--- the daemon's log ---\n{}",
+                tail.join("\n")
+            ));
+        }
+    }
+}
+
+/// `[servers.NAME]` for any program.
+pub fn server(name: &str, program: &Path, args: &[&str]) -> String {
+    format!(
+        "[servers.{name}]\ncommand = {:?}\nargs = {args:?}\n",
+        program.to_str().unwrap()
+    )
+}
+
+/// A server from npm that `scripts/setup` installed.
+pub fn npm(program: &str) -> PathBuf {
+    installed(NPM, program)
+}
+
+/// A server from PyPI that `scripts/setup` installed.
+pub fn pypi(program: &str) -> PathBuf {
+    installed(PYPI, program)
+}
+
+fn installed(folder: &str, program: &str) -> PathBuf {
+    let folder = variable(folder).unwrap_or_else(|| {
+        panic!("{folder} is not set: run scripts/test, or `scripts/setup --servers && . build/env`")
+    });
+    let path = Path::new(&folder).join(program);
+    assert!(
+        path.exists(),
+        "{path:?} does not exist: run `scripts/setup --servers`"
+    );
+    path
+}
+
+/// A program of this workspace, built beside the tests.
+pub fn binary(name: &str) -> PathBuf {
+    let test = env::current_exe().unwrap();
+    let folder = test
+        .ancestors()
+        .find(|p| p.join(".cargo-lock").exists())
+        .unwrap();
+    let path = folder.join(name);
+    assert!(
+        path.exists(),
+        "{path:?} does not exist: run `cargo build --workspace --bins` first"
+    );
+    path
+}
+
+pub fn output(command: &mut Command) -> Output {
+    finish(command.output().unwrap())
+}
+
+fn finish(output: std::process::Output) -> Output {
+    Output {
+        stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+        stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+        code: output.status.code().unwrap_or(-1),
+    }
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "tests are told by their script where things stand"
+)]
+fn variable(name: &str) -> Option<String> {
+    env::var(name).ok().filter(|value| !value.is_empty())
+}
