@@ -102,7 +102,7 @@ pub(crate) struct Call {
     /// SERVER.TOOL
     pub(crate) path: String,
     /// key=value pairs, one JSON object, or - for a JSON object on standard input
-    #[arg(value_name = "ARGUMENT", allow_hyphen_values = true)]
+    #[arg(value_name = "ARGUMENT")]
     pub(crate) arguments: Vec<String>,
     /// Print the whole result as the server gave it
     #[arg(long)]
@@ -122,6 +122,9 @@ pub(crate) struct Tools {
     /// At most so many
     #[arg(long, value_name = "N")]
     pub(crate) limit: Option<usize>,
+    /// With their JSON schemas; goes with --json
+    #[arg(long, requires = "json")]
+    pub(crate) schemas: bool,
 }
 
 #[derive(Debug, ClapArgs)]
@@ -139,10 +142,13 @@ pub(crate) struct Servers {
 #[derive(Debug, Subcommand)]
 pub(crate) enum ServersCommand {
     /// List them (the default)
+    #[command(after_help = "Example: mux servers list --json")]
     List,
     /// Close a server's session and start it again
+    #[command(after_help = "Example: mux servers restart files")]
     Restart { server: String },
     /// Show what a server wrote to its standard error
+    #[command(after_help = "Example: mux servers logs files -n 20")]
     Logs {
         server: String,
         #[command(flatten)]
@@ -150,7 +156,9 @@ pub(crate) enum ServersCommand {
     },
 }
 
+// Without its own group, whose name would be that of the subcommand it is flattened into.
 #[derive(Debug, ClapArgs)]
+#[group(skip)]
 pub(crate) struct Logs {
     /// Go on showing what is added
     #[arg(short, long)]
@@ -165,4 +173,16 @@ pub(crate) struct Stop {
     /// Cancel what runs instead of waiting for it
     #[arg(long)]
     pub(crate) now: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_shape_of_the_command_line_is_sound() {
+        Args::command().debug_assert();
+    }
 }

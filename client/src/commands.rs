@@ -55,9 +55,10 @@ impl From<RpcError> for Failure {
     }
 }
 
-pub(crate) use run::interrupted_code;
-
 type Outcome = Result<ExitCode, Failure>;
+
+/// How many daemons may end under our eyes before we give up.
+const REFUSALS: usize = 4;
 
 pub(crate) async fn execute(args: Args) -> Outcome {
     let json = args.json;
@@ -69,12 +70,12 @@ pub(crate) async fn execute(args: Args) -> Outcome {
         Command::Types(args) => show::types(args, json).await,
         Command::Servers(args) => show::servers(args, json).await,
         Command::Status => show::status(json).await,
-        Command::Logs(args) => logs::daemon(&args).await,
+        Command::Logs(args) => logs::daemon(&args, json).await,
         Command::Reload => control::reload(json).await,
         Command::Stop(args) => control::stop(&args, json).await,
         Command::Restart(args) => control::restart(&args, json).await,
         Command::Completions { shell } => {
-            render::completions(shell, &mut Args::command());
+            render::completions(shell, &mut Args::command(), json);
             Ok(ExitCode::SUCCESS)
         }
     }
@@ -98,6 +99,19 @@ async fn session() -> Result<Session, Failure> {
         ));
     }
     Ok(session)
+}
+
+/// Asks a daemon. One that is ending may refuse, and then the next one is asked: nothing has happened.
+async fn ask<T>(
+    mut question: impl AsyncFnMut(&Session) -> Result<T, Error>,
+) -> Result<Result<T, Error>, Failure> {
+    for _ in 0..REFUSALS {
+        match question(&session().await?).await {
+            Err(error) if error.is_ending() => {}
+            answer => return Ok(answer),
+        }
+    }
+    Ok(question(&session().await?).await)
 }
 
 /// A connection to the daemon that runs, and `None` if there is none.
@@ -132,7 +146,7 @@ fn variable(name: &str) -> Option<PathBuf> {
 }
 
 /// Wrong usage that only shows at run time; it exits like clap does.
-fn usage(message: impl Into<String>, hint: impl Into<String>) -> Outcome {
+fn usage(message: impl Into<String>, hint: impl Into<String>, json: bool) -> Outcome {
     let error = Error::new(Kind::Validation, message).hint(hint);
-    Ok(render::usage(&error))
+    Ok(render::usage(&error, json))
 }

@@ -7,7 +7,7 @@ use std::{io, path::PathBuf, time::Duration};
 
 use interprocess::local_socket::{tokio::Stream, traits::StreamCommon as _};
 use mux_proto::{
-    ClientInfo, Hello, MuxClient, Welcome,
+    ClientInfo, Hello, Kind, MuxClient, Welcome,
     endpoint::Dirs,
     transport,
     version::{BUILD, CONTRACT, FEATURES},
@@ -70,7 +70,15 @@ pub fn within_seconds(seconds: u64) -> tarpc::context::Context {
 /// Connects to the daemon that runs, and to nothing else.
 pub async fn connect(dirs: &Dirs, me: &Identity) -> Result<Session, ConnectError> {
     dirs.prepare()?;
-    greet(dirs, me).await
+    let mut last = ConnectError::NotRunning;
+    for _ in 0..ATTEMPTS {
+        match greet(dirs, me).await {
+            // It ended at that moment; there may be another one.
+            Err(error @ ConnectError::Lost(_)) => last = error,
+            greeted => return greeted,
+        }
+    }
+    Err(last)
 }
 
 /// Connects to the daemon that runs, or starts one. `program` is `muxd`; without it, the one beside
@@ -95,17 +103,22 @@ pub async fn connect_or_spawn(
                 let reason = format!("a client needs contract {CONTRACT}");
                 drop(session.client.retire(within_seconds(5), reason).await);
             }
-            Err(error @ (ConnectError::NotRunning | ConnectError::Lost(_))) => last = error,
+            Err(error @ ConnectError::NotRunning) => last = error,
+            Err(error @ (ConnectError::Lost(_) | ConnectError::Silent(_))) => last = error,
             Err(error) => return Err(error),
         }
-        spawn::start(dirs, program.clone()).await?;
+        match spawn::start(dirs, program.clone()).await {
+            // Somebody may have killed it.
+            Err(error @ ConnectError::Stillborn) => last = error,
+            started => started?,
+        }
     }
     Err(last)
 }
 
 pub(crate) async fn greet(dirs: &Dirs, me: &Identity) -> Result<Session, ConnectError> {
     let path = dirs.socket();
-    let stream = match transport::dial(&path).await {
+    let stream = match transport::dial_any(&dirs.sockets()).await {
         Ok(stream) => stream,
         Err(e)
             if matches!(
@@ -115,16 +128,20 @@ pub(crate) async fn greet(dirs: &Dirs, me: &Identity) -> Result<Session, Connect
         {
             return Err(ConnectError::NotRunning);
         }
+        // More clients wait at its door than the system lets wait.
+        Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
+            return Err(ConnectError::Lost(e.to_string()));
+        }
         Err(source) => return Err(ConnectError::Dial { path, source }),
     };
     check_owner(&stream, path)?;
     let client = MuxClient::new(Config::default(), transport::frames(stream)).spawn();
     match client.hello(transport::within(GREETING), me.hello()).await {
         Ok(Ok(welcome)) => Ok(Session { client, welcome }),
+        // It is ending: as good as none, and the next one has to wait for its lock.
+        Ok(Err(error)) if error.kind == Kind::Unavailable => Err(ConnectError::NotRunning),
         Ok(Err(error)) => Err(ConnectError::Refused(error)),
-        Err(RpcError::DeadlineExceeded) => Err(ConnectError::Lost(format!(
-            "no answer to hello within {GREETING:?}"
-        ))),
+        Err(RpcError::DeadlineExceeded) => Err(ConnectError::Silent(GREETING)),
         Err(error) => Err(ConnectError::Lost(error.to_string())),
     }
 }

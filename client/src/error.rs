@@ -1,6 +1,6 @@
 //! Why there is no connection.
 
-use std::{io, path::PathBuf};
+use std::{io, path::PathBuf, time::Duration};
 
 use mux_proto::endpoint::EndpointError;
 
@@ -12,6 +12,8 @@ pub enum ConnectError {
     NotRunning,
     #[error("cannot connect to {path:?}: {source}")]
     Dial { path: PathBuf, source: io::Error },
+    #[error("muxd did not answer hello within {0:?}; see `mux logs`")]
+    Silent(Duration),
     #[error("the connection to muxd was lost: {0}")]
     Lost(String),
     #[error("{path:?} is served by user {owner}, not by you")]
@@ -20,6 +22,8 @@ pub enum ConnectError {
     Spawn { path: PathBuf, source: io::Error },
     #[error("cannot take the startup lock {path:?}: {source}")]
     StartupLock { path: PathBuf, source: io::Error },
+    #[error("muxd did not start: it ended without a word; see `mux logs`")]
+    Stillborn,
     #[error("muxd did not start: {0}")]
     DidNotStart(String),
     #[error("muxd refused us: {}", .0.message)]

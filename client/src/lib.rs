@@ -11,10 +11,12 @@
 //! ```
 
 mod connect;
+mod ending;
 mod error;
 mod run;
 mod spawn;
 
 pub use connect::{Identity, Session, connect, connect_or_spawn, within_seconds};
+pub use ending::{ended, holder};
 pub use error::ConnectError;
 pub use run::{Finished, lost, run};

@@ -20,8 +20,11 @@ fn main() -> ExitCode {
         Err(error) => return render::failure(&exit::machinery(error.to_string()), args.json, None),
     };
     let json = args.json;
-    match runtime.block_on(commands::execute(args)) {
+    let code = match runtime.block_on(commands::execute(args)) {
         Ok(code) => code,
         Err(failure) => render::failure(&failure.error, json, failure.source.as_ref()),
-    }
+    };
+    // A wait for a lock that we gave up goes on in its thread, and must not hold us.
+    runtime.shutdown_background();
+    code
 }

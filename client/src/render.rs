@@ -137,10 +137,26 @@ pub(crate) fn started(pid: u32, json: bool) {
     }
 }
 
-pub(crate) fn completions(shell: Shell, command: &mut clap::Command) {
+pub(crate) fn completions(shell: Shell, command: &mut clap::Command, json: bool) {
     let mut script = Vec::new();
     clap_complete::generate(shell, command, "mux", &mut script);
-    text(&String::from_utf8_lossy(&script));
+    let script = String::from_utf8_lossy(&script);
+    if json {
+        document(&json!({ "shell": shell.to_string(), "script": script }));
+    } else {
+        text(&script);
+    }
+}
+
+/// The last lines of a log.
+pub(crate) fn lines(file: &Path, lines: &[String], json: bool) {
+    if json {
+        document(&json!({ "file": file, "lines": lines }));
+    } else {
+        for line in lines {
+            println!("{line}");
+        }
+    }
 }
 
 /// An error as JSON has it everywhere.

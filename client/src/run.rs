@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use mux_proto::{
-    Error, Event, EventKind, EventsRequest, Kind, Outcome, RunRequest, transport::within,
+    Error, Event, EventKind, EventsRequest, Kind, Outcome, RunRequest,
+    transport::{MAX_FRAME, within},
 };
 use tarpc::client::RpcError;
 
@@ -25,6 +26,7 @@ pub async fn run(
     request: RunRequest,
     mut on_event: impl FnMut(&Event),
 ) -> Result<Finished, Error> {
+    check_size(&request)?;
     let started = session
         .client
         .start_run(within(Duration::from_secs(10)), request)
@@ -53,6 +55,19 @@ pub async fn run(
     }
 }
 
+/// A frame that is too long would end the connection without a word.
+fn check_size(request: &RunRequest) -> Result<(), Error> {
+    // Room for the envelope.
+    const MOST: usize = MAX_FRAME - 4096;
+    let length = serde_json::to_vec(request).map_or(usize::MAX, |bytes| bytes.len());
+    if length <= MOST {
+        return Ok(());
+    }
+    let message =
+        format!("program and input are {length} bytes together, over the limit of {MOST}");
+    Err(Error::new(Kind::Limit, message).hint("let the program read large data with a tool"))
+}
+
 /// The daemon went away under a request: what it was doing may have happened.
 pub fn lost(error: RpcError) -> Error {
     match error {
@@ -60,6 +75,10 @@ pub fn lost(error: RpcError) -> Error {
             Error::new(Kind::Timeout, "muxd did not answer in time").hint("see `mux logs`")
         }
         RpcError::Server(error) => Error::new(Kind::Internal, error.detail),
+        RpcError::Send(error) => Error::new(
+            Kind::Unavailable,
+            format!("nothing was sent to muxd: {error}"),
+        ),
         error => Error::new(
             Kind::UnknownOutcome,
             format!("the connection to muxd was lost: {error}"),

@@ -15,6 +15,7 @@ use mux_proto::{
     endpoint::Dirs,
     startup::{CHILD, Report},
     transport,
+    variables::HOME,
 };
 
 use crate::ConnectError;
@@ -26,22 +27,26 @@ pub(crate) async fn start(dirs: &Dirs, program: Option<PathBuf>) -> Result<(), C
     let path = dirs.startup_lock();
     let lock = {
         let path = path.clone();
-        blocking(move || take(&path)).await
+        tokio::time::timeout(PATIENCE, blocking(move || take(&path))).await
     };
+    let lock = lock.unwrap_or_else(|_| {
+        let message = format!("whoever starts a daemon has held it for {PATIENCE:?}");
+        Err(io::Error::new(io::ErrorKind::TimedOut, message))
+    });
     let lock = lock.map_err(|source| ConnectError::StartupLock { path, source })?;
     // Somebody else may have started one while we waited for the lock.
-    if transport::dial(&dirs.socket()).await.is_ok() {
+    if transport::dial_any(&dirs.sockets()).await.is_ok() {
         return Ok(());
     }
     let program = program.unwrap_or_else(beside_us);
-    let shown = program.clone();
-    let report = tokio::time::timeout(PATIENCE, blocking(move || run(&program, lock))).await;
+    let (shown, home) = (program.clone(), dirs.home().map(Path::to_owned));
+    let report = tokio::time::timeout(PATIENCE, blocking(move || run(&program, home, lock))).await;
     match report {
         Ok(Ok(Report::Ready { .. } | Report::AlreadyRunning {})) => Ok(()),
         Ok(Ok(Report::Failed { message })) => Err(ConnectError::DidNotStart(message)),
-        Ok(Err(source)) if source.kind() == io::ErrorKind::UnexpectedEof => Err(
-            ConnectError::DidNotStart("it ended without a word; see `mux logs`".into()),
-        ),
+        Ok(Err(source)) if source.kind() == io::ErrorKind::UnexpectedEof => {
+            Err(ConnectError::Stillborn)
+        }
         Ok(Err(source)) => Err(ConnectError::Spawn {
             path: shown,
             source,
@@ -52,7 +57,8 @@ pub(crate) async fn start(dirs: &Dirs, program: Option<PathBuf>) -> Result<(), C
     }
 }
 
-fn take(path: &Path) -> io::Result<File> {
+/// Waits for the lock.
+pub(crate) fn take(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.create(true).truncate(false).read(true).write(true);
     #[cfg(unix)]
@@ -65,21 +71,22 @@ fn take(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// The daemon inherits the lock as its standard input and keeps it until it serves.
-fn run(program: &Path, lock: File) -> io::Result<Report> {
+/// The daemon inherits the lock as its standard input and keeps it until it serves. It leaves our
+/// session and terminal by itself: as the leader of a process group it could not.
+fn run(program: &Path, home: Option<PathBuf>, lock: File) -> io::Result<Report> {
     let mut command = Command::new(program);
     command
         .arg(CHILD)
         .stdin(Stdio::from(lock))
         .stdout(Stdio::piped())
         .stderr(Stdio::null());
-    #[cfg(unix)]
-    {
-        use std::os::unix::process::CommandExt;
-        // What is typed at our terminal is not meant for it.
-        command.process_group(0);
-    }
+    match home {
+        Some(home) => command.env(HOME, home),
+        None => command.env_remove(HOME),
+    };
     let mut child = command.spawn()?;
+    // From here on the lock is the daemon's alone: should we be stopped, nobody else is.
+    drop(command);
     let channel = child.stdout.take().ok_or(io::ErrorKind::BrokenPipe)?;
     let mut line = String::new();
     BufReader::new(channel).read_line(&mut line)?;
@@ -100,7 +107,7 @@ fn beside_us() -> PathBuf {
         .unwrap_or_else(|| PathBuf::from(name))
 }
 
-async fn blocking<T: Send + 'static>(
+pub(crate) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> io::Result<T> + Send + 'static,
 ) -> io::Result<T> {
     tokio::task::spawn_blocking(work)

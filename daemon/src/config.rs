@@ -203,7 +203,10 @@ fn read_server(value: Value) -> Result<ServerEntry, String> {
 fn read<T: serde::de::DeserializeOwned>(value: Value, what: &str) -> Result<T, String> {
     value
         .try_into()
-        .map_err(|e: toml::de::Error| format!("{what}: {}", e.message().trim()))
+        // The message and, where it is known, the key: "in `args`".
+        .map_err(|e: toml::de::Error| {
+            format!("{what}: {}", e.to_string().trim().replace('\n', " "))
+        })
 }
 
 fn unknown_key(key: &str, known: &[&str]) -> String {

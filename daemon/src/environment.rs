@@ -4,10 +4,11 @@
 //! Invariant: a server sees a short list of names from here plus what its entry declares; everything
 //! else that a login shell exports stays here and serves `${VAR}` only.
 
-use std::{collections::BTreeMap, path::Path, process::Stdio, time::Duration};
+use std::{collections::BTreeMap, ffi::OsString, path::Path};
 
-use tokio::{process::Command, time::timeout};
-use tracing::{debug, warn};
+use tracing::warn;
+
+use crate::keeper::SpawnSpec;
 
 /// What every program may expect to see.
 const PASSED: &[&str] = &[
@@ -31,7 +32,6 @@ const PASSED: &[&str] = &[
     "SSL_CERT_DIR",
     "NODE_EXTRA_CA_CERTS",
 ];
-const CAPTURE: Duration = Duration::from_secs(5);
 /// Stands between what a profile prints and what we asked for.
 const MARK: &[u8] = b"\0mux-environment\0";
 const FALLBACK_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
@@ -46,29 +46,25 @@ impl Environment {
     }
 
     /// The login shell's environment; `basis` (of this process) where there is no shell that answers.
-    pub async fn capture(basis: Self) -> Self {
+    /// `run` gives what the shell prints.
+    pub async fn capture(
+        basis: Self,
+        run: impl AsyncFnOnce(SpawnSpec) -> Result<Vec<u8>, String>,
+    ) -> Self {
         let shell = basis
             .0
             .get("SHELL")
             .cloned()
             .unwrap_or_else(|| "/bin/sh".into());
-        match timeout(CAPTURE, ask(&shell, &basis)).await {
-            Ok(Some(found)) => found,
-            Ok(None) => {
-                warn!(
-                    shell,
-                    "the login shell told no environment; using this process's own"
-                );
-                basis.passed()
-            }
-            Err(_) => {
-                warn!(
-                    shell,
-                    "the login shell did not answer in {CAPTURE:?}; using this process's own"
-                );
-                basis.passed()
-            }
-        }
+        let answer = run(question(&shell, &basis)).await;
+        let found = answer.and_then(|text| read(&text).ok_or("it told none".into()));
+        found.unwrap_or_else(|problem| {
+            warn!(
+                shell,
+                problem, "no environment of the login shell; using this process's own"
+            );
+            basis.passed()
+        })
     }
 
     /// Adds the lines of the `env` file, `NAME=value` each; they win. Says which lines it left out.
@@ -153,27 +149,27 @@ impl Environment {
     }
 }
 
-async fn ask(shell: &str, basis: &Environment) -> Option<Environment> {
-    let mark = "printf '\\0mux-environment\\0'";
-    let output = Command::new(shell)
-        .args(["-l", "-c", &format!("{mark}; env -0")])
-        .env_clear()
-        .envs(basis.passed().0)
-        .current_dir("/")
-        .stdin(Stdio::null())
-        .stderr(Stdio::null())
-        .process_group(0)
-        .kill_on_drop(true)
-        .output()
-        .await
-        .inspect_err(|error| debug!(%error, shell, "cannot ask the login shell"))
-        .ok()?;
-    let start = output
-        .stdout
+fn question(shell: &str, basis: &Environment) -> SpawnSpec {
+    let program = "printf '\\0mux-environment\\0'; env -0";
+    SpawnSpec {
+        program: shell.into(),
+        args: ["-l", "-c", program].map(OsString::from).into(),
+        env: basis
+            .passed()
+            .iter()
+            .map(|(name, value)| (name.into(), value.into()))
+            .collect(),
+        cwd: "/".into(),
+        tag: "login-shell".into(),
+    }
+}
+
+fn read(printed: &[u8]) -> Option<Environment> {
+    let start = printed
         .windows(MARK.len())
         .position(|window| window == MARK)?
         + MARK.len();
-    let found: BTreeMap<String, String> = output.stdout[start..]
+    let found: BTreeMap<String, String> = printed[start..]
         .split(|byte| *byte == 0)
         .filter_map(|pair| std::str::from_utf8(pair).ok()?.split_once('='))
         .filter(|(name, _)| is_name(name))
@@ -232,6 +228,12 @@ mod tests {
         assert!(problems[0].contains("line 4") && !problems[0].contains("s3cret"));
     }
 
+    async fn output(spec: SpawnSpec) -> Result<Vec<u8>, String> {
+        let mut command = std::process::Command::new(spec.program);
+        command.args(spec.args).env_clear().envs(spec.env);
+        Ok(command.output().unwrap().stdout)
+    }
+
     #[tokio::test]
     async fn the_login_shell_is_asked_and_a_broken_one_is_survived() {
         let basis = env(&[
@@ -239,14 +241,14 @@ mod tests {
             ("PATH", "/usr/bin:/bin"),
             ("SECRET", "x"),
         ]);
-        let found = Environment::capture(basis).await;
+        let found = Environment::capture(basis, output).await;
         assert!(found.iter().any(|(name, _)| name == "PATH"));
         assert!(
             !found.iter().any(|(name, _)| name == "SECRET"),
             "nothing leaks through the shell"
         );
         let broken = env(&[("SHELL", "/bin/false"), ("PATH", "/bin"), ("SECRET", "x")]);
-        let found = Environment::capture(broken).await;
+        let found = Environment::capture(broken, output).await;
         assert_eq!(found.iter().collect::<Vec<_>>()[0], ("PATH", "/bin"));
     }
 }

@@ -12,10 +12,12 @@ use std::{
 };
 
 use mux_sandbox::{Fault, Kind, Target};
+use serde_json::{Map, Value};
 use tracing::{debug, info_span};
 
 use crate::{
     catalog::{Tool, value_of},
+    nesting,
     policy::{Decision, Policy},
     upstream::{CallError, Server, Session, State, Upstreams},
 };
@@ -36,6 +38,17 @@ pub enum Arguments {
     Json(String),
     /// Names with text, as a person typed them.
     Typed(Vec<(String, String)>),
+}
+
+impl Arguments {
+    fn check_nesting(&self) -> Result<(), Fault> {
+        match self {
+            Self::Json(text) => nesting::check(text, "the argument"),
+            Self::Typed(pairs) => pairs
+                .iter()
+                .try_for_each(|(_, text)| nesting::check(text, "an argument")),
+        }
+    }
 }
 
 /// Resolves names, asks policy, and calls.
@@ -79,6 +92,9 @@ impl Gateway {
         let tool = find(&session, &server, &name)?;
         let path = tool.path();
         self.allow(&path)?;
+        call.arguments
+            .check_nesting()
+            .map_err(|fault| fault.path(&path))?;
         let arguments = match call.arguments {
             Arguments::Json(text) => tool.arguments(&text)?,
             Arguments::Typed(pairs) => tool.typed_arguments(pairs)?,
@@ -92,9 +108,8 @@ impl Gateway {
         let span = info_span!("call", path);
         let started = Instant::now();
         let number = observer.call_started(&path);
-        let result = session.call(&tool.name, arguments, within).await;
+        let result = send(&server, session, &tool, arguments, within, observer).await;
         let outcome = result
-            .map_err(|error| failure(&tool, error))
             .and_then(|result| {
                 if raw {
                     Ok(result)
@@ -168,6 +183,27 @@ async fn ready(server: &Server, observer: &dyn CallObserver) -> Result<Arc<Sessi
     let session = server.session().await?;
     observer.server_ready(server.name(), asked.elapsed());
     Ok(session)
+}
+
+/// Makes the call, and once more on the next session if this one did not take it: it may have ended
+/// while the call stood in line, or a moment ago.
+async fn send(
+    server: &Server,
+    session: Arc<Session>,
+    tool: &Tool,
+    arguments: Map<String, Value>,
+    within: Duration,
+    observer: &dyn CallObserver,
+) -> Result<Value, Fault> {
+    let first = session.call(&tool.name, arguments.clone(), within).await;
+    let result = match first {
+        Err(CallError::NotSent) => {
+            let next = ready(server, observer).await?;
+            next.call(&tool.name, arguments, within).await
+        }
+        result => result,
+    };
+    result.map_err(|error| failure(tool, error))
 }
 
 pub(crate) fn find(session: &Session, server: &Server, name: &str) -> Result<Arc<Tool>, Fault> {

@@ -17,6 +17,7 @@ pub mod state;
 pub mod upstream;
 
 mod nearest;
+mod nesting;
 mod rpc;
 mod serve;
 

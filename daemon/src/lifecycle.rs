@@ -11,7 +11,7 @@ mod shutdown;
 mod startup;
 
 pub use self::{
-    activity::Activity,
+    activity::{Activity, Present},
     lock::{InstanceLock, LockError, StartupLock},
     shutdown::Shutdown,
     startup::Reporter,

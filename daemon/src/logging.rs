@@ -2,8 +2,9 @@
 //!
 //! Invariant: standard output and error stay silent; a client may be reading them.
 
-use std::{io, path::Path};
+use std::{io, panic, path::Path};
 
+use tracing::error;
 use tracing_appender::{
     non_blocking::WorkerGuard,
     rolling::{RollingFileAppender, Rotation},
@@ -14,7 +15,7 @@ const KEPT: usize = 7;
 /// The files are `muxd.DATE.log`.
 const NAME: &str = "muxd";
 
-/// Starts logging to `dir`. The guard flushes when it is dropped; keep it until the end.
+/// Starts logging to `dir`, panics included. The guard flushes when it is dropped; keep it until the end.
 pub fn start(dir: &Path, filter: Option<&str>) -> io::Result<WorkerGuard> {
     let appender = RollingFileAppender::builder()
         .rotation(Rotation::DAILY)
@@ -35,5 +36,11 @@ pub fn start(dir: &Path, filter: Option<&str>) -> io::Result<WorkerGuard> {
             .with_ansi(false)
             .try_init(),
     );
+    let told = panic::take_hook();
+    panic::set_hook(Box::new(move |panicked| {
+        // A task that panics ends alone, and nobody reads our standard error.
+        error!("{panicked}");
+        told(panicked);
+    }));
     Ok(guard)
 }

@@ -25,8 +25,9 @@ use mux_proto::{
     transport, variables, version,
 };
 
-/// How long a daemon that is ending may keep the lock: its drain and the end of its servers.
-const PREDECESSOR: Duration = Duration::from_secs(20);
+/// How long a daemon that is ending may keep the lock: its drain and the end of servers that obey
+/// nothing but SIGKILL take 24 s. A client is patient for 40 s.
+const PREDECESSOR: Duration = Duration::from_secs(30);
 
 const HELP: &str = "\
 muxd owns the sessions to your MCP servers and runs programs on them. It is started by the first
@@ -57,7 +58,8 @@ fn main() -> ExitCode {
             "muxd: unknown argument {other:?}; see muxd --help"
         )),
         None => match start(None, Reporter::nobody()) {
-            Ok(()) => ExitCode::SUCCESS,
+            Ok(End::Served) => ExitCode::SUCCESS,
+            Ok(End::NotNeeded) => say("muxd is running already; `mux status` shows it"),
             Err(error) => complain(&format!("muxd: {error:#}")),
         },
     }
@@ -77,7 +79,7 @@ fn child() -> ExitCode {
     };
     let failure = channel.try_clone();
     match start(Some(lock), Reporter::to(channel)) {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(End::Served | End::NotNeeded) => ExitCode::SUCCESS,
         Err(error) => {
             let report = Report::Failed {
                 message: format!("{error:#}"),
@@ -91,7 +93,14 @@ fn child() -> ExitCode {
     }
 }
 
-fn start(startup: Option<StartupLock>, reporter: Reporter) -> anyhow::Result<()> {
+/// How a daemon's life ended.
+enum End {
+    Served,
+    /// Another one serves.
+    NotNeeded,
+}
+
+fn start(startup: Option<StartupLock>, reporter: Reporter) -> anyhow::Result<End> {
     let dirs = dirs()?;
     dirs.prepare()?;
     let startup = match startup {
@@ -101,11 +110,11 @@ fn start(startup: Option<StartupLock>, reporter: Reporter) -> anyhow::Result<()>
     // Nobody else is starting one now: a lock that is held belongs to a daemon that serves or ends.
     let mut lock = match InstanceLock::try_take(&dirs.instance_lock())? {
         Some(lock) => lock,
-        None if answers(&dirs.socket()) => {
+        None if dirs.sockets().iter().any(|socket| answers(socket)) => {
             reporter
                 .report(&Report::AlreadyRunning {})
                 .context("cannot report")?;
-            return Ok(());
+            return Ok(End::NotNeeded);
         }
         None => InstanceLock::wait(&dirs.instance_lock(), PREDECESSOR)?,
     };
@@ -114,6 +123,7 @@ fn start(startup: Option<StartupLock>, reporter: Reporter) -> anyhow::Result<()>
     lock.sign(std::process::id(), &dirs.socket())
         .context("cannot sign the lock")?;
     let setup = setup(&dirs)?;
+    raise_descriptors();
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(
             std::thread::available_parallelism()
@@ -135,9 +145,8 @@ fn start(startup: Option<StartupLock>, reporter: Reporter) -> anyhow::Result<()>
             }));
             drop(startup);
         };
-        serve(lock, listener, setup, shutdown, ready)
-            .await
-            .map_err(anyhow::Error::from)
+        serve(lock, listener, setup, shutdown, ready).await?;
+        Ok(End::Served)
     })
 }
 
@@ -152,8 +161,10 @@ fn setup(dirs: &Dirs) -> anyhow::Result<Setup> {
             Some((name.into_string().ok()?, value.into_string().ok()?))
         }));
     let home = variable("HOME").map_or_else(|| PathBuf::from("/"), PathBuf::from);
+    // Under this name it is the build that runs, also when an upgrade has replaced the file.
+    let this_build = cfg!(target_os = "linux").then(|| PathBuf::from("/proc/self/exe"));
     Ok(Setup {
-        program,
+        program: this_build.unwrap_or(program),
         worker,
         places: Places {
             config: dirs.config_file(),
@@ -180,6 +191,18 @@ fn variable(name: &str) -> Option<String> {
     env::var(name).ok().filter(|value| !value.is_empty())
 }
 
+/// Each client, worker and server takes some descriptors, and the usual limit is low.
+fn raise_descriptors() {
+    use nix::sys::resource::{Resource, getrlimit, setrlimit};
+    const WANTED: u64 = 65_536;
+    if let Ok((soft, hard)) = getrlimit(Resource::RLIMIT_NOFILE)
+        && soft < WANTED.min(hard)
+    {
+        // Less than we asked for is what we had before.
+        _ = setrlimit(Resource::RLIMIT_NOFILE, WANTED.min(hard), hard);
+    }
+}
+
 /// Whether a daemon accepts connections there.
 fn answers(socket: &Path) -> bool {
     std::os::unix::net::UnixStream::connect(socket).is_ok()
@@ -187,7 +210,7 @@ fn answers(socket: &Path) -> bool {
 
 /// Leaves the client's session and terminal, and its standard streams.
 fn detach() -> io::Result<()> {
-    // It fails only for the leader of a process group, which has nothing to leave.
+    // It fails for the leader of a process group, which a child of ours never is.
     _ = nix::unistd::setsid();
     let null = File::options().read(true).write(true).open("/dev/null")?;
     nix::unistd::dup2_stdin(&null)?;

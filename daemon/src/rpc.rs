@@ -4,7 +4,9 @@
 
 mod catalog;
 mod convert;
+mod door;
 mod handler;
+mod watched;
 
 use std::{sync::Arc, time::Duration};
 
@@ -18,8 +20,8 @@ use tarpc::server::{BaseChannel, Channel, Config};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tracing::{Instrument, debug, info_span, warn};
 
-use self::handler::{Connection, Door};
-use crate::{lifecycle::Activity, state::Daemon};
+use self::{door::Door, handler::Connection, watched::Watched};
+use crate::state::Daemon;
 
 /// A client that has connected must say hello within this time.
 const GREETING: Duration = Duration::from_secs(5);
@@ -28,14 +30,30 @@ const REQUESTS: usize = 256;
 /// Connections at once.
 const CONNECTIONS: usize = 1_000;
 
+/// The open connections.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Connections {
+    tasks: TaskTracker,
+    closing: CancellationToken,
+}
+
+impl Connections {
+    /// Reads nothing more from anybody, and waits until every answer that is owed has been sent.
+    pub(crate) async fn close(&self, patience: Duration) {
+        self.closing.cancel();
+        self.tasks.close();
+        // A client that does not read, or a request that takes longer, is left behind.
+        _ = tokio::time::timeout(patience, self.tasks.wait()).await;
+    }
+}
+
 /// Takes connections until told to stop, and then waits for none of them.
 pub(crate) async fn accept(
     listener: &Listener,
     daemon: Arc<Daemon>,
-    activity: Activity,
+    connections: &Connections,
     stop: CancellationToken,
 ) {
-    let connections = TaskTracker::new();
     let mut number = 0_u64;
     loop {
         let stream = tokio::select! {
@@ -54,21 +72,34 @@ pub(crate) async fn accept(
             warn!("refused a connection of another user");
             continue;
         }
-        if connections.len() >= CONNECTIONS {
+        if connections.tasks.len() >= CONNECTIONS {
             warn!("refused a connection: {CONNECTIONS} are open");
             continue;
         }
         number += 1;
         let span = info_span!("client", number);
-        let serving = serve(stream, Arc::clone(&daemon), activity.clone(), number);
-        connections.spawn(serving.instrument(span));
+        let door = Door::new(Arc::clone(&daemon), number);
+        let serving = serve(stream, door, connections.closing.clone());
+        connections.tasks.spawn(serving.instrument(span));
     }
 }
 
 /// One connection until its end, which is also the end of the runs that it owns.
-async fn serve(stream: Stream, daemon: Arc<Daemon>, activity: Activity, number: u64) {
-    let door = Door::new(daemon, number);
-    let channel = BaseChannel::new(Config::default(), transport::frames(stream));
+async fn serve(stream: Stream, door: Arc<Door>, closing: CancellationToken) {
+    let gone = CancellationToken::new();
+    let transport = Watched::new(transport::requests(stream), gone.clone());
+    let closed = {
+        let door = Arc::clone(&door);
+        async move {
+            closing.cancelled().await;
+            // Who was greeted a moment ago is about to ask: a refusal tells it more than silence.
+            if door.is_greeted() {
+                door.asked().await;
+            }
+        }
+    };
+    let transport = transport.take_until(Box::pin(closed));
+    let channel = BaseChannel::new(Config::default(), transport);
     let channel = channel.max_concurrent_requests(REQUESTS);
     let connection = Connection::new(Arc::clone(&door));
     let requests = channel
@@ -76,16 +107,20 @@ async fn serve(stream: Stream, daemon: Arc<Daemon>, activity: Activity, number: 
         .for_each_concurrent(None, |request| request);
     let greeted = door.greeted();
     tokio::pin!(requests, greeted);
-    let _counted;
     tokio::select! {
         () = &mut requests => return,
-        () = &mut greeted => _counted = activity.client(),
+        () = gone.cancelled() => return,
+        () = &mut greeted => {}
         () = tokio::time::sleep(GREETING) => {
             debug!("no hello within {GREETING:?}");
             return;
         }
     }
-    requests.await;
+    tokio::select! {
+        () = requests => {}
+        // Nobody reads the answers that are still being worked on.
+        () = gone.cancelled() => {}
+    }
     debug!("client gone");
 }
 

@@ -16,15 +16,23 @@ use std::{
 };
 
 use mux_sandbox::{Fault, Kind, Limits, Pool, RunRequest};
-use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use serde_json::json;
+use tokio::time::timeout;
+use tokio_util::{
+    sync::CancellationToken,
+    task::{TaskTracker, task_tracker::TaskTrackerToken},
+};
 use tracing::{Instrument, info, info_span};
 
 pub use self::events::{Event, EventLog, Happening};
 use self::host::Host;
 use crate::gateway::Gateway;
 
-/// Runs that have ended and can still be read.
+/// Runs that have ended and can still be read, and the bytes of their events.
 const KEPT: usize = 200;
+const KEPT_BYTES: usize = 32 << 20;
+/// After a drain: for what was cancelled to end, and for clients to read how their runs ended.
+const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// What a client asks for.
 pub struct Program {
@@ -41,12 +49,27 @@ pub struct Run {
     pub id: String,
     pub events: EventLog,
     cancel: CancellationToken,
+    /// Held until somebody has read how it ended, or nobody will.
+    unheard: Mutex<Option<TaskTrackerToken>>,
 }
 
 impl Run {
     /// Stops it; once it has ended this does nothing.
     pub fn cancel(&self) {
         self.cancel.cancel();
+    }
+
+    /// Nobody has to be waited for to read its last event.
+    pub fn set_heard(&self) {
+        drop(self.unheard().take());
+    }
+
+    pub fn is_heard(&self) -> bool {
+        self.unheard().is_none()
+    }
+
+    fn unheard(&self) -> MutexGuard<'_, Option<TaskTrackerToken>> {
+        self.unheard.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -66,7 +89,10 @@ pub struct Runs {
     epoch: String,
     next: AtomicU64,
     state: Mutex<State>,
-    tasks: TaskTracker,
+    /// Runs, and calls outside of runs.
+    work: TaskTracker,
+    /// Runs whose end somebody may still want to read.
+    unheard: TaskTracker,
 }
 
 /// Guarded by `Runs::state`.
@@ -74,7 +100,8 @@ pub struct Runs {
 struct State {
     runs: HashMap<String, Arc<Run>>,
     /// Oldest first.
-    ended: VecDeque<String>,
+    ended: VecDeque<Arc<Run>>,
+    ended_bytes: usize,
     counts: Counts,
     draining: bool,
 }
@@ -92,7 +119,8 @@ impl Runs {
             epoch: format!("{:x}", now % (1 << 40)),
             next: AtomicU64::new(1),
             state: Mutex::default(),
-            tasks: TaskTracker::new(),
+            work: TaskTracker::new(),
+            unheard: TaskTracker::new(),
         })
     }
 
@@ -106,11 +134,7 @@ impl Runs {
 
     /// Accepts a program and starts it in the background.
     pub fn start(self: &Arc<Self>, program: Program) -> Result<Arc<Run>, Fault> {
-        let mut limits = self
-            .limits
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone();
+        let mut limits = self.limits();
         if let Some(wall) = program.wall {
             let (least, most) = Limits::WALL_RANGE;
             if !(least..=most).contains(&wall) {
@@ -130,15 +154,15 @@ impl Runs {
             ),
             events: EventLog::new(),
             cancel: CancellationToken::new(),
+            unheard: Mutex::new(Some(self.unheard.token())),
         });
-        {
+        let admitted = {
             let mut state = self.state();
-            if state.draining {
-                return Err(Fault::new(Kind::Unavailable, "the daemon is ending").hint("try again"));
-            }
+            let admitted = self.admit_to(&state)?;
             state.runs.insert(run.id.clone(), Arc::clone(&run));
             state.counts.running += 1;
-        }
+            admitted
+        };
         let request = RunRequest {
             source: program.source,
             input: program.input,
@@ -146,13 +170,37 @@ impl Runs {
             limits,
             owner: program.owner,
         };
-        let span = info_span!("run", id = run.id);
-        self.tasks.spawn(
-            Arc::clone(self)
-                .execute(Arc::clone(&run), request)
-                .instrument(span),
-        );
+        // A root of its own: it outlives the request that started it.
+        let span = info_span!(parent: None, "run", id = run.id);
+        let execute = Arc::clone(self).execute(Arc::clone(&run), request);
+        let task = async move {
+            execute.await;
+            drop(admitted);
+        };
+        tokio::spawn(task.instrument(span));
         Ok(run)
+    }
+
+    /// Room for a call outside of a run. A drain waits until the token is dropped.
+    pub fn admit(&self) -> Result<TaskTrackerToken, Fault> {
+        self.admit_to(&self.state())
+    }
+
+    /// Under the lock of the state, so that nothing begins behind the back of a drain.
+    fn admit_to(&self, state: &State) -> Result<TaskTrackerToken, Fault> {
+        if state.draining {
+            let mut fault = Fault::new(Kind::Unavailable, "the daemon is ending").hint("try again");
+            // A client knows by it that it may ask the next daemon.
+            fault.details = Some(json!({ "ending": true }).to_string());
+            return Err(fault);
+        }
+        Ok(self.work.token())
+    }
+
+    /// What is wrong with a program, without running it.
+    pub async fn check(&self, source: String, owner: &str) -> Result<Vec<Fault>, Fault> {
+        let limits = self.limits();
+        self.pool.check(source, owner, &limits).await
     }
 
     pub fn find(&self, id: &str) -> Result<Arc<Run>, Fault> {
@@ -166,20 +214,21 @@ impl Runs {
         self.state().counts
     }
 
-    /// Accepts no more runs; waits for those that run, then cancels what is left.
+    /// Accepts no more; waits for what is under way, cancels the runs that are left, and waits a
+    /// moment until every client has read how its runs ended.
     pub async fn drain(&self, patience: Duration) {
         self.state().draining = true;
-        self.tasks.close();
-        if tokio::time::timeout(patience, self.tasks.wait())
-            .await
-            .is_err()
-        {
+        self.work.close();
+        self.unheard.close();
+        if timeout(patience, self.work.wait()).await.is_err() {
             let running: Vec<_> = self.state().runs.values().cloned().collect();
             for run in running {
                 run.cancel();
             }
-            self.tasks.wait().await;
+            // Calls outside of runs go on until their sessions are closed.
+            _ = timeout(LAST_WORDS, self.work.wait()).await;
         }
+        _ = timeout(LAST_WORDS, self.unheard.wait()).await;
     }
 
     async fn execute(self: Arc<Self>, run: Arc<Run>, request: RunRequest) {
@@ -219,7 +268,7 @@ impl Runs {
         serde_json::Value::Object(names).to_string()
     }
 
-    fn ended(&self, run: &Run, succeeded: bool) {
+    fn count(&self, succeeded: bool) {
         let mut state = self.state();
         state.counts.running -= 1;
         if succeeded {
@@ -227,12 +276,27 @@ impl Runs {
         } else {
             state.counts.failed += 1;
         }
-        state.ended.push_back(run.id.clone());
-        if state.ended.len() > KEPT
-            && let Some(oldest) = state.ended.pop_front()
+    }
+
+    /// Keeps a run that has ended, and forgets the oldest of those that were heard.
+    fn keep(&self, run: &Arc<Run>) {
+        let mut state = self.state();
+        state.ended_bytes += run.events.bytes();
+        state.ended.push_back(Arc::clone(run));
+        while (state.ended.len() > KEPT || state.ended_bytes > KEPT_BYTES)
+            && let Some(place) = state.ended.iter().position(|run| run.is_heard())
+            && let Some(oldest) = state.ended.remove(place)
         {
-            state.runs.remove(&oldest);
+            state.ended_bytes -= oldest.events.bytes();
+            state.runs.remove(&oldest.id);
         }
+    }
+
+    fn limits(&self) -> Limits {
+        self.limits
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -243,7 +307,7 @@ impl Runs {
 /// Writes the last event of a run, whatever happens to the task that runs it.
 struct Finish<'a> {
     runs: &'a Runs,
-    run: &'a Run,
+    run: &'a Arc<Run>,
     outcome: Option<Result<String, Fault>>,
 }
 
@@ -258,7 +322,8 @@ impl Drop for Finish<'_> {
         let outcome = self.outcome.take().unwrap_or_else(|| {
             Err(Fault::new(Kind::Internal, "the run was lost in the daemon").hint("see `mux logs`"))
         });
-        self.runs.ended(self.run, outcome.is_ok());
+        self.runs.count(outcome.is_ok());
         self.run.events.push(Happening::Ended(outcome));
+        self.runs.keep(self.run);
     }
 }

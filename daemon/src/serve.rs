@@ -17,20 +17,23 @@ use crate::{
     gateway::Gateway,
     lifecycle::{Activity, InstanceLock, Shutdown},
     policy::Policy,
-    rpc,
+    rpc::{self, Connections},
     runs::Runs,
+    settings,
     state::{Daemon, Places},
     upstream::{Launcher, Surroundings, Upstreams},
 };
 
 /// Runs that are under way get this long to finish.
 const DRAIN: Duration = Duration::from_secs(10);
+/// Answers that are ready get this long to be taken.
+const LAST_WORDS: Duration = Duration::from_secs(1);
 /// How often the daemon looks whether its socket is still its own.
 const SOCKET_CHECK: Duration = Duration::from_secs(5);
 
 /// What a daemon is given.
 pub struct Setup {
-    /// The `muxd` program itself.
+    /// The `muxd` program itself, for the keeper.
     pub program: PathBuf,
     /// The `mux-worker` program.
     pub worker: PathBuf,
@@ -59,15 +62,19 @@ pub async fn serve(
 ) -> Result<(), ServeError> {
     let (sender, environment) = watch::channel(None);
     let basis = setup.environment.clone();
-    tokio::spawn(async move {
-        // Nobody waits for it if the daemon has ended meanwhile.
-        drop(sender.send(Some(Environment::capture(basis).await)));
-    });
     let launcher = Launcher::new(setup.program, setup.keeper_lock, environment.clone());
+    tokio::spawn({
+        let launcher = launcher.clone();
+        async move {
+            let ask = async |question| launcher.output(question).await;
+            let captured = Environment::capture(basis, ask).await;
+            // Nobody waits for it if the daemon has ended meanwhile.
+            drop(sender.send(Some(captured)));
+        }
+    });
     let surroundings = Surroundings {
         launcher: launcher.clone(),
         logs: setup.server_logs,
-        calls_per_server: 8,
     };
     let upstreams = Arc::new(Upstreams::new(surroundings));
     let gateway = Arc::new(Gateway::new(Arc::clone(&upstreams), Policy::default()));
@@ -95,13 +102,15 @@ pub async fn serve(
     info!(pid = std::process::id(), socket = %socket.display(), "serving");
     ready();
     let stop = shutdown.token();
-    let accepting = rpc::accept(&listener, daemon, activity.clone(), stop.clone());
+    let connections = Connections::default();
+    let accepting = rpc::accept(&listener, daemon, &connections, stop);
     tokio::select! {
         () = accepting => {}
         () = activity.idle() => info!("nobody came for long enough"),
         () = socket_lost(&socket) => warn!("the socket was taken away or replaced"),
     }
-    shutdown.token().cancel();
+    activity.close();
+    shutdown.request();
     drop(listener);
 
     tokio::select! {
@@ -109,7 +118,12 @@ pub async fn serve(
         () = shutdown.requested_now() => runs.drain(Duration::ZERO).await,
     }
     background.abort();
-    upstreams.close().await;
+    connections.close(LAST_WORDS).await;
+    tokio::select! {
+        () = upstreams.close() => {}
+        // The keeper is quicker with all of them, and less polite.
+        () = shutdown.requested_now() => {}
+    }
     launcher.close().await;
     pool.close();
     // Whoever comes now finds no socket, and then the lock free.
@@ -120,11 +134,10 @@ pub async fn serve(
 }
 
 fn pool_settings(worker: PathBuf) -> PoolSettings {
-    let cores = std::thread::available_parallelism().map_or(2, usize::from);
     PoolSettings {
         worker,
         floor: 2,
-        ceiling: (cores * 4).clamp(4, 32),
+        ceiling: settings::workers(),
         runs_per_worker: 200,
         start_timeout: Duration::from_secs(20),
         queue_timeout: Duration::from_secs(60),

@@ -22,6 +22,7 @@ use crate::{
 
 const START_TIMEOUT: Duration = Duration::from_secs(60);
 const CALL_TIMEOUT: Duration = Duration::from_secs(300);
+const CALLS_PER_SERVER: usize = 8;
 const IDLE_EXIT: Duration = Duration::from_secs(3 * 60 * 60);
 
 /// What the daemon works with.
@@ -30,7 +31,6 @@ pub struct Settings {
     pub servers: BTreeMap<String, ServerSettings>,
     pub policy: Policy,
     pub limits: Limits,
-    pub calls_per_server: usize,
     /// Worker processes at most.
     pub workers: usize,
     /// `None`: never.
@@ -58,6 +58,8 @@ pub struct ServerDefinition {
     pub exclude: Vec<String>,
     pub start_timeout: Duration,
     pub call_timeout: Duration,
+    /// Calls on their way at once; more wait in line.
+    pub calls_at_once: usize,
 }
 
 impl ServerDefinition {
@@ -111,6 +113,11 @@ impl Settings {
         };
         let policy = Policy::new(&config.policy, &mut problems);
         let names: Vec<String> = config.servers.keys().cloned().collect();
+        let calls_at_once = config
+            .limits
+            .calls_per_server
+            .unwrap_or(CALLS_PER_SERVER)
+            .max(1);
         let servers: BTreeMap<_, _> = config
             .servers
             .into_iter()
@@ -118,25 +125,25 @@ impl Settings {
             .map(|(name, entry)| {
                 let definition = check_name(&name, &names)
                     .and(entry)
-                    .and_then(|entry| define(entry, environment, home));
+                    .and_then(|entry| define(entry, environment, home, calls_at_once));
                 (name.clone(), ServerSettings { name, definition })
             })
             .collect();
-        let cores = std::thread::available_parallelism().map_or(2, usize::from);
         Self {
             servers,
             policy,
             limits,
-            calls_per_server: config.limits.calls_per_server.unwrap_or(8).max(1),
-            workers: config
-                .limits
-                .workers
-                .unwrap_or((cores * 4).clamp(4, 32))
-                .max(1),
+            workers: config.limits.workers.unwrap_or_else(workers).max(1),
             idle_exit,
             problems,
         }
     }
+}
+
+/// How many worker processes this machine should have at most.
+pub fn workers() -> usize {
+    let cores = std::thread::available_parallelism().map_or(2, usize::from);
+    (cores * 4).clamp(4, 32)
 }
 
 fn check_name(name: &str, all: &[String]) -> Result<(), String> {
@@ -166,6 +173,7 @@ fn define(
     entry: ServerEntry,
     environment: &Environment,
     home: &Path,
+    calls_at_once: usize,
 ) -> Result<ServerDefinition, String> {
     if entry.url.is_some() {
         return Err(
@@ -215,6 +223,7 @@ fn define(
         exclude: entry.tools.exclude,
         start_timeout: timeout(&entry.start_timeout, "start_timeout", START_TIMEOUT)?,
         call_timeout: timeout(&entry.call_timeout, "call_timeout", CALL_TIMEOUT)?,
+        calls_at_once,
     })
 }
 
@@ -267,7 +276,7 @@ mod tests {
     #[test]
     fn a_good_entry_is_resolved() {
         let config = Config::parse(
-            "[servers.a]\ncommand = \"${HOME}/bin/x\"\nargs = [\"a b\"]\ncwd = \"notes\"\n[servers.b]\ncommand = \"y\"\nenabled = false",
+            "[servers.a]\ncommand = \"${HOME}/bin/x\"\nargs = [\"a b\"]\ncwd = \"notes\"\n[servers.b]\ncommand = \"y\"\nenabled = false\n[limits]\ncalls_per_server = 3",
             "c",
         )
         .unwrap();
@@ -277,6 +286,7 @@ mod tests {
         assert_eq!(a.command, "/home/me/bin/x");
         assert_eq!(a.cwd, Path::new("/home/me/notes"));
         assert_eq!(a.command_line(), "/home/me/bin/x \"a b\"");
+        assert_eq!(a.calls_at_once, 3);
         assert_eq!(settings.servers.len(), 1);
     }
 }

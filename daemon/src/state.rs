@@ -116,6 +116,7 @@ impl Daemon {
         let changes = self.gateway.upstreams().apply(&settings.servers);
         self.gateway.set_policy(settings.policy.clone());
         self.runs.set_limits(settings.limits.clone());
+        self.runs.pool().set_ceiling(settings.workers);
         self.activity.set_idle_exit(settings.idle_exit);
         problems.extend(settings.problems.iter().cloned());
         problems.extend(settings.servers.values().filter_map(|server| {

@@ -1,16 +1,21 @@
 //! The sessions to the user's MCP servers: one per server, opened at first need, shared by all.
 //!
-//! Each server has one task that owns its state (`server`); a session is a value that many callers
-//! hold at once (`session`); a process is started by the keeper (`process`) and spoken to in lines
-//! (`transport`).
+//! Each server has one task that owns its state (`server`, `owner`); a session is a value that many
+//! callers hold at once (`session`), opened in `open` and followed to its end in `watch`; a process
+//! is started by the keeper (`process`) and spoken to in lines (`transport`).
 //!
 //! Invariant: servers share nothing but the keeper. One that is slow, dead or mad delays no other.
 
+mod handler;
+mod listing;
+mod open;
+mod owner;
 mod process;
 mod server;
 mod session;
 mod stderr;
 mod transport;
+mod watch;
 
 use std::{
     collections::BTreeMap,
@@ -34,8 +39,6 @@ pub struct Surroundings {
     pub launcher: Launcher,
     /// Where the servers' standard error goes, one file each.
     pub logs: PathBuf,
-    /// Calls at once on one server.
-    pub calls_per_server: usize,
 }
 
 /// All configured servers.

@@ -9,6 +9,7 @@ use std::{
 };
 
 use etcetera::BaseStrategy;
+use serde::{Deserialize, Serialize};
 
 /// The longest path that a Unix socket can have on every system that we know.
 const MAX_SOCKET_PATH: usize = 103;
@@ -24,6 +25,14 @@ pub struct Dirs {
     pub cache: PathBuf,
     /// The socket.
     pub runtime: PathBuf,
+}
+
+/// What a daemon writes into its instance lock.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Signature {
+    pub pid: u32,
+    /// Where it listens.
+    pub socket: PathBuf,
 }
 
 /// Why the directories cannot be used, with the way out.
@@ -68,6 +77,12 @@ impl Dirs {
         })
     }
 
+    /// What `MUX_HOME` must be for these directories, if that is what they come from.
+    pub fn home(&self) -> Option<&Path> {
+        let home = self.config.as_path();
+        (Self::under(home).ok().as_ref() == Some(self)).then_some(home)
+    }
+
     /// `MUX_HOME` if it is set, otherwise the places that the system has for each.
     pub fn resolve(mux_home: Option<&Path>) -> Result<Self, EndpointError> {
         match mux_home {
@@ -77,7 +92,8 @@ impl Dirs {
     }
 
     fn of_system() -> Result<Self, EndpointError> {
-        let base = etcetera::choose_base_strategy().map_err(|_| EndpointError::NoHome)?;
+        let base =
+            etcetera::base_strategy::choose_native_strategy().map_err(|_| EndpointError::NoHome)?;
         let state = base
             .state_dir()
             .unwrap_or_else(|| base.data_dir())
@@ -111,6 +127,21 @@ impl Dirs {
     /// sessions with different runtime directories cannot start two daemons over one state.
     pub fn instance_lock(&self) -> PathBuf {
         self.state.join("muxd.lock")
+    }
+
+    /// What the last daemon wrote into the lock. It may be long gone.
+    pub fn signature(&self) -> Option<Signature> {
+        let word = fs::read_to_string(self.instance_lock()).ok()?;
+        serde_json::from_str(&word).ok()
+    }
+
+    /// Where to look for a daemon: at our own place first, and then where the last one listened,
+    /// which may have been started in a session with another runtime directory.
+    pub fn sockets(&self) -> Vec<PathBuf> {
+        let ours = self.socket();
+        let theirs = self.signature().map(|signature| signature.socket);
+        let theirs = theirs.filter(|socket| *socket != ours);
+        std::iter::once(ours).chain(theirs).collect()
     }
 
     /// Held by whoever is starting a daemon, from before the attempt until it serves.

@@ -161,6 +161,13 @@ impl Error {
         }
     }
 
+    /// Whether a daemon refused this because it was ending. Nothing has happened, and the next daemon
+    /// can be asked the same.
+    pub fn is_ending(&self) -> bool {
+        let marked = |details: &Value| details["ending"] == true;
+        self.kind == Kind::Unavailable && self.details.as_ref().is_some_and(marked)
+    }
+
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());

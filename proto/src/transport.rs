@@ -1,11 +1,13 @@
 //! Frames over a local socket.
 //!
 //! Invariant: a frame's length is checked against [`MAX_FRAME`] before any of it is read, on both
-//! sides, and every call has a deadline that somebody chose.
+//! sides, and every call has a deadline that somebody chose and that no clock overflows at.
 
 use std::{
     io,
-    path::Path,
+    marker::PhantomData,
+    path::{Path, PathBuf},
+    pin::Pin,
     time::{Duration, Instant},
 };
 
@@ -13,37 +15,118 @@ use interprocess::local_socket::{
     ConnectOptions, GenericFilePath, ListenerOptions, ToFsName,
     tokio::{Listener, Stream},
 };
-use serde::{Serialize, de::DeserializeOwned};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use tarpc::{
     serde_transport::Transport,
-    tokio_serde::formats::Json,
-    tokio_util::codec::{Framed, LengthDelimitedCodec},
+    tokio_serde::{Deserializer, Serializer, formats::Json},
+    tokio_util::{
+        bytes::{Bytes, BytesMut},
+        codec::{Framed, LengthDelimitedCodec},
+    },
 };
 use tokio::io::{AsyncRead, AsyncWrite};
 
 /// The longest frame in bytes.
 pub const MAX_FRAME: usize = 16 * 1024 * 1024;
 
-/// tarpc over JSON frames, as both sides use it.
+/// The longest deadline that a client may ask for.
+pub const MAX_DEADLINE: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// tarpc over JSON frames, as a client uses it.
 pub type FrameTransport<S, Item, SinkItem> = Transport<S, Item, SinkItem, Json<Item, SinkItem>>;
 
-/// Speaks frames on an open stream.
+/// The same as the daemon uses it.
+pub type RequestTransport<S, Item, SinkItem> =
+    Transport<S, Item, SinkItem, Requests<Item, SinkItem>>;
+
+/// Speaks frames on an open stream, as a client.
 pub fn frames<S, Item, SinkItem>(stream: S) -> FrameTransport<S, Item, SinkItem>
 where
     S: AsyncRead + AsyncWrite,
     Item: DeserializeOwned,
     SinkItem: Serialize,
 {
+    tarpc::serde_transport::new(framed(stream), Json::default())
+}
+
+/// Speaks frames on an open stream, as the daemon, which trusts no client's deadline.
+pub fn requests<S, Item, SinkItem>(stream: S) -> RequestTransport<S, Item, SinkItem>
+where
+    S: AsyncRead + AsyncWrite,
+    Item: DeserializeOwned,
+    SinkItem: Serialize,
+{
+    tarpc::serde_transport::new(framed(stream), Requests(PhantomData))
+}
+
+fn framed<S: AsyncRead + AsyncWrite>(stream: S) -> Framed<S, LengthDelimitedCodec> {
     let codec = LengthDelimitedCodec::builder()
         .max_frame_length(MAX_FRAME)
         .new_codec();
-    tarpc::serde_transport::new(Framed::new(stream, codec), Json::default())
+    Framed::new(stream, codec)
+}
+
+/// JSON, with a look at the deadline before tarpc adds it to its clock: it panics where they overflow.
+pub struct Requests<Item, SinkItem>(PhantomData<fn(SinkItem) -> Item>);
+
+/// As much of tarpc's envelope as that takes.
+#[derive(Deserialize)]
+struct Envelope {
+    #[serde(rename = "Request")]
+    request: Option<Request>,
+}
+
+#[derive(Deserialize)]
+struct Request {
+    context: Context,
+}
+
+#[derive(Deserialize)]
+struct Context {
+    deadline: Option<Duration>,
+}
+
+impl<Item: DeserializeOwned, SinkItem> Deserializer<Item> for Requests<Item, SinkItem> {
+    type Error = io::Error;
+
+    fn deserialize(self: Pin<&mut Self>, frame: &BytesMut) -> io::Result<Item> {
+        let envelope: Envelope = serde_json::from_slice(frame)?;
+        if let Some(asked) = envelope
+            .request
+            .and_then(|request| request.context.deadline)
+            && asked > MAX_DEADLINE
+        {
+            let message = format!("a deadline of {asked:?} is over {MAX_DEADLINE:?}");
+            return Err(io::Error::new(io::ErrorKind::InvalidData, message));
+        }
+        Ok(serde_json::from_slice(frame)?)
+    }
+}
+
+impl<Item, SinkItem: Serialize> Serializer<SinkItem> for Requests<Item, SinkItem> {
+    type Error = io::Error;
+
+    fn serialize(self: Pin<&mut Self>, item: &SinkItem) -> io::Result<Bytes> {
+        Ok(serde_json::to_vec(item)?.into())
+    }
 }
 
 /// Connects to the daemon's socket.
 pub async fn dial(socket: &Path) -> io::Result<Stream> {
     let name = socket.to_fs_name::<GenericFilePath>()?;
     ConnectOptions::new().name(name).connect_tokio().await
+}
+
+/// Connects to the first of these sockets where somebody listens.
+pub async fn dial_any(sockets: &[PathBuf]) -> io::Result<Stream> {
+    let mut failure = io::ErrorKind::NotFound.into();
+    for socket in sockets {
+        match dial(socket).await {
+            Ok(stream) => return Ok(stream),
+            Err(error) => failure = error,
+        }
+    }
+    Err(failure)
 }
 
 /// Binds the daemon's socket for its owner alone. Whatever stands there is replaced, so the caller

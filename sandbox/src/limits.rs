@@ -4,11 +4,15 @@ use std::time::Duration;
 
 use crate::{Fault, Kind};
 
+const DEFAULT_WALL: Duration = Duration::from_secs(30);
+
 /// What one run may use. Sizes are in bytes.
 #[derive(Clone, Debug)]
 pub struct Limits {
     /// From the start of the program to its result.
     pub wall: Duration,
+    /// Processor time, for a run of the default wall time. See [`Limits::processor`].
+    pub cpu: Duration,
     /// Tool calls in all.
     pub calls: u32,
     /// Tool calls at once; more wait in line.
@@ -28,12 +32,20 @@ pub struct Limits {
 impl Limits {
     /// The shortest and the longest `wall` that a client may ask for.
     pub const WALL_RANGE: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(300));
+
+    /// Processor time of this run: `cpu`, and in proportion more for a run that asked for more wall time
+    /// than the default, so that there is one thing to ask for.
+    pub fn processor(&self) -> Duration {
+        let more = self.wall.as_secs_f64() / DEFAULT_WALL.as_secs_f64();
+        self.cpu.mul_f64(more.max(1.0))
+    }
 }
 
 impl Default for Limits {
     fn default() -> Self {
         Self {
-            wall: Duration::from_secs(30),
+            wall: DEFAULT_WALL,
+            cpu: Duration::from_secs(10),
             calls: 1_000,
             calls_at_once: 32,
             argument: 4 << 20,
@@ -48,6 +60,37 @@ impl Default for Limits {
 /// The error of a limit that was reached.
 pub(crate) fn reached(message: String, hint: &str) -> Fault {
     Fault::new(Kind::Limit, message).hint(hint)
+}
+
+/// Why a call is not made at all. `call` counts from 0.
+pub(crate) fn refused(limits: &Limits, call: u32, argument: usize) -> Option<Fault> {
+    if call >= limits.calls {
+        return Some(reached(
+            format!("the program made more than {} tool calls", limits.calls),
+            "look for a tool that takes or gives many items at once",
+        ));
+    }
+    let most = limits.argument as usize;
+    (argument > most).then(|| {
+        reached(
+            format!("the arguments are {argument} bytes, over the limit of {most}"),
+            "send less at once",
+        )
+    })
+}
+
+/// The result of a call, if it fits into a frame.
+pub(crate) fn fitting(text: String, name: &str) -> Result<String, Fault> {
+    // Room for the frame around it.
+    const MOST: usize = mux_wire::MAX_FRAME - 4096;
+    if text.len() <= MOST {
+        return Ok(text);
+    }
+    let message = format!(
+        "the result of {name} is {} bytes, over the limit of {MOST}",
+        text.len()
+    );
+    Err(reached(message, "ask the tool for less: a range, a page, a filter").path(name))
 }
 
 /// The error of a program whose time is over. `waiting` names the calls that had not been answered.
@@ -67,7 +110,22 @@ pub(crate) fn timed_out(wall: Duration, waiting: &[String]) -> Fault {
     ))
 }
 
-fn shortened(calls: &[String]) -> String {
+/// The error of a program that computed for too long.
+pub(crate) fn processor_time(used: Duration, limits: &Limits) -> Fault {
+    let (used, most) = (used.as_secs_f64(), limits.processor().as_secs_f64());
+    let longest = Limits::WALL_RANGE.1.as_secs();
+    Fault::new(
+        Kind::Limit,
+        format!("the program computed for {used:.1} s, over its limit of {most:.1} s of processor time"),
+    )
+    .hint(format!(
+        "look for a loop that does not end; whoever asks for a longer wall time (--timeout, timeout; up \
+         to {longest} s) has more processor time in proportion"
+    ))
+}
+
+/// The first few of some calls.
+pub(crate) fn shortened(calls: &[String]) -> String {
     const SHOWN: usize = 3;
     let named = calls
         .iter()

@@ -7,13 +7,13 @@ use std::{
     collections::VecDeque,
     path::PathBuf,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use mux_wire::{Fault, Kind, Program};
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
-use tracing::{debug, warn};
+use tracing::{debug, info, warn};
 
 use crate::{
     Limits, ToolHost, limits,
@@ -67,6 +67,9 @@ pub struct PoolStatus {
     pub problem: Option<String>,
 }
 
+/// So many waiting workers may turn out to be dead before a run gives up.
+const HAND_OVERS: usize = 5;
+
 #[derive(Clone)]
 pub struct Pool(Arc<Inner>);
 
@@ -86,6 +89,8 @@ struct State {
     engine: Option<String>,
     problem: Option<String>,
     closed: bool,
+    /// As the settings said first.
+    ceiling: usize,
 }
 
 struct Waiter {
@@ -97,10 +102,14 @@ impl Pool {
     /// Starts the first workers in the background. Must be called inside a tokio runtime.
     pub fn start(settings: PoolSettings) -> std::io::Result<Self> {
         let spawner = Spawner::start()?;
+        let state = Mutex::new(State {
+            ceiling: settings.ceiling,
+            ..State::default()
+        });
         let pool = Self(Arc::new(Inner {
             settings,
             spawner,
-            state: Mutex::default(),
+            state,
         }));
         pool.refill();
         Ok(pool)
@@ -114,19 +123,7 @@ impl Pool {
         cancel: &CancellationToken,
     ) -> Result<String, Fault> {
         let limits = &request.limits;
-        if request.source.len() > limits.source {
-            let (length, most) = (request.source.len(), limits.source);
-            return Err(limits::reached(
-                format!("the program is {length} bytes, over the limit of {most}"),
-                "pass data as input (--input, input) or read it with a tool",
-            ));
-        }
-        let mut worker = tokio::select! {
-            biased;
-            () = cancel.cancelled() => return Err(cancelled()),
-            worker = self.acquire(&request.owner) => worker?,
-        };
-        let busy = Busy(self);
+        check_length(&request.source, limits)?;
         let program = Program {
             source: request.source,
             input: request.input,
@@ -136,8 +133,12 @@ impl Pool {
             max_result: limits.result,
             max_timers: limits.timers,
         };
+        let (mut worker, busy) = tokio::select! {
+            biased;
+            () = cancel.cancelled() => return Err(cancelled()),
+            accepted = self.hand_over(program, &request.owner) => accepted?,
+        };
         let job = Job {
-            program,
             limits,
             host: host.as_ref(),
             cancel,
@@ -155,10 +156,32 @@ impl Pool {
         outcome
     }
 
+    /// A worker that has accepted the program. One that died while it waited costs nothing: the
+    /// program had not begun, and goes to another.
+    async fn hand_over(&self, program: Program, owner: &str) -> Result<(Worker, Busy<'_>), Fault> {
+        let mut last = None;
+        for _ in 0..HAND_OVERS {
+            let (mut worker, busy) = self.acquire(owner).await?;
+            match worker.begin(program.clone()).await {
+                Ok(()) => return Ok((worker, busy)),
+                Err(error) => {
+                    debug!(%error, "a waiting worker did not take the program");
+                    last = Some(error);
+                }
+            }
+        }
+        Err(last.map_or_else(|| unavailable("no worker took the program"), run::fault_of))
+    }
+
     /// Syntax errors of a program, without running it.
-    pub async fn check(&self, source: String, owner: &str) -> Result<Vec<Fault>, Fault> {
-        let mut worker = self.acquire(owner).await?;
-        let busy = Busy(self);
+    pub async fn check(
+        &self,
+        source: String,
+        owner: &str,
+        limits: &Limits,
+    ) -> Result<Vec<Fault>, Fault> {
+        check_length(&source, limits)?;
+        let (mut worker, busy) = self.acquire(owner).await?;
         let checked = run::check(&mut worker, source, self.0.settings.check_timeout).await;
         drop(busy);
         if checked.is_ok() {
@@ -168,6 +191,12 @@ impl Pool {
             self.refill();
         }
         checked
+    }
+
+    /// At most so many processes, instead of what the settings say.
+    pub fn set_ceiling(&self, ceiling: usize) {
+        self.state().ceiling = ceiling;
+        self.refill();
     }
 
     pub fn status(&self) -> PoolStatus {
@@ -192,15 +221,15 @@ impl Pool {
     }
 
     /// A worker for this owner: one that stands ready, or the next that is.
-    async fn acquire(&self, owner: &str) -> Result<Worker, Fault> {
+    async fn acquire(&self, owner: &str) -> Result<(Worker, Busy<'_>), Fault> {
         let (hand, promise) = oneshot::channel();
         {
             let mut state = self.state();
             if let Some(worker) = state.pick(owner) {
-                state.busy += 1;
                 drop(state);
+                let busy = Busy::begin(self);
                 self.refill();
-                return Ok(worker);
+                return Ok((worker, busy));
             }
             if state.line.len() >= self.0.settings.queue {
                 let waiting = state.line.len();
@@ -213,7 +242,8 @@ impl Pool {
         }
         self.refill();
         match tokio::time::timeout(self.0.settings.queue_timeout, promise).await {
-            Ok(Ok(worker)) => worker,
+            // Counted by the one who has it: a worker that is handed to nobody is just dropped.
+            Ok(Ok(worker)) => worker.map(|worker| (worker, Busy::begin(self))),
             Ok(Err(_)) => Err(unavailable("the pool of workers is closed")),
             Err(_) => {
                 let seconds = self.0.settings.queue_timeout.as_secs();
@@ -250,10 +280,7 @@ impl Pool {
                 break;
             };
             match waiter.hand.send(Ok(worker)) {
-                Ok(()) => {
-                    state.busy += 1;
-                    return;
-                }
+                Ok(()) => return,
                 // That one has given up.
                 Err(Ok(back)) => worker = back,
                 Err(Err(_)) => return,
@@ -279,7 +306,7 @@ impl Pool {
             let fresh = state.ready.iter().filter(|w| w.owner.is_none()).count();
             let wanted = (state.line.len() + settings.floor).saturating_sub(fresh + state.starting);
             let total = state.ready.len() + state.busy + state.starting;
-            let mut room = settings.ceiling.saturating_sub(total);
+            let mut room = state.ceiling.saturating_sub(total);
             // Somebody waits while others' workers stand idle: theirs give way.
             while room < wanted && !state.line.is_empty() {
                 let Some(place) = state.ready.iter().position(|w| w.owner.is_some()) else {
@@ -299,13 +326,14 @@ impl Pool {
 
     async fn start_one(self) {
         let settings = &self.0.settings;
+        let began = Instant::now();
         let started =
             Worker::start(&self.0.spawner, &settings.worker, settings.start_timeout).await;
         let mut state = self.state();
         state.starting -= 1;
         match started {
             Ok(worker) => {
-                debug!(worker = worker.pid(), "worker ready");
+                info!(worker = worker.pid(), took = ?began.elapsed(), "worker ready");
                 state.engine = Some(worker.engine.clone());
                 state.problem = None;
                 drop(state);
@@ -354,11 +382,30 @@ impl Worker {
 /// Counts a run as busy until dropped, however it ends.
 struct Busy<'a>(&'a Pool);
 
+impl<'a> Busy<'a> {
+    fn begin(pool: &'a Pool) -> Self {
+        pool.state().busy += 1;
+        Self(pool)
+    }
+}
+
 impl Drop for Busy<'_> {
     fn drop(&mut self) {
         self.0.state().busy -= 1;
         self.0.refill();
     }
+}
+
+/// Whoever runs or checks a program says the same of one that is too long.
+fn check_length(source: &str, limits: &Limits) -> Result<(), Fault> {
+    let (length, most) = (source.len(), limits.source);
+    if length <= most {
+        return Ok(());
+    }
+    Err(limits::reached(
+        format!("the program is {length} bytes, over the limit of {most}"),
+        "pass data as input (--input, input) or read it with a tool",
+    ))
 }
 
 fn cancelled() -> Fault {

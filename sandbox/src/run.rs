@@ -3,16 +3,19 @@
 //! Invariant: whatever the worker does, this ends by the deadline, and the calls it started are
 //! cancelled by then.
 
+mod processor;
+
 use std::{collections::HashMap, time::Duration};
 
 use futures::{FutureExt, StreamExt, future::BoxFuture, stream::FuturesUnordered};
-use mux_wire::{Fault, FromWorker, Kind, Program, Target, ToWorker};
+use mux_wire::{Fault, FromWorker, Kind, Level, Target, ToWorker};
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
+use self::processor::Processor;
 use crate::{
     Limits, ToolHost, limits,
-    worker_process::{Worker, WorkerError},
+    worker_process::{Cause, Worker, WorkerError},
 };
 
 /// What a worker says is cut here: one message must not fill a screen or a log.
@@ -35,7 +38,6 @@ impl Ended {
 
 /// What a guest needs besides its worker.
 pub(crate) struct Job<'a> {
-    pub(crate) program: Program,
     pub(crate) limits: &'a Limits,
     pub(crate) host: &'a dyn ToolHost,
     pub(crate) cancel: &'a CancellationToken,
@@ -88,17 +90,16 @@ impl Calls {
     }
 }
 
+/// From the moment at which the worker has accepted the program.
 pub(crate) async fn drive(worker: &mut Worker, job: Job<'_>) -> Ended {
     let deadline = Instant::now() + job.limits.wall;
+    let mut processor = Processor::start(worker.pid(), job.limits.processor());
     let mut calls = Calls {
         running: FuturesUnordered::new(),
         line: std::collections::VecDeque::new(),
         names: HashMap::new(),
         expected: 0,
     };
-    if let Err(e) = worker.send(&ToWorker::Run(job.program.clone())) {
-        return Ended::broken(fault_of(e));
-    }
     loop {
         tokio::select! {
             biased;
@@ -108,8 +109,12 @@ pub(crate) async fn drive(worker: &mut Worker, job: Job<'_>) -> Ended {
             () = sleep_until(deadline) => {
                 return Ended::broken(limits::timed_out(job.limits.wall, &calls.pending()));
             }
+            used = processor.exceeded() => {
+                return Ended::broken(limits::processor_time(used, job.limits));
+            }
             Some((call, outcome)) = calls.running.next() => {
-                calls.names.remove(&call);
+                let name = calls.names.remove(&call).unwrap_or_default();
+                let outcome = outcome.and_then(|text| limits::fitting(text, &name));
                 if let Err(e) = worker.send(&ToWorker::CallDone { call, outcome }) {
                     return Ended::broken(fault_of(e));
                 }
@@ -136,12 +141,7 @@ fn on_frame(
             arguments,
         } => {
             calls.accept(call, &target)?;
-            if call >= job.limits.calls {
-                let most = job.limits.calls;
-                let fault = limits::reached(
-                    format!("the program made more than {most} tool calls"),
-                    "look for a tool that takes or gives many items at once",
-                );
+            if let Some(fault) = limits::refused(job.limits, call, arguments.len()) {
                 let answer: Answer = (call, Err(fault));
                 calls.running.push(futures::future::ready(answer).boxed());
             } else {
@@ -156,6 +156,17 @@ fn on_frame(
         }
         FromWorker::Done { outcome } => {
             let outcome = outcome.map_err(trusted);
+            if outcome.is_ok()
+                && let calls = calls.pending()
+                && !calls.is_empty()
+            {
+                // What nobody waits for may have had its effect, or half of it.
+                let text = format!(
+                    "the program returned before {} had ended, which was cancelled; await it",
+                    limits::shortened(&calls)
+                );
+                job.host.console(Level::Warn, text);
+            }
             // A limit that was hit may have left the process fat or strange.
             let clean =
                 !matches!(&outcome, Err(f) if matches!(f.kind, Kind::Memory | Kind::Internal));
@@ -204,13 +215,33 @@ fn trusted(mut fault: Fault) -> Fault {
 }
 
 pub(crate) fn fault_of(error: WorkerError) -> Fault {
-    match error {
-        WorkerError::Ended(death) if death.out_of_memory => Fault::new(
+    let WorkerError::Ended(death) = error else {
+        return Fault::new(Kind::Internal, error.to_string())
+            .hint("only this run is lost; `mux logs` has more");
+    };
+    match death.cause {
+        Cause::Memory => Fault::new(
             Kind::Memory,
             "the program used more memory than it may, and its isolate had to be killed",
         )
         .hint("work on one part of the data at a time and keep only what you need"),
-        other => Fault::new(Kind::Internal, other.to_string())
-            .hint("only this run is lost; `mux logs` has more"),
+        Cause::Depth => limits::reached(
+            "the program, or a value of its, nests deeper than the worker's stack".into(),
+            "this limit is fixed: break the expression or the data into parts",
+        ),
+        Cause::Processor => limits::reached(
+            "the worker process used up its processor time".into(),
+            "the next run has a fresh process",
+        ),
+        Cause::Forbidden => Fault::new(
+            Kind::Internal,
+            "the worker was killed because it asked the system for what no program may have",
+        )
+        .hint("only this run is lost; please report the program that did this"),
+        Cause::Unknown => {
+            let error = WorkerError::Ended(death);
+            Fault::new(Kind::Internal, error.to_string())
+                .hint("only this run is lost; `mux logs` has more")
+        }
     }
 }

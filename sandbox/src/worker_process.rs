@@ -6,9 +6,12 @@
 use std::{
     collections::VecDeque,
     io,
-    os::{fd::OwnedFd, unix::net::UnixStream as StdStream},
+    os::{
+        fd::OwnedFd,
+        unix::{net::UnixStream as StdStream, process::ExitStatusExt},
+    },
     path::{Path, PathBuf},
-    process::Stdio,
+    process::{ExitStatus, Stdio},
     sync::{Arc, Mutex, PoisonError, mpsc as std_mpsc},
     thread,
     time::Duration,
@@ -16,13 +19,15 @@ use std::{
 
 use bytes::Bytes;
 use futures::{SinkExt, StreamExt};
-use mux_wire::{EXIT_OUT_OF_MEMORY, FromWorker, MAX_FRAME, ToWorker, VERSION};
+use mux_wire::{EXIT_OUT_OF_MEMORY, FromWorker, MAX_FRAME, Program, ToWorker, VERSION};
+use nix::sys::signal::Signal;
 use tokio::{
     io::{AsyncBufReadExt, AsyncRead, BufReader},
     net::{UnixStream, unix::OwnedReadHalf, unix::OwnedWriteHalf},
     process::{Child, Command},
     runtime::Handle,
     sync::{mpsc, oneshot},
+    task::JoinHandle,
     time::timeout,
 };
 use tokio_util::codec::{FramedRead, FramedWrite, LengthDelimitedCodec};
@@ -30,6 +35,8 @@ use tracing::debug;
 
 /// How long a dying worker may take until its exit status is known.
 const REAP: Duration = Duration::from_secs(1);
+/// How long a waiting worker may take to accept a program.
+const ACCEPT: Duration = Duration::from_secs(5);
 const STDERR_LINES: usize = 20;
 
 /// Why a worker cannot be used.
@@ -52,7 +59,21 @@ pub(crate) enum WorkerError {
 pub(crate) struct Death {
     status: String,
     last_words: String,
-    pub(crate) out_of_memory: bool,
+    pub(crate) cause: Cause,
+}
+
+/// What the kernel's word and the process's last words tell about the reason.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Cause {
+    /// The engine, the allocator or the kernel had no memory to give.
+    Memory,
+    /// Native code recursed too deep: a parser in a program that nests without brackets.
+    Depth,
+    /// Processor time of the whole process, the kernel's count.
+    Processor,
+    /// A system call that no engine makes.
+    Forbidden,
+    Unknown,
 }
 
 impl std::fmt::Display for Death {
@@ -103,7 +124,11 @@ pub(crate) struct Worker {
     frames: FramedRead<OwnedReadHalf, LengthDelimitedCodec>,
     outbox: mpsc::UnboundedSender<Bytes>,
     stderr: Arc<Mutex<VecDeque<String>>>,
+    /// Ends when standard error does.
+    drained: Option<JoinHandle<()>>,
     pub(crate) engine: String,
+    /// What holds the process back beside the engine, as it says itself.
+    pub(crate) layers: Vec<String>,
     /// Runs served so far.
     pub(crate) runs: u32,
     /// Whose runs they were.
@@ -134,20 +159,20 @@ impl Worker {
             .kill_on_drop(true);
         let mut child = spawner.spawn(command).await.map_err(failed)?;
         let stderr = Arc::default();
-        if let Some(pipe) = child.stderr.take() {
-            tokio::spawn(drain(
-                pipe,
-                Arc::clone(&stderr),
-                child.id().unwrap_or_default(),
-            ));
-        }
+        let pid = child.id().unwrap_or_default();
+        let drained = child
+            .stderr
+            .take()
+            .map(|pipe| tokio::spawn(drain(pipe, Arc::clone(&stderr), pid)));
         let (read, write) = UnixStream::from_std(ours).map_err(failed)?.into_split();
         let mut worker = Self {
             child,
             frames: FramedRead::new(read, codec()),
             outbox: writer(write),
             stderr,
+            drained,
             engine: String::new(),
+            layers: Vec::new(),
             runs: 0,
             owner: None,
         };
@@ -162,7 +187,12 @@ impl Worker {
             FromWorker::Hello {
                 version: VERSION,
                 engine,
-            } => self.engine = engine,
+                layers,
+            } => {
+                self.engine = engine;
+                debug!(worker = self.pid(), ?layers, "worker locked down");
+                self.layers = layers;
+            }
             FromWorker::Hello { version, .. } => return Err(WorkerError::OtherBuild(version)),
             other => return Err(unexpected(&other)),
         }
@@ -174,6 +204,17 @@ impl Worker {
         match self.receive().await? {
             FromWorker::Ready => Ok(()),
             other => Err(unexpected(&other)),
+        }
+    }
+
+    /// Hands a program over. An error means that the program has not begun.
+    pub(crate) async fn begin(&mut self, program: Program) -> Result<(), WorkerError> {
+        self.send(&ToWorker::Run(program))?;
+        match timeout(ACCEPT, self.receive()).await {
+            Ok(Ok(FromWorker::Accepted)) => Ok(()),
+            Ok(Ok(other)) => Err(unexpected(&other)),
+            Ok(Err(error)) => Err(error),
+            Err(_) => Err(WorkerError::TooSlow(ACCEPT)),
         }
     }
 
@@ -210,6 +251,10 @@ impl Worker {
             Ok(Ok(status)) => Some(status),
             _ => None,
         };
+        // The pipe closes with the process; what was written last is read by then.
+        if let Some(drained) = self.drained.take() {
+            drop(timeout(REAP, drained).await);
+        }
         let last_words = {
             let lines = self.stderr.lock().unwrap_or_else(PoisonError::into_inner);
             lines
@@ -218,14 +263,34 @@ impl Worker {
                 .collect::<Vec<_>>()
                 .join(" | ")
         };
-        let by_code = status.and_then(|s| s.code()) == Some(EXIT_OUT_OF_MEMORY);
-        let by_words = ["out of memory", "Allocation failed", "heap limit"]
-            .iter()
-            .any(|sign| last_words.contains(sign));
         Death {
             status: status.map_or_else(|| "unknown status".into(), |s| s.to_string()),
-            out_of_memory: by_code || by_words,
+            cause: cause(status, &last_words),
             last_words,
+        }
+    }
+}
+
+fn cause(status: Option<ExitStatus>, last_words: &str) -> Cause {
+    const MEMORY: [&str; 4] = [
+        "out of memory",
+        "Allocation failed",
+        "heap limit",
+        "memory allocation of",
+    ];
+    let said = |sign: &&str| last_words.contains(*sign);
+    let signal = status
+        .and_then(|status| status.signal())
+        .and_then(|number| Signal::try_from(number).ok());
+    if status.and_then(|s| s.code()) == Some(EXIT_OUT_OF_MEMORY) || MEMORY.iter().any(said) {
+        Cause::Memory
+    } else if said(&"has overflowed its stack") {
+        Cause::Depth
+    } else {
+        match signal {
+            Some(Signal::SIGXCPU) => Cause::Processor,
+            Some(Signal::SIGSYS) => Cause::Forbidden,
+            _ => Cause::Unknown,
         }
     }
 }

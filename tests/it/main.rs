@@ -1,3 +1,11 @@
 //! The whole of muxd from outside, as its users have it. One binary, one module a subject.
 
+mod commands;
+mod config;
+mod faults;
+mod guest;
+mod hostile;
+mod lifecycle;
+mod protocol;
+mod real;
 mod smoke;

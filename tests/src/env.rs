@@ -10,12 +10,13 @@ use std::{
     io::Write as _,
     path::{Path, PathBuf},
     process::{Command, Stdio},
+    time::Duration,
 };
 
 use mux_proto::endpoint::Dirs;
 use serde_json::Value;
 
-use crate::process;
+use crate::{Running, process};
 
 /// Where `scripts/setup` put the servers from npm and from PyPI.
 const NPM: &str = "MUX_TEST_SERVERS_NPM";
@@ -193,6 +194,25 @@ impl TestEnv {
         output.json()["error"].take()
     }
 
+    /// Starts `mux` and does not wait for it.
+    pub fn begin<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> Running {
+        Running::start(self.command("mux").args(args))
+    }
+
+    /// Starts a daemon as a client does and returns when it serves. It is a child of the test, which
+    /// can see how it ends.
+    pub fn serve(&self) -> Running {
+        self.dirs.prepare().unwrap();
+        let lock = fs::File::create(self.dirs.startup_lock()).unwrap();
+        lock.lock().unwrap();
+        let mut command = self.command("muxd");
+        command.arg(mux_proto::startup::CHILD).stdin(lock);
+        let mut daemon = Running::start_as_is(&mut command);
+        let report = daemon.next_line_of_output();
+        assert!(report.contains("ready"), "{report}");
+        daemon
+    }
+
     /// The daemon that holds the lock of this home.
     pub fn daemon(&self) -> Option<i32> {
         let text = fs::read_to_string(self.dirs.instance_lock()).ok()?;
@@ -200,6 +220,23 @@ impl TestEnv {
         i32::try_from(word["pid"].as_i64()?)
             .ok()
             .filter(|pid| process::is_alive(*pid))
+    }
+
+    /// Waits until the fixture server `fix` has noted a call of this tool in its `--call-log`. Between
+    /// two looks there is another call, so that it waits for the server and not for the clock.
+    pub fn until_called(&self, log: &Path, tool: &str) {
+        let name = format!("\"tool\":\"{tool}\"");
+        while !fs::read_to_string(log).is_ok_and(|calls| calls.contains(&name)) {
+            self.mux(["call", "fix.pid"]).ok();
+        }
+    }
+
+    /// Ends the daemon and waits until its process is gone; its log is complete then.
+    pub fn stop(&self) {
+        if let Some(pid) = self.daemon() {
+            self.mux(["stop", "--now"]).ok();
+            assert!(process::wait_for_end(pid, Duration::from_secs(20)));
+        }
     }
 
     /// The daemon's log so far.
@@ -293,7 +330,7 @@ pub fn output(command: &mut Command) -> Output {
     finish(command.output().unwrap())
 }
 
-fn finish(output: std::process::Output) -> Output {
+pub(crate) fn finish(output: std::process::Output) -> Output {
     Output {
         stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
         stderr: String::from_utf8_lossy(&output.stderr).into_owned(),

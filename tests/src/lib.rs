@@ -1,6 +1,10 @@
 //! What the end-to-end tests stand on: a hermetic `MUX_HOME` with a daemon of its own.
 
 pub mod env;
+pub mod frames;
+pub mod golden;
 pub mod process;
+pub mod running;
 
 pub use env::{Output, TestEnv};
+pub use running::Running;

@@ -3,7 +3,7 @@
 use std::{
     fs,
     os::fd::{AsFd, FromRawFd, OwnedFd},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use nix::{
@@ -35,8 +35,11 @@ pub fn send(pid: i32, signal: Signal) {
 
 /// Waits for the end of any process, not only of a child. False if it still runs after the time.
 pub fn wait_for_end(pid: i32, within: Duration) -> bool {
-    let Some(fd) = pidfd(pid) else { return true };
-    let mut fds = [PollFd::new(fd.as_fd(), PollFlags::POLLIN)];
+    pidfd(pid).is_none_or(|fd| ends(&fd, within))
+}
+
+fn ends(process: &OwnedFd, within: Duration) -> bool {
+    let mut fds = [PollFd::new(process.as_fd(), PollFlags::POLLIN)];
     let timeout = PollTimeout::try_from(within).unwrap_or(PollTimeout::MAX);
     matches!(poll(&mut fds, timeout), Ok(n) if n > 0)
 }
@@ -91,4 +94,63 @@ pub fn descendants(pid: i32) -> Vec<i32> {
         }
     }
     found
+}
+
+/// Processes that were seen once and are watched from then on, whoever gets their numbers later.
+pub struct Tree(Vec<(i32, OwnedFd)>);
+
+impl Tree {
+    /// A process and everything below it.
+    pub fn of(pid: i32) -> Self {
+        Self::watch(std::iter::once(pid).chain(descendants(pid)))
+    }
+
+    pub fn watch(pids: impl IntoIterator<Item = i32>) -> Self {
+        let watched = pids.into_iter().filter_map(|pid| Some((pid, pidfd(pid)?)));
+        Self(watched.collect())
+    }
+
+    pub fn pids(&self) -> Vec<i32> {
+        self.0.iter().map(|(pid, _)| *pid).collect()
+    }
+
+    /// Those that still run after the time, each with its command line.
+    pub fn left_after(&self, within: Duration) -> Vec<String> {
+        let until = Instant::now() + within;
+        self.0
+            .iter()
+            .filter(|(_, fd)| !ends(fd, until.saturating_duration_since(Instant::now())))
+            .map(|(pid, _)| format!("{pid} {}", command_line(*pid)))
+            .collect()
+    }
+}
+
+/// The words with which a process was started.
+pub fn command_line(pid: i32) -> String {
+    let words = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    String::from_utf8_lossy(&words).replace('\0', " ")
+}
+
+/// Resident memory in bytes.
+pub fn resident_bytes(pid: i32) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let line = status.lines().find(|line| line.starts_with("VmRSS:"));
+    let kibibytes = line.and_then(|line| line.split_whitespace().nth(1));
+    kibibytes.unwrap().parse::<u64>().unwrap() * 1024
+}
+
+/// How long a process has computed.
+pub fn cpu_time(pid: i32) -> Duration {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let after_name = stat.rsplit(')').next().unwrap_or_default();
+    let words: Vec<&str> = after_name.split_whitespace().collect();
+    // In and out of the kernel, in hundredths of a second.
+    let ticks = |index: usize| words.get(index).and_then(|word| word.parse::<u64>().ok());
+    Duration::from_millis(10 * (ticks(11).unwrap_or(0) + ticks(12).unwrap_or(0)))
+}
+
+/// The session that a process belongs to: the number of the process that leads it.
+pub fn session(pid: i32) -> i32 {
+    let pid = Pid::from_raw(pid);
+    nix::unistd::getsid(Some(pid)).unwrap().as_raw()
 }

@@ -5,9 +5,11 @@ use std::{io::Read, time::Duration};
 use mux_proto::{CallRequest, transport};
 use serde_json::Value;
 
-use super::{Failure, Outcome, session, usage};
+use super::{Failure, Outcome, ask, usage};
 use crate::{args, render};
 
+/// Arguments on standard input.
+const MOST: u64 = 4 << 20;
 /// Longer than the daemon's own limit for a call, which is the one that should speak.
 const PATIENCE: Duration = Duration::from_secs(3_600);
 
@@ -20,7 +22,7 @@ enum Given {
 pub(super) async fn call(args: args::Call, json: bool) -> Outcome {
     let given = match read(&args.arguments) {
         Ok(given) => given,
-        Err((message, hint)) => return usage(message, hint),
+        Err((message, hint)) => return usage(message, hint, json),
     };
     let (arguments, typed) = match given {
         Given::Object(object) => (object, Vec::new()),
@@ -35,15 +37,16 @@ pub(super) async fn call(args: args::Call, json: bool) -> Outcome {
             .timeout
             .map(|t| u64::try_from(t.as_millis()).unwrap_or(u64::MAX)),
     };
-    let session = session().await?;
     let waiting = render::Waiting::begin(&format!("calling {}", request.path), json);
-    let answer = session
-        .client
-        .call(transport::within(PATIENCE), request)
-        .await;
+    let answer = ask(async |session| {
+        let context = transport::within(PATIENCE);
+        let answer = session.client.call(context, request.clone()).await;
+        // A call that was sent and lost may have happened.
+        answer.map_err(mux_client::lost)?
+    })
+    .await;
     waiting.end();
-    // A call that was sent and lost may have happened.
-    let value = answer.map_err(mux_client::lost)?.map_err(Failure::from)?;
+    let value = answer?.map_err(Failure::from)?;
     Ok(render::value(&value, json))
 }
 
@@ -56,8 +59,13 @@ fn read(arguments: &[String]) -> Result<Given, (String, String)> {
         [only] if only == "-" => {
             let mut text = String::new();
             std::io::stdin()
+                .take(MOST + 1)
                 .read_to_string(&mut text)
                 .map_err(|e| (format!("cannot read standard input: {e}"), hint()))?;
+            if text.len() as u64 > MOST {
+                let message = format!("the arguments are over the limit of {} MiB", MOST >> 20);
+                return Err((message, "send less at once".into()));
+            }
             object(&text)
         }
         [only] if only.trim_start().starts_with(['{', '[']) => object(only),

@@ -28,7 +28,14 @@ pub(super) async fn stop(args: &args::Stop, json: bool) -> Outcome {
             end(session, args.now).await?;
             render::stopped(Some(pid), json);
         }
-        None => render::stopped(None, json),
+        None => {
+            let leaving = mux_client::holder(&dirs()?).map_err(lock_failure)?;
+            if let Some(pid) = leaving {
+                hurry(pid, args.now);
+                wait_for_end(pid).await?;
+            }
+            render::stopped(leaving, json);
+        }
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -50,14 +57,32 @@ async fn end(session: Session, now: bool) -> Result<(), Failure> {
         .stop(within_seconds(10), request)
         .await?
         .map_err(Failure::from)?;
+    let pid = session.welcome.pid;
     drop(session);
-    let path = dirs()?.instance_lock();
-    let released =
-        tokio::task::spawn_blocking(move || std::fs::File::open(path).and_then(|file| file.lock()));
-    match tokio::time::timeout(PATIENCE, released).await {
-        Ok(Ok(Ok(()))) => Ok(()),
-        Ok(Ok(Err(error))) => Err(exit::machinery(format!("cannot see its lock: {error}")).into()),
-        Ok(Err(error)) => Err(exit::machinery(error.to_string()).into()),
+    wait_for_end(pid).await
+}
+
+/// A daemon that drains takes no more requests, but a second signal means now.
+fn hurry(pid: u32, now: bool) {
+    #[cfg(unix)]
+    if now {
+        use nix::sys::signal::{Signal, kill};
+        // One that has gone meanwhile needs none.
+        _ = kill(
+            nix::unistd::Pid::from_raw(pid.cast_signed()),
+            Signal::SIGTERM,
+        );
+    }
+}
+
+fn lock_failure(error: std::io::Error) -> Failure {
+    exit::machinery(format!("cannot see its lock: {error}")).into()
+}
+
+async fn wait_for_end(pid: u32) -> Result<(), Failure> {
+    match tokio::time::timeout(PATIENCE, mux_client::ended(&dirs()?, pid)).await {
+        Ok(Ok(())) => Ok(()),
+        Ok(Err(error)) => Err(lock_failure(error)),
         Err(_) => {
             let mut error = exit::machinery(format!("muxd did not end within {PATIENCE:?}"))
                 .hint("`mux stop --now` cancels what runs");

@@ -10,7 +10,7 @@ use std::{
 
 use mux_proto::{Error, Kind};
 
-use super::{Outcome, dirs};
+use super::{Outcome, dirs, usage};
 use crate::{args, render};
 
 /// How often a followed file is looked at.
@@ -18,11 +18,11 @@ const TICK: Duration = Duration::from_millis(200);
 /// The end of a file that is searched for the last lines.
 const TAIL: u64 = 1 << 20;
 
-pub(super) async fn daemon(args: &args::Logs) -> Outcome {
+pub(super) async fn daemon(args: &args::Logs, json: bool) -> Outcome {
     let logs = dirs()?.logs();
     let newest = || newest(&logs);
     match newest() {
-        Some(file) => show(file, args, newest).await,
+        Some(file) => show(file, args, json, newest).await,
         None => {
             let message = format!("there is no log in {} yet", logs.display());
             Err(Error::new(Kind::NotFound, message)
@@ -32,7 +32,7 @@ pub(super) async fn daemon(args: &args::Logs) -> Outcome {
     }
 }
 
-pub(super) async fn server(server: &str, args: &args::Logs) -> Outcome {
+pub(super) async fn server(server: &str, args: &args::Logs, json: bool) -> Outcome {
     let file = dirs()?.server_log(server);
     if !file.exists() {
         let message = format!("there is no log of a server `{server}`");
@@ -40,14 +40,24 @@ pub(super) async fn server(server: &str, args: &args::Logs) -> Outcome {
             .hint("a server has one once it was started; see `mux servers`")
             .into());
     }
-    show(file.clone(), args, move || Some(file.clone())).await
+    show(file.clone(), args, json, move || Some(file.clone())).await
 }
 
 /// Prints the last lines, and with `--follow` whatever comes, also in the file after this one.
-async fn show(path: PathBuf, args: &args::Logs, current: impl Fn() -> Option<PathBuf>) -> Outcome {
+async fn show(
+    path: PathBuf,
+    args: &args::Logs,
+    json: bool,
+    current: impl Fn() -> Option<PathBuf>,
+) -> Outcome {
+    if json && args.follow {
+        let message = "--json prints one document, and --follow never ends";
+        return usage(message, "leave one of them out", json);
+    }
     let failed = |error: std::io::Error| Error::new(Kind::Internal, error.to_string());
     let mut file = File::open(&path).map_err(failed)?;
-    render::text(&last_lines(&mut file, args.lines).map_err(failed)?);
+    let last = last_lines(&mut file, args.lines).map_err(failed)?;
+    render::lines(&path, &last, json);
     if args.follow {
         follow(path, file, current).await.map_err(failed)?;
     }
@@ -79,7 +89,7 @@ async fn follow(
     }
 }
 
-fn last_lines(file: &mut File, count: usize) -> std::io::Result<String> {
+fn last_lines(file: &mut File, count: usize) -> std::io::Result<Vec<String>> {
     let length = file.metadata()?.len();
     file.seek(SeekFrom::Start(length.saturating_sub(TAIL)))?;
     let mut bytes = Vec::new();
@@ -87,7 +97,7 @@ fn last_lines(file: &mut File, count: usize) -> std::io::Result<String> {
     let text = String::from_utf8_lossy(&bytes);
     let lines: Vec<&str> = text.lines().collect();
     let shown = &lines[lines.len().saturating_sub(count)..];
-    Ok(shown.iter().map(|line| format!("{line}\n")).collect())
+    Ok(shown.iter().map(|line| (*line).to_owned()).collect())
 }
 
 fn newest(logs: &Path) -> Option<PathBuf> {

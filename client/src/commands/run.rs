@@ -1,11 +1,9 @@
 //! `mux run` and `mux check`.
 
-use std::process::ExitCode;
-
 use mux_client::within_seconds;
 use mux_proto::{CheckRequest, Outcome as RunOutcome, RunRequest};
 
-use super::{Failure, Outcome, session, source, usage};
+use super::{Failure, Outcome, ask, session, source, usage};
 use crate::{
     args,
     render::{self, RunView},
@@ -14,7 +12,7 @@ use crate::{
 pub(super) async fn run(args: args::Run, json: bool) -> Outcome {
     let listing = match source::read(&args.source)? {
         Ok(listing) => listing,
-        Err((message, hint)) => return usage(message, hint),
+        Err((message, hint)) => return usage(message, hint, json),
     };
     let input = match args.input.as_deref().map(serde_json::from_str).transpose() {
         Ok(input) => input.unwrap_or_default(),
@@ -22,6 +20,7 @@ pub(super) async fn run(args: args::Run, json: bool) -> Outcome {
             return usage(
                 format!("--input is not JSON: {error}"),
                 "quote it: --input '{\"n\": 1}'",
+                json,
             );
         }
     };
@@ -33,10 +32,12 @@ pub(super) async fn run(args: args::Run, json: bool) -> Outcome {
             .map(|t| u64::try_from(t.as_millis()).unwrap_or(u64::MAX)),
         traceparent: None,
     };
-    let session = session().await?;
     let mut view = RunView::new(json);
+    let run = ask(async |session| {
+        mux_client::run(session, request.clone(), |event| view.show(event)).await
+    });
     let finished = tokio::select! {
-        finished = mux_client::run(&session, request, |event| view.show(event)) => finished,
+        finished = run => finished?,
         // The daemon ends the run with the connection.
         () = interrupted() => return Ok(view.interrupted()),
     };
@@ -52,7 +53,7 @@ pub(super) async fn run(args: args::Run, json: bool) -> Outcome {
 pub(super) async fn check(args: args::Source, json: bool) -> Outcome {
     let listing = match source::read(&args)? {
         Ok(listing) => listing,
-        Err((message, hint)) => return usage(message, hint),
+        Err((message, hint)) => return usage(message, hint, json),
     };
     let request = CheckRequest {
         source: listing.text.clone(),
@@ -70,9 +71,4 @@ async fn interrupted() {
     if tokio::signal::ctrl_c().await.is_err() {
         std::future::pending::<()>().await;
     }
-}
-
-/// How a command that was interrupted exits.
-pub(crate) fn interrupted_code() -> ExitCode {
-    ExitCode::from(130)
 }

@@ -20,6 +20,7 @@ pub(super) async fn tools(args: args::Tools, json: bool) -> Outcome {
         query: (!query.is_empty()).then_some(query),
         server: args.server,
         limit: args.limit,
+        schemas: args.schemas,
     };
     let session = session().await?;
     let waiting = render::Waiting::begin("asking the servers for their tools", json);
@@ -54,8 +55,11 @@ pub(super) async fn servers(args: args::Servers, json: bool) -> Outcome {
                 .servers(within_seconds(10))
                 .await?
                 .map_err(Failure::from)?;
+            // A file that was refused is why a server is missing.
+            let status = session.client.status(within_seconds(10)).await?;
+            let problems = status.map(|status| status.problems).unwrap_or_default();
             let config = dirs()?.config_file();
-            Ok(render::servers(&servers, &config, json))
+            Ok(render::servers(&servers, &problems, &config, json))
         }
         Some(ServersCommand::Restart { server }) => {
             let session = session().await?;
@@ -68,7 +72,9 @@ pub(super) async fn servers(args: args::Servers, json: bool) -> Outcome {
             let info = answer?.map_err(Failure::from)?;
             Ok(render::restarted(&info, json))
         }
-        Some(ServersCommand::Logs { server, logs: args }) => logs::server(&server, &args).await,
+        Some(ServersCommand::Logs { server, logs: args }) => {
+            logs::server(&server, &args, json).await
+        }
     }
 }
 

@@ -10,8 +10,8 @@ use mux_proto::Error;
 use super::Failure;
 use crate::{args, exit, render::Listing};
 
-/// The daemon takes a program of 1 MiB; what is far beyond is not even read.
-const MOST: u64 = 12 << 20;
+/// The daemon takes a program of 1 MiB; what is far beyond would not even fit into a message.
+const MOST: u64 = 2 << 20;
 
 /// The source with its name, or wrong usage in words: message and hint.
 pub(super) fn read(args: &args::Source) -> Result<Result<Listing, (String, String)>, Failure> {

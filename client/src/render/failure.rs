@@ -31,9 +31,13 @@ pub(crate) fn failure(error: &Error, json: bool, listing: Option<&Listing>) -> E
 }
 
 /// Wrong usage.
-pub(crate) fn usage(error: &Error) -> ExitCode {
-    eprintln!("{}: {}", paint(ERROR, "error"), error.message);
-    show_hint(error);
+pub(crate) fn usage(error: &Error, json: bool) -> ExitCode {
+    if json {
+        document(&error_document(error));
+    } else {
+        eprintln!("{}: {}", paint(ERROR, "error"), error.message);
+        show_hint(error);
+    }
     ExitCode::from(exit::USAGE)
 }
 

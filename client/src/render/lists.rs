@@ -72,9 +72,21 @@ fn first_line(description: &str) -> Option<String> {
     Some(cut)
 }
 
-pub(crate) fn servers(servers: &[ServerInfo], config: &Path, json: bool) -> ExitCode {
+pub(crate) fn servers(
+    servers: &[ServerInfo],
+    problems: &[String],
+    config: &Path,
+    json: bool,
+) -> ExitCode {
     if json {
         document(&servers);
+        return ExitCode::SUCCESS;
+    }
+    // Those of a single server stand beside it.
+    for problem in problems.iter().filter(|p| !p.starts_with("[servers.")) {
+        warn(problem);
+    }
+    if servers.is_empty() && !problems.is_empty() {
         return ExitCode::SUCCESS;
     }
     if servers.is_empty() {

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, process::ExitCode};
 
 use anstream::eprintln;
-use mux_proto::{Error, Event, EventKind, Level};
+use mux_proto::{Error, Event, EventKind, Kind, Level};
 use serde_json::{Value, json};
 
 use super::{
@@ -130,8 +130,22 @@ impl RunView {
     }
 
     pub(crate) fn interrupted(self) -> ExitCode {
-        self.waiting.end();
-        eprintln!("interrupted; the run was cancelled");
-        crate::commands::interrupted_code()
+        let Self {
+            json,
+            waiting,
+            console,
+            calls,
+            ..
+        } = self;
+        waiting.end();
+        let error = Error::new(Kind::Cancelled, "interrupted; the run was cancelled");
+        if json {
+            document(&json!({
+                "ok": false, "error": error, "console": console, "calls": calls,
+            }));
+        } else {
+            eprintln!("{}", error.message);
+        }
+        ExitCode::from(exit::code(&error.kind))
     }
 }

@@ -4,7 +4,7 @@ use std::{path::Path, process::ExitCode, time::Duration};
 
 use anstream::{eprintln, println};
 use mux_proto::Status;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{
     document,
@@ -16,7 +16,13 @@ use super::{
 
 pub(crate) fn status(status: &Status, json: bool) -> ExitCode {
     if json {
-        document(status);
+        let mut whole = json!({ "running": true });
+        if let (Some(whole), Ok(Value::Object(status))) =
+            (whole.as_object_mut(), serde_json::to_value(status))
+        {
+            whole.extend(status);
+        }
+        document(&whole);
         return ExitCode::SUCCESS;
     }
     let uptime = Duration::from_secs(status.uptime_ms / 1_000);

@@ -97,11 +97,11 @@ mod tests {
             .map(|(name, value)| (name.into(), value.into()))
             .collect();
         let files = |path: &Path| match path.to_str().unwrap() {
-            "/bin/sh" | "/work/bin/tool" | "/work/./tool" => Found::Executable,
+            "/bin/sh" | "/srv/bin/tool" | "/srv/./tool" => Found::Executable,
             "/etc/tool" | "/etc/notes" => Found::NotExecutable,
             _ => Found::Nothing,
         };
-        match resolve(program.as_ref(), &env, "/work".as_ref(), files) {
+        match resolve(program.as_ref(), &env, "/srv".as_ref(), files) {
             Ok(path) => path.display().to_string(),
             Err(error) => error.to_string(),
         }
@@ -121,17 +121,17 @@ mod tests {
 
     #[test]
     fn a_relative_entry_or_program_starts_at_the_working_directory() {
-        assert_eq!(check("tool", Some("bin")), "/work/bin/tool");
-        assert_eq!(check("./tool", Some("/bin")), "/work/./tool");
+        assert_eq!(check("tool", Some("bin")), "/srv/bin/tool");
+        assert_eq!(check("./tool", Some("/bin")), "/srv/./tool");
         assert_eq!(
             check("sub/tool", None),
-            "find the program sub/tool: tried /work/sub/tool"
+            "find the program sub/tool: tried /srv/sub/tool"
         );
     }
 
     #[test]
     fn a_file_without_the_right_is_passed_over_but_named_in_the_end() {
-        assert_eq!(check("tool", Some("/etc:bin")), "/work/bin/tool");
+        assert_eq!(check("tool", Some("/etc:bin")), "/srv/bin/tool");
         assert_eq!(
             check("notes", Some("/etc:/bin")),
             "execute /etc/notes: it is not an executable file"

@@ -79,6 +79,7 @@ pub(super) async fn start(
 /// Returns with our copy of the keeper's end closed, so that its death is seen as end of file.
 fn launch(exe: &Path, lock: &Path, far: UnixStream) -> io::Result<Child> {
     Command::new(exe)
+        .arg0("muxd")
         .arg("keeper")
         .arg(std::path::absolute(lock)?)
         .stdin(OwnedFd::from(far))

@@ -10,47 +10,83 @@ pub struct Activity(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
-    clients: watch::Sender<usize>,
+    clients: watch::Sender<Clients>,
     idle_exit: watch::Sender<Option<Duration>>,
 }
+
+/// Both in one place, so that nobody is let in after the decision to go.
+#[derive(Clone, Copy, Debug, Default)]
+struct Clients {
+    count: usize,
+    /// Somebody has been here.
+    seen: bool,
+    /// The daemon is ending.
+    closed: bool,
+}
+
+/// Whoever started the daemon is on the way, and gets this long however impatient we are.
+const FIRST: Duration = Duration::from_secs(5);
 
 /// One client that is there.
 pub struct Present(Activity);
 
 impl Drop for Present {
     fn drop(&mut self) {
-        self.0.0.clients.send_modify(|clients| *clients -= 1);
+        self.0.0.clients.send_modify(|clients| clients.count -= 1);
     }
 }
 
 impl Activity {
     /// `idle_exit` is `None` for a daemon that never leaves by itself.
     pub fn new(idle_exit: Option<Duration>) -> Self {
-        let (clients, idle_exit) = (watch::Sender::new(0), watch::Sender::new(idle_exit));
+        let clients = watch::Sender::new(Clients::default());
+        let idle_exit = watch::Sender::new(idle_exit);
         Self(Arc::new(Inner { clients, idle_exit }))
     }
 
-    pub fn client(&self) -> Present {
-        self.0.clients.send_modify(|clients| *clients += 1);
-        Present(self.clone())
+    /// Counts a client until it goes; `None` if the daemon is ending.
+    pub fn client(&self) -> Option<Present> {
+        let admitted = self.0.clients.send_if_modified(|clients| {
+            if !clients.closed {
+                clients.count += 1;
+                clients.seen = true;
+            }
+            !clients.closed
+        });
+        admitted.then(|| Present(self.clone()))
     }
 
     pub fn clients(&self) -> usize {
-        *self.0.clients.borrow()
+        self.0.clients.borrow().count
+    }
+
+    /// Lets nobody in any more.
+    pub fn close(&self) {
+        self.0.clients.send_modify(|clients| clients.closed = true);
+    }
+
+    /// The same, if nobody is here.
+    fn close_if_empty(&self) -> bool {
+        self.0.clients.send_if_modified(|clients| {
+            clients.closed |= clients.count == 0;
+            clients.closed
+        })
     }
 
     pub fn set_idle_exit(&self, idle_exit: Option<Duration>) {
         self.0.idle_exit.send_replace(idle_exit);
     }
 
-    /// Resolves when nobody has been there for the whole time. A run belongs to a client, so that
-    /// no client means no run.
+    /// Resolves when nobody has been there for the whole time, and from then on lets nobody in. A run
+    /// belongs to a client, so that no client means no run.
     pub async fn idle(&self) {
         let mut clients = self.0.clients.subscribe();
         let mut idle_exit = self.0.idle_exit.subscribe();
         loop {
-            let nobody = *clients.borrow_and_update() == 0;
+            let now = *clients.borrow_and_update();
             let patience = *idle_exit.borrow_and_update();
+            let patience = patience.map(|time| if now.seen { time } else { time.max(FIRST) });
+            let nobody = now.count == 0;
             let over = async {
                 match patience {
                     Some(patience) if nobody => tokio::time::sleep(patience).await,
@@ -58,7 +94,8 @@ impl Activity {
                 }
             };
             tokio::select! {
-                () = over => return,
+                // Somebody may have come in the last moment.
+                () = over => if self.close_if_empty() { return },
                 // The senders live as long as `self`.
                 _ = clients.changed() => {}
                 _ = idle_exit.changed() => {}
@@ -77,14 +114,15 @@ mod tests {
     async fn a_daemon_is_idle_only_after_the_whole_time_without_anybody() {
         let activity = Activity::new(Some(3 * HOUR));
         let started = tokio::time::Instant::now();
-        let present = activity.client();
+        let present = activity.client().unwrap();
         tokio::join!(activity.idle(), async {
             tokio::time::sleep(2 * HOUR).await;
             drop(present);
             tokio::time::sleep(HOUR).await;
-            drop(activity.client());
+            drop(activity.client().unwrap());
         });
         assert_eq!(started.elapsed(), 6 * HOUR);
+        assert!(activity.client().is_none(), "the decision is made");
     }
 
     #[tokio::test(start_paused = true)]

@@ -13,6 +13,8 @@ use std::{
     time::Duration,
 };
 
+use mux_proto::endpoint::Signature;
+
 /// Why a lock was not to be had.
 #[derive(Debug, thiserror::Error)]
 pub enum LockError {
@@ -72,7 +74,8 @@ impl InstanceLock {
     pub fn sign(&mut self, pid: u32, socket: &Path) -> io::Result<()> {
         self.0.set_len(0)?;
         self.0.rewind()?;
-        let word = serde_json::json!({ "pid": pid, "socket": socket });
+        let socket = socket.to_owned();
+        let word = serde_json::to_string(&Signature { pid, socket })?;
         writeln!(self.0, "{word}")
     }
 }

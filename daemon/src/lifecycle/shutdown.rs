@@ -1,4 +1,4 @@
-//! The wish to end: once for a drain, twice for at once.
+//! The wish to end, after a drain or at once.
 
 use tokio_util::sync::CancellationToken;
 use tracing::warn;
@@ -11,12 +11,15 @@ pub struct Shutdown {
 }
 
 impl Shutdown {
-    /// The first time means "finish and go", the second "go".
+    /// Finish and go. However many ask for it, it means no more than that.
     pub fn request(&self) {
-        if self.drain.is_cancelled() {
-            self.now.cancel();
-        }
         self.drain.cancel();
+    }
+
+    /// Go.
+    pub fn request_now(&self) {
+        self.drain.cancel();
+        self.now.cancel();
     }
 
     pub async fn requested(&self) {
@@ -27,7 +30,7 @@ impl Shutdown {
         self.now.cancelled().await;
     }
 
-    /// A token that is cancelled with the first request.
+    /// A token that is cancelled with the first wish.
     pub fn token(&self) -> CancellationToken {
         self.drain.clone()
     }
@@ -42,6 +45,9 @@ impl Shutdown {
                 Ok(mut signals) => {
                     tokio::spawn(async move {
                         while signals.recv().await.is_some() {
+                            if shutdown.drain.is_cancelled() {
+                                shutdown.request_now();
+                            }
                             shutdown.request();
                         }
                     });

@@ -62,7 +62,7 @@ pub(super) async fn tools(
         for tool in tools.iter().filter(|tool| matches(tool, &words)) {
             list.total += 1;
             if request.limit.is_none_or(|limit| list.tools.len() < limit) {
-                list.tools.push(info(&tools, tool));
+                list.tools.push(info(&tools, tool, request.schemas));
             }
         }
     }
@@ -79,7 +79,7 @@ fn matches(tool: &Tool, words: &[String]) -> bool {
     words.iter().all(|word| text.contains(word.as_str()))
 }
 
-fn info(tools: &ToolSet, tool: &Tool) -> wire::ToolInfo {
+fn info(tools: &ToolSet, tool: &Tool, schemas: bool) -> wire::ToolInfo {
     // Our spelling where it leads to this tool, the exact name where it does not.
     let spelled = spell(&tool.name);
     let reaches = tools
@@ -90,15 +90,22 @@ fn info(tools: &ToolSet, tool: &Tool) -> wire::ToolInfo {
     } else {
         &tool.name
     };
+    let path = format!("{}.{name}", spell(&tool.server));
+    let mut signature = tool.signature();
+    if !reaches && let Some(start) = signature.find('(') {
+        signature.replace_range(..start, &path);
+    }
     wire::ToolInfo {
-        path: format!("{}.{name}", spell(&tool.server)),
+        path,
         server: tool.server.to_string(),
         name: tool.name.clone(),
         title: tool.title.clone(),
         description: tool.description.clone(),
-        signature: tool.signature(),
+        signature,
         read_only: tool.read_only,
         destructive: tool.destructive,
+        input_schema: schemas.then(|| tool.input_schema.clone()),
+        output_schema: tool.output_schema.clone().filter(|_| schemas),
     }
 }
 

@@ -2,9 +2,10 @@
 
 use mux_proto as wire;
 use mux_sandbox::{Fault, Level};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::{
+    nesting,
     runs::{Event, Happening},
     upstream::{Changes, Server, State},
 };
@@ -18,14 +19,38 @@ pub(super) fn error(fault: Fault) -> wire::Error {
         column: fault.column,
         path: fault.path,
         recoverable: fault.recoverable,
-        details: fault
-            .details
-            .and_then(|text| serde_json::from_str(&text).ok()),
+        details: fault.details.map(details),
     }
+}
+
+/// They are a help and no result: what is more than that is only measured.
+fn details(text: String) -> Value {
+    const MOST: usize = 4 << 20;
+    let readable = || serde_json::from_str(&text).ok();
+    let short = Some(&text).filter(|text| text.len() <= MOST && nesting::check(text, "").is_ok());
+    short
+        .and_then(|_| readable())
+        .unwrap_or_else(|| json!({ "omitted_bytes": text.len() }))
+}
+
+/// An answer that is longer than a frame would end the connection without a word.
+pub(super) fn fits(text: &str) -> Result<(), wire::Error> {
+    // Room for the envelope.
+    const MOST: usize = wire::transport::MAX_FRAME - 4096;
+    if text.len() <= MOST {
+        return Ok(());
+    }
+    let message = format!(
+        "the result is {} bytes, over the limit of {MOST}",
+        text.len()
+    );
+    let hint = "call it in a program, and return only what you need";
+    Err(wire::Error::new(wire::Kind::Limit, message).hint(hint))
 }
 
 /// JSON text that we made ourselves, or that a worker did.
 pub(super) fn value(text: &str) -> Result<Value, wire::Error> {
+    nesting::check(text, "the result").map_err(error)?;
     serde_json::from_str(text)
         .map_err(|e| wire::Error::new(wire::Kind::Internal, format!("the result is not JSON: {e}")))
 }

@@ -2,83 +2,25 @@
 //!
 //! Invariant: nothing is answered before `hello`, and what a connection started ends with it.
 
-use std::{
-    sync::{Arc, Mutex, OnceLock, PoisonError},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use mux_proto::{self as wire, Kind};
 use mux_sandbox::Target;
 use serde_json::Value;
 use tarpc::context::Context;
-use tokio::sync::Notify;
 use tracing::{debug, info};
 
-use super::{catalog, convert};
+use super::{catalog, convert, door::Door};
 use crate::{
     gateway::{Arguments, Call, CallObserver},
-    runs::{Program, Run},
+    runs::{Happening, Program},
     state::Daemon,
 };
 
-/// Events in one page.
-const PAGE: usize = 1_000;
+/// About how many bytes of events go into one page; a frame has room for much more.
+const PAGE: usize = 1 << 20;
 /// The longest that one poll waits.
 const POLL: Duration = Duration::from_secs(30);
-
-/// What all requests of one connection share.
-pub(super) struct Door {
-    daemon: Arc<Daemon>,
-    number: u64,
-    hello: OnceLock<wire::Hello>,
-    arrived: Notify,
-    /// Runs that end with this connection.
-    runs: Mutex<Vec<Arc<Run>>>,
-}
-
-impl Door {
-    pub(super) fn new(daemon: Arc<Daemon>, number: u64) -> Arc<Self> {
-        let (hello, arrived, runs) = (OnceLock::new(), Notify::new(), Mutex::default());
-        Arc::new(Self {
-            daemon,
-            number,
-            hello,
-            arrived,
-            runs,
-        })
-    }
-
-    /// Resolves when the client has said hello.
-    pub(super) async fn greeted(&self) {
-        self.arrived.notified().await;
-    }
-
-    /// Runs of the same client program, agent and workspace may share a worker process.
-    fn owner(&self) -> String {
-        self.hello.get().map_or_else(
-            || self.number.to_string(),
-            |hello| {
-                format!(
-                    "{}|{:?}|{:?}",
-                    hello.client.name, hello.agent, hello.workspace
-                )
-            },
-        )
-    }
-}
-
-impl Drop for Door {
-    fn drop(&mut self) {
-        for run in self
-            .runs
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .drain(..)
-        {
-            run.cancel();
-        }
-    }
-}
 
 /// The service of one connection.
 #[derive(Clone)]
@@ -97,14 +39,10 @@ impl Connection {
     }
 
     fn daemon(&self) -> Result<&Arc<Daemon>, wire::Error> {
-        if self.0.hello.get().is_some() {
-            Ok(&self.0.daemon)
-        } else {
-            Err(wire::Error::new(
-                Kind::Internal,
-                "`hello` comes first on every connection",
-            ))
-        }
+        self.0.open().ok_or_else(|| {
+            let message = "`hello` comes first on every connection";
+            wire::Error::new(Kind::Internal, message)
+        })
     }
 }
 
@@ -115,8 +53,10 @@ impl wire::Mux for Connection {
             version = hello.client.version,
             "hello"
         );
-        drop(self.0.hello.set(hello));
-        self.0.arrived.notify_one();
+        if !self.0.greet(hello) {
+            return Err(wire::Error::new(Kind::Unavailable, "this muxd is ending")
+                .hint("connect again: the next one is on its way"));
+        }
         Ok(wire::Welcome {
             contract: wire::version::CONTRACT,
             build: wire::version::BUILD.into(),
@@ -186,11 +126,7 @@ impl wire::Mux for Connection {
             .start(program)
             .map_err(convert::error)?;
         let id = run.id.clone();
-        self.0
-            .runs
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .push(run);
+        self.0.owns(run);
         Ok(wire::RunStarted { run: id })
     }
 
@@ -206,6 +142,12 @@ impl wire::Mux for Connection {
             .map_err(convert::error)?;
         let wait = Duration::from_millis(request.wait_ms).min(POLL);
         let events = run.events.after(request.after, wait, PAGE).await;
+        if matches!(
+            events.last().map(|event| &event.what),
+            Some(Happening::Ended(_))
+        ) {
+            self.0.heard(&run);
+        }
         Ok(wire::EventPage {
             events: events.into_iter().map(convert::event).collect(),
         })
@@ -226,12 +168,7 @@ impl wire::Mux for Connection {
         request: wire::CheckRequest,
     ) -> Result<wire::Diagnostics, wire::Error> {
         let owner = self.0.owner();
-        let checked = self
-            .daemon()?
-            .runs
-            .pool()
-            .check(request.source, &owner)
-            .await;
+        let checked = self.daemon()?.runs.check(request.source, &owner).await;
         let errors = checked
             .map_err(convert::error)?
             .into_iter()
@@ -252,12 +189,14 @@ impl wire::Mux for Connection {
             },
             within: request.timeout_ms.map(Duration::from_millis),
         };
-        let text = self
-            .daemon()?
+        let daemon = self.configured().await?;
+        let _admitted = daemon.runs.admit().map_err(convert::error)?;
+        let text = daemon
             .gateway
             .call(call, &Unheard)
             .await
             .map_err(convert::error)?;
+        convert::fits(&text)?;
         convert::value(&text)
     }
 
@@ -289,7 +228,8 @@ impl wire::Mux for Connection {
         name: String,
     ) -> Result<wire::ServerInfo, wire::Error> {
         let server = self
-            .daemon()?
+            .configured()
+            .await?
             .gateway
             .upstreams()
             .find(&name)
@@ -310,8 +250,9 @@ impl wire::Mux for Connection {
     async fn stop(self, _: Context, request: wire::StopRequest) -> Result<(), wire::Error> {
         let daemon = self.daemon()?;
         debug!(now = request.now, "asked to stop");
-        daemon.shutdown.request();
         if request.now {
+            daemon.shutdown.request_now();
+        } else {
             daemon.shutdown.request();
         }
         Ok(())

@@ -3,7 +3,10 @@
 //! Invariant: numbers count up from 1 without gaps, and [`Happening::Ended`] is the last.
 
 use std::{
-    sync::{Mutex, PoisonError},
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
     time::{Duration, Instant},
 };
 
@@ -47,10 +50,33 @@ pub enum Happening {
     Ended(Result<String, Fault>),
 }
 
+impl Happening {
+    /// About how much room it takes, here and in a frame.
+    fn bytes(&self) -> usize {
+        let text = match self {
+            Self::Console { text, .. } | Self::Ended(Ok(text)) => text.len(),
+            Self::CallEnded {
+                outcome: Err(fault),
+                ..
+            }
+            | Self::Ended(Err(fault)) => {
+                fault.message.len() + fault.details.as_ref().map_or(0, String::len)
+            }
+            _ => 0,
+        };
+        text + SMALL
+    }
+}
+
+/// What an event takes beside its text.
+const SMALL: usize = 128;
+
 /// The events of one run.
 pub struct EventLog {
     started: Instant,
     events: Mutex<Vec<Event>>,
+    /// Of all events together.
+    bytes: AtomicUsize,
     /// The number of the last event.
     last: watch::Sender<u64>,
 }
@@ -60,11 +86,17 @@ impl EventLog {
         Self {
             started: Instant::now(),
             events: Mutex::default(),
+            bytes: AtomicUsize::new(0),
             last: watch::Sender::new(0),
         }
     }
 
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes.load(Ordering::Relaxed)
+    }
+
     pub(super) fn push(&self, what: Happening) {
+        self.bytes.fetch_add(what.bytes(), Ordering::Relaxed);
         let seq = {
             let mut events = self.events.lock().unwrap_or_else(PoisonError::into_inner);
             let seq = events.len() as u64 + 1;
@@ -78,8 +110,8 @@ impl EventLog {
         self.last.send_replace(seq);
     }
 
-    /// The events after `after`, as soon as there is one, or none when the time is over. At most
-    /// `most` of them.
+    /// The events after `after`, as soon as there is one, or none when the time is over. No more
+    /// than fit into `most` bytes, but one at least.
     pub async fn after(&self, after: u64, wait: Duration, most: usize) -> Vec<Event> {
         let mut last = self.last.subscribe();
         let arrived = last.wait_for(|seq| *seq > after);
@@ -89,7 +121,17 @@ impl EventLog {
         let start = usize::try_from(after)
             .unwrap_or(usize::MAX)
             .min(events.len());
-        events[start..].iter().take(most).cloned().collect()
+        let mut room = most;
+        events[start..]
+            .iter()
+            .enumerate()
+            .take_while(|(index, event)| {
+                let fits = event.what.bytes() <= room;
+                room = room.saturating_sub(event.what.bytes());
+                fits || *index == 0
+            })
+            .map(|(_, event)| event.clone())
+            .collect()
     }
 }
 
@@ -97,18 +139,33 @@ impl EventLog {
 mod tests {
     use super::*;
 
+    const ALL: usize = 1 << 20;
+
+    #[tokio::test]
+    async fn a_page_has_room_for_so_many_bytes_and_for_one_event_at_least() {
+        let log = EventLog::new();
+        for length in [10, 1000, 5000, 10] {
+            let (level, text) = (Level::Log, "x".repeat(length));
+            log.push(Happening::Console { level, text });
+        }
+        for (after, expected) in [(0, vec![1, 2]), (2, vec![3]), (3, vec![4]), (4, vec![])] {
+            let page = log.after(after, Duration::ZERO, 2000).await;
+            assert_eq!(page.iter().map(|e| e.seq).collect::<Vec<_>>(), expected);
+        }
+    }
+
     #[tokio::test(start_paused = true)]
     async fn a_reader_waits_for_the_next_event_and_can_read_again_from_any_point() {
         let log = EventLog::new();
-        assert!(log.after(0, Duration::from_secs(5), 10).await.is_empty());
+        assert!(log.after(0, Duration::from_secs(5), ALL).await.is_empty());
         log.push(Happening::Started);
         let (_, events) = tokio::join!(
             async { log.push(Happening::Ended(Ok("1".into()))) },
-            log.after(1, Duration::from_secs(5), 10)
+            log.after(1, Duration::from_secs(5), ALL)
         );
         assert_eq!(events.iter().map(|e| e.seq).collect::<Vec<_>>(), [2]);
-        let all = log.after(0, Duration::ZERO, 10).await;
+        let all = log.after(0, Duration::ZERO, ALL).await;
         assert_eq!(all.iter().map(|e| e.seq).collect::<Vec<_>>(), [1, 2]);
-        assert!(log.after(99, Duration::ZERO, 10).await.is_empty());
+        assert!(log.after(99, Duration::ZERO, ALL).await.is_empty());
     }
 }

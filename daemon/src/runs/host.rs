@@ -83,7 +83,11 @@ impl CallObserver for Observer {
     }
 
     fn call_ended(&self, call: u32, path: &str, took: Duration, outcome: Result<usize, &Fault>) {
-        let outcome = outcome.map_err(Clone::clone);
+        // The program has the details; here they would be kept, and sent, a second time.
+        let outcome = outcome.map_err(|fault| Fault {
+            details: None,
+            ..fault.clone()
+        });
         self.run.events.push(Happening::CallEnded {
             call,
             path: path.to_owned(),

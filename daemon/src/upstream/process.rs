@@ -2,16 +2,23 @@
 //!
 //! Invariant: a keeper that died is replaced before the next start, never in the middle of one.
 
-use std::{ffi::OsString, path::PathBuf, sync::Arc};
+use std::{ffi::OsString, path::PathBuf, sync::Arc, time::Duration};
 
-use tokio::sync::{Mutex, watch};
+use tokio::{
+    io::AsyncReadExt,
+    sync::{Mutex, watch},
+    time::timeout,
+};
 use tracing::warn;
 
 use crate::{
     environment::Environment,
-    keeper::{Keeper, KeptChild, SpawnError, SpawnSpec},
+    keeper::{Keeper, KeeperError, KeptChild, SpawnError, SpawnSpec},
     settings::ServerDefinition,
 };
+
+/// How long a program that only has something to say may take.
+const ANSWER: Duration = Duration::from_secs(5);
 
 /// Starts processes; cheap to clone.
 #[derive(Clone)]
@@ -23,7 +30,14 @@ struct Inner {
     lock: PathBuf,
     /// Filled once the login shell has answered.
     environment: watch::Receiver<Option<Environment>>,
-    keeper: Mutex<Option<Keeper>>,
+    keeper: Mutex<Slot>,
+}
+
+enum Slot {
+    Empty,
+    Running(Keeper),
+    /// The daemon is ending: nothing starts any more.
+    Closed,
 }
 
 impl std::fmt::Debug for Launcher {
@@ -42,7 +56,7 @@ impl Launcher {
             program,
             lock,
             environment,
-            keeper: Mutex::new(None),
+            keeper: Mutex::new(Slot::Empty),
         }))
     }
 
@@ -85,23 +99,48 @@ impl Launcher {
             .map_err(|e: SpawnError| e.to_string())
     }
 
-    /// Waits until every process that was started is gone.
+    /// What a program prints. It and all that it started are ended with its answer, or with the
+    /// time for it.
+    pub async fn output(&self, spec: SpawnSpec) -> Result<Vec<u8>, String> {
+        let keeper = self.keeper().await.map_err(|e| e.to_string())?;
+        let mut child = keeper.spawn(spec).await.map_err(|e| e.to_string())?;
+        drop(child.stdin.take());
+        let (Some(mut stdout), Some(mut stderr)) = (child.stdout.take(), child.stderr.take())
+        else {
+            return Err("the process has no pipes".into());
+        };
+        let mut printed = Vec::new();
+        let mut complaints = tokio::io::sink();
+        let both = async {
+            tokio::try_join!(
+                stdout.read_to_end(&mut printed),
+                tokio::io::copy(&mut stderr, &mut complaints)
+            )
+        };
+        match timeout(ANSWER, both).await {
+            Ok(Ok(_)) => Ok(printed),
+            Ok(Err(error)) => Err(error.to_string()),
+            Err(_) => Err(format!("it did not answer within {ANSWER:?}")),
+        }
+    }
+
+    /// Waits until every process that was started is gone. Nothing can be started after it.
     pub async fn close(&self) {
-        let keeper = self.0.keeper.lock().await.take();
-        if let Some(keeper) = keeper {
+        let slot = std::mem::replace(&mut *self.0.keeper.lock().await, Slot::Closed);
+        if let Slot::Running(keeper) = slot {
             keeper.close().await;
         }
     }
 
-    async fn keeper(&self) -> Result<Keeper, crate::keeper::KeeperError> {
+    async fn keeper(&self) -> Result<Keeper, KeeperError> {
         let mut slot = self.0.keeper.lock().await;
-        if let Some(keeper) = slot.as_ref()
-            && !keeper.is_gone()
-        {
-            return Ok(keeper.clone());
+        match &*slot {
+            Slot::Running(keeper) if !keeper.is_gone() => return Ok(keeper.clone()),
+            Slot::Running(_) | Slot::Empty => {}
+            Slot::Closed => return Err(KeeperError::Gone),
         }
         let keeper = Keeper::start(&self.0.program, &self.0.lock).await?;
-        *slot = Some(keeper.clone());
+        *slot = Slot::Running(keeper.clone());
         Ok(keeper)
     }
 }

@@ -1,10 +1,9 @@
-//! One configured server: a task that owns its state and opens its session when somebody needs it.
+//! One configured server, as everybody but its own task sees it.
 //!
 //! Invariant: at most one process of a server is starting or running at a time. Everybody who comes
 //! meanwhile waits for that one.
 
 use std::{
-    path::PathBuf,
     sync::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicU64, Ordering},
@@ -15,9 +14,12 @@ use std::{
 use arc_swap::ArcSwapOption;
 use mux_sandbox::{Fault, Kind};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
-use tracing::{Instrument, info_span, warn};
+use tracing::{Instrument, info_span};
 
-use super::{Session, Surroundings};
+use super::{
+    Session, Surroundings,
+    owner::{Owner, Phase},
+};
 use crate::{
     catalog::ToolSet,
     settings::{ServerDefinition, ServerSettings},
@@ -68,9 +70,9 @@ pub enum State {
     Broken,
 }
 
-type Waiter = oneshot::Sender<Result<Arc<Session>, Fault>>;
+pub(super) type Waiter = oneshot::Sender<Result<Arc<Session>, Fault>>;
 
-enum Event {
+pub(super) enum Event {
     Acquire(Waiter),
     Opened(Result<Arc<Session>, String>),
     /// The session is over; the reason.
@@ -96,12 +98,13 @@ impl Server {
             reason: broken,
             ..ServerView::default()
         };
+        let calls_at_once = settings.definition.as_ref().map_or(0, |d| d.calls_at_once);
         let server = Arc::new(Self {
             name: settings.name,
             definition: settings.definition,
             mailbox: mailbox.clone(),
             open: Arc::default(),
-            permits: Arc::new(Semaphore::new(surroundings.calls_per_server)),
+            permits: Arc::new(Semaphore::new(calls_at_once)),
             view: Arc::new(Mutex::new(view)),
             calls: AtomicU64::new(0),
             in_flight: AtomicU64::new(0),
@@ -226,185 +229,5 @@ pub struct Place {
 impl Drop for Place {
     fn drop(&mut self) {
         self.server.in_flight.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
-enum Phase {
-    Closed,
-    Opening(Vec<Waiter>),
-    Open(Arc<Session>),
-    /// The old session is being closed for these.
-    Reopening(Vec<Waiter>),
-}
-
-/// The task that owns one server's state.
-struct Owner {
-    name: String,
-    definition: Arc<ServerDefinition>,
-    log: PathBuf,
-    surroundings: Surroundings,
-    mailbox: mpsc::UnboundedSender<Event>,
-    open: Arc<ArcSwapOption<Session>>,
-    view: Arc<Mutex<ServerView>>,
-    phase: Phase,
-}
-
-impl Owner {
-    async fn run(mut self, mut events: mpsc::UnboundedReceiver<Event>) {
-        while let Some(event) = events.recv().await {
-            match event {
-                Event::Acquire(waiter) => self.acquire(waiter),
-                Event::Restart(waiter) => self.restart(waiter),
-                Event::Opened(outcome) => self.opened(outcome),
-                Event::Over(reason) => self.over(&reason),
-                Event::Retire { now, done } => {
-                    self.retire(now, events).await;
-                    if let Some(done) = done {
-                        // The one who asked may have gone.
-                        _ = done.send(());
-                    }
-                    return;
-                }
-            }
-        }
-    }
-
-    fn acquire(&mut self, waiter: Waiter) {
-        match &mut self.phase {
-            Phase::Open(session) if session.is_open() => {
-                // The one who asked may have gone.
-                drop(waiter.send(Ok(Arc::clone(session))));
-            }
-            Phase::Opening(waiters) | Phase::Reopening(waiters) => waiters.push(waiter),
-            // It has just ended and its process may still be going: one at a time.
-            Phase::Open(_) => self.phase = Phase::Reopening(vec![waiter]),
-            Phase::Closed => self.begin(vec![waiter]),
-        }
-    }
-
-    fn restart(&mut self, waiter: Waiter) {
-        match &mut self.phase {
-            Phase::Open(session) => {
-                session.close("it was restarted");
-                self.phase = Phase::Reopening(vec![waiter]);
-            }
-            _ => self.acquire(waiter),
-        }
-    }
-
-    fn begin(&mut self, waiters: Vec<Waiter>) {
-        self.phase = Phase::Opening(waiters);
-        self.see(|view| {
-            view.state = State::Starting;
-            view.reason = None;
-        });
-        let mailbox = self.mailbox.clone();
-        let (name, definition) = (self.name.clone(), Arc::clone(&self.definition));
-        let (launcher, log) = (self.surroundings.launcher.clone(), self.log.clone());
-        let open = async move {
-            let outcome = Session::open(&name, &definition, &launcher, log).await;
-            if let Err(unheard) = mailbox.send(Event::Opened(outcome))
-                && let Event::Opened(Ok(session)) = unheard.0
-            {
-                session.close("the server was removed or changed");
-            }
-        };
-        tokio::spawn(open.in_current_span());
-    }
-
-    fn opened(&mut self, outcome: Result<Arc<Session>, String>) {
-        let (Phase::Opening(waiters) | Phase::Reopening(waiters)) =
-            std::mem::replace(&mut self.phase, Phase::Closed)
-        else {
-            return;
-        };
-        let answer = match outcome {
-            Ok(session) => {
-                self.opened_well(&session);
-                Ok(session)
-            }
-            Err(problem) => {
-                warn!(problem, "the server cannot be started");
-                self.see(|view| {
-                    view.state = State::Failed;
-                    view.reason = Some(problem.clone());
-                    view.pid = None;
-                });
-                let log = self.log.display();
-                Err(Fault::new(
-                    Kind::Unavailable,
-                    format!("the server `{}` cannot be started: {problem}", self.name),
-                )
-                .hint(format!(
-                    "its log: {log}; its command: {}",
-                    self.definition.command_line()
-                )))
-            }
-        };
-        for waiter in waiters {
-            // Some may have gone.
-            drop(waiter.send(answer.clone()));
-        }
-    }
-
-    fn opened_well(&mut self, session: &Arc<Session>) {
-        self.see(|view| {
-            view.state = State::Ready;
-            view.reason = None;
-            view.pid = Some(session.pid);
-            view.identity.clone_from(&session.identity);
-            view.protocol.clone_from(&session.protocol);
-            view.start_time = Some(session.start_time);
-            view.tools = Some(session.tools());
-            view.starts += 1;
-        });
-        self.open.store(Some(Arc::clone(session)));
-        let (mailbox, watched) = (self.mailbox.clone(), Arc::clone(session));
-        tokio::spawn(async move {
-            let reason = watched.ended().await;
-            // A task that has ended does not care.
-            drop(mailbox.send(Event::Over(reason)));
-        });
-        self.phase = Phase::Open(Arc::clone(session));
-    }
-
-    fn over(&mut self, reason: &str) {
-        self.open.store(None);
-        self.see(|view| {
-            view.state = State::Cold;
-            view.reason = Some(reason.to_owned());
-            view.pid = None;
-        });
-        match std::mem::replace(&mut self.phase, Phase::Closed) {
-            Phase::Reopening(waiters) => self.begin(waiters),
-            Phase::Opening(waiters) => self.phase = Phase::Opening(waiters),
-            Phase::Open(_) | Phase::Closed => {}
-        }
-    }
-
-    /// The end: whoever waits is told, and the session is closed with its last call.
-    async fn retire(mut self, now: bool, mut events: mpsc::UnboundedReceiver<Event>) {
-        events.close();
-        let mut session = match std::mem::replace(&mut self.phase, Phase::Closed) {
-            Phase::Open(session) => Some(session),
-            // A start that is under way closes what it opens, since nobody takes it.
-            Phase::Opening(_) | Phase::Reopening(_) | Phase::Closed => None,
-        };
-        while let Some(event) = events.recv().await {
-            if let Event::Opened(Ok(opened)) = event {
-                session = Some(opened);
-            }
-        }
-        let Some(session) = session else { return };
-        self.open.store(None);
-        if !now {
-            session.idle().await;
-        }
-        session.close("the server was removed or changed");
-        session.ended().await;
-    }
-
-    fn see(&self, change: impl FnOnce(&mut ServerView)) {
-        change(&mut self.view.lock().unwrap_or_else(PoisonError::into_inner));
     }
 }

@@ -17,18 +17,31 @@ use tokio::sync::oneshot;
 const ROTATE: u64 = 10 << 20;
 const MAX_LINE: u64 = 8 << 10;
 const KEPT: usize = 20;
+/// Lines that an error repeats.
+const SHOWN: usize = 10;
 
 /// The last lines of one process.
 #[derive(Clone, Debug, Default)]
 pub(super) struct LastLines(Arc<Mutex<VecDeque<String>>>);
 
 impl LastLines {
-    fn push(&self, line: &str) {
+    pub(super) fn push(&self, line: &str) {
         let mut lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if lines.len() == KEPT {
             lines.pop_front();
         }
         lines.push_back(line.to_owned());
+    }
+
+    /// A problem, with the last lines as its witness.
+    pub(super) fn after(&self, problem: String) -> String {
+        let lines = self.get();
+        let shown = &lines[lines.len().saturating_sub(SHOWN)..];
+        if shown.is_empty() {
+            problem
+        } else {
+            format!("{problem}; its last words:\n  {}", shown.join("\n  "))
+        }
     }
 
     pub(super) fn get(&self) -> Vec<String> {

@@ -6,52 +6,70 @@
 //!
 //! Invariant: memory for one line is bounded by [`MAX_LINE`], whatever the server writes.
 
-use std::{io, path::PathBuf, sync::Arc};
+use std::{
+    io,
+    path::PathBuf,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
 
 use rmcp::{
     RoleClient,
+    model::{ErrorData, JsonRpcMessage, RequestId},
     service::{RxJsonRpcMessage, TxJsonRpcMessage},
     transport::Transport,
 };
+use serde::{Deserialize, de::IgnoredAny};
 use tokio::{
     io::{AsyncBufRead, AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader},
     sync::Mutex,
 };
 use tracing::{debug, warn};
 
-use super::stderr::Log;
+use super::stderr::{LastLines, Log};
 
 /// The longest message in bytes.
 const MAX_LINE: usize = 16 << 20;
 /// Lines of noise that are worth a line in the log.
 const NOISE_SHOWN: usize = 50;
+/// How many characters of such a line.
+const NOISE_LENGTH: usize = 300;
 
 pub(super) struct StdioTransport<R, W> {
     reader: BufReader<R>,
     writer: Arc<Mutex<Option<W>>>,
+    /// Whether a message has come. Before that, a server that takes no input is still read to its
+    /// end: what it says there is why.
+    answered: Arc<AtomicBool>,
     line: Vec<u8>,
     noise: usize,
     log: PathBuf,
+    /// Shown when the server fails: what it said in place of messages is often the reason.
+    last_lines: LastLines,
 }
 
 impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> StdioTransport<R, W> {
-    pub(super) fn new(reader: R, writer: W, log: PathBuf) -> Self {
+    pub(super) fn new(reader: R, writer: W, log: PathBuf, last_lines: LastLines) -> Self {
         Self {
             reader: BufReader::with_capacity(64 << 10, reader),
             writer: Arc::new(Mutex::new(Some(writer))),
+            answered: Arc::default(),
             line: Vec::new(),
             noise: 0,
             log,
+            last_lines,
         }
     }
 
     fn note_noise(&mut self) {
         self.noise += 1;
         if self.noise <= NOISE_SHOWN {
-            let shown = &self.line[..self.line.len().min(500)];
-            let text = String::from_utf8_lossy(shown);
-            debug!(line = %text, "not a message");
-            Log::open(&self.log).write(&format!("[stdout, not a message] {}", text.trim_end()));
+            let text = format!("[stdout, not a message] {}", readable(&self.line));
+            debug!("{text}");
+            Log::open(&self.log).write(&text);
+            self.last_lines.push(&text);
         }
     }
 }
@@ -67,15 +85,21 @@ where
         &mut self,
         item: TxJsonRpcMessage<RoleClient>,
     ) -> impl Future<Output = io::Result<()>> + Send + 'static {
-        let writer = Arc::clone(&self.writer);
+        let (writer, answered) = (Arc::clone(&self.writer), Arc::clone(&self.answered));
         async move {
             let mut bytes = serde_json::to_vec(&item)?;
             bytes.push(b'\n');
             // The only lock that spans an await: a line must not be torn by another.
             let mut writer = writer.lock().await;
             let writer = writer.as_mut().ok_or(io::ErrorKind::BrokenPipe)?;
-            writer.write_all(&bytes).await?;
-            writer.flush().await
+            let written = async {
+                writer.write_all(&bytes).await?;
+                writer.flush().await
+            };
+            match written.await {
+                Err(_) if !answered.load(Ordering::Relaxed) => Ok(()),
+                written => written,
+            }
         }
     }
 
@@ -86,6 +110,7 @@ where
                 Ok(false) => return None,
                 Err(error) => {
                     warn!(%error, "the session ends");
+                    self.last_lines.push(&format!("[muxd] {error}"));
                     return None;
                 }
             }
@@ -93,10 +118,17 @@ where
             if text.first() == Some(&b'{') {
                 match serde_json::from_slice(text) {
                     Ok(message) => {
+                        self.answered.store(true, Ordering::Relaxed);
                         self.line.clear();
                         return Some(message);
                     }
-                    Err(error) => debug!(%error, "a line that is no JSON-RPC message"),
+                    Err(error) => {
+                        debug!(%error, "a line that is no JSON-RPC message");
+                        if let Some(refusal) = unreadable(text, &error) {
+                            self.line.clear();
+                            return Some(refusal);
+                        }
+                    }
                 }
             }
             if !text.is_empty() {
@@ -112,6 +144,40 @@ where
             writer.shutdown().await?;
         }
         Ok(())
+    }
+}
+
+/// What stands for an answer that cannot be read: without it the one who asked would wait for ever.
+fn unreadable(line: &[u8], why: &serde_json::Error) -> Option<RxJsonRpcMessage<RoleClient>> {
+    #[derive(Deserialize)]
+    struct Answer {
+        id: RequestId,
+        method: Option<IgnoredAny>,
+    }
+    // What is ignored may nest as deep as it likes.
+    let answer: Answer = serde_json::from_slice(line).ok()?;
+    if answer.method.is_some() {
+        return None;
+    }
+    let error = ErrorData::parse_error(format!("the server's answer cannot be read: {why}"), None);
+    Some(JsonRpcMessage::error(error, Some(answer.id)))
+}
+
+/// The beginning of a line, for a person at a terminal.
+fn readable(line: &[u8]) -> String {
+    match std::str::from_utf8(line.trim_ascii_end()) {
+        Ok(text) => text
+            .chars()
+            .take(NOISE_LENGTH)
+            .map(|c| {
+                if c.is_control() {
+                    char::REPLACEMENT_CHARACTER
+                } else {
+                    c
+                }
+            })
+            .collect(),
+        Err(_) => format!("{} bytes that are no text", line.len()),
     }
 }
 
@@ -153,6 +219,7 @@ mod tests {
             io::Cursor::new(input),
             tokio::io::sink(),
             log.path().to_owned(),
+            LastLines::default(),
         );
         let mut found = Vec::new();
         while let Some(message) = transport.receive().await {
@@ -166,6 +233,19 @@ mod tests {
         let message = r#"{"jsonrpc":"2.0","id":1,"result":{}}"#;
         let input = format!("hello\n{message}\r\n\n{{\"half\": \n\u{1}\u{2}\n{message}\n");
         assert_eq!(messages(input.into_bytes()).await.len(), 2);
+    }
+
+    #[tokio::test]
+    async fn an_answer_that_cannot_be_read_is_an_answer_all_the_same() {
+        let nested = format!("{}{}", "[".repeat(500), "]".repeat(500));
+        let input = format!(
+            "{{\"jsonrpc\":\"2.0\",\"id\":7,\"result\":{{\"structuredContent\":{nested}}}}}\n\
+             {{\"jsonrpc\":\"2.0\",\"id\":8,\"method\":\"x\",\"params\":{{\"a\":{nested}}}}}\n"
+        );
+        let messages = messages(input.into_bytes()).await;
+        assert_eq!(messages.len(), 1, "{messages:?}");
+        assert!(messages[0].contains("\"id\":7"), "{messages:?}");
+        assert!(messages[0].contains("cannot be read"), "{messages:?}");
     }
 
     #[tokio::test]

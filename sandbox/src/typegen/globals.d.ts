@@ -43,6 +43,20 @@ declare const console: {
   warn(...values: any[]): void;
   error(...values: any[]): void;
   debug(...values: any[]): void;
+  trace(...values: any[]): void;
+  dir(value: any): void;
+  dirxml(...values: any[]): void;
+  table(rows: any): void;
+  assert(ok?: any, ...values: any[]): void;
+  group(...values: any[]): void;
+  groupCollapsed(...values: any[]): void;
+  groupEnd(): void;
+  count(label?: string): void;
+  countReset(label?: string): void;
+  time(label?: string): void;
+  timeLog(label?: string, ...values: any[]): void;
+  timeEnd(label?: string): void;
+  clear(): void;
 };
 
 declare function setTimeout<A extends any[]>(run: (...args: A) => void, ms?: number, ...args: A): number;
@@ -54,8 +68,11 @@ declare function structuredClone<T>(value: T): T;
 declare function btoa(bytes: string): string;
 declare function atob(base64: string): string;
 
-declare const performance: { now(): number };
-declare const crypto: { randomUUID(): `${string}-${string}-${string}-${string}-${string}` };
+declare const performance: { now(): number; readonly timeOrigin: number };
+declare const crypto: {
+  randomUUID(): `${string}-${string}-${string}-${string}-${string}`;
+  getRandomValues<T extends ArrayBufferView>(array: T): T;
+};
 
 declare class TextEncoder {
   readonly encoding: string;

@@ -15,7 +15,7 @@ pub use fault::{Fault, Kind};
 use serde::{Deserialize, Serialize};
 
 /// Changes whenever a frame changes its shape.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 3;
 
 /// The exit code of a worker whose engine ran out of memory and could not be unwound.
 pub const EXIT_OUT_OF_MEMORY: i32 = 86;
@@ -56,10 +56,17 @@ pub struct Program {
 /// What a worker says to the daemon.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub enum FromWorker {
-    /// First frame of the process.
-    Hello { version: u32, engine: String },
+    /// First frame of the process, when its first isolate is built and its lock-down is complete.
+    Hello {
+        version: u32,
+        engine: String,
+        /// What holds the process, by name. Other systems than Linux have none.
+        layers: Vec<String>,
+    },
     /// A fresh isolate waits for a program.
     Ready,
+    /// The program has arrived and begins. Until then it can be given to another worker.
+    Accepted,
     /// The program calls a tool. `call` counts up from 0 within a run.
     Call {
         call: u32,

@@ -12,6 +12,7 @@ use crate::source;
 
 const MAX_MESSAGE: usize = 8 * 1024;
 const MAX_FRAMES: usize = 10;
+const MAX_ERRORS: usize = 5;
 
 /// An error that the script threw and nobody caught.
 pub(crate) fn thrown(error: &JsError, marked: Option<&str>) -> Fault {
@@ -45,34 +46,60 @@ pub(crate) fn uncompilable(error: &JsError) -> Fault {
 }
 
 fn plain(error: &JsError) -> Fault {
-    let text = error.message.clone().unwrap_or_default();
-    let message = match error.name.as_deref() {
-        // Not an error but some other value that was thrown.
-        None | Some("") if text.is_empty() => {
-            let shown = error.exception_message.trim_start_matches("Uncaught ");
-            format!("uncaught: {}", shown.trim_start_matches("(in promise) "))
-        }
-        None | Some("" | "Error") => text,
-        Some(name) if text.is_empty() => name.to_owned(),
-        Some(name) => format!("{name}: {text}"),
-    };
-    let message = match &error.cause {
-        Some(cause) => format!("{message} (cause: {})", plain(cause).message),
-        None => message,
-    };
+    let mut message = message(error);
+    if error.name.is_none() && error.message.is_none() {
+        message.insert_str(0, "uncaught: ");
+    }
     let hint = hint(&message);
+    // What V8 says when a buffer does not fit into the budget.
+    let kind = if message.contains("Array buffer allocation failed") {
+        Kind::Memory
+    } else {
+        Kind::Runtime
+    };
     Fault {
         hint,
-        ..Fault::new(Kind::Runtime, message)
+        ..Fault::new(kind, message)
     }
+}
+
+/// What an error says, with what is behind it.
+fn message(error: &JsError) -> String {
+    let text = error.message.clone().unwrap_or_default();
+    let mut message = match error.name.as_deref() {
+        // Not an error but some other value.
+        None if text.is_empty() => {
+            let shown = error.exception_message.trim_start_matches("Uncaught ");
+            shown.trim_start_matches("(in promise) ").to_owned()
+        }
+        Some(name) if text.is_empty() && !name.is_empty() => name.to_owned(),
+        None | Some("" | "Error") => text,
+        Some(name) => format!("{name}: {text}"),
+    };
+    if let Some(cause) = &error.cause {
+        message = format!("{message} (cause: {})", self::message(cause));
+    }
+    if let Some(several) = &error.aggregated {
+        let shown: Vec<String> = several.iter().take(MAX_ERRORS).map(self::message).collect();
+        message = format!("{message} ({})", shown.join("; "));
+    }
+    message
 }
 
 /// What a program has here in place of what it looked for.
 fn hint(message: &str) -> Option<String> {
-    if message.contains("import path") {
+    if message.contains("import path") || message.contains("Module loading is not supported") {
         return Some(
             "programs import nothing: call tools as `await mux.<server>.<tool>(args)`".into(),
         );
+    }
+    if message.contains("Array buffer allocation failed") {
+        return Some(
+            "all buffers of a program together may hold 64 MiB: work on one part at a time".into(),
+        );
+    }
+    if message.contains("Code generation from strings disallowed") {
+        return Some("compiling code and shared memory are switched off here".into());
     }
     let missing = message
         .strip_prefix("ReferenceError: ")?
@@ -87,6 +114,7 @@ fn hint(message: &str) -> Option<String> {
         "process" | "Deno" | "Bun" | "fs" | "path" | "os" | "child_process" => {
             "a program has no files or processes of its own; call the tools of a server: `mux.<server>.<tool>(args)`"
         }
+        "Buffer" => "bytes are a Uint8Array here; see TextEncoder, TextDecoder, atob and btoa",
         "window" | "document" | "self" | "global" => {
             "this is not a browser; the global object is `globalThis`"
         }
@@ -126,6 +154,17 @@ pub(crate) fn result_too_large(length: usize, most: u32) -> Fault {
     .hint("return a summary, or only the fields that you need")
 }
 
+pub(crate) fn too_deep(most: usize, line: u32, column: u32) -> Fault {
+    let mut fault = Fault::new(
+        Kind::Limit,
+        format!("the program nests deeper than the limit of {most} brackets"),
+    )
+    .hint("this limit is fixed: give inner parts names, and pass data as input (--input, input)");
+    fault.line = Some(line);
+    fault.column = Some(column);
+    fault
+}
+
 pub(crate) fn internal(message: impl std::fmt::Display) -> Fault {
     Fault::new(Kind::Internal, message.to_string())
 }
@@ -156,6 +195,8 @@ pub(crate) fn to_json(fault: &Fault) -> String {
 fn from_json(text: &str) -> Option<Fault> {
     let value: Value = from_str(text).ok()?;
     let string = |key: &str| value.get(key).and_then(Value::as_str).map(str::to_owned);
+    let number = |key: &str| value.get(key)?.as_u64()?.try_into().ok();
+    let (line, column) = (number("line"), number("column"));
     Some(Fault {
         kind: Kind::from_name(&string("kind")?)?,
         message: string("message")?,
@@ -166,7 +207,8 @@ fn from_json(text: &str) -> Option<Fault> {
             .and_then(Value::as_bool)
             .unwrap_or(false),
         details: value.get("details").map(Value::to_string),
-        ..Fault::default()
+        line,
+        column: line.zip(column).map(|(l, c)| source::user_column(l, c)),
     })
 }
 

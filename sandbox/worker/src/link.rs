@@ -3,9 +3,16 @@
 //! Invariant: the reading thread never waits for the script, so that the end of the socket ends the
 //! process even while the script spins.
 
-use std::{cell::RefCell, fs::File, io, os::fd::AsFd, rc::Rc, thread};
+use std::{
+    io::{self, Read, Write},
+    thread,
+};
 
-use mux_wire::{FrameError, FromWorker, ToWorker, VERSION, read_frame, write_frame};
+use mux_wire::{FrameError, FromWorker, ToWorker, read_frame, write_frame};
+use nix::{
+    sys::stat::{SFlag, fstat},
+    unistd,
+};
 use tokio::sync::mpsc;
 
 use crate::lockdown;
@@ -13,31 +20,44 @@ use crate::lockdown;
 /// Frames from the daemon, in order.
 pub(crate) type Frames = mpsc::UnboundedReceiver<ToWorker>;
 
-/// The writing end, shared by the ops of one thread.
+/// Standard input, which is a socket: used as it is, so that no second descriptor leads to it.
+struct Socket;
+
+impl Read for Socket {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        Ok(unistd::read(io::stdin(), buffer)?)
+    }
+}
+
+impl Write for Socket {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        Ok(unistd::write(io::stdin(), bytes)?)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// The writing end. Only the thread of the script has one, so frames are not mixed.
 #[derive(Clone)]
 pub(crate) struct Link {
-    stream: Rc<RefCell<File>>,
+    _of_one_thread: std::marker::PhantomData<*const ()>,
 }
 
 impl Link {
-    /// Takes standard input as the socket, says hello and starts the reading thread.
-    pub(crate) fn open(engine: &str) -> io::Result<(Self, Frames)> {
-        let fd = io::stdin().as_fd().try_clone_to_owned()?;
-        let mut reader = File::from(fd.try_clone()?);
+    /// Starts the thread that reads the socket.
+    pub(crate) fn open() -> io::Result<(Self, Frames)> {
+        let kind = SFlag::from_bits_truncate(fstat(io::stdin())?.st_mode) & SFlag::S_IFMT;
+        if kind != SFlag::S_IFSOCK {
+            return Err(io::Error::other("standard input is no socket"));
+        }
         let (sender, frames) = mpsc::unbounded_channel();
-        let link = Self {
-            stream: Rc::new(RefCell::new(File::from(fd))),
-        };
-        link.send(&FromWorker::Hello {
-            version: VERSION,
-            engine: engine.into(),
-        })
-        .map_err(io::Error::other)?;
         thread::Builder::new()
             .name("mux-link".into())
             .spawn(move || {
                 loop {
-                    match read_frame(&mut reader) {
+                    match read_frame(&mut Socket) {
                         Ok(Some(frame)) => {
                             if sender.send(frame).is_err() {
                                 break;
@@ -52,11 +72,14 @@ impl Link {
                 }
                 lockdown::leave();
             })?;
+        let link = Self {
+            _of_one_thread: std::marker::PhantomData,
+        };
         Ok((link, frames))
     }
 
     /// Blocks until the daemon has taken the frame; that is the back-pressure on a chatty script.
     pub(crate) fn send(&self, frame: &FromWorker) -> Result<(), FrameError> {
-        write_frame(&mut *self.stream.borrow_mut(), frame)
+        write_frame(&mut Socket, frame)
     }
 }

@@ -1,12 +1,30 @@
 //! What the process gives up before it runs anybody's code, and the two ways in which it ends.
+//!
+//! Invariant: a layer that the system does not have is left out and not named; it never keeps a
+//! program from running, because the daemon's deadline and SIGKILL stand behind all of them.
 
 #[cfg(target_os = "linux")]
 mod linux;
 
-/// Called first, while there is one thread.
-pub(crate) fn before_engine() {
-    #[cfg(target_os = "linux")]
-    linux::before_engine();
+#[cfg(target_os = "linux")]
+pub(crate) use linux::Lockdown;
+
+/// Other systems: nothing is given up beyond what the daemon arranged (an empty environment, `/` as the
+/// working directory, the socket as the only descriptor, a process group of its own).
+#[cfg(not(target_os = "linux"))]
+pub(crate) struct Lockdown;
+
+#[cfg(not(target_os = "linux"))]
+impl Lockdown {
+    /// Called first, while there is one thread.
+    pub(crate) fn before_engine() -> Self {
+        Self
+    }
+
+    /// Called when the engine and its threads are up, and before any program. Names what holds.
+    pub(crate) fn before_programs(self) -> Vec<String> {
+        Vec::new()
+    }
 }
 
 /// A line for the daemon's log; the guest cannot reach it.
@@ -16,20 +34,23 @@ pub(crate) fn complain(line: &str) {
     drop(writeln!(std::io::stderr(), "{line}"));
 }
 
-/// Ends the process at once: the script may be spinning and would never unwind.
-#[expect(
-    clippy::exit,
-    reason = "the script's thread cannot be joined while it spins"
-)]
+/// Ends the process because the daemon has gone. The script may be spinning and would never unwind.
 pub(crate) fn leave() -> ! {
-    std::process::exit(0)
+    at_once(0)
 }
 
 /// Ends the process after the engine found no memory, with the code by which the daemon knows it.
-#[expect(
-    clippy::exit,
-    reason = "the engine would abort the process next, without a reason"
-)]
+#[cfg(feature = "v8")]
 pub(crate) fn out_of_memory() -> ! {
-    std::process::exit(mux_wire::EXIT_OUT_OF_MEMORY)
+    at_once(mux_wire::EXIT_OUT_OF_MEMORY)
+}
+
+/// Without destructors: those of the engine wait for a script that still runs, or need memory.
+#[expect(
+    unsafe_code,
+    reason = "the standard library has no exit that runs no destructors"
+)]
+fn at_once(code: i32) -> ! {
+    // SAFETY: the call takes an integer, and nothing of this process is used after it.
+    unsafe { nix::libc::_exit(code) }
 }

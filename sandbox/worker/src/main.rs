@@ -5,6 +5,8 @@
 //!
 //! Invariant: the process ends when the socket does, whatever the script is doing at that moment.
 
+#[cfg(feature = "v8")]
+mod buffers;
 mod fault;
 mod link;
 mod lockdown;
@@ -12,11 +14,11 @@ mod ops;
 mod runtime;
 mod source;
 
-use std::process::ExitCode;
+use std::{process::ExitCode, thread};
 
-use mux_wire::{FromWorker, ToWorker};
+use mux_wire::{FromWorker, ToWorker, VERSION};
 
-use crate::{link::Link, runtime::Isolate};
+use crate::{link::Link, lockdown::Lockdown, runtime::Isolate};
 
 const ENGINE: &str = if cfg!(feature = "quickjs") {
     "quickjs"
@@ -27,23 +29,44 @@ const ENGINE: &str = if cfg!(feature = "quickjs") {
 #[cfg(all(feature = "v8", feature = "quickjs"))]
 compile_error!("choose one engine: for quickjs build with --no-default-features");
 
+/// The thread of the script needs room for the parser, which recurses where a program nests, and for
+/// the engine, which knows how much of it to use. What is never touched costs nothing.
+const STACK: usize = 64 << 20;
+
 fn main() -> ExitCode {
-    lockdown::before_engine();
+    let lockdown = Lockdown::before_engine();
     // The platform comes before every thread: on processors with protection keys, threads that exist
     // already could never run JavaScript.
     runtime::init_platform();
-    let (link, frames) = match Link::open(ENGINE) {
+    let script = thread::Builder::new()
+        .name("mux-script".into())
+        .stack_size(STACK)
+        .spawn(|| live(lockdown));
+    match script.map(thread::JoinHandle::join) {
+        Ok(Ok(code)) => code,
+        Ok(Err(_)) => ExitCode::FAILURE,
+        Err(e) => {
+            lockdown::complain(&format!("mux-worker cannot start its thread: {e}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn live(lockdown: Lockdown) -> ExitCode {
+    let (link, frames) = match Link::open() {
         Ok(opened) => opened,
         Err(e) => {
             lockdown::complain(&format!("mux-worker is started by muxd, not by hand: {e}"));
             return ExitCode::from(2);
         }
     };
+    // Time only: a driver for descriptors would have some of its own.
     let tokio = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
+        .enable_time()
         .build()
         .expect("a current-thread runtime needs no resources that can be missing");
-    match tokio.block_on(tokio::task::LocalSet::new().run_until(serve(link, frames))) {
+    let serve = serve(link, frames, lockdown);
+    match tokio.block_on(tokio::task::LocalSet::new().run_until(serve)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(e) => {
             lockdown::complain(&format!("mux-worker ends: {e}"));
@@ -53,9 +76,19 @@ fn main() -> ExitCode {
 }
 
 /// One program after the other, each in an isolate of its own that was built while nobody waited.
-async fn serve(link: Link, mut frames: link::Frames) -> Result<(), mux_wire::FrameError> {
+async fn serve(
+    link: Link,
+    mut frames: link::Frames,
+    lockdown: Lockdown,
+) -> Result<(), mux_wire::FrameError> {
+    let mut isolate = Isolate::build(&link);
+    // The first isolate has started every thread that the engine wants.
+    link.send(&FromWorker::Hello {
+        version: VERSION,
+        engine: ENGINE.into(),
+        layers: lockdown.before_programs(),
+    })?;
     loop {
-        let isolate = Isolate::build(&link);
         link.send(&FromWorker::Ready)?;
         let program = loop {
             match frames.recv().await {
@@ -69,7 +102,9 @@ async fn serve(link: Link, mut frames: link::Frames) -> Result<(), mux_wire::Fra
                 None => return Ok(()),
             }
         };
+        link.send(&FromWorker::Accepted)?;
         let outcome = isolate.run(program, &mut frames).await;
         link.send(&FromWorker::Done { outcome })?;
+        isolate = Isolate::build(&link);
     }
 }

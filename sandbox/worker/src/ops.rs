@@ -3,7 +3,9 @@
 
 use std::{cell::RefCell, collections::HashMap, rc::Rc, time::Instant};
 
-use deno_core::{OpDecl, OpState, op2, url::Url};
+use deno_core::{
+    Extension, ExtensionFileSource, OpDecl, OpState, ascii_str_include, op2, url::Url,
+};
 use deno_error::JsErrorBox;
 use mux_wire::{Fault, FromWorker, Level, Target};
 use tokio::sync::oneshot;
@@ -18,6 +20,8 @@ pub(crate) struct Bridge {
     next_call: u32,
     console_left: u32,
     console_most: u32,
+    /// Whether the program was told that the rest is dropped.
+    console_cut: bool,
     started: Instant,
 }
 
@@ -29,6 +33,7 @@ impl Bridge {
             next_call: 0,
             console_left: 0,
             console_most: 0,
+            console_cut: false,
             started: Instant::now(),
         }
     }
@@ -70,7 +75,7 @@ impl Bridge {
         let frame = if length <= self.console_left {
             self.console_left -= length;
             FromWorker::Console { level, text }
-        } else if self.console_left > 0 {
+        } else if !std::mem::replace(&mut self.console_cut, true) {
             self.console_left = 0;
             let most = self.console_most;
             let text = format!("[console output beyond {most} bytes is dropped]");
@@ -101,11 +106,26 @@ deno_core::extension!(
         op_mux_url_set,
     ],
     esm_entry_point = "ext:mux/boot.js",
-    esm = [dir "src/js", "boot.js", "console.js", "json.js", "mux.js", "web.js"],
     options = { bridge: Bridge },
     middleware = without_danger,
     state = |state, options| state.put(options.bridge),
 );
+
+/// The guest's world with its scripts inside the program: the macro above would read them from the
+/// folder in which it was compiled, at every start.
+pub(crate) fn extension(bridge: Bridge) -> Extension {
+    const SCRIPTS: &[ExtensionFileSource] = &[
+        ExtensionFileSource::new("ext:mux/boot.js", ascii_str_include!("js/boot.js")),
+        ExtensionFileSource::new("ext:mux/console.js", ascii_str_include!("js/console.js")),
+        ExtensionFileSource::new("ext:mux/json.js", ascii_str_include!("js/json.js")),
+        ExtensionFileSource::new("ext:mux/mux.js", ascii_str_include!("js/mux.js")),
+        ExtensionFileSource::new("ext:mux/web.js", ascii_str_include!("js/web.js")),
+    ];
+    Extension {
+        esm_files: SCRIPTS.into(),
+        ..mux::init(bridge)
+    }
+}
 
 /// deno_core's own ops that end the process, write to its output, compile text or reach its resources.
 fn without_danger(op: OpDecl) -> OpDecl {

@@ -21,7 +21,6 @@ use mux_wire::{Fault, Program, ToWorker};
 use crate::{
     fault,
     link::{Frames, Link},
-    lockdown,
     ops::{self, Bridge},
     source,
 };
@@ -33,6 +32,9 @@ const TAKE_HOST: &str =
 
 /// Once per process, before any other thread.
 pub(crate) fn init_platform() {
+    // V8 reads /dev/urandom otherwise, and where it cannot it takes the time of day.
+    #[cfg(feature = "v8")]
+    v8::V8::set_entropy_source(|bytes| getrandom::fill(bytes).is_ok());
     #[cfg(feature = "v8")]
     deno_core::v8_set_flags(vec![
         "mux-worker".into(),
@@ -55,8 +57,8 @@ impl Isolate {
     pub(crate) fn build(link: &Link) -> Self {
         let heap = HEAP_MIB * 1024 * 1024;
         let mut runtime = JsRuntime::try_new(RuntimeOptions {
-            extensions: vec![ops::mux::init(Bridge::new(link.clone()))],
-            create_params: Some(v8::CreateParams::default().heap_limits(0, heap)),
+            extensions: vec![ops::extension(Bridge::new(link.clone()))],
+            create_params: Some(create_params(heap)),
             ..RuntimeOptions::default()
         })
         .expect("the prelude evaluates");
@@ -70,9 +72,11 @@ impl Isolate {
             current + heap / 2
         });
         #[cfg(feature = "v8")]
-        runtime
-            .v8_isolate()
-            .set_oom_error_handler(out_of_memory_handler);
+        {
+            let isolate = runtime.v8_isolate();
+            isolate.set_oom_error_handler(out_of_memory_handler);
+            isolate.set_allow_wasm_code_generation_callback(no_wasm);
+        }
         let host = runtime
             .execute_script("[mux]", TAKE_HOST)
             .expect("the prelude left its host");
@@ -143,8 +147,11 @@ impl Isolate {
         function: &v8::Global<v8::Value>,
         program: &Program,
     ) -> Result<v8::Global<v8::Promise>, Fault> {
-        let limits =
-            json!({ "maxArgument": program.max_argument, "maxTimers": program.max_timers });
+        let limits = json!({
+            "maxArgument": program.max_argument,
+            "maxTimers": program.max_timers,
+            "startColumn": source::prefix_length(),
+        });
         let started = {
             scope!(scope, self.runtime);
             v8::tc_scope!(let scope, scope);
@@ -182,7 +189,9 @@ impl Isolate {
         if self.out_of_memory.get() {
             return Poll::Ready(Err(fault::memory(HEAP_MIB)));
         }
-        if let Some(outcome) = self.settled(promise) {
+        // The runtime cannot tell of tens of thousands of rejections at once, and fails instead.
+        let untold = matches!(turn, Poll::Ready(Err(_)));
+        if let Some(outcome) = self.settled(promise, untold) {
             return Poll::Ready(outcome);
         }
         match turn {
@@ -193,13 +202,24 @@ impl Isolate {
     }
 
     /// The result of the program's promise, once it has one.
-    fn settled(&mut self, promise: &v8::Global<v8::Promise>) -> Option<Result<String, Fault>> {
+    fn settled(
+        &mut self,
+        promise: &v8::Global<v8::Promise>,
+        untold: bool,
+    ) -> Option<Result<String, Fault>> {
         scope!(scope, self.runtime);
         let promise = v8::Local::new(scope, promise);
         match promise.state() {
             v8::PromiseState::Pending => None,
             v8::PromiseState::Fulfilled => {
-                Some(Ok(promise.result(scope).to_rust_string_lossy(scope)))
+                let text = promise.result(scope).to_rust_string_lossy(scope);
+                let host = v8::Local::new(scope, &self.host);
+                if let Some(finish) = method(scope, host, "finish") {
+                    // It prints a warning or nothing; what goes wrong in it changes no result.
+                    let untold = v8::Boolean::new(scope, untold);
+                    _ = finish.call(scope, host.into(), &[untold.into()]);
+                }
+                Some(Ok(text))
             }
             v8::PromiseState::Rejected => {
                 let exception = promise.result(scope);
@@ -276,8 +296,28 @@ fn method<'s>(
     host.get(scope, key.into())?.try_cast::<v8::Function>().ok()
 }
 
+fn create_params(heap: usize) -> v8::CreateParams {
+    let params = v8::CreateParams::default().heap_limits(0, heap);
+    #[cfg(feature = "v8")]
+    let params = params
+        .array_buffer_allocator(crate::buffers::allocator())
+        // Nobody would wake a program that waits; it could only hold its thread.
+        .allow_atomics_wait(false);
+    params
+}
+
+/// `WebAssembly` is gone from the global object; this holds should a way to it be found.
+#[cfg(feature = "v8")]
+#[expect(unsafe_code, reason = "the signature is V8's; nothing unsafe is done")]
+unsafe extern "C" fn no_wasm(
+    _context: v8::Local<'_, v8::Context>,
+    _source: v8::Local<'_, v8::String>,
+) -> bool {
+    false
+}
+
 /// V8 calls this when it cannot go on; it would abort next.
 #[cfg(feature = "v8")]
 extern "C" fn out_of_memory_handler(_location: *const std::ffi::c_char, _details: &v8::OomDetails) {
-    lockdown::out_of_memory()
+    crate::lockdown::out_of_memory()
 }

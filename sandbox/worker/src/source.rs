@@ -4,6 +4,8 @@
 //! and the wrapper that makes `await` and `return` legal stands in front of the first line, whose
 //! columns are corrected by [`user_column`].
 
+mod nesting;
+
 use std::sync::{Arc, Mutex, PoisonError};
 
 use deno_core::serde_json::json;
@@ -14,6 +16,8 @@ use swc_common::{
     sync::Lrc,
 };
 use swc_ts_fast_strip::{Mode, Options, operate};
+
+use crate::fault;
 
 /// The name of the script in stack traces.
 pub(crate) const NAME: &str = "program.ts";
@@ -29,37 +33,60 @@ pub(crate) fn user_column(line: u32, column: u32) -> u32 {
     }
 }
 
-fn prefix_length() -> u32 {
+/// How far the first line of the script stands to the right of the user's.
+pub(crate) fn prefix_length() -> u32 {
     u32::try_from(PREFIX.len()).expect("the prefix is short")
 }
 
 /// A script whose value is an async function, or everything that is wrong with the source.
 pub(crate) fn prepare(source: &str) -> Result<String, Vec<Fault>> {
     let plain = without_frame(source);
+    if let Some((line, column)) = nesting::too_deep(&plain) {
+        return Err(vec![fault::too_deep(nesting::MOST, line, column)]);
+    }
     let wrapped = format!("{PREFIX}{plain}{SUFFIX}");
     let map: Lrc<SourceMap> = Lrc::default();
     let found = Arc::new(Mutex::new(Reports::new()));
     let handler = Handler::with_emitter(true, false, Box::new(Collector(Arc::clone(&found))));
+    strip(&map, &handler, wrapped).map_err(|problem| {
+        let found = found.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut faults: Vec<Fault> = found
+            .iter()
+            .map(|(position, message)| fault(&map, &plain, *position, message))
+            .collect();
+        faults.sort_by_key(|fault| (fault.line, fault.column));
+        faults.dedup();
+        if faults.is_empty() {
+            faults.push(syntax(problem));
+        }
+        if closes_too_often(&plain) {
+            faults.truncate(1);
+            faults[0].message = "one `}` before this is too many".into();
+            faults[0].hint = None;
+        }
+        faults
+    })
+}
+
+/// Whether the program parses with one more opening bracket, and so has one closing bracket too many.
+fn closes_too_often(plain: &str) -> bool {
+    let silent = Handler::with_emitter(true, false, Box::new(Collector(Arc::default())));
+    let opened = format!("{PREFIX}{{{plain}{SUFFIX}");
+    strip(&Lrc::default(), &silent, opened).is_ok()
+}
+
+/// The text without its types, or what stopped the parser in a word.
+fn strip(map: &Lrc<SourceMap>, handler: &Handler, text: String) -> Result<String, String> {
     let options = Options {
         module: Some(true),
         mode: Mode::StripOnly,
         filename: Some(NAME.into()),
         ..Options::default()
     };
-    let stripped = GLOBALS.set(&Globals::default(), || {
-        operate(&map, &handler, wrapped.clone(), options)
-    });
-    stripped.map(|output| output.code).map_err(|error| {
-        let found = found.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut faults: Vec<Fault> = found
-            .iter()
-            .map(|(position, message)| fault(&map, &plain, *position, message))
-            .collect();
-        if faults.is_empty() {
-            faults.push(syntax(error.message));
-        }
-        faults
-    })
+    let stripped = GLOBALS.set(&Globals::default(), || operate(map, handler, text, options));
+    stripped
+        .map(|output| output.code)
+        .map_err(|error| error.message)
 }
 
 /// The source with everything blanked that may stand around a program: a byte-order mark, a `#!`
@@ -240,5 +267,6 @@ mod tests {
         check("import fs from 'fs'", 1, 1, "import nothing");
         check("const f = () => {\n  return 1;", 2, 12, "not closed");
         check("enum A { B }", 1, 1, "as const");
+        check("if (a) {\n}\n}\nreturn 1", 4, 1, "too many");
     }
 }

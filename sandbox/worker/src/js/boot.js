@@ -10,8 +10,8 @@ import { toJson } from "ext:mux/json.js";
 import { faultOf, makeMux } from "ext:mux/mux.js";
 import * as web from "ext:mux/web.js";
 
-const define = (name, value) =>
-  Object.defineProperty(globalThis, name, { value, writable: true, configurable: true, enumerable: false });
+const define = (name, value, writable = true) =>
+  Object.defineProperty(globalThis, name, { value, writable, configurable: writable, enumerable: false });
 
 // Rejections that nobody has handled so far; one that is awaited later leaves the list again.
 const stray = new Map();
@@ -23,18 +23,44 @@ core.setHandledPromiseRejectionHandler((promise) => {
   stray.delete(promise);
 });
 
-const { console, inspect } = makeConsole();
+const { console, inspect, startColumn } = makeConsole();
 const session = makeMux();
 define("console", console);
-define("mux", session.mux);
+define("mux", session.mux, false);
 for (const [name, value] of Object.entries(web.globals)) define(name, value);
 
 // Not the guest's: shared memory, compilers and the runtime's own handles.
-for (const name of ["Deno", "__bootstrap", "WebAssembly", "SharedArrayBuffer", "Atomics", "eval"]) {
+for (const name of ["Deno", "__bootstrap", "WebAssembly", "SharedArrayBuffer", "Atomics", "eval", "gc"]) {
   delete globalThis[name];
 }
+// Engines that switch off `Function` may forget its relatives, which have no name of their own.
+for (const relative of [async () => {}, function* () {}, async function* () {}]) {
+  const prototype = Object.getPrototypeOf(relative);
+  const { name } = prototype.constructor;
+  try {
+    prototype.constructor("");
+  } catch {
+    continue;
+  }
+  const refuse = () => {
+    throw new EvalError("Code generation from strings disallowed for this context");
+  };
+  Object.defineProperty(refuse, "name", { value: name });
+  Object.defineProperty(prototype, "constructor", { value: refuse, configurable: true });
+}
 
-const warn = console.warn;
+const { warn } = console;
+const { stringify } = JSON;
+const AnyError = Error;
+
+/** Something was thrown that is no error and knows no place. */
+const faultOfValue = (value) =>
+  stringify({
+    kind: "runtime",
+    message: `uncaught: ${inspect(value)}`,
+    hint: "throw new Error(\u2026), which remembers where it was thrown",
+    recoverable: true,
+  });
 
 // The host takes this object off the global before any guest code runs, and calls nothing else.
 globalThis.__muxHost = Object.freeze({
@@ -42,19 +68,20 @@ globalThis.__muxHost = Object.freeze({
   prepare(input, names, limits) {
     session.prepare(input, names, limits.maxArgument);
     web.limitTimers(limits.maxTimers);
+    startColumn(limits.startColumn);
   },
   /** Calls the compiled program; the promise is fulfilled with the result as JSON text. */
   async start(program) {
-    const value = await program();
-    const text = toJson(value, "result");
-    // A turn of the event loop, so that a rejection which was handled late is taken off the list.
-    if (stray.size > 0) await new Promise((resolve) => core.createTimer(resolve, 1, undefined, false, true, true));
-    if (stray.size > 0) {
-      const [first] = stray.values();
-      warn(`${stray.size} rejected promise(s) were never awaited; the first: ${inspect(first)}`);
-    }
-    return text;
+    return toJson(await program(), "result");
   },
-  /** The fault behind an error that the bridge threw, as JSON text, or null for any other error. */
-  faultOf,
+  /** Comes after a result, when the event loop has told of every rejection: a word about the rest. */
+  finish(untold) {
+    if (untold) return warn("many promises were rejected and never awaited");
+    if (stray.size === 0) return;
+    const [first] = stray.values();
+    const many = stray.size === 1 ? "a promise was" : `${stray.size} promises were`;
+    warn(`${many} rejected and never awaited: ${inspect(first)}`);
+  },
+  /** The fault behind what was thrown, as JSON text, or null for an error that is not ours. */
+  faultOf: (thrown) => (thrown instanceof AnyError ? faultOf(thrown) : faultOfValue(thrown)),
 });

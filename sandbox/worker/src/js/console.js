@@ -2,10 +2,13 @@
 // while the program runs. Nothing is written to the process's own output.
 
 import { op_mux_console } from "ext:core/ops";
+import { globals } from "ext:mux/web.js";
 
 const MAX_DEPTH = 4;
 const MAX_ITEMS = 100;
 const MAX_STRING = 10_000;
+const WIDTH = 76;
+const SHORT = 16;
 const { stringify } = JSON;
 const isIdentifier = (key) => /^[A-Za-z_$][\w$]*$/.test(key);
 
@@ -34,16 +37,32 @@ export function inspect(value, depth = 0, seen = []) {
   }
 }
 
-// Frames of the bridge say nothing to the author of a program.
-const withoutBridge = (stack) => stack.split("\n").filter((line) => !/^\s+at .*\bext:/.test(line)).join("\n");
+const { URL, URLSearchParams } = globals;
+
+// The column at which the program begins in the first line of its script.
+let firstColumn = 0;
+const startColumn = (column) => void (firstColumn = column);
+
+// Frames of the bridge say nothing to the author of a program, and its own first line stands further
+// to the right in the script than where the author wrote it.
+const usersFrames = (stack) =>
+  stack
+    .split("\n")
+    .filter((line) => !/^\s+at .*\bext:/.test(line))
+    .map((line) => line.replace(/\bprogram\.ts:1:(\d+)/, (_, column) => `program.ts:1:${Math.max(1, column - firstColumn)}`))
+    .join("\n");
 
 function inspectObject(value, depth, seen) {
   if (value instanceof Error) {
-    const head = typeof value.stack === "string" ? withoutBridge(value.stack) : `${value.name}: ${value.message}`;
-    return value.cause === undefined ? head : `${head}\n  cause: ${inspect(value.cause, depth + 1, seen)}`;
+    let text = typeof value.stack === "string" ? usersFrames(value.stack) : `${value.name}: ${value.message}`;
+    if (value.cause !== undefined) text += `\n  cause: ${inspect(value.cause, depth + 1, seen)}`;
+    for (const each of Array.isArray(value.errors) ? value.errors : []) text += `\n  one of: ${inspect(each, depth + 1, seen)}`;
+    return text;
   }
   if (value instanceof Date) return Number.isNaN(value.getTime()) ? "Invalid Date" : value.toISOString();
   if (value instanceof RegExp) return String(value);
+  if (value instanceof URL) return `URL ${value}`;
+  if (value instanceof URLSearchParams) return `URLSearchParams ${value}`;
   if (value instanceof Promise) return "Promise { \u2026 } (await it)";
   if (depth >= MAX_DEPTH) return Array.isArray(value) ? "[\u2026]" : "{\u2026}";
   const inner = (v) => inspect(v, depth + 1, seen);
@@ -76,8 +95,20 @@ function enclose(open, items, close) {
   if (items.length === 0) return open + close;
   const space = open === "{" ? " " : "";
   const line = `${open}${space}${items.join(", ")}${space}${close}`;
-  if (line.length <= 76 && !line.includes("\n")) return line;
+  if (line.length <= WIDTH && !line.includes("\n")) return line;
+  if (open === "[" && items.every((item) => item.length <= SHORT && !item.includes("\n"))) items = filled(items);
   return `${open}\n${items.map((item) => `  ${item.replaceAll("\n", "\n  ")}`).join(",\n")}\n${close}`;
+}
+
+// Many short items share lines: a list of a hundred numbers is no page.
+function filled(items) {
+  const lines = [];
+  for (const item of items) {
+    const last = lines.length - 1;
+    if (last >= 0 && lines[last].length + item.length + 2 < WIDTH) lines[last] += `, ${item}`;
+    else lines.push(item);
+  }
+  return lines;
 }
 
 // `%s` and its relatives, as every console has them.
@@ -116,7 +147,7 @@ export function makeConsole() {
   const timers = new Map();
   const print = (level, text) => op_mux_console(level, indent === "" ? text : indent + text.replaceAll("\n", `\n${indent}`));
   const at = (level) => (...args) => print(level, format(args));
-  const elapsed = (label) => `${label}: ${(Date.now() - (timers.get(label) ?? Date.now()))} ms`;
+  const elapsed = (label) => (timers.has(label) ? `${label}: ${Date.now() - timers.get(label)} ms` : `${label}: no such timer`);
   const console = {
     debug: at(0),
     log: at(1),
@@ -125,23 +156,28 @@ export function makeConsole() {
     error: at(4),
     trace: at(0),
     dir: (value) => print(1, inspect(value, typeof value === "string" ? 1 : 0)),
+    dirxml: at(1),
     table: (data) => print(1, typeof data === "object" && data !== null ? tableRows(data) : inspect(data)),
     assert: (ok, ...args) => ok || print(4, `assertion failed${args.length ? `: ${format(args)}` : ""}`),
     group: (...args) => {
       if (args.length) print(1, format(args));
       indent += "  ";
     },
+    groupCollapsed: (...args) => console.group(...args),
     groupEnd: () => void (indent = indent.slice(2)),
     count: (label = "default") => {
       counts.set(label, (counts.get(label) ?? 0) + 1);
       print(1, `${label}: ${counts.get(label)}`);
     },
+    countReset: (label = "default") => void counts.delete(label),
     time: (label = "default") => void timers.set(label, Date.now()),
     timeLog: (label = "default", ...args) => print(1, [elapsed(label), ...args.map((a) => inspect(a))].join(" ")),
     timeEnd: (label = "default") => {
       print(1, elapsed(label));
       timers.delete(label);
     },
+    // There is nothing to clear: what was printed has been sent.
+    clear: () => {},
   };
-  return { console, inspect };
+  return { console, inspect, startColumn };
 }

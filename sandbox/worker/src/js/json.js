@@ -1,9 +1,13 @@
 // Values that leave the isolate, as JSON text. What JSON would drop without a word (functions,
 // promises, maps, errors inside a value) is refused with the place where it stands instead.
 
+// Levels of a value that leaves. The JSON reader of the daemon gives up at 128, frames included.
+const MAX_DEPTH = 100;
+
 const { stringify } = JSON;
 const { isArray } = Array;
 const isPromise = (v) => v instanceof Promise || (typeof v?.then === "function");
+const isIterator = (v) => typeof v.next === "function" && typeof v[Symbol.iterator] === "function" && typeof v.toJSON !== "function";
 const typedArray = Object.getPrototypeOf(Uint8Array);
 
 const refusal = (value) => {
@@ -21,6 +25,8 @@ const refusal = (value) => {
       if (value instanceof Set) return ["a Set", "use [...set]"];
       if (value instanceof WeakMap || value instanceof WeakSet) return ["a weak collection", "return its members"];
       if (value instanceof ArrayBuffer || value instanceof DataView) return ["binary data", "use Array.from(new Uint8Array(buffer))"];
+      if (value instanceof RegExp) return ["a regular expression", "use String(x)"];
+      if (isIterator(value)) return ["an iterator", "use [...x]"];
   }
   return undefined;
 };
@@ -38,14 +44,27 @@ export class NotJson extends TypeError {
   }
 }
 
-/** What marks an error as ours: the kind and hint that the host reports. */
-export const marks = new WeakMap();
+// What marks an error as ours: the kind and hint that the host reports, as JSON text. Bound, so that
+// a program that replaces the methods of all maps cannot get hold of this one.
+const marks = new WeakMap();
+export const mark = marks.set.bind(marks);
+export const marked = marks.get.bind(marks);
 
-export const refuse = (kind, message, hint, path) => {
+const refuse = (kind, message, hint, path) => {
+  const fault = { kind, message, hint, path, recoverable: true };
   const error = new NotJson(message);
-  marks.set(error, stringify({ kind, message, hint, path, recoverable: true }));
+  mark(error, stringify(fault));
+  // The same fields as every error of ours, for a program that catches it.
+  for (const field of ["kind", "recoverable", "path", "hint"]) {
+    if (fault[field] !== undefined) error[field] = fault[field];
+  }
   return error;
 };
+
+// Half of a surrogate pair, as a text that was cut inside an emoji ends with, is not Unicode: JSON
+// escapes it and most readers refuse it. It becomes U+FFFD, as in every encoder of the web.
+const wellFormed = (text) =>
+  text.includes("\\ud") ? text.replace(/\\(?:ud[89a-f][0-9a-f]{2}|.)/g, (escape) => (escape.length > 2 ? "\\ufffd" : escape)) : text;
 
 /** JSON text of `value`; `what` names it in errors. `undefined` is null. */
 export function toJson(value, what, kind = "runtime", path = undefined) {
@@ -71,11 +90,15 @@ export function toJson(value, what, kind = "runtime", path = undefined) {
       for (const holder of holders) {
         if (holder === next) throw refuse(kind, `${what}${at(key)} refers back to an object around it, which JSON cannot hold`, "return the fields that you need", path);
       }
+      if (holders.length >= MAX_DEPTH) {
+        const hint = "this limit is fixed: flatten the data, or send it as text";
+        throw refuse("limit", `${what} is nested deeper than the limit of ${MAX_DEPTH} levels`, hint, path);
+      }
       holders.push(next);
       keys.push(key);
     }
     return next;
   }
   const text = stringify(value, replacer);
-  return text === undefined ? "null" : text;
+  return text === undefined ? "null" : wellFormed(text);
 }

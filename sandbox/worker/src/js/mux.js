@@ -5,10 +5,11 @@
 // that a server which has not been started yet can be called all the same.
 
 import { op_mux_call, op_mux_call_path } from "ext:core/ops";
-import { marks, toJson } from "ext:mux/json.js";
+import { mark, marked, toJson } from "ext:mux/json.js";
 
 const { parse, stringify } = JSON;
-const proxies = new Map();
+const { create, defineProperty, freeze, hasOwn, keys } = Object;
+const { captureStackTrace } = Error;
 
 export class ToolError extends Error {
   constructor(fault) {
@@ -23,7 +24,17 @@ export class ToolError extends Error {
 Object.defineProperty(ToolError.prototype, "name", { value: "ToolError", configurable: true, writable: true });
 
 /** The fault behind an error of ours, as JSON text, or null. */
-export const faultOf = (error) => (typeof error === "object" && error !== null && marks.get(error)) || null;
+export const faultOf = (error) => marked(error) ?? null;
+
+// Where the program stands in a stack, in the columns of its script.
+const PLACE = /\bprogram\.ts:(\d+):(\d+)/;
+
+/** Remembers who calls, for an error that comes back on an empty stack. */
+const callSite = () => {
+  const site = {};
+  captureStackTrace(site);
+  return site;
+};
 
 export function makeMux() {
   let inputText = "null";
@@ -33,7 +44,7 @@ export function makeMux() {
   let names;
 
   const known = () => (names ??= parse(namesText));
-  const toolsOf = (server) => (Object.hasOwn(known(), server) ? known()[server] : []);
+  const toolsOf = (server) => (hasOwn(known(), server) ? known()[server] : []);
 
   const encode = (args, path) => {
     const text = args === undefined ? "{}" : toJson(args, "argument", "validation", path);
@@ -44,43 +55,56 @@ export function makeMux() {
         hint: "send less at once",
         path,
         recoverable: true,
-      });
+      }, callSite());
     }
     return text;
   };
-  const failure = (fault) => {
+  const failure = (fault, site) => {
     const error = new ToolError(fault);
-    marks.set(error, stringify(fault));
+    // Nobody awaits the call in the program's own code: the stack is that of the call.
+    if (!PLACE.test(error.stack)) {
+      const [, line, column] = PLACE.exec(site.stack) ?? [];
+      const frames = site.stack.slice(site.stack.indexOf("\n"));
+      defineProperty(error, "stack", { value: `ToolError: ${fault.message}${frames}`, writable: true, configurable: true });
+      if (line !== undefined) fault = { ...fault, line: Number(line), column: Number(column) };
+    }
+    mark(error, stringify(fault));
     return error;
   };
   // The op answers `+` and the value, or `-` and the fault.
-  const settle = (answer) => {
+  const settle = (answer, site) => {
     const body = parse(answer.slice(1));
     if (answer[0] === "+") return body;
-    throw failure(body);
+    throw failure(body, site);
   };
 
-  const callNamed = async (server, tool, args) => settle(await op_mux_call(server, tool, encode(args, `${server}.${tool}`)));
+  const callNamed = async (server, tool, args) => {
+    const site = callSite();
+    return settle(await op_mux_call(server, tool, encode(args, `${server}.${tool}`)), site);
+  };
   const callPath = async (path, args, raw) => {
     if (typeof path !== "string") throw new TypeError("mux.call needs the path of a tool, such as \"server.tool\"");
-    return settle(await op_mux_call_path(path, raw, encode(args, path)));
+    const site = callSite();
+    return settle(await op_mux_call_path(path, raw, encode(args, path)), site);
   };
 
-  const call = Object.assign((path, args) => callPath(path, args, false), {
-    raw: (path, args) => callPath(path, args, true),
-  });
-  Object.freeze(call);
-  const builtins = { call };
+  // A tool says its name where it is printed.
+  const named = (name, call) => freeze(defineProperty(call, "name", { value: name }));
+  const callOf = (path, args) => callPath(path, args, false);
+  callOf.raw = named("raw", (path, args) => callPath(path, args, true));
+  const builtins = { call: named("call", callOf) };
 
   // A proxy whose members are made on demand and kept, so that `mux.a.b === mux.a.b`.
   const world = (label, member, list) => {
-    const made = new Map();
-    return new Proxy(Object.create(null), {
+    const made = create(null);
+    const refuse = () => {
+      throw new TypeError(`${label} cannot be changed`);
+    };
+    return new Proxy(create(null), {
       get(_, key) {
         // A thenable would be called by `await mux`, and a toJSON by JSON.stringify.
         if (typeof key === "symbol" || key === "then" || key === "toJSON") return undefined;
-        if (!made.has(key)) made.set(key, member(key));
-        return made.get(key);
+        return (made[key] ??= member(key));
       },
       has: (_, key) => typeof key === "string" && list().includes(key),
       ownKeys: () => list(),
@@ -88,34 +112,29 @@ export function makeMux() {
         if (typeof key !== "string" || !list().includes(key)) return undefined;
         return { value: this.get(_, key), enumerable: true, configurable: true, writable: false };
       },
-      set() {
-        throw new TypeError(`${label} cannot be changed`);
-      },
-      defineProperty() {
-        throw new TypeError(`${label} cannot be changed`);
-      },
-      deleteProperty() {
-        throw new TypeError(`${label} cannot be changed`);
-      },
+      set: refuse,
+      defineProperty: refuse,
+      deleteProperty: refuse,
+      setPrototypeOf: refuse,
+      preventExtensions: refuse,
     });
   };
 
   const plain = { toString: Object.prototype.toString, valueOf: Object.prototype.valueOf, constructor: Object };
   const tool = (server) => (name) =>
-    Object.hasOwn(plain, name) && !toolsOf(server).includes(name)
+    hasOwn(plain, name) && !toolsOf(server).includes(name)
       ? plain[name]
-      : Object.freeze(async (args) => callNamed(server, name, args));
+      : named(name, async (args) => callNamed(server, name, args));
   const server = (name) => {
-    if (Object.hasOwn(builtins, name)) return builtins[name];
-    if (Object.hasOwn(plain, name)) return plain[name];
+    if (hasOwn(builtins, name)) return builtins[name];
+    if (hasOwn(plain, name)) return plain[name];
     if (name === "input") return input;
-    if (name.includes(".")) return Object.freeze(async (args) => callPath(name, args, false));
-    if (!proxies.has(name)) proxies.set(name, world(`mux.${name}`, tool(name), () => toolsOf(name)));
-    return proxies.get(name);
+    if (name.includes(".")) return named(name, async (args) => callPath(name, args, false));
+    return world(`mux.${name}`, tool(name), () => toolsOf(name));
   };
 
   return {
-    mux: world("mux", server, () => Object.keys(known())),
+    mux: world("mux", server, () => keys(known())),
     prepare(newInput, newNames, limit) {
       inputText = newInput;
       namesText = newNames;

@@ -11,7 +11,7 @@ import {
   op_mux_url_set,
   op_mux_utf8_decode,
 } from "ext:core/ops";
-import { marks } from "ext:mux/json.js";
+import { mark } from "ext:mux/json.js";
 
 const { createTimer, cancelTimer } = core;
 const encodeText = core.encode;
@@ -23,6 +23,10 @@ const { stringify } = JSON;
 let timersLeft = Infinity;
 let timersMost = Infinity;
 const timers = new Map();
+// Bound, so that a program that replaces the methods of all maps sees no object of the runtime.
+const remember = timers.set.bind(timers);
+const find = timers.get.bind(timers);
+const forget = timers.delete.bind(timers);
 
 export function limitTimers(most) {
   timersMost = timersLeft = most;
@@ -35,24 +39,24 @@ function setTimer(callback, delay, args, repeats, name) {
   if (timersLeft-- <= 0) {
     const message = `the program set more than ${timersMost} timers`;
     const error = new RangeError(message);
-    marks.set(error, stringify({ kind: "limit", message, hint: "await one timer in a loop instead of setting many", recoverable: true }));
+    mark(error, stringify({ kind: "limit", message, hint: "await one timer in a loop instead of setting many", recoverable: true }));
     throw error;
   }
   // Only the id leaves: the timer object is the runtime's.
   let id;
   const fire = () => {
-    if (!repeats) timers.delete(id);
+    if (!repeats) forget(id);
     callback(...args);
   };
   const timer = createTimer(fire, Number(delay) || 0, undefined, repeats, true, false);
   id = timer._timerId;
-  timers.set(id, timer);
+  remember(id, timer);
   return id;
 }
 const clearTimer = (id) => {
-  const timer = timers.get(id);
+  const timer = find(id);
   if (timer !== undefined) {
-    timers.delete(id);
+    forget(id);
     cancelTimer(timer);
   }
 };

@@ -1,15 +1,121 @@
-//! Linux: no core files, no new privileges, and death together with the daemon.
+//! Linux: what one process can refuse itself without any privilege, in two steps.
+//!
+//! Before the engine starts there is one thread, so whatever the kernel binds to a thread (landlock) is
+//! inherited by all. What would keep the engine from starting (the budget of memory, the filter of system
+//! calls) comes after it.
+//!
+//! Invariant: from the second step on, no descriptor beyond the socket, standard output (`/dev/null`) and
+//! standard error (a pipe to the daemon) is open, and none can be opened.
 
-use nix::sys::{
-    prctl,
-    resource::{Resource, setrlimit},
-    signal::Signal,
+mod aborts;
+mod files;
+mod syscalls;
+mod time_zone;
+
+use std::{fs::File, io::Read as _};
+
+use nix::{
+    libc,
+    sys::{
+        prctl,
+        resource::{Resource, setrlimit},
+        signal::Signal,
+        stat::{Mode, umask},
+    },
 };
 
-pub(super) fn before_engine() {
-    // A kernel that refuses one of these still has the daemon's own deadline and socket behind it.
-    _ = prctl::set_pdeathsig(Signal::SIGKILL);
-    _ = prctl::set_no_new_privs();
-    _ = prctl::set_dumpable(false);
-    _ = setrlimit(Resource::RLIMIT_CORE, 0, 0);
+const MIB: u64 = 1024 * 1024;
+
+/// Writable memory beyond what the process had when its first isolate was ready: 64 MiB of heap, 64 MiB
+/// of buffers, and as much again for a heap that is over its limit while it is unwound, for the frames
+/// of calls (16 MiB each, twice in memory), for the parser and the compiler.
+const DATA_BUDGET: u64 = 256 * MIB;
+
+/// Processor time of all the runs of one process. The daemon counts each run; this ends a process of
+/// which the daemon has lost count.
+const PROCESSOR_SECONDS: u64 = 3600;
+
+/// Standard input, output and error.
+const DESCRIPTORS: u32 = 3;
+
+/// What is held between the two steps.
+pub(crate) struct Lockdown {
+    layers: Vec<String>,
+    /// `/proc/self/status`, which cannot be opened any more when it is read.
+    status: Option<File>,
+}
+
+impl Lockdown {
+    /// Called first, while there is one thread.
+    pub(crate) fn before_engine() -> Self {
+        let mut this = Self {
+            layers: Vec::new(),
+            status: File::open("/proc/self/status").ok(),
+        };
+        this.note("pdeathsig", prctl::set_pdeathsig(Signal::SIGKILL).is_ok());
+        this.note("no_new_privs", prctl::set_no_new_privs().is_ok());
+        this.note("not_dumpable", prctl::set_dumpable(false).is_ok());
+        umask(Mode::from_bits_truncate(0o777));
+        let core = setrlimit(Resource::RLIMIT_CORE, 0, 0);
+        let sizes = setrlimit(Resource::RLIMIT_FSIZE, 0, 0);
+        this.note("no_core", core.is_ok() && sizes.is_ok());
+        time_zone::load();
+        if let Some(layer) = files::deny_all() {
+            this.layers.push(layer);
+        }
+        this
+    }
+
+    /// Called when the engine and its threads are up, and before any program. Names what holds.
+    pub(crate) fn before_programs(mut self) -> Vec<String> {
+        let data = self.status.take().and_then(written_memory);
+        let limited = data.is_some_and(|bytes| {
+            let most = bytes + DATA_BUDGET;
+            setrlimit(Resource::RLIMIT_DATA, most, most).is_ok()
+        });
+        // Without the limit an abort is never for want of memory.
+        self.note("memory", limited && aborts::explain());
+        let cpu = setrlimit(
+            Resource::RLIMIT_CPU,
+            PROCESSOR_SECONDS,
+            PROCESSOR_SECONDS + 5,
+        );
+        self.note("processor", cpu.is_ok());
+        let closed = close_all_but_standard();
+        let none_more = setrlimit(
+            Resource::RLIMIT_NOFILE,
+            DESCRIPTORS.into(),
+            DESCRIPTORS.into(),
+        );
+        self.note("descriptors", closed && none_more.is_ok());
+        // Last: it refuses what the lines above do.
+        for (layer, holds) in syscalls::filter() {
+            self.note(layer, holds);
+        }
+        self.layers
+    }
+
+    fn note(&mut self, layer: &str, holds: bool) {
+        if holds {
+            self.layers.push(layer.into());
+        }
+    }
+}
+
+/// `VmData`: private writable memory, which is what `RLIMIT_DATA` counts.
+fn written_memory(mut status: File) -> Option<u64> {
+    let mut text = String::new();
+    status.read_to_string(&mut text).ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("VmData:"))?;
+    let kibibytes: u64 = line.split_whitespace().next()?.parse().ok()?;
+    Some(kibibytes * 1024)
+}
+
+/// Whoever started the daemon may have left descriptors open in it that it does not know of.
+#[expect(unsafe_code, reason = "no safe wrapper of close_range is at hand")]
+fn close_all_but_standard() -> bool {
+    // SAFETY: the call takes three integers. No value of this process owns a descriptor that is closed
+    // here: the socket is used through standard input, the tokio runtime has no driver for descriptors,
+    // and `/proc/self/status` was closed when it had been read.
+    unsafe { libc::syscall(libc::SYS_close_range, DESCRIPTORS, u32::MAX, 0) == 0 }
 }

@@ -1,0 +1,102 @@
+//! A session from its opening to its end.
+//!
+//! Invariant: whatever ends it, the cause is known before anybody is told, and the process is gone
+//! before the session counts as ended.
+
+use std::{pin::pin, sync::Arc};
+
+use rmcp::{RoleClient, service::RunningService};
+use tokio::{sync::Notify, time::timeout};
+use tracing::{info, warn};
+
+use super::{
+    handler::Handler,
+    listing::list_tools,
+    open::GRACE,
+    session::{LAST_WORDS, Session},
+    stderr::LastLines,
+};
+use crate::{
+    catalog::ToolSet,
+    keeper::{ChildExit, KeptChild},
+};
+
+/// What watches a session until its end.
+pub(super) struct Watch {
+    pub(super) name: String,
+    pub(super) exclude: Vec<String>,
+    pub(super) last_lines: LastLines,
+}
+
+impl Watch {
+    pub(super) async fn over(
+        self,
+        session: Arc<Session>,
+        service: RunningService<RoleClient, Handler>,
+        child: KeptChild,
+        tools_changed: Arc<Notify>,
+    ) {
+        let cancel = service.cancellation_token();
+        let mut serving = pin!(service.waiting());
+        // Beside the others, so that a server which hangs in it can still be closed.
+        let refreshing = async {
+            loop {
+                tools_changed.notified().await;
+                self.refresh(&session).await;
+            }
+        };
+        let exit = tokio::select! {
+            exit = child.wait() => {
+                session.shut.cancel();
+                // What it had written before its end is still in the pipe.
+                drop(timeout(LAST_WORDS, &mut serving).await);
+                Some(exit)
+            }
+            () = session.shut.cancelled() => {
+                drop(timeout(LAST_WORDS, &mut serving).await);
+                timeout(LAST_WORDS, child.wait()).await.ok()
+            }
+            () = session.closing.cancelled() => None,
+            // The pipes are closed; most processes follow at once and say why by their status.
+            _ = &mut serving => timeout(LAST_WORDS, child.wait()).await.ok(),
+            never = refreshing => never,
+        };
+        session.set_cause(self.cause(exit));
+        session.known.cancel();
+        cancel.cancel();
+        child.stop(GRACE).await;
+        info!(
+            server = self.name,
+            pid = session.pid,
+            cause = session.cause(),
+            "session over"
+        );
+        session.ended.cancel();
+    }
+
+    fn cause(&self, exit: Option<ChildExit>) -> String {
+        let what = match exit {
+            Some(exit) => format!("the process ended ({exit})"),
+            None => "it closed its output or broke the protocol".into(),
+        };
+        self.last_lines.after(what)
+    }
+
+    async fn refresh(&self, session: &Session) {
+        match list_tools(&session.peer).await {
+            Ok(tools) => {
+                let set = ToolSet::new(&self.name, tools, &self.exclude);
+                info!(
+                    server = self.name,
+                    tools = set.len(),
+                    "the tools have changed"
+                );
+                session.tools.store(Arc::new(set));
+            }
+            Err(error) => warn!(
+                server = self.name,
+                error, "the changed tools cannot be listed"
+            ),
+        }
+    }
+}

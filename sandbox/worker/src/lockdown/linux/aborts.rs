@@ -1,0 +1,50 @@
+//! What is said of an abort: C++ code that finds no memory aborts without a word.
+//!
+//! Invariant: an abort while most of the budget is in use counts as the program's, with the exit code by
+//! which the daemon knows it; any other keeps its signal and is reported as a failure of ours.
+
+use std::ptr;
+
+use nix::{
+    libc,
+    sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction},
+};
+
+/// If this much cannot be had any more, memory is what the process died of.
+const PROBE: usize = super::DATA_BUDGET as usize / 2;
+
+/// How V8, the C library and Rust end a process that cannot go on.
+const SIGNALS: [Signal; 3] = [Signal::SIGABRT, Signal::SIGTRAP, Signal::SIGILL];
+
+#[expect(unsafe_code, reason = "a signal handler cannot be set otherwise")]
+pub(super) fn explain() -> bool {
+    let flags = SaFlags::SA_ONSTACK | SaFlags::SA_RESETHAND;
+    let action = SigAction::new(SigHandler::Handler(aborting), flags, SigSet::empty());
+    SIGNALS.into_iter().all(|signal| {
+        // SAFETY: the handler makes two system calls, touches no memory of the process, and either ends it
+        // or returns to code that will raise the signal again, by then without a handler.
+        unsafe { sigaction(signal, &action) }.is_ok()
+    })
+}
+
+#[expect(
+    unsafe_code,
+    reason = "only bare system calls are allowed in a signal handler"
+)]
+extern "C" fn aborting(_signal: libc::c_int) {
+    // SAFETY: a new private mapping at no given address changes nothing that exists, and the process ends
+    // either way.
+    unsafe {
+        let probe = libc::mmap(
+            ptr::null_mut(),
+            PROBE,
+            libc::PROT_READ | libc::PROT_WRITE,
+            libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
+            -1,
+            0,
+        );
+        if probe == libc::MAP_FAILED {
+            libc::_exit(mux_wire::EXIT_OUT_OF_MEMORY);
+        }
+    }
+}

@@ -1,0 +1,252 @@
+//! The system calls that are left: memory, time, threads that exist already, and the three descriptors.
+//!
+//! There are two filters. The first ends the process at a call that no engine makes in any version, so
+//! that a process which was taken over is not asked twice. The second refuses (EPERM) everything that is
+//! not on a list, because a new C library may try a call that we have not seen and can do without.
+//!
+//! Invariant: both bind every thread of the process (TSYNC), and no list names a call that makes a
+//! descriptor, a process or a thread.
+
+use std::{collections::BTreeMap, env::consts::ARCH, process};
+
+use nix::libc;
+use seccompiler::{
+    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
+    SeccompRule, apply_filter_all_threads,
+};
+
+type Rules = BTreeMap<i64, Vec<SeccompRule>>;
+
+/// Applies both filters; each by its name, and whether it holds.
+pub(super) fn filter() -> [(&'static str, bool); 2] {
+    let apply = |program: Option<BpfProgram>| {
+        program.is_some_and(|program| apply_filter_all_threads(&program).is_ok())
+    };
+    [
+        ("seccomp_deadly", apply(deadly_program())),
+        ("seccomp", apply(refusing_program())),
+    ]
+}
+
+fn deadly_program() -> Option<BpfProgram> {
+    compile(deadly()?, SeccompAction::Allow, SeccompAction::KillProcess)
+}
+
+fn refusing_program() -> Option<BpfProgram> {
+    let refuse = SeccompAction::Errno(libc::EPERM.unsigned_abs());
+    compile(allowed()?, refuse, SeccompAction::Allow)
+}
+
+/// None on an architecture that the crate does not know.
+fn compile(rules: Rules, otherwise: SeccompAction, listed: SeccompAction) -> Option<BpfProgram> {
+    let filter = SeccompFilter::new(rules, otherwise, listed, ARCH.try_into().ok()?).ok()?;
+    filter.try_into().ok()
+}
+
+/// Calls that nothing in this process makes unless somebody has taken it over.
+fn deadly() -> Option<Rules> {
+    let mut rules: Rules = BTreeMap::new();
+    for call in [
+        // Network and other programs.
+        libc::SYS_socket,
+        libc::SYS_socketpair,
+        libc::SYS_connect,
+        libc::SYS_bind,
+        libc::SYS_listen,
+        libc::SYS_accept,
+        libc::SYS_accept4,
+        libc::SYS_execve,
+        libc::SYS_execveat,
+        // Other processes.
+        libc::SYS_ptrace,
+        libc::SYS_process_vm_readv,
+        libc::SYS_process_vm_writev,
+        libc::SYS_kill,
+        libc::SYS_pidfd_open,
+        libc::SYS_pidfd_getfd,
+        libc::SYS_pidfd_send_signal,
+        // Parts of the kernel with a long history of holes.
+        libc::SYS_bpf,
+        libc::SYS_userfaultfd,
+        libc::SYS_perf_event_open,
+        libc::SYS_io_uring_setup,
+        libc::SYS_io_uring_enter,
+        libc::SYS_io_uring_register,
+        libc::SYS_keyctl,
+        libc::SYS_add_key,
+        libc::SYS_request_key,
+        // The machine and its file systems.
+        libc::SYS_mount,
+        libc::SYS_umount2,
+        libc::SYS_pivot_root,
+        libc::SYS_chroot,
+        libc::SYS_setns,
+        libc::SYS_unshare,
+        libc::SYS_open_by_handle_at,
+        libc::SYS_init_module,
+        libc::SYS_finit_module,
+        libc::SYS_kexec_load,
+        libc::SYS_reboot,
+    ] {
+        rules.insert(call, Vec::new());
+    }
+    #[cfg(target_arch = "x86_64")]
+    for call in [libc::SYS_fork, libc::SYS_vfork] {
+        rules.insert(call, Vec::new());
+    }
+    // A new process; a new thread is refused by the second filter.
+    let thread = SeccompCmpOp::MaskedEq(u64::from(libc::CLONE_THREAD.unsigned_abs()));
+    let not_a_thread = SeccompCondition::new(0, SeccompCmpArgLen::Dword, thread, 0).ok()?;
+    rules.insert(libc::SYS_clone, vec![rule(&[not_a_thread])?]);
+    Some(rules)
+}
+
+/// What the engine, the allocator and the two ends of the socket need.
+fn allowed() -> Option<Rules> {
+    let mut rules: Rules = BTreeMap::new();
+    for call in [
+        libc::SYS_read,
+        libc::SYS_readv,
+        libc::SYS_write,
+        libc::SYS_writev,
+        libc::SYS_close,
+        libc::SYS_fstat,
+        libc::SYS_ppoll,
+        // Memory. Pages may be made executable: the engine compiles.
+        libc::SYS_mmap,
+        libc::SYS_munmap,
+        libc::SYS_mremap,
+        libc::SYS_mprotect,
+        libc::SYS_pkey_mprotect,
+        libc::SYS_madvise,
+        libc::SYS_brk,
+        libc::SYS_membarrier,
+        // Threads that exist.
+        libc::SYS_futex,
+        libc::SYS_set_robust_list,
+        libc::SYS_rseq,
+        libc::SYS_sched_yield,
+        libc::SYS_sched_getaffinity,
+        libc::SYS_sched_getparam,
+        libc::SYS_sched_getscheduler,
+        libc::SYS_getcpu,
+        libc::SYS_gettid,
+        libc::SYS_getpid,
+        libc::SYS_exit,
+        libc::SYS_exit_group,
+        // Signals to itself: a stack that overflows, an abort.
+        libc::SYS_rt_sigaction,
+        libc::SYS_rt_sigprocmask,
+        libc::SYS_rt_sigreturn,
+        libc::SYS_sigaltstack,
+        libc::SYS_restart_syscall,
+        // Time and chance.
+        libc::SYS_clock_gettime,
+        libc::SYS_clock_getres,
+        libc::SYS_clock_nanosleep,
+        libc::SYS_nanosleep,
+        libc::SYS_gettimeofday,
+        libc::SYS_getrusage,
+        libc::SYS_getrandom,
+        libc::SYS_uname,
+        libc::SYS_sysinfo,
+    ] {
+        rules.insert(call, Vec::new());
+    }
+    #[cfg(target_arch = "x86_64")]
+    for call in [libc::SYS_poll, libc::SYS_time] {
+        rules.insert(call, Vec::new());
+    }
+    let own = u64::from(process::id());
+    rules.insert(libc::SYS_tgkill, vec![rule(&[int(0, own)?])?]);
+    // A limit may be read, by which the size of a stack is found, and none set.
+    let nothing_new =
+        SeccompCondition::new(2, SeccompCmpArgLen::Qword, SeccompCmpOp::Eq, 0).ok()?;
+    rules.insert(libc::SYS_prlimit64, vec![rule(&[int(0, 0)?, nothing_new])?]);
+    let several = |argument: u8, values: &[libc::c_int]| -> Option<Vec<SeccompRule>> {
+        let values = values.iter().map(|value| u64::from(value.unsigned_abs()));
+        values.map(|value| rule(&[int(argument, value)?])).collect()
+    };
+    let names = several(0, &[libc::PR_SET_NAME, libc::PR_SET_VMA])?;
+    rules.insert(libc::SYS_prctl, names);
+    let flags = several(1, &[libc::F_GETFD, libc::F_GETFL])?;
+    rules.insert(libc::SYS_fcntl, flags);
+    Some(rules)
+}
+
+/// The argument of this number, as a C `int`, has this value.
+fn int(argument: u8, value: u64) -> Option<SeccompCondition> {
+    SeccompCondition::new(argument, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, value).ok()
+}
+
+fn rule(conditions: &[SeccompCondition]) -> Option<SeccompRule> {
+    SeccompRule::new(conditions.to_vec()).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{fs, io, net::TcpListener, os::unix::process::CommandExt, process::Command, thread};
+
+    use nix::sys::{
+        resource::{Resource, setrlimit},
+        signal::{Signal, kill},
+        wait::{WaitStatus, waitpid},
+    };
+    use nix::unistd::{ForkResult, Pid, fork};
+    use seccompiler::apply_filter;
+
+    use super::*;
+
+    #[test]
+    fn what_is_not_on_the_list_is_refused() {
+        // The filter binds the thread that applies it, and this one has nothing else to do.
+        let refused = thread::spawn(|| {
+            apply_filter(&refusing_program().unwrap()).unwrap();
+            let denied = |error: io::Error| error.raw_os_error() == Some(libc::EPERM);
+            [
+                fs::read("/etc/hostname").is_err_and(denied),
+                fs::write("/tmp/mux-worker-test", "").is_err_and(denied),
+                TcpListener::bind("127.0.0.1:0").is_err_and(denied),
+                Command::new("/bin/true").spawn().is_err_and(denied),
+                thread::Builder::new().spawn(|| {}).is_err_and(denied),
+                kill(Pid::parent(), None).is_err_and(|e| denied(e.into())),
+            ]
+        });
+        assert_eq!(refused.join().unwrap(), [true; 6]);
+    }
+
+    /// A process that does this behind the filter, and must die of it.
+    #[expect(
+        unsafe_code,
+        reason = "a filter stays for good, so that it takes a process of its own"
+    )]
+    fn dies(what: &str, deed: impl FnOnce()) {
+        let filter = deadly_program().unwrap();
+        // SAFETY: the child makes a few system calls and ends; it takes no lock that another thread
+        // of this process may hold.
+        match unsafe { fork() }.unwrap() {
+            ForkResult::Parent { child } => {
+                let end = waitpid(child, None).unwrap();
+                assert!(
+                    matches!(end, WaitStatus::Signaled(_, Signal::SIGSYS, _)),
+                    "{what}: {end:?}"
+                );
+            }
+            ForkResult::Child => {
+                // Whether there is a core file does not matter to the test, only to the tree.
+                _ = setrlimit(Resource::RLIMIT_CORE, 0, 0);
+                drop(apply_filter(&filter));
+                deed();
+                // SAFETY: nothing of the child is used after it.
+                unsafe { libc::_exit(0) }
+            }
+        }
+    }
+
+    #[test]
+    fn what_no_engine_does_is_deadly() {
+        dies("a socket", || drop(TcpListener::bind("127.0.0.1:0")));
+        dies("another program", || drop(Command::new("/bin/true").exec()));
+        dies("a signal to its parent", || _ = kill(Pid::parent(), None));
+    }
+}

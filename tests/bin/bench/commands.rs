@@ -1,0 +1,161 @@
+//! Whole commands, and the daemon behind them.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+    time::Instant,
+};
+
+use anyhow::{Context, ensure};
+use serde_json::Value;
+
+use super::figures::{Samples, fact, millis, row};
+
+/// A `MUX_HOME` for the bench, and the programs.
+pub(crate) struct Place {
+    pub(crate) home: tempfile::TempDir,
+    pub(crate) daemon: PathBuf,
+    pub(crate) fixture: PathBuf,
+    /// A real server and its arguments.
+    pub(crate) real: (PathBuf, Vec<String>),
+    mux: PathBuf,
+}
+
+impl Place {
+    pub(crate) fn new(binaries: PathBuf, server: &[String]) -> anyhow::Result<Self> {
+        let (program, arguments) = server.split_first().context("--server names a program")?;
+        let home = tempfile::Builder::new()
+            .prefix("mux-bench-")
+            .tempdir_in("/tmp")?;
+        let fixture = binaries.join("mux-fixture-server");
+        let config = format!(
+            "[servers.fix]\ncommand = {fixture:?}\n[servers.every]\ncommand = {program:?}\nargs = {arguments:?}\n"
+        );
+        fs::write(home.path().join("config.toml"), config)?;
+        Ok(Self {
+            home,
+            daemon: binaries.join("muxd"),
+            fixture,
+            real: (PathBuf::from(program), arguments.to_vec()),
+            mux: binaries.join("mux"),
+        })
+    }
+
+    fn mux(&self, args: &[&str]) -> anyhow::Result<String> {
+        let output = Command::new(&self.mux)
+            .args(args)
+            .env("MUX_HOME", self.home.path())
+            .stdin(Stdio::null())
+            .output()?;
+        ensure!(
+            output.status.success(),
+            "mux {args:?}: {}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+        Ok(String::from_utf8(output.stdout)?)
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        // A daemon that has gone already is what we want.
+        drop(self.mux(&["stop", "--now"]));
+    }
+}
+
+pub(crate) fn measure(place: &Place, rounds: usize) -> anyhow::Result<()> {
+    let (mut warm, mut status, mut node) =
+        (Samples::default(), Samples::default(), Samples::default());
+    place.mux(&["run", "-e", "return 1"])?;
+    for _ in 0..rounds {
+        warm.time(|| place.mux(&["run", "-e", "return 1"]))?;
+        status.time(|| place.mux(&["status"]))?;
+    }
+    for _ in 0..(rounds / 4).max(5) {
+        node.time(|| {
+            Command::new("node")
+                .args(["-e", "1"])
+                .stdin(Stdio::null())
+                .status()
+        })?;
+    }
+    row("mux run -e 'return 1', warm (goal 10 and 30 ms)", &warm);
+    row("mux status", &status);
+    row("node -e 1", &node);
+    let ratio = node.median().as_secs_f64() / warm.median().as_secs_f64();
+    fact("ratio node / mux run at p50", &format!("{ratio:.1}"));
+    Ok(())
+}
+
+pub(crate) fn measure_daemon(place: &Place) -> anyhow::Result<()> {
+    let (mut first, mut program) = (Samples::default(), Samples::default());
+    for _ in 0..10 {
+        place.mux(&["stop", "--now"])?;
+        first.time(|| place.mux(&["servers"]))?;
+        place.mux(&["stop", "--now"])?;
+        program.time(|| place.mux(&["run", "-e", "return 1"]))?;
+    }
+    row("cold start to the first answer (mux servers)", &first);
+    row("cold start to the first result (mux run)", &program);
+    let status: Value = serde_json::from_str(&place.mux(&["--json", "status"])?)?;
+    let pid = status["pid"].as_u64().context("no pid")?;
+    fact("daemon, idle: RSS", &rss(pid)?);
+    for child in children(pid)? {
+        let name = fs::read_to_string(format!("/proc/{child}/comm")).unwrap_or_default();
+        fact(&format!("{}: RSS", name.trim()), &rss(child)?);
+    }
+    let log = newest_log(place.home.path())?;
+    for line in log
+        .lines()
+        .filter(|line| line.contains("worker ready"))
+        .take(2)
+    {
+        fact(
+            "worker, from spawn to ready",
+            line.rsplit("took=").next().unwrap_or_default(),
+        );
+    }
+    let began = Instant::now();
+    place.mux(&["stop"])?;
+    fact("stop, idle", &format!("{:.1} ms", millis(began.elapsed())));
+    Ok(())
+}
+
+fn newest_log(home: &Path) -> anyhow::Result<String> {
+    let mut text = String::new();
+    for entry in fs::read_dir(home.join("state/log"))? {
+        let path = entry?.path();
+        if path.is_file() {
+            text.push_str(&fs::read_to_string(path)?);
+        }
+    }
+    Ok(text)
+}
+
+fn rss(pid: u64) -> anyhow::Result<String> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status"))?;
+    let line = status
+        .lines()
+        .find(|l| l.starts_with("VmRSS:"))
+        .context("no VmRSS")?;
+    let kib: f64 = line
+        .split_whitespace()
+        .nth(1)
+        .context("no figure")?
+        .parse()?;
+    Ok(format!("{:.1} MiB", kib / 1024.0))
+}
+
+fn children(pid: u64) -> anyhow::Result<Vec<u64>> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(format!("/proc/{pid}/task"))? {
+        let children = fs::read_to_string(entry?.path().join("children")).unwrap_or_default();
+        found.extend(
+            children
+                .split_whitespace()
+                .filter_map(|pid| pid.parse::<u64>().ok()),
+        );
+    }
+    Ok(found)
+}

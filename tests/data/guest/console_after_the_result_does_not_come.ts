@@ -1,0 +1,2 @@
+setTimeout(() => console.log("never"), 60_000);
+return "the timer is forgotten";

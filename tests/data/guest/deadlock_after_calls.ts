@@ -1,0 +1,3 @@
+await mux.fix.echo({ text: "x" });
+const { promise } = Promise.withResolvers();
+await promise;

@@ -1,0 +1,1 @@
+return Buffer.from("x").toString("hex");

@@ -1,0 +1,1 @@
+return Deno.readTextFileSync("/etc/passwd");

@@ -1,0 +1,1 @@
+return await fetch("https://example.com");

@@ -1,0 +1,2 @@
+const make = (async () => {}).constructor as any;
+return await make("return 1")();

@@ -1,0 +1,1 @@
+return new SharedArrayBuffer(8).byteLength;

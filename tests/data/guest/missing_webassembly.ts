@@ -1,0 +1,1 @@
+return new WebAssembly.Module(new Uint8Array([0]));

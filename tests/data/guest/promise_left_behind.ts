@@ -1,0 +1,2 @@
+mux.fix.hang();
+return "done";

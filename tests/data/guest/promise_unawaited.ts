@@ -1,0 +1,3 @@
+const fail = async () => { throw new Error("nobody looked"); };
+fail();
+return "done";

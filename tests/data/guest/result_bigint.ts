@@ -1,0 +1,1 @@
+return { "total count": 10n };

@@ -1,0 +1,1 @@
+return new Map([["a", 1]]);

@@ -1,0 +1,16 @@
+return {
+  date: new Date(0),
+  error: new RangeError("inside", { cause: "dropped" }),
+  bytes: new Uint8Array([1, 2, 255]),
+  floats: new Float32Array([0.5]),
+  boxed: [new Number(1), new String("s"), new Boolean(false)],
+  numbers: [-0, NaN, Infinity, 1e21, 0.1 + 0.2],
+  undefinedMembers: { gone: undefined, kept: [undefined] },
+  hole: [1, , 3],
+  nothing: Object.create(null),
+  toJSON: { toJSON: () => "its own form" },
+  url: new URL("https://example.com/a?b=1"),
+  half: "😀".slice(0, 1) + "\\ud800",
+  classInstance: new (class Point { x = 1; #hidden = 2; static s = 3; get y() { return 4; } })(),
+  unicode: "\u0000 \u2028 é 😀",
+};

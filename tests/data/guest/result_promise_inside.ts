@@ -1,0 +1,1 @@
+return { user: mux.fix.echo({ text: "x" }) };

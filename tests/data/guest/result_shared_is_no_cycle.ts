@@ -1,0 +1,2 @@
+const shared = { a: 1 };
+return [shared, shared, { shared }];

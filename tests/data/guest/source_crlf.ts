@@ -1,0 +1,2 @@
+const a = 1;
+  throw new Error(`line ${a + 1}`);

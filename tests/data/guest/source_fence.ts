@@ -1,0 +1,4 @@
+```ts
+const answer: number = 42;
+return answer;
+```

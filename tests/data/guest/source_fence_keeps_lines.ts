@@ -1,0 +1,5 @@
+```typescript
+const a = 1;
+
+throw new Error("on line four");
+```

@@ -1,0 +1,1 @@
+const emoji = "😀😀"; const wide = "é中" let broken = 1;

@@ -1,0 +1,2 @@
+const x = <number>JSON.parse("1");
+return x;

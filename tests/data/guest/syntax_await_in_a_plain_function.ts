@@ -1,0 +1,4 @@
+function load() {
+  return await mux.fix.echo({ text: "x" });
+}
+return load();

@@ -1,0 +1,5 @@
+if (true) {
+  console.log("once");
+}
+}
+return 1;

@@ -1,0 +1,2 @@
+const enum Color { Red = "r" }
+return Color.Red;

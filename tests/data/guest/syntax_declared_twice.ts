@@ -1,0 +1,3 @@
+const rows = 1;
+const total = 2;
+const rows = 3;

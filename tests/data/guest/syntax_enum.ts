@@ -1,0 +1,3 @@
+const before = 1;
+  enum Color { Red, Green }
+return Color.Red;

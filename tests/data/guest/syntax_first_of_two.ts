@@ -1,0 +1,3 @@
+let a = ;
+const ok = 1;
+let b = 2 +;

@@ -1,0 +1,2 @@
+namespace Colors { export const red = 1 }
+return Colors.red;

@@ -1,0 +1,3 @@
+const a = 1;
+const text = "never closed;
+return text;

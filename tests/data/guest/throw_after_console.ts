@@ -1,0 +1,3 @@
+console.log("before");
+console.warn("still before");
+throw new Error("after");

@@ -1,0 +1,4 @@
+class NotReady extends Error {
+  override name = "NotReady";
+}
+throw new NotReady("come back later");

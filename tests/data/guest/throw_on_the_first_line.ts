@@ -1,0 +1,1 @@
+const a = () => { throw new Error("here"); }; a();

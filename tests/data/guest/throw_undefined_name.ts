@@ -1,0 +1,2 @@
+const rows = [];
+return row.length;

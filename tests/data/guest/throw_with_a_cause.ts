@@ -1,0 +1,5 @@
+try {
+  JSON.parse("{oops");
+} catch (cause) {
+  throw new Error("the settings cannot be read", { cause });
+}

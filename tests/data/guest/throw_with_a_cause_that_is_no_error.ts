@@ -1,0 +1,1 @@
+throw new TypeError("wrong", { cause: "because" });

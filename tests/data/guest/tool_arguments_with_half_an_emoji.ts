@@ -1,0 +1,1 @@
+return await mux.fix.echo({ text: "😀".slice(0, 1) + "!" });

@@ -1,0 +1,2 @@
+const fine = await mux.fix.echo({ text: "fine" });
+await mux.fix.fail({ message: `not ${fine}` });

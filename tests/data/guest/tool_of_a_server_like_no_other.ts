@@ -1,0 +1,1 @@
+return await mux.zzzzzz.echo({ text: "x" });

@@ -1,0 +1,1 @@
+return await mux.fxi.echo({ text: "x" });

@@ -1,0 +1,1 @@
+return await mux.call.raw("fix.fail", { message: "isError and no throw" });

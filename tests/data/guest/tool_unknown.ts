@@ -1,0 +1,1 @@
+return await mux.fix.ehco({ text: "x" });

@@ -1,0 +1,1 @@
+return await mux.fix.echo_json({ value: { list: [1, { callback: () => 1 }] } });

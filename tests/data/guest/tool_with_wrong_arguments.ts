@@ -1,0 +1,4 @@
+const total = await mux.fix.add({
+  a: "1",
+  c: 3,
+});

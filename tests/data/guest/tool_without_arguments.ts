@@ -1,0 +1,1 @@
+return [typeof await mux.fix.pid(), typeof await mux.fix.pid({}), typeof await mux.fix.pid(undefined)];

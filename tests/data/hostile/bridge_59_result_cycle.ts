@@ -1,0 +1,5 @@
+// must: error runtime
+// says: refers back
+const a: Record<string, unknown> = {};
+a.b = { a };
+return a;

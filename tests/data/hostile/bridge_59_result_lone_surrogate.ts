@@ -1,0 +1,2 @@
+// must: result "\ufffd"
+return "\ud800";

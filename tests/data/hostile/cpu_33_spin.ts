@@ -1,0 +1,4 @@
+// args: --timeout 2s
+// must: error timeout
+// says: longer than its 2 s
+for (;;);

@@ -1,0 +1,2 @@
+// must: result "undefined"
+return typeof WebAssembly;

@@ -1,0 +1,6 @@
+// must: result "printed"
+// must on quickjs: error memory
+let nested: unknown = 0;
+for (let i = 0; i < 1e6; i++) nested = [nested];
+console.log(nested);
+return "printed";

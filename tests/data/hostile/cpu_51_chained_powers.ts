@@ -1,0 +1,9 @@
+// A chain without brackets nests as deep for a parser.
+// expand: @LINK 100000 2**
+// must: error limit
+// must: error syntax
+// must: error runtime
+// must: result null
+let a;
+void @LINK1;
+return null;

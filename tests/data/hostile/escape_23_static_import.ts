@@ -1,0 +1,4 @@
+// must: error syntax
+// says: programs import nothing
+import fs from "node:fs";
+return fs;

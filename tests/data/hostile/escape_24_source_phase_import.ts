@@ -1,0 +1,3 @@
+// must: error syntax
+import source wasm from "file:///x.wasm";
+return wasm;

@@ -1,0 +1,2 @@
+// must: result ["undefined","undefined"]
+return [typeof gc, typeof d8];

@@ -1,0 +1,2 @@
+// must: error syntax
+return %DebugPrint(globalThis);

@@ -1,0 +1,3 @@
+// must: error memory
+const kept: unknown[] = [];
+for (;;) kept.push({ a: kept.length });

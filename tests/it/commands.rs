@@ -1,0 +1,32 @@
+//! The command line: what each command prints, where, and how it exits.
+//!
+//! Invariant: data goes to standard output and everything else to standard error; with `--json`
+//! there is one document on standard output and nothing beside it.
+
+mod call;
+mod daemonless;
+mod exits;
+mod help;
+mod json;
+mod reload;
+mod run;
+mod show;
+
+use mux_tests::Output;
+
+/// Fails unless a command printed just this as data, and nothing else.
+#[track_caller]
+fn prints(output: Output, data: &str) {
+    let output = output.ok();
+    assert_eq!(output.stdout, data, "{output:#?}");
+    assert_eq!(output.stderr, "", "{output:#?}");
+}
+
+/// Fails unless a command printed no data, and no colours for a terminal that is not there.
+#[track_caller]
+fn complains(output: Output, code: i32, parts: &[&str]) -> Output {
+    let output = output.fails(code, parts);
+    assert_eq!(output.stdout, "", "{output:#?}");
+    assert!(!output.stderr.contains('\u{1b}'), "{output:#?}");
+    output
+}

@@ -1,0 +1,147 @@
+//! `mux call`: the forms of its arguments, and what it makes of those that do not fit.
+
+use mux_tests::TestEnv;
+use serde_json::json;
+
+use super::{complains, prints};
+
+#[test]
+fn commands_call_takes_pairs_json_or_standard_input() {
+    let env = TestEnv::with_fixtures(&[("fix", &[])]);
+    let sum = "{\n  \"sum\": 3\n}\n";
+    prints(env.mux(["call", "fix.add", "a=1", "b=2"]), sum);
+    prints(env.mux(["call", "fix.add", r#"{"a": 1, "b": 2}"#]), sum);
+    prints(
+        env.mux(["call", "fix.add", "  {\"a\": 1, \"b\": 2}\n"]),
+        sum,
+    );
+    prints(
+        env.mux_with_input(["call", "fix.add", "-"], br#"{"a": 1, "b": 2}"#),
+        sum,
+    );
+    let document = env
+        .mux(["call", "fix.add", "a=1", "b=2", "--json"])
+        .ok()
+        .json();
+    assert_eq!(document, json!({ "ok": true, "result": { "sum": 3 } }));
+    let raw = env
+        .mux(["call", "--raw", "fix.add", "a=1", "b=2"])
+        .ok()
+        .json();
+    assert_eq!(raw["structuredContent"], json!({ "sum": 3 }));
+    assert_eq!(raw["content"][0]["type"], "text");
+    // No arguments are an empty object.
+    env.mux(["call", "fix.pid"]).ok();
+}
+
+#[test]
+fn commands_call_reads_pairs_as_the_schema_wants_them() {
+    let env = TestEnv::with_fixtures(&[("fix", &["--tools", "8"])]);
+    prints(env.mux(["call", "fix.echo", "text=12"]), "12\n");
+    prints(env.mux(["call", "fix.echo", "text={}"]), "{}\n");
+    prints(env.mux(["call", "fix.echo", "text=a=b c"]), "a=b c\n");
+    prints(env.mux(["call", "fix.echo", "text="]), "\n");
+    for (value, expected) in [
+        ("value=12", json!(12)),
+        ("value=-1.5", json!(-1.5)),
+        ("value=true", json!(true)),
+        ("value=null", json!(null)),
+        ("value=[1, {}]", json!([1, {}])),
+        ("value=plain text", json!("plain text")),
+        ("value=\"12\"", json!("12")),
+    ] {
+        let document = env
+            .mux(["call", "--json", "fix.echo_json", value])
+            .ok()
+            .json();
+        assert_eq!(document["result"]["value"], expected, "{value}");
+    }
+    // A list takes one, several, or all at once; this tool answers with its arguments.
+    let tool = "fix.create_issue_0002";
+    for (given, tags) in [
+        (&["tags=1"][..], json!(["1"])),
+        (&["tags=a", "tags=b"], json!(["a", "b"])),
+        (&[r#"tags=["a", "b"]"#], json!(["a", "b"])),
+    ] {
+        let args = [&["call", "--json", tool, "draft=true"], given].concat();
+        let document = env.mux(args).ok().json();
+        assert_eq!(document["result"], json!({ "draft": true, "tags": tags }));
+    }
+}
+
+#[test]
+fn commands_call_knows_every_spelling_of_a_path() {
+    let env = TestEnv::with_fixtures(&[("my-server", &[])]);
+    for path in [
+        "my-server.get-thing",
+        "my_server.get_thing",
+        "my-server.get_thing",
+        "my_server.get-thing",
+    ] {
+        prints(
+            env.mux(["call", path, "id=x"]),
+            "{\n  \"tool\": \"get-thing\",\n  \"id\": \"x\"\n}\n",
+        );
+    }
+}
+
+#[test]
+fn commands_call_shows_the_signature_when_arguments_do_not_fit() {
+    let env = TestEnv::with_fixtures(&[("fix", &[])]);
+    let signature = "hint: fix.add(args: { a: number; b: number }): Promise<{ sum: number }>";
+    for (args, mistake) in [
+        (&["a=1"][..], "\"b\" is a required property"),
+        (&["a=1", "b=two"], "b: \"two\" is not of type \"number\""),
+        (&["a=1", "a=2", "b=3"], "a: it is given twice"),
+        (
+            &[r#"{"a": -1, "b": 0}"#],
+            "a: -1 is less than the minimum of 0",
+        ),
+    ] {
+        complains(
+            env.mux([&["call", "fix.add"], args].concat()),
+            1,
+            &["error[validation]: ", mistake, signature],
+        );
+    }
+}
+
+#[test]
+fn commands_call_refuses_arguments_in_no_known_form_as_wrong_usage() {
+    let env = TestEnv::with_fixtures(&[("fix", &[])]);
+    for (argument, part) in [
+        ("a", "\"a\" is not key=value"),
+        ("=1", "\"=1\" is not key=value"),
+        ("{\"a\": 1", "the arguments are not JSON"),
+        ("[1, 2]", "the arguments are JSON, but not an object"),
+        ("--text", "unexpected argument '--text'"),
+    ] {
+        complains(env.mux(["call", "fix.add", argument]), 2, &[part]);
+    }
+    complains(
+        env.mux(["call", "fix.add", "a=1", "{\"b\": 2}"]),
+        2,
+        &["is not key=value"],
+    );
+    complains(env.mux(["call"]), 2, &["<PATH>"]);
+    for (input, part) in [
+        (&b""[..], "the arguments are not JSON"),
+        (b"nope", "the arguments are not JSON"),
+        (b"\xff\xfe", "cannot read standard input"),
+        (b"7", "but not an object"),
+    ] {
+        complains(
+            env.mux_with_input(["call", "fix.add", "-"], input),
+            2,
+            &[part],
+        );
+    }
+    let large = format!("{{\"text\": \"{}\"}}", "x".repeat(5 << 20));
+    complains(
+        env.mux_with_input(["call", "fix.echo", "-"], large.as_bytes()),
+        2,
+        &["over the limit of 4 MiB"],
+    );
+    // A server need not start for any of these.
+    assert_eq!(env.starts("fix").len(), 0);
+}

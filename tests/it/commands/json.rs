@@ -1,0 +1,58 @@
+//! `--json` on every command: one document, and nothing beside it.
+
+use mux_tests::TestEnv;
+use serde_json::Value;
+
+/// In an order in which each has something to tell.
+const ALL: &[&[&str]] = &[
+    &["run", "-e", "return await mux.fix.pid()"],
+    &["run", "-e", "throw new Error('x')"],
+    &["run", "missing.ts"],
+    &["check", "-e", "return 1"],
+    &["check", "-e", "return ("],
+    &["call", "fix.echo", "text=x"],
+    &["call", "fix.nope"],
+    &["call", "fix.echo", "text"],
+    &["tools"],
+    &["tools", "--schemas"],
+    &["types"],
+    &["servers"],
+    &["servers", "list"],
+    &["servers", "restart", "fix"],
+    &["servers", "logs", "fix"],
+    &["servers", "logs", "nope"],
+    &["status"],
+    &["logs"],
+    &["reload"],
+    &["completions", "bash"],
+    &["restart"],
+    &["stop"],
+    &["stop"],
+    &["status"],
+];
+
+#[test]
+fn commands_as_json_print_one_document_and_nothing_else() {
+    let env = TestEnv::with_fixtures(&[("fix", &["--stderr-at-start", "1"])]);
+    for args in ALL {
+        // Before the command and after it.
+        let output = env.mux(args.iter().chain(&["--json"]));
+        assert_eq!(output.stderr, "", "{args:?} {output:#?}");
+        let document: Value = serde_json::from_str(&output.stdout)
+            .unwrap_or_else(|error| panic!("{args:?}: {error} in {output:#?}"));
+        assert!(
+            document.is_object() || document.is_array(),
+            "{args:?} {document}"
+        );
+        assert_eq!(
+            document.get("ok") == Some(&Value::Bool(false)),
+            output.code != 0 && document.get("running").is_none(),
+            "{args:?} {output:#?}"
+        );
+    }
+    let before = env.mux(["--json", "check", "-e", "return 1"]).ok();
+    assert_eq!(
+        before.stdout,
+        env.mux(["check", "-e", "return 1", "--json"]).ok().stdout
+    );
+}

@@ -1,0 +1,108 @@
+//! `mux reload`: what a new configuration does to the sessions of the old one.
+
+use mux_tests::{TestEnv, process};
+use serde_json::json;
+
+use super::{complains, prints};
+
+#[test]
+fn commands_reload_starts_and_ends_only_what_changed() {
+    let env = TestEnv::with_fixtures(&[("kept", &[]), ("changed", &[]), ("removed", &[])]);
+    for server in ["kept", "changed", "removed"] {
+        env.mux(["call", &format!("{server}.counter"), "key=k"])
+            .ok();
+    }
+    prints(env.mux(["reload"]), "unchanged: changed, kept, removed\n");
+
+    env.write_config(&format!(
+        "{}{}{}",
+        env.fixture("kept", &[]),
+        env.fixture("changed", &["--name", "renamed"]),
+        env.fixture("added", &[]),
+    ));
+    let report = env.mux(["reload", "--json"]).ok().json();
+    assert_eq!(
+        report,
+        json!({
+            "added": ["added"], "removed": ["removed"], "changed": ["changed"],
+            "unchanged": ["kept"], "problems": [],
+        })
+    );
+    // The state of the session that was kept is there; the others have new ones, or none.
+    prints(env.mux(["call", "kept.counter", "key=k"]), "2\n");
+    prints(env.mux(["call", "changed.counter", "key=k"]), "1\n");
+    prints(env.mux(["call", "added.counter", "key=k"]), "1\n");
+    complains(
+        env.mux(["call", "removed.counter", "key=k"]),
+        1,
+        &["no server `removed`"],
+    );
+    let servers = env.mux(["servers", "--json"]).ok().json();
+    let names: Vec<_> = servers
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|s| &s["name"])
+        .collect();
+    assert_eq!(names, ["added", "changed", "kept"]);
+    assert_eq!(
+        servers[1]["identity"],
+        format!("renamed {}", env!("CARGO_PKG_VERSION"))
+    );
+    assert_eq!(
+        (env.starts("kept").len(), env.starts("changed").len()),
+        (1, 2)
+    );
+    // Nothing of the old ones is left once the daemon has ended them.
+    let old = [env.starts("changed")[0], env.starts("removed")[0]];
+    for pid in old {
+        let gone = process::wait_for_end(pid, std::time::Duration::from_secs(30));
+        assert!(gone, "{pid} of an old session lives on");
+    }
+}
+
+#[test]
+fn commands_reload_lets_a_call_in_flight_finish_on_the_old_session() {
+    let env = TestEnv::with_fixtures(&[("fix", &[])]);
+    let first = "console.log(await mux.fix.pid());\n\
+                 const met = mux.fix.barrier({ name: 'b', parties: 2 });\n\
+                 await mux.fix.echo({ text: 'sent' }); console.log('waiting'); return await met";
+    let mut run = env.begin(["run", "-e", first]);
+    run.hear("waiting");
+    let old = env.starts("fix")[0];
+    env.write_config(&env.fixture("fix", &["--name", "new"]));
+    prints(env.mux(["reload"]), "changed: fix\n");
+    // The new session serves beside the old one, which still has a call.
+    let new = env.mux(["call", "fix.pid"]).ok();
+    assert_ne!(new.stdout.trim(), old.to_string());
+    assert!(process::is_alive(old), "its call is not over");
+    run.signal(nix::sys::signal::Signal::SIGINT);
+    assert_eq!(run.wait().code, 130);
+    assert!(process::wait_for_end(
+        old,
+        std::time::Duration::from_secs(30)
+    ));
+}
+
+#[test]
+fn commands_reload_keeps_the_last_good_configuration() {
+    let env = TestEnv::with_fixtures(&[("fix", &[])]);
+    env.mux(["call", "fix.pid"]).ok();
+    env.write_config("[servers.fix\n");
+    complains(
+        env.mux(["reload"]),
+        1,
+        &[
+            "error[validation]",
+            "line 1",
+            "the last good configuration stays in force",
+        ],
+    );
+    env.mux(["call", "fix.pid"]).ok();
+    assert_eq!(env.starts("fix").len(), 1);
+    let status = env.mux(["status"]).ok();
+    assert!(status.stderr.contains("is not valid TOML"), "{status:#?}");
+    env.write_config(&env.fixture("fix", &[]));
+    prints(env.mux(["reload"]), "unchanged: fix\n");
+    assert_eq!(env.mux(["status"]).ok().stderr, "");
+}

@@ -1,0 +1,136 @@
+//! Rules and exclusions hold on every way to a tool.
+
+use mux_tests::TestEnv;
+use serde_json::json;
+
+/// Every way to spell a call of `my-server.get-thing` in a program.
+const WAYS: &[&str] = &[
+    "mux.my_server.get_thing({ id: 'x' })",
+    "mux['my-server']['get-thing']({ id: 'x' })",
+    "mux['my-server'].get_thing({ id: 'x' })",
+    "mux['my-server.get-thing']({ id: 'x' })",
+    "mux.call('my-server.get-thing', { id: 'x' })",
+    "mux.call('my_server.get_thing', { id: 'x' })",
+    "mux.call.raw('my-server.get-thing', { id: 'x' })",
+    // What is wrong with the arguments is nobody's business then.
+    "mux.my_server.get_thing({ wrong: 1 })",
+    "mux.my_server.get_thing()",
+];
+
+#[test]
+fn config_policy_denies_a_tool_however_it_is_spelled() {
+    let env = TestEnv::new();
+    let log = env.path("calls");
+    let server = env.fixture("my-server", &["--call-log", log.to_str().unwrap()]);
+    let rule = |action: &str| {
+        format!("{server}[[policy]]\nmatch = \"my-server.get-*\"\naction = {action:?}\n")
+    };
+    env.write_config(&rule("deny"));
+    for way in WAYS {
+        let error = env.error(&format!("return await {way}"));
+        assert_eq!(error["kind"], "denied", "{way}: {error:#}");
+        assert_eq!(error["path"], "my-server.get-thing", "{way}: {error:#}");
+        assert_eq!(error["recoverable"], false, "{way}: {error:#}");
+        assert!(
+            error["message"]
+                .as_str()
+                .unwrap()
+                .contains("\"my-server.get-*\""),
+            "{error:#}"
+        );
+    }
+    for path in ["my-server.get-thing", "my_server.get_thing"] {
+        env.mux(["call", path, "id=x"])
+            .fails(5, &["error[denied]", "my-server.get-thing is denied"]);
+        env.mux(["call", "--raw", path, "id=x"])
+            .fails(5, &["error[denied]"]);
+    }
+    // A program can catch it and go on with what it may.
+    let code = "const no = await mux.my_server.get_thing({ id: 'x' }).catch((e) => e.kind);\n\
+                return [no, await mux.my_server.echo({ text: 'yes' })]";
+    assert_eq!(env.result(code), json!(["denied", "yes"]));
+    let sent = std::fs::read_to_string(&log).unwrap();
+    assert!(
+        !sent.contains("get-thing") && sent.contains("echo"),
+        "{sent}"
+    );
+
+    // Nobody can be asked yet; allowing it takes a reload and no restart.
+    env.write_config(&rule("ask"));
+    env.mux(["reload"]).ok();
+    env.mux(["call", "my-server.get-thing", "id=x"])
+        .fails(5, &["must be approved", "nobody can be asked"]);
+    env.write_config(&rule("allow"));
+    env.mux(["reload"]).ok();
+    for way in &WAYS[..WAYS.len() - 2] {
+        env.result(&format!("return await {way}"));
+    }
+    assert_eq!(env.starts("my-server").len(), 1);
+}
+
+#[test]
+fn config_policy_takes_the_first_match_and_denies_what_it_does_not_understand() {
+    let env = TestEnv::new();
+    env.write_config(&format!(
+        "{}\
+         [[policy]]\nmatch = \"fix.echo\"\naction = \"allow\"\n\
+         [[policy]]\nmatch = \"fix.e*\"\naction = \"deny\"\n\
+         [[policy]]\nmatch = \"fix.pid\"\naction = \"dney\"\n",
+        env.fixture("fix", &[]),
+    ));
+    env.mux(["call", "fix.echo", "text=x"]).ok();
+    env.mux(["call", "fix.add", "a=1", "b=1"]).ok();
+    env.mux(["call", "fix.echo_json", "value=1"])
+        .fails(5, &["\"fix.e*\""]);
+    env.mux(["call", "fix.pid"]).fails(5, &["\"fix.pid\""]);
+    let problems = super::problems(&env);
+    assert!(
+        problems[0].contains("\"dney\" is none of allow, ask, deny; denied"),
+        "{problems:?}"
+    );
+}
+
+#[test]
+fn config_excluded_tools_do_not_exist_for_anybody() {
+    let env = TestEnv::new();
+    let tools = "tools = { exclude = [\"echo*\", \"get-thing\"] }\n";
+    env.write_config(&format!(
+        "{}{tools}{}",
+        env.fixture("fix", &[]),
+        env.fixture("open", &[])
+    ));
+    for call in [
+        "mux.fix.echo({ text: 'x' })",
+        "mux['fix.echo']({ text: 'x' })",
+        "mux.fix.get_thing({ id: 'x' })",
+        "mux.call.raw('fix.get-thing', { id: 'x' })",
+    ] {
+        let error = env.error(&format!("return await {call}"));
+        assert_eq!(error["kind"], "not_found", "{call}: {error:#}");
+        // It is not told either that there is such a tool.
+        assert!(
+            !error["hint"].to_string().contains("fix.echo"),
+            "{call}: {error:#}"
+        );
+    }
+    env.mux(["call", "fix.echo", "text=x"])
+        .fails(1, &["there is no tool `fix.echo`"]);
+    env.mux(["types", "fix.echo"])
+        .fails(1, &["there is no tool"]);
+    let names = env.result("return Object.keys(mux.fix).filter((name) => /echo|thing/.test(name))");
+    assert_eq!(names, json!([]));
+    let found = env.mux(["tools", "echo", "--json"]).ok().json();
+    let servers: Vec<_> = found["tools"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|t| &t["server"])
+        .collect();
+    assert_eq!(servers, ["open", "open"]);
+    let types = env.mux(["types", "fix"]).ok();
+    assert!(
+        !types.stdout.contains("echo") && types.stdout.contains("add("),
+        "{types:#?}"
+    );
+    env.mux(["call", "open.echo", "text=x"]).ok();
+}

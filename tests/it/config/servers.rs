@@ -1,0 +1,162 @@
+//! Servers that cannot be started, or that are no MCP servers.
+
+use std::{fs, os::unix::fs::PermissionsExt};
+
+use mux_tests::TestEnv;
+
+use super::server;
+
+#[test]
+fn config_servers_that_cannot_start_say_why_and_leave_the_others_alone() {
+    let env = TestEnv::new();
+    let plain = env.path("plain.txt");
+    fs::write(&plain, "#!/bin/sh\necho hello\n").unwrap();
+    let script = env.path("script.sh");
+    fs::write(
+        &script,
+        "#!/bin/sh\necho usage: script FILE\necho no file given >&2\nexit 2\n",
+    )
+    .unwrap();
+    fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
+    let interpreter = env.path("interpreter.sh");
+    fs::write(&interpreter, "#!/no/such/interpreter\n").unwrap();
+    fs::set_permissions(&interpreter, fs::Permissions::from_mode(0o755)).unwrap();
+
+    let fixture =
+        |name: &str, args: &[&str], rest: &str| format!("{}{rest}\n", env.fixture(name, args));
+    let entry = |name: &str, command: &str| format!("[servers.{name}]\ncommand = {command:?}\n");
+    let soon = "start_timeout = \"1s\"";
+    let cases: Vec<(&str, String, &[&str])> = vec![
+        (
+            "unknown",
+            entry("unknown", "no-such-program"),
+            &["find the program no-such-program", "/bin/no-such-program"],
+        ),
+        (
+            "absent",
+            entry("absent", "/no/such/program"),
+            &["find the program /no/such/program"],
+        ),
+        (
+            "text",
+            entry("text", plain.to_str().unwrap()),
+            &["plain.txt", "not an executable file"],
+        ),
+        (
+            "folder",
+            entry("folder", "/tmp"),
+            &["/tmp", "not an executable file"],
+        ),
+        (
+            "orphan",
+            entry("orphan", interpreter.to_str().unwrap()),
+            &[
+                "interpreter.sh",
+                "the interpreter that it names does not exist",
+            ],
+        ),
+        (
+            "lost",
+            fixture("lost", &[], "cwd = \"/no/such/folder\""),
+            &["working directory /no/such/folder"],
+        ),
+        (
+            "script",
+            entry("script", script.to_str().unwrap()),
+            &[
+                "the process ended at once (exit code 2)",
+                "not a message] usage: script FILE",
+                "no file given",
+            ],
+        ),
+        (
+            "exits",
+            fixture("exits", &["--exit-at-start", "7"], ""),
+            &[
+                "the process ended at once (exit code 7)",
+                "fatal line 1 of 3",
+                "fatal line 3 of 3",
+            ],
+        ),
+        (
+            "rubbish",
+            fixture("rubbish", &["--rubbish"], soon),
+            &[
+                "not ready within 1s (start_timeout)",
+                "not a message]",
+                "bytes that are no text",
+            ],
+        ),
+        (
+            "mute",
+            fixture("mute", &["--mute"], soon),
+            &["not ready within 1s (start_timeout)"],
+        ),
+        (
+            "undecodable",
+            fixture("undecodable", &["--bad-schema=fatal"], ""),
+            &["its tools cannot be listed"],
+        ),
+    ];
+    let entries: String = cases.iter().map(|(_, entry, _)| entry.as_str()).collect();
+    env.write_config(&(entries + &env.fixture("noisy", &["--noise-at-start", "5"])));
+
+    for (name, _, parts) in &cases {
+        let start = format!("error[unavailable]: the server `{name}` cannot be started: ");
+        let output = env.mux(["call", &format!("{name}.echo"), "text=x"]);
+        let output = output
+            .fails(3, parts)
+            .fails(3, &[&start, "hint: its log: "]);
+        assert!(!output.stderr.contains("mux_daemon::"), "{output:#?}");
+        let info = server(&env, name);
+        assert_eq!(info["state"], "failed", "{info:#}");
+        assert!(
+            info["reason"].as_str().unwrap().contains(parts[0]),
+            "{info:#}"
+        );
+    }
+    // Noise before the handshake is no reason to refuse a server.
+    assert_eq!(
+        env.result("return await mux.noisy.echo({ text: 'x' })"),
+        "x"
+    );
+    let log = env.mux(["servers", "logs", "noisy"]).ok();
+    assert!(log.stdout.contains("npm notice: line 5 of 5"), "{log:#?}");
+}
+
+#[test]
+fn config_servers_that_failed_are_tried_again_by_the_next_call() {
+    let env = TestEnv::new();
+    let program = env.path("late-server");
+    env.write_config(&format!("[servers.late]\ncommand = {program:?}\n"));
+    env.mux(["call", "late.pid"])
+        .fails(3, &["find the program"]);
+    std::os::unix::fs::symlink(mux_tests::env::binary("mux-fixture-server"), &program).unwrap();
+    env.mux(["call", "late.pid"]).ok();
+    let info = server(&env, "late");
+    assert_eq!(
+        (&info["state"], &info["reason"]),
+        (&"ready".into(), &serde_json::Value::Null)
+    );
+}
+
+#[test]
+fn config_servers_with_broken_schemas_offer_their_good_tools() {
+    let env = TestEnv::with_fixtures(&[("fix", &["--bad-schema"])]);
+    env.mux(["call", "fix.echo", "text=x"]).ok();
+    env.mux(["call", "fix.bad_type", "x=1"]).ok();
+    env.mux(["types"]).ok();
+    let tools = env.mux(["tools", "--json"]).ok().json();
+    assert!(
+        tools["tools"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .any(|t| t["name"] == "__proto__")
+    );
+    // Names that mean something to every object of JavaScript are tools like others.
+    let code = "return await Promise.all(['__proto__', 'constructor', 'then'].map((name) =>\n\
+                mux.call(`fix.${name}`, { name })))";
+    let answers = env.result(code);
+    assert_eq!(answers[2]["name"], "then", "{answers}");
+}

@@ -1,0 +1,197 @@
+//! Servers that do not come up, come up late, or do not want to go.
+
+use mux_tests::{
+    TestEnv,
+    process::{self, Tree},
+};
+use nix::sys::signal::Signal;
+
+use super::{PROMISE, server};
+
+#[test]
+fn a_server_that_exits_at_its_start_is_quoted_and_tried_again_with_the_next_call() {
+    let env = TestEnv::with_fixtures(&[("bad", &["--exit-at-start", "3"]), ("good", &[])]);
+    for attempt in 1..=2 {
+        let error = env.error("return await mux.bad.echo({ text: 'x' })");
+        assert_eq!(error["kind"], "unavailable");
+        let message = error["message"].as_str().unwrap();
+        assert!(message.contains("`bad` cannot be started"), "{message}");
+        assert!(message.contains("exit code 3"), "{message}");
+        assert!(message.contains("fatal line 3 of 3"), "{message}");
+        assert_eq!(env.starts("bad").len(), attempt);
+    }
+    assert_eq!(server(&env, "bad")["state"], "failed");
+    assert_eq!(env.result("return await mux.good.echo({ text: 'x' })"), "x");
+    env.mux(["call", "bad.echo", "text=x"])
+        .fails(3, &["exit code 3"]);
+}
+
+#[test]
+fn a_server_that_says_nothing_is_given_up_after_its_time_and_ended() {
+    let env = TestEnv::new();
+    let mute = env.fixture("mute", &["--mute", "--ignore-eof", "--grandchild"]);
+    let slow = env.fixture("slow", &["--slow-start", "500"]);
+    env.write_config(&format!("{mute}start_timeout = \"1s\"\n{slow}"));
+    // The slow one is waited for, and the mute one delays it by nothing.
+    let run = env.begin(["run", "-e", "return await mux.mute.echo({ text: 'x' })"]);
+    assert_eq!(
+        env.result("return await mux.slow.echo({ text: 'late' })"),
+        "late"
+    );
+    run.wait().fails(
+        3,
+        &[
+            "`mute` cannot be started",
+            "not ready within 1s (start_timeout)",
+        ],
+    );
+    let mute = env.starts("mute");
+    assert_eq!(mute.len(), 1);
+    let left = Tree::watch(process::descendants(env.daemon().unwrap()))
+        .pids()
+        .into_iter()
+        .filter(|pid| process::command_line(*pid).contains("mute.pids"))
+        .count();
+    assert_eq!(left, 0);
+    assert!(!process::is_alive(mute[0]));
+}
+
+#[test]
+fn many_callers_wait_for_one_slow_start() {
+    let env = TestEnv::with_fixtures(&[("slow", &["--slow-start", "700"])]);
+    let runs: Vec<_> = (0..10)
+        .map(|n| {
+            let code = format!("return (await mux.slow.add({{ a: {n}, b: 0 }})).sum");
+            env.begin(["--json", "run", "-e", &code])
+        })
+        .collect();
+    for (n, run) in runs.into_iter().enumerate() {
+        assert_eq!(run.wait().ok().json()["result"], n);
+    }
+    assert_eq!(env.starts("slow").len(), 1);
+}
+
+#[test]
+fn a_server_that_prints_only_rubbish_is_given_up_and_one_that_prints_some_is_not() {
+    let env = TestEnv::new();
+    let rubbish = env.fixture("rubbish", &["--rubbish"]);
+    let noisy = env.fixture(
+        "noisy",
+        &["--noise-at-start", "200", "--stderr-at-start", "5000"],
+    );
+    env.write_config(&format!("{rubbish}start_timeout = \"1s\"\n{noisy}"));
+    assert_eq!(
+        env.result("return await mux.noisy.echo({ text: 'heard' })"),
+        "heard"
+    );
+    let error = env.error("return await mux.rubbish.echo({ text: 'x' })");
+    assert_eq!(error["kind"], "unavailable", "{error:#}");
+}
+
+#[test]
+fn a_restart_ends_a_server_that_ignores_all_but_sigkill_with_its_whole_family() {
+    let env = TestEnv::with_fixtures(&[(
+        "fix",
+        &[
+            "--ignore-eof",
+            "--ignore-term",
+            "--grandchild",
+            "--setsid",
+            "--hold-stdio",
+        ],
+    )]);
+    let first = env.result("return await mux.fix.pid({})");
+    let tree = Tree::of(env.starts("fix")[0]);
+    assert_eq!(tree.pids().len(), 2, "the server and its child");
+    env.mux(["servers", "restart", "fix"]).ok();
+    // It answers when the new one runs, which is after the end of the old one.
+    assert!(tree.left_after(PROMISE).is_empty());
+    assert_ne!(env.result("return await mux.fix.pid({})"), first);
+    assert_eq!(env.starts("fix").len(), 2);
+}
+
+#[test]
+fn a_family_that_a_dead_server_left_behind_is_ended() {
+    let env = TestEnv::with_fixtures(&[("fix", &[])]);
+    let mut families = Vec::new();
+    for (setsid, hold_stdio) in [(false, false), (true, false), (false, true), (true, true)] {
+        let code = format!(
+            "return await mux.fix.spawn_grandchild({{ setsid: {setsid}, hold_stdio: {hold_stdio} }})"
+        );
+        let child: i32 = env.result(&code).as_str().unwrap().parse().unwrap();
+        assert!(process::is_alive(child));
+        families.push(child);
+    }
+    let family = Tree::watch(families);
+    assert_eq!(family.pids().len(), 4);
+    let server = env.starts("fix")[0];
+    process::kill(server);
+    let left = family.left_after(PROMISE);
+    assert!(left.is_empty(), "{left:#?}");
+    assert_eq!(
+        env.result("return await mux.fix.echo({ text: 'again' })"),
+        "again"
+    );
+}
+
+#[test]
+fn a_stopped_server_delays_only_its_own_calls() {
+    let env = TestEnv::new();
+    let (fix, other) = (env.fixture("fix", &[]), env.fixture("other", &[]));
+    env.write_config(&format!("{fix}call_timeout = \"1s\"\n{other}"));
+    env.result("return await Promise.all([mux.fix.pid({}), mux.other.pid({})])");
+    let pid = env.starts("fix")[0];
+    process::send(pid, Signal::SIGSTOP);
+    let code = "const late = mux.fix.echo({ text: 'x' }).catch((error) => error.kind);
+        const sums = [];
+        for (let n = 0; n < 50; n++) sums.push((await mux.other.add({ a: n, b: 0 })).sum);
+        return [sums.length, await late]";
+    assert_eq!(env.result(code), serde_json::json!([50, "timeout"]));
+    process::send(pid, Signal::SIGCONT);
+    assert_eq!(
+        env.result("return await mux.fix.echo({ text: 'awake' })"),
+        "awake"
+    );
+}
+
+#[test]
+fn a_keeper_that_was_killed_takes_its_servers_along_and_the_next_call_starts_both() {
+    let env = TestEnv::with_fixtures(&[
+        ("fix", &["--grandchild", "--setsid"]),
+        ("deaf", &["--ignore-eof", "--ignore-term"]),
+    ]);
+    let both = "return [await mux.fix.echo({ text: 'x' }), await mux.deaf.echo({ text: 'y' })]";
+    for round in 1..=3 {
+        env.result(both);
+        let daemon = env.daemon().unwrap();
+        let keeper = process::descendants(daemon)
+            .into_iter()
+            .find(|pid| process::command_line(*pid).contains("keeper.lock"))
+            .unwrap();
+        let tree = Tree::of(keeper);
+        assert_eq!(
+            tree.pids().len(),
+            4,
+            "the keeper, two servers, and the child of one"
+        );
+        process::kill(keeper);
+        let left = tree.left_after(PROMISE);
+        assert!(left.is_empty(), "round {round}: {left:#?}");
+        assert_eq!(env.daemon(), Some(daemon));
+    }
+    env.result(both);
+    assert_eq!((env.starts("fix").len(), env.starts("deaf").len()), (4, 4));
+}
+
+#[test]
+fn a_server_that_hangs_while_its_tools_are_listed_again_works_on_and_can_be_closed() {
+    let env = TestEnv::with_fixtures(&[("fix", &["--list-once"])]);
+    let code = "return [await mux.fix.list_changed({}), await mux.fix.echo({ text: 'on' })]";
+    assert_eq!(env.result(code), serde_json::json!(["said", "on"]));
+    env.mux(["servers", "restart", "fix"]).ok();
+    assert_eq!(env.starts("fix").len(), 2);
+    env.result(code);
+    let daemon = env.daemon().unwrap();
+    env.mux(["stop"]).ok();
+    assert!(process::wait_for_end(daemon, PROMISE));
+}

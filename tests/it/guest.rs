@@ -1,0 +1,118 @@
+//! What a program sees and what comes of it, as data: `tests/data/guest/<case>.ts` is run, and
+//! `<case>.out` is its console and its outcome.
+//!
+//! Invariant: a new case is two files and no Rust. `UPDATE_GOLDEN=1` writes the second.
+
+use std::{
+    ffi::OsStr,
+    fmt::Write as _,
+    fs,
+    path::{Path, PathBuf},
+};
+
+use mux_tests::{TestEnv, golden};
+use serde_json::Value;
+
+/// A line of a case with the JSON that it is given.
+const INPUT: &str = "// input: ";
+
+#[test]
+fn guest_programs_end_as_recorded() {
+    let env = TestEnv::new();
+    env.write_config(&format!(
+        "{}{}[[policy]]\nmatch = \"fix.side_effect\"\naction = \"deny\"\n",
+        env.fixture("fix", &[]),
+        env.fixture("my-server", &[]),
+    ));
+    env.run("return 1").ok();
+    let engine = env.mux(["status", "--json"]).ok().json()["engine"].take();
+    let cases = cases();
+    let failed: Vec<String> = cases
+        .iter()
+        .filter_map(|case| {
+            let outcome = outcome(&env, case);
+            golden::compare(&recording(case, &outcome, &engine), &outcome).err()
+        })
+        .collect();
+    assert!(
+        failed.is_empty(),
+        "{} of {} cases differ (UPDATE_GOLDEN=1 records what is there now)\n{}",
+        failed.len(),
+        cases.len(),
+        failed.join("\n")
+    );
+    assert_eq!(env.starts("fix").len(), 1, "one session serves every case");
+}
+
+fn cases() -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("data/guest");
+    let mut cases: Vec<PathBuf> = fs::read_dir(&folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension() == Some(OsStr::new("ts")))
+        .collect();
+    cases.sort();
+    assert!(!cases.is_empty(), "no cases in {}", folder.display());
+    cases
+}
+
+/// Where a case is recorded: V8's words in `<case>.out`, and what the other engine says differently
+/// in `<case>.quickjs.out`.
+fn recording(case: &Path, outcome: &str, engine: &Value) -> PathBuf {
+    let common = case.with_extension("out");
+    let special = case.with_extension("quickjs.out");
+    let same = fs::read_to_string(&common).is_ok_and(|recorded| recorded == outcome);
+    if engine == "quickjs" && !same {
+        special
+    } else {
+        common
+    }
+}
+
+/// Console lines, then the result or the error.
+fn outcome(env: &TestEnv, case: &Path) -> String {
+    let source = fs::read_to_string(case).unwrap();
+    let mut args: Vec<&OsStr> = vec!["--json".as_ref(), "run".as_ref(), case.as_os_str()];
+    if let Some(input) = source.lines().find_map(|line| line.strip_prefix(INPUT)) {
+        args.extend(["--input".as_ref(), OsStr::new(input)]);
+    }
+    let output = env.mux(args);
+    let document = output.json();
+    let mut text = String::new();
+    for line in document["console"].as_array().unwrap() {
+        let (level, said) = (string(&line["level"]), string(&line["text"]));
+        let rest = format!("\n{}", " ".repeat(level.len() + 3));
+        writeln!(text, "[{level}] {}", said.replace('\n', &rest)).unwrap();
+    }
+    match document.get("error") {
+        None => writeln!(text, "result {:#}", document["result"]).unwrap(),
+        Some(error) => describe(error, &mut text),
+    }
+    let text = text.replace(env.home().to_str().unwrap(), "[HOME]");
+    // An editor that trims the ends of lines must not break a recording.
+    let lines: Vec<&str> = text.lines().map(str::trim_end).collect();
+    lines.join("\n") + "\n"
+}
+
+/// `error KIND LINE:COLUMN MESSAGE`, and what else it says.
+fn describe(error: &Value, text: &mut String) {
+    let place = match (error["line"].as_u64(), error["column"].as_u64()) {
+        (Some(line), Some(column)) => format!(" {line}:{column}"),
+        _ => String::new(),
+    };
+    let (kind, message) = (string(&error["kind"]), string(&error["message"]));
+    writeln!(text, "error {kind}{place} {message}").unwrap();
+    for field in ["path", "hint", "details"] {
+        match &error[field] {
+            Value::Null => {}
+            Value::String(said) => {
+                writeln!(text, "  {field}: {}", said.replace('\n', "\n    ")).unwrap();
+            }
+            other => writeln!(text, "  {field}: {other}").unwrap(),
+        }
+    }
+}
+
+fn string(value: &Value) -> &str {
+    value.as_str().unwrap_or_else(|| panic!("no text: {value}"))
+}

@@ -1,0 +1,67 @@
+//! Everything that a program can reach: a walk over names, symbols, prototypes and accessors from the
+//! global object on, compared with `tests/data/hostile/realm.allow`.
+//!
+//! Invariant: a new name in the guest's world, ours or the engine's, is seen by a reviewer of that file.
+//! `UPDATE_GOLDEN=1` writes it.
+
+use std::path::Path;
+
+use mux_tests::{TestEnv, golden};
+
+/// Each object is listed once, under the first path by which it was found, with what it is. Breadth
+/// first, so that this path is the shortest.
+const WALK: &str = r#"
+const lines = [];
+const seen = new Map();
+const queue = [];
+const show = (key) => (typeof key === "symbol" ? `[${key.description}]` : key);
+const kind = (value) => {
+  if (value === null) return "null";
+  if (typeof value === "function") {
+    return Function.prototype.toString.call(value).includes("[native code]") ? "native function" : "function of ours";
+  }
+  return typeof value;
+};
+const visit = (path, value) => {
+  const what = kind(value);
+  const isObject = value !== null && (typeof value === "object" || typeof value === "function");
+  if (isObject && seen.has(value)) return;
+  lines.push(`${path} ${what}`);
+  if (!isObject) return;
+  seen.set(value, path);
+  queue.push([path, value]);
+};
+visit("globalThis", globalThis);
+for (let next; (next = queue.shift()) !== undefined; ) {
+  const [path, object] = next;
+  const prefix = path === "globalThis" ? "" : `${path}.`;
+  if (object === mux) {
+    // Its members are made when they are asked for: this one is always there.
+    visit("mux.call", mux.call);
+    continue;
+  }
+  for (const key of Reflect.ownKeys(object)) {
+    // Every function has these two, and nothing hangs on them.
+    if (typeof object === "function" && (key === "length" || key === "name")) continue;
+    const { value, get, set } = Object.getOwnPropertyDescriptor(object, key);
+    if (get) visit(`${prefix}<get ${show(key)}>`, get);
+    if (set) visit(`${prefix}<set ${show(key)}>`, set);
+    if (!get && !set) visit(prefix + show(key), value);
+  }
+  visit(`${prefix}<prototype>`, Object.getPrototypeOf(object));
+}
+return lines.sort().join("\n") + "\n";
+"#;
+
+#[test]
+fn everything_in_reach_is_on_the_list() {
+    // No server: the names of tools are not part of the realm.
+    let env = TestEnv::with_config("");
+    if env.mux(["--json", "status"]).json()["engine"] == "quickjs" {
+        // The list is V8's.
+        return;
+    }
+    let found = env.result(WALK);
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("data/hostile/realm.allow");
+    golden::compare(&file, found.as_str().unwrap()).unwrap();
+}

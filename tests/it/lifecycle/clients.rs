@@ -1,0 +1,149 @@
+//! Clients that vanish, and what they leave running: nothing.
+
+use std::{fs, time::Duration};
+
+use mux_client::{Identity, within_seconds};
+use mux_proto::{EventsRequest, RunRequest};
+use mux_tests::{Running, TestEnv, process};
+use nix::sys::signal::Signal;
+use serde_json::{Value, json};
+
+use super::PROMISE;
+
+/// A run that waits for a call that never ends, when the server has that call.
+fn hanging(env: &TestEnv) -> Running {
+    let mut run = env.begin([
+        "run",
+        "-e",
+        "const hung = mux.fix.hang({}); await mux.fix.echo({ text: '' }); console.log('sent'); await hung",
+    ]);
+    run.hear("sent");
+    run
+}
+
+/// Asks the server until it was told of a cancellation, at most so often.
+fn cancellations(env: &TestEnv) -> Vec<Value> {
+    for _ in 0..200 {
+        let cancelled = env.result("return await mux.fix.cancelled({})");
+        if let Some(ids) = cancelled.as_array().filter(|ids| !ids.is_empty()) {
+            return ids.clone();
+        }
+    }
+    panic!("the server was not told");
+}
+
+#[test]
+fn the_run_of_a_client_that_was_killed_is_cancelled_up_to_the_server() {
+    for signal in [Signal::SIGKILL, Signal::SIGINT] {
+        let env = TestEnv::new();
+        let log = env.path("calls");
+        env.write_config(&env.fixture("fix", &["--call-log", log.to_str().unwrap()]));
+        let run = hanging(&env);
+        run.signal(signal);
+        run.wait();
+        let cancelled = cancellations(&env);
+        let calls = fs::read_to_string(&log).unwrap();
+        let hung = calls
+            .lines()
+            .map(|line| serde_json::from_str::<Value>(line).unwrap());
+        let hung: Vec<Value> = hung.filter(|call| call["tool"] == "hang").collect();
+        assert_eq!(hung.len(), 1);
+        assert_eq!(cancelled, [hung[0]["id"].clone()]);
+        let status = env.mux(["--json", "status"]).ok().json();
+        assert_eq!(status["runs"]["running"], 0, "{signal}: {status:#}");
+        assert_eq!(status["servers"][0]["in_flight"], 0);
+        assert_eq!(env.starts("fix").len(), 1);
+    }
+}
+
+#[test]
+fn the_call_of_a_client_that_was_killed_is_cancelled_too() {
+    let env = TestEnv::new();
+    let log = env.path("calls");
+    env.write_config(&env.fixture("fix", &["--call-log", log.to_str().unwrap()]));
+    env.result("return await mux.fix.pid({})");
+    let call = env.begin(["call", "fix.hang"]);
+    env.until_called(&log, "hang");
+    call.signal(Signal::SIGKILL);
+    call.wait();
+    assert_eq!(cancellations(&env).len(), 1);
+}
+
+#[test]
+fn a_loop_of_a_client_that_was_killed_frees_its_worker() {
+    let env = TestEnv::new();
+    let mut run = env.begin(["run", "-e", "console.log('looping'); for (;;);"]);
+    run.hear("looping");
+    let daemon = env.daemon().unwrap();
+    // Half a second of work: no other worker computes for so long.
+    let looping = loop {
+        env.result("return 1");
+        let busy = |pid: &i32| process::cpu_time(*pid) > Duration::from_millis(500);
+        if let Some(pid) = process::descendants(daemon).into_iter().find(busy) {
+            break pid;
+        }
+    };
+    assert!(process::command_line(looping).contains("mux-worker"));
+    run.signal(Signal::SIGKILL);
+    run.wait();
+    let left = process::Tree::watch([looping]).left_after(PROMISE);
+    assert!(left.is_empty(), "{left:#?}");
+    assert_eq!(env.result("return 1"), 1);
+}
+
+#[test]
+fn a_client_whose_output_was_closed_ends_and_takes_its_run_along() {
+    let env = TestEnv::with_fixtures(&[("fix", &[])]);
+    let mut run = hanging(&env);
+    let daemon = env.daemon();
+    run.close_output();
+    run.signal(Signal::SIGHUP);
+    run.end();
+    assert_eq!(cancellations(&env).len(), 1);
+    assert_eq!(env.daemon(), daemon);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_events_of_a_run_outlive_the_connection_that_owned_it() {
+    let env = TestEnv::with_fixtures(&[("fix", &[])]);
+    let me = Identity::new("test", "0");
+    let owner = mux_client::connect_or_spawn(&env.dirs, Some(mux_tests::env::binary("muxd")), &me)
+        .await
+        .unwrap();
+    let reader = mux_client::connect(&env.dirs, &me).await.unwrap();
+    let request = RunRequest {
+        source: "console.log('kept'); await mux.fix.sleep({ ms: 60000 })".into(),
+        ..RunRequest::default()
+    };
+    let started = owner.client.start_run(within_seconds(5), request).await;
+    let run = started.unwrap().unwrap().run;
+    let mut owner = Some(owner);
+    let mut seen: Vec<Value> = Vec::new();
+    while !seen.iter().any(|event| event["event"]["ended"].is_object()) {
+        let request = EventsRequest {
+            run: run.clone(),
+            after: seen.len() as u64,
+            wait_ms: 20_000,
+        };
+        let page = reader.client.events(within_seconds(30), request).await;
+        let page = json!(page.unwrap().unwrap());
+        seen.extend(page["events"].as_array().unwrap().iter().cloned());
+        if seen
+            .iter()
+            .any(|event| event["event"]["console"].is_object())
+        {
+            drop(owner.take());
+        }
+    }
+    let kinds = |name: &str| {
+        seen.iter()
+            .filter(|event| !event["event"][name].is_null())
+            .count()
+    };
+    assert_eq!((kinds("console"), kinds("ended")), (1, 1), "{seen:#?}");
+    let last = seen.last().unwrap();
+    assert_eq!(
+        last["event"]["ended"]["outcome"]["error"]["kind"],
+        "cancelled"
+    );
+}

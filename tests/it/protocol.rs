@@ -1,0 +1,30 @@
+//! The contract on the socket: what was recorded of it, and what rude clients do to it.
+//!
+//! Invariant of all of it: a connection that breaks the rules is closed or answered with an error,
+//! no task of the daemon panics, and everybody else is served.
+
+mod crowd;
+mod golden;
+mod random;
+mod requests;
+mod responses;
+mod rude;
+
+use mux_tests::TestEnv;
+use serde_json::json;
+
+/// The daemon is the one that it was, serves, and nothing in it has panicked.
+#[track_caller]
+fn unharmed(env: &TestEnv, daemon: Option<i32>) {
+    assert_eq!(env.result("return 6 * 7"), json!(42));
+    assert!(daemon.is_some());
+    assert_eq!(env.daemon(), daemon);
+    env.stop();
+    let log = env.log();
+    assert!(log.contains("over"), "{log}");
+    let panics: Vec<&str> = log
+        .lines()
+        .filter(|line| line.contains("panicked"))
+        .collect();
+    assert!(panics.is_empty(), "{panics:#?}");
+}

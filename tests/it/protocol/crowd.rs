@@ -1,0 +1,185 @@
+//! Many clients, and clients that are in no hurry.
+
+use mux_client::{Identity, within_seconds};
+use mux_proto::{EventsRequest, Outcome, RunRequest};
+use mux_tests::{
+    TestEnv,
+    frames::{self, Wire},
+    process,
+};
+use serde_json::{Value, json};
+
+use super::unharmed;
+
+#[test]
+fn five_hundred_that_say_nothing_are_sent_away_and_hinder_nobody() {
+    let env = TestEnv::with_fixtures(&[("fix", &[])]);
+    env.result("return await mux.fix.pid({})");
+    let daemon = env.daemon();
+    let before = process::resident_bytes(daemon.unwrap());
+    let mut silent: Vec<Wire> = (0..500)
+        .map(|n| {
+            let mut wire = Wire::connect(&env.dirs.socket());
+            if n % 2 == 1 {
+                // Or say too little: a length, and a piece of what it promises.
+                wire.send_bytes(&[0, 0, 1, 0, b'{', b'"']).unwrap();
+            }
+            wire
+        })
+        .collect();
+    for n in 0..5 {
+        let code = format!("return (await mux.fix.add({{ a: {n}, b: 1 }})).sum");
+        assert_eq!(env.result(&code), n + 1);
+    }
+    let grown = process::resident_bytes(daemon.unwrap()).saturating_sub(before);
+    assert!(grown < 16 << 20, "{} MiB for idle connections", grown >> 20);
+    for wire in &mut silent {
+        assert_eq!(wire.rest(), Vec::<Value>::new());
+    }
+    unharmed(&env, daemon);
+}
+
+#[test]
+fn a_client_that_reads_nothing_delays_only_itself() {
+    let env = TestEnv::with_fixtures(&[("fix", &[])]);
+    env.result("return await mux.fix.pid({})");
+    let daemon = env.daemon();
+    let mut deaf = Wire::greeted(&env.dirs.socket());
+    // Their answers are more than the socket and the daemon's buffers hold.
+    for _ in 0..200 {
+        deaf.ask(&json!({ "Types": { "request": { "paths": [] } } }));
+    }
+    for n in 0..5 {
+        let code = format!("return (await mux.fix.add({{ a: {n}, b: 1 }})).sum");
+        assert_eq!(env.result(&code), n + 1);
+    }
+    drop(deaf);
+    unharmed(&env, daemon);
+}
+
+#[test]
+fn requests_beyond_the_limit_of_one_connection_are_refused_one_by_one() {
+    let env = TestEnv::new();
+    env.result("return 1");
+    let daemon = env.daemon();
+    let mut wire = Wire::greeted(&env.dirs.socket());
+    let run = json!({ "StartRun": { "request": { "source": "await new Promise((r) => setTimeout(r, 60_000))" } } });
+    let run = wire.call(&run)["message"]["Ok"]["StartRun"]["Ok"]["run"].clone();
+    // Each waits for an event that does not come.
+    for _ in 0..400 {
+        wire.ask(
+            &json!({ "Events": { "request": { "run": run, "after": 1, "wait_ms": 20_000 } } }),
+        );
+    }
+    let refusal = wire.answer().unwrap();
+    assert!(refusal["message"]["Err"]["kind"].is_number(), "{refusal}");
+    assert_eq!(env.result("return 2"), 2);
+    drop(wire);
+    unharmed(&env, daemon);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn fifty_clients_in_one_process_get_their_own_answers() {
+    let env = TestEnv::with_fixtures(&[("fix", &[])]);
+    let mut tasks = Vec::new();
+    for n in 0..50_u64 {
+        let dirs = env.dirs.clone();
+        tasks.push(tokio::spawn(async move {
+            let me = Identity::new(format!("client-{}", n % 7), "0");
+            let muxd = mux_tests::env::binary("muxd");
+            let session = mux_client::connect_or_spawn(&dirs, Some(muxd), &me)
+                .await
+                .unwrap();
+            for round in 0..3 {
+                let source = format!(
+                    "console.log('{n}/{round}');
+                     const {{ sum }} = await mux.fix.add({{ a: {n}, b: mux.input }});
+                     return `{n}/{round}/${{sum}}`"
+                );
+                let request = RunRequest {
+                    source,
+                    input: json!(round),
+                    ..RunRequest::default()
+                };
+                let mut console = Vec::new();
+                let finished = mux_client::run(&session, request, |event| {
+                    console.extend(
+                        json!(event)["event"]["console"]["text"]
+                            .as_str()
+                            .map(str::to_owned),
+                    );
+                });
+                let finished = finished.await.unwrap();
+                let expected = json!(format!("{n}/{round}/{}", n + round));
+                assert_eq!(finished.outcome, Outcome::Result(expected));
+                assert_eq!(console, [format!("{n}/{round}")]);
+            }
+        }));
+    }
+    for task in tasks {
+        task.await.unwrap();
+    }
+    assert_eq!(env.starts("fix").len(), 1);
+    unharmed(&env, env.daemon());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_poll_waits_for_its_time_and_no_longer_and_a_cancelled_one_costs_nothing() {
+    let env = TestEnv::new();
+    let muxd = Some(mux_tests::env::binary("muxd"));
+    let me = Identity::new("test", "0");
+    let session = mux_client::connect_or_spawn(&env.dirs, muxd, &me)
+        .await
+        .unwrap();
+    let request = RunRequest {
+        source: "await new Promise((r) => setTimeout(r, 60_000))".into(),
+        ..RunRequest::default()
+    };
+    let started = session.client.start_run(within_seconds(5), request).await;
+    let run = started.unwrap().unwrap().run;
+    let poll = |after, wait_ms| EventsRequest {
+        run: run.clone(),
+        after,
+        wait_ms,
+    };
+    let page = session.client.events(within_seconds(5), poll(1, 50)).await;
+    assert_eq!(page.unwrap().unwrap().events, []);
+    // Numbers from the future are no error: there is just nothing after them.
+    let page = session
+        .client
+        .events(within_seconds(5), poll(u64::MAX, 0))
+        .await;
+    assert_eq!(page.unwrap().unwrap().events, []);
+    for _ in 0..600 {
+        // Dropped before its answer: more of them than a connection may have at once.
+        let waiting = session.client.events(within_seconds(60), poll(1, 30_000));
+        let status = session.client.status(within_seconds(5));
+        tokio::select! {
+            biased;
+            page = waiting => panic!("{page:?}"),
+            status = status => drop(status.unwrap().unwrap()),
+        }
+    }
+    let cancelled = session
+        .client
+        .cancel_run(within_seconds(5), run.clone())
+        .await;
+    cancelled.unwrap().unwrap();
+    let page = session
+        .client
+        .events(within_seconds(25), poll(1, 20_000))
+        .await;
+    let last = json!(page.unwrap().unwrap().events.last());
+    assert_eq!(
+        last["event"]["ended"]["outcome"]["error"]["kind"],
+        "cancelled"
+    );
+    drop(session);
+    // An old run can be asked for by anybody, until the daemon ends.
+    let mut wire = Wire::connect(&env.dirs.socket());
+    wire.call(&frames::hello(1));
+    let answer = wire.call(&json!({ "CancelRun": { "run": run } }));
+    assert_eq!(answer["message"]["Ok"]["CancelRun"], json!({ "Ok": null }));
+    drop(wire);
+    unharmed(&env, env.daemon());
+}

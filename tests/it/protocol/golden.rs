@@ -1,0 +1,193 @@
+//! The frames of each method, recorded in `tests/data/frames`. Clients in other languages and older
+//! builds rely on these bytes: a test that fails here asks for a new contract, not for a new record.
+
+use std::{fs, path::PathBuf};
+
+use mux_proto::{
+    Kind, MuxClient,
+    service::{MuxRequest, MuxResponse},
+    transport,
+};
+use mux_tests::{TestEnv, frames::Wire, golden};
+use serde::{Serialize, de::DeserializeOwned};
+use serde_json::{Value, json};
+use tarpc::{ClientMessage, Request, Response};
+use tokio::io::{AsyncReadExt, duplex};
+
+use super::{requests, responses};
+
+fn record(name: &str, what: &str) -> PathBuf {
+    let file = format!("tests/data/frames/{name}.{what}.json");
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+        .parent()
+        .unwrap()
+        .join(file)
+}
+
+fn recorded(name: &str, what: &str) -> String {
+    fs::read_to_string(record(name, what)).unwrap()
+}
+
+/// The envelope of a request, with a deadline that does not depend on the clock.
+fn envelope(message: MuxRequest) -> String {
+    let context = transport::within(std::time::Duration::from_secs(30));
+    let request = ClientMessage::Request(Request {
+        context,
+        id: 1,
+        message,
+    });
+    let mut request = serde_json::to_value(&request).unwrap();
+    request["Request"]["context"]["deadline"] = json!({ "secs": 30, "nanos": 0 });
+    request.to_string()
+}
+
+fn reencoded<T: Serialize + DeserializeOwned>(text: &str) -> String {
+    serde_json::to_string(&serde_json::from_str::<T>(text).unwrap()).unwrap()
+}
+
+#[test]
+fn requests_are_encoded_as_they_were_recorded() {
+    let mut differences = Vec::new();
+    for (name, message) in requests::all() {
+        let actual = envelope(message);
+        differences.extend(golden::compare(&record(name, "request"), &actual).err());
+    }
+    assert!(differences.is_empty(), "{}", differences.join("\n"));
+}
+
+#[test]
+fn responses_are_encoded_and_decoded_as_they_were_recorded() {
+    let mut differences = Vec::new();
+    for (name, message) in responses::all() {
+        let response = Response {
+            request_id: 1,
+            message: Ok(message),
+        };
+        let actual = serde_json::to_string(&response).unwrap();
+        differences.extend(golden::compare(&record(name, "response"), &actual).err());
+    }
+    assert!(differences.is_empty(), "{}", differences.join("\n"));
+    for (name, _) in responses::all() {
+        let text = recorded(name, "response");
+        assert_eq!(reencoded::<Response<MuxResponse>>(&text), text);
+    }
+}
+
+#[tokio::test]
+async fn the_client_library_sends_the_recorded_bytes_with_their_length_before_them() {
+    let (ours, mut theirs) = duplex(1 << 16);
+    let client = MuxClient::new(Default::default(), transport::frames(ours)).spawn();
+    let Some((_, MuxRequest::Hello { hello })) = requests::all().into_iter().next() else {
+        panic!("hello comes first");
+    };
+    let context = transport::within(std::time::Duration::from_secs(30));
+    let read = async {
+        let length = theirs.read_u32().await.unwrap();
+        let mut frame = vec![0; length as usize];
+        theirs.read_exact(&mut frame).await.unwrap();
+        frame
+    };
+    let frame = tokio::select! {
+        answer = client.hello(context, hello) => panic!("nobody answers: {answer:?}"),
+        frame = read => frame,
+    };
+    let mut sent: Value = serde_json::from_slice(&frame).unwrap();
+    let envelope = &mut sent["Request"];
+    // The clock and chance, and nothing else, are not as recorded.
+    envelope["context"]["deadline"] = json!({ "secs": 30, "nanos": 0 });
+    envelope["context"]["trace_context"]["trace_id"] = json!([0_u8; 16].as_slice());
+    envelope["context"]["trace_context"]["span_id"] = json!(0);
+    envelope["id"] = json!(1);
+    assert_eq!(sent.to_string(), recorded("hello", "request"));
+}
+
+/// Sends the recorded bytes and gives the answer, which must be one that a client can read.
+fn replay(wire: &mut Wire, name: &str, change: impl Fn(String) -> String) -> Value {
+    wire.send(change(recorded(name, "request")).as_bytes())
+        .unwrap();
+    let answer = String::from_utf8(wire.answer_bytes().unwrap()).unwrap();
+    // No field of it is unknown to this build, and none gets lost.
+    assert_eq!(
+        reencoded::<Response<MuxResponse>>(&answer),
+        answer,
+        "{name}"
+    );
+    serde_json::from_str::<Value>(&answer).unwrap()["message"]["Ok"].take()
+}
+
+#[test]
+fn the_daemon_understands_the_recorded_requests_and_its_answers_are_understood() {
+    let env = TestEnv::with_fixtures(&[("fix", &[])]);
+    env.result("return 1");
+    let mut wire = Wire::connect(&env.dirs.socket());
+    let same = |text: String| text;
+    let mut run = Value::Null;
+    for (name, _) in requests::all() {
+        let answer = replay(&mut wire, name, |text| match run.as_str() {
+            Some(run) => text.replace("\"r-1\"", &json!(run).to_string()),
+            None => text,
+        });
+        let (method, answer) = answer.as_object().unwrap().iter().next().unwrap();
+        let of_record: Value =
+            serde_json::from_str(&recorded(name.trim_end_matches("_typed"), "response")).unwrap();
+        assert!(
+            of_record["message"]["Ok"][method].is_object(),
+            "{name}: {method}"
+        );
+        let answer = &answer["Ok"];
+        assert!(
+            !answer.is_null() || ["cancel_run", "retire", "stop"].contains(&name),
+            "{name}"
+        );
+        match name {
+            "start_run" => run = answer["run"].clone(),
+            "events" => assert!(answer["events"][0]["event"]["started"].is_object()),
+            "check" => assert_eq!(answer["errors"][0]["kind"], "syntax"),
+            "call" => assert_eq!(answer["sum"], 3.5),
+            "call_typed" => assert_eq!(answer["structuredContent"]["sum"], 3),
+            "tools" => assert_eq!(answer["tools"][0]["path"], "fix.add"),
+            "types" => assert!(answer.as_str().unwrap().contains("add(")),
+            "servers" => assert_eq!(answer[0]["name"], "fix"),
+            "restart_server" => assert_eq!(answer["starts"], 2),
+            "reload" => assert_eq!(answer["unchanged"], json!(["fix"])),
+            // It stops reading from those who have been served, so the last one is not sent.
+            "retire" => break,
+            _ => {}
+        }
+    }
+    assert_eq!(wire.rest(), Vec::<Value>::new());
+    env.result("return 2");
+    let mut wire = Wire::connect(&env.dirs.socket());
+    replay(&mut wire, "hello", same);
+    assert_eq!(
+        replay(&mut wire, "stop", same)["Stop"],
+        json!({ "Ok": null })
+    );
+    assert_eq!(wire.rest(), Vec::<Value>::new());
+}
+
+#[test]
+fn what_a_newer_build_may_add_is_tolerated() {
+    // Kinds that nobody knows yet, fields that nobody knows yet, and fields that an older one lacks.
+    let newer = r#"{"request_id":1,"message":{"Ok":{"Call":{"Err":{"kind":"quota","message":"no","retry_after":3}}}},"more":1}"#;
+    let response: Response<MuxResponse> = serde_json::from_str(newer).unwrap();
+    let Ok(MuxResponse::Call(Err(error))) = response.message else {
+        panic!("{response:?}");
+    };
+    assert_eq!(error.kind, Kind::Other("quota".into()));
+    let older =
+        r#"{"request_id":1,"message":{"Ok":{"Hello":{"Ok":{"contract":1,"build":"0","pid":1}}}}}"#;
+    let response: Response<MuxResponse> = serde_json::from_str(older).unwrap();
+    assert!(matches!(response.message, Ok(MuxResponse::Hello(Ok(_)))));
+
+    let env = TestEnv::new();
+    env.result("return 1");
+    let mut wire = Wire::connect(&env.dirs.socket());
+    let newer = json!({ "Hello": { "hello": {
+        "contract": 1, "build": "9", "client": { "name": "x", "version": "9", "os": "plan9" },
+        "colour": "blue",
+    }, "extra": true } });
+    assert!(wire.call(&newer)["message"]["Ok"]["Hello"]["Ok"].is_object());
+    let run = json!({ "StartRun": { "request": { "source": "return 1", "priority": 9 } } });
+    assert!(wire.call(&run)["message"]["Ok"]["StartRun"]["Ok"].is_object());
+}

@@ -1,0 +1,120 @@
+//! One request of each method, as clients of this contract send it.
+
+use mux_proto::{
+    CallRequest, CheckRequest, ClientInfo, EventsRequest, Hello, RunRequest, StopRequest,
+    ToolsRequest, TypesRequest, service::MuxRequest,
+};
+use serde_json::json;
+
+/// Name of the record, and the message. `start_run` comes before `events`, the ends come last.
+pub(super) fn all() -> Vec<(&'static str, MuxRequest)> {
+    vec![
+        ("hello", MuxRequest::Hello { hello: hello() }),
+        ("status", MuxRequest::Status {}),
+        ("start_run", MuxRequest::StartRun { request: run() }),
+        ("events", MuxRequest::Events { request: events() }),
+        ("cancel_run", MuxRequest::CancelRun { run: "r-1".into() }),
+        ("check", MuxRequest::Check { request: check() }),
+        ("call", MuxRequest::Call { request: call() }),
+        (
+            "call_typed",
+            MuxRequest::Call {
+                request: call_typed(),
+            },
+        ),
+        ("tools", MuxRequest::Tools { request: tools() }),
+        ("types", MuxRequest::Types { request: types() }),
+        ("servers", MuxRequest::Servers {}),
+        (
+            "restart_server",
+            MuxRequest::RestartServer {
+                server: "fix".into(),
+            },
+        ),
+        ("reload", MuxRequest::Reload {}),
+        (
+            "retire",
+            MuxRequest::Retire {
+                reason: "a client needs contract 2".into(),
+            },
+        ),
+        (
+            "stop",
+            MuxRequest::Stop {
+                request: StopRequest { now: true },
+            },
+        ),
+    ]
+}
+
+fn hello() -> Hello {
+    Hello {
+        contract: 1,
+        build: "0.1.0".into(),
+        client: ClientInfo {
+            name: "mux".into(),
+            version: "0.1.0".into(),
+        },
+        agent: Some("small-model".into()),
+        workspace: Some("/home/me/project".into()),
+        features: vec!["run".into(), "events".into()],
+    }
+}
+
+fn run() -> RunRequest {
+    RunRequest {
+        source: "return mux.input.n + 1".into(),
+        input: json!({ "n": 1 }),
+        timeout_ms: Some(5000),
+        traceparent: Some("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01".into()),
+    }
+}
+
+fn events() -> EventsRequest {
+    EventsRequest {
+        run: "r-1".into(),
+        after: 0,
+        wait_ms: 1000,
+    }
+}
+
+fn check() -> CheckRequest {
+    CheckRequest {
+        source: "let y = ;".into(),
+    }
+}
+
+fn call() -> CallRequest {
+    CallRequest {
+        path: "fix.add".into(),
+        arguments: json!({ "a": 1, "b": 2.5 }),
+        typed: Vec::new(),
+        raw: false,
+        timeout_ms: None,
+    }
+}
+
+fn call_typed() -> CallRequest {
+    CallRequest {
+        path: "fix.add".into(),
+        arguments: json!(null),
+        typed: vec![("a".into(), "1".into()), ("b".into(), "2".into())],
+        raw: true,
+        timeout_ms: Some(2000),
+    }
+}
+
+fn tools() -> ToolsRequest {
+    ToolsRequest {
+        query: Some("adds two".into()),
+        server: Some("fix".into()),
+        limit: Some(3),
+        ..ToolsRequest::default()
+    }
+}
+
+fn types() -> TypesRequest {
+    TypesRequest {
+        paths: vec!["fix.add".into()],
+    }
+}

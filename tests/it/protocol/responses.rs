@@ -1,0 +1,188 @@
+//! One response of each method, every field filled in.
+
+use mux_proto::{
+    Diagnostics, Error, Event, EventKind, EventPage, Kind, Level, MissingServer, Outcome,
+    ReloadReport, RunCounts, RunStarted, ServerInfo, ServerState, Status, ToolInfo, ToolList,
+    Welcome, WorkerStatus, service::MuxResponse,
+};
+use serde_json::json;
+
+/// Name of the record, and the message.
+pub(super) fn all() -> Vec<(&'static str, MuxResponse)> {
+    vec![
+        ("hello", MuxResponse::Hello(Ok(welcome()))),
+        ("retire", MuxResponse::Retire(Ok(()))),
+        ("status", MuxResponse::Status(Ok(status()))),
+        (
+            "start_run",
+            MuxResponse::StartRun(Ok(RunStarted { run: "r-1".into() })),
+        ),
+        ("events", MuxResponse::Events(Ok(page()))),
+        ("cancel_run", MuxResponse::CancelRun(Ok(()))),
+        (
+            "check",
+            MuxResponse::Check(Ok(Diagnostics {
+                errors: vec![error()],
+            })),
+        ),
+        ("call", MuxResponse::Call(Ok(json!({ "sum": 3.5 })))),
+        ("call_failed", MuxResponse::Call(Err(error()))),
+        ("tools", MuxResponse::Tools(Ok(tools()))),
+        (
+            "types",
+            MuxResponse::Types(Ok("declare const mux: {};\n".into())),
+        ),
+        ("servers", MuxResponse::Servers(Ok(vec![server()]))),
+        ("restart_server", MuxResponse::RestartServer(Ok(server()))),
+        ("reload", MuxResponse::Reload(Ok(reload()))),
+        ("stop", MuxResponse::Stop(Ok(()))),
+    ]
+}
+
+/// An error with everything that an error can have.
+pub(super) fn error() -> Error {
+    Error {
+        line: Some(3),
+        column: Some(7),
+        path: Some("fix.fail".into()),
+        details: Some(json!({ "content": [{ "type": "text", "text": "no" }] })),
+        ..Error::new(Kind::Tool, "no").hint("try another")
+    }
+}
+
+fn welcome() -> Welcome {
+    Welcome {
+        contract: 1,
+        build: "0.1.0".into(),
+        pid: 4711,
+        features: vec!["status".into(), "run".into()],
+    }
+}
+
+fn page() -> EventPage {
+    let server = || "fix".to_owned();
+    let path = || "fix.add".to_owned();
+    let ended = |call, error| EventKind::CallEnded {
+        call,
+        path: path(),
+        ms: 0.25,
+        bytes: 9,
+        error,
+    };
+    let console = |level| EventKind::Console {
+        level,
+        text: "sum 3\u{2028}".into(),
+    };
+    let kinds = vec![
+        EventKind::Started {},
+        EventKind::ServerStarting { server: server() },
+        EventKind::ServerReady {
+            server: server(),
+            ms: 12,
+        },
+        EventKind::CallStarted {
+            call: 1,
+            path: path(),
+        },
+        ended(1, None),
+        ended(2, Some(error())),
+        console(Level::Debug),
+        console(Level::Log),
+        console(Level::Info),
+        console(Level::Warn),
+        console(Level::Error),
+        EventKind::Ended {
+            outcome: Outcome::Error(error()),
+        },
+        EventKind::Ended {
+            outcome: Outcome::Result(json!([1, null, "x"])),
+        },
+    ];
+    let events = kinds.into_iter().zip(1..).map(|(event, seq)| Event {
+        seq,
+        at_ms: 10 * seq,
+        event,
+    });
+    EventPage {
+        events: events.collect(),
+    }
+}
+
+fn tools() -> ToolList {
+    ToolList {
+        tools: vec![ToolInfo {
+            path: "fix.get_thing".into(),
+            server: "fix".into(),
+            name: "get-thing".into(),
+            title: Some("Get".into()),
+            description: Some("Has a name that is no identifier.".into()),
+            signature: "fix.get_thing(args: { id: string }): Promise<unknown>".into(),
+            read_only: Some(true),
+            destructive: Some(false),
+            input_schema: Some(json!({ "type": "object" })),
+            output_schema: Some(json!({})),
+        }],
+        total: 2,
+        missing: vec![MissingServer {
+            server: "down".into(),
+            error: error(),
+        }],
+        warnings: vec!["two tools collide".into()],
+    }
+}
+
+fn server() -> ServerInfo {
+    ServerInfo {
+        name: "fix".into(),
+        state: ServerState::Ready,
+        reason: Some("why".into()),
+        command: "fixture --flag".into(),
+        pid: Some(4712),
+        tools: Some(27),
+        identity: Some("fixture 0.1.0".into()),
+        protocol: Some("2025-11-25".into()),
+        start_ms: Some(12),
+        starts: 1,
+        calls: 2,
+        in_flight: 3,
+    }
+}
+
+fn status() -> Status {
+    Status {
+        build: "0.1.0".into(),
+        contract: 1,
+        pid: 4711,
+        engine: Some("v8".into()),
+        uptime_ms: 1000,
+        rss_bytes: Some(30_000_000),
+        clients: 1,
+        workers: WorkerStatus {
+            ready: 2,
+            busy: 1,
+            starting: 0,
+            waiting: 0,
+        },
+        runs: RunCounts {
+            running: 1,
+            succeeded: 2,
+            failed: 3,
+        },
+        servers: vec![server()],
+        config: "/home/me/.config/mux/config.toml".into(),
+        socket: "/run/user/1000/mux/muxd.sock".into(),
+        log: "/home/me/.local/state/mux/log".into(),
+        problems: vec!["something".into()],
+    }
+}
+
+fn reload() -> ReloadReport {
+    let one = |name: &str| vec![name.to_owned()];
+    ReloadReport {
+        added: one("a"),
+        removed: one("b"),
+        changed: one("c"),
+        unchanged: one("d"),
+        problems: one("e"),
+    }
+}

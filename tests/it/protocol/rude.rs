@@ -1,0 +1,189 @@
+//! Clients that break the rules.
+
+use mux_proto::transport::MAX_FRAME;
+use mux_tests::{
+    TestEnv,
+    frames::{self, Silence, Wire},
+};
+use serde_json::{Value, json};
+
+use super::unharmed;
+
+/// A daemon that serves, and its number.
+pub(super) fn serving() -> (TestEnv, Option<i32>) {
+    let env = TestEnv::new();
+    env.result("return 1");
+    let daemon = env.daemon();
+    (env, daemon)
+}
+
+#[test]
+fn nothing_is_answered_before_hello() {
+    let (env, daemon) = serving();
+    for message in [
+        json!({ "Status": {} }),
+        json!({ "Servers": {} }),
+        json!({ "Retire": { "reason": "x" } }),
+        json!({ "Stop": { "request": { "now": true } } }),
+        json!({ "StartRun": { "request": { "source": "return 1" } } }),
+        json!({ "Check": { "request": { "source": "return 1" } } }),
+        json!({ "Call": { "request": { "path": "a.b" } } }),
+        json!({ "Events": { "request": { "run": "x", "after": 0, "wait_ms": 0 } } }),
+    ] {
+        let mut wire = Wire::connect(&env.dirs.socket());
+        let answer = wire.call(&message);
+        let (_, answer) = answer["message"]["Ok"]
+            .as_object()
+            .unwrap()
+            .iter()
+            .next()
+            .unwrap();
+        let said = answer["Err"]["message"].as_str().unwrap();
+        assert!(said.contains("`hello` comes first"), "{message}: {answer}");
+        // It is not too late for it.
+        assert!(wire.call(&frames::hello(1))["message"]["Ok"]["Hello"]["Ok"].is_object());
+    }
+    unharmed(&env, daemon);
+}
+
+#[test]
+fn frames_of_wrong_length_or_content_end_their_connection_alone() {
+    let (env, daemon) = serving();
+    let huge = {
+        let mut text = format!("{:?}", "x".repeat(MAX_FRAME - 3));
+        text.truncate(MAX_FRAME - 1);
+        text.into_bytes()
+    };
+    let nested = format!("{}{}", "[".repeat(5000), "]".repeat(5000)).into_bytes();
+    let length = |length: u32| length.to_be_bytes().to_vec();
+    let framed =
+        |frame: &[u8]| [&u32::try_from(frame.len()).unwrap().to_be_bytes(), frame].concat();
+    let unknown = frames::request(2, &json!({ "Frobnicate": {} })).to_string();
+    let variant =
+        frames::request(2, &json!({ "Stop": { "request": { "now": "perhaps" } } })).to_string();
+    let method = frames::request(2, &json!("Status")).to_string();
+    let array =
+        json!({ "Request": [{ "deadline": { "secs": 1, "nanos": 0 } }, 2, {}] }).to_string();
+    for (what, bytes) in [
+        ("an empty frame", length(0)),
+        ("2^32-1", length(u32::MAX)),
+        (
+            "the cap and one",
+            length(u32::try_from(MAX_FRAME).unwrap() + 1),
+        ),
+        ("a long string", framed(&huge)),
+        ("no JSON", framed(b"\0\x01\x02")),
+        ("no UTF-8", framed(b"{\"Request\": \"\xff\xfe\"}")),
+        ("half a JSON", framed(b"{\"Request\":{\"context\":{")),
+        ("an empty object", framed(b"{}")),
+        ("null", framed(b"null")),
+        ("deep JSON", framed(&nested)),
+        ("an unknown method", framed(unknown.as_bytes())),
+        ("an unknown value", framed(variant.as_bytes())),
+        ("a method without arguments", framed(method.as_bytes())),
+        ("an envelope as a list", framed(array.as_bytes())),
+        (
+            "HTTP",
+            b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n".to_vec(),
+        ),
+    ] {
+        for greeted in [false, true] {
+            let mut wire = match greeted {
+                true => Wire::greeted(&env.dirs.socket()),
+                false => Wire::connect(&env.dirs.socket()),
+            };
+            // It may be closed before all of it is written.
+            drop(wire.send_bytes(&bytes));
+            assert_eq!(wire.answer(), Err(Silence::Closed), "{what}");
+        }
+    }
+    unharmed(&env, daemon);
+}
+
+#[test]
+fn deadlines_that_no_clock_can_hold_end_their_connection_alone() {
+    let (env, daemon) = serving();
+    for (secs, nanos) in [
+        (u64::MAX, 0),
+        (1 << 62, 0),
+        (1 << 40, 0),
+        (86_401, 0),
+        (u64::MAX, u32::MAX),
+    ] {
+        let mut wire = Wire::greeted(&env.dirs.socket());
+        let mut request = frames::request(2, &json!({ "Status": {} }));
+        request["Request"]["context"]["deadline"] = json!({ "secs": secs, "nanos": nanos });
+        wire.send(request.to_string().as_bytes()).unwrap();
+        assert_eq!(wire.answer(), Err(Silence::Closed), "{secs} s");
+    }
+    // The longest that is allowed, none at all, and one that is over at once.
+    for (deadline, answered) in [
+        (json!({ "secs": 86_400, "nanos": 0 }), true),
+        (Value::Null, true),
+        (json!({ "secs": 0, "nanos": 0 }), false),
+    ] {
+        let mut wire = Wire::greeted(&env.dirs.socket());
+        let mut request = frames::request(2, &json!({ "Servers": {} }));
+        let context = request["Request"]["context"].as_object_mut().unwrap();
+        context.remove("deadline");
+        if !deadline.is_null() {
+            context.insert("deadline".into(), deadline.clone());
+        }
+        wire.send(request.to_string().as_bytes()).unwrap();
+        if answered {
+            assert!(
+                wire.answer().unwrap()["message"]["Ok"]["Servers"]["Ok"].is_array(),
+                "{deadline}"
+            );
+        }
+        drop(wire);
+    }
+    unharmed(&env, daemon);
+}
+
+#[test]
+fn a_frame_that_is_cut_anywhere_is_no_request() {
+    let (env, daemon) = serving();
+    let stop = frames::request(2, &json!({ "Stop": { "request": { "now": true } } })).to_string();
+    let whole = [
+        &u32::try_from(stop.len()).unwrap().to_be_bytes(),
+        stop.as_bytes(),
+    ]
+    .concat();
+    for cut in 0..whole.len() {
+        let mut wire = Wire::greeted(&env.dirs.socket());
+        wire.send_bytes(&whole[..cut]).unwrap();
+        wire.finish();
+        assert_eq!(wire.answer(), Err(Silence::Closed), "cut at {cut}");
+    }
+    unharmed(&env, daemon);
+}
+
+#[test]
+fn ids_that_come_twice_and_cancellations_of_nothing_are_ignored() {
+    let (env, daemon) = serving();
+    let mut wire = Wire::greeted(&env.dirs.socket());
+    let wait = json!({ "Events": { "request": { "run": "none", "after": 0, "wait_ms": 1000 } } });
+    let cancel = |id: u64| json!({ "Cancel": { "request_id": id } }).to_string();
+    for id in [7, 7, 7] {
+        wire.send(frames::request(id, &wait).to_string().as_bytes())
+            .unwrap();
+        wire.send(cancel(id + 1000).as_bytes()).unwrap();
+    }
+    wire.send(cancel(u64::MAX).as_bytes()).unwrap();
+    wire.send(
+        frames::request(8, &json!({ "Servers": {} }))
+            .to_string()
+            .as_bytes(),
+    )
+    .unwrap();
+    let mut ids = Vec::new();
+    while ids.last() != Some(&json!(8)) {
+        ids.push(wire.answer().unwrap()["request_id"].clone());
+    }
+    assert!(
+        ids.iter().all(|id| [7, 8].contains(&id.as_u64().unwrap())),
+        "{ids:?}"
+    );
+    unharmed(&env, daemon);
+}

@@ -1,0 +1,94 @@
+//! Programs and commands on real MCP servers, at the versions that `tests/servers` pins.
+//!
+//! Invariant: the programs are those of `tests/data/real`, as a user would write them, and what they
+//! say is compared with what the test knows without them.
+
+mod commands;
+mod everything;
+mod files;
+mod history;
+mod memory;
+
+use std::path::Path;
+
+use mux_tests::{
+    Output, TestEnv,
+    env::{npm, pypi, server},
+};
+use serde_json::Value;
+
+/// Runs `tests/data/real/<program>.ts` to a good end.
+#[track_caller]
+fn run(env: &TestEnv, program: &str, input: &Value) -> Value {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("data/real/{program}.ts"));
+    let (file, input) = (file.to_str().unwrap(), input.to_string());
+    env.mux(["--json", "run", file, "--input", &input])
+        .ok()
+        .json()
+}
+
+/// The filesystem server may see `[home]/files`; the memory server keeps its graph in the home.
+fn files(env: &TestEnv) -> String {
+    let folder = env.path("files");
+    std::fs::create_dir_all(&folder).unwrap();
+    server(
+        "files",
+        &npm("mcp-server-filesystem"),
+        &[folder.to_str().unwrap()],
+    )
+}
+
+fn memory(env: &TestEnv) -> String {
+    let graph = env.path("graph.jsonl");
+    let entry = server("memory", &npm("mcp-server-memory"), &[]);
+    format!("{entry}env = {{ MEMORY_FILE_PATH = {graph:?} }}\n")
+}
+
+fn thinking() -> String {
+    server("thinking", &npm("mcp-server-sequential-thinking"), &[])
+}
+
+fn everything() -> String {
+    server("everything", &npm("mcp-server-everything"), &[])
+}
+
+fn git() -> String {
+    server("git", &pypi("mcp-server-git"), &[])
+}
+
+fn time() -> String {
+    server("time", &pypi("mcp-server-time"), &[])
+}
+
+/// What `mux servers --json` says of one server.
+fn server_info(env: &TestEnv, name: &str) -> Value {
+    let servers = env.mux(["servers", "--json"]).ok().json();
+    let found = servers
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|s| s["name"] == name);
+    found
+        .unwrap_or_else(|| panic!("no {name} in {servers:#}"))
+        .clone()
+}
+
+/// The lines that a program printed.
+fn console(document: &Value) -> Vec<&str> {
+    let lines = document["console"].as_array().unwrap();
+    lines
+        .iter()
+        .filter_map(|line| line["text"].as_str())
+        .collect()
+}
+
+/// Fails unless the command printed all of this as data.
+#[track_caller]
+fn says(output: &Output, parts: &[&str]) {
+    for part in parts {
+        assert!(
+            output.stdout.contains(part),
+            "{part:?} is missing: {output:#?}"
+        );
+    }
+}
