@@ -1,7 +1,11 @@
 //! The contract between `muxd` and its clients: what is said, in which shape, and where.
 //!
 //! On the socket: u32-length-delimited (big-endian) JSON frames of at most [`transport::MAX_FRAME`]
-//! bytes, each one tarpc envelope. A client in another language sends zeros as trace ids.
+//! bytes, each one tarpc envelope. A client in another language sends zeros as trace ids, and a
+//! deadline of at most [`transport::MAX_DEADLINE`]. `tests/data/frames` holds one frame of each kind.
+//!
+//! A daemon that is ending refuses `hello` and new work with `unavailable`
+//! ([`Error::is_ending`]): nothing has happened then, and the next daemon can be asked.
 //!
 //! How the contract grows: `hello` and `retire` never change. [`service::Mux`] gets new methods at
 //! its end only, each named in the features that `hello` lists, and a client calls no method that
