@@ -222,13 +222,19 @@ impl TestEnv {
             .filter(|pid| process::is_alive(*pid))
     }
 
-    /// Waits until the fixture server `fix` has noted a call of this tool in its `--call-log`. Between
-    /// two looks there is another call, so that it waits for the server and not for the clock.
-    pub fn until_called(&self, log: &Path, tool: &str) {
+    /// Waits until a fixture server has noted so many calls of this tool in its `--call-log`. Between
+    /// two looks the tool `probe` is called, so that it waits for the daemon and not for the clock.
+    #[track_caller]
+    pub fn until_called(&self, log: &Path, tool: &str, times: usize, probe: &str) {
         let name = format!("\"tool\":\"{tool}\"");
-        while !fs::read_to_string(log).is_ok_and(|calls| calls.contains(&name)) {
-            self.mux(["call", "fix.pid"]).ok();
+        for _ in 0..2000 {
+            let calls = fs::read_to_string(log).unwrap_or_default();
+            if calls.matches(&name).count() >= times {
+                return;
+            }
+            self.mux(["call", probe]).ok();
         }
+        panic!("{tool} was not called {times} times");
     }
 
     /// Ends the daemon and waits until its process is gone; its log is complete then.

@@ -108,9 +108,7 @@ fn of_calls_at_once_those_that_were_sent_are_unknown_and_those_in_line_find_the_
          const ends = await Promise.allSettled([...sent, ...waiting]);
          return ends.map((end) => end.reason?.kind ?? end.value.sum)";
     let run = env.begin(["--json", "run", "-e", code]);
-    while calls_of(&log, "hang") < 8 {
-        env.mux(["call", "other.pid"]).ok();
-    }
+    env.until_called(&log, "hang", 8, "other.pid");
     process::kill(env.starts("fix")[0]);
     let mut expected = vec![json!("unknown_outcome"); 8];
     expected.extend((0..20).map(Value::from));

@@ -63,7 +63,7 @@ fn the_call_of_a_client_that_was_killed_is_cancelled_too() {
     env.write_config(&env.fixture("fix", &["--call-log", log.to_str().unwrap()]));
     env.result("return await mux.fix.pid({})");
     let call = env.begin(["call", "fix.hang"]);
-    env.until_called(&log, "hang");
+    env.until_called(&log, "hang", 1, "fix.pid");
     call.signal(Signal::SIGKILL);
     call.wait();
     assert_eq!(cancellations(&env).len(), 1);

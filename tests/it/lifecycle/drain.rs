@@ -56,7 +56,7 @@ fn a_single_call_may_finish_too() {
     let old = env.serve();
     env.result("return await mux.fix.pid({})");
     let call = env.begin(["call", "fix.sleep", "ms=800"]);
-    env.until_called(&log, "sleep");
+    env.until_called(&log, "sleep", 1, "fix.pid");
     old.signal(Signal::SIGTERM);
     assert_eq!(call.wait().ok().stdout.trim(), "slept 800 ms");
     assert!(old.end().success());

@@ -77,7 +77,7 @@ fn in_the_middle_of_a_call_its_outcome_is_unknown_and_it_is_not_repeated() {
     let log = env.path("calls");
     env.write_config(&env.fixture("fix", &["--call-log", log.to_str().unwrap()]));
     let run = env.begin(["--json", "run", "-e", "await mux.fix.hang({})"]);
-    env.until_called(&log, "hang");
+    env.until_called(&log, "hang", 1, "fix.pid");
     let daemon = env.daemon().unwrap();
     let tree = Tree::of(daemon);
     process::kill(daemon);
