@@ -31,9 +31,14 @@ pub(crate) enum Command {
     #[command(
         after_help = "Examples:\n  mux run summary.ts --input '{\"dir\": \"/srv\"}'\n  \
         mux run -e 'return (await mux.files.list_directory({ path: \"/srv\" })).length'\n  \
-        generate-code | mux run -"
+        generate-code | mux run -\n  \
+        mux run chart.ts --save-parts charts\n  \
+        mux runs watch $(mux run long.ts --timeout 5m --detach)"
     )]
     Run(Run),
+    /// Show the runs of all clients, follow one, stop one
+    #[command(after_help = "Examples:\n  mux runs --running\n  mux runs show 12")]
+    Runs(Runs),
     /// Say what is wrong with a program, without running it
     #[command(after_help = "Example: mux check summary.ts")]
     Check(Source),
@@ -56,6 +61,12 @@ pub(crate) enum Command {
     /// Show the state of the daemon
     #[command(after_help = "Example: mux status --json")]
     Status,
+    /// Look for what keeps muxd from working well, and say what to do
+    #[command(
+        after_help = "It starts no daemon; one that runs is asked. Exits with 1 if something does not \
+        work.\nExample: mux doctor --json"
+    )]
+    Doctor,
     /// Show the daemon's log
     #[command(after_help = "Example: mux logs -f")]
     Logs(Logs),
@@ -95,6 +106,93 @@ pub(crate) struct Run {
     /// Wall time, 1s to 300s
     #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
     pub(crate) timeout: Option<Duration>,
+    /// Print the run's id and do not wait for its end
+    #[arg(long, conflicts_with = "save_parts")]
+    pub(crate) detach: bool,
+    #[command(flatten)]
+    pub(crate) parts: Parts,
+}
+
+#[derive(Debug, ClapArgs)]
+#[group(skip)]
+pub(crate) struct Parts {
+    /// Write what the program emits (images, audio, texts, resources) to new files there, at its end
+    #[arg(long, value_name = "DIR")]
+    pub(crate) save_parts: Option<PathBuf>,
+}
+
+#[derive(Debug, ClapArgs)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct Runs {
+    #[command(subcommand)]
+    pub(crate) command: Option<RunsCommand>,
+    #[command(flatten)]
+    pub(crate) list: ListRuns,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum RunsCommand {
+    /// List those that run and those that are kept (the default)
+    #[command(after_help = "Example: mux runs list --limit 100 --json")]
+    List(ListRuns),
+    /// Show one: what it is, its calls, its console, its result
+    #[command(after_help = "Example: mux runs show 12")]
+    Show {
+        /// Its id, or the number behind the dash
+        run: String,
+    },
+    /// Show one as `mux run` would, until its end, and exit as it does
+    #[command(after_help = "Ctrl-C stops watching; the run goes on.\nExample: mux runs watch 12")]
+    Watch(Watch),
+    /// Stop them, with the calls that are on their way
+    #[command(after_help = "Example: mux runs cancel 12 13")]
+    Cancel {
+        /// Their ids, or the numbers behind the dashes
+        #[arg(required = true, value_name = "RUN")]
+        runs: Vec<String>,
+    },
+    /// Print a value that was too long for a message, or a part of it
+    #[command(
+        after_help = "The value is JSON text, and offsets count its bytes. With --json one page is \
+        printed;\nits `next` is the offset of the next one.\n\
+        Example: mux runs read h_5f0c --offset 262144 --length 1024"
+    )]
+    Read(Read),
+}
+
+// Without its own group, whose name would be that of the subcommand it is flattened into.
+#[derive(Debug, ClapArgs)]
+#[group(skip)]
+pub(crate) struct ListRuns {
+    /// Only those that have not ended
+    #[arg(long)]
+    pub(crate) running: bool,
+    /// At most so many, the latest first
+    #[arg(long, value_name = "N")]
+    pub(crate) limit: Option<usize>,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Watch {
+    /// Its id, or the number behind the dash
+    pub(crate) run: String,
+    /// Leave out the events up to this number
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) after: u64,
+    #[command(flatten)]
+    pub(crate) parts: Parts,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Read {
+    /// What stands in place of the value: h_…
+    pub(crate) handle: String,
+    /// Begin at this byte
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) offset: u64,
+    /// Read so many bytes
+    #[arg(long, value_name = "N")]
+    pub(crate) length: Option<u64>,
 }
 
 #[derive(Debug, ClapArgs)]

@@ -2,10 +2,14 @@
 
 mod call;
 mod control;
+mod doctor;
 mod logs;
+mod parts;
 mod run;
+mod runs;
 mod show;
 mod source;
+mod stored;
 
 use std::{env, path::PathBuf, process::ExitCode};
 
@@ -14,6 +18,7 @@ use mux_client::{ConnectError, Identity, Session};
 use mux_proto::{Error, Kind, endpoint::Dirs, variables, version};
 use tarpc::client::RpcError;
 
+pub(crate) use self::doctor::{Check, Verdict};
 use crate::{
     args::{Args, Command},
     exit,
@@ -64,12 +69,14 @@ pub(crate) async fn execute(args: Args) -> Outcome {
     let json = args.json;
     match args.command {
         Command::Run(args) => run::run(args, json).await,
+        Command::Runs(args) => runs::runs(args, json).await,
         Command::Check(args) => run::check(args, json).await,
         Command::Call(args) => call::call(args, json).await,
         Command::Tools(args) => show::tools(args, json).await,
         Command::Types(args) => show::types(args, json).await,
         Command::Servers(args) => show::servers(args, json).await,
         Command::Status => show::status(json).await,
+        Command::Doctor => doctor::doctor(json).await,
         Command::Logs(args) => logs::daemon(&args, json).await,
         Command::Reload => control::reload(json).await,
         Command::Stop(args) => control::stop(&args, json).await,
@@ -120,6 +127,13 @@ async fn running() -> Result<Option<Session>, Failure> {
         Ok(session) => Ok(Some(session)),
         Err(ConnectError::NotRunning) => Ok(None),
         Err(error) => Err(error.into()),
+    }
+}
+
+/// Resolves when somebody presses Ctrl-C.
+async fn interrupted() {
+    if tokio::signal::ctrl_c().await.is_err() {
+        std::future::pending::<()>().await;
     }
 }
 

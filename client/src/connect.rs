@@ -7,7 +7,7 @@ use std::{io, path::PathBuf, time::Duration};
 
 use interprocess::local_socket::{tokio::Stream, traits::StreamCommon as _};
 use mux_proto::{
-    ClientInfo, Hello, Kind, MuxClient, Welcome,
+    ClientInfo, Error, Hello, Kind, MuxClient, Welcome,
     endpoint::Dirs,
     transport,
     version::{BUILD, CONTRACT, FEATURES},
@@ -60,6 +60,25 @@ impl Identity {
 pub struct Session {
     pub client: MuxClient,
     pub welcome: Welcome,
+}
+
+impl Session {
+    /// Fails if the daemon did not list this method or feature. One that it does not know would end
+    /// the connection.
+    pub fn require(&self, feature: &str) -> Result<(), Error> {
+        offers(&self.welcome, feature)
+    }
+}
+
+fn offers(welcome: &Welcome, feature: &str) -> Result<(), Error> {
+    if welcome.features.iter().any(|known| known == feature) {
+        return Ok(());
+    }
+    let message = format!(
+        "muxd {} is build {} and does not know `{feature}`; this is build {BUILD}",
+        welcome.pid, welcome.build
+    );
+    Err(Error::new(Kind::Unavailable, message).hint("`mux restart` changes over"))
 }
 
 /// The context of a call that must be answered within this time.
@@ -159,4 +178,24 @@ fn check_owner(stream: &Stream, path: PathBuf) -> Result<(), ConnectError> {
 #[cfg(not(unix))]
 fn check_owner(_stream: &Stream, _path: PathBuf) -> Result<(), ConnectError> {
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_method_that_the_daemon_did_not_list_is_refused_with_the_way_out() {
+        let welcome = Welcome {
+            contract: CONTRACT,
+            build: "0.0.1".into(),
+            pid: 7,
+            features: vec!["run".into()],
+        };
+        assert_eq!(offers(&welcome, "run"), Ok(()));
+        let error = offers(&welcome, "read").unwrap_err();
+        assert_eq!(error.kind, Kind::Unavailable);
+        assert!(error.message.contains("`read`"), "{error:?}");
+        assert!(error.hint.unwrap().contains("mux restart"));
+    }
 }

@@ -1,8 +1,9 @@
-//! Why there is no connection.
+//! Why there is no connection, or none any more.
 
 use std::{io, path::PathBuf, time::Duration};
 
-use mux_proto::endpoint::EndpointError;
+use mux_proto::{Error, Kind, endpoint::EndpointError};
+use tarpc::client::RpcError;
 
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
@@ -30,4 +31,23 @@ pub enum ConnectError {
     Refused(mux_proto::Error),
     #[error("muxd speaks contract {theirs} and we speak {ours}, and it did not make room in time")]
     OtherContract { theirs: u32, ours: u32 },
+}
+
+/// The daemon went away under a request: what it was doing may have happened.
+pub fn lost(error: RpcError) -> Error {
+    match error {
+        RpcError::DeadlineExceeded => {
+            Error::new(Kind::Timeout, "muxd did not answer in time").hint("see `mux logs`")
+        }
+        RpcError::Server(error) => Error::new(Kind::Internal, error.detail),
+        RpcError::Send(error) => Error::new(
+            Kind::Unavailable,
+            format!("nothing was sent to muxd: {error}"),
+        ),
+        error => Error::new(
+            Kind::UnknownOutcome,
+            format!("the connection to muxd was lost: {error}"),
+        )
+        .hint("calls that were on their way may have happened; look before you run it again"),
+    }
 }

@@ -3,6 +3,7 @@
 mod args;
 mod commands;
 mod exit;
+mod part;
 mod render;
 
 use std::process::ExitCode;

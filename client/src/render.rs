@@ -1,44 +1,91 @@
 //! The only code that prints. Data goes to standard output, everything else to standard error, and
 //! with `--json` exactly one document to standard output.
 
+mod amounts;
+mod doctor;
 mod failure;
 mod lists;
+mod live;
+mod one_run;
+mod parts;
 mod progress;
+mod record;
 mod run_view;
+mod runs;
 mod status;
+mod stored;
 mod style;
+mod unescape;
 
-use std::{fmt::Display, path::Path, process::ExitCode};
+use std::{
+    fmt::Display,
+    io::{self, Write as _},
+    path::Path,
+    process::ExitCode,
+};
 
 use anstream::{eprintln, print, println};
 use clap_complete::Shell;
-use mux_proto::{Error, ReloadReport, ServerInfo};
+use mux_proto::{Error, Handle, ReadPage, ReloadReport, ServerInfo};
 use serde::Serialize;
 use serde_json::{Value, json};
 
 pub(crate) use self::{
+    doctor::doctor,
     failure::{Listing, diagnostics, failure, usage},
     lists::{servers, tools},
+    one_run::run,
     progress::Waiting,
+    record::Record,
     run_view::RunView,
+    runs::{cancelled, detached, runs},
     status::{not_running, status},
+    stored::StoredValue,
 };
+use crate::exit;
 
-/// One JSON document.
+/// One JSON document. If it cannot be written, the command fails as any `println!` would.
 fn document(value: &impl Serialize) {
-    match serde_json::to_string_pretty(value) {
-        Ok(text) => println!("{text}"),
-        Err(error) => eprintln!("cannot print the answer: {error}"),
+    match laid_out(value) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            panic!("cannot write to standard output: {error}")
+        }
+        _ => {}
     }
 }
 
+fn laid_out(value: &impl Serialize) -> io::Result<()> {
+    let mut text = serde_json::to_string_pretty(value)?;
+    text.push('\n');
+    data(&text)
+}
+
+/// Text of a program or a tool, to the last byte: unlike everything else that is printed here it keeps
+/// its escape sequences, because it is data.
+pub(crate) fn data(text: &str) -> io::Result<()> {
+    let mut stdout = io::stdout().lock();
+    stdout.write_all(text.as_bytes())?;
+    stdout.flush()
+}
+
 /// A value for a person: text as text, everything else as JSON.
-fn plain(value: &Value) {
+fn plain(value: &Value) -> io::Result<()> {
     match value {
-        Value::Null => {}
-        Value::String(text) if text.ends_with('\n') => print!("{text}"),
-        Value::String(text) => println!("{text}"),
-        other => document(other),
+        Value::Null => Ok(()),
+        Value::String(text) if text.ends_with('\n') => data(text),
+        Value::String(text) => data(text).and_then(|()| data("\n")),
+        other => laid_out(other),
+    }
+}
+
+/// Whether data could be printed. Whoever reads only the beginning has what he wanted.
+pub(crate) fn printed(result: io::Result<()>) -> ExitCode {
+    match result {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            let message = format!("cannot write to standard output: {error}");
+            failure(&exit::machinery(message), false, None)
+        }
+        _ => ExitCode::SUCCESS,
     }
 }
 
@@ -46,9 +93,27 @@ fn plain(value: &Value) {
 pub(crate) fn value(value: &Value, json: bool) -> ExitCode {
     if json {
         document(&json!({ "ok": true, "result": value }));
-    } else {
-        plain(value);
+        return ExitCode::SUCCESS;
     }
+    printed(plain(value))
+}
+
+/// The document of a call whose value is kept.
+pub(crate) fn stored(handle: &Handle) -> ExitCode {
+    let hint = record::how_to_read(handle);
+    document(&json!({ "ok": true, "stored": handle, "hint": hint }));
+    ExitCode::SUCCESS
+}
+
+/// A part of a value that is kept.
+pub(crate) fn page(handle: &str, page: &ReadPage) -> ExitCode {
+    document(&json!({
+        "handle": handle,
+        "offset": page.offset,
+        "next": page.next,
+        "total": page.total,
+        "text": page.text,
+    }));
     ExitCode::SUCCESS
 }
 

@@ -1,14 +1,15 @@
 //! A run from its start to its last event.
+//!
+//! Invariant: events come in order and without gaps, and the last one always comes.
 
 use std::time::Duration;
 
 use mux_proto::{
-    Error, Event, EventKind, EventsRequest, Kind, Outcome, RunRequest,
+    Error, Event, EventKind, EventsRequest, Kind, Outcome, RunInfo, RunRequest, RunState,
     transport::{MAX_FRAME, within},
 };
-use tarpc::client::RpcError;
 
-use crate::Session;
+use crate::{Session, lost, within_seconds};
 
 /// How long the daemon holds a poll before it answers with nothing.
 const POLL: Duration = Duration::from_secs(25);
@@ -24,35 +25,66 @@ pub struct Finished {
 pub async fn run(
     session: &Session,
     request: RunRequest,
+    on_event: impl FnMut(&Event),
+) -> Result<Finished, Error> {
+    let run = start(session, request).await?;
+    watch(session, &run, 0, on_event).await
+}
+
+/// Starts a program and returns the id of its run. The run ends with this session, unless the request
+/// says `detach`.
+pub async fn start(session: &Session, request: RunRequest) -> Result<String, Error> {
+    if request.detach {
+        session.require("detach")?;
+    }
+    check_size(&request)?;
+    let answer = session.client.start_run(within_seconds(10), request).await;
+    Ok(answer.map_err(lost)??.run)
+}
+
+/// Hands over the events of a run behind number `after`, as they happen, until the run has ended. It
+/// may have ended long ago: then the last event comes, whatever number was asked for.
+pub async fn watch(
+    session: &Session,
+    run: &str,
+    after: u64,
     mut on_event: impl FnMut(&Event),
 ) -> Result<Finished, Error> {
-    check_size(&request)?;
-    let started = session
-        .client
-        .start_run(within(Duration::from_secs(10)), request)
-        .await
-        .map_err(lost)??;
-    let run = started.run;
-    let mut after = 0;
+    let mut after = match after {
+        0 => 0,
+        after => {
+            session.require("run_info")?;
+            let asked = session.client.run_info(within_seconds(10), run.to_owned());
+            beginning(after, &asked.await.map_err(lost)??)
+        }
+    };
     loop {
         let request = EventsRequest {
-            run: run.clone(),
+            run: run.to_owned(),
             after,
             wait_ms: u64::try_from(POLL.as_millis()).unwrap_or(u64::MAX),
         };
-        let page = session
-            .client
-            .events(within(POLL * 2), request)
-            .await
-            .map_err(lost)??;
-        for event in page.events {
+        let page = session.client.events(within(POLL * 2), request).await;
+        for event in page.map_err(lost)??.events {
             after = event.seq;
             on_event(&event);
             if let EventKind::Ended { outcome } = event.event {
+                let run = run.to_owned();
                 return Ok(Finished { run, outcome });
             }
         }
     }
+}
+
+/// Nobody may wait for an event behind the last one.
+fn beginning(after: u64, info: &RunInfo) -> u64 {
+    let open = matches!(info.state, RunState::Waiting | RunState::Running);
+    let most = if open {
+        info.events
+    } else {
+        info.events.saturating_sub(1)
+    };
+    after.min(most)
 }
 
 /// A frame that is too long would end the connection without a word.
@@ -68,21 +100,32 @@ fn check_size(request: &RunRequest) -> Result<(), Error> {
     Err(Error::new(Kind::Limit, message).hint("let the program read large data with a tool"))
 }
 
-/// The daemon went away under a request: what it was doing may have happened.
-pub fn lost(error: RpcError) -> Error {
-    match error {
-        RpcError::DeadlineExceeded => {
-            Error::new(Kind::Timeout, "muxd did not answer in time").hint("see `mux logs`")
-        }
-        RpcError::Server(error) => Error::new(Kind::Internal, error.detail),
-        RpcError::Send(error) => Error::new(
-            Kind::Unavailable,
-            format!("nothing was sent to muxd: {error}"),
-        ),
-        error => Error::new(
-            Kind::UnknownOutcome,
-            format!("the connection to muxd was lost: {error}"),
-        )
-        .hint("calls that were on their way may have happened; look before you run it again"),
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn watching_begins_where_an_event_is_still_to_come() {
+        let mut info = RunInfo {
+            run: "a-1".into(),
+            state: RunState::Running,
+            client: "mux".into(),
+            agent: None,
+            workspace: None,
+            detached: false,
+            title: String::new(),
+            accepted_ms: 0,
+            ms: 0,
+            calls: 0,
+            calls_ended: 0,
+            calls_failed: 0,
+            error: None,
+            events: 7,
+        };
+        assert_eq!((beginning(3, &info), beginning(9, &info)), (3, 7));
+        info.state = RunState::Failed;
+        assert_eq!((beginning(3, &info), beginning(7, &info)), (3, 6));
+        info.events = 0;
+        assert_eq!(beginning(1, &info), 0);
     }
 }

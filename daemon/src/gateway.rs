@@ -127,6 +127,12 @@ impl Gateway {
     /// The server and the tool's name as the caller spelled it.
     fn resolve(&self, target: Target) -> Result<(Arc<Server>, String, bool), Fault> {
         let (server, tool, raw) = match target {
+            Target::Own { name } => {
+                return Err(Fault::new(
+                    Kind::NotFound,
+                    format!("there is no function `mux.{name}`"),
+                ));
+            }
             Target::Named { server, tool } => (server, tool, false),
             Target::Path { path, raw } => match path.split_once('.') {
                 Some((server, tool)) if !server.is_empty() && !tool.is_empty() => {

@@ -7,6 +7,7 @@ pub mod catalog;
 pub mod config;
 pub mod environment;
 pub mod gateway;
+pub mod handles;
 pub mod keeper;
 pub mod lifecycle;
 pub mod logging;

@@ -38,6 +38,9 @@ Usage: muxd [--version | --help]
 Without arguments it serves in the foreground until SIGTERM, SIGINT, `mux stop`, or until nobody has
 needed it for three hours. Environment: MUX_HOME, MUX_LOG, MUX_WORKER.";
 
+/// What is being written to the disk at the end gets this long.
+const LAST_THREADS: Duration = Duration::from_secs(1);
+
 fn main() -> ExitCode {
     let mut args = env::args_os().skip(1);
     let first = args.next();
@@ -133,7 +136,7 @@ fn start(startup: Option<StartupLock>, reporter: Reporter) -> anyhow::Result<End
         .enable_all()
         .build()
         .context("cannot start tokio")?;
-    runtime.block_on(async move {
+    let served = runtime.block_on(async move {
         let listener = transport::listen(&dirs.socket())
             .with_context(|| format!("cannot listen on {}", dirs.socket().display()))?;
         let shutdown = Shutdown::default();
@@ -147,7 +150,10 @@ fn start(startup: Option<StartupLock>, reporter: Reporter) -> anyhow::Result<End
         };
         serve(lock, listener, setup, shutdown, ready).await?;
         Ok(End::Served)
-    })
+    });
+    // A thread that waits for a disk that does not answer would keep us for ever.
+    runtime.shutdown_timeout(LAST_THREADS);
+    served
 }
 
 fn setup(dirs: &Dirs) -> anyhow::Result<Setup> {
@@ -174,7 +180,9 @@ fn setup(dirs: &Dirs) -> anyhow::Result<Setup> {
             home,
         },
         server_logs: dirs.logs().join("servers"),
+        results: dirs.results(),
         keeper_lock: dirs.keeper_lock(),
+        snapshots: dirs.cache.join("snapshots"),
         environment,
     })
 }

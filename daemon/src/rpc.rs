@@ -3,9 +3,11 @@
 //! Invariant: nothing below this module names `mux-proto`; `convert` translates both ways.
 
 mod catalog;
+mod contained;
 mod convert;
 mod door;
 mod handler;
+mod runs;
 mod watched;
 
 use std::{sync::Arc, time::Duration};
@@ -20,7 +22,7 @@ use tarpc::server::{BaseChannel, Channel, Config};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tracing::{Instrument, debug, info_span, warn};
 
-use self::{door::Door, handler::Connection, watched::Watched};
+use self::{contained::Contained, door::Door, handler::Connection, watched::Watched};
 use crate::state::Daemon;
 
 /// A client that has connected must say hello within this time.
@@ -103,7 +105,7 @@ async fn serve(stream: Stream, door: Arc<Door>, closing: CancellationToken) {
     let channel = channel.max_concurrent_requests(REQUESTS);
     let connection = Connection::new(Arc::clone(&door));
     let requests = channel
-        .execute(connection.serve())
+        .execute(Contained(connection.serve()))
         .for_each_concurrent(None, |request| request);
     let greeted = door.greeted();
     tokio::pin!(requests, greeted);

@@ -5,9 +5,14 @@
 
 mod events;
 mod host;
+mod own;
+mod parts;
+mod recorder;
+mod registry;
+mod run;
+mod title;
 
 use std::{
-    collections::{HashMap, VecDeque},
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU64, Ordering},
@@ -18,19 +23,25 @@ use std::{
 use mux_sandbox::{Fault, Kind, Limits, Pool, RunRequest};
 use serde_json::json;
 use tokio::time::timeout;
-use tokio_util::{
-    sync::CancellationToken,
-    task::{TaskTracker, task_tracker::TaskTrackerToken},
-};
+use tokio_util::task::{TaskTracker, task_tracker::TaskTrackerToken};
 use tracing::{Instrument, info, info_span};
 
-pub use self::events::{Event, EventLog, Happening};
-use self::host::Host;
-use crate::gateway::Gateway;
+pub use self::{
+    events::{Event, EventLog, Happening},
+    registry::Counts,
+    run::{Calls, Origin, Run, State, View},
+};
+use self::{
+    host::Host,
+    recorder::{Recorder, warning},
+    registry::Registry,
+};
+use crate::{
+    gateway::Gateway,
+    handles::{Handles, Held},
+    lifecycle::Present,
+};
 
-/// Runs that have ended and can still be read, and the bytes of their events.
-const KEPT: usize = 200;
-const KEPT_BYTES: usize = 32 << 20;
 /// After a drain: for what was cancelled to end, and for clients to read how their runs ended.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
@@ -42,72 +53,30 @@ pub struct Program {
     pub wall: Option<Duration>,
     /// Runs of one owner may follow each other in one worker process.
     pub owner: String,
-}
-
-/// One run, running or ended.
-pub struct Run {
-    pub id: String,
-    pub events: EventLog,
-    cancel: CancellationToken,
-    /// Held until somebody has read how it ended, or nobody will.
-    unheard: Mutex<Option<TaskTrackerToken>>,
-}
-
-impl Run {
-    /// Stops it; once it has ended this does nothing.
-    pub fn cancel(&self) {
-        self.cancel.cancel();
-    }
-
-    /// Nobody has to be waited for to read its last event.
-    pub fn set_heard(&self) {
-        drop(self.unheard().take());
-    }
-
-    pub fn is_heard(&self) -> bool {
-        self.unheard().is_none()
-    }
-
-    fn unheard(&self) -> MutexGuard<'_, Option<TaskTrackerToken>> {
-        self.unheard.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// Counts since the daemon started.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Counts {
-    pub running: usize,
-    pub succeeded: u64,
-    pub failed: u64,
+    /// The connection that asks.
+    pub client: u64,
+    pub origin: Arc<Origin>,
+    /// For a run that does not end with its connection: keeps the daemon from leaving meanwhile.
+    pub detached: Option<Present>,
 }
 
 pub struct Runs {
     gateway: Arc<Gateway>,
     pool: Pool,
+    handles: Handles,
     limits: Mutex<Limits>,
     /// Part of every id: two daemons never give the same.
     epoch: String,
     next: AtomicU64,
-    state: Mutex<State>,
+    registry: Mutex<Registry>,
     /// Runs, and calls outside of runs.
     work: TaskTracker,
     /// Runs whose end somebody may still want to read.
     unheard: TaskTracker,
 }
 
-/// Guarded by `Runs::state`.
-#[derive(Default)]
-struct State {
-    runs: HashMap<String, Arc<Run>>,
-    /// Oldest first.
-    ended: VecDeque<Arc<Run>>,
-    ended_bytes: usize,
-    counts: Counts,
-    draining: bool,
-}
-
 impl Runs {
-    pub fn new(gateway: Arc<Gateway>, pool: Pool, limits: Limits) -> Arc<Self> {
+    pub fn new(gateway: Arc<Gateway>, pool: Pool, handles: Handles, limits: Limits) -> Arc<Self> {
         let now = SystemTime::now()
             .duration_since(UNIX_EPOCH)
             .unwrap_or_default()
@@ -115,10 +84,11 @@ impl Runs {
         Arc::new(Self {
             gateway,
             pool,
+            handles,
             limits: Mutex::new(limits),
             epoch: format!("{:x}", now % (1 << 40)),
             next: AtomicU64::new(1),
-            state: Mutex::default(),
+            registry: Mutex::default(),
             work: TaskTracker::new(),
             unheard: TaskTracker::new(),
         })
@@ -146,21 +116,19 @@ impl Runs {
             }
             limits.wall = wall;
         }
-        let run = Arc::new(Run {
-            id: format!(
-                "{}-{}",
-                self.epoch,
-                self.next.fetch_add(1, Ordering::Relaxed)
-            ),
-            events: EventLog::new(),
-            cancel: CancellationToken::new(),
-            unheard: Mutex::new(Some(self.unheard.token())),
-        });
+        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        // Nobody has to hear how a detached run ended.
+        let unheard = program.detached.is_none().then(|| self.unheard.token());
+        let run = Arc::new(Run::new(
+            format!("{}-{number}", self.epoch),
+            &program.source,
+            program.origin,
+            unheard,
+        ));
         let admitted = {
-            let mut state = self.state();
-            let admitted = self.admit_to(&state)?;
-            state.runs.insert(run.id.clone(), Arc::clone(&run));
-            state.counts.running += 1;
+            let mut registry = self.registry();
+            let admitted = self.admit_to(&registry)?;
+            registry.insert(&run);
             admitted
         };
         let request = RunRequest {
@@ -169,13 +137,14 @@ impl Runs {
             names: self.names(),
             limits,
             owner: program.owner,
+            client: program.client,
         };
         // A root of its own: it outlives the request that started it.
         let span = info_span!(parent: None, "run", id = run.id);
         let execute = Arc::clone(self).execute(Arc::clone(&run), request);
         let task = async move {
             execute.await;
-            drop(admitted);
+            drop((admitted, program.detached));
         };
         tokio::spawn(task.instrument(span));
         Ok(run)
@@ -183,12 +152,12 @@ impl Runs {
 
     /// Room for a call outside of a run. A drain waits until the token is dropped.
     pub fn admit(&self) -> Result<TaskTrackerToken, Fault> {
-        self.admit_to(&self.state())
+        self.admit_to(&self.registry())
     }
 
-    /// Under the lock of the state, so that nothing begins behind the back of a drain.
-    fn admit_to(&self, state: &State) -> Result<TaskTrackerToken, Fault> {
-        if state.draining {
+    /// Under the lock of the registry, so that nothing begins behind the back of a drain.
+    fn admit_to(&self, registry: &Registry) -> Result<TaskTrackerToken, Fault> {
+        if registry.draining {
             let mut fault = Fault::new(Kind::Unavailable, "the daemon is ending").hint("try again");
             // A client knows by it that it may ask the next daemon.
             fault.details = Some(json!({ "ending": true }).to_string());
@@ -203,26 +172,30 @@ impl Runs {
         self.pool.check(source, owner, &limits).await
     }
 
+    /// By its id, or by the number at the end of it.
     pub fn find(&self, id: &str) -> Result<Arc<Run>, Fault> {
-        self.state().runs.get(id).cloned().ok_or_else(|| {
-            Fault::new(Kind::NotFound, format!("there is no run `{id}`"))
-                .hint("runs are kept for a while after their end, and not across a restart")
-        })
+        self.registry().find(id)
+    }
+
+    /// All that have not ended and those that are kept, the latest first.
+    pub fn list(&self) -> Vec<Arc<Run>> {
+        let mut runs = self.registry().all();
+        runs.sort_by_key(|run| std::cmp::Reverse(run.number()));
+        runs
     }
 
     pub fn counts(&self) -> Counts {
-        self.state().counts
+        self.registry().counts()
     }
 
     /// Accepts no more; waits for what is under way, cancels the runs that are left, and waits a
     /// moment until every client has read how its runs ended.
     pub async fn drain(&self, patience: Duration) {
-        self.state().draining = true;
+        self.registry().draining = true;
         self.work.close();
         self.unheard.close();
         if timeout(patience, self.work.wait()).await.is_err() {
-            let running: Vec<_> = self.state().runs.values().cloned().collect();
-            for run in running {
+            for run in self.list() {
                 run.cancel();
             }
             // Calls outside of runs go on until their sessions are closed.
@@ -233,18 +206,33 @@ impl Runs {
 
     async fn execute(self: Arc<Self>, run: Arc<Run>, request: RunRequest) {
         info!("run accepted");
+        let handles = self.handles.clone();
+        let recorder = Recorder::new(Arc::clone(&run), handles.clone(), &request.limits);
         let finish = Finish {
             runs: &self,
             run: &run,
+            recorder: &recorder,
             outcome: None,
         };
-        let host = Arc::new(Host::new(Arc::clone(&self.gateway), Arc::clone(&run)));
-        run.events.push(Happening::Started);
+        let gateway = Arc::clone(&self.gateway);
+        let host = Arc::new(Host::new(gateway, handles.clone(), Arc::clone(&recorder)));
         let outcome = self.pool.run(request, host, &run.cancel).await;
+        let outcome = match outcome {
+            Ok(text) => parts::held_result(text, &handles).await,
+            Err(fault) => Err(fault),
+        };
+        let outcome = outcome.map(|(held, word)| {
+            if let Some(word) = word {
+                recorder.push(warning(&word));
+            }
+            held
+        });
         match &outcome {
-            Ok(value) => info!(bytes = value.len(), "run ended"),
+            Ok(Held::Inline(text)) => info!(bytes = text.len(), "run ended"),
+            Ok(Held::Stored(handle)) => info!(bytes = handle.bytes, "run ended"),
             Err(fault) => info!(kind = %fault.kind, message = fault.message, "run failed"),
         }
+        recorder.settled().await;
         finish.with(outcome);
     }
 
@@ -268,30 +256,6 @@ impl Runs {
         serde_json::Value::Object(names).to_string()
     }
 
-    fn count(&self, succeeded: bool) {
-        let mut state = self.state();
-        state.counts.running -= 1;
-        if succeeded {
-            state.counts.succeeded += 1;
-        } else {
-            state.counts.failed += 1;
-        }
-    }
-
-    /// Keeps a run that has ended, and forgets the oldest of those that were heard.
-    fn keep(&self, run: &Arc<Run>) {
-        let mut state = self.state();
-        state.ended_bytes += run.events.bytes();
-        state.ended.push_back(Arc::clone(run));
-        while (state.ended.len() > KEPT || state.ended_bytes > KEPT_BYTES)
-            && let Some(place) = state.ended.iter().position(|run| run.is_heard())
-            && let Some(oldest) = state.ended.remove(place)
-        {
-            state.ended_bytes -= oldest.events.bytes();
-            state.runs.remove(&oldest.id);
-        }
-    }
-
     fn limits(&self) -> Limits {
         self.limits
             .lock()
@@ -299,8 +263,8 @@ impl Runs {
             .clone()
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn registry(&self) -> MutexGuard<'_, Registry> {
+        self.registry.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -308,11 +272,12 @@ impl Runs {
 struct Finish<'a> {
     runs: &'a Runs,
     run: &'a Arc<Run>,
-    outcome: Option<Result<String, Fault>>,
+    recorder: &'a Recorder,
+    outcome: Option<Result<Held, Fault>>,
 }
 
 impl Finish<'_> {
-    fn with(mut self, outcome: Result<String, Fault>) {
+    fn with(mut self, outcome: Result<Held, Fault>) {
         self.outcome = Some(outcome);
     }
 }
@@ -322,8 +287,9 @@ impl Drop for Finish<'_> {
         let outcome = self.outcome.take().unwrap_or_else(|| {
             Err(Fault::new(Kind::Internal, "the run was lost in the daemon").hint("see `mux logs`"))
         });
-        self.runs.count(outcome.is_ok());
-        self.run.events.push(Happening::Ended(outcome));
-        self.runs.keep(self.run);
+        self.runs.registry().count(outcome.is_ok());
+        self.run.set_ended(outcome.as_ref().err());
+        self.recorder.push(Happening::Ended(outcome));
+        self.runs.registry().keep(self.run);
     }
 }

@@ -8,13 +8,14 @@ use std::{
 };
 
 use interprocess::local_socket::tokio::Listener;
-use mux_sandbox::{Limits, Pool, PoolSettings};
+use mux_sandbox::{Limits, Memory, Pool, PoolSettings};
 use tokio::sync::watch;
 use tracing::{info, warn};
 
 use crate::{
     environment::Environment,
     gateway::Gateway,
+    handles::{Handles, Terms},
     lifecycle::{Activity, InstanceLock, Shutdown},
     policy::Policy,
     rpc::{self, Connections},
@@ -39,7 +40,11 @@ pub struct Setup {
     pub worker: PathBuf,
     pub places: Places,
     pub server_logs: PathBuf,
+    /// Where long values are kept.
+    pub results: PathBuf,
     pub keeper_lock: PathBuf,
+    /// Where the workers' snapshots are kept.
+    pub snapshots: PathBuf,
     /// This process's environment, in case that the login shell tells none.
     pub environment: Environment,
 }
@@ -78,14 +83,22 @@ pub async fn serve(
     };
     let upstreams = Arc::new(Upstreams::new(surroundings));
     let gateway = Arc::new(Gateway::new(Arc::clone(&upstreams), Policy::default()));
-    let pool = Pool::start(pool_settings(setup.worker)).map_err(ServeError::Pool)?;
-    let runs = Runs::new(Arc::clone(&gateway), pool.clone(), Limits::default());
+    let pool =
+        Pool::start(pool_settings(setup.worker, setup.snapshots)).map_err(ServeError::Pool)?;
+    let handles = Handles::open(setup.results, Terms::default());
+    let runs = Runs::new(
+        Arc::clone(&gateway),
+        pool.clone(),
+        handles.clone(),
+        Limits::default(),
+    );
     let activity = Activity::new(None);
     let socket = setup.places.socket.clone();
     let daemon = Daemon::new(
         setup.places,
         gateway,
         Arc::clone(&runs),
+        handles,
         activity.clone(),
         shutdown.clone(),
         environment,
@@ -133,7 +146,7 @@ pub async fn serve(
     Ok(())
 }
 
-fn pool_settings(worker: PathBuf) -> PoolSettings {
+fn pool_settings(worker: PathBuf, snapshots: PathBuf) -> PoolSettings {
     PoolSettings {
         worker,
         floor: 2,
@@ -143,6 +156,8 @@ fn pool_settings(worker: PathBuf) -> PoolSettings {
         queue_timeout: Duration::from_secs(60),
         queue: 1_000,
         check_timeout: Duration::from_secs(5),
+        memory: Memory::default(),
+        snapshots: Some(snapshots),
     }
 }
 

@@ -154,6 +154,11 @@ impl Dirs {
         self.state.join("keeper.lock")
     }
 
+    /// Values that were too long for a message, until they expire.
+    pub fn results(&self) -> PathBuf {
+        self.cache.join("results")
+    }
+
     pub fn logs(&self) -> PathBuf {
         self.state.join("log")
     }

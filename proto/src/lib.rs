@@ -7,6 +7,19 @@
 //! A daemon that is ending refuses `hello` and new work with `unavailable`
 //! ([`Error::is_ending`]): nothing has happened then, and the next daemon can be asked.
 //!
+//! A program is started with `start_run` and followed with `events`, from number 0 on: events are
+//! numbered without gaps, stay readable for an hour after the end of the run (the latest 200 runs), and
+//! can be read again from any number by anybody, on any connection. The last one is
+//! [`EventKind::Ended`]. `runs` and `run_info` tell which runs there are; every method that takes the id
+//! of a run takes the number behind its last dash as well, where that says which.
+//!
+//! A value whose JSON is longer than 256 KiB (a daemon may be configured otherwise) is not sent but
+//! kept, whether it is the result of a run, an emitted part or the answer to `call`: a [`Handle`] stands
+//! in its place. `read` gives its JSON text page by page; the texts of all pages, each asked for from the
+//! `next` of the one before, are the JSON document. A handle is good on any connection and in programs
+//! (`mux.read`), survives a restart of the daemon, and ends with `expires_ms`, or when newer values need
+//! the space: `not_found` then.
+//!
 //! How the contract grows: `hello` and `retire` never change. [`service::Mux`] gets new methods at
 //! its end only, each named in the features that `hello` lists, and a client calls no method that
 //! the other side did not list. A field that is added has a default. Anything else is a new

@@ -1,11 +1,9 @@
 //! The methods of the daemon. `hello` comes first on every connection.
 
-use serde_json::Value;
-
 use crate::{
-    CallRequest, CheckRequest, Diagnostics, Error, EventPage, EventsRequest, Hello, ReloadReport,
-    RunRequest, RunStarted, ServerInfo, Status, StopRequest, ToolList, ToolsRequest, TypesRequest,
-    Welcome,
+    CallRequest, CheckRequest, Diagnostics, Error, EventPage, EventsRequest, Held, Hello, ReadPage,
+    ReadRequest, ReloadReport, RunInfo, RunList, RunRequest, RunStarted, RunsRequest, ServerInfo,
+    Status, StopRequest, ToolList, ToolsRequest, TypesRequest, Welcome,
 };
 
 /// Frozen for ever: `hello`, `retire`. New methods come last.
@@ -21,20 +19,22 @@ pub trait Mux {
     async fn status() -> Result<Status, Error>;
 
     /// Starts a program and answers at once; what happens is read with `events`. The run ends with
-    /// this connection.
+    /// this connection, unless it is detached.
     async fn start_run(request: RunRequest) -> Result<RunStarted, Error>;
 
-    /// Waits until there are events after `after`, or until `wait_ms` have passed.
+    /// Waits until there are events after `after`, or until `wait_ms` have passed, 30 s at most. Gives
+    /// about 1 MiB of them; the rest is asked for with the number of the last.
     async fn events(request: EventsRequest) -> Result<EventPage, Error>;
 
-    /// Stops a run. Stopping one that has ended is no error.
+    /// Stops a run, whoever started it, and the calls that it has on their way. Answers before it has
+    /// ended. Stopping one that has ended is no error.
     async fn cancel_run(run: String) -> Result<(), Error>;
 
     /// What is wrong with a program, without running it.
     async fn check(request: CheckRequest) -> Result<Diagnostics, Error>;
 
-    /// Calls one tool.
-    async fn call(request: CallRequest) -> Result<Value, Error>;
+    /// Calls one tool. The call is cancelled if this connection ends.
+    async fn call(request: CallRequest) -> Result<Held, Error>;
 
     /// The tools of all servers, or those that match.
     async fn tools(request: ToolsRequest) -> Result<ToolList, Error>;
@@ -53,4 +53,14 @@ pub trait Mux {
 
     /// Drains and ends the daemon. Answers before it does.
     async fn stop(request: StopRequest) -> Result<(), Error>;
+
+    /// The runs that have not ended, and those that are kept.
+    async fn runs(request: RunsRequest) -> Result<RunList, Error>;
+
+    /// One run, by its id or the number at the end of it.
+    async fn run_info(run: String) -> Result<RunInfo, Error>;
+
+    /// A part of a value that was too long for a message. `validation` if the handle is none,
+    /// `not_found` if nothing is kept under it.
+    async fn read(request: ReadRequest) -> Result<ReadPage, Error>;
 }

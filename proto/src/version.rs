@@ -1,7 +1,10 @@
-//! Versions have names, and the first is the first.
+//! Versions have names.
 
-/// The contract that this crate describes. 1: November 2026, the first.
-pub const CONTRACT: u32 = 1;
+/// The contract that this crate describes.
+///
+/// 1: November 2026, the first. 2: November 2026, long values come as handles: `call` answers with
+/// [`crate::Held`], and a run may end with [`crate::Outcome::Stored`].
+pub const CONTRACT: u32 = 2;
 
 /// The build of this program, for the eye and for the warning about a daemon of another build.
 pub const BUILD: &str = env!("CARGO_PKG_VERSION");
@@ -10,4 +13,5 @@ pub const BUILD: &str = env!("CARGO_PKG_VERSION");
 /// only when they stand here.
 pub const FEATURES: &[&str] = &[
     "status", "run", "events", "check", "call", "tools", "types", "servers", "reload", "stop",
+    "runs", "run_info", "read", "detach",
 ];

@@ -15,9 +15,10 @@ pub mod pool;
 pub mod typegen;
 
 mod run;
+mod snapshot;
 mod worker_process;
 
 pub use host::ToolHost;
 pub use limits::Limits;
 pub use mux_wire::{Fault, Kind, Level, Target};
-pub use pool::{Pool, PoolSettings, PoolStatus, RunRequest};
+pub use pool::{Memory, Pool, PoolSettings, PoolStatus, RunRequest};

@@ -27,6 +27,8 @@ pub struct Limits {
     pub source: usize,
     /// Timers in all.
     pub timers: u32,
+    /// JSON of all emitted parts together.
+    pub emitted: u32,
 }
 
 impl Limits {
@@ -49,10 +51,11 @@ impl Default for Limits {
             calls: 1_000,
             calls_at_once: 32,
             argument: 4 << 20,
-            result: 8 << 20,
+            result: 15 << 20,
             console: 256 << 10,
             source: 1 << 20,
             timers: 10_000,
+            emitted: 16 << 20,
         }
     }
 }

@@ -16,10 +16,11 @@ use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, info, warn};
 
-pub use self::contract::{PoolSettings, PoolStatus, RunRequest};
+pub use self::contract::{Memory, PoolSettings, PoolStatus, RunRequest};
 use crate::{
     Limits, ToolHost, limits,
     run::{self, Ended, Job},
+    snapshot::Snapshots,
     worker_process::{Spawner, Worker, WorkerError},
 };
 
@@ -31,7 +32,7 @@ pub struct Pool(Arc<Inner>);
 
 struct Inner {
     settings: PoolSettings,
-    spawner: Spawner,
+    snapshots: Snapshots,
     state: Mutex<State>,
 }
 
@@ -43,6 +44,8 @@ struct State {
     starting: usize,
     line: VecDeque<Waiter>,
     engine: Option<String>,
+    layers: Vec<String>,
+    snapshot: bool,
     problem: Option<String>,
     closed: bool,
     /// As the settings said first.
@@ -57,14 +60,19 @@ struct Waiter {
 impl Pool {
     /// Starts the first workers in the background. Must be called inside a tokio runtime.
     pub fn start(settings: PoolSettings) -> std::io::Result<Self> {
-        let spawner = Spawner::start()?;
+        let snapshots = Snapshots::new(
+            settings.snapshots.as_deref(),
+            Spawner::start()?,
+            settings.worker.clone(),
+            settings.memory,
+        );
         let state = Mutex::new(State {
             ceiling: settings.ceiling,
             ..State::default()
         });
         let pool = Self(Arc::new(Inner {
             settings,
-            spawner,
+            snapshots,
             state,
         }));
         pool.refill();
@@ -88,12 +96,14 @@ impl Pool {
             max_argument: limits.argument,
             max_result: limits.result,
             max_timers: limits.timers,
+            max_emitted: limits.emitted,
         };
         let (mut worker, busy) = tokio::select! {
             biased;
             () = cancel.cancelled() => return Err(cancelled()),
             accepted = self.hand_over(program, &request.owner) => accepted?,
         };
+        host.begun();
         let job = Job {
             limits,
             host: host.as_ref(),
@@ -164,6 +174,8 @@ impl Pool {
             starting: state.starting,
             waiting: state.line.len(),
             pids: state.ready.iter().filter_map(Worker::pid).collect(),
+            layers: state.layers.clone(),
+            snapshot: state.snapshot,
             problem: state.problem.clone(),
         }
     }
@@ -247,7 +259,11 @@ impl Pool {
             drop(state.ready.remove(0));
         }
         state.ready.push(worker);
+        let lull = state.starting + state.busy + state.line.len() == 0;
         drop(state);
+        if lull {
+            self.0.snapshots.make_in_background();
+        }
         self.refill();
     }
 
@@ -283,14 +299,15 @@ impl Pool {
     async fn start_one(self) {
         let settings = &self.0.settings;
         let began = Instant::now();
-        let started =
-            Worker::start(&self.0.spawner, &settings.worker, settings.start_timeout).await;
+        let started = self.0.snapshots.worker(settings.start_timeout).await;
         let mut state = self.state();
         state.starting -= 1;
         match started {
             Ok(worker) => {
                 info!(worker = worker.pid(), took = ?began.elapsed(), "worker ready");
                 state.engine = Some(worker.engine.clone());
+                state.layers.clone_from(&worker.layers);
+                state.snapshot = worker.snapshot;
                 state.problem = None;
                 drop(state);
                 self.offer(worker);

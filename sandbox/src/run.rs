@@ -66,6 +66,7 @@ impl Calls {
         let name = match target {
             Target::Named { server, tool } => format!("{server}.{tool}"),
             Target::Path { path, .. } => path.clone(),
+            Target::Own { name } => format!("mux.{name}"),
         };
         self.names.insert(call, name);
         Ok(())
@@ -154,6 +155,10 @@ fn on_frame(
             job.host.console(level, text);
             Ok(None)
         }
+        FromWorker::Emit { part } => {
+            job.host.emit(part);
+            Ok(None)
+        }
         FromWorker::Done { outcome } => {
             let outcome = outcome.map_err(trusted);
             if outcome.is_ok()
@@ -222,9 +227,16 @@ pub(crate) fn fault_of(error: WorkerError) -> Fault {
     match death.cause {
         Cause::Memory => Fault::new(
             Kind::Memory,
-            "the program used more memory than it may, and its isolate had to be killed",
+            format!(
+                "the program used more memory than it may ({} MiB of heap, {} MiB of buffers), and its \
+                 isolate had to be killed",
+                death.memory.heap, death.memory.buffers
+            ),
         )
-        .hint("work on one part of the data at a time and keep only what you need"),
+        .hint(
+            "work on one part of the data at a time and keep only what you need; whoever owns this \
+             machine can allow more: `heap` and `buffers` under `[limits]` in config.toml",
+        ),
         Cause::Depth => limits::reached(
             "the program, or a value of its, nests deeper than the worker's stack".into(),
             "this limit is fixed: break the expression or the data into parts",

@@ -3,15 +3,14 @@
 //! Invariant: a [`Worker`] that is dropped is killed. Only [`crate::pool`] keeps one for another run,
 //! and only after a clean end.
 
+mod death;
+
 use std::{
     collections::VecDeque,
     io,
-    os::{
-        fd::OwnedFd,
-        unix::{net::UnixStream as StdStream, process::ExitStatusExt},
-    },
+    os::{fd::OwnedFd, unix::net::UnixStream as StdStream},
     path::{Path, PathBuf},
-    process::{ExitStatus, Stdio},
+    process::Stdio,
     sync::{Arc, Mutex, PoisonError, mpsc as std_mpsc},
     thread,
     time::Duration,
@@ -19,8 +18,7 @@ use std::{
 
 use bytes::Bytes;
 use futures::{SinkExt, StreamExt};
-use mux_wire::{EXIT_OUT_OF_MEMORY, FromWorker, MAX_FRAME, Program, ToWorker, VERSION};
-use nix::sys::signal::Signal;
+use mux_wire::{FromWorker, MAX_FRAME, Program, ToWorker, VERSION};
 use tokio::{
     io::{AsyncBufReadExt, AsyncRead, BufReader},
     net::{UnixStream, unix::OwnedReadHalf, unix::OwnedWriteHalf},
@@ -32,6 +30,9 @@ use tokio::{
 };
 use tokio_util::codec::{FramedRead, FramedWrite, LengthDelimitedCodec};
 use tracing::debug;
+
+pub(crate) use self::death::{Cause, Death};
+use crate::pool::Memory;
 
 /// How long a dying worker may take until its exit status is known.
 const REAP: Duration = Duration::from_secs(1);
@@ -52,39 +53,6 @@ pub(crate) enum WorkerError {
     Protocol(String),
     #[error("the worker process ended: {0}")]
     Ended(Death),
-}
-
-/// How a worker process ended.
-#[derive(Clone, Debug)]
-pub(crate) struct Death {
-    status: String,
-    last_words: String,
-    pub(crate) cause: Cause,
-}
-
-/// What the kernel's word and the process's last words tell about the reason.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Cause {
-    /// The engine, the allocator or the kernel had no memory to give.
-    Memory,
-    /// Native code recursed too deep: a parser in a program that nests without brackets.
-    Depth,
-    /// Processor time of the whole process, the kernel's count.
-    Processor,
-    /// A system call that no engine makes.
-    Forbidden,
-    Unknown,
-}
-
-impl std::fmt::Display for Death {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.status)?;
-        if self.last_words.is_empty() {
-            Ok(())
-        } else {
-            write!(f, ", saying: {}", self.last_words)
-        }
-    }
 }
 
 /// Starts workers from one thread that lives as long as the pool.
@@ -110,7 +78,7 @@ impl Spawner {
         Ok(Self(sender))
     }
 
-    async fn spawn(&self, command: Command) -> io::Result<Child> {
+    pub(crate) async fn spawn(&self, command: Command) -> io::Result<Child> {
         let (reply, answer) = oneshot::channel();
         let gone = || io::Error::other("the spawning thread has ended");
         self.0.send((command, reply)).map_err(|_| gone())?;
@@ -118,9 +86,37 @@ impl Spawner {
     }
 }
 
+/// What a worker process is started with.
+#[derive(Clone, Copy)]
+pub(crate) struct Launch<'a> {
+    pub(crate) program: &'a Path,
+    pub(crate) memory: Memory,
+    pub(crate) snapshot: Option<&'a Path>,
+}
+
+impl Launch<'_> {
+    fn command(&self) -> Command {
+        let mut command = Command::new(self.program);
+        command
+            .args(["--heap", &self.memory.heap.to_string()])
+            .args(["--buffers", &self.memory.buffers.to_string()])
+            .env_clear()
+            .current_dir("/")
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .process_group(0)
+            .kill_on_drop(true);
+        if let Some(snapshot) = self.snapshot {
+            command.arg("--snapshot").arg(snapshot);
+        }
+        command
+    }
+}
+
 /// A worker process whose isolate is ready, or is being rebuilt.
 pub(crate) struct Worker {
     child: Child,
+    memory: Memory,
     frames: FramedRead<OwnedReadHalf, LengthDelimitedCodec>,
     outbox: mpsc::UnboundedSender<Bytes>,
     stderr: Arc<Mutex<VecDeque<String>>>,
@@ -129,6 +125,8 @@ pub(crate) struct Worker {
     pub(crate) engine: String,
     /// What holds the process back beside the engine, as it says itself.
     pub(crate) layers: Vec<String>,
+    /// Whether its isolates are built from a snapshot.
+    pub(crate) snapshot: bool,
     /// Runs served so far.
     pub(crate) runs: u32,
     /// Whose runs they were.
@@ -139,24 +137,17 @@ impl Worker {
     /// Starts a process and waits until its isolate is ready.
     pub(crate) async fn start(
         spawner: &Spawner,
-        path: &Path,
+        launch: Launch<'_>,
         within: Duration,
     ) -> Result<Self, WorkerError> {
         let failed = |source| WorkerError::Start {
-            path: path.to_owned(),
+            path: launch.program.to_owned(),
             source,
         };
         let (ours, theirs) = StdStream::pair().map_err(failed)?;
         ours.set_nonblocking(true).map_err(failed)?;
-        let mut command = Command::new(path);
-        command
-            .env_clear()
-            .current_dir("/")
-            .stdin(Stdio::from(OwnedFd::from(theirs)))
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped())
-            .process_group(0)
-            .kill_on_drop(true);
+        let mut command = launch.command();
+        command.stdin(Stdio::from(OwnedFd::from(theirs)));
         let mut child = spawner.spawn(command).await.map_err(failed)?;
         let stderr = Arc::default();
         let pid = child.id().unwrap_or_default();
@@ -167,12 +158,14 @@ impl Worker {
         let (read, write) = UnixStream::from_std(ours).map_err(failed)?.into_split();
         let mut worker = Self {
             child,
+            memory: launch.memory,
             frames: FramedRead::new(read, codec()),
             outbox: writer(write),
             stderr,
             drained,
             engine: String::new(),
             layers: Vec::new(),
+            snapshot: false,
             runs: 0,
             owner: None,
         };
@@ -188,8 +181,10 @@ impl Worker {
                 version: VERSION,
                 engine,
                 layers,
+                snapshot,
             } => {
                 self.engine = engine;
+                self.snapshot = snapshot;
                 debug!(worker = self.pid(), ?layers, "worker locked down");
                 self.layers = layers;
             }
@@ -263,35 +258,7 @@ impl Worker {
                 .collect::<Vec<_>>()
                 .join(" | ")
         };
-        Death {
-            status: status.map_or_else(|| "unknown status".into(), |s| s.to_string()),
-            cause: cause(status, &last_words),
-            last_words,
-        }
-    }
-}
-
-fn cause(status: Option<ExitStatus>, last_words: &str) -> Cause {
-    const MEMORY: [&str; 4] = [
-        "out of memory",
-        "Allocation failed",
-        "heap limit",
-        "memory allocation of",
-    ];
-    let said = |sign: &&str| last_words.contains(*sign);
-    let signal = status
-        .and_then(|status| status.signal())
-        .and_then(|number| Signal::try_from(number).ok());
-    if status.and_then(|s| s.code()) == Some(EXIT_OUT_OF_MEMORY) || MEMORY.iter().any(said) {
-        Cause::Memory
-    } else if said(&"has overflowed its stack") {
-        Cause::Depth
-    } else {
-        match signal {
-            Some(Signal::SIGXCPU) => Cause::Processor,
-            Some(Signal::SIGSYS) => Cause::Forbidden,
-            _ => Cause::Unknown,
-        }
+        Death::of(status, last_words, self.memory)
     }
 }
 

@@ -14,8 +14,8 @@ use anyhow::{Context, bail};
 use clap::Parser;
 use mux_client::{Identity, Session, connect_or_spawn};
 use mux_proto::{
-    CallRequest, Error, RunRequest, ToolsRequest, TypesRequest, endpoint::Dirs, transport::within,
-    variables,
+    CallRequest, Error, Held, RunRequest, ToolsRequest, TypesRequest, endpoint::Dirs,
+    transport::within, variables,
 };
 use serde_json::{Value, json};
 use tiktoken_rs::CoreBPE;
@@ -188,9 +188,11 @@ impl Bill {
             raw: false,
             timeout_ms: None,
         };
-        let answer: Result<Value, Error> =
+        let answer: Result<Held, Error> =
             self.session.client.call(within(PATIENCE), request).await?;
-        let value = answer?;
+        let Held::Value(value) = answer? else {
+            anyhow::bail!("{path}: the result is too long to be counted");
+        };
         replayed.count += 1;
         replayed.tokens += self.count(&format!("{path} {arguments} {value}"));
         Ok(value)

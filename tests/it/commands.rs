@@ -5,12 +5,17 @@
 
 mod call;
 mod daemonless;
+mod doctor;
 mod exits;
 mod help;
 mod json;
+mod parts;
 mod reload;
 mod run;
+mod runs;
 mod show;
+mod stored;
+mod terminal;
 
 use mux_tests::Output;
 

@@ -18,12 +18,22 @@ const INPUT: &str = "// input: ";
 
 #[test]
 fn guest_programs_end_as_recorded() {
+    check_all(TestEnv::prevent_snapshots);
+}
+
+#[test]
+fn guest_programs_end_as_recorded_in_a_world_from_a_snapshot() {
+    check_all(TestEnv::restart_with_snapshot);
+}
+
+fn check_all(prepare: impl FnOnce(&TestEnv)) {
     let env = TestEnv::new();
     env.write_config(&format!(
         "{}{}[[policy]]\nmatch = \"fix.side_effect\"\naction = \"deny\"\n",
         env.fixture("fix", &[]),
         env.fixture("my-server", &[]),
     ));
+    prepare(&env);
     env.run("return 1").ok();
     let engine = env.mux(["status", "--json"]).ok().json()["engine"].take();
     let cases = cases();

@@ -109,6 +109,7 @@ impl Arena {
             env.fixture("fix", &[]),
             env.fixture("my-server", &["--collide"]),
         ));
+        env.restart_with_snapshot();
         let traces = env.result(TRACES);
         assert_eq!(env.result(INNOCENT), json!([2, 4, 6]));
         let engine = env.mux(["--json", "status"]).ok().json()["engine"].take();

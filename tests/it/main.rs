@@ -8,4 +8,6 @@ mod hostile;
 mod lifecycle;
 mod protocol;
 mod real;
+mod runs;
 mod smoke;
+mod snapshots;

@@ -5,6 +5,7 @@ pub mod frames;
 pub mod golden;
 pub mod process;
 pub mod running;
+mod snapshot;
 
 pub use env::{Output, TestEnv};
 pub use running::Running;

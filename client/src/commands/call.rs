@@ -2,10 +2,10 @@
 
 use std::{io::Read, time::Duration};
 
-use mux_proto::{CallRequest, transport};
+use mux_proto::{CallRequest, Held, transport};
 use serde_json::Value;
 
-use super::{Failure, Outcome, ask, usage};
+use super::{Failure, Outcome, ask, stored, usage};
 use crate::{args, render};
 
 /// Arguments on standard input.
@@ -42,12 +42,17 @@ pub(super) async fn call(args: args::Call, json: bool) -> Outcome {
         let context = transport::within(PATIENCE);
         let answer = session.client.call(context, request.clone()).await;
         // A call that was sent and lost may have happened.
-        answer.map_err(mux_client::lost)?
+        let value = answer.map_err(mux_client::lost)??;
+        Ok((session.clone(), value))
     })
     .await;
     waiting.end();
-    let value = answer?.map_err(Failure::from)?;
-    Ok(render::value(&value, json))
+    let (session, value) = answer?.map_err(Failure::from)?;
+    match value {
+        Held::Value(value) => Ok(render::value(&value, json)),
+        Held::Stored(handle) if json => Ok(render::stored(&handle)),
+        Held::Stored(handle) => stored::print(&session, &handle).await,
+    }
 }
 
 fn read(arguments: &[String]) -> Result<Given, (String, String)> {

@@ -1,12 +1,14 @@
 //! `mux run` and `mux check`.
 
-use mux_client::within_seconds;
+use std::path::Path;
+
+use mux_client::{Session, within_seconds};
 use mux_proto::{CheckRequest, Outcome as RunOutcome, RunRequest};
 
-use super::{Failure, Outcome, ask, session, source, usage};
+use super::{Failure, Outcome, ask, interrupted, parts, session, source, stored, usage};
 use crate::{
     args,
-    render::{self, RunView},
+    render::{self, Listing, RunView},
 };
 
 pub(super) async fn run(args: args::Run, json: bool) -> Outcome {
@@ -24,6 +26,12 @@ pub(super) async fn run(args: args::Run, json: bool) -> Outcome {
             );
         }
     };
+    let save = args.parts.save_parts;
+    if let Some(folder) = &save
+        && let Err((message, hint)) = parts::prepare(folder)
+    {
+        return usage(message, hint, json);
+    }
     let request = RunRequest {
         source: listing.text.clone(),
         input,
@@ -31,22 +39,68 @@ pub(super) async fn run(args: args::Run, json: bool) -> Outcome {
             .timeout
             .map(|t| u64::try_from(t.as_millis()).unwrap_or(u64::MAX)),
         traceparent: None,
+        detach: args.detach,
     };
-    let mut view = RunView::new(json);
+    if args.detach {
+        let started = ask(async |session| mux_client::start(session, request.clone()).await);
+        return match started.await? {
+            Ok(run) => Ok(render::detached(&run, json)),
+            Err(error) => Ok(render::failure(&error, json, Some(&listing))),
+        };
+    }
+    let mut view = RunView::new(json, save.is_some());
     let run = ask(async |session| {
-        mux_client::run(session, request.clone(), |event| view.show(event)).await
+        let run = mux_client::start(session, request.clone()).await?;
+        view.accepted(&run);
+        let finished = mux_client::watch(session, &run, 0, |event| view.show(event)).await?;
+        Ok((session.clone(), finished.outcome))
     });
     let finished = tokio::select! {
         finished = run => finished?,
         // The daemon ends the run with the connection.
-        () = interrupted() => return Ok(view.interrupted()),
+        () = interrupted() => return Ok(view.interrupted("the run was cancelled")),
     };
     match finished {
-        Ok(finished) => match finished.outcome {
-            RunOutcome::Result(value) => Ok(view.result(&finished.run, &value)),
-            RunOutcome::Error(error) => Ok(view.failed(&finished.run, &error, &listing)),
-        },
-        Err(error) => Ok(view.failed("", &error, &listing)),
+        Ok((session, outcome)) => {
+            finish(
+                &session,
+                view,
+                outcome,
+                Some(&listing),
+                save.as_deref(),
+                json,
+            )
+            .await
+        }
+        Err(error) => Ok(view.failed(&error, Some(&listing))),
+    }
+}
+
+/// Shows how a run ended, and writes its parts to files if that was asked for.
+pub(super) async fn finish(
+    session: &Session,
+    mut view: RunView,
+    outcome: RunOutcome,
+    listing: Option<&Listing>,
+    save: Option<&Path>,
+    json: bool,
+) -> Outcome {
+    if let Some(folder) = save {
+        let (files, failure) = parts::save(session, folder, view.parts()).await;
+        view.saved(&files, failure);
+    }
+    match outcome {
+        RunOutcome::Result(value) => Ok(view.result(&value)),
+        RunOutcome::Error(error) => Ok(view.failed(&error, listing)),
+        RunOutcome::Stored(handle) if json => Ok(view.stored(&handle)),
+        RunOutcome::Stored(handle) => {
+            let failure = view.before_stored();
+            let code = stored::print(session, &handle).await?;
+            match failure {
+                Some(error) => Err(error.into()),
+                None => Ok(code),
+            }
+        }
     }
 }
 
@@ -65,10 +119,4 @@ pub(super) async fn check(args: args::Source, json: bool) -> Outcome {
         .await?;
     let found = found.map_err(Failure::from)?;
     Ok(render::diagnostics(&found.errors, &listing, json))
-}
-
-async fn interrupted() {
-    if tokio::signal::ctrl_c().await.is_err() {
-        std::future::pending::<()>().await;
-    }
 }

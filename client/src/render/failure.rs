@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::{
     document, error_document,
-    style::{DIM, ERROR, STRONG, paint},
+    style::{DIM, ERROR, STRONG, harmless, paint},
 };
 use crate::exit;
 
@@ -56,9 +56,15 @@ pub(crate) fn diagnostics(errors: &[Error], listing: &Listing, json: bool) -> Ex
 /// For a person, on standard error.
 pub(super) fn describe(error: &Error, listing: Option<&Listing>) {
     let kind = paint(ERROR, format!("error[{}]", error.kind));
-    eprintln!("{kind}: {}", paint(STRONG, &error.message));
-    if let (Some(listing), Some(line)) = (listing, error.line) {
-        show_place(listing, line, error.column.unwrap_or(1));
+    eprintln!("{kind}: {}", paint(STRONG, harmless(&error.message)));
+    match (listing, error.line) {
+        (Some(listing), Some(line)) => show_place(listing, line, error.column.unwrap_or(1)),
+        // The program is not at hand.
+        (None, Some(line)) => {
+            let column = error.column.unwrap_or(1);
+            eprintln!("  {} program:{line}:{column}", paint(DIM, "-->"));
+        }
+        (_, None) => {}
     }
     show_stack(error);
     show_hint(error);
@@ -73,7 +79,7 @@ fn show_hint(error: &Error) {
     if let Some(hint) = &error.hint {
         for (index, line) in hint.lines().enumerate() {
             let label = if index == 0 { "hint:" } else { "     " };
-            eprintln!("  {} {line}", paint(DIM, label));
+            eprintln!("  {} {}", paint(DIM, label), harmless(line));
         }
     }
 }
@@ -125,7 +131,7 @@ fn show_stack(error: &Error) {
         .skip(1)
         .filter_map(Value::as_str)
     {
-        eprintln!("  {} {frame}", paint(DIM, "called from"));
+        eprintln!("  {} {}", paint(DIM, "called from"), harmless(frame));
     }
 }
 

@@ -106,13 +106,28 @@ pub(crate) fn servers(
     ExitCode::SUCCESS
 }
 
-/// One row a server.
-pub(super) fn table(servers: &[ServerInfo]) -> String {
+/// A table without lines, as wide as its content or the terminal.
+pub(super) fn bare<const N: usize>(header: [&str; N]) -> Table {
     let mut table = Table::new();
     table
         .load_style(presets::NOTHING)
         .set_content_arrangement(ContentArrangement::Dynamic);
-    table.set_header([
+    table.set_header(header);
+    table
+}
+
+/// As text: the first column's padding is not content.
+pub(super) fn flush(table: &Table) -> String {
+    let text = table.to_string();
+    text.lines()
+        .map(|line| line.trim_start_matches(' ').trim_end())
+        .collect::<Vec<_>>()
+        .join("\n")
+}
+
+/// One row a server.
+pub(super) fn table(servers: &[ServerInfo]) -> String {
+    let mut table = bare([
         "SERVER", "STATE", "TOOLS", "START", "CALLS", "PID", "COMMAND",
     ]);
     for server in servers {
@@ -131,12 +146,7 @@ pub(super) fn table(servers: &[ServerInfo]) -> String {
             Cell::new(&server.command),
         ]);
     }
-    let text = table.to_string();
-    // The first column's padding is not content.
-    text.lines()
-        .map(|line| line.trim_start_matches(' ').trim_end())
-        .collect::<Vec<_>>()
-        .join("\n")
+    flush(&table)
 }
 
 fn state(state: ServerState) -> Cell {

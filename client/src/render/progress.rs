@@ -2,7 +2,7 @@
 
 use std::{io::IsTerminal, time::Duration};
 
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 /// Shorter waits show nothing: a flicker says less than silence.
 const QUIET: Duration = Duration::from_millis(150);
@@ -21,13 +21,15 @@ impl Waiting {
                 starter: None,
             };
         }
-        let bar = ProgressBar::new_spinner().with_message(what.to_owned());
+        let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden())
+            .with_message(what.to_owned());
         if let Ok(style) = ProgressStyle::with_template("{spinner} {msg} {elapsed:.dim}") {
             bar.set_style(style);
         }
         let ticking = bar.clone();
         let starter = tokio::spawn(async move {
             tokio::time::sleep(QUIET).await;
+            ticking.set_draw_target(ProgressDrawTarget::stderr());
             ticking.enable_steady_tick(Duration::from_millis(100));
         });
         Self {

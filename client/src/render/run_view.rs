@@ -1,46 +1,66 @@
 //! A run as it happens, and how it ended.
 
-use std::{collections::BTreeMap, process::ExitCode};
+use std::{
+    collections::BTreeMap,
+    io::{IsTerminal, stderr},
+    path::PathBuf,
+    process::ExitCode,
+};
 
 use anstream::eprintln;
-use mux_proto::{Error, Event, EventKind, Kind, Level};
+use mux_proto::{Error, Event, EventKind, Handle, Held, Kind, Level, Outcome};
 use serde_json::{Value, json};
 
 use super::{
-    Listing, Waiting, document,
+    Listing, Waiting, amounts, document,
     failure::describe,
-    plain,
-    style::{DIM, ERROR, WARN, paint},
+    live::CallLines,
+    parts, plain,
+    record::Record,
+    style::{DIM, ERROR, WARN, harmless, paint},
 };
 use crate::exit;
 
-/// Shows console lines as they come and remembers what the JSON document needs.
+/// Shows what a person wants to see as it comes, and remembers what the JSON document needs.
 pub(crate) struct RunView {
     json: bool,
     waiting: Waiting,
-    console: Vec<Value>,
-    calls: Vec<Value>,
+    record: Record,
+    /// Calls that have ended, on a terminal.
+    lines: Option<CallLines>,
     /// Calls on their way, for the spinner.
     running: BTreeMap<u32, String>,
+    /// What went wrong when the run had ended.
+    failure: Option<Error>,
+    /// Somebody asked for the parts as files.
+    saves: bool,
 }
 
 impl RunView {
-    pub(crate) fn new(json: bool) -> Self {
-        let waiting = Waiting::begin("running", json);
+    pub(crate) fn new(json: bool, saves: bool) -> Self {
         Self {
             json,
-            waiting,
-            console: Vec::new(),
-            calls: Vec::new(),
+            waiting: Waiting::begin("asking muxd", json),
+            record: Record::default(),
+            lines: (!json && stderr().is_terminal()).then(CallLines::default),
             running: BTreeMap::new(),
+            failure: None,
+            saves,
         }
     }
 
+    /// The daemon has taken the run.
+    pub(crate) fn accepted(&mut self, run: &str) {
+        self.record.run = Some(run.to_owned());
+        self.waiting.say("waiting for a worker");
+    }
+
     pub(crate) fn show(&mut self, event: &Event) {
+        self.record.add(event);
         match &event.event {
             EventKind::Console { level, text } => self.console(*level, text),
             EventKind::ServerStarting { server } => self.waiting.say(&format!("starting {server}")),
-            EventKind::ServerReady { .. } => self.say_running(),
+            EventKind::Started {} | EventKind::ServerReady { .. } => self.say_running(),
             EventKind::CallStarted { call, path } => {
                 self.running.insert(*call, path.clone());
                 self.say_running();
@@ -54,14 +74,20 @@ impl RunView {
             } => {
                 self.running.remove(call);
                 self.say_running();
-                let error = error
-                    .as_ref()
-                    .map(|e| json!({ "kind": e.kind, "message": e.message }));
-                self.calls
-                    .push(json!({ "path": path, "ms": ms, "bytes": bytes, "error": error }));
+                let lines = self.lines.as_mut();
+                let line = lines.and_then(|l| l.ended(path, *ms, *bytes, error.as_ref()));
+                if let Some(line) = line {
+                    self.waiting.aside(|| eprintln!("{line}"));
+                }
             }
+            EventKind::Emitted { part } => self.emitted(part),
             _ => {}
         }
+    }
+
+    /// What the program handed over so far.
+    pub(crate) fn parts(&self) -> &[Held] {
+        self.record.parts()
     }
 
     fn say_running(&self) {
@@ -69,83 +95,119 @@ impl RunView {
             None => self.waiting.say("running"),
             Some(path) if self.running.len() == 1 => self.waiting.say(path),
             Some(path) => {
-                self.waiting
-                    .say(&format!("{path} and {} more calls", self.running.len() - 1));
+                let more = amounts::count(self.running.len() - 1, "more call");
+                self.waiting.say(&format!("{path} and {more}"));
             }
         }
     }
 
-    fn console(&mut self, level: Level, text: &str) {
+    fn console(&self, level: Level, text: &str) {
+        let text = harmless(text);
         let line = match level {
             Level::Error => paint(ERROR, text),
             Level::Warn => paint(WARN, text),
             Level::Debug => paint(DIM, text),
-            Level::Log | Level::Info => text.to_owned(),
+            Level::Log | Level::Info => text.into_owned(),
         };
         self.waiting.aside(|| eprintln!("{line}"));
-        self.console.push(json!({ "level": level, "text": text }));
     }
 
-    pub(crate) fn result(self, run: &str, value: &Value) -> ExitCode {
-        let Self {
-            json,
-            waiting,
-            console,
-            calls,
-            ..
-        } = self;
-        waiting.end();
-        if json {
-            document(&json!({
-                "ok": true, "run": run, "result": value, "console": console, "calls": calls,
-            }));
-        } else {
-            plain(value);
+    fn emitted(&self, part: &Held) {
+        if !self.json {
+            let number = self.record.parts().len();
+            self.waiting.aside(|| parts::emitted(number, part));
         }
-        ExitCode::SUCCESS
     }
 
-    pub(crate) fn failed(self, run: &str, error: &Error, listing: &Listing) -> ExitCode {
-        let Self {
-            json,
-            waiting,
-            console,
-            calls,
-            ..
-        } = self;
-        waiting.end();
-        if json {
-            document(&json!({
-                "ok": false, "run": run, "error": error, "console": console, "calls": calls,
-            }));
+    /// The parts stand in these files now, as far as no failure came between.
+    pub(crate) fn saved(&mut self, files: &[PathBuf], failure: Option<Error>) {
+        if self.json {
+            let files = files.iter().map(|file| json!(file)).collect();
+            self.record.files = Some(files);
         } else {
-            describe(error, Some(listing));
-            if !calls.is_empty() {
-                let plural = if calls.len() == 1 { "" } else { "s" };
-                let before = paint(DIM, "before that,");
-                eprintln!("  {before} {} tool call{plural} had ended", calls.len());
-            }
+            self.waiting.aside(|| {
+                for (index, file) in files.iter().enumerate() {
+                    parts::saved(index + 1, file);
+                }
+            });
         }
+        self.failure = failure;
+    }
+
+    pub(crate) fn result(self, value: &Value) -> ExitCode {
+        if self.json {
+            return self.tell(&Outcome::Result(value.clone()));
+        }
+        let failure = self.close();
+        let printed = super::printed(plain(value));
+        failed_behind(failure).unwrap_or(printed)
+    }
+
+    /// The document of a result that is kept.
+    pub(crate) fn stored(self, handle: &Handle) -> ExitCode {
+        self.tell(&Outcome::Stored(handle.clone()))
+    }
+
+    /// A result that is kept is printed behind the last line of the run. What went wrong with the parts
+    /// is left to be told behind it.
+    pub(crate) fn before_stored(self) -> Option<Error> {
+        self.close()
+    }
+
+    pub(crate) fn failed(self, error: &Error, listing: Option<&Listing>) -> ExitCode {
+        if self.json {
+            return self.tell(&Outcome::Error(error.clone()));
+        }
+        let calls = self.record.calls.len();
+        let failure = self.close();
+        describe(error, listing);
+        if calls > 0 {
+            let before = paint(DIM, "before that,");
+            eprintln!(
+                "  {before} {} had ended",
+                amounts::count(calls, "tool call")
+            );
+        }
+        failed_behind(failure);
         ExitCode::from(exit::code(&error.kind))
     }
 
-    pub(crate) fn interrupted(self) -> ExitCode {
-        let Self {
-            json,
-            waiting,
-            console,
-            calls,
-            ..
-        } = self;
-        waiting.end();
-        let error = Error::new(Kind::Cancelled, "interrupted; the run was cancelled");
-        if json {
-            document(&json!({
-                "ok": false, "error": error, "console": console, "calls": calls,
-            }));
-        } else {
-            eprintln!("{}", error.message);
+    /// Somebody pressed Ctrl-C, and this became of the run.
+    pub(crate) fn interrupted(self, what: &str) -> ExitCode {
+        let error = Error::new(Kind::Cancelled, format!("interrupted; {what}"));
+        if self.json {
+            return self.tell(&Outcome::Error(error));
         }
+        self.close();
+        eprintln!("{}", error.message);
         ExitCode::from(exit::code(&error.kind))
     }
+
+    fn tell(self, outcome: &Outcome) -> ExitCode {
+        self.waiting.end();
+        let kind = match (outcome, &self.failure) {
+            (Outcome::Error(error), _) | (_, Some(error)) => Some(error.kind.clone()),
+            _ => None,
+        };
+        document(&self.record.document(outcome, self.failure.as_ref()));
+        ExitCode::from(kind.map_or(0, |kind| exit::code(&kind)))
+    }
+
+    /// The last lines beside the result.
+    fn close(self) -> Option<Error> {
+        self.waiting.end();
+        if let Some(rest) = self.lines.and_then(|lines| lines.rest()) {
+            eprintln!("{rest}");
+        }
+        if !self.saves && self.record.parts().iter().any(parts::needs_a_file) {
+            super::note("`--save-parts DIR` writes parts to files");
+        }
+        self.failure
+    }
+}
+
+fn failed_behind(failure: Option<Error>) -> Option<ExitCode> {
+    let error = failure?;
+    describe(&error, None);
+    Some(ExitCode::from(exit::code(&error.kind)))
 }

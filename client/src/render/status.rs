@@ -53,6 +53,17 @@ pub(crate) fn status(status: &Status, json: bool) -> ExitCode {
             workers.ready, workers.busy, workers.starting, workers.waiting
         ),
     );
+    if !workers.layers.is_empty() {
+        line("walls", workers.layers.join(", "));
+    }
+    if status.engine.is_some() {
+        let text = if workers.snapshot {
+            "isolates are built from one"
+        } else {
+            "none; isolates are built from source"
+        };
+        line("snapshot", text.into());
+    }
     let runs = &status.runs;
     line(
         "runs",

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use tokio::sync::watch;
 
-/// Counts clients, and knows when there has been none for long enough.
+/// Counts clients and detached runs, and knows when there has been none for long enough.
 #[derive(Clone, Debug)]
 pub struct Activity(Arc<Inner>);
 
@@ -14,10 +14,12 @@ struct Inner {
     idle_exit: watch::Sender<Option<Duration>>,
 }
 
-/// Both in one place, so that nobody is let in after the decision to go.
+/// All in one place, so that nobody is let in after the decision to go.
 #[derive(Clone, Copy, Debug, Default)]
 struct Clients {
     count: usize,
+    /// Runs that need no client.
+    detached: usize,
     /// Somebody has been here.
     seen: bool,
     /// The daemon is ending.
@@ -27,12 +29,27 @@ struct Clients {
 /// Whoever started the daemon is on the way, and gets this long however impatient we are.
 const FIRST: Duration = Duration::from_secs(5);
 
-/// One client that is there.
-pub struct Present(Activity);
+impl Clients {
+    fn nobody(self) -> bool {
+        self.count == 0 && self.detached == 0
+    }
+}
+
+/// A client or a detached run that is there.
+pub struct Present {
+    activity: Activity,
+    detached: bool,
+}
 
 impl Drop for Present {
     fn drop(&mut self) {
-        self.0.0.clients.send_modify(|clients| clients.count -= 1);
+        self.activity.0.clients.send_modify(|clients| {
+            if self.detached {
+                clients.detached -= 1;
+            } else {
+                clients.count -= 1;
+            }
+        });
     }
 }
 
@@ -53,7 +70,20 @@ impl Activity {
             }
             !clients.closed
         });
-        admitted.then(|| Present(self.clone()))
+        admitted.then(|| Present {
+            activity: self.clone(),
+            detached: false,
+        })
+    }
+
+    /// Counts a run that goes on without the client that asks for it. That client is there now, so that
+    /// the decision to leave cannot have been made for want of anybody.
+    pub fn detached(&self) -> Present {
+        self.0.clients.send_modify(|clients| clients.detached += 1);
+        Present {
+            activity: self.clone(),
+            detached: true,
+        }
     }
 
     pub fn clients(&self) -> usize {
@@ -68,7 +98,7 @@ impl Activity {
     /// The same, if nobody is here.
     fn close_if_empty(&self) -> bool {
         self.0.clients.send_if_modified(|clients| {
-            clients.closed |= clients.count == 0;
+            clients.closed |= clients.nobody();
             clients.closed
         })
     }
@@ -77,8 +107,8 @@ impl Activity {
         self.0.idle_exit.send_replace(idle_exit);
     }
 
-    /// Resolves when nobody has been there for the whole time, and from then on lets nobody in. A run
-    /// belongs to a client, so that no client means no run.
+    /// Resolves when nobody has been there for the whole time, and from then on lets nobody in. Every
+    /// other run belongs to a client.
     pub async fn idle(&self) {
         let mut clients = self.0.clients.subscribe();
         let mut idle_exit = self.0.idle_exit.subscribe();
@@ -86,7 +116,7 @@ impl Activity {
             let now = *clients.borrow_and_update();
             let patience = *idle_exit.borrow_and_update();
             let patience = patience.map(|time| if now.seen { time } else { time.max(FIRST) });
-            let nobody = now.count == 0;
+            let nobody = now.nobody();
             let over = async {
                 match patience {
                     Some(patience) if nobody => tokio::time::sleep(patience).await,
@@ -123,6 +153,21 @@ mod tests {
         });
         assert_eq!(started.elapsed(), 6 * HOUR);
         assert!(activity.client().is_none(), "the decision is made");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_detached_run_keeps_the_daemon_and_is_no_client() {
+        let activity = Activity::new(Some(HOUR));
+        let started = tokio::time::Instant::now();
+        let client = activity.client().unwrap();
+        let run = activity.detached();
+        drop(client);
+        assert_eq!(activity.clients(), 0);
+        tokio::join!(activity.idle(), async {
+            tokio::time::sleep(5 * HOUR).await;
+            drop(run);
+        });
+        assert_eq!(started.elapsed(), 6 * HOUR);
     }
 
     #[tokio::test(start_paused = true)]

@@ -1,12 +1,15 @@
 //! Between the daemon's own types and the contract's.
 
+use std::time::{SystemTime, UNIX_EPOCH};
+
 use mux_proto as wire;
 use mux_sandbox::{Fault, Level};
 use serde_json::{Value, json};
 
 use crate::{
+    handles::{Held, Page},
     nesting,
-    runs::{Event, Happening},
+    runs::{self, Event, Happening},
     upstream::{Changes, Server, State},
 };
 
@@ -33,23 +36,25 @@ fn details(text: String) -> Value {
         .unwrap_or_else(|| json!({ "omitted_bytes": text.len() }))
 }
 
-/// An answer that is longer than a frame would end the connection without a word.
-pub(super) fn fits(text: &str) -> Result<(), wire::Error> {
+/// A message that is longer than a frame would end the connection without a word.
+fn fits(text: &str, value: &Value) -> Result<(), wire::Error> {
     // Room for the envelope.
     const MOST: usize = wire::transport::MAX_FRAME - 4096;
-    if text.len() <= MOST {
+    // `1e15` is written anew as `1000000000000000.0`, and nothing grows by more.
+    const LARGEST_GROWTH: usize = 5;
+    if text.len() <= MOST / LARGEST_GROWTH {
         return Ok(());
     }
-    let message = format!(
-        "the result is {} bytes, over the limit of {MOST}",
-        text.len()
-    );
-    let hint = "call it in a program, and return only what you need";
-    Err(wire::Error::new(wire::Kind::Limit, message).hint(hint))
+    let length = serde_json::to_vec(value).map_or(usize::MAX, |text| text.len());
+    if length <= MOST {
+        return Ok(());
+    }
+    let message = format!("the value is {length} bytes, and a message carries {MOST}");
+    Err(wire::Error::new(wire::Kind::Limit, message).hint("return only what you need"))
 }
 
 /// JSON text that we made ourselves, or that a worker did.
-pub(super) fn value(text: &str) -> Result<Value, wire::Error> {
+fn value(text: &str) -> Result<Value, wire::Error> {
     nesting::check(text, "the result").map_err(error)?;
     serde_json::from_str(text)
         .map_err(|e| wire::Error::new(wire::Kind::Internal, format!("the result is not JSON: {e}")))
@@ -83,13 +88,72 @@ pub(super) fn event(event: Event) -> wire::Event {
                 level: level(l),
                 text,
             },
+            Happening::Emitted(part) => wire::EventKind::Emitted {
+                part: held(part).unwrap_or(wire::Held::Value(Value::Null)),
+            },
             Happening::Ended(outcome) => wire::EventKind::Ended {
-                outcome: match outcome.map_err(error).and_then(|text| value(&text)) {
-                    Ok(value) => wire::Outcome::Result(value),
+                outcome: match outcome.map_err(error).and_then(held) {
+                    Ok(wire::Held::Value(value)) => wire::Outcome::Result(value),
+                    Ok(wire::Held::Stored(handle)) => wire::Outcome::Stored(handle),
                     Err(error) => wire::Outcome::Error(error),
                 },
             },
         },
+    }
+}
+
+pub(super) fn held(held: Held) -> Result<wire::Held, wire::Error> {
+    Ok(match held {
+        Held::Inline(text) => {
+            let value = value(&text)?;
+            fits(&text, &value)?;
+            wire::Held::Value(value)
+        }
+        Held::Stored(handle) => wire::Held::Stored(wire::Handle {
+            handle: handle.name,
+            bytes: handle.bytes,
+            preview: handle.preview,
+            expires_ms: millis(
+                handle
+                    .expires
+                    .duration_since(SystemTime::now())
+                    .unwrap_or_default(),
+            ),
+        }),
+    })
+}
+
+pub(super) fn page(page: Page) -> wire::ReadPage {
+    wire::ReadPage {
+        text: page.text,
+        offset: page.offset,
+        next: page.next,
+        total: page.total,
+    }
+}
+
+pub(super) fn run(run: runs::View) -> wire::RunInfo {
+    let accepted = run.accepted.duration_since(UNIX_EPOCH).unwrap_or_default();
+    wire::RunInfo {
+        run: run.id,
+        state: match run.state {
+            runs::State::Waiting => wire::RunState::Waiting,
+            runs::State::Running => wire::RunState::Running,
+            runs::State::Succeeded => wire::RunState::Succeeded,
+            runs::State::Failed => wire::RunState::Failed,
+        },
+        client: run.origin.client.clone(),
+        agent: run.origin.agent.clone(),
+        workspace: run.origin.workspace.clone(),
+        detached: run.detached,
+        title: run.title,
+        accepted_ms: millis(accepted),
+        ms: millis(run.took),
+        calls: run.calls.started,
+        calls_ended: run.calls.ended,
+        calls_failed: run.calls.failed,
+        error: run.error.map(error),
+        events: run.events,
     }
 }
 
@@ -142,4 +206,19 @@ pub(super) fn reload(changes: Changes, problems: Vec<String>) -> wire::ReloadRep
 
 pub(super) fn millis(duration: std::time::Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_that_grows_out_of_its_frame_is_an_error_and_no_broken_connection() {
+        let fitting = format!("[{}1]", "1,".repeat(2 << 20));
+        assert!(held(Held::Inline(fitting)).is_ok());
+        let growing = format!("[{}1]", "1e15,".repeat(1 << 20));
+        let error = held(Held::Inline(growing)).unwrap_err();
+        assert_eq!(error.kind, wire::Kind::Limit);
+        assert!(error.message.contains("16773120"), "{error:?}");
+    }
 }

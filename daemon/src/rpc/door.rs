@@ -1,26 +1,32 @@
 //! What all requests of one connection share: who is there, and what it started.
 //!
-//! Invariant: the runs of a connection end with it, unless their owner has read how they ended.
+//! Invariant: the runs of a connection end with it, unless they are detached or their owner has read
+//! how they ended.
 
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 use mux_proto::Hello;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use crate::{lifecycle::Present, runs::Run, state::Daemon};
+use crate::{
+    lifecycle::Present,
+    runs::{Origin, Run},
+    state::Daemon,
+};
 
 pub(super) struct Door {
     daemon: Arc<Daemon>,
     number: u64,
     hello: OnceLock<Hello>,
+    origin: OnceLock<Arc<Origin>>,
     arrived: Notify,
     /// From hello on, the daemon counts this client.
     present: OnceLock<Present>,
     /// Something was asked after the greeting.
     asked: CancellationToken,
-    /// Runs that end with this connection.
-    runs: Mutex<Vec<Arc<Run>>>,
+    /// Runs that end with this connection, as long as they are kept.
+    runs: Mutex<Vec<Weak<Run>>>,
 }
 
 impl Door {
@@ -29,6 +35,7 @@ impl Door {
             daemon,
             number,
             hello: OnceLock::new(),
+            origin: OnceLock::new(),
             arrived: Notify::new(),
             present: OnceLock::new(),
             asked: CancellationToken::new(),
@@ -79,30 +86,52 @@ impl Door {
         )
     }
 
-    /// The run ends with this connection.
-    pub(super) fn owns(&self, run: Arc<Run>) {
-        self.runs().push(run);
+    /// What the client says of itself.
+    pub(super) fn origin(&self) -> Arc<Origin> {
+        let origin = self.origin.get_or_init(|| {
+            let Some(hello) = self.hello.get() else {
+                return Arc::default();
+            };
+            let (name, agent) = (&hello.client.name, hello.agent.as_deref());
+            Arc::new(Origin::new(name, agent, hello.workspace.clone()))
+        });
+        Arc::clone(origin)
+    }
+
+    /// Counts the connections of this daemon.
+    pub(super) fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// The run ends with this connection, unless it is detached.
+    pub(super) fn owns(&self, run: &Arc<Run>) {
+        if !run.is_detached() {
+            let mut runs = self.runs();
+            // Those that nobody keeps any more ended long ago.
+            runs.retain(|run| run.strong_count() > 0);
+            runs.push(Arc::downgrade(run));
+        }
     }
 
     /// If this connection owns the run, it has read how it ended, and need not be waited for.
     pub(super) fn heard(&self, run: &Arc<Run>) {
         self.runs().retain(|own| {
-            let ended = Arc::ptr_eq(own, run);
+            let ended = std::ptr::eq(own.as_ptr(), Arc::as_ptr(run));
             if ended {
-                own.set_heard();
+                run.set_heard();
             }
             !ended
         });
     }
 
-    fn runs(&self) -> MutexGuard<'_, Vec<Arc<Run>>> {
+    fn runs(&self) -> MutexGuard<'_, Vec<Weak<Run>>> {
         self.runs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Drop for Door {
     fn drop(&mut self) {
-        for run in self.runs().drain(..) {
+        for run in self.runs().drain(..).filter_map(|run| run.upgrade()) {
             run.cancel();
             run.set_heard();
         }

@@ -8,9 +8,9 @@ use mux_proto::{self as wire, Kind};
 use mux_sandbox::Target;
 use serde_json::Value;
 use tarpc::context::Context;
-use tracing::{debug, info};
+use tracing::{debug, info, warn};
 
-use super::{catalog, convert, door::Door};
+use super::{catalog, convert, door::Door, runs};
 use crate::{
     gateway::{Arguments, Call, CallObserver},
     runs::{Happening, Program},
@@ -94,6 +94,8 @@ impl wire::Mux for Connection {
                 busy: workers.busy,
                 starting: workers.starting,
                 waiting: workers.waiting,
+                layers: workers.layers,
+                snapshot: workers.snapshot,
             },
             runs: wire::RunCounts {
                 running: counts.running,
@@ -113,21 +115,20 @@ impl wire::Mux for Connection {
         _: Context,
         request: wire::RunRequest,
     ) -> Result<wire::RunStarted, wire::Error> {
+        let daemon = self.configured().await?;
         let program = Program {
             source: request.source,
             input: request.input.to_string(),
             wall: request.timeout_ms.map(Duration::from_millis),
             owner: self.0.owner(),
+            client: self.0.number(),
+            origin: self.0.origin(),
+            detached: request.detach.then(|| daemon.activity.detached()),
         };
-        let run = self
-            .configured()
-            .await?
-            .runs
-            .start(program)
-            .map_err(convert::error)?;
-        let id = run.id.clone();
-        self.0.owns(run);
-        Ok(wire::RunStarted { run: id })
+        let run = daemon.runs.start(program).map_err(convert::error)?;
+        self.0.owns(&run);
+        let run = run.id.clone();
+        Ok(wire::RunStarted { run })
     }
 
     async fn events(
@@ -177,7 +178,7 @@ impl wire::Mux for Connection {
         Ok(wire::Diagnostics { errors })
     }
 
-    async fn call(self, _: Context, request: wire::CallRequest) -> Result<Value, wire::Error> {
+    async fn call(self, _: Context, request: wire::CallRequest) -> Result<wire::Held, wire::Error> {
         let call = Call {
             target: Target::Path {
                 path: request.path,
@@ -196,8 +197,12 @@ impl wire::Mux for Connection {
             .call(call, &Unheard)
             .await
             .map_err(convert::error)?;
-        convert::fits(&text)?;
-        convert::value(&text)
+        let held = daemon.handles.hold(text, "the result").await;
+        let (held, word) = held.map_err(convert::error)?;
+        if let Some(word) = word {
+            warn!(word, "a result is sent as it is");
+        }
+        convert::held(held)
     }
 
     async fn tools(
@@ -256,6 +261,29 @@ impl wire::Mux for Connection {
             daemon.shutdown.request();
         }
         Ok(())
+    }
+
+    async fn runs(
+        self,
+        _: Context,
+        request: wire::RunsRequest,
+    ) -> Result<wire::RunList, wire::Error> {
+        Ok(runs::list(&self.daemon()?.runs, &request))
+    }
+
+    async fn run_info(self, _: Context, run: String) -> Result<wire::RunInfo, wire::Error> {
+        let run = self.daemon()?.runs.find(&run).map_err(convert::error)?;
+        Ok(convert::run(run.view()))
+    }
+
+    async fn read(
+        self,
+        _: Context,
+        request: wire::ReadRequest,
+    ) -> Result<wire::ReadPage, wire::Error> {
+        let handles = &self.daemon()?.handles;
+        let page = handles.read(&request.handle, request.offset, request.length);
+        page.await.map(convert::page).map_err(convert::error)
     }
 }
 

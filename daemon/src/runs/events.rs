@@ -13,6 +13,8 @@ use std::{
 use mux_sandbox::{Fault, Level};
 use tokio::sync::watch;
 
+use crate::handles::Held;
+
 /// One thing that happened.
 #[derive(Clone, Debug)]
 pub struct Event {
@@ -46,15 +48,21 @@ pub enum Happening {
         level: Level,
         text: String,
     },
-    /// JSON text of the result, or the failure.
-    Ended(Result<String, Fault>),
+    /// An MCP content block.
+    Emitted(Held),
+    /// The result, or the failure.
+    Ended(Result<Held, Fault>),
 }
 
 impl Happening {
     /// About how much room it takes, here and in a frame.
     fn bytes(&self) -> usize {
         let text = match self {
-            Self::Console { text, .. } | Self::Ended(Ok(text)) => text.len(),
+            Self::Console { text, .. } => text.len(),
+            Self::Emitted(Held::Inline(text)) | Self::Ended(Ok(Held::Inline(text))) => text.len(),
+            Self::Emitted(Held::Stored(handle)) | Self::Ended(Ok(Held::Stored(handle))) => {
+                handle.preview.len()
+            }
             Self::CallEnded {
                 outcome: Err(fault),
                 ..
@@ -95,10 +103,20 @@ impl EventLog {
         self.bytes.load(Ordering::Relaxed)
     }
 
+    /// The number of the last event.
+    pub fn last(&self) -> u64 {
+        *self.last.borrow()
+    }
+
+    /// After the last event there is no other.
     pub(super) fn push(&self, what: Happening) {
-        self.bytes.fetch_add(what.bytes(), Ordering::Relaxed);
         let seq = {
             let mut events = self.events.lock().unwrap_or_else(PoisonError::into_inner);
+            let last = events.last().map(|event| &event.what);
+            if matches!(last, Some(Happening::Ended(_))) {
+                return;
+            }
+            self.bytes.fetch_add(what.bytes(), Ordering::Relaxed);
             let seq = events.len() as u64 + 1;
             events.push(Event {
                 seq,
@@ -160,10 +178,11 @@ mod tests {
         assert!(log.after(0, Duration::from_secs(5), ALL).await.is_empty());
         log.push(Happening::Started);
         let (_, events) = tokio::join!(
-            async { log.push(Happening::Ended(Ok("1".into()))) },
+            async { log.push(Happening::Ended(Ok(Held::Inline("1".into())))) },
             log.after(1, Duration::from_secs(5), ALL)
         );
         assert_eq!(events.iter().map(|e| e.seq).collect::<Vec<_>>(), [2]);
+        log.push(Happening::Started);
         let all = log.after(0, Duration::ZERO, ALL).await;
         assert_eq!(all.iter().map(|e| e.seq).collect::<Vec<_>>(), [1, 2]);
         assert!(log.after(99, Duration::ZERO, ALL).await.is_empty());

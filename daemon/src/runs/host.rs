@@ -1,4 +1,4 @@
-//! What one run may do: call tools through the gateway, and print.
+//! What one run may do: call tools through the gateway, read what is kept, print, and hand over parts.
 
 use std::{
     sync::{
@@ -9,29 +9,35 @@ use std::{
 };
 
 use futures::{FutureExt, future::BoxFuture};
-use mux_sandbox::{Fault, Level, Target, ToolHost};
+use mux_sandbox::{Fault, Kind, Level, Target, ToolHost};
+use serde_json::json;
 use tracing::Instrument;
 
-use super::{Happening, Run};
-use crate::gateway::{Arguments, Call, CallObserver, Gateway};
+use super::{Happening, own, recorder::Recorder};
+use crate::{
+    gateway::{Arguments, Call, CallObserver, Gateway},
+    handles::Handles,
+};
 
 pub(super) struct Host {
     gateway: Arc<Gateway>,
+    handles: Handles,
     observer: Arc<Observer>,
 }
 
 /// Turns what the gateway tells into events of the run.
 struct Observer {
-    run: Arc<Run>,
+    recorder: Arc<Recorder>,
     next_call: AtomicU32,
 }
 
 impl Host {
-    pub(super) fn new(gateway: Arc<Gateway>, run: Arc<Run>) -> Self {
+    pub(super) fn new(gateway: Arc<Gateway>, handles: Handles, recorder: Arc<Recorder>) -> Self {
         Self {
             gateway,
+            handles,
             observer: Arc::new(Observer {
-                run,
+                recorder,
                 next_call: AtomicU32::new(1),
             }),
         }
@@ -39,35 +45,73 @@ impl Host {
 }
 
 impl ToolHost for Host {
+    fn begun(&self) {
+        self.observer.recorder.run().set_running();
+        self.observer.recorder.push(Happening::Started);
+    }
+
     fn call(&self, target: Target, arguments: String) -> BoxFuture<'static, Result<String, Fault>> {
+        let handles = self.handles.clone();
+        let target = match target {
+            Target::Own { name } => {
+                return async move { own::call(&name, &arguments, &handles).await }
+                    .in_current_span()
+                    .boxed();
+            }
+            target => target,
+        };
         let (gateway, observer) = (Arc::clone(&self.gateway), Arc::clone(&self.observer));
         let call = Call {
             target,
             arguments: Arguments::Json(arguments),
             within: None,
         };
-        async move { gateway.call(call, observer.as_ref()).await }
-            .in_current_span()
-            .boxed()
+        async move {
+            let value = gateway.call(call, observer.as_ref()).await?;
+            fitting(value, &handles).await
+        }
+        .in_current_span()
+        .boxed()
     }
 
     fn console(&self, level: Level, text: String) {
-        self.observer
-            .run
-            .events
-            .push(Happening::Console { level, text });
+        self.observer.recorder.console(level, text);
     }
+
+    fn emit(&self, part: String) {
+        self.observer.recorder.part(part);
+    }
+}
+
+/// A value that no frame to the worker can carry is kept, and the program is told where.
+async fn fitting(value: String, handles: &Handles) -> Result<String, Fault> {
+    let bytes = value.len();
+    if bytes <= own::MOST {
+        return Ok(value);
+    }
+    let handle = handles.keep(value, "the result of the call").await?.name;
+    let most = own::MOST;
+    let mut fault = Fault::new(
+        Kind::Limit,
+        format!("the result of the call is {bytes} bytes, over the limit of {most}"),
+    )
+    .hint(format!(
+        "it was called, and its result is kept: read it in parts with mux.read(\"{handle}\", \
+         {{ offset, length }}), or ask the tool for less"
+    ));
+    fault.details = Some(json!({ "handle": handle, "bytes": bytes }).to_string());
+    Err(fault)
 }
 
 impl CallObserver for Observer {
     fn server_starting(&self, server: &str) {
-        self.run.events.push(Happening::ServerStarting {
+        self.recorder.push(Happening::ServerStarting {
             server: server.to_owned(),
         });
     }
 
     fn server_ready(&self, server: &str, took: Duration) {
-        self.run.events.push(Happening::ServerReady {
+        self.recorder.push(Happening::ServerReady {
             server: server.to_owned(),
             took,
         });
@@ -75,7 +119,8 @@ impl CallObserver for Observer {
 
     fn call_started(&self, path: &str) -> u32 {
         let call = self.next_call.fetch_add(1, Ordering::Relaxed);
-        self.run.events.push(Happening::CallStarted {
+        self.recorder.run().count(|calls| calls.started += 1);
+        self.recorder.push(Happening::CallStarted {
             call,
             path: path.to_owned(),
         });
@@ -83,16 +128,47 @@ impl CallObserver for Observer {
     }
 
     fn call_ended(&self, call: u32, path: &str, took: Duration, outcome: Result<usize, &Fault>) {
+        self.recorder.run().count(|calls| {
+            calls.ended += 1;
+            calls.failed += u32::from(outcome.is_err());
+        });
         // The program has the details; here they would be kept, and sent, a second time.
         let outcome = outcome.map_err(|fault| Fault {
             details: None,
             ..fault.clone()
         });
-        self.run.events.push(Happening::CallEnded {
+        self.recorder.push(Happening::CallEnded {
             call,
             path: path.to_owned(),
             took,
             outcome,
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    use super::*;
+    use crate::handles::Terms;
+
+    #[tokio::test]
+    async fn what_fits_into_no_frame_is_kept_and_the_program_told_where() {
+        let home = tempfile::tempdir().unwrap();
+        let handles = Handles::open(home.path().join("results"), Terms::default());
+        let short = "\"x\"".to_owned();
+        assert_eq!(fitting(short.clone(), &handles).await.unwrap(), short);
+        let value = format!("\"{}\"", "x".repeat(own::MOST));
+        let fault = fitting(value.clone(), &handles).await.unwrap_err();
+        assert_eq!(fault.kind, Kind::Limit);
+        assert!(fault.hint.unwrap().contains("mux.read(\"h_"));
+        let details: Value = serde_json::from_str(&fault.details.unwrap()).unwrap();
+        assert_eq!(details["bytes"], value.len());
+        let handle = details["handle"].as_str().unwrap();
+        assert_eq!(handles.whole(handle, usize::MAX).await.unwrap(), value);
+        // In one piece it does not fit any better.
+        let fault = own::call("read", &json!({ "handle": handle }).to_string(), &handles).await;
+        assert_eq!(fault.unwrap_err().kind, Kind::Limit);
     }
 }

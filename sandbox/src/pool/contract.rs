@@ -23,6 +23,27 @@ pub struct PoolSettings {
     pub queue: usize,
     /// A syntax check may take this long.
     pub check_timeout: Duration,
+    /// What the program of one worker may hold.
+    pub memory: Memory,
+    /// Where snapshots of the guest's world are kept between starts; none are made without.
+    pub snapshots: Option<PathBuf>,
+}
+
+/// Memory of one isolate, in MiB.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Memory {
+    pub heap: u32,
+    /// All array buffers together, which the heap does not count.
+    pub buffers: u32,
+}
+
+impl Default for Memory {
+    fn default() -> Self {
+        Self {
+            heap: 64,
+            buffers: 64,
+        }
+    }
 }
 
 /// A program, what it is given, and for whom.
@@ -35,6 +56,8 @@ pub struct RunRequest {
     pub limits: Limits,
     /// Runs of one owner may follow each other in one worker process, never in one isolate.
     pub owner: String,
+    /// The connection that asks. Owners take turns in the line, and the clients of one owner do.
+    pub client: u64,
 }
 
 /// What `status` shows.
@@ -46,6 +69,10 @@ pub struct PoolStatus {
     pub starting: usize,
     pub waiting: usize,
     pub pids: Vec<u32>,
+    /// What holds the worker that started last.
+    pub layers: Vec<String>,
+    /// Whether its isolates are built from a snapshot.
+    pub snapshot: bool,
     /// Why the last worker could not be started.
     pub problem: Option<String>,
 }

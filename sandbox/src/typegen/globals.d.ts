@@ -11,11 +11,36 @@ interface Mux {
       args?: object,
     ): Promise<{ content: any[]; structuredContent?: any; isError?: boolean; [key: string]: any }>;
   };
+  /** Hands content to the caller beside the result: what a tool gave, or made here. */
+  readonly emit: (part: ContentBlock | readonly ContentBlock[]) => void;
+  /** Reads a value that was too long to be given whole, by its handle: all of it, or some of its JSON text. */
+  readonly read: {
+    (handle: string | { readonly handle: string }): Promise<any>;
+    (handle: string | { readonly handle: string }, range: { offset?: number; length?: number }): Promise<{
+      text: string;
+      offset: number;
+      /** Where the next page begins; null at the end. */
+      next: number | null;
+      total: number;
+    }>;
+  };
   /** The JSON that the caller passed with the program. */
   readonly input: any;
   /** Any tool by its path, as in `mux["my-server.get-thing"]`. */
   readonly [path: `${string}.${string}`]: (args?: object) => Promise<any>;
 }
+
+/** Content as MCP has it. `data` and `blob` are base64. */
+type ContentBlock =
+  | { type: "text"; text: string; [key: string]: unknown }
+  | { type: "image" | "audio"; data: string; mimeType: string; [key: string]: unknown }
+  | { type: "resource"; resource: ResourceContents; [key: string]: unknown }
+  | { type: "resource_link"; uri: string; name: string; [key: string]: unknown };
+
+type ResourceContents = { uri: string; mimeType?: string; [key: string]: unknown } & (
+  | { text: string }
+  | { blob: string }
+);
 
 /**
  * The result of a tool that declares none: its text or, if that is a JSON object or array, the

@@ -15,10 +15,16 @@ pub use fault::{Fault, Kind};
 use serde::{Deserialize, Serialize};
 
 /// Changes whenever a frame changes its shape.
-pub const VERSION: u32 = 3;
+pub const VERSION: u32 = 4;
 
 /// The exit code of a worker whose engine ran out of memory and could not be unwound.
 pub const EXIT_OUT_OF_MEMORY: i32 = 86;
+
+/// The exit code of a worker that is asked for a snapshot and whose engine has none.
+pub const EXIT_NO_SNAPSHOT: u8 = 87;
+
+/// The longest snapshot in bytes, with what stands before it.
+pub const MAX_SNAPSHOT: usize = 16 * 1024 * 1024;
 
 /// What the daemon says to a worker.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
@@ -51,6 +57,8 @@ pub struct Program {
     pub max_result: u32,
     /// Timers that may be set during one run.
     pub max_timers: u32,
+    /// The parts that are emitted may together be this many bytes of JSON.
+    pub max_emitted: u32,
 }
 
 /// What a worker says to the daemon.
@@ -62,6 +70,8 @@ pub enum FromWorker {
         engine: String,
         /// What holds the process, by name. Other systems than Linux have none.
         layers: Vec<String>,
+        /// Whether isolates are built from a snapshot.
+        snapshot: bool,
     },
     /// A fresh isolate waits for a program.
     Ready,
@@ -75,6 +85,8 @@ pub enum FromWorker {
     },
     /// One console line.
     Console { level: Level, text: String },
+    /// A part for the caller beside the result: an MCP content block, JSON text.
+    Emit { part: String },
     /// The run has ended: the result as JSON text, or the failure.
     Done { outcome: Result<String, Fault> },
     /// The answer to [`ToWorker::Check`]: nothing, or what is wrong.
@@ -88,6 +100,8 @@ pub enum Target {
     Named { server: String, tool: String },
     /// `mux["server.tool"](…)` or `mux.call("server.tool", …)`.
     Path { path: String, raw: bool },
+    /// A function of the daemon itself: `read` for `mux.read(…)`.
+    Own { name: String },
 }
 
 /// The level of a console line.

@@ -8,15 +8,16 @@ use deno_core::{
 };
 use mux_wire::{Fault, Kind};
 
-use crate::source;
+use crate::{memory::Memory, source};
 
 const MAX_MESSAGE: usize = 8 * 1024;
 const MAX_FRAMES: usize = 10;
 const MAX_ERRORS: usize = 5;
 
 /// An error that the script threw and nobody caught.
-pub(crate) fn thrown(error: &JsError, marked: Option<&str>) -> Fault {
-    let mut fault = marked.and_then(from_json).unwrap_or_else(|| plain(error));
+pub(crate) fn thrown(error: &JsError, marked: Option<&str>, memory: Memory) -> Fault {
+    let ours = marked.and_then(from_json);
+    let mut fault = ours.unwrap_or_else(|| plain(error, memory));
     fault.message = cut(fault.message);
     let frames: Vec<&JsStackFrame> = error.frames.iter().filter(|f| is_users(f)).collect();
     if let Some((line, column)) = frames.first().and_then(|f| place(f)) {
@@ -35,8 +36,8 @@ pub(crate) fn thrown(error: &JsError, marked: Option<&str>) -> Fault {
 }
 
 /// The engine refused the script although the parser took it.
-pub(crate) fn uncompilable(error: &JsError) -> Fault {
-    let mut fault = plain(error);
+pub(crate) fn uncompilable(error: &JsError, memory: Memory) -> Fault {
+    let mut fault = plain(error, memory);
     fault.kind = Kind::Syntax;
     if let Some((line, column)) = error.frames.first().and_then(place) {
         fault.line = Some(line);
@@ -45,17 +46,16 @@ pub(crate) fn uncompilable(error: &JsError) -> Fault {
     fault
 }
 
-fn plain(error: &JsError) -> Fault {
+fn plain(error: &JsError, memory: Memory) -> Fault {
     let mut message = message(error);
     if error.name.is_none() && error.message.is_none() {
         message.insert_str(0, "uncaught: ");
     }
-    let hint = hint(&message);
     // What V8 says when a buffer does not fit into the budget.
-    let kind = if message.contains("Array buffer allocation failed") {
-        Kind::Memory
+    let (kind, hint) = if message.contains("Array buffer allocation failed") {
+        (Kind::Memory, Some(memory.buffers_hint()))
     } else {
-        Kind::Runtime
+        (Kind::Runtime, hint(&message))
     };
     Fault {
         hint,
@@ -91,11 +91,6 @@ fn hint(message: &str) -> Option<String> {
     if message.contains("import path") || message.contains("Module loading is not supported") {
         return Some(
             "programs import nothing: call tools as `await mux.<server>.<tool>(args)`".into(),
-        );
-    }
-    if message.contains("Array buffer allocation failed") {
-        return Some(
-            "all buffers of a program together may hold 64 MiB: work on one part at a time".into(),
         );
     }
     if message.contains("Code generation from strings disallowed") {
@@ -134,12 +129,13 @@ pub(crate) fn deadlock() -> Fault {
     .hint("no tool call and no timer is pending; resolve the promise or return")
 }
 
-pub(crate) fn memory(mebibytes: usize) -> Fault {
+pub(crate) fn memory(memory: Memory) -> Fault {
+    let heap = memory.heap;
     Fault::new(
         Kind::Memory,
-        format!("the program used more than its {mebibytes} MiB of heap"),
+        format!("the program used more than its {heap} MiB of heap"),
     )
-    .hint("work on one part of the data at a time and keep only what you need")
+    .hint(memory.heap_hint())
 }
 
 pub(crate) fn stopped() -> Fault {
@@ -152,6 +148,27 @@ pub(crate) fn result_too_large(length: usize, most: u32) -> Fault {
         format!("the result is {length} bytes, over the limit of {most}"),
     )
     .hint("return a summary, or only the fields that you need")
+}
+
+/// Where errors of [`crate::bridge::Bridge::emit`] say that they come from.
+const EMIT: &str = "mux.emit";
+
+pub(crate) fn part_too_large(length: u64, most: u32) -> Fault {
+    Fault::new(
+        Kind::Limit,
+        format!("the part is {length} bytes, over the limit of {most}"),
+    )
+    .hint("a part is limited as the arguments of a call are: send a smaller one, or a link to it")
+    .path(EMIT)
+}
+
+pub(crate) fn too_much_emitted(length: u64, most: u32) -> Fault {
+    Fault::new(
+        Kind::Limit,
+        format!("the parts of this run would be {length} bytes, over the limit of {most} in all"),
+    )
+    .hint("emit fewer or smaller parts, or do it in several runs")
+    .path(EMIT)
 }
 
 pub(crate) fn too_deep(most: usize, line: u32, column: u32) -> Fault {

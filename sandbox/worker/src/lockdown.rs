@@ -5,26 +5,28 @@
 
 #[cfg(target_os = "linux")]
 mod linux;
+#[cfg(target_os = "macos")]
+mod macos;
+#[cfg(not(any(target_os = "linux", target_os = "macos")))]
+mod none;
+#[cfg(any(target_os = "linux", target_os = "macos"))]
+mod time_zone;
 
 #[cfg(target_os = "linux")]
-pub(crate) use linux::Lockdown;
+pub(crate) use self::linux::Lockdown;
+#[cfg(target_os = "macos")]
+pub(crate) use self::macos::Lockdown;
+#[cfg(not(any(target_os = "linux", target_os = "macos")))]
+pub(crate) use self::none::Lockdown;
+use crate::memory::Memory;
 
-/// Other systems: nothing is given up beyond what the daemon arranged (an empty environment, `/` as the
-/// working directory, the socket as the only descriptor, a process group of its own).
-#[cfg(not(target_os = "linux"))]
-pub(crate) struct Lockdown;
-
-#[cfg(not(target_os = "linux"))]
-impl Lockdown {
+/// What every system offers of it, in the same two steps. Each says by name what holds.
+pub(crate) trait Walls: Sized {
     /// Called first, while there is one thread.
-    pub(crate) fn before_engine() -> Self {
-        Self
-    }
+    fn before_engine() -> Self;
 
-    /// Called when the engine and its threads are up, and before any program. Names what holds.
-    pub(crate) fn before_programs(self) -> Vec<String> {
-        Vec::new()
-    }
+    /// Called when the engine and its threads are up, and before any program.
+    fn before_programs(self, memory: Memory) -> Vec<String>;
 }
 
 /// A line for the daemon's log; the guest cannot reach it.
@@ -40,7 +42,7 @@ pub(crate) fn leave() -> ! {
 }
 
 /// Ends the process after the engine found no memory, with the code by which the daemon knows it.
-#[cfg(feature = "v8")]
+#[cfg(any(feature = "v8", target_os = "macos"))]
 pub(crate) fn out_of_memory() -> ! {
     at_once(mux_wire::EXIT_OUT_OF_MEMORY)
 }

@@ -5,20 +5,33 @@
 //!
 //! Invariant: the process ends when the socket does, whatever the script is doing at that moment.
 
+mod arguments;
+mod bridge;
 #[cfg(feature = "v8")]
 mod buffers;
 mod fault;
 mod link;
 mod lockdown;
+mod memory;
 mod ops;
 mod runtime;
+#[cfg(feature = "v8")]
+mod snapshot;
+#[cfg(not(feature = "v8"))]
+#[path = "snapshot/none.rs"]
+mod snapshot;
 mod source;
 
-use std::{process::ExitCode, thread};
+use std::{env, path::Path, process::ExitCode, thread};
 
 use mux_wire::{FromWorker, ToWorker, VERSION};
 
-use crate::{link::Link, lockdown::Lockdown, runtime::Isolate};
+use crate::{
+    arguments::Task,
+    link::Link,
+    lockdown::{Lockdown, Walls as _},
+    runtime::{Basis, Isolate},
+};
 
 const ENGINE: &str = if cfg!(feature = "quickjs") {
     "quickjs"
@@ -34,6 +47,21 @@ compile_error!("choose one engine: for quickjs build with --no-default-features"
 const STACK: usize = 64 << 20;
 
 fn main() -> ExitCode {
+    let task = match arguments::parse(env::args_os().skip(1)) {
+        Ok(task) => task,
+        Err(message) => {
+            lockdown::complain(&format!("mux-worker: {message}"));
+            return ExitCode::from(2);
+        }
+    };
+    let basis = match task {
+        Task::MakeSnapshot => return snapshot::make(),
+        Task::Serve { memory, snapshot } => Basis {
+            memory,
+            snapshot: snapshot.as_deref().and_then(loaded),
+        },
+    };
+    // From here on no file can be opened.
     let lockdown = Lockdown::before_engine();
     // The platform comes before every thread: on processors with protection keys, threads that exist
     // already could never run JavaScript.
@@ -41,7 +69,7 @@ fn main() -> ExitCode {
     let script = thread::Builder::new()
         .name("mux-script".into())
         .stack_size(STACK)
-        .spawn(|| live(lockdown));
+        .spawn(move || live(lockdown, basis));
     match script.map(thread::JoinHandle::join) {
         Ok(Ok(code)) => code,
         Ok(Err(_)) => ExitCode::FAILURE,
@@ -52,7 +80,19 @@ fn main() -> ExitCode {
     }
 }
 
-fn live(lockdown: Lockdown) -> ExitCode {
+/// A snapshot makes isolates cheaper and nothing else: without it everything works.
+fn loaded(path: &Path) -> Option<&'static [u8]> {
+    snapshot::load(path)
+        .inspect_err(|e| {
+            let path = path.display();
+            lockdown::complain(&format!(
+                "mux-worker goes on without the snapshot {path}: {e}"
+            ));
+        })
+        .ok()
+}
+
+fn live(lockdown: Lockdown, basis: Basis) -> ExitCode {
     let (link, frames) = match Link::open() {
         Ok(opened) => opened,
         Err(e) => {
@@ -65,7 +105,7 @@ fn live(lockdown: Lockdown) -> ExitCode {
         .enable_time()
         .build()
         .expect("a current-thread runtime needs no resources that can be missing");
-    let serve = serve(link, frames, lockdown);
+    let serve = serve(link, frames, lockdown, basis);
     match tokio.block_on(tokio::task::LocalSet::new().run_until(serve)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(e) => {
@@ -80,13 +120,15 @@ async fn serve(
     link: Link,
     mut frames: link::Frames,
     lockdown: Lockdown,
+    basis: Basis,
 ) -> Result<(), mux_wire::FrameError> {
-    let mut isolate = Isolate::build(&link);
+    let mut isolate = Isolate::build(&link, basis);
     // The first isolate has started every thread that the engine wants.
     link.send(&FromWorker::Hello {
         version: VERSION,
         engine: ENGINE.into(),
-        layers: lockdown.before_programs(),
+        layers: lockdown.before_programs(basis.memory),
+        snapshot: basis.snapshot.is_some(),
     })?;
     loop {
         link.send(&FromWorker::Ready)?;
@@ -105,6 +147,6 @@ async fn serve(
         link.send(&FromWorker::Accepted)?;
         let outcome = isolate.run(program, &mut frames).await;
         link.send(&FromWorker::Done { outcome })?;
-        isolate = Isolate::build(&link);
+        isolate = Isolate::build(&link, basis);
     }
 }

@@ -1,129 +1,53 @@
 //! The only ways out of the isolate. Each op is an adapter: it takes text in, hands it to the host
 //! side of the worker, and gives text back; no op decides anything.
 
-use std::{cell::RefCell, collections::HashMap, rc::Rc, time::Instant};
+mod web;
 
-use deno_core::{
-    Extension, ExtensionFileSource, OpDecl, OpState, ascii_str_include, op2, url::Url,
-};
+use std::{cell::RefCell, rc::Rc};
+
+use deno_core::{Extension, ExtensionFileSource, OpDecl, OpState, ascii_str_include, op2};
 use deno_error::JsErrorBox;
-use mux_wire::{Fault, FromWorker, Level, Target};
+use mux_wire::{Fault, Level, Target};
 use tokio::sync::oneshot;
 
-use crate::{fault, link::Link};
-
-/// What the ops of one isolate share.
-pub(crate) struct Bridge {
-    link: Link,
-    /// Calls that the daemon has not answered yet, by number.
-    waiting: HashMap<u32, oneshot::Sender<Result<String, Fault>>>,
-    next_call: u32,
-    console_left: u32,
-    console_most: u32,
-    /// Whether the program was told that the rest is dropped.
-    console_cut: bool,
-    started: Instant,
-}
-
-impl Bridge {
-    pub(crate) fn new(link: Link) -> Self {
-        Self {
-            link,
-            waiting: HashMap::new(),
-            next_call: 0,
-            console_left: 0,
-            console_most: 0,
-            console_cut: false,
-            started: Instant::now(),
-        }
-    }
-
-    pub(crate) fn begin(&mut self, max_console: u32) {
-        self.console_left = max_console;
-        self.console_most = max_console;
-        self.started = Instant::now();
-    }
-
-    /// Hands an answer to the op that waits for it. An answer that nobody waits for is dropped.
-    pub(crate) fn answer(&mut self, call: u32, outcome: Result<String, Fault>) {
-        if let Some(waiter) = self.waiting.remove(&call) {
-            drop(waiter.send(outcome));
-        }
-    }
-
-    fn call(
-        &mut self,
-        target: Target,
-        arguments: String,
-    ) -> Result<oneshot::Receiver<Result<String, Fault>>, JsErrorBox> {
-        let call = self.next_call;
-        self.next_call += 1;
-        let (sender, receiver) = oneshot::channel();
-        self.waiting.insert(call, sender);
-        self.link
-            .send(&FromWorker::Call {
-                call,
-                target,
-                arguments,
-            })
-            .map_err(|e| JsErrorBox::generic(e.to_string()))?;
-        Ok(receiver)
-    }
-
-    fn print(&mut self, level: Level, text: String) {
-        let length = u32::try_from(text.len()).unwrap_or(u32::MAX);
-        let frame = if length <= self.console_left {
-            self.console_left -= length;
-            FromWorker::Console { level, text }
-        } else if !std::mem::replace(&mut self.console_cut, true) {
-            self.console_left = 0;
-            let most = self.console_most;
-            let text = format!("[console output beyond {most} bytes is dropped]");
-            FromWorker::Console {
-                level: Level::Warn,
-                text,
-            }
-        } else {
-            return;
-        };
-        // A daemon that is gone ends this process through the reading thread.
-        drop(self.link.send(&frame));
-    }
-}
+use crate::{bridge::Bridge, fault};
 
 deno_core::extension!(
     mux,
     ops = [
         op_mux_call,
         op_mux_call_path,
+        op_mux_call_own,
+        op_mux_emit,
         op_mux_console,
         op_mux_now,
-        op_mux_random,
-        op_mux_atob,
-        op_mux_btoa,
-        op_mux_utf8_decode,
-        op_mux_url_parse,
-        op_mux_url_set,
+        web::op_mux_random,
+        web::op_mux_atob,
+        web::op_mux_btoa,
+        web::op_mux_utf8_decode,
+        web::op_mux_url_parse,
+        web::op_mux_url_set,
     ],
     esm_entry_point = "ext:mux/boot.js",
-    options = { bridge: Bridge },
     middleware = without_danger,
-    state = |state, options| state.put(options.bridge),
 );
 
 /// The guest's world with its scripts inside the program: the macro above would read them from the
-/// folder in which it was compiled, at every start.
-pub(crate) fn extension(bridge: Bridge) -> Extension {
+/// folder in which it was compiled, at every start. Its ops find their [`Bridge`] in the state of the
+/// runtime, where it is put when the isolate stands.
+pub(crate) fn extension() -> Extension {
     const SCRIPTS: &[ExtensionFileSource] = &[
         ExtensionFileSource::new("ext:mux/boot.js", ascii_str_include!("js/boot.js")),
         ExtensionFileSource::new("ext:mux/console.js", ascii_str_include!("js/console.js")),
         ExtensionFileSource::new("ext:mux/json.js", ascii_str_include!("js/json.js")),
         ExtensionFileSource::new("ext:mux/mux.js", ascii_str_include!("js/mux.js")),
+        ExtensionFileSource::new("ext:mux/own.js", ascii_str_include!("js/own.js")),
+        ExtensionFileSource::new("ext:mux/parts.js", ascii_str_include!("js/parts.js")),
         ExtensionFileSource::new("ext:mux/web.js", ascii_str_include!("js/web.js")),
     ];
     Extension {
         esm_files: SCRIPTS.into(),
-        ..mux::init(bridge)
+        ..mux::init()
     }
 }
 
@@ -200,6 +124,30 @@ async fn op_mux_call_path(
     answered(receiver).await
 }
 
+/// A function of the daemon itself.
+#[op2]
+#[string]
+async fn op_mux_call_own(
+    state: Rc<RefCell<OpState>>,
+    #[string] name: String,
+    #[string] arguments: String,
+) -> Result<String, JsErrorBox> {
+    let target = Target::Own { name };
+    let receiver = state
+        .borrow_mut()
+        .borrow_mut::<Bridge>()
+        .call(target, arguments);
+    answered(receiver).await
+}
+
+/// Null, or the fault as JSON text if the part does not fit.
+#[op2]
+#[string]
+fn op_mux_emit(state: &mut OpState, #[string] part: String) -> Option<String> {
+    let refused = state.borrow_mut::<Bridge>().emit(part).err()?;
+    Some(fault::to_json(&refused))
+}
+
 #[op2(fast)]
 fn op_mux_console(state: &mut OpState, #[smi] level: u32, #[string] text: String) {
     let level = match level {
@@ -215,108 +163,6 @@ fn op_mux_console(state: &mut OpState, #[smi] level: u32, #[string] text: String
 /// Milliseconds since the run began, in steps of 0.1 so that it measures no caches.
 #[op2(fast)]
 fn op_mux_now(state: &mut OpState) -> f64 {
-    let elapsed = state.borrow::<Bridge>().started.elapsed();
+    let elapsed = state.borrow::<Bridge>().elapsed();
     (elapsed.as_secs_f64() * 10_000.0).floor() / 10.0
-}
-
-#[op2(fast)]
-fn op_mux_random(#[buffer] bytes: &mut [u8]) -> Result<(), JsErrorBox> {
-    getrandom::fill(bytes).map_err(|e| JsErrorBox::generic(e.to_string()))
-}
-
-/// Binary string of base64 text, after the web's forgiving rules; null if it is not base64.
-#[op2]
-#[string]
-fn op_mux_atob(#[string] text: String) -> Option<String> {
-    let compact: String = text.chars().filter(|c| !c.is_ascii_whitespace()).collect();
-    let bytes = base64_simd::forgiving_decode_to_vec(compact.as_bytes()).ok()?;
-    Some(bytes.into_iter().map(char::from).collect())
-}
-
-#[op2]
-#[string]
-fn op_mux_btoa(#[string] text: String) -> Option<String> {
-    let bytes: Option<Vec<u8>> = text
-        .chars()
-        .map(|c| u8::try_from(u32::from(c)).ok())
-        .collect();
-    Some(base64_simd::STANDARD.encode_to_string(bytes?))
-}
-
-#[op2]
-#[string]
-fn op_mux_utf8_decode(
-    #[buffer] bytes: &[u8],
-    fatal: bool,
-    keep_bom: bool,
-) -> Result<String, JsErrorBox> {
-    let bytes = if keep_bom {
-        bytes
-    } else {
-        bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes)
-    };
-    if fatal {
-        std::str::from_utf8(bytes)
-            .map(str::to_owned)
-            .map_err(|_| JsErrorBox::type_error("the data is not valid UTF-8"))
-    } else {
-        Ok(String::from_utf8_lossy(bytes).into_owned())
-    }
-}
-
-#[op2]
-#[string]
-fn op_mux_url_parse(#[string] url: String, #[string] base: Option<String>) -> Option<String> {
-    let base = match base {
-        Some(base) => Some(Url::parse(&base).ok()?),
-        None => None,
-    };
-    Url::options()
-        .base_url(base.as_ref())
-        .parse(&url)
-        .ok()
-        .map(|url| url_parts(&url))
-}
-
-#[op2]
-#[string]
-fn op_mux_url_set(
-    #[string] href: String,
-    #[string] part: String,
-    #[string] value: String,
-) -> Option<String> {
-    use deno_core::url::quirks;
-    let mut url = Url::parse(&href).ok()?;
-    match part.as_str() {
-        "href" => url = Url::parse(&value).ok()?,
-        "protocol" => quirks::set_protocol(&mut url, &value).ok()?,
-        "username" => quirks::set_username(&mut url, &value).ok()?,
-        "password" => quirks::set_password(&mut url, &value).ok()?,
-        "host" => quirks::set_host(&mut url, &value).ok()?,
-        "hostname" => quirks::set_hostname(&mut url, &value).ok()?,
-        "port" => quirks::set_port(&mut url, &value).ok()?,
-        "pathname" => quirks::set_pathname(&mut url, &value),
-        "search" => quirks::set_search(&mut url, &value),
-        "hash" => quirks::set_hash(&mut url, &value),
-        _ => return None,
-    }
-    Some(url_parts(&url))
-}
-
-fn url_parts(url: &Url) -> String {
-    use deno_core::url::quirks;
-    deno_core::serde_json::json!({
-        "href": quirks::href(url),
-        "origin": quirks::origin(url),
-        "protocol": quirks::protocol(url),
-        "username": quirks::username(url),
-        "password": quirks::password(url),
-        "host": quirks::host(url),
-        "hostname": quirks::hostname(url),
-        "port": quirks::port(url),
-        "pathname": quirks::pathname(url),
-        "search": quirks::search(url),
-        "hash": quirks::hash(url),
-    })
-    .to_string()
 }

@@ -1,1 +1,1 @@
-return "x".repeat(9 * 1024 * 1024);
+return "x".repeat(16 * 1024 * 1024);

@@ -1,4 +1,3 @@
 // What a program elsewhere has, it has not here.
 // must: result []
-// must on quickjs: result ["eval"]
 return ["process", "require", "module", "fetch", "XMLHttpRequest", "WebSocket", "EventSource", "Worker", "SharedArrayBuffer", "WebAssembly", "Atomics", "eval", "Deno", "Bun", "Buffer", "navigator", "localStorage", "indexedDB", "caches", "BroadcastChannel", "MessageChannel", "importScripts"].filter((name) => name in globalThis);

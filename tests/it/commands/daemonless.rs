@@ -16,6 +16,15 @@ fn commands_that_only_look_start_no_daemon() {
         status,
         json!({ "running": false, "socket": env.dirs.socket() })
     );
+    for args in [
+        &["runs"][..],
+        &["runs", "show", "1"],
+        &["runs", "watch", "1"],
+        &["runs", "cancel", "1"],
+    ] {
+        complains(env.mux(args), 3, &["no muxd is running"]);
+    }
+    env.mux(["doctor"]).ok();
     prints(env.mux(["stop"]), "no muxd is running\n");
     prints(env.mux(["stop", "--now"]), "no muxd is running\n");
     let stopped = env.mux(["stop", "--json"]).ok().json();

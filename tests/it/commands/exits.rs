@@ -17,7 +17,7 @@ const TABLE: &[(&[&str], &str, i32)] = &[
     (&["run", "-e", "await mux.fix.nope()"], "not_found", 1),
     (&["run", "-e", "await mux.nope.nope()"], "not_found", 1),
     (&["run", "-e", "await new Promise(() => {})"], "deadlock", 1),
-    (&["run", "-e", "return 'x'.repeat(9e6)"], "limit", 1),
+    (&["run", "-e", "return 'x'.repeat(17e6)"], "limit", 1),
     (&["run", "-e", "return 1", "--timeout", "10m"], "limit", 1),
     (
         &[
@@ -57,6 +57,15 @@ const TABLE: &[(&[&str], &str, i32)] = &[
     (&["servers", "restart", "nope"], "not_found", 1),
     (&["servers", "restart", "broken"], "unavailable", 3),
     (&["servers", "logs", "nope"], "not_found", 1),
+    (&["runs", "show", "nope"], "not_found", 1),
+    (&["runs", "watch", "nope"], "not_found", 1),
+    (&["runs", "cancel", "1", "nope"], "not_found", 1),
+    (&["runs", "read", "nope"], "validation", 1),
+    (
+        &["runs", "read", "h_00000000000000000000000000000000"],
+        "not_found",
+        1,
+    ),
 ];
 
 #[test]

@@ -176,8 +176,17 @@ fn commands_status_tells_of_daemon_workers_runs_and_servers() {
     assert_eq!(status["problems"], json!([]));
     assert_eq!(status["config"], json!(env.dirs.config_file()));
     let output = env.mux(["status"]).ok();
-    for part in ["muxd ", "engine", "1 succeeded, 1 failed", "SERVER  STATE"] {
+    for part in [
+        "muxd ",
+        "engine",
+        "snapshot ",
+        "1 succeeded, 1 failed",
+        "SERVER  STATE",
+    ] {
         assert!(output.stdout.contains(part), "{part:?} in {output:#?}");
+    }
+    if cfg!(target_os = "linux") {
+        assert!(output.stdout.contains("\nwalls    "), "{output:#?}");
     }
     assert_eq!(output.stderr, "");
 }

@@ -118,8 +118,8 @@ fn limits_are_named_where_they_are_reached() {
     env.result("return await mux.fix.pid({})");
     for (code, words) in [
         (
-            "return 'x'.repeat(9 << 20)",
-            "the result is 9437186 bytes, over the limit of 8388608",
+            "return 'x'.repeat(15 << 20)",
+            "the result is 15728642 bytes, over the limit of 15728640",
         ),
         (
             "for (let n = 0; n < 1001; n++) await mux.fix.echo({ text: '' })",

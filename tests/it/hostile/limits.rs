@@ -3,7 +3,9 @@
 use std::{sync::Arc, time::Duration};
 
 use futures::future::BoxFuture;
-use mux_sandbox::{Fault, Kind, Level, Limits, Pool, PoolSettings, RunRequest, Target, ToolHost};
+use mux_sandbox::{
+    Fault, Kind, Level, Limits, Memory, Pool, PoolSettings, RunRequest, Target, ToolHost,
+};
 use mux_tests::env::binary;
 use tokio_util::sync::CancellationToken;
 
@@ -11,6 +13,10 @@ use tokio_util::sync::CancellationToken;
 struct Nothing;
 
 impl ToolHost for Nothing {
+    fn begun(&self) {}
+
+    fn emit(&self, _part: String) {}
+
     fn call(
         &self,
         _target: Target,
@@ -33,6 +39,8 @@ pub(super) fn pool() -> Pool {
         queue_timeout: Duration::from_secs(30),
         queue: 10,
         check_timeout: Duration::from_secs(30),
+        memory: Memory::default(),
+        snapshots: None,
     })
     .unwrap()
 }
@@ -44,6 +52,7 @@ pub(super) async fn run(pool: &Pool, source: &str, limits: Limits) -> Result<Str
         names: "{}".into(),
         limits,
         owner: "test".into(),
+        client: 1,
     };
     pool.run(request, Arc::new(Nothing), &CancellationToken::new())
         .await

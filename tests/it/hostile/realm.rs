@@ -36,8 +36,8 @@ for (let next; (next = queue.shift()) !== undefined; ) {
   const [path, object] = next;
   const prefix = path === "globalThis" ? "" : `${path}.`;
   if (object === mux) {
-    // Its members are made when they are asked for: this one is always there.
-    visit("mux.call", mux.call);
+    // Its members are made when they are asked for: these are always there.
+    for (const name of ["call", "emit", "read"]) visit(`mux.${name}`, mux[name]);
     continue;
   }
   for (const key of Reflect.ownKeys(object)) {
@@ -55,8 +55,18 @@ return lines.sort().join("\n") + "\n";
 
 #[test]
 fn everything_in_reach_is_on_the_list() {
+    check(TestEnv::prevent_snapshots);
+}
+
+#[test]
+fn a_snapshot_brings_nothing_else_into_reach() {
+    check(TestEnv::restart_with_snapshot);
+}
+
+fn check(prepare: impl FnOnce(&TestEnv)) {
     // No server: the names of tools are not part of the realm.
     let env = TestEnv::with_config("");
+    prepare(&env);
     if env.mux(["--json", "status"]).json()["engine"] == "quickjs" {
         // The list is V8's.
         return;

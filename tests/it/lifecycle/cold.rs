@@ -221,7 +221,7 @@ fn a_client_of_another_contract_is_answered_and_can_ask_the_daemon_to_make_room(
         let welcome = &welcome["message"]["Ok"]["Hello"]["Ok"];
         assert_eq!(
             (&welcome["contract"], &welcome["pid"]),
-            (&json!(1), &json!(old))
+            (&json!(mux_proto::version::CONTRACT), &json!(old))
         );
     }
     for wire in &mut newer {

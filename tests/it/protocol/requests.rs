@@ -1,12 +1,16 @@
 //! One request of each method, as clients of this contract send it.
 
 use mux_proto::{
-    CallRequest, CheckRequest, ClientInfo, EventsRequest, Hello, RunRequest, StopRequest,
-    ToolsRequest, TypesRequest, service::MuxRequest,
+    CallRequest, CheckRequest, ClientInfo, EventsRequest, Hello, ReadRequest, RunRequest,
+    RunsRequest, StopRequest, ToolsRequest, TypesRequest, service::MuxRequest,
 };
 use serde_json::json;
 
-/// Name of the record, and the message. `start_run` comes before `events`, the ends come last.
+/// The handle of what `call_stored` gives: it depends on nothing but that.
+pub(super) const HANDLE: &str = "h_404bbc5ff7e0599c4ce536226a039a85";
+
+/// Name of the record, and the message. `start_run` comes before `events`, `call_stored` before `read`,
+/// the ends come last.
 pub(super) fn all() -> Vec<(&'static str, MuxRequest)> {
     vec![
         ("hello", MuxRequest::Hello { hello: hello() }),
@@ -14,6 +18,8 @@ pub(super) fn all() -> Vec<(&'static str, MuxRequest)> {
         ("start_run", MuxRequest::StartRun { request: run() }),
         ("events", MuxRequest::Events { request: events() }),
         ("cancel_run", MuxRequest::CancelRun { run: "r-1".into() }),
+        ("runs", MuxRequest::Runs { request: runs() }),
+        ("run_info", MuxRequest::RunInfo { run: "r-1".into() }),
         ("check", MuxRequest::Check { request: check() }),
         ("call", MuxRequest::Call { request: call() }),
         (
@@ -22,6 +28,13 @@ pub(super) fn all() -> Vec<(&'static str, MuxRequest)> {
                 request: call_typed(),
             },
         ),
+        (
+            "call_stored",
+            MuxRequest::Call {
+                request: call_stored(),
+            },
+        ),
+        ("read", MuxRequest::Read { request: read() }),
         ("tools", MuxRequest::Tools { request: tools() }),
         ("types", MuxRequest::Types { request: types() }),
         ("servers", MuxRequest::Servers {}),
@@ -35,7 +48,7 @@ pub(super) fn all() -> Vec<(&'static str, MuxRequest)> {
         (
             "retire",
             MuxRequest::Retire {
-                reason: "a client needs contract 2".into(),
+                reason: "a client needs contract 3".into(),
             },
         ),
         (
@@ -49,7 +62,7 @@ pub(super) fn all() -> Vec<(&'static str, MuxRequest)> {
 
 fn hello() -> Hello {
     Hello {
-        contract: 1,
+        contract: 2,
         build: "0.1.0".into(),
         client: ClientInfo {
             name: "mux".into(),
@@ -67,6 +80,7 @@ fn run() -> RunRequest {
         input: json!({ "n": 1 }),
         timeout_ms: Some(5000),
         traceparent: Some("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01".into()),
+        detach: true,
     }
 }
 
@@ -101,6 +115,31 @@ fn call_typed() -> CallRequest {
         typed: vec![("a".into(), "1".into()), ("b".into(), "2".into())],
         raw: true,
         timeout_ms: Some(2000),
+    }
+}
+
+fn call_stored() -> CallRequest {
+    CallRequest {
+        path: "fix.blob".into(),
+        arguments: json!({ "bytes": 300_000 }),
+        typed: Vec::new(),
+        raw: false,
+        timeout_ms: None,
+    }
+}
+
+fn read() -> ReadRequest {
+    ReadRequest {
+        handle: HANDLE.into(),
+        offset: 26,
+        length: Some(27),
+    }
+}
+
+fn runs() -> RunsRequest {
+    RunsRequest {
+        running: false,
+        limit: Some(10),
     }
 }
 

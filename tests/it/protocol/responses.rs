@@ -1,11 +1,13 @@
 //! One response of each method, every field filled in.
 
 use mux_proto::{
-    Diagnostics, Error, Event, EventKind, EventPage, Kind, Level, MissingServer, Outcome,
-    ReloadReport, RunCounts, RunStarted, ServerInfo, ServerState, Status, ToolInfo, ToolList,
-    Welcome, WorkerStatus, service::MuxResponse,
+    Diagnostics, Error, Event, EventKind, EventPage, Handle, Held, Kind, Level, MissingServer,
+    Outcome, ReadPage, ReloadReport, RunCounts, RunInfo, RunList, RunStarted, RunState, ServerInfo,
+    ServerState, Status, ToolInfo, ToolList, Welcome, WorkerStatus, service::MuxResponse,
 };
 use serde_json::json;
+
+use super::requests::HANDLE;
 
 /// Name of the record, and the message.
 pub(super) fn all() -> Vec<(&'static str, MuxResponse)> {
@@ -19,14 +21,21 @@ pub(super) fn all() -> Vec<(&'static str, MuxResponse)> {
         ),
         ("events", MuxResponse::Events(Ok(page()))),
         ("cancel_run", MuxResponse::CancelRun(Ok(()))),
+        ("runs", MuxResponse::Runs(Ok(runs()))),
+        ("run_info", MuxResponse::RunInfo(Ok(failed_run()))),
         (
             "check",
             MuxResponse::Check(Ok(Diagnostics {
                 errors: vec![error()],
             })),
         ),
-        ("call", MuxResponse::Call(Ok(json!({ "sum": 3.5 })))),
+        (
+            "call",
+            MuxResponse::Call(Ok(Held::Value(json!({ "sum": 3.5 })))),
+        ),
         ("call_failed", MuxResponse::Call(Err(error()))),
+        ("call_stored", MuxResponse::Call(Ok(Held::Stored(handle())))),
+        ("read", MuxResponse::Read(Ok(read()))),
         ("tools", MuxResponse::Tools(Ok(tools()))),
         (
             "types",
@@ -52,10 +61,78 @@ pub(super) fn error() -> Error {
 
 fn welcome() -> Welcome {
     Welcome {
-        contract: 1,
+        contract: 2,
         build: "0.1.0".into(),
         pid: 4711,
         features: vec!["status".into(), "run".into()],
+    }
+}
+
+fn handle() -> Handle {
+    Handle {
+        handle: HANDLE.into(),
+        bytes: 300_002,
+        preview: "\"abcdefghijklmnopqrstuvwxyz".into(),
+        expires_ms: 86_400_000,
+    }
+}
+
+fn read() -> ReadPage {
+    ReadPage {
+        text: "zabcdefghijklmnopqrstuvwxyz".into(),
+        offset: 26,
+        next: Some(53),
+        total: 300_002,
+    }
+}
+
+/// A run about which everything is known.
+fn failed_run() -> RunInfo {
+    RunInfo {
+        run: "r-2".into(),
+        state: RunState::Failed,
+        client: "mux".into(),
+        agent: Some("small-model".into()),
+        workspace: Some("/home/me/project".into()),
+        detached: true,
+        title: "await mux.fix.fail({ message: \"no\" });".into(),
+        accepted_ms: 1_790_000_000_000,
+        ms: 120,
+        calls: 3,
+        calls_ended: 2,
+        calls_failed: 1,
+        error: Some(Error {
+            details: None,
+            ..error()
+        }),
+        events: 9,
+    }
+}
+
+/// One run in each state.
+fn runs() -> RunList {
+    let plain = |number: u64, state, calls, events| RunInfo {
+        run: format!("r-{number}"),
+        state,
+        agent: None,
+        workspace: None,
+        detached: false,
+        title: "return mux.input.n + 1".into(),
+        calls,
+        calls_ended: 0,
+        calls_failed: 0,
+        error: None,
+        events,
+        ..failed_run()
+    };
+    RunList {
+        runs: vec![
+            plain(4, RunState::Waiting, 0, 0),
+            plain(3, RunState::Running, 1, 2),
+            failed_run(),
+            plain(1, RunState::Succeeded, 0, 2),
+        ],
+        total: 7,
     }
 }
 
@@ -91,8 +168,17 @@ fn page() -> EventPage {
         console(Level::Info),
         console(Level::Warn),
         console(Level::Error),
+        EventKind::Emitted {
+            part: Held::Value(json!({ "type": "image", "data": "eA==", "mimeType": "image/png" })),
+        },
+        EventKind::Emitted {
+            part: Held::Stored(handle()),
+        },
         EventKind::Ended {
             outcome: Outcome::Error(error()),
+        },
+        EventKind::Ended {
+            outcome: Outcome::Stored(handle()),
         },
         EventKind::Ended {
             outcome: Outcome::Result(json!([1, null, "x"])),
@@ -151,7 +237,7 @@ fn server() -> ServerInfo {
 fn status() -> Status {
     Status {
         build: "0.1.0".into(),
-        contract: 1,
+        contract: 2,
         pid: 4711,
         engine: Some("v8".into()),
         uptime_ms: 1000,
@@ -162,6 +248,8 @@ fn status() -> Status {
             busy: 1,
             starting: 0,
             waiting: 0,
+            layers: vec!["seccomp".into()],
+            snapshot: true,
         },
         runs: RunCounts {
             running: 1,

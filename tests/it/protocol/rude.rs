@@ -29,6 +29,9 @@ fn nothing_is_answered_before_hello() {
         json!({ "Check": { "request": { "source": "return 1" } } }),
         json!({ "Call": { "request": { "path": "a.b" } } }),
         json!({ "Events": { "request": { "run": "x", "after": 0, "wait_ms": 0 } } }),
+        json!({ "Runs": { "request": {} } }),
+        json!({ "RunInfo": { "run": "x" } }),
+        json!({ "Read": { "request": { "handle": "x" } } }),
     ] {
         let mut wire = Wire::connect(&env.dirs.socket());
         let answer = wire.call(&message);

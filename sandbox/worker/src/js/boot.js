@@ -1,5 +1,6 @@
 // Entry of the guest's world: builds every global that a program sees and hands the host what it
-// needs to run one. It is evaluated once for each isolate, before any guest code.
+// needs to run one. It is evaluated once for each isolate, before any guest code, or once for a snapshot
+// from which many are built: nothing random and no time of day may be kept in it.
 //
 // Invariant: guest code never holds a reference to `Deno`, to an op, or to anything from which one
 // can be reached; what the bridge uses is captured here before the guest can replace it.
@@ -30,24 +31,23 @@ define("mux", session.mux, false);
 for (const [name, value] of Object.entries(web.globals)) define(name, value);
 
 // Not the guest's: shared memory, compilers and the runtime's own handles.
-for (const name of ["Deno", "__bootstrap", "WebAssembly", "SharedArrayBuffer", "Atomics", "eval", "gc"]) {
-  delete globalThis[name];
-}
+const FOREIGN = ["Deno", "__bootstrap", "WebAssembly", "SharedArrayBuffer", "Atomics", "eval", "gc"];
+
 // Engines that switch off `Function` may forget its relatives, which have no name of their own.
-for (const relative of [async () => {}, function* () {}, async function* () {}]) {
+const disarm = (relative) => {
   const prototype = Object.getPrototypeOf(relative);
   const { name } = prototype.constructor;
   try {
     prototype.constructor("");
   } catch {
-    continue;
+    return;
   }
   const refuse = () => {
     throw new EvalError("Code generation from strings disallowed for this context");
   };
   Object.defineProperty(refuse, "name", { value: name });
   Object.defineProperty(prototype, "constructor", { value: refuse, configurable: true });
-}
+};
 
 const { warn } = console;
 const { stringify } = JSON;
@@ -64,9 +64,15 @@ const faultOfValue = (value) =>
 
 // The host takes this object off the global before any guest code runs, and calls nothing else.
 globalThis.__muxHost = Object.freeze({
+  /** Takes away what is not the guest's. Not in here: the runtime needs its handles until it stands. */
+  seal() {
+    for (const name of FOREIGN) delete globalThis[name];
+    for (const relative of [async () => {}, function* () {}, async function* () {}]) disarm(relative);
+  },
   /** Gives the isolate its input and the names of the servers and tools, both JSON text. */
   prepare(input, names, limits) {
     session.prepare(input, names, limits.maxArgument);
+    web.startClock();
     web.limitTimers(limits.maxTimers);
     startColumn(limits.startColumn);
   },

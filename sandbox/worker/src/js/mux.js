@@ -1,14 +1,19 @@
-// `mux`: every tool of every server as an async function, and the calls by path.
+// `mux`: every tool of every server as an async function, the calls by path, and what a program asks of
+// the daemon itself.
 //
 // A call leaves the isolate through one op pair with its arguments as JSON text, taken once: what a
 // getter or a proxy answers later changes nothing. Names are resolved by the daemon at call time, so
 // that a server which has not been started yet can be called all the same.
 
-import { op_mux_call, op_mux_call_path } from "ext:core/ops";
+import { op_mux_call, op_mux_call_own, op_mux_call_path, op_mux_emit } from "ext:core/ops";
 import { mark, marked, toJson } from "ext:mux/json.js";
+import { own } from "ext:mux/own.js";
+import { wrongPart } from "ext:mux/parts.js";
 
 const { parse, stringify } = JSON;
 const { create, defineProperty, freeze, hasOwn, keys } = Object;
+const { isArray } = Array;
+const { apply } = Reflect;
 const { captureStackTrace } = Error;
 
 export class ToolError extends Error {
@@ -88,11 +93,38 @@ export function makeMux() {
     return settle(await op_mux_call_path(path, raw, encode(args, path)), site);
   };
 
+  const invalid = (path, [message, hint]) =>
+    failure({ kind: "validation", message, hint, path, recoverable: true }, callSite());
+  const callOwn = async (name, given) => {
+    const path = `mux.${name}`;
+    const site = callSite();
+    const { args, wrong } = apply(own[name], undefined, given);
+    if (wrong) throw invalid(path, wrong);
+    return settle(await op_mux_call_own(name, encode(args, path)), site);
+  };
+  // What is checked is the text that leaves. Nothing of several parts is sent if one of them is wrong.
+  const emit = (part) => {
+    const several = isArray(part);
+    const count = several ? part.length : 1;
+    const texts = create(null);
+    for (let i = 0; i < count; i++) {
+      const what = several ? `part[${i}]` : "part";
+      texts[i] = toJson(several ? part[i] : part, what, "validation", "mux.emit");
+      const wrong = wrongPart(parse(texts[i]), what);
+      if (wrong) throw invalid("mux.emit", wrong);
+    }
+    for (let i = 0; i < count; i++) {
+      const refused = op_mux_emit(texts[i]);
+      if (refused !== null) throw failure(parse(refused), callSite());
+    }
+  };
+
   // A tool says its name where it is printed.
   const named = (name, call) => freeze(defineProperty(call, "name", { value: name }));
   const callOf = (path, args) => callPath(path, args, false);
   callOf.raw = named("raw", (path, args) => callPath(path, args, true));
-  const builtins = { call: named("call", callOf) };
+  const builtins = { call: named("call", callOf), emit: named("emit", emit) };
+  for (const name of keys(own)) builtins[name] = named(name, (...given) => callOwn(name, given));
 
   // A proxy whose members are made on demand and kept, so that `mux.a.b === mux.a.b`.
   const world = (label, member, list) => {

@@ -270,6 +270,13 @@ const base64 = (op, name) => (text) => {
   return out;
 };
 
+// Complete when the program begins: the time at which this script ran may be that of a snapshot.
+const performance = { now: () => op_mux_now() };
+export const startClock = () => {
+  performance.timeOrigin = Date.now();
+  Object.freeze(performance);
+};
+
 export const globals = {
   setTimeout: (callback, delay, ...args) => setTimer(callback, delay, args, false, "setTimeout"),
   setInterval: (callback, delay, ...args) => setTimer(callback, delay, args, true, "setInterval"),
@@ -283,5 +290,5 @@ export const globals = {
   crypto,
   atob: base64(op_mux_atob, "atob"),
   btoa: base64(op_mux_btoa, "btoa"),
-  performance: Object.freeze({ now: () => op_mux_now(), timeOrigin: Date.now() }),
+  performance,
 };

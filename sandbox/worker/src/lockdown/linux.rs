@@ -10,7 +10,6 @@
 mod aborts;
 mod files;
 mod syscalls;
-mod time_zone;
 
 use std::{fs::File, io::Read as _};
 
@@ -24,12 +23,8 @@ use nix::{
     },
 };
 
-const MIB: u64 = 1024 * 1024;
-
-/// Writable memory beyond what the process had when its first isolate was ready: 64 MiB of heap, 64 MiB
-/// of buffers, and as much again for a heap that is over its limit while it is unwound, for the frames
-/// of calls (16 MiB each, twice in memory), for the parser and the compiler.
-const DATA_BUDGET: u64 = 256 * MIB;
+use super::{Walls, time_zone};
+use crate::memory::Memory;
 
 /// Processor time of all the runs of one process. The daemon counts each run; this ends a process of
 /// which the daemon has lost count.
@@ -45,9 +40,8 @@ pub(crate) struct Lockdown {
     status: Option<File>,
 }
 
-impl Lockdown {
-    /// Called first, while there is one thread.
-    pub(crate) fn before_engine() -> Self {
+impl Walls for Lockdown {
+    fn before_engine() -> Self {
         let mut this = Self {
             layers: Vec::new(),
             status: File::open("/proc/self/status").ok(),
@@ -66,15 +60,15 @@ impl Lockdown {
         this
     }
 
-    /// Called when the engine and its threads are up, and before any program. Names what holds.
-    pub(crate) fn before_programs(mut self) -> Vec<String> {
+    fn before_programs(mut self, memory: Memory) -> Vec<String> {
+        let budget = memory.process_bytes();
         let data = self.status.take().and_then(written_memory);
         let limited = data.is_some_and(|bytes| {
-            let most = bytes + DATA_BUDGET;
+            let most = bytes.saturating_add(budget as u64);
             setrlimit(Resource::RLIMIT_DATA, most, most).is_ok()
         });
         // Without the limit an abort is never for want of memory.
-        self.note("memory", limited && aborts::explain());
+        self.note("memory", limited && aborts::explain(budget));
         let cpu = setrlimit(
             Resource::RLIMIT_CPU,
             PROCESSOR_SECONDS,
@@ -94,7 +88,9 @@ impl Lockdown {
         }
         self.layers
     }
+}
 
+impl Lockdown {
     fn note(&mut self, layer: &str, holds: bool) {
         if holds {
             self.layers.push(layer.into());

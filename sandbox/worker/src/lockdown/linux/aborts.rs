@@ -3,21 +3,26 @@
 //! Invariant: an abort while most of the budget is in use counts as the program's, with the exit code by
 //! which the daemon knows it; any other keeps its signal and is reported as a failure of ours.
 
-use std::ptr;
+use std::{
+    ptr,
+    sync::atomic::{AtomicUsize, Ordering},
+};
 
 use nix::{
     libc,
     sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction},
 };
 
-/// If this much cannot be had any more, memory is what the process died of.
-const PROBE: usize = super::DATA_BUDGET as usize / 2;
+/// If this much cannot be had any more, memory is what the process died of. Written once, before there is
+/// a handler to read it.
+static PROBE: AtomicUsize = AtomicUsize::new(0);
 
 /// How V8, the C library and Rust end a process that cannot go on.
 const SIGNALS: [Signal; 3] = [Signal::SIGABRT, Signal::SIGTRAP, Signal::SIGILL];
 
 #[expect(unsafe_code, reason = "a signal handler cannot be set otherwise")]
-pub(super) fn explain() -> bool {
+pub(super) fn explain(budget: usize) -> bool {
+    PROBE.store(budget / 2, Ordering::Relaxed);
     let flags = SaFlags::SA_ONSTACK | SaFlags::SA_RESETHAND;
     let action = SigAction::new(SigHandler::Handler(aborting), flags, SigSet::empty());
     SIGNALS.into_iter().all(|signal| {
@@ -37,7 +42,7 @@ extern "C" fn aborting(_signal: libc::c_int) {
     unsafe {
         let probe = libc::mmap(
             ptr::null_mut(),
-            PROBE,
+            PROBE.load(Ordering::Relaxed),
             libc::PROT_READ | libc::PROT_WRITE,
             libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
             -1,

@@ -28,7 +28,7 @@ pub(super) fn load() {
     unsafe { libc::localtime_r(&raw const now, &raw mut broken_down) };
 }
 
-/// `Area/City`, from the link that every distribution keeps, or from Debian's file.
+/// `Area/City`, from the link that every system keeps, or from Debian's file.
 fn name() -> Option<String> {
     let target = fs::canonicalize("/etc/localtime").ok();
     let linked = target

@@ -1,0 +1,123 @@
+//! `mux doctor`: looks for what a user can get wrong, one file a group of checks.
+//!
+//! Invariant: it starts nothing, and whatever it complains of, it names what to do.
+
+mod daemon;
+mod places;
+mod programs;
+mod servers;
+mod workers;
+
+use mux_client::within_seconds;
+use mux_proto::{endpoint::Dirs, variables};
+use serde::Serialize;
+
+use super::{Outcome, variable};
+use crate::render;
+
+/// What became of one check.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(crate) struct Check {
+    pub(crate) group: &'static str,
+    pub(crate) verdict: Verdict,
+    pub(crate) message: String,
+    /// What to do about it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) fix: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Verdict {
+    Ok,
+    /// Neither good nor bad, but worth knowing.
+    Note,
+    /// It works, but less well or less safely than it could.
+    Warning,
+    /// It does not work.
+    Failure,
+}
+
+/// The checks of one group.
+struct Group {
+    name: &'static str,
+    checks: Vec<Check>,
+}
+
+impl Group {
+    fn new(name: &'static str) -> Self {
+        let checks = Vec::new();
+        Self { name, checks }
+    }
+
+    fn ok(&mut self, message: impl Into<String>) {
+        self.add(Verdict::Ok, message.into(), None);
+    }
+
+    fn note(&mut self, message: impl Into<String>, fix: Option<&str>) {
+        self.add(Verdict::Note, message.into(), fix.map(str::to_owned));
+    }
+
+    fn warn(&mut self, message: impl Into<String>, fix: impl Into<String>) {
+        self.add(Verdict::Warning, message.into(), Some(fix.into()));
+    }
+
+    fn fail(&mut self, message: impl Into<String>, fix: impl Into<String>) {
+        self.add(Verdict::Failure, message.into(), Some(fix.into()));
+    }
+
+    fn add(&mut self, verdict: Verdict, message: String, fix: Option<String>) {
+        self.checks.push(Check {
+            group: self.name,
+            verdict,
+            message,
+            fix,
+        });
+    }
+
+    fn failed(&self) -> bool {
+        self.checks.iter().any(|c| c.verdict == Verdict::Failure)
+    }
+}
+
+pub(super) async fn doctor(json: bool) -> Outcome {
+    Ok(render::doctor(&all().await, json))
+}
+
+async fn all() -> Vec<Check> {
+    let home = variable(variables::HOME);
+    let dirs = match Dirs::resolve(home.as_deref()) {
+        Ok(dirs) => dirs,
+        Err(error) => {
+            let mut group = Group::new(places::NAME);
+            group.fail(error.to_string(), "nothing works before that");
+            return group.checks;
+        }
+    };
+    let places = places::look(&dirs);
+    let usable = !places.failed();
+    let muxd = variable(variables::DAEMON);
+    let programs = programs::look(muxd, variable(variables::WORKER));
+    let mut checks = [places.checks, programs.checks].concat();
+    if !usable {
+        return checks;
+    }
+    let (mut group, session) = daemon::look(&dirs).await;
+    let mut asked = Vec::new();
+    if let Some(session) = session {
+        match session.client.status(within_seconds(10)).await {
+            Ok(Ok(status)) => {
+                asked.extend(workers::look(&status).checks);
+                asked.extend(servers::look(&status).checks);
+            }
+            Ok(Err(error)) => group.fail(error.message, "`mux logs` shows more"),
+            Err(error) => group.fail(
+                format!("it does not tell its state: {error}"),
+                "`mux logs` shows more, `mux restart` starts another",
+            ),
+        }
+    }
+    checks.extend(group.checks);
+    checks.extend(asked);
+    checks
+}

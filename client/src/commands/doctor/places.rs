@@ -1,0 +1,124 @@
+//! Where things stand: the directories, who owns them, who may read them.
+//!
+//! Invariant: modes are looked at before anything is asked of the daemon's own code, which closes
+//! directories that were open.
+
+use std::path::Path;
+
+use mux_proto::endpoint::Dirs;
+
+use super::Group;
+
+pub(super) const NAME: &str = "places";
+
+pub(super) fn look(dirs: &Dirs) -> Group {
+    let mut group = Group::new(NAME);
+    let ours = [&dirs.state, &dirs.cache, &dirs.runtime];
+    let open: Vec<String> = ours
+        .iter()
+        .filter_map(|dir| Some((dir, others(dir)?)))
+        .map(|(dir, mode)| format!("{} (mode {mode:03o})", dir.display()))
+        .collect();
+    // This also finds links, files in the way, foreign owners, and a socket's path that is too long.
+    match dirs.prepare() {
+        Err(error) => {
+            group.fail(error.to_string(), "nothing works before that");
+            return group;
+        }
+        Ok(()) if open.is_empty() => {
+            let state = dirs.state.display();
+            group.ok(format!("the directories are yours alone, such as {state}"));
+        }
+        Ok(()) => group.warn(
+            format!("others could look into {}", open.join(", ")),
+            "it is closed to them now; find out what opened it",
+        ),
+    }
+    let env = dirs.env_file();
+    if let Some(mode) = others(&env) {
+        let file = env.display();
+        group.warn(
+            format!("others can read {file} (mode {mode:03o}), where secrets stand"),
+            format!("chmod 600 {file}"),
+        );
+    }
+    let config = dirs.config_file();
+    let shown = config.display();
+    if !config.exists() {
+        let fix = "`mux servers` shows how to begin";
+        group.note(format!("there is no {shown} yet"), Some(fix));
+    } else if let Err(error) = std::fs::File::open(&config) {
+        let fix = format!("chmod u+r {shown}");
+        group.fail(format!("{shown} cannot be read: {error}"), fix);
+    } else {
+        group.ok(format!("the configuration is {shown}"));
+    }
+    group
+}
+
+/// The mode of a file or directory in which others than its owner may look.
+#[cfg(unix)]
+fn others(path: &Path) -> Option<u32> {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    let mode = path.symlink_metadata().ok()?.permissions().mode() & 0o777;
+    (mode & 0o077 != 0).then_some(mode)
+}
+
+#[cfg(not(unix))]
+fn others(_path: &Path) -> Option<u32> {
+    None
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::{
+        fs::{self, Permissions},
+        os::unix::fs::PermissionsExt as _,
+    };
+
+    use super::{super::Verdict, *};
+
+    fn verdicts(dirs: &Dirs) -> Vec<Verdict> {
+        look(dirs).checks.iter().map(|c| c.verdict).collect()
+    }
+
+    #[test]
+    fn open_directories_and_secrets_are_named_with_the_fix() {
+        let home = tempfile::tempdir().unwrap();
+        let dirs = Dirs::under(home.path()).unwrap();
+        assert_eq!(verdicts(&dirs), [Verdict::Ok, Verdict::Note]);
+        fs::write(dirs.config_file(), "").unwrap();
+        fs::write(dirs.env_file(), "").unwrap();
+        fs::set_permissions(dirs.env_file(), Permissions::from_mode(0o644)).unwrap();
+        fs::set_permissions(&dirs.cache, Permissions::from_mode(0o750)).unwrap();
+        let group = look(&dirs);
+        let [cache, env, config] = &group.checks[..] else {
+            panic!("{:#?}", group.checks);
+        };
+        assert_eq!(cache.verdict, Verdict::Warning);
+        assert!(cache.message.contains("cache (mode 750)"), "{cache:?}");
+        assert_eq!(env.verdict, Verdict::Warning);
+        assert!(env.fix.as_ref().unwrap().starts_with("chmod 600 "));
+        assert_eq!(config.verdict, Verdict::Ok);
+        // It was closed.
+        fs::remove_file(dirs.env_file()).unwrap();
+        assert_eq!(verdicts(&dirs), [Verdict::Ok, Verdict::Ok]);
+    }
+
+    #[test]
+    fn a_directory_that_cannot_be_used_is_a_failure() {
+        let home = tempfile::tempdir().unwrap();
+        let dirs = Dirs::under(home.path()).unwrap();
+        fs::create_dir(&dirs.runtime).unwrap();
+        fs::set_permissions(&dirs.runtime, Permissions::from_mode(0o777)).unwrap();
+        let group = look(&dirs);
+        assert!(group.failed());
+        let message = &group.checks[0].message;
+        assert!(message.contains("chmod go-w"), "{message}");
+
+        let long = Dirs::under(&Path::new("/tmp").join("x".repeat(120))).unwrap();
+        let message = look(&long).checks.remove(0).message;
+        assert!(message.contains("shorter path"), "{message}");
+    }
+}

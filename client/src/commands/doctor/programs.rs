@@ -1,0 +1,84 @@
+//! The programs that `mux` starts, or has started for it.
+
+use std::path::{Path, PathBuf};
+
+use mux_proto::variables;
+
+use super::Group;
+
+const NAME: &str = "programs";
+
+/// With what the environment names, if it does.
+pub(super) fn look(muxd: Option<PathBuf>, worker: Option<PathBuf>) -> Group {
+    let mut group = Group::new(NAME);
+    let muxd = found(&mut group, "muxd", variables::DAEMON, muxd, None);
+    found(
+        &mut group,
+        "mux-worker",
+        variables::WORKER,
+        worker,
+        muxd.as_deref(),
+    );
+    group
+}
+
+/// A program that the environment names, or the one beside `neighbour`, which is `mux` if none is given.
+fn found(
+    group: &mut Group,
+    name: &str,
+    variable: &str,
+    named: Option<PathBuf>,
+    neighbour: Option<&Path>,
+) -> Option<PathBuf> {
+    let file = format!("{name}{}", std::env::consts::EXE_SUFFIX);
+    let path = match (named, neighbour) {
+        (Some(named), _) => named,
+        (None, Some(neighbour)) => neighbour.with_file_name(file),
+        (None, None) => std::env::current_exe().ok()?.with_file_name(file),
+    };
+    let shown = path.display();
+    if is_program(&path) {
+        group.ok(format!("{name} is {shown}"));
+        return Some(path);
+    }
+    let message = if path.exists() {
+        format!("{shown} is no program that you can run")
+    } else {
+        format!("there is no {shown}")
+    };
+    let fix = format!("install {name} beside mux, or set {variable} to it");
+    group.fail(message, fix);
+    None
+}
+
+#[cfg(unix)]
+fn is_program(path: &Path) -> bool {
+    use nix::unistd::{AccessFlags, access};
+
+    path.is_file() && access(path, AccessFlags::X_OK).is_ok()
+}
+
+#[cfg(not(unix))]
+fn is_program(path: &Path) -> bool {
+    path.is_file()
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::{super::Verdict, *};
+
+    #[test]
+    fn a_program_that_is_missing_is_a_failure_with_the_variable_that_names_it() {
+        let group = look(Some("/bin/sh".into()), Some("/nowhere/mux-worker".into()));
+        assert_eq!(group.checks[0].verdict, Verdict::Ok);
+        let worker = &group.checks[1];
+        assert_eq!(worker.verdict, Verdict::Failure);
+        assert_eq!(worker.message, "there is no /nowhere/mux-worker");
+        assert!(worker.fix.as_ref().unwrap().contains("MUX_WORKER"));
+        // It is looked for beside the daemon.
+        let group = look(Some("/bin/sh".into()), None);
+        assert_eq!(group.checks[1].message, "there is no /bin/mux-worker");
+        let group = look(Some("/etc/passwd".into()), None);
+        assert!(group.checks[0].message.contains("no program"));
+    }
+}

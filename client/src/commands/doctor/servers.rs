@@ -1,0 +1,52 @@
+//! What the daemon found wrong with the configuration, and servers that cannot be used.
+
+use mux_proto::{ServerState, Status};
+
+use super::Group;
+
+const NAME: &str = "servers";
+
+pub(super) fn look(status: &Status) -> Group {
+    let mut group = Group::new(NAME);
+    let config = status.config.display();
+    // Those of a single server stand beside it.
+    for problem in status
+        .problems
+        .iter()
+        .filter(|problem| !problem.starts_with("[servers."))
+    {
+        let fix = format!("`mux logs` shows more; after a change of {config}, run `mux reload`");
+        group.fail(problem.clone(), fix);
+    }
+    for server in &status.servers {
+        let name = &server.name;
+        let reason = server.reason.as_deref().unwrap_or("it did not say why");
+        let reason = reason.trim();
+        match server.state {
+            ServerState::Broken => group.fail(
+                format!("{name}: {reason}"),
+                format!("change [servers.{name}] in {config} and run `mux reload`"),
+            ),
+            ServerState::Failed => group.fail(
+                format!("{name}: {reason}"),
+                format!("`mux servers logs {name}` shows what it said, `mux servers restart {name}` tries again"),
+            ),
+            ServerState::Ready | ServerState::Cold | ServerState::Starting => {}
+        }
+    }
+    let servers = status.servers.len();
+    if servers == 0 && group.checks.is_empty() {
+        group.note(
+            "no server is configured",
+            Some("`mux servers` shows how to begin"),
+        );
+    } else if group.checks.is_empty() {
+        let ready = |state| status.servers.iter().filter(|s| s.state == state).count();
+        group.ok(format!(
+            "{servers} configured, {} of them ready, {} not started yet",
+            ready(ServerState::Ready),
+            ready(ServerState::Cold)
+        ));
+    }
+    group
+}

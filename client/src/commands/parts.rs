@@ -1,0 +1,100 @@
+//! Parts of a run as files.
+//!
+//! Invariant: no file that was there is written to.
+
+use std::{
+    fs::{self, OpenOptions},
+    io::{self, Write as _},
+    path::{Path, PathBuf},
+};
+
+use mux_client::{Pages, Session};
+use mux_proto::{Error, Held, Kind};
+use serde_json::Value;
+
+use crate::part::Part;
+
+/// Makes the directory before the program runs, so that a wrong name costs nothing. Fails in words:
+/// message and hint.
+pub(super) fn prepare(folder: &Path) -> Result<(), (String, String)> {
+    fs::create_dir_all(folder).map_err(|error| {
+        let message = format!("cannot make the directory {}: {error}", folder.display());
+        (message, "name a directory that you can write to".into())
+    })
+}
+
+/// Writes each part to a file of its own, and says how far it came.
+pub(super) async fn save(
+    session: &Session,
+    folder: &Path,
+    parts: &[Held],
+) -> (Vec<PathBuf>, Option<Error>) {
+    let mut files = Vec::new();
+    let mut number = 0;
+    for part in parts {
+        let written = match block(session, part).await {
+            Ok(block) => {
+                let part = Part::read(&block);
+                let extension = part.extension();
+                number += 1;
+                write(folder, &mut number, &extension, &part.into_bytes())
+            }
+            Err(error) => return (files, Some(error)),
+        };
+        match written {
+            Ok(file) => files.push(file),
+            Err(error) => {
+                let message = format!("cannot write a part to {}: {error}", folder.display());
+                return (files, Some(Error::new(Kind::Internal, message)));
+            }
+        }
+    }
+    (files, None)
+}
+
+async fn block(session: &Session, part: &Held) -> Result<Value, Error> {
+    match part {
+        Held::Value(block) => Ok(block.clone()),
+        Held::Stored(handle) => {
+            let text = Pages::new(session, &handle.handle, 0, None).whole().await?;
+            serde_json::from_str(&text).map_err(|error| {
+                let message = format!("`{}` is not JSON: {error}", handle.handle);
+                Error::new(Kind::Internal, message)
+            })
+        }
+    }
+}
+
+/// To the first file `part-N` from this number on that does not exist, whatever its extension.
+fn write(folder: &Path, number: &mut usize, extension: &str, bytes: &[u8]) -> io::Result<PathBuf> {
+    loop {
+        let file = folder.join(format!("part-{number}.{extension}"));
+        match OpenOptions::new().write(true).create_new(true).open(&file) {
+            Ok(mut open) => {
+                open.write_all(bytes)?;
+                return Ok(file);
+            }
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => *number += 1,
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_that_are_there_are_left_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("part-1.png"), "mine").unwrap();
+        fs::write(folder.path().join("part-2.png"), "mine").unwrap();
+        let mut number = 1;
+        let file = write(folder.path(), &mut number, "png", b"new").unwrap();
+        assert_eq!((file, number), (folder.path().join("part-3.png"), 3));
+        let file = write(folder.path(), &mut 1, "txt", b"new").unwrap();
+        assert_eq!(fs::read(file).unwrap(), b"new");
+        let mine = fs::read(folder.path().join("part-1.png")).unwrap();
+        assert_eq!(mine, b"mine");
+    }
+}

@@ -1,0 +1,216 @@
+//! A part that a program handed over beside its result: one content block as MCP has them.
+//!
+//! Invariant: whatever a program made up is told of and kept, as it came if need be.
+
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use serde_json::Value;
+
+/// File name extensions by mime type, where the subtype is not the extension.
+const EXTENSIONS: &[(&str, &str)] = &[
+    ("application/gzip", "gz"),
+    ("application/javascript", "js"),
+    ("application/json", "json"),
+    ("application/octet-stream", "bin"),
+    ("application/pdf", "pdf"),
+    ("application/xml", "xml"),
+    ("application/zip", "zip"),
+    ("audio/mp4", "m4a"),
+    ("audio/mpeg", "mp3"),
+    ("audio/vnd.wave", "wav"),
+    ("audio/wave", "wav"),
+    ("audio/x-wav", "wav"),
+    ("image/jpeg", "jpg"),
+    ("image/svg+xml", "svg"),
+    ("image/tiff", "tif"),
+    ("image/vnd.microsoft.icon", "ico"),
+    ("image/x-icon", "ico"),
+    ("text/javascript", "js"),
+    ("text/markdown", "md"),
+    ("text/plain", "txt"),
+    ("text/x-python", "py"),
+    ("video/quicktime", "mov"),
+];
+
+/// What a content block holds.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Part {
+    /// `image`, `audio`, `text`, `resource`, `resource_link`, or what the program called it.
+    pub(crate) kind: String,
+    pub(crate) mime: Option<String>,
+    /// Of a resource.
+    pub(crate) uri: Option<String>,
+    pub(crate) content: Content,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Content {
+    Text(String),
+    Bytes(Vec<u8>),
+    /// A block without content of its own, such as a link, or one that is not as MCP has them.
+    Block(Value),
+}
+
+impl Part {
+    pub(crate) fn read(block: &Value) -> Self {
+        let kind = text(block, "type").unwrap_or_else(|| "part".into());
+        let inner = match kind.as_str() {
+            "resource" => &block["resource"],
+            _ => block,
+        };
+        let content = match kind.as_str() {
+            "text" => text(inner, "text").map(Content::Text),
+            "image" | "audio" => bytes(inner, "data"),
+            "resource" => text(inner, "text")
+                .map(Content::Text)
+                .or_else(|| bytes(inner, "blob")),
+            _ => None,
+        };
+        Self {
+            mime: text(inner, "mimeType"),
+            uri: text(inner, "uri"),
+            content: content.unwrap_or_else(|| Content::Block(block.clone())),
+            kind,
+        }
+    }
+
+    /// What a file with it is called behind the dot.
+    pub(crate) fn extension(&self) -> String {
+        if matches!(self.content, Content::Block(_)) {
+            return "json".into();
+        }
+        self.uri
+            .as_deref()
+            .and_then(extension_of)
+            .or_else(|| self.mime.as_deref().and_then(extension_for))
+            .unwrap_or(match self.content {
+                Content::Text(_) => "txt",
+                _ => "bin",
+            })
+            .to_ascii_lowercase()
+    }
+
+    /// What a file with it holds.
+    pub(crate) fn into_bytes(self) -> Vec<u8> {
+        match self.content {
+            Content::Text(text) => text.into_bytes(),
+            Content::Bytes(bytes) => bytes,
+            Content::Block(block) => block.to_string().into_bytes(),
+        }
+    }
+
+    /// Of its content, if it has any.
+    pub(crate) fn size(&self) -> Option<usize> {
+        match &self.content {
+            Content::Text(text) => Some(text.len()),
+            Content::Bytes(bytes) => Some(bytes.len()),
+            Content::Block(_) => None,
+        }
+    }
+}
+
+fn text(object: &Value, key: &str) -> Option<String> {
+    object[key].as_str().map(str::to_owned)
+}
+
+fn bytes(object: &Value, key: &str) -> Option<Content> {
+    STANDARD
+        .decode(object[key].as_str()?)
+        .ok()
+        .map(Content::Bytes)
+}
+
+fn extension_for(mime: &str) -> Option<&str> {
+    let mime = mime.split(';').next()?.trim();
+    let known = EXTENSIONS
+        .iter()
+        .find(|(known, _)| known.eq_ignore_ascii_case(mime))
+        .map(|(_, extension)| *extension);
+    known.or_else(|| {
+        mime.rsplit_once('/')
+            .map(|(_, subtype)| subtype)
+            .filter(is_short)
+    })
+}
+
+/// Of the last segment of a uri, if it looks like one.
+fn extension_of(uri: &str) -> Option<&str> {
+    let path = uri.split(['?', '#']).next()?;
+    let (_, name) = path.rsplit_once('/')?;
+    let (stem, extension) = name.rsplit_once('.')?;
+    Some(extension).filter(|extension| !stem.is_empty() && is_short(extension))
+}
+
+/// It becomes part of a file's name.
+fn is_short(extension: &&str) -> bool {
+    (1..=8).contains(&extension.len()) && extension.bytes().all(|b| b.is_ascii_alphanumeric())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn content_and_extension_follow_the_block() {
+        let resource = |uri: &str| json!({ "uri": uri, "mimeType": "text/plain", "text": "x" });
+        for (block, content, extension) in [
+            (
+                json!({ "type": "image", "data": "aGk=", "mimeType": "image/png" }),
+                Content::Bytes(b"hi".to_vec()),
+                "png",
+            ),
+            (
+                json!({ "type": "audio", "data": "", "mimeType": "Audio/MPEG; rate=1" }),
+                Content::Bytes(Vec::new()),
+                "mp3",
+            ),
+            (
+                json!({ "type": "image", "data": "aGk=", "mimeType": "image/../../x" }),
+                Content::Bytes(b"hi".to_vec()),
+                "x",
+            ),
+            (
+                json!({ "type": "text", "text": "a" }),
+                Content::Text("a".into()),
+                "txt",
+            ),
+            (
+                json!({ "type": "resource", "resource": resource("file:///a/b.CSV?x=/y.z") }),
+                Content::Text("x".into()),
+                "csv",
+            ),
+            (
+                json!({ "type": "resource", "resource": resource("file:///a/b.tar/.hidden") }),
+                Content::Text("x".into()),
+                "txt",
+            ),
+            (
+                json!({ "type": "resource", "resource": { "uri": "x:1", "blob": "aGk=" } }),
+                Content::Bytes(b"hi".to_vec()),
+                "bin",
+            ),
+        ] {
+            let part = Part::read(&block);
+            assert_eq!(part.content, content, "{block}");
+            assert_eq!(part.extension(), extension, "{block}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_content_block_is_kept_as_it_came() {
+        for block in [
+            json!({ "type": "image", "data": "not base64!", "mimeType": "image/png" }),
+            json!({ "type": "resource_link", "uri": "file:///a.png", "name": "a" }),
+            json!({ "type": "resource" }),
+            json!({ "type": 1 }),
+            json!(null),
+        ] {
+            let part = Part::read(&block);
+            assert_eq!(part.content, Content::Block(block.clone()));
+            assert_eq!(part.extension(), "json");
+            let kept: Value = serde_json::from_slice(&part.into_bytes()).unwrap();
+            assert_eq!(kept, block);
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! Sizes and times in few characters.
+
+/// `12 B`, `12.3 KiB`, `1.5 MiB`.
+pub(crate) fn bytes(count: u64) -> String {
+    const KIB: f64 = 1024.0;
+    let count = count as f64;
+    if count < KIB {
+        format!("{count} B")
+    } else if count < KIB * KIB {
+        format!("{:.1} KiB", count / KIB)
+    } else {
+        format!("{:.1} MiB", count / (KIB * KIB))
+    }
+}
+
+/// How long something took: `0.4 ms`, `12 ms`, `1.2 s`, `2m 5s`.
+pub(crate) fn took(ms: f64) -> String {
+    if ms < 1.0 {
+        format!("{ms:.1} ms")
+    } else if ms < 1_000.0 {
+        format!("{ms:.0} ms")
+    } else if ms < 60_000.0 {
+        format!("{:.1} s", ms / 1_000.0)
+    } else {
+        let seconds = (ms / 1_000.0) as u64;
+        format!("{}m {}s", seconds / 60, seconds % 60)
+    }
+}
+
+/// How long ago something was: `now`, `5s ago`, `3m ago`, `2h ago`, `4d ago`.
+pub(crate) fn ago(ms: u64) -> String {
+    let seconds = ms / 1_000;
+    match seconds {
+        0 => "now".into(),
+        1..60 => format!("{seconds}s ago"),
+        60..3_600 => format!("{}m ago", seconds / 60),
+        3_600..86_400 => format!("{}h ago", seconds / 3_600),
+        _ => format!("{}d ago", seconds / 86_400),
+    }
+}
+
+/// `1 call`, `2 calls`.
+pub(crate) fn count(number: usize, what: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{number} {what}{plural}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn amounts_are_short() {
+        for (count, text) in [
+            (0, "0 B"),
+            (1023, "1023 B"),
+            (1024, "1.0 KiB"),
+            (12_600, "12.3 KiB"),
+            (3 << 20, "3.0 MiB"),
+        ] {
+            assert_eq!(bytes(count), text);
+        }
+        for (ms, text) in [
+            (0.42, "0.4 ms"),
+            (12.4, "12 ms"),
+            (1_234.0, "1.2 s"),
+            (125_900.0, "2m 5s"),
+        ] {
+            assert_eq!(took(ms), text);
+        }
+        for (ms, text) in [
+            (999, "now"),
+            (59_999, "59s ago"),
+            (60_000, "1m ago"),
+            (7_300_000, "2h ago"),
+            (4 * 86_400_000, "4d ago"),
+        ] {
+            assert_eq!(ago(ms), text);
+        }
+        assert_eq!(count(1, "call"), "1 call");
+        assert_eq!(count(0, "call"), "0 calls");
+    }
+}

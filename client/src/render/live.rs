@@ -1,0 +1,119 @@
+//! The calls of a run as lines under it, on a terminal.
+//!
+//! Invariant: a thousand calls take a screen's worth of lines; the rest is counted, not lost.
+
+use mux_proto::Error;
+
+use super::{
+    amounts,
+    style::{DIM, ERROR, one_line, paint},
+};
+
+/// Calls that get a line of their own.
+const LINES: usize = 20;
+/// What of a failure's message fits beside its call.
+const MESSAGE: usize = 80;
+/// The longest name that is shown whole.
+const NAME: usize = 60;
+
+/// Counts the calls that have ended and says what to print of them.
+#[derive(Debug, Default)]
+pub(super) struct CallLines {
+    shown: usize,
+    more: usize,
+    more_failed: usize,
+}
+
+impl CallLines {
+    /// The line for a call that has ended, while there is room.
+    pub(super) fn ended(
+        &mut self,
+        path: &str,
+        ms: f64,
+        bytes: usize,
+        error: Option<&Error>,
+    ) -> Option<String> {
+        if self.shown == LINES {
+            self.more += 1;
+            self.more_failed += usize::from(error.is_some());
+            return None;
+        }
+        self.shown += 1;
+        Some(line(path, ms, bytes, error))
+    }
+
+    /// What stands for the calls that got no line.
+    pub(super) fn rest(&self) -> Option<String> {
+        if self.more == 0 {
+            return None;
+        }
+        let calls = amounts::count(self.more, "more call");
+        let failed = match self.more_failed {
+            0 => String::new(),
+            failed => format!(", {failed} failed"),
+        };
+        Some(paint(DIM, format!("  \u{2026} and {calls}{failed}")))
+    }
+}
+
+/// One call that has ended.
+pub(super) fn line(path: &str, ms: f64, bytes: usize, error: Option<&Error>) -> String {
+    let path = one_line(path, NAME);
+    let took = amounts::took(ms);
+    match error {
+        None => {
+            let size = amounts::bytes(bytes as u64);
+            paint(DIM, format!("  \u{2713} {path}  {took}  {size}"))
+        }
+        Some(error) => {
+            let message = one_line(&error.message, MESSAGE);
+            let rest = format!("{path}  {took}  {}: {message}", error.kind);
+            format!("  {} {}", paint(ERROR, '\u{2717}'), paint(DIM, rest))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use mux_proto::Kind;
+
+    use super::*;
+
+    fn plain(line: &str) -> String {
+        anstream::adapter::strip_str(line).to_string()
+    }
+
+    #[test]
+    fn a_call_is_one_line_whatever_its_server_says() {
+        assert_eq!(
+            plain(&line("files.read", 12.3, 3482, None)),
+            "  ✓ files.read  12 ms  3.4 KiB"
+        );
+        let error = Error::new(Kind::Tool, format!("no\n\u{1b}[2J{}", "x".repeat(200)));
+        let shown = plain(&line("a.b", 0.5, 0, Some(&error)));
+        let begin = "  ✗ a.b  0.5 ms  tool: no  [2Jxxx";
+        assert!(shown.starts_with(begin) && shown.ends_with('…'), "{shown}");
+        assert!(!shown.contains(['\n', '\u{1b}']), "{shown:?}");
+    }
+
+    #[test]
+    fn many_calls_end_in_a_count() {
+        let error = Error::new(Kind::Tool, "no");
+        let mut lines = CallLines::default();
+        for number in 0..LINES {
+            assert_eq!(lines.rest(), None);
+            let error = (number == 0).then_some(&error);
+            assert!(lines.ended("a.b", 1.0, 1, error).is_some());
+        }
+        assert_eq!(lines.ended("a.b", 1.0, 1, None), None);
+        assert_eq!(plain(&lines.rest().unwrap()), "  … and 1 more call");
+        for number in 0..311 {
+            let error = (number < 4).then_some(&error);
+            assert_eq!(lines.ended("a.b", 1.0, 1, error), None);
+        }
+        assert_eq!(
+            plain(&lines.rest().unwrap()),
+            "  … and 312 more calls, 4 failed"
+        );
+    }
+}

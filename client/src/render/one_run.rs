@@ -1,0 +1,164 @@
+//! One run in full: what it is, and what happened in it.
+
+use std::process::ExitCode;
+
+use anstream::println;
+use mux_proto::{Event, EventKind, Level, Outcome, RunInfo};
+use serde_json::{Map, Value, json};
+
+use super::{
+    Record, amounts, document,
+    failure::describe,
+    live, parts, plain, printed, record,
+    runs::{TITLE, calls, now, state_name},
+    shown,
+    style::{DIM, ERROR, STRONG, WARN, harmless, one_line, paint},
+};
+
+/// One run with all that happened in it.
+pub(crate) fn run(info: &RunInfo, events: &[Event], json: bool) -> ExitCode {
+    if json {
+        document(&whole(info, events));
+        return ExitCode::SUCCESS;
+    }
+    head(info);
+    for event in events {
+        happened(event);
+    }
+    match outcome(events) {
+        None => {
+            super::note(&format!("`mux runs watch {}` follows it", info.run));
+            ExitCode::SUCCESS
+        }
+        Some(Outcome::Result(value)) => printed(plain(value)),
+        Some(Outcome::Stored(handle)) => {
+            println!("{}\u{2026}", harmless(&handle.preview));
+            let size = amounts::bytes(handle.bytes);
+            super::note(&format!(
+                "{size} in all; `{}` reads it",
+                record::how_to_read(handle)
+            ));
+            ExitCode::SUCCESS
+        }
+        Some(Outcome::Error(error)) => {
+            describe(error, None);
+            ExitCode::SUCCESS
+        }
+    }
+}
+
+fn outcome(events: &[Event]) -> Option<&Outcome> {
+    events.iter().find_map(|event| match &event.event {
+        EventKind::Ended { outcome } => Some(outcome),
+        _ => None,
+    })
+}
+
+fn whole(info: &RunInfo, events: &[Event]) -> Value {
+    let mut whole = match serde_json::to_value(info) {
+        Ok(Value::Object(info)) => info,
+        _ => Map::new(),
+    };
+    let mut record = Record::default();
+    for event in events {
+        record.add(event);
+    }
+    if let Some(outcome) = outcome(events) {
+        whole.extend(record::ended(outcome));
+        // The event has the details.
+        if let Outcome::Error(error) = outcome {
+            whole.insert("error".into(), json!(error));
+        }
+    }
+    // `calls` of the list is their number.
+    whole.shift_remove("calls");
+    whole.extend(record.happened());
+    whole.into()
+}
+
+fn head(info: &RunInfo) {
+    println!("{} {}", paint(STRONG, "run"), info.run);
+    let line = |what: &str, text: String| println!("{} {text}", paint(DIM, format!("{what:<8}")));
+    let detached = if info.detached { ", detached" } else { "" };
+    line("state", format!("{}{detached}", state_name(info)));
+    line("program", one_line(&info.title, TITLE));
+    line("client", one_line(&info.client, TITLE));
+    if let Some(agent) = &info.agent {
+        line("agent", one_line(agent, TITLE));
+    }
+    if let Some(workspace) = &info.workspace {
+        line("from", one_line(&shown(workspace), 200));
+    }
+    line(
+        "began",
+        amounts::ago(now().saturating_sub(info.accepted_ms)),
+    );
+    line("took", amounts::took(info.ms as f64));
+    line("calls", calls(info));
+}
+
+/// What `mux run` shows while a run goes on, and each of its calls.
+fn happened(event: &Event) {
+    match &event.event {
+        EventKind::Console { level, text } => {
+            let text = harmless(text);
+            match level {
+                Level::Error => println!("{}", paint(ERROR, text)),
+                Level::Warn => println!("{}", paint(WARN, text)),
+                Level::Debug => println!("{}", paint(DIM, text)),
+                Level::Log | Level::Info => println!("{text}"),
+            }
+        }
+        EventKind::CallEnded {
+            path,
+            ms,
+            bytes,
+            error,
+            ..
+        } => println!("{}", live::line(path, *ms, *bytes, error.as_ref())),
+        EventKind::Emitted { part } => {
+            println!("{} {}", paint(DIM, "part:"), parts::described(part));
+        }
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use mux_proto::{Error, Kind, RunState};
+
+    use super::{
+        super::{record::tests::handle, runs::tests::info},
+        *,
+    };
+
+    #[test]
+    fn the_document_of_a_run_has_what_it_is_and_what_happened() {
+        let event = |event| Event {
+            seq: 1,
+            at_ms: 0,
+            event,
+        };
+        let console = EventKind::Console {
+            level: Level::Warn,
+            text: "hm".into(),
+        };
+        let open = whole(&info(RunState::Running), &[event(console.clone())]);
+        assert_eq!(
+            (&open["state"], &open["run"]),
+            (&json!("running"), &json!("9f-7"))
+        );
+        assert_eq!(open["console"], json!([{ "level": "warn", "text": "hm" }]));
+        assert_eq!((&open["calls"], &open["parts"]), (&json!([]), &json!([])));
+        assert!(open.get("result").is_none() && open.get("error").is_none());
+
+        let end = |outcome| vec![event(console.clone()), event(EventKind::Ended { outcome })];
+        let kept = whole(&info(RunState::Succeeded), &end(Outcome::Stored(handle())));
+        assert_eq!(kept["stored"]["bytes"], 300_000);
+        assert_eq!(kept["hint"], "mux runs read h_1");
+        let mut error = Error::new(Kind::Tool, "no");
+        error.details = Some(json!({ "more": 1 }));
+        let failed = whole(&info(RunState::Failed), &end(Outcome::Error(error)));
+        assert_eq!(failed["error"]["details"]["more"], 1);
+    }
+}

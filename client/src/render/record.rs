@@ -1,0 +1,200 @@
+//! What happened in a run, as the JSON documents tell it.
+//!
+//! Invariant: every document of a run has the same shape, however the run ended.
+
+use mux_proto::{Error, Event, EventKind, Handle, Held, Outcome};
+use serde_json::{Map, Value, json};
+
+/// Gathers the events of one run.
+#[derive(Debug, Default)]
+pub(crate) struct Record {
+    pub(super) run: Option<String>,
+    console: Vec<Value>,
+    pub(super) calls: Vec<Value>,
+    parts: Vec<Held>,
+    /// Where the parts were written, if somebody asked for it.
+    pub(super) files: Option<Vec<Value>>,
+}
+
+impl Record {
+    pub(crate) fn add(&mut self, event: &Event) {
+        match &event.event {
+            EventKind::Console { level, text } => {
+                self.console.push(json!({ "level": level, "text": text }));
+            }
+            EventKind::CallEnded {
+                path,
+                ms,
+                bytes,
+                error,
+                ..
+            } => {
+                let error = error
+                    .as_ref()
+                    .map(|e| json!({ "kind": e.kind, "message": e.message }));
+                self.calls
+                    .push(json!({ "path": path, "ms": ms, "bytes": bytes, "error": error }));
+            }
+            EventKind::Emitted { part } => self.parts.push(part.clone()),
+            _ => {}
+        }
+    }
+
+    pub(crate) fn parts(&self) -> &[Held] {
+        &self.parts
+    }
+
+    /// The document of a run that ended so. A `failure` behind the end of the run stands beside its
+    /// result.
+    pub(super) fn document(self, outcome: &Outcome, failure: Option<&Error>) -> Value {
+        let error = match outcome {
+            Outcome::Error(error) => Some(error),
+            _ => failure,
+        };
+        let mut document = Map::new();
+        document.insert("ok".into(), error.is_none().into());
+        if let Some(run) = &self.run {
+            document.insert("run".into(), run.as_str().into());
+        }
+        document.extend(ended(outcome));
+        if let Some(error) = error {
+            document.insert("error".into(), json!(error));
+        }
+        document.extend(self.happened());
+        document.into()
+    }
+
+    /// Console, calls and parts.
+    pub(super) fn happened(self) -> Map<String, Value> {
+        let parts: Vec<Value> = self.parts.iter().map(held).collect();
+        let mut all = Map::new();
+        all.insert("console".into(), self.console.into());
+        all.insert("calls".into(), self.calls.into());
+        all.insert("parts".into(), parts.into());
+        if let Some(files) = self.files {
+            all.insert("files".into(), files.into());
+        }
+        all
+    }
+}
+
+/// The value with which a run ended, or what stands for it: a handle, and the way to read it.
+pub(super) fn ended(outcome: &Outcome) -> Map<String, Value> {
+    let mut ended = Map::new();
+    match outcome {
+        Outcome::Result(value) => {
+            ended.insert("result".into(), value.clone());
+        }
+        Outcome::Stored(handle) => {
+            ended.insert("stored".into(), json!(handle));
+            ended.insert("hint".into(), how_to_read(handle).into());
+        }
+        Outcome::Error(_) => {}
+    }
+    ended
+}
+
+pub(super) fn how_to_read(handle: &Handle) -> String {
+    format!("mux runs read {}", handle.handle)
+}
+
+fn held(held: &Held) -> Value {
+    match held {
+        Held::Value(value) => value.clone(),
+        Held::Stored(handle) => json!({ "stored": handle }),
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use mux_proto::{Kind, Level};
+
+    use super::*;
+
+    pub(in super::super) fn handle() -> Handle {
+        Handle {
+            handle: "h_1".into(),
+            bytes: 300_000,
+            preview: "[1,".into(),
+            expires_ms: 1_000,
+        }
+    }
+
+    fn record() -> Record {
+        let mut record = Record {
+            run: Some("a-1".into()),
+            ..Record::default()
+        };
+        for event in [
+            EventKind::Started {},
+            EventKind::Console {
+                level: Level::Log,
+                text: "hi".into(),
+            },
+            EventKind::CallEnded {
+                call: 1,
+                path: "a.b".into(),
+                ms: 1.5,
+                bytes: 2,
+                error: None,
+            },
+            EventKind::Emitted {
+                part: Held::Value(json!({ "type": "text", "text": "x" })),
+            },
+            EventKind::Emitted {
+                part: Held::Stored(handle()),
+            },
+        ] {
+            let (seq, at_ms) = (1, 0);
+            record.add(&Event { seq, at_ms, event });
+        }
+        record
+    }
+
+    #[test]
+    fn documents_differ_in_nothing_but_the_end() {
+        let stored = serde_json::to_value(handle()).unwrap();
+        let rest = json!({
+            "run": "a-1",
+            "console": [{ "level": "log", "text": "hi" }],
+            "calls": [{ "path": "a.b", "ms": 1.5, "bytes": 2, "error": null }],
+            "parts": [{ "type": "text", "text": "x" }, { "stored": stored }],
+        });
+        let error = Error::new(Kind::Timeout, "too long");
+        let failed = Outcome::Error(error.clone());
+        for (outcome, failure, end) in [
+            (
+                Outcome::Result(json!([1])),
+                None,
+                json!({ "ok": true, "result": [1] }),
+            ),
+            (
+                Outcome::Stored(handle()),
+                None,
+                json!({ "ok": true, "stored": stored, "hint": "mux runs read h_1" }),
+            ),
+            (failed, None, json!({ "ok": false, "error": error })),
+            (
+                Outcome::Result(json!([1])),
+                Some(&error),
+                json!({ "ok": false, "result": [1], "error": error }),
+            ),
+        ] {
+            let mut expected = end;
+            let more = rest.as_object().unwrap().clone();
+            expected.as_object_mut().unwrap().extend(more);
+            assert_eq!(record().document(&outcome, failure), expected);
+        }
+    }
+
+    #[test]
+    fn a_run_that_never_was_has_no_name_and_files_stand_there_when_asked_for() {
+        let record = Record {
+            files: Some(vec!["parts/part-1.png".into()]),
+            ..Record::default()
+        };
+        let document = record.document(&Outcome::Result(Value::Null), None);
+        assert!(document.get("run").is_none());
+        assert_eq!(document["files"], json!(["parts/part-1.png"]));
+    }
+}

@@ -1,0 +1,203 @@
+//! Runs as a list, and what is said of those that are started or stopped.
+
+use std::{process::ExitCode, time::SystemTime};
+
+use anstream::{eprintln, println};
+use comfy_table::{Cell, Color};
+use mux_proto::{RunInfo, RunList, RunState};
+use serde_json::{Value, json};
+
+use super::{
+    amounts, document,
+    lists::{bare, flush},
+    style::one_line,
+};
+
+/// What of a title is shown in the list.
+pub(super) const TITLE: usize = 60;
+
+/// A run that was started and is not waited for.
+pub(crate) fn detached(run: &str, json: bool) -> ExitCode {
+    if json {
+        document(&json!({ "ok": true, "run": run }));
+    } else {
+        println!("{run}");
+        super::note(&format!("`mux runs watch {run}` follows it"));
+    }
+    ExitCode::SUCCESS
+}
+
+pub(crate) fn runs(list: &RunList, running: bool, json: bool) -> ExitCode {
+    if json {
+        document(list);
+        return ExitCode::SUCCESS;
+    }
+    if list.runs.is_empty() {
+        eprintln!(
+            "{}",
+            if running {
+                "nothing is running"
+            } else {
+                "no run is kept"
+            }
+        );
+        return ExitCode::SUCCESS;
+    }
+    println!("{}", table(&list.runs, now()));
+    if list.runs.len() < list.total {
+        let shown = list.runs.len();
+        eprintln!("{shown} of {} runs; --limit shows more", list.total);
+    }
+    ExitCode::SUCCESS
+}
+
+/// One row a run.
+fn table(runs: &[RunInfo], now: u64) -> String {
+    let mut table = bare([
+        "RUN", "STATE", "BEGAN", "TOOK", "CALLS", "CLIENT", "PROGRAM",
+    ]);
+    for run in runs {
+        table.add_row([
+            Cell::new(&run.run),
+            state(run),
+            Cell::new(amounts::ago(now.saturating_sub(run.accepted_ms))),
+            Cell::new(amounts::took(run.ms as f64)),
+            Cell::new(calls(run)),
+            Cell::new(one_line(client(run), TITLE)),
+            Cell::new(one_line(&run.title, TITLE)),
+        ]);
+    }
+    flush(&table)
+}
+
+fn state(run: &RunInfo) -> Cell {
+    let color = match run.state {
+        RunState::Succeeded => Color::Green,
+        RunState::Failed => Color::Red,
+        _ => Color::Yellow,
+    };
+    Cell::new(state_name(run)).fg(color)
+}
+
+/// A run that failed says how.
+pub(super) fn state_name(run: &RunInfo) -> String {
+    match (run.state, &run.error) {
+        (RunState::Waiting, _) => "waiting".into(),
+        (RunState::Running, _) => "running".into(),
+        (RunState::Succeeded, _) => "succeeded".into(),
+        (RunState::Failed, Some(error)) => error.kind.to_string(),
+        (RunState::Failed, None) => "failed".into(),
+        _ => "unknown".into(),
+    }
+}
+
+pub(super) fn calls(run: &RunInfo) -> String {
+    match run.calls_failed {
+        0 => run.calls.to_string(),
+        failed => format!("{} ({failed} failed)", run.calls),
+    }
+}
+
+/// An agent's name says more than that of the program through which it speaks.
+fn client(run: &RunInfo) -> &str {
+    run.agent.as_deref().unwrap_or(&run.client)
+}
+
+/// What became of runs that were to be stopped.
+pub(crate) fn cancelled(runs: &[(RunInfo, bool)], json: bool) -> ExitCode {
+    if json {
+        let runs: Vec<Value> = runs
+            .iter()
+            .map(|(info, cancelled)| {
+                json!({ "run": info.run, "cancelled": cancelled, "state": info.state })
+            })
+            .collect();
+        document(&json!({ "ok": true, "runs": runs }));
+        return ExitCode::SUCCESS;
+    }
+    for (info, cancelled) in runs {
+        if *cancelled {
+            println!("{} was cancelled", info.run);
+        } else {
+            println!("{} had ended: {}", info.run, state_name(info));
+        }
+    }
+    ExitCode::SUCCESS
+}
+
+pub(super) fn now() -> u64 {
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    u64::try_from(now.unwrap_or_default().as_millis()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use mux_proto::{Error, Kind};
+
+    use super::*;
+
+    pub(in super::super) fn info(state: RunState) -> RunInfo {
+        RunInfo {
+            run: "9f-7".into(),
+            state,
+            client: "mux".into(),
+            agent: None,
+            workspace: None,
+            detached: true,
+            title: "return\u{1b} 1".into(),
+            accepted_ms: 1_000,
+            ms: 1_234,
+            calls: 3,
+            calls_ended: 3,
+            calls_failed: 1,
+            error: None,
+            events: 9,
+        }
+    }
+
+    #[test]
+    fn a_run_is_one_row_whatever_its_client_says() {
+        let mut failed = info(RunState::Failed);
+        failed.error = Some(Error::new(Kind::Timeout, "too long"));
+        failed.agent = Some("coder\nx".into());
+        failed.calls_failed = 0;
+        let table = table(&[info(RunState::Running), failed], 66_000);
+        let table = anstream::adapter::strip_str(&table).to_string();
+        let rows: Vec<Vec<&str>> = table
+            .lines()
+            .map(|row| {
+                row.split("  ")
+                    .map(str::trim)
+                    .filter(|c| !c.is_empty())
+                    .collect()
+            })
+            .collect();
+        assert_eq!(
+            rows,
+            [
+                [
+                    "RUN", "STATE", "BEGAN", "TOOK", "CALLS", "CLIENT", "PROGRAM"
+                ],
+                [
+                    "9f-7",
+                    "running",
+                    "1m ago",
+                    "1.2 s",
+                    "3 (1 failed)",
+                    "mux",
+                    "return  1"
+                ],
+                [
+                    "9f-7",
+                    "timeout",
+                    "1m ago",
+                    "1.2 s",
+                    "3",
+                    "coder x",
+                    "return  1"
+                ],
+            ]
+            .map(|row| row.iter().flat_map(|c| c.split("  ")).collect::<Vec<_>>())
+        );
+    }
+}

@@ -1,0 +1,188 @@
+//! Which runs there are: those that have not ended, and for a while those that have.
+//!
+//! Invariant: a run that has not ended is always found; what is kept of the others is bounded in
+//! number, bytes and time.
+
+use std::{
+    collections::{HashMap, VecDeque},
+    sync::Arc,
+    time::Duration,
+};
+
+use mux_sandbox::{Fault, Kind};
+use tokio::time::Instant;
+
+use super::Run;
+use crate::nearest::nearest_few;
+
+/// Runs that have ended and can still be read, and the bytes of their events.
+const KEPT: usize = 200;
+const KEPT_BYTES: usize = 32 << 20;
+/// How long after its end.
+const KEPT_FOR: Duration = Duration::from_secs(60 * 60);
+
+/// Counts since the daemon started.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Counts {
+    pub running: usize,
+    pub succeeded: u64,
+    pub failed: u64,
+}
+
+#[derive(Default)]
+pub(super) struct Registry {
+    runs: HashMap<String, Arc<Run>>,
+    /// The order in which they ended.
+    ended: VecDeque<Ended>,
+    ended_bytes: usize,
+    counts: Counts,
+    pub(super) draining: bool,
+}
+
+struct Ended {
+    run: Arc<Run>,
+    at: Instant,
+    /// Of its events.
+    bytes: usize,
+}
+
+impl Registry {
+    pub(super) fn insert(&mut self, run: &Arc<Run>) {
+        self.forget_old();
+        self.runs.insert(run.id.clone(), Arc::clone(run));
+        self.counts.running += 1;
+    }
+
+    pub(super) fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    pub(super) fn all(&mut self) -> Vec<Arc<Run>> {
+        self.forget_old();
+        self.runs.values().cloned().collect()
+    }
+
+    /// By its id, or by what stands behind the last dash of it.
+    pub(super) fn find(&mut self, id: &str) -> Result<Arc<Run>, Fault> {
+        self.forget_old();
+        if let Some(run) = self.runs.get(id) {
+            return Ok(Arc::clone(run));
+        }
+        let is_meant = |run: &&Arc<Run>| {
+            let last = run.id.rsplit_once('-').map(|(_, last)| last);
+            !id.is_empty() && last == Some(id)
+        };
+        let mut meant = self.runs.values().filter(is_meant);
+        match (meant.next(), meant.next()) {
+            (Some(run), None) => Ok(Arc::clone(run)),
+            _ => Err(self.unknown(id)),
+        }
+    }
+
+    fn unknown(&self, id: &str) -> Fault {
+        let shown = super::title::one_line(id);
+        let near = nearest_few(&shown, self.runs.keys().map(String::as_str), 3);
+        let kept = humantime::format_duration(KEPT_FOR);
+        let kept = format!(
+            "`mux runs` lists those that are kept: {KEPT} at most, for {kept} after their end, and \
+             not across a restart"
+        );
+        Fault::new(Kind::NotFound, format!("there is no run `{shown}`")).hint(match &near[..] {
+            [] => kept,
+            near => format!("did you mean {}? {kept}", near.join(", ")),
+        })
+    }
+
+    /// Before its last event is written, so that who has read it is counted right.
+    pub(super) fn count(&mut self, succeeded: bool) {
+        self.counts.running -= 1;
+        if succeeded {
+            self.counts.succeeded += 1;
+        } else {
+            self.counts.failed += 1;
+        }
+    }
+
+    /// Keeps a run that has ended, and forgets the oldest of those that were heard.
+    pub(super) fn keep(&mut self, run: &Arc<Run>) {
+        let bytes = run.events.bytes();
+        self.ended_bytes += bytes;
+        self.ended.push_back(Ended {
+            run: Arc::clone(run),
+            at: Instant::now(),
+            bytes,
+        });
+        while (self.ended.len() > KEPT || self.ended_bytes > KEPT_BYTES)
+            && let Some(place) = self.ended.iter().position(|ended| ended.run.is_heard())
+        {
+            self.forget(place);
+        }
+        self.forget_old();
+    }
+
+    /// Whoever has not listened for so long does not listen any more.
+    fn forget_old(&mut self) {
+        while self
+            .ended
+            .front()
+            .is_some_and(|run| run.at.elapsed() >= KEPT_FOR)
+        {
+            self.forget(0);
+        }
+    }
+
+    fn forget(&mut self, place: usize) {
+        if let Some(ended) = self.ended.remove(place) {
+            self.ended_bytes -= ended.bytes;
+            self.runs.remove(&ended.run.id);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ended(registry: &mut Registry, id: &str) -> Arc<Run> {
+        let run = Arc::new(Run::new(id.into(), "return 1", Arc::default(), None));
+        registry.insert(&run);
+        run.set_ended(None);
+        registry.count(true);
+        registry.keep(&run);
+        run
+    }
+
+    #[test]
+    fn a_run_is_found_by_its_number_if_that_says_which() {
+        let mut registry = Registry::default();
+        for id in ["abc-1", "abc-12", "def-12"] {
+            ended(&mut registry, id);
+        }
+        assert_eq!(registry.find("abc-12").unwrap().id, "abc-12");
+        assert_eq!(registry.find("1").unwrap().id, "abc-1");
+        for unknown in ["12", "2", "", "abc", "-", "abc-", "abc-2", "\u{1b}"] {
+            let fault = registry.find(unknown).err().unwrap();
+            assert_eq!(fault.kind, Kind::NotFound, "{unknown}");
+            let hint = fault.hint.unwrap();
+            assert!(hint.contains("mux runs"), "{hint}");
+        }
+        let hint = registry.find("abc-2").err().unwrap().hint.unwrap();
+        assert!(hint.contains("did you mean abc-1"), "{hint}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_has_ended_is_kept_in_number_and_time() {
+        let mut registry = Registry::default();
+        for number in 0..KEPT + 10 {
+            ended(&mut registry, &format!("a-{number}"));
+        }
+        assert_eq!(registry.all().len(), KEPT);
+        assert!(registry.find("a-9").is_err() && registry.find("a-10").is_ok());
+        let running = Arc::new(Run::new("a-0".into(), "", Arc::default(), None));
+        registry.insert(&running);
+        tokio::time::advance(KEPT_FOR).await;
+        assert_eq!(registry.all().len(), 1);
+        assert!(registry.find("a-0").is_ok());
+        assert_eq!((registry.ended_bytes, registry.counts().running), (0, 1));
+    }
+}

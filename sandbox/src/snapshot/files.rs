@@ -1,0 +1,68 @@
+//! Where snapshots stand, and how they get there and away.
+//!
+//! Invariant: under its name a file is whole. It is written beside it and renamed.
+
+use std::{
+    env::consts::ARCH,
+    ffi::OsStr,
+    fs::{self, DirBuilder, OpenOptions},
+    hash::{DefaultHasher, Hash, Hasher},
+    io::{self, Write as _},
+    os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _},
+    path::{Path, PathBuf},
+    process,
+    time::Duration,
+};
+
+/// Another build's snapshot may be in use by another daemon; after this long it is not.
+const OLD: Duration = Duration::from_secs(24 * 3600);
+
+/// The place for the snapshot of this very worker file: a snapshot fits no other build and no other
+/// kind of processor.
+pub(super) fn path(folder: &Path, worker: &Path) -> io::Result<PathBuf> {
+    let file = fs::metadata(worker)?;
+    let mut hasher = DefaultHasher::new();
+    (file.dev(), file.ino(), file.len()).hash(&mut hasher);
+    (file.mtime(), file.mtime_nsec(), ARCH).hash(&mut hasher);
+    Ok(folder.join(format!("{:016x}.snapshot", hasher.finish())))
+}
+
+pub(super) fn keep(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    if let Some(folder) = path.parent() {
+        DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(folder)?;
+    }
+    let new = path.with_extension(format!("{}.new", process::id()));
+    let write = || {
+        let mut file = OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .mode(0o600)
+            .open(&new)?;
+        // Not synced: a file that a power cut harmed is refused by its checksum.
+        file.write_all(bytes)?;
+        fs::rename(&new, path)
+    };
+    write().inspect_err(|_| drop(fs::remove_file(&new)))
+}
+
+/// Removes what other builds have left beside this one. What cannot be removed stays.
+pub(super) fn forget_old(path: &Path) {
+    let Some(entries) = path.parent().and_then(|folder| fs::read_dir(folder).ok()) else {
+        return;
+    };
+    for entry in entries.flatten().filter(|entry| entry.path() != path) {
+        let ours = matches!(
+            entry.path().extension().and_then(OsStr::to_str),
+            Some("snapshot" | "new")
+        );
+        let age = entry.metadata().and_then(|found| found.modified());
+        let age = age.ok().and_then(|written| written.elapsed().ok());
+        if ours && age.is_some_and(|age| age > OLD) {
+            drop(fs::remove_file(entry.path()));
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! The command line, which only `muxd` writes.
+//!
+//! Invariant: what is not understood is an error; nothing is guessed or ignored.
+
+use std::{ffi::OsString, ops::RangeInclusive, path::PathBuf};
+
+use crate::memory::Memory;
+
+/// What the process is for.
+#[derive(Debug, Eq, PartialEq)]
+pub(crate) enum Task {
+    Serve {
+        memory: Memory,
+        /// From which isolates are built, if it can be used.
+        snapshot: Option<PathBuf>,
+    },
+    /// Writes a snapshot of the guest's world to standard output.
+    MakeSnapshot,
+}
+
+pub(crate) fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Task, String> {
+    let mut memory = Memory::default();
+    let mut snapshot = None;
+    let mut make = false;
+    let mut arguments = arguments.into_iter();
+    while let Some(argument) = arguments.next() {
+        let mut value = |name: &str| {
+            arguments
+                .next()
+                .ok_or_else(|| format!("{name} needs a value"))
+        };
+        match argument.to_str() {
+            Some(name @ "--heap") => memory.heap = mebibytes(name, &value(name)?, Memory::HEAP)?,
+            Some(name @ "--buffers") => {
+                memory.buffers = mebibytes(name, &value(name)?, Memory::BUFFERS)?;
+            }
+            Some("--snapshot") => snapshot = Some(PathBuf::from(value("--snapshot")?)),
+            Some("--make-snapshot") => make = true,
+            _ => return Err(format!("unknown argument {}", argument.display())),
+        }
+    }
+    if !make {
+        return Ok(Task::Serve { memory, snapshot });
+    }
+    if snapshot.is_some() || memory != Memory::default() {
+        return Err("--make-snapshot stands alone".into());
+    }
+    Ok(Task::MakeSnapshot)
+}
+
+fn mebibytes(name: &str, value: &OsString, range: RangeInclusive<u32>) -> Result<u32, String> {
+    let number = value.to_str().and_then(|text| text.parse().ok());
+    number
+        .filter(|number| range.contains(number))
+        .ok_or_else(|| {
+            let (least, most) = (range.start(), range.end());
+            format!(
+                "{name} needs a number of MiB from {least} to {most}, not {}",
+                value.display()
+            )
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(line: &str) -> Result<Task, String> {
+        parse(line.split_whitespace().map(OsString::from))
+    }
+
+    #[test]
+    fn what_muxd_writes_is_understood() {
+        let memory = Memory {
+            heap: 128,
+            buffers: 32,
+        };
+        let snapshot = Some(PathBuf::from("/cache/a.snapshot"));
+        assert_eq!(
+            parsed("--heap 128 --buffers 32 --snapshot /cache/a.snapshot"),
+            Ok(Task::Serve { memory, snapshot })
+        );
+        assert_eq!(parsed("--make-snapshot"), Ok(Task::MakeSnapshot));
+        let nothing = Task::Serve {
+            memory: Memory::default(),
+            snapshot: None,
+        };
+        assert_eq!(parsed(""), Ok(nothing));
+    }
+
+    #[test]
+    fn everything_else_is_refused() {
+        for line in [
+            "--heap",
+            "--heap 7",
+            "--heap 64MiB",
+            "--heap -1",
+            "--buffers 0",
+            "--buffers 65537",
+            "--snapshot",
+            "--heaps 64",
+            "run.ts",
+            "--make-snapshot --heap 128",
+            "--make-snapshot --snapshot a",
+        ] {
+            let refused = parsed(line);
+            assert!(refused.is_err(), "{line}: {refused:?}");
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! What the ops of one isolate share: the link to the daemon, the calls that wait for an answer, and the
+//! budgets of what a program may send.
+//!
+//! Invariant: an answer reaches the one call that it belongs to, once, or nobody.
+
+use std::{
+    collections::HashMap,
+    time::{Duration, Instant},
+};
+
+use deno_error::JsErrorBox;
+use mux_wire::{Fault, FromWorker, Level, Program, Target};
+use tokio::sync::oneshot;
+
+use crate::{fault, link::Link};
+
+/// Lives in the state of the runtime.
+pub(crate) struct Bridge {
+    link: Link,
+    /// Calls that the daemon has not answered yet, by number.
+    waiting: HashMap<u32, oneshot::Sender<Result<String, Fault>>>,
+    next_call: u32,
+    console_left: u32,
+    console_most: u32,
+    /// Whether the program was told that the rest is dropped.
+    console_cut: bool,
+    emitted: u64,
+    most_emitted: u32,
+    /// One part, as an argument of a call.
+    most_part: u32,
+    started: Instant,
+}
+
+impl Bridge {
+    pub(crate) fn new(link: Link) -> Self {
+        Self {
+            link,
+            waiting: HashMap::new(),
+            next_call: 0,
+            console_left: 0,
+            console_most: 0,
+            console_cut: false,
+            emitted: 0,
+            most_emitted: 0,
+            most_part: 0,
+            started: Instant::now(),
+        }
+    }
+
+    /// The program begins: its budgets are full, and its clock stands at zero.
+    pub(crate) fn begin(&mut self, program: &Program) {
+        self.console_left = program.max_console;
+        self.console_most = program.max_console;
+        self.most_emitted = program.max_emitted;
+        self.most_part = program.max_argument;
+        self.started = Instant::now();
+    }
+
+    pub(crate) fn elapsed(&self) -> Duration {
+        self.started.elapsed()
+    }
+
+    /// Hands an answer to the op that waits for it. An answer that nobody waits for is dropped.
+    pub(crate) fn answer(&mut self, call: u32, outcome: Result<String, Fault>) {
+        if let Some(waiter) = self.waiting.remove(&call) {
+            drop(waiter.send(outcome));
+        }
+    }
+
+    /// Sends a call; what is received is the answer to it.
+    pub(crate) fn call(
+        &mut self,
+        target: Target,
+        arguments: String,
+    ) -> Result<oneshot::Receiver<Result<String, Fault>>, JsErrorBox> {
+        let call = self.next_call;
+        self.next_call += 1;
+        let (sender, receiver) = oneshot::channel();
+        self.waiting.insert(call, sender);
+        self.link
+            .send(&FromWorker::Call {
+                call,
+                target,
+                arguments,
+            })
+            .map_err(|e| JsErrorBox::generic(e.to_string()))?;
+        Ok(receiver)
+    }
+
+    /// Sends a console line as long as there is room, and then says once that there is none.
+    pub(crate) fn print(&mut self, level: Level, text: String) {
+        let length = u32::try_from(text.len()).unwrap_or(u32::MAX);
+        let frame = if length <= self.console_left {
+            self.console_left -= length;
+            FromWorker::Console { level, text }
+        } else if !std::mem::replace(&mut self.console_cut, true) {
+            self.console_left = 0;
+            let most = self.console_most;
+            let text = format!("[console output beyond {most} bytes is dropped]");
+            FromWorker::Console {
+                level: Level::Warn,
+                text,
+            }
+        } else {
+            return;
+        };
+        // A daemon that is gone ends this process through the reading thread.
+        drop(self.link.send(&frame));
+    }
+    /// Sends a part, or says why not.
+    pub(crate) fn emit(&mut self, part: String) -> Result<(), Fault> {
+        let length = part.len() as u64;
+        if length > self.most_part.into() {
+            return Err(fault::part_too_large(length, self.most_part));
+        }
+        let emitted = self.emitted + length;
+        if emitted > self.most_emitted.into() {
+            return Err(fault::too_much_emitted(emitted, self.most_emitted));
+        }
+        self.emitted = emitted;
+        // As above.
+        drop(self.link.send(&FromWorker::Emit { part }));
+        Ok(())
+    }
+}

@@ -1,0 +1,67 @@
+//! How much one program may hold, as whoever started the process said.
+//!
+//! Invariant: every error of kind `memory` names the value that was reached and the setting behind it.
+
+use std::ops::RangeInclusive;
+
+/// The default of both budgets, in MiB.
+const DEFAULT: u32 = 64;
+const MIB: usize = 1 << 20;
+
+/// Budgets of one isolate, in MiB.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct Memory {
+    pub(crate) heap: u32,
+    /// All array buffers together, which the heap does not count.
+    pub(crate) buffers: u32,
+}
+
+impl Default for Memory {
+    fn default() -> Self {
+        Self {
+            heap: DEFAULT,
+            buffers: DEFAULT,
+        }
+    }
+}
+
+impl Memory {
+    /// With less than the least heap the engine does not start; no machine has more than the most.
+    pub(crate) const HEAP: RangeInclusive<u32> = 8..=65_536;
+    pub(crate) const BUFFERS: RangeInclusive<u32> = 1..=65_536;
+
+    pub(crate) fn heap_bytes(self) -> usize {
+        self.heap as usize * MIB
+    }
+
+    /// Only one of the engines asks before it makes a buffer.
+    #[cfg(feature = "v8")]
+    pub(crate) fn buffer_bytes(self) -> usize {
+        self.buffers as usize * MIB
+    }
+
+    /// Writable memory of the process beyond what it had when its first isolate was ready: the heap and
+    /// the buffers, as much again for a heap that is over its limit while it is unwound, and some for the
+    /// frames of calls (16 MiB each, twice in memory), for the parser and the compiler.
+    #[cfg(any(target_os = "linux", target_os = "macos"))]
+    pub(crate) fn process_bytes(self) -> usize {
+        const REST: usize = 64 * MIB;
+        2 * self.heap_bytes() + self.buffers as usize * MIB + REST
+    }
+
+    pub(crate) fn heap_hint(self) -> String {
+        format!(
+            "work on one part of the data at a time and keep only what you need; whoever owns this \
+             machine can allow more than {} MiB: `heap` under `[limits]` in config.toml",
+            self.heap
+        )
+    }
+
+    pub(crate) fn buffers_hint(self) -> String {
+        format!(
+            "all buffers of a program together may hold {} MiB: work on one part at a time; whoever owns \
+             this machine can allow more: `buffers` under `[limits]` in config.toml",
+            self.buffers
+        )
+    }
+}

@@ -1,0 +1,139 @@
+//! How an isolate comes to be: the engine and its flags, the budgets, the guest's world from our scripts or
+//! from a snapshot of them.
+//!
+//! Invariant: both ways end in the same script, which seals the world; what is built from a snapshot can do
+//! nothing that what is built from the scripts cannot.
+
+use std::{cell::Cell, rc::Rc};
+
+use deno_core::{JsRuntime, RuntimeOptions, scope, v8};
+
+use super::Isolate;
+#[cfg(feature = "v8")]
+use crate::buffers;
+use crate::{bridge::Bridge, link::Link, memory::Memory, ops};
+
+/// Comes after the isolate was built, from the scripts or from a snapshot: the runtime looks for its own
+/// handles on the global object until then.
+const TAKE_HOST: &str = "(() => {
+  const host = globalThis.__muxHost;
+  delete globalThis.__muxHost;
+  host.seal();
+  return host;
+})()";
+
+/// Once per process, before any other thread.
+pub(crate) fn init_platform() {
+    // V8 reads /dev/urandom otherwise, and where it cannot it takes the time of day.
+    #[cfg(feature = "v8")]
+    v8::V8::set_entropy_source(|bytes| getrandom::fill(bytes).is_ok());
+    #[cfg(feature = "v8")]
+    deno_core::v8_set_flags(vec![
+        "mux-worker".into(),
+        "--disallow-code-generation-from-strings".into(),
+        "--stack-trace-limit=20".into(),
+    ]);
+    JsRuntime::init_platform(None);
+}
+
+/// A runtime in which the guest's world stands as it goes into a snapshot: not sealed, and with no way
+/// to a daemon.
+#[cfg(feature = "v8")]
+pub(crate) fn world_for_snapshot() -> deno_core::JsRuntimeForSnapshot {
+    deno_core::JsRuntimeForSnapshot::new(RuntimeOptions {
+        extensions: vec![ops::extension()],
+        ..RuntimeOptions::default()
+    })
+}
+
+/// What all isolates of this process are built from and bound by.
+#[derive(Clone, Copy)]
+pub(crate) struct Basis {
+    pub(crate) memory: Memory,
+    /// Made by this very program; without one, isolates are built from the scripts.
+    pub(crate) snapshot: Option<&'static [u8]>,
+}
+
+impl Isolate {
+    /// # Panics
+    /// If the prelude, which is part of this program, cannot be evaluated.
+    pub(crate) fn build(link: &Link, basis: Basis) -> Self {
+        let Basis { memory, snapshot } = basis;
+        let heap = memory.heap_bytes();
+        let params = v8::CreateParams::default().heap_limits(0, heap);
+        #[cfg(feature = "v8")]
+        let (allocator, refusals) = buffers::allocator(memory.buffer_bytes());
+        #[cfg(feature = "v8")]
+        let params = params
+            .array_buffer_allocator(allocator)
+            // Nobody would wake a program that waits; it could only hold its thread.
+            .allow_atomics_wait(false);
+        let mut runtime = JsRuntime::try_new(RuntimeOptions {
+            extensions: vec![ops::extension()],
+            create_params: Some(params),
+            startup_snapshot: snapshot,
+            ..RuntimeOptions::default()
+        })
+        .expect("the prelude evaluates");
+        runtime
+            .op_state()
+            .borrow_mut()
+            .put(Bridge::new(link.clone()));
+        let out_of_memory = Rc::new(Cell::new(false));
+        let handle = runtime.v8_isolate().thread_safe_handle();
+        let reached = Rc::clone(&out_of_memory);
+        runtime.add_near_heap_limit_callback(move |current, _initial| {
+            // It is a buffer that does not fit: the program gets an error that it can catch.
+            #[cfg(feature = "v8")]
+            if refusals.last_was_refused() {
+                return current;
+            }
+            // More room for a moment, so that the script can be unwound instead of aborted.
+            reached.set(true);
+            handle.terminate_execution();
+            current + heap / 2
+        });
+        #[cfg(feature = "v8")]
+        {
+            let isolate = runtime.v8_isolate();
+            isolate.set_oom_error_handler(out_of_memory_handler);
+            isolate.set_allow_wasm_code_generation_callback(no_wasm);
+        }
+        {
+            scope!(scope, runtime);
+            scope
+                .get_current_context()
+                .set_allow_generation_from_strings(false);
+        }
+        let host = runtime
+            .execute_script("[mux]", TAKE_HOST)
+            .expect("the prelude left its host");
+        let host = {
+            scope!(scope, runtime);
+            let object = v8::Local::new(scope, host).try_cast::<v8::Object>();
+            v8::Global::new(scope, object.expect("the host is an object"))
+        };
+        Self {
+            runtime,
+            host,
+            out_of_memory,
+            memory,
+        }
+    }
+}
+
+/// `WebAssembly` is gone from the global object; this holds should a way to it be found.
+#[cfg(feature = "v8")]
+#[expect(unsafe_code, reason = "the signature is V8's; nothing unsafe is done")]
+unsafe extern "C" fn no_wasm(
+    _context: v8::Local<'_, v8::Context>,
+    _source: v8::Local<'_, v8::String>,
+) -> bool {
+    false
+}
+
+/// V8 calls this when it cannot go on; it would abort next.
+#[cfg(feature = "v8")]
+extern "C" fn out_of_memory_handler(_location: *const std::ffi::c_char, _details: &v8::OomDetails) {
+    crate::lockdown::out_of_memory()
+}

@@ -1,0 +1,51 @@
+//! What the prelude leaves for the host: an object with a few functions, called by name.
+//!
+//! Invariant: the object is off the global before any guest code runs, and nothing else of the prelude is
+//! called from here.
+
+use deno_core::v8;
+use mux_wire::Program;
+
+/// Gives the program its input and calls it. None if the engine threw.
+pub(super) fn start<'s>(
+    scope: &mut v8::PinScope<'s, '_>,
+    host: &v8::Global<v8::Object>,
+    function: &v8::Global<v8::Value>,
+    program: &Program,
+    limits: &str,
+) -> Option<v8::Local<'s, v8::Promise>> {
+    let host = v8::Local::new(scope, host);
+    let input = v8::String::new(scope, &program.input)?;
+    let names = v8::String::new(scope, &program.names)?;
+    let limits = v8::String::new(scope, limits)?;
+    let limits = v8::json::parse(scope, limits)?;
+    let prepare = method(scope, host, "prepare")?;
+    prepare.call(scope, host.into(), &[input.into(), names.into(), limits])?;
+    let start = method(scope, host, "start")?;
+    let function = v8::Local::new(scope, function);
+    let promise = start.call(scope, host.into(), &[function])?;
+    promise.try_cast::<v8::Promise>().ok()
+}
+
+/// The fault that the bridge attached to this error, as JSON text.
+pub(super) fn mark(
+    scope: &mut v8::PinScope<'_, '_>,
+    host: &v8::Global<v8::Object>,
+    exception: v8::Local<'_, v8::Value>,
+) -> Option<String> {
+    let host = v8::Local::new(scope, host);
+    let fault_of = method(scope, host, "faultOf")?;
+    let marked = fault_of.call(scope, host.into(), &[exception])?;
+    marked
+        .is_string()
+        .then(|| marked.to_rust_string_lossy(scope))
+}
+
+pub(super) fn method<'s>(
+    scope: &mut v8::PinScope<'s, '_>,
+    host: v8::Local<'s, v8::Object>,
+    name: &str,
+) -> Option<v8::Local<'s, v8::Function>> {
+    let key = v8::String::new(scope, name)?;
+    host.get(scope, key.into())?.try_cast::<v8::Function>().ok()
+}

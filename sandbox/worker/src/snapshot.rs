@@ -1,0 +1,219 @@
+//! The guest's world as a blob from which the engine builds isolates several times faster than from our
+//! scripts. A process of its own makes it; the others read it once, when they start.
+//!
+//! Invariant: a blob is used only by the very program file that made it, and only unharmed. In any doubt
+//! isolates are built from the scripts, which takes longer and gives the same world.
+
+use std::{
+    env, fmt,
+    fs::File,
+    hash::{DefaultHasher, Hasher as _},
+    io::{self, Write as _},
+    path::Path,
+    process::ExitCode,
+    time::UNIX_EPOCH,
+};
+
+use crate::{
+    lockdown::{self, Lockdown, Walls as _},
+    memory::Memory,
+    runtime,
+};
+
+/// Changes with the header below.
+const MAGIC: [u8; 8] = *b"muxsnap1";
+/// Magic, length and time of the program file, length and checksum of the blob; little-endian.
+const HEADER: usize = 40;
+
+/// Why a snapshot is not used.
+#[derive(Debug)]
+pub(crate) enum Unusable {
+    Io(io::Error),
+    NotOne,
+    OtherProgram,
+    TooLong(u64),
+    Damaged,
+}
+
+impl From<io::Error> for Unusable {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
+    }
+}
+
+impl fmt::Display for Unusable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Io(error) => error.fmt(f),
+            Self::NotOne => f.write_str("it does not begin like one"),
+            Self::OtherProgram => f.write_str("another mux-worker made it"),
+            Self::TooLong(length) => {
+                let most = mux_wire::MAX_SNAPSHOT;
+                write!(f, "its {length} bytes are over the limit of {most}")
+            }
+            Self::Damaged => f.write_str("its checksum differs"),
+        }
+    }
+}
+
+/// Which file this program was started from. Two builds share neither length nor time.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct Program {
+    length: u64,
+    modified: u64,
+}
+
+impl Program {
+    /// Must be called while files can be opened.
+    pub(crate) fn own() -> io::Result<Self> {
+        let found = env::current_exe()?.metadata()?;
+        let age = found.modified()?.duration_since(UNIX_EPOCH);
+        let nanoseconds = age.map_err(io::Error::other)?.as_nanos();
+        Ok(Self {
+            length: found.len(),
+            modified: u64::try_from(nanoseconds).map_err(io::Error::other)?,
+        })
+    }
+}
+
+/// The blob in this file, for the rest of the process's life. Must be called while files can be opened.
+pub(crate) fn load(path: &Path) -> Result<&'static [u8], Unusable> {
+    let blob = read(File::open(path)?, Program::own()?)?;
+    Ok(Box::leak(blob.into_boxed_slice()))
+}
+
+/// Reads everything before it believes anything, so that the file may change or go meanwhile.
+fn read(mut file: impl io::Read, program: Program) -> Result<Vec<u8>, Unusable> {
+    let mut header = [0; HEADER];
+    file.read_exact(&mut header).map_err(|_| Unusable::NotOne)?;
+    let number = |place: usize| {
+        let bytes = header[place..place + 8].try_into();
+        u64::from_le_bytes(bytes.expect("eight bytes are eight"))
+    };
+    if header[..8] != MAGIC {
+        return Err(Unusable::NotOne);
+    }
+    let maker = Program {
+        length: number(8),
+        modified: number(16),
+    };
+    if maker != program {
+        return Err(Unusable::OtherProgram);
+    }
+    let length = number(24);
+    let fits = usize::try_from(length).ok();
+    let fits = fits.filter(|length| *length <= mux_wire::MAX_SNAPSHOT - HEADER);
+    let mut blob = vec![0; fits.ok_or(Unusable::TooLong(length))?];
+    file.read_exact(&mut blob).map_err(|_| Unusable::Damaged)?;
+    let rest = file.read(&mut [0])?;
+    if rest != 0 || checksum(&blob) != number(32) {
+        return Err(Unusable::Damaged);
+    }
+    Ok(blob)
+}
+
+/// Against accidents: whoever can write the file may as well replace the program. The standard library's
+/// hash may differ in another build of this program, whose snapshots are refused anyway.
+fn checksum(blob: &[u8]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    hasher.write(blob);
+    hasher.finish()
+}
+
+fn with_header(blob: &[u8], program: Program) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(HEADER + blob.len());
+    bytes.extend(MAGIC);
+    for number in [
+        program.length,
+        program.modified,
+        blob.len() as u64,
+        checksum(blob),
+    ] {
+        bytes.extend(number.to_le_bytes());
+    }
+    bytes.extend(blob);
+    bytes
+}
+
+/// Makes a snapshot and writes it to standard output. The process must do nothing else.
+pub(crate) fn make() -> ExitCode {
+    let program = match Program::own() {
+        Ok(program) => program,
+        Err(e) => {
+            lockdown::complain(&format!("mux-worker cannot read its own program file: {e}"));
+            return ExitCode::FAILURE;
+        }
+    };
+    let lockdown = Lockdown::before_engine();
+    runtime::init_platform();
+    // The engine plans its tasks on it.
+    let tokio = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .build()
+        .expect("a current-thread runtime needs no resources that can be missing");
+    let _entered = tokio.enter();
+    let world = runtime::world_for_snapshot();
+    // Everything is open that will be, and the engine's threads run.
+    lockdown.before_programs(Memory::default());
+    let bytes = with_header(&world.snapshot(), program);
+    let mut output = io::stdout();
+    match output.write_all(&bytes).and_then(|()| output.flush()) {
+        Ok(()) => lockdown::leave(),
+        Err(e) => {
+            lockdown::complain(&format!("mux-worker cannot write the snapshot: {e}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OURS: Program = Program {
+        length: 5,
+        modified: 7,
+    };
+
+    #[test]
+    fn a_snapshot_is_read_back() {
+        let bytes = with_header(b"the world", OURS);
+        assert_eq!(read(bytes.as_slice(), OURS).unwrap(), b"the world");
+    }
+
+    #[test]
+    fn one_flipped_bit_anywhere_is_noticed() {
+        let bytes = with_header(b"the world", OURS);
+        for bit in 0..bytes.len() * 8 {
+            let mut harmed = bytes.clone();
+            harmed[bit / 8] ^= 1 << (bit % 8);
+            assert!(read(harmed.as_slice(), OURS).is_err(), "bit {bit}");
+        }
+    }
+
+    #[test]
+    fn a_file_that_was_cut_or_grew_is_not_used() {
+        let mut bytes = with_header(b"the world", OURS);
+        for length in 0..bytes.len() {
+            assert!(read(&bytes[..length], OURS).is_err(), "{length} bytes");
+        }
+        bytes.push(0);
+        assert!(matches!(
+            read(bytes.as_slice(), OURS),
+            Err(Unusable::Damaged)
+        ));
+    }
+
+    #[test]
+    fn a_snapshot_of_another_build_is_not_used() {
+        let bytes = with_header(b"the world", OURS);
+        let newer = Program {
+            modified: 8,
+            ..OURS
+        };
+        assert!(matches!(
+            read(bytes.as_slice(), newer),
+            Err(Unusable::OtherProgram)
+        ));
+    }
+}

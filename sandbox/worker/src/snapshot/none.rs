@@ -1,0 +1,17 @@
+//! Snapshots with an engine that has none.
+//!
+//! Invariant: whoever asks for one is told so, once, by the exit code, and isolates are built from the
+//! scripts.
+
+use std::{path::Path, process::ExitCode};
+
+use crate::lockdown;
+
+pub(crate) fn load(_path: &Path) -> Result<&'static [u8], &'static str> {
+    Err("this engine has none")
+}
+
+pub(crate) fn make() -> ExitCode {
+    lockdown::complain("mux-worker: this engine has no snapshots");
+    ExitCode::from(mux_wire::EXIT_NO_SNAPSHOT)
+}

@@ -1,0 +1,2 @@
+console.log("before");
+mux.emit({ type: "image", data: "aGVsbG8=" } as any);

@@ -1,0 +1,2 @@
+console.log("before");
+await mux.read({} as any);

@@ -1,0 +1,113 @@
+//! Parts that a program emits: told on standard error, whole in the document, and as files if asked for.
+
+use std::fs;
+
+use mux_tests::TestEnv;
+use serde_json::{Value, json};
+
+use super::complains;
+
+/// A text, an image of three bytes, a resource with a name, a link.
+const PROGRAM: &str = "mux.emit({ type: 'text', text: 'a text' });\n\
+    mux.emit([{ type: 'image', data: 'AQID', mimeType: 'image/png' },\n\
+    { type: 'resource', resource: { uri: 'file:///a/table.csv', mimeType: 'text/csv', text: '1;2' } }]);\n\
+    mux.emit({ type: 'resource_link', uri: 'file:///a/b', name: 'b' });\n\
+    return 'over'";
+
+#[test]
+fn commands_run_tells_of_parts_on_standard_error() {
+    let env = TestEnv::new();
+    let output = env.run(PROGRAM).ok();
+    assert_eq!(output.stdout, "over\n");
+    assert_eq!(
+        output.stderr,
+        "a text\npart 2: image/png, 3 B\npart 3: text/csv, 3 B, file:///a/table.csv\n\
+         part 4: resource_link, file:///a/b\nnote: `--save-parts DIR` writes parts to files\n"
+    );
+    let shown = env.mux(["runs", "show", "1"]).ok();
+    assert!(
+        shown.stdout.contains("part: image/png, 3 B\n"),
+        "{shown:#?}"
+    );
+    // Text is seen: there is nothing to write home about.
+    let text = env.run("mux.emit({ type: 'text', text: 'a text' })").ok();
+    assert_eq!(
+        (text.stdout.as_str(), text.stderr.as_str()),
+        ("", "a text\n")
+    );
+}
+
+#[test]
+fn commands_run_as_json_holds_parts_as_they_came() {
+    let env = TestEnv::new();
+    let document = env.mux(["run", "--json", "-e", PROGRAM]).ok().json();
+    let parts = document["parts"].as_array().unwrap();
+    assert_eq!(parts.len(), 4, "{document:#}");
+    assert_eq!(
+        parts[1],
+        json!({ "type": "image", "data": "AQID", "mimeType": "image/png" })
+    );
+    assert_eq!(parts[3]["name"], "b");
+    assert!(document.get("files").is_none(), "{document:#}");
+    // A failure does not lose them.
+    let failing = PROGRAM.replace("return", "throw");
+    let document = env.mux(["run", "--json", "-e", &failing]).json();
+    assert_eq!(
+        (&document["ok"], &document["parts"]),
+        (&json!(false), &json!(parts))
+    );
+}
+
+#[test]
+fn commands_run_writes_parts_to_files_and_overwrites_none() {
+    let env = TestEnv::new();
+    let args = |more: &'static str| ["run", "--save-parts", "out/parts", "-e", PROGRAM, more];
+    let output = env.mux(&args("--")[..5]).ok();
+    assert_eq!(output.stdout, "over\n");
+    for line in [
+        "part 1: written to out/parts/part-1.txt\n",
+        "part 4: written to out/parts/part-4.json\n",
+    ] {
+        assert!(output.stderr.contains(line), "{line:?} in {output:#?}");
+    }
+    let read = |file: &str| fs::read(env.path("out/parts").join(file)).unwrap();
+    assert_eq!(read("part-1.txt"), b"a text");
+    assert_eq!(read("part-2.png"), [1, 2, 3]);
+    assert_eq!(read("part-3.csv"), b"1;2");
+    let link: Value = serde_json::from_slice(&read("part-4.json")).unwrap();
+    assert_eq!(link["uri"], "file:///a/b");
+
+    fs::write(env.path("out/parts/part-2.png"), "mine").unwrap();
+    let document = env.mux(args("--json")).ok().json();
+    assert_eq!(document["files"][1], "out/parts/part-3.png", "{document:#}");
+    assert_eq!(read("part-2.png"), b"mine");
+
+    // Before anything has run.
+    let runs = || env.mux(["runs", "--json"]).ok().json()["total"].take();
+    let before = runs();
+    fs::write(env.path("file"), "").unwrap();
+    let args = ["run", "--save-parts", "file", "-e", PROGRAM];
+    complains(env.mux(args), 2, &["cannot make the directory file"]);
+    assert_eq!(runs(), before);
+}
+
+#[test]
+fn commands_run_reads_a_long_part_for_its_file() {
+    let env = TestEnv::new();
+    let code = "const data = 'AAAA'.repeat(200_000);\n\
+                mux.emit({ type: 'image', data, mimeType: 'image/png' }); return 1";
+    let output = env.run(code).ok();
+    let read = "part 1: 781.3 KiB of JSON; `mux runs read h_";
+    assert!(output.stderr.starts_with(read), "{output:#?}");
+    let document = env.mux(["run", "--json", "-e", code]).ok().json();
+    let bytes = document["parts"][0]["stored"]["bytes"].as_u64().unwrap();
+    assert!(bytes > 800_000, "{document:#}");
+
+    env.mux(["run", "--save-parts", "parts", "-e", code]).ok();
+    let file = fs::read(env.path("parts/part-1.png")).unwrap();
+    assert!(file == vec![0; 600_000], "{} bytes", file.len());
+    // So it is with the parts of a run that somebody else has started.
+    env.mux(["runs", "watch", "1", "--save-parts", "parts"])
+        .ok();
+    assert!(fs::read(env.path("parts/part-2.png")).unwrap() == file);
+}

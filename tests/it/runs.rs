@@ -1,0 +1,161 @@
+//! Runs that one can watch, and values too long to be sent, as a client of the socket has them.
+//!
+//! Invariant of all of it: whatever happens to connections, daemons and disks, what a run did can be
+//! read, and no value is cut.
+
+mod cancel;
+mod detach;
+mod guest;
+mod handles;
+mod list;
+
+use mux_client::{Identity, Session, within_seconds};
+use mux_proto::{
+    CallRequest, Error, Event, EventKind, EventsRequest, Handle, Held, Outcome, ReadRequest,
+    RunInfo, RunRequest, RunsRequest,
+};
+use mux_tests::{TestEnv, env::binary};
+use serde_json::Value;
+
+/// Longer than anything here takes.
+const PATIENCE: u64 = 60;
+
+/// A client like any other.
+async fn client(env: &TestEnv) -> Session {
+    session(env, &Identity::new("test", "0")).await
+}
+
+async fn session(env: &TestEnv, identity: &Identity) -> Session {
+    mux_client::connect_or_spawn(&env.dirs, Some(binary("muxd")), identity)
+        .await
+        .unwrap()
+}
+
+async fn start(session: &Session, code: &str, detach: bool) -> String {
+    let request = RunRequest {
+        source: code.into(),
+        timeout_ms: Some(120_000),
+        detach,
+        ..RunRequest::default()
+    };
+    let started = session.client.start_run(within_seconds(PATIENCE), request);
+    started.await.unwrap().unwrap().run
+}
+
+/// The events after `after`, as many as there are, and at least one within the time.
+async fn events(session: &Session, run: &str, after: u64, wait_ms: u64) -> Vec<Event> {
+    let request = EventsRequest {
+        run: run.into(),
+        after,
+        wait_ms,
+    };
+    let page = session.client.events(within_seconds(PATIENCE), request);
+    page.await.unwrap().unwrap().events
+}
+
+/// All events up to the first like this.
+async fn until(session: &Session, run: &str, is_it: impl Fn(&EventKind) -> bool) -> Vec<Event> {
+    let mut seen: Vec<Event> = Vec::new();
+    while !seen.iter().any(|event| is_it(&event.event)) {
+        let last = seen.last().map(|event| &event.event);
+        assert!(!matches!(last, Some(EventKind::Ended { .. })), "{seen:#?}");
+        seen.extend(events(session, run, seen.len() as u64, 20_000).await);
+    }
+    seen
+}
+
+async fn all(session: &Session, run: &str) -> Vec<Event> {
+    until(session, run, |kind| matches!(kind, EventKind::Ended { .. })).await
+}
+
+/// How a run ends.
+async fn outcome(session: &Session, run: &str) -> Outcome {
+    match all(session, run).await.pop().unwrap().event {
+        EventKind::Ended { outcome } => outcome,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// A run from its start to its end.
+async fn run(session: &Session, code: &str) -> Outcome {
+    let run = start(session, code, false).await;
+    outcome(session, &run).await
+}
+
+async fn call(session: &Session, path: &str, arguments: Value) -> Result<Held, Error> {
+    let request = CallRequest {
+        path: path.into(),
+        arguments,
+        typed: Vec::new(),
+        raw: false,
+        timeout_ms: None,
+    };
+    let called = session.client.call(within_seconds(PATIENCE), request);
+    called.await.unwrap()
+}
+
+async fn info(session: &Session, run: &str) -> Result<RunInfo, Error> {
+    let asked = session
+        .client
+        .run_info(within_seconds(PATIENCE), run.into());
+    asked.await.unwrap()
+}
+
+async fn listed(session: &Session, running: bool, limit: Option<usize>) -> (Vec<RunInfo>, usize) {
+    let request = RunsRequest { running, limit };
+    let list = session.client.runs(within_seconds(PATIENCE), request);
+    let list = list.await.unwrap().unwrap();
+    (list.runs, list.total)
+}
+
+async fn cancel(session: &Session, run: &str) {
+    let asked = session
+        .client
+        .cancel_run(within_seconds(PATIENCE), run.into());
+    asked.await.unwrap().unwrap();
+}
+
+/// The JSON text behind a handle, in pages of so many bytes.
+async fn text(session: &Session, handle: &Handle, length: u64) -> String {
+    let (mut text, mut next) = (String::new(), Some(0));
+    while let Some(offset) = next {
+        let page = read(session, &handle.handle, offset, Some(length)).await;
+        let page = page.unwrap();
+        assert_eq!((page.offset, page.total), (offset, handle.bytes));
+        text.push_str(&page.text);
+        next = page.next;
+    }
+    text
+}
+
+async fn read(
+    session: &Session,
+    handle: &str,
+    offset: u64,
+    length: Option<u64>,
+) -> Result<mux_proto::ReadPage, Error> {
+    let request = ReadRequest {
+        handle: handle.into(),
+        offset,
+        length,
+    };
+    let read = session.client.read(within_seconds(PATIENCE), request);
+    read.await.unwrap()
+}
+
+#[track_caller]
+fn stored(outcome: Outcome) -> Handle {
+    match outcome {
+        Outcome::Stored(handle) => handle,
+        Outcome::Result(value) => panic!("{} bytes came inline", value.to_string().len()),
+        Outcome::Error(error) => panic!("{error:#?}"),
+    }
+}
+
+#[track_caller]
+fn failed(outcome: Outcome) -> Error {
+    match outcome {
+        Outcome::Error(error) => error,
+        other => panic!("{other:?}"),
+    }
+}

@@ -1,0 +1,228 @@
+//! Workers whose isolates are built from a snapshot: when there is one, that it changes nothing, and what
+//! comes of one that is no good. Also the budgets of memory, which are given to a worker beside it.
+
+use std::{
+    fs,
+    hash::{DefaultHasher, Hasher as _},
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
+
+use futures::future::BoxFuture;
+use mux_sandbox::{
+    Fault, Kind, Level, Limits, Memory, Pool, PoolSettings, RunRequest, Target, ToolHost,
+};
+use mux_tests::env::binary;
+use tokio_util::sync::CancellationToken;
+
+/// What stands before the blob, and where in it the blob's checksum does.
+const HEADER: usize = 40;
+const CHECKSUM: std::ops::Range<usize> = 32..40;
+
+struct NoTools;
+
+impl ToolHost for NoTools {
+    fn begun(&self) {}
+
+    fn call(&self, _: Target, _: String) -> BoxFuture<'static, Result<String, Fault>> {
+        Box::pin(async { Err(Fault::new(Kind::NotFound, "there are no tools")) })
+    }
+
+    fn console(&self, _: Level, _: String) {}
+
+    fn emit(&self, _: String) {}
+}
+
+fn pool(snapshots: Option<&Path>, memory: Memory) -> Pool {
+    Pool::start(PoolSettings {
+        worker: binary("mux-worker"),
+        floor: 1,
+        ceiling: 2,
+        runs_per_worker: 10,
+        start_timeout: Duration::from_secs(30),
+        queue_timeout: Duration::from_secs(30),
+        queue: 10,
+        check_timeout: Duration::from_secs(30),
+        memory,
+        snapshots: snapshots.map(Path::to_owned),
+    })
+    .unwrap()
+}
+
+async fn run(pool: &Pool, owner: &str, source: &str) -> Result<String, Fault> {
+    let request = RunRequest {
+        source: source.into(),
+        input: "null".into(),
+        names: "{}".into(),
+        limits: Limits::default(),
+        owner: owner.into(),
+        client: 1,
+    };
+    let never = CancellationToken::new();
+    pool.run(request, Arc::new(NoTools), &never).await
+}
+
+fn snapshots(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let paths = entries.map(|entry| entry.path());
+    paths
+        .filter(|path| path.extension().is_some_and(|found| found == "snapshot"))
+        .collect()
+}
+
+/// A folder with a snapshot in it, that a pool without one has made.
+async fn folder_with_snapshot() -> (tempfile::TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let pool = pool(Some(folder.path()), Memory::default());
+    loop {
+        run(&pool, "a", "return 1").await.unwrap();
+        if let [path] = snapshots(folder.path()).as_slice() {
+            assert!(!pool.status().snapshot, "the first worker waited for it");
+            return (folder, path.clone());
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_snapshot_is_made_once_and_used_from_the_first_worker_on() {
+    let (folder, path) = folder_with_snapshot().await;
+    let made = fs::metadata(&path).unwrap().modified().unwrap();
+    let pool = pool(Some(folder.path()), Memory::default());
+    for round in 0..12 {
+        // More runs than one worker serves.
+        let result = run(&pool, "a", &format!("return {round}")).await.unwrap();
+        assert_eq!(result, round.to_string());
+        assert!(pool.status().snapshot);
+    }
+    assert_eq!(snapshots(folder.path()), [path.as_path()]);
+    assert_eq!(fs::metadata(&path).unwrap().modified().unwrap(), made);
+}
+
+#[tokio::test]
+async fn chance_and_time_are_not_those_of_the_snapshot() {
+    const TELL: &str = "return [Math.random(), crypto.randomUUID(), performance.timeOrigin]";
+    let (folder, path) = folder_with_snapshot().await;
+    let mut seen: Vec<(String, String)> = Vec::new();
+    for _ in 0..3 {
+        // Another process each; two isolates in each of them.
+        let pool = pool(Some(folder.path()), Memory::default());
+        for _ in 0..2 {
+            let told = run(&pool, "a", TELL).await.unwrap();
+            let (random, uuid, origin): (f64, String, f64) = serde_json::from_str(&told).unwrap();
+            seen.push((random.to_string(), uuid));
+            let made = fs::metadata(&path).unwrap().modified().unwrap();
+            let made = made.duration_since(std::time::UNIX_EPOCH).unwrap();
+            assert!(origin > made.as_secs_f64() * 1000.0, "{origin}, {made:?}");
+        }
+    }
+    for column in [
+        seen.iter().map(|s| &s.0).collect::<Vec<_>>(),
+        seen.iter().map(|s| &s.1).collect(),
+    ] {
+        let mut different = column.clone();
+        different.sort();
+        different.dedup();
+        assert_eq!(different.len(), column.len(), "{column:?}");
+    }
+}
+
+/// Runs work all the same, the file is gone, and workers are built from the scripts.
+async fn is_given_up(folder: &Path, what: &str) {
+    let pool = pool(Some(folder), Memory::default());
+    for owner in ["a", "b", "c"] {
+        assert_eq!(run(&pool, owner, "return 1").await.unwrap(), "1", "{what}");
+    }
+    assert!(!pool.status().snapshot, "{what}");
+    while !snapshots(folder).is_empty() {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(run(&pool, "d", "return 2").await.unwrap(), "2", "{what}");
+}
+
+#[tokio::test]
+async fn a_harmed_snapshot_costs_no_run() {
+    let (folder, path) = folder_with_snapshot().await;
+    let good = fs::read(&path).unwrap();
+    let mut flipped = good.clone();
+    flipped[HEADER + 100_000] ^= 1;
+    for (what, bytes) in [
+        ("one bit differs", flipped.as_slice()),
+        ("it was cut", &good[..good.len() / 2]),
+        ("it is empty", &[]),
+        ("it is something else", b"not a snapshot at all".as_slice()),
+    ] {
+        fs::write(&path, bytes).unwrap();
+        is_given_up(folder.path(), what).await;
+    }
+}
+
+/// The worker believes the checksum and dies of the rest.
+#[tokio::test]
+async fn a_snapshot_that_kills_workers_costs_no_run() {
+    let (folder, path) = folder_with_snapshot().await;
+    let mut bytes = fs::read(&path).unwrap();
+    let blob = bytes.len() - HEADER;
+    for byte in &mut bytes[HEADER + blob / 4..HEADER + blob / 2] {
+        *byte = !*byte;
+    }
+    let mut hasher = DefaultHasher::new();
+    hasher.write(&bytes[HEADER..]);
+    bytes[CHECKSUM].copy_from_slice(&hasher.finish().to_le_bytes());
+    fs::write(&path, bytes).unwrap();
+    is_given_up(folder.path(), "its blob is rubbish").await;
+}
+
+#[tokio::test]
+async fn without_a_place_for_it_there_is_no_snapshot() {
+    let folder = tempfile::tempdir().unwrap();
+    let occupied = folder.path().join("snapshots");
+    fs::write(&occupied, "no folder").unwrap();
+    for snapshots in [None, Some(occupied.as_path())] {
+        let pool = pool(snapshots, Memory::default());
+        for owner in ["a", "b", "c"] {
+            assert_eq!(run(&pool, owner, "return 1").await.unwrap(), "1");
+        }
+        assert!(!pool.status().snapshot);
+    }
+    assert_eq!(fs::read_to_string(&occupied).unwrap(), "no folder");
+}
+
+#[tokio::test]
+async fn errors_name_the_budget_of_memory_and_its_setting() {
+    let memory = Memory {
+        heap: 24,
+        buffers: 16,
+    };
+    let (folder, _) = folder_with_snapshot().await;
+    for folder in [None, Some(folder.path())] {
+        let pool = pool(folder, memory);
+        let heap = "const all = []; for (;;) all.push(new Array(1000).fill({}))";
+        let fault = run(&pool, "a", heap).await.unwrap_err();
+        assert_eq!(fault.kind, Kind::Memory, "{fault:?}");
+        assert!(fault.message.contains("24 MiB of heap"), "{fault:?}");
+        // Whether the engine can be stopped in time or has to be killed is a matter of luck.
+        let hint = fault.hint.unwrap();
+        assert!(
+            hint.contains("`heap`") && hint.contains("`[limits]`"),
+            "{hint}"
+        );
+
+        let buffers = |mebibytes| format!("return new Uint8Array({mebibytes} * 2 ** 20).length");
+        assert!(run(&pool, "a", &buffers(15)).await.is_ok());
+        let fault = run(&pool, "a", &buffers(17)).await.unwrap_err();
+        assert_eq!(fault.kind, Kind::Memory, "{fault:?}");
+        assert!(fault.message.contains("buffer"), "{fault:?}");
+        let hint = fault.hint.unwrap();
+        assert!(hint.contains("16 MiB"), "{hint}");
+        assert!(hint.contains("`buffers` under `[limits]`"), "{hint}");
+    }
+    let more = Memory {
+        heap: 256,
+        buffers: 256,
+    };
+    let pool = pool(None, more);
+    let much = "const all = []; for (let i = 0; i < 100; i++) all.push(new Uint8Array(2 ** 21).fill(1));\n\
+                return all.length + Array.from({ length: 2 ** 23 }, (_, i) => i + 0.5).length";
+    assert_eq!(run(&pool, "a", much).await.unwrap(), "8388708");
+}
