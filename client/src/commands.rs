@@ -18,7 +18,6 @@ use mux_client::{ConnectError, Identity, Session};
 use mux_proto::{Error, Kind, endpoint::Dirs, variables, version};
 use tarpc::client::RpcError;
 
-pub(crate) use self::doctor::{Check, Verdict};
 use crate::{
     args::{Args, Command},
     exit,

@@ -31,7 +31,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 pub(crate) use self::{
-    doctor::doctor,
+    doctor::{Check, Verdict, doctor},
     failure::{Listing, diagnostics, failure, usage},
     lists::{servers, tools},
     one_run::run,

@@ -92,15 +92,35 @@ pub struct PolicyEntry {
     pub action: String,
 }
 
-/// `[limits]`
+/// `[limits]`. Times are texts such as `"30s"`.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq)]
 #[serde(default, deny_unknown_fields)]
 pub struct LimitsEntry {
     pub wall: Option<String>,
+    pub cpu: Option<String>,
+    pub heap: Option<Size>,
+    pub buffers: Option<Size>,
     pub calls: Option<u32>,
     pub calls_at_once: Option<usize>,
     pub calls_per_server: Option<usize>,
+    pub argument: Option<Size>,
+    pub console: Option<Size>,
+    pub source: Option<Size>,
+    pub emitted: Option<Size>,
+    pub timers: Option<u32>,
+    pub inline: Option<Size>,
+    pub kept: Option<Size>,
+    pub kept_for: Option<String>,
     pub workers: Option<usize>,
+    pub queue: Option<usize>,
+}
+
+/// Bytes: a number, or a text such as `"64MiB"`.
+#[derive(Clone, Debug, Deserialize, PartialEq)]
+#[serde(untagged)]
+pub enum Size {
+    Bytes(u64),
+    Text(String),
 }
 
 /// `[daemon]`

@@ -6,18 +6,20 @@
 //! Invariant: policy is asked here and nowhere else, with the canonical path, after every other
 //! spelling of the name has been resolved.
 
+mod arguments;
+
 use std::{
     sync::{Arc, RwLock},
     time::{Duration, Instant},
 };
 
-use mux_sandbox::{Fault, Kind, Target};
-use serde_json::{Map, Value};
+use mux_sandbox::{Fault, Kind, Target, Turn};
 use tracing::{debug, info_span};
 
+pub use self::arguments::Arguments;
+use self::arguments::Readers;
 use crate::{
     catalog::{Tool, value_of},
-    nesting,
     policy::{Decision, Policy},
     upstream::{CallError, Server, Session, State, Upstreams},
 };
@@ -32,30 +34,12 @@ pub trait CallObserver: Send + Sync {
     fn call_ended(&self, call: u32, path: &str, took: Duration, outcome: Result<usize, &Fault>);
 }
 
-/// The arguments of a call, before the tool is known.
-pub enum Arguments {
-    /// JSON text.
-    Json(String),
-    /// Names with text, as a person typed them.
-    Typed(Vec<(String, String)>),
-}
-
-impl Arguments {
-    fn check_nesting(&self) -> Result<(), Fault> {
-        match self {
-            Self::Json(text) => nesting::check(text, "the argument"),
-            Self::Typed(pairs) => pairs
-                .iter()
-                .try_for_each(|(_, text)| nesting::check(text, "an argument")),
-        }
-    }
-}
-
 /// Resolves names, asks policy, and calls.
 #[derive(Debug)]
 pub struct Gateway {
     upstreams: Arc<Upstreams>,
     policy: RwLock<Policy>,
+    readers: Readers,
 }
 
 /// One call as somebody asks for it.
@@ -64,6 +48,8 @@ pub struct Call {
     pub arguments: Arguments,
     /// A shorter time than the server's own.
     pub within: Option<Duration>,
+    /// Whose turn it takes among the calls of the server.
+    pub turn: Turn,
 }
 
 impl Gateway {
@@ -71,6 +57,7 @@ impl Gateway {
         Self {
             upstreams,
             policy: RwLock::new(policy),
+            readers: Readers::new(),
         }
     }
 
@@ -95,11 +82,16 @@ impl Gateway {
         call.arguments
             .check_nesting()
             .map_err(|fault| fault.path(&path))?;
-        let arguments = match call.arguments {
-            Arguments::Json(text) => tool.arguments(&text)?,
-            Arguments::Typed(pairs) => tool.typed_arguments(pairs)?,
+        // What nobody has a place for is kept as text.
+        let early = match call.arguments.are_long() {
+            true => Some(server.place(&call.turn).await),
+            false => None,
         };
-        let _place = server.place().await;
+        let arguments = self.readers.read(&tool, &call.arguments).await?;
+        let _in_flight = match early {
+            Some(place) => place,
+            None => server.place(&call.turn).await,
+        };
         let within = match server.definition() {
             Ok(definition) => definition.call_timeout,
             Err(_) => Duration::ZERO,
@@ -108,7 +100,21 @@ impl Gateway {
         let span = info_span!("call", path);
         let started = Instant::now();
         let number = observer.call_started(&path);
-        let result = send(&server, session, &tool, arguments, within, observer).await;
+        let first = session.call(&tool.name, arguments, within).await;
+        let result = match first {
+            // It may have ended while the call stood in line, or a moment ago.
+            Err(CallError::NotSent) => {
+                let arguments = self.readers.read(&tool, &call.arguments).await;
+                match (ready(&server, observer).await, arguments) {
+                    (Ok(next), Ok(arguments)) => next
+                        .call(&tool.name, arguments, within)
+                        .await
+                        .map_err(|error| failure(&tool, error)),
+                    (Err(fault), _) | (_, Err(fault)) => Err(fault),
+                }
+            }
+            result => result.map_err(|error| failure(&tool, error)),
+        };
         let outcome = result
             .and_then(|result| {
                 if raw {
@@ -126,6 +132,14 @@ impl Gateway {
 
     /// The server and the tool's name as the caller spelled it.
     fn resolve(&self, target: Target) -> Result<(Arc<Server>, String, bool), Fault> {
+        let (length, most) = (target.bytes(), Target::MOST);
+        if length > most {
+            return Err(Fault::new(
+                Kind::Limit,
+                format!("the name of the tool is {length} bytes, over the limit of {most}"),
+            )
+            .hint("this limit is fixed, and no tool has such a name: see `mux tools`"));
+        }
         let (server, tool, raw) = match target {
             Target::Own { name } => {
                 return Err(Fault::new(
@@ -189,27 +203,6 @@ async fn ready(server: &Server, observer: &dyn CallObserver) -> Result<Arc<Sessi
     let session = server.session().await?;
     observer.server_ready(server.name(), asked.elapsed());
     Ok(session)
-}
-
-/// Makes the call, and once more on the next session if this one did not take it: it may have ended
-/// while the call stood in line, or a moment ago.
-async fn send(
-    server: &Server,
-    session: Arc<Session>,
-    tool: &Tool,
-    arguments: Map<String, Value>,
-    within: Duration,
-    observer: &dyn CallObserver,
-) -> Result<Value, Fault> {
-    let first = session.call(&tool.name, arguments.clone(), within).await;
-    let result = match first {
-        Err(CallError::NotSent) => {
-            let next = ready(server, observer).await?;
-            next.call(&tool.name, arguments, within).await
-        }
-        result => result,
-    };
-    result.map_err(|error| failure(tool, error))
 }
 
 pub(crate) fn find(session: &Session, server: &Server, name: &str) -> Result<Arc<Tool>, Fault> {

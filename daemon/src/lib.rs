@@ -11,6 +11,7 @@ pub mod handles;
 pub mod keeper;
 pub mod lifecycle;
 pub mod logging;
+pub mod memory;
 pub mod policy;
 pub mod runs;
 pub mod settings;

@@ -16,7 +16,7 @@ use mux_daemon::{
     environment::Environment,
     keeper,
     lifecycle::{InstanceLock, Reporter, Shutdown, StartupLock},
-    logging, serve,
+    logging, memory, serve,
     state::Places,
 };
 use mux_proto::{
@@ -127,6 +127,7 @@ fn start(startup: Option<StartupLock>, reporter: Reporter) -> anyhow::Result<End
         .context("cannot sign the lock")?;
     let setup = setup(&dirs)?;
     raise_descriptors();
+    memory::give_back_long_texts();
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(
             std::thread::available_parallelism()

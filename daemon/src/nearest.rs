@@ -1,4 +1,10 @@
 //! "Did you mean": the nearest names to one that does not exist.
+//!
+//! Invariant: the work is bounded, whoever made up the name: its length times that of each known one
+//! is what a comparison costs, in time and in memory.
+
+/// A longer name, in bytes, is near to nothing.
+const MOST: usize = 200;
 
 /// The nearest of `known`, if any is near enough to be a slip.
 pub(crate) fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
@@ -11,8 +17,12 @@ pub(crate) fn nearest_few<'a>(
     known: impl Iterator<Item = &'a str>,
     most: usize,
 ) -> Vec<&'a str> {
+    if name.len() > MOST {
+        return Vec::new();
+    }
     let wanted = fold(name);
     let mut scored: Vec<(f64, &str)> = known
+        .filter(|candidate| candidate.len() <= MOST)
         .map(|candidate| (score(&wanted, &fold(candidate)), candidate))
         .filter(|(score, _)| *score >= 0.6)
         .collect();
@@ -55,5 +65,7 @@ mod tests {
         assert_eq!(near("raed_file"), Some("read_file"));
         assert_eq!(near("directory"), Some("list_directory"));
         assert_eq!(near("frobnicate"), None);
+        // It would take a minute and gigabytes to find out how far it is.
+        assert_eq!(near(&"read_file".repeat(10_000_000)), None);
     }
 }

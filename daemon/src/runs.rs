@@ -20,7 +20,7 @@ use std::{
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
-use mux_sandbox::{Fault, Kind, Limits, Pool, RunRequest};
+use mux_sandbox::{Fault, Kind, Limits, Pool, RunRequest, Turn};
 use serde_json::json;
 use tokio::time::timeout;
 use tokio_util::task::{TaskTracker, task_tracker::TaskTrackerToken};
@@ -52,9 +52,7 @@ pub struct Program {
     pub input: String,
     pub wall: Option<Duration>,
     /// Runs of one owner may follow each other in one worker process.
-    pub owner: String,
-    /// The connection that asks.
-    pub client: u64,
+    pub turn: Turn,
     pub origin: Arc<Origin>,
     /// For a run that does not end with its connection: keeps the daemon from leaving meanwhile.
     pub detached: Option<Present>,
@@ -136,8 +134,7 @@ impl Runs {
             input: program.input,
             names: self.names(),
             limits,
-            owner: program.owner,
-            client: program.client,
+            turn: program.turn,
         };
         // A root of its own: it outlives the request that started it.
         let span = info_span!(parent: None, "run", id = run.id);
@@ -167,9 +164,9 @@ impl Runs {
     }
 
     /// What is wrong with a program, without running it.
-    pub async fn check(&self, source: String, owner: &str) -> Result<Vec<Fault>, Fault> {
+    pub async fn check(&self, source: String, turn: &Turn) -> Result<Vec<Fault>, Fault> {
         let limits = self.limits();
-        self.pool.check(source, owner, &limits).await
+        self.pool.check(source, turn, &limits).await
     }
 
     /// By its id, or by the number at the end of it.
@@ -215,8 +212,9 @@ impl Runs {
             outcome: None,
         };
         let gateway = Arc::clone(&self.gateway);
-        let host = Arc::new(Host::new(gateway, handles.clone(), Arc::clone(&recorder)));
-        let outcome = self.pool.run(request, host, &run.cancel).await;
+        let turn = request.turn.clone();
+        let host = Host::new(gateway, handles.clone(), turn, Arc::clone(&recorder));
+        let outcome = self.pool.run(request, Arc::new(host), &run.cancel).await;
         let outcome = match outcome {
             Ok(text) => parts::held_result(text, &handles).await,
             Err(fault) => Err(fault),

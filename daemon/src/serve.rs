@@ -8,7 +8,7 @@ use std::{
 };
 
 use interprocess::local_socket::tokio::Listener;
-use mux_sandbox::{Limits, Memory, Pool, PoolSettings};
+use mux_sandbox::{Limits, Pool, PoolSettings};
 use tokio::sync::watch;
 use tracing::{info, warn};
 
@@ -20,7 +20,7 @@ use crate::{
     policy::Policy,
     rpc::{self, Connections},
     runs::Runs,
-    settings,
+    settings::Allowed,
     state::{Daemon, Places},
     upstream::{Launcher, Surroundings, Upstreams},
 };
@@ -150,13 +150,12 @@ fn pool_settings(worker: PathBuf, snapshots: PathBuf) -> PoolSettings {
     PoolSettings {
         worker,
         floor: 2,
-        ceiling: settings::workers(),
+        bounds: Allowed::default().pool,
         runs_per_worker: 200,
         start_timeout: Duration::from_secs(20),
         queue_timeout: Duration::from_secs(60),
-        queue: 1_000,
         check_timeout: Duration::from_secs(5),
-        memory: Memory::default(),
+        idle: Duration::from_secs(30),
         snapshots: Some(snapshots),
     }
 }

@@ -3,16 +3,17 @@
 //! Invariant: what is passed down from here has no `Option` that means "default". Library code below
 //! reads neither the environment nor the working directory.
 
+mod limits;
+
 use std::{
     collections::BTreeMap,
     path::{Path, PathBuf},
     time::Duration,
 };
 
-use mux_sandbox::{
-    Limits,
-    typegen::names::{RESERVED_SERVERS, is_server_name, spell},
-};
+use mux_sandbox::typegen::names::{RESERVED_SERVERS, is_server_name, spell};
+
+pub use self::limits::Allowed;
 
 use crate::{
     config::{Config, ServerEntry},
@@ -22,7 +23,6 @@ use crate::{
 
 const START_TIMEOUT: Duration = Duration::from_secs(60);
 const CALL_TIMEOUT: Duration = Duration::from_secs(300);
-const CALLS_PER_SERVER: usize = 8;
 const IDLE_EXIT: Duration = Duration::from_secs(3 * 60 * 60);
 
 /// What the daemon works with.
@@ -30,9 +30,7 @@ const IDLE_EXIT: Duration = Duration::from_secs(3 * 60 * 60);
 pub struct Settings {
     pub servers: BTreeMap<String, ServerSettings>,
     pub policy: Policy,
-    pub limits: Limits,
-    /// Worker processes at most.
-    pub workers: usize,
+    pub limits: Allowed,
     /// `None`: never.
     pub idle_exit: Option<Duration>,
     /// What was ignored, and why.
@@ -83,24 +81,7 @@ impl Settings {
     /// `home` is the directory in which servers start unless they say otherwise.
     pub fn resolve(config: Config, environment: &Environment, home: &Path) -> Self {
         let mut problems = config.problems;
-        let mut limits = Limits::default();
-        if let Some(text) = &config.limits.wall {
-            match duration(text, "limits.wall") {
-                Ok(wall) if (Limits::WALL_RANGE.0..=Limits::WALL_RANGE.1).contains(&wall) => {
-                    limits.wall = wall;
-                }
-                Ok(_) => {
-                    problems.push(format!("limits.wall = {text:?} is not between 1s and 300s"))
-                }
-                Err(problem) => problems.push(problem),
-            }
-        }
-        limits.calls = config.limits.calls.unwrap_or(limits.calls);
-        limits.calls_at_once = config
-            .limits
-            .calls_at_once
-            .unwrap_or(limits.calls_at_once)
-            .max(1);
+        let limits = Allowed::resolve(&config.limits, &mut problems);
         let idle_exit = match config.daemon.idle_exit.as_deref() {
             None => Some(IDLE_EXIT),
             Some("never") => None,
@@ -113,11 +94,7 @@ impl Settings {
         };
         let policy = Policy::new(&config.policy, &mut problems);
         let names: Vec<String> = config.servers.keys().cloned().collect();
-        let calls_at_once = config
-            .limits
-            .calls_per_server
-            .unwrap_or(CALLS_PER_SERVER)
-            .max(1);
+        let calls_at_once = limits.calls_per_server;
         let servers: BTreeMap<_, _> = config
             .servers
             .into_iter()
@@ -133,17 +110,10 @@ impl Settings {
             servers,
             policy,
             limits,
-            workers: config.limits.workers.unwrap_or_else(workers).max(1),
             idle_exit,
             problems,
         }
     }
-}
-
-/// How many worker processes this machine should have at most.
-pub fn workers() -> usize {
-    let cores = std::thread::available_parallelism().map_or(2, usize::from);
-    (cores * 4).clamp(4, 32)
 }
 
 fn check_name(name: &str, all: &[String]) -> Result<(), String> {

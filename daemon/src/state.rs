@@ -119,8 +119,10 @@ impl Daemon {
         let settings = Settings::resolve(config, &environment, &self.places.home);
         let changes = self.gateway.upstreams().apply(&settings.servers);
         self.gateway.set_policy(settings.policy.clone());
-        self.runs.set_limits(settings.limits.clone());
-        self.runs.pool().set_ceiling(settings.workers);
+        let allowed = &settings.limits;
+        self.runs.set_limits(allowed.run.clone());
+        self.runs.pool().set_bounds(allowed.pool);
+        self.handles.set_terms(allowed.terms);
         self.activity.set_idle_exit(settings.idle_exit);
         problems.extend(settings.problems.iter().cloned());
         problems.extend(settings.servers.values().filter_map(|server| {

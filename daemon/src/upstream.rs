@@ -10,6 +10,7 @@ mod handler;
 mod listing;
 mod open;
 mod owner;
+mod places;
 mod process;
 mod server;
 mod session;

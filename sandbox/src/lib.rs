@@ -9,6 +9,7 @@
 //! Invariant: this crate knows nothing of MCP, of clients or of the store. It is given a
 //! [`ToolHost`] for each run and asks nobody else.
 
+pub mod fair;
 pub mod host;
 pub mod limits;
 pub mod pool;
@@ -18,7 +19,8 @@ mod run;
 mod snapshot;
 mod worker_process;
 
+pub use fair::Turn;
 pub use host::ToolHost;
-pub use limits::Limits;
+pub use limits::{Limits, Memory};
 pub use mux_wire::{Fault, Kind, Level, Target};
-pub use pool::{Memory, Pool, PoolSettings, PoolStatus, RunRequest};
+pub use pool::{Bounds, Pool, PoolSettings, PoolStatus, RunRequest};

@@ -60,6 +60,23 @@ impl Default for Limits {
     }
 }
 
+/// Memory of one isolate, in MiB.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Memory {
+    pub heap: u32,
+    /// All array buffers together, which the heap does not count.
+    pub buffers: u32,
+}
+
+impl Default for Memory {
+    fn default() -> Self {
+        Self {
+            heap: 64,
+            buffers: 64,
+        }
+    }
+}
+
 /// The error of a limit that was reached.
 pub(crate) fn reached(message: String, hint: &str) -> Fault {
     Fault::new(Kind::Limit, message).hint(hint)
@@ -70,14 +87,15 @@ pub(crate) fn refused(limits: &Limits, call: u32, argument: usize) -> Option<Fau
     if call >= limits.calls {
         return Some(reached(
             format!("the program made more than {} tool calls", limits.calls),
-            "look for a tool that takes or gives many items at once",
+            "look for a tool that takes or gives many items at once; [limits] calls in config.toml allows \
+             more",
         ));
     }
     let most = limits.argument as usize;
     (argument > most).then(|| {
         reached(
             format!("the arguments are {argument} bytes, over the limit of {most}"),
-            "send less at once",
+            "send less at once; [limits] argument in config.toml allows more, up to 15 MiB",
         )
     })
 }
@@ -123,7 +141,7 @@ pub(crate) fn processor_time(used: Duration, limits: &Limits) -> Fault {
     )
     .hint(format!(
         "look for a loop that does not end; whoever asks for a longer wall time (--timeout, timeout; up \
-         to {longest} s) has more processor time in proportion"
+         to {longest} s) has more processor time in proportion, and [limits] cpu in config.toml allows more"
     ))
 }
 

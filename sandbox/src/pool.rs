@@ -4,21 +4,25 @@
 //! every other worker is killed and replaced in the background.
 
 mod contract;
+mod load;
+mod state;
 
 use std::{
-    collections::VecDeque,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Instant,
+    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+    time::{Duration, Instant},
 };
 
 use mux_wire::{Fault, Kind, Program};
-use tokio::sync::oneshot;
+use tokio::{sync::oneshot, time::sleep};
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, info, warn};
 
-pub use self::contract::{Memory, PoolSettings, PoolStatus, RunRequest};
+pub use self::contract::{Bounds, PoolSettings, PoolStatus, RunRequest};
+use self::state::{Full, Handed, State, Waiter};
 use crate::{
-    Limits, ToolHost, limits,
+    Limits, ToolHost,
+    fair::Turn,
+    limits,
     run::{self, Ended, Job},
     snapshot::Snapshots,
     worker_process::{Spawner, Worker, WorkerError},
@@ -36,27 +40,6 @@ struct Inner {
     state: Mutex<State>,
 }
 
-/// Guarded by `Inner::state`.
-#[derive(Default)]
-struct State {
-    ready: Vec<Worker>,
-    busy: usize,
-    starting: usize,
-    line: VecDeque<Waiter>,
-    engine: Option<String>,
-    layers: Vec<String>,
-    snapshot: bool,
-    problem: Option<String>,
-    closed: bool,
-    /// As the settings said first.
-    ceiling: usize,
-}
-
-struct Waiter {
-    owner: String,
-    hand: oneshot::Sender<Result<Worker, Fault>>,
-}
-
 impl Pool {
     /// Starts the first workers in the background. Must be called inside a tokio runtime.
     pub fn start(settings: PoolSettings) -> std::io::Result<Self> {
@@ -64,16 +47,12 @@ impl Pool {
             settings.snapshots.as_deref(),
             Spawner::start()?,
             settings.worker.clone(),
-            settings.memory,
         );
-        let state = Mutex::new(State {
-            ceiling: settings.ceiling,
-            ..State::default()
-        });
+        let state = State::new(settings.bounds, settings.idle);
         let pool = Self(Arc::new(Inner {
             settings,
             snapshots,
-            state,
+            state: Mutex::new(state),
         }));
         pool.refill();
         Ok(pool)
@@ -98,10 +77,10 @@ impl Pool {
             max_timers: limits.timers,
             max_emitted: limits.emitted,
         };
-        let (mut worker, busy) = tokio::select! {
+        let Handed { mut worker, place } = tokio::select! {
             biased;
             () = cancel.cancelled() => return Err(cancelled()),
-            accepted = self.hand_over(program, &request.owner) => accepted?,
+            accepted = self.hand_over(program, &request.turn) => accepted?,
         };
         host.begun();
         let job = Job {
@@ -111,25 +90,25 @@ impl Pool {
         };
         let Ended { outcome, clean } = run::drive(&mut worker, job).await;
         worker.runs += 1;
-        worker.owner = Some(request.owner);
-        drop(busy);
+        worker.owner = Some(request.turn.owner);
+        // Before its place is free, so that the next in line is given this worker and not a new one.
         if clean && worker.runs < self.0.settings.runs_per_worker {
             self.take_back(worker);
         } else {
             drop(worker);
-            self.refill();
         }
+        drop(place);
         outcome
     }
 
     /// A worker that has accepted the program. One that died while it waited costs nothing: the
     /// program had not begun, and goes to another.
-    async fn hand_over(&self, program: Program, owner: &str) -> Result<(Worker, Busy<'_>), Fault> {
+    async fn hand_over(&self, program: Program, turn: &Turn) -> Result<Handed, Fault> {
         let mut last = None;
         for _ in 0..HAND_OVERS {
-            let (mut worker, busy) = self.acquire(owner).await?;
-            match worker.begin(program.clone()).await {
-                Ok(()) => return Ok((worker, busy)),
+            let mut handed = self.acquire(turn).await?;
+            match handed.worker.begin(program.clone()).await {
+                Ok(()) => return Ok(handed),
                 Err(error) => {
                     debug!(%error, "a waiting worker did not take the program");
                     last = Some(error);
@@ -143,25 +122,28 @@ impl Pool {
     pub async fn check(
         &self,
         source: String,
-        owner: &str,
+        turn: &Turn,
         limits: &Limits,
     ) -> Result<Vec<Fault>, Fault> {
         check_length(&source, limits)?;
-        let (mut worker, busy) = self.acquire(owner).await?;
+        let Handed { mut worker, place } = self.acquire(turn).await?;
         let checked = run::check(&mut worker, source, self.0.settings.check_timeout).await;
-        drop(busy);
         if checked.is_ok() {
             self.offer(worker);
         } else {
             drop(worker);
-            self.refill();
         }
+        drop(place);
         checked
     }
 
-    /// At most so many processes, instead of what the settings say.
-    pub fn set_ceiling(&self, ceiling: usize) {
-        self.state().ceiling = ceiling;
+    /// Takes effect with the next worker; those that run now end with their runs.
+    pub fn set_bounds(&self, bounds: Bounds) {
+        {
+            let mut state = self.state();
+            state.bounds = bounds;
+            state.drop_outdated();
+        }
         self.refill();
     }
 
@@ -169,11 +151,11 @@ impl Pool {
         let state = self.state();
         PoolStatus {
             engine: state.engine.clone(),
-            ready: state.ready.len(),
-            busy: state.busy,
-            starting: state.starting,
-            waiting: state.line.len(),
-            pids: state.ready.iter().filter_map(Worker::pid).collect(),
+            ready: state.ready().len(),
+            busy: state.busy(),
+            starting: state.starting + state.rebuilding,
+            waiting: state.waiting(),
+            pids: state.ready().filter_map(Worker::pid).collect(),
             layers: state.layers.clone(),
             snapshot: state.snapshot,
             problem: state.problem.clone(),
@@ -182,40 +164,42 @@ impl Pool {
 
     /// Kills the waiting workers and starts no more.
     pub fn close(&self) {
-        let mut state = self.state();
-        state.closed = true;
-        state.ready.clear();
-        state.line.clear();
+        self.state().close();
     }
 
     /// A worker for this owner: one that stands ready, or the next that is.
-    async fn acquire(&self, owner: &str) -> Result<(Worker, Busy<'_>), Fault> {
+    async fn acquire(&self, turn: &Turn) -> Result<Handed, Fault> {
         let (hand, promise) = oneshot::channel();
-        {
+        let owner = turn.owner.clone();
+        let picked = {
             let mut state = self.state();
-            if let Some(worker) = state.pick(owner) {
-                drop(state);
-                let busy = Busy::begin(self);
-                self.refill();
-                return Ok((worker, busy));
+            let picked = state.pick(&owner);
+            match picked {
+                Some(worker) => {
+                    let place = state.begin(&owner, self);
+                    Some(Handed { worker, place })
+                }
+                None => {
+                    let waiter = Waiter { owner, hand };
+                    if let Err(full) = state.enqueue(turn, waiter) {
+                        return Err(turned_away(&full, &state));
+                    }
+                    None
+                }
             }
-            if state.line.len() >= self.0.settings.queue {
-                let waiting = state.line.len();
-                return Err(busy(format!("{waiting} runs wait for a worker already")));
-            }
-            state.line.push_back(Waiter {
-                owner: owner.to_owned(),
-                hand,
-            });
-        }
+        };
         self.refill();
-        match tokio::time::timeout(self.0.settings.queue_timeout, promise).await {
-            // Counted by the one who has it: a worker that is handed to nobody is just dropped.
-            Ok(Ok(worker)) => worker.map(|worker| (worker, Busy::begin(self))),
+        if let Some(handed) = picked {
+            return Ok(handed);
+        }
+        let within = self.0.settings.queue_timeout;
+        match tokio::time::timeout(within, promise).await {
+            Ok(Ok(handed)) => handed,
             Ok(Err(_)) => Err(unavailable("the pool of workers is closed")),
             Err(_) => {
-                let seconds = self.0.settings.queue_timeout.as_secs();
-                Err(busy(format!("no worker became free within {seconds} s")))
+                let seconds = within.as_secs();
+                let message = format!("no worker became free within {seconds} s");
+                Err(busy(message, self.state().retry_after()))
             }
         }
     }
@@ -223,10 +207,10 @@ impl Pool {
     /// Waits for the next isolate of a worker that ended its run cleanly.
     fn take_back(&self, mut worker: Worker) {
         let pool = self.clone();
-        self.state().starting += 1;
+        self.state().rebuilding += 1;
         tokio::spawn(async move {
             let ready = tokio::time::timeout(pool.0.settings.start_timeout, worker.ready()).await;
-            pool.state().starting -= 1;
+            pool.state().rebuilding -= 1;
             match ready {
                 Ok(Ok(())) => pool.offer(worker),
                 _ => {
@@ -238,134 +222,120 @@ impl Pool {
     }
 
     /// Gives a ready worker to the first who may have it, or keeps it.
-    fn offer(&self, mut worker: Worker) {
-        let mut state = self.state();
-        if state.closed {
-            return;
-        }
-        while let Some(place) = state.line.iter().position(|w| worker.serves(&w.owner)) {
-            let Some(waiter) = state.line.remove(place) else {
-                break;
-            };
-            match waiter.hand.send(Ok(worker)) {
-                Ok(()) => return,
-                // That one has given up.
-                Err(Ok(back)) => worker = back,
-                Err(Err(_)) => return,
-            }
-        }
-        if state.ready.len() >= self.0.settings.floor.max(1) * 2 {
-            // Enough stand ready; the oldest belongs to whoever has been away for longest.
-            drop(state.ready.remove(0));
-        }
-        state.ready.push(worker);
-        let lull = state.starting + state.busy + state.line.len() == 0;
-        drop(state);
+    fn offer(&self, worker: Worker) {
+        let (lull, sweep) = {
+            let mut state = self.state();
+            state.offer(worker, self);
+            let lull = state.starting + state.rebuilding + state.waiting() == 0 && !state.closed;
+            let owned = state.ready().any(|worker| worker.owner.is_some());
+            let sweep = owned && !std::mem::replace(&mut state.sweeping, owned);
+            (lull, sweep)
+        };
         if lull {
             self.0.snapshots.make_in_background();
+        }
+        if sweep {
+            tokio::spawn(sweep_until_clean(Arc::downgrade(&self.0)));
         }
         self.refill();
     }
 
     /// Starts processes until those who wait, and the floor, are covered.
     fn refill(&self) {
-        let starts = {
-            let mut state = self.state();
-            if state.closed {
-                return;
-            }
-            let settings = &self.0.settings;
-            let fresh = state.ready.iter().filter(|w| w.owner.is_none()).count();
-            let wanted = (state.line.len() + settings.floor).saturating_sub(fresh + state.starting);
-            let total = state.ready.len() + state.busy + state.starting;
-            let mut room = state.ceiling.saturating_sub(total);
-            // Somebody waits while others' workers stand idle: theirs give way.
-            while room < wanted && !state.line.is_empty() {
-                let Some(place) = state.ready.iter().position(|w| w.owner.is_some()) else {
-                    break;
-                };
-                drop(state.ready.remove(place));
-                room += 1;
-            }
-            let starts = wanted.min(room);
-            state.starting += starts;
-            starts
-        };
+        let starts = self.state().starts(self.0.settings.floor);
         for _ in 0..starts {
             tokio::spawn(self.clone().start_one());
         }
     }
 
     async fn start_one(self) {
-        let settings = &self.0.settings;
         let began = Instant::now();
-        let started = self.0.snapshots.worker(settings.start_timeout).await;
-        let mut state = self.state();
-        state.starting -= 1;
+        let memory = self.state().bounds.memory;
+        let within = self.0.settings.start_timeout;
+        let started = self.0.snapshots.worker(memory, within).await;
         match started {
             Ok(worker) => {
                 info!(worker = worker.pid(), took = ?began.elapsed(), "worker ready");
-                state.engine = Some(worker.engine.clone());
-                state.layers.clone_from(&worker.layers);
-                state.snapshot = worker.snapshot;
-                state.problem = None;
-                drop(state);
+                self.state().started(&worker);
                 self.offer(worker);
             }
             Err(error) => {
                 warn!(%error, "cannot start a worker");
-                let fault = no_worker(&error);
-                state.problem = Some(error.to_string());
-                // Nobody waits for a start that will fail again; the next run tries anew.
-                for waiter in state.line.drain(..) {
-                    drop(waiter.hand.send(Err(fault.clone())));
+                let mut state = self.state();
+                if state.start_failed(&error) {
+                    drop(state);
+                    return self.refill();
                 }
+                // Nobody waits for a start that will fail again; the next run tries anew.
+                state.turn_all_away(&no_worker(&error));
             }
         }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.state()
     }
 }
 
-impl State {
-    /// The owner's own worker before a fresh one; dead ones are thrown out on the way.
-    fn pick(&mut self, owner: &str) -> Option<Worker> {
-        loop {
-            let place = self
-                .ready
-                .iter()
-                .position(|w| w.owner.as_deref() == Some(owner))
-                .or_else(|| self.ready.iter().position(|w| w.owner.is_none()))?;
-            let mut worker = self.ready.remove(place);
-            if !worker.is_dead() {
-                return Some(worker);
-            }
+impl Inner {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Lets workers go that are not needed any more, until none is left that could be.
+async fn sweep_until_clean(pool: Weak<Inner>) {
+    let Some(idle) = pool.upgrade().map(|pool| pool.settings.idle) else {
+        return;
+    };
+    loop {
+        sleep(idle).await;
+        let Some(pool) = pool.upgrade() else {
+            return;
+        };
+        let some_left = {
+            let mut state = pool.state();
+            state.sweeping = state.sweep();
+            state.sweeping
+        };
+        Pool(pool).refill();
+        if !some_left {
+            return;
         }
     }
 }
 
-impl Worker {
-    fn serves(&self, owner: &str) -> bool {
-        self.owner.as_deref().is_none_or(|mine| mine == owner)
+/// Counts a worker as busy until dropped, however that comes. Must not be dropped under the lock of the
+/// state: [`Busy::cancel`] is for there.
+struct Busy {
+    /// `None` once it does not count any more.
+    pool: Option<Pool>,
+    owner: String,
+    since: Instant,
+}
+
+impl Busy {
+    fn of(pool: &Pool, owner: &str) -> Self {
+        Self {
+            pool: Some(pool.clone()),
+            owner: owner.to_owned(),
+            since: Instant::now(),
+        }
+    }
+
+    /// Leaves it to the caller to count. Gives the owner.
+    fn cancel(mut self) -> String {
+        self.pool = None;
+        std::mem::take(&mut self.owner)
     }
 }
 
-/// Counts a run as busy until dropped, however it ends.
-struct Busy<'a>(&'a Pool);
-
-impl<'a> Busy<'a> {
-    fn begin(pool: &'a Pool) -> Self {
-        pool.state().busy += 1;
-        Self(pool)
-    }
-}
-
-impl Drop for Busy<'_> {
+impl Drop for Busy {
     fn drop(&mut self) {
-        self.0.state().busy -= 1;
-        self.0.refill();
+        if let Some(pool) = self.pool.take() {
+            pool.state().end(&self.owner, Some(self.since.elapsed()));
+            pool.refill();
+        }
     }
 }
 
@@ -377,7 +347,8 @@ fn check_length(source: &str, limits: &Limits) -> Result<(), Fault> {
     }
     Err(limits::reached(
         format!("the program is {length} bytes, over the limit of {most}"),
-        "pass data as input (--input, input) or read it with a tool",
+        "pass data as input (--input, input) or read it with a tool; [limits] source in config.toml allows \
+         more",
     ))
 }
 
@@ -385,8 +356,30 @@ fn cancelled() -> Fault {
     Fault::new(Kind::Cancelled, "the run was cancelled")
 }
 
-fn busy(message: String) -> Fault {
-    Fault::new(Kind::Busy, message).hint("try again in a second")
+fn turned_away(full: &Full, state: &State) -> Fault {
+    let most = state.bounds.queue;
+    let message = match full {
+        Full::Line { waiting } => {
+            format!(
+                "{waiting} runs wait for a worker already, the limit ([limits] queue) is {most}"
+            )
+        }
+        Full::Owner { waiting } => format!(
+            "{waiting} runs of this client wait for a worker already, half of the limit of {most} \
+             ([limits] queue), which is all that one may have"
+        ),
+    };
+    busy(message, state.retry_after())
+}
+
+fn busy(message: String, retry_after: Duration) -> Fault {
+    let milliseconds = retry_after.as_millis();
+    let mut fault = Fault::new(Kind::Busy, message).hint(format!(
+        "nothing has begun: try again in {milliseconds} ms; [limits] workers in config.toml allows \
+         more at once"
+    ));
+    fault.details = Some(format!("{{\"retry_after_ms\":{milliseconds}}}"));
+    fault
 }
 
 fn unavailable(message: impl Into<String>) -> Fault {

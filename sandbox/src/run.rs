@@ -3,16 +3,17 @@
 //! Invariant: whatever the worker does, this ends by the deadline, and the calls it started are
 //! cancelled by then.
 
+mod calls;
 mod processor;
+mod spoken;
 
-use std::{collections::HashMap, time::Duration};
+use std::time::Duration;
 
-use futures::{FutureExt, StreamExt, future::BoxFuture, stream::FuturesUnordered};
-use mux_wire::{Fault, FromWorker, Kind, Level, Target, ToWorker};
+use mux_wire::{Fault, FromWorker, Kind, Level, ToWorker};
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
-use self::processor::Processor;
+use self::{calls::Calls, processor::Processor, spoken::Spoken};
 use crate::{
     Limits, ToolHost, limits,
     worker_process::{Cause, Worker, WorkerError},
@@ -20,6 +21,8 @@ use crate::{
 
 /// What a worker says is cut here: one message must not fill a screen or a log.
 const MAX_TEXT: usize = 16 << 10;
+/// Details are for programs to read, and half of them is no use: longer ones are left out.
+const MAX_DETAILS: usize = 1 << 20;
 
 /// How a run ended, and whether its worker may serve another.
 pub(crate) struct Ended {
@@ -43,64 +46,14 @@ pub(crate) struct Job<'a> {
     pub(crate) cancel: &'a CancellationToken,
 }
 
-type Answer = (u32, Result<String, Fault>);
-
-/// Calls of this run: running, waiting in line, and counted.
-struct Calls {
-    running: FuturesUnordered<BoxFuture<'static, Answer>>,
-    line: std::collections::VecDeque<(u32, Target, String)>,
-    names: HashMap<u32, String>,
-    expected: u32,
-}
-
-impl Calls {
-    /// Takes the next call of the worker, whose numbers must count up.
-    fn accept(&mut self, call: u32, target: &Target) -> Result<(), WorkerError> {
-        if call != self.expected {
-            return Err(WorkerError::Protocol(format!(
-                "call {call} in place of {}",
-                self.expected
-            )));
-        }
-        self.expected += 1;
-        let name = match target {
-            Target::Named { server, tool } => format!("{server}.{tool}"),
-            Target::Path { path, .. } => path.clone(),
-            Target::Own { name } => format!("mux.{name}"),
-        };
-        self.names.insert(call, name);
-        Ok(())
-    }
-
-    /// Starts calls from the line while there is room.
-    fn advance(&mut self, job: &Job<'_>) {
-        while self.running.len() < job.limits.calls_at_once {
-            let Some((call, target, arguments)) = self.line.pop_front() else {
-                return;
-            };
-            let outcome = job.host.call(target, arguments);
-            self.running
-                .push(outcome.map(move |outcome| (call, outcome)).boxed());
-        }
-    }
-
-    fn pending(&self) -> Vec<String> {
-        let mut calls: Vec<_> = self.names.iter().collect();
-        calls.sort();
-        calls.into_iter().map(|(_, name)| name.clone()).collect()
-    }
-}
-
 /// From the moment at which the worker has accepted the program.
 pub(crate) async fn drive(worker: &mut Worker, job: Job<'_>) -> Ended {
     let deadline = Instant::now() + job.limits.wall;
     let mut processor = Processor::start(worker.pid(), job.limits.processor());
-    let mut calls = Calls {
-        running: FuturesUnordered::new(),
-        line: std::collections::VecDeque::new(),
-        names: HashMap::new(),
-        expected: 0,
-    };
+    let (mut calls, mut spoken) = (Calls::default(), Spoken::default());
+    let outbox = worker.outbox();
+    // An answer that waits until the worker has taken those before it.
+    let mut unsent = None;
     loop {
         tokio::select! {
             biased;
@@ -113,19 +66,23 @@ pub(crate) async fn drive(worker: &mut Worker, job: Job<'_>) -> Ended {
             used = processor.exceeded() => {
                 return Ended::broken(limits::processor_time(used, job.limits));
             }
-            Some((call, outcome)) = calls.running.next() => {
-                let name = calls.names.remove(&call).unwrap_or_default();
-                let outcome = outcome.and_then(|text| limits::fitting(text, &name));
-                if let Err(e) = worker.send(&ToWorker::CallDone { call, outcome }) {
+            () = outbox.room(), if unsent.is_some() => {
+                if let Some(frame) = unsent.take()
+                    && let Err(e) = outbox.send(&frame)
+                {
                     return Ended::broken(fault_of(e));
                 }
-                calls.advance(&job);
             }
-            frame = worker.receive() => match on_frame(frame, &mut calls, &job) {
-                Ok(None) => {}
-                Ok(Some(outcome)) => return outcome,
-                Err(e) => return Ended::broken(fault_of(e)),
-            },
+            Some((call, outcome)) = calls.ended(&job), if unsent.is_none() => {
+                unsent = Some(ToWorker::CallDone { call, outcome });
+            }
+            frame = worker.receive(), if calls.has_room(&job) => {
+                match on_frame(frame, &mut calls, &mut spoken, &job) {
+                    Ok(None) => {}
+                    Ok(Some(outcome)) => return outcome,
+                    Err(e) => return Ended::broken(fault_of(e)),
+                }
+            }
         }
     }
 }
@@ -133,6 +90,7 @@ pub(crate) async fn drive(worker: &mut Worker, job: Job<'_>) -> Ended {
 fn on_frame(
     frame: Result<FromWorker, WorkerError>,
     calls: &mut Calls,
+    spoken: &mut Spoken,
     job: &Job<'_>,
 ) -> Result<Option<Ended>, WorkerError> {
     match frame? {
@@ -141,26 +99,29 @@ fn on_frame(
             target,
             arguments,
         } => {
-            calls.accept(call, &target)?;
-            if let Some(fault) = limits::refused(job.limits, call, arguments.len()) {
-                let answer: Answer = (call, Err(fault));
-                calls.running.push(futures::future::ready(answer).boxed());
-            } else {
-                calls.line.push_back((call, target, arguments));
-                calls.advance(job);
-            }
+            calls.accept(call, target, arguments, job)?;
             Ok(None)
         }
         FromWorker::Console { level, text } => {
+            spoken.print(&text, job.limits)?;
             job.host.console(level, text);
             Ok(None)
         }
         FromWorker::Emit { part } => {
+            spoken.emit(&part, job.limits)?;
             job.host.emit(part);
             Ok(None)
         }
         FromWorker::Done { outcome } => {
             let outcome = outcome.map_err(trusted);
+            if let Ok(result) = &outcome {
+                let (length, most) = (result.len(), job.limits.result);
+                if length > most as usize {
+                    return Err(WorkerError::Protocol(format!(
+                        "a result of {length} bytes, over the limit of {most}"
+                    )));
+                }
+            }
             if outcome.is_ok()
                 && let calls = calls.pending()
                 && !calls.is_empty()
@@ -173,8 +134,8 @@ fn on_frame(
                 job.host.console(Level::Warn, text);
             }
             // A limit that was hit may have left the process fat or strange.
-            let clean =
-                !matches!(&outcome, Err(f) if matches!(f.kind, Kind::Memory | Kind::Internal));
+            const UNCLEAN: [Kind; 3] = [Kind::Memory, Kind::Limit, Kind::Internal];
+            let clean = !matches!(&outcome, Err(fault) if UNCLEAN.contains(&fault.kind));
             Ok(Some(Ended { outcome, clean }))
         }
         other => Err(WorkerError::Protocol(format!(
@@ -190,12 +151,8 @@ pub(crate) async fn check(
     source: String,
     within: Duration,
 ) -> Result<Vec<Fault>, Fault> {
-    worker.send(&ToWorker::Check { source }).map_err(fault_of)?;
-    match tokio::time::timeout(within, worker.receive()).await {
-        Ok(Ok(FromWorker::Checked { faults })) => Ok(faults.into_iter().map(trusted).collect()),
-        Ok(Ok(_)) => Err(fault_of(WorkerError::Protocol(
-            "no answer to a check".into(),
-        ))),
+    match tokio::time::timeout(within, worker.check(source)).await {
+        Ok(Ok(faults)) => Ok(faults.into_iter().map(trusted).collect()),
         Ok(Err(e)) => Err(fault_of(e)),
         Err(_) => Err(limits::timed_out(within, &[])),
     }
@@ -203,6 +160,9 @@ pub(crate) async fn check(
 
 /// A fault that came from a worker, made safe to pass on.
 fn trusted(mut fault: Fault) -> Fault {
+    if fault.message.is_empty() {
+        fault.message = "the program failed and said nothing of it".into();
+    }
     for text in [
         Some(&mut fault.message),
         fault.hint.as_mut(),
@@ -216,6 +176,7 @@ fn trusted(mut fault: Fault) -> Fault {
             text.push('…');
         }
     }
+    fault.details = fault.details.filter(|text| text.len() <= MAX_DETAILS);
     fault
 }
 
@@ -234,8 +195,8 @@ pub(crate) fn fault_of(error: WorkerError) -> Fault {
             ),
         )
         .hint(
-            "work on one part of the data at a time and keep only what you need; whoever owns this \
-             machine can allow more: `heap` and `buffers` under `[limits]` in config.toml",
+            "work on one part of the data at a time and keep only what you need; [limits] heap and buffers in \
+             config.toml allow more",
         ),
         Cause::Depth => limits::reached(
             "the program, or a value of its, nests deeper than the worker's stack".into(),

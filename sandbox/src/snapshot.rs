@@ -23,7 +23,7 @@ use tokio::{
 use tracing::{debug, info, warn};
 
 use crate::{
-    pool::Memory,
+    limits::Memory,
     worker_process::{Launch, Spawner, Worker, WorkerError},
 };
 
@@ -39,7 +39,6 @@ pub(crate) struct Snapshots(Arc<Inner>);
 struct Inner {
     spawner: Spawner,
     worker: PathBuf,
-    memory: Memory,
     state: Mutex<State>,
 }
 
@@ -71,12 +70,7 @@ enum MakeError {
 impl Snapshots {
     /// `folder` is where they are kept; without one there are none. Looks at two files, at the start of
     /// the daemon only, so that its first workers are quick already.
-    pub(crate) fn new(
-        folder: Option<&Path>,
-        spawner: Spawner,
-        worker: PathBuf,
-        memory: Memory,
-    ) -> Self {
+    pub(crate) fn new(folder: Option<&Path>, spawner: Spawner, worker: PathBuf) -> Self {
         let path = folder.and_then(|folder| {
             files::path(folder, &worker)
                 .inspect_err(|error| debug!(%error, "no snapshot without the worker's identity"))
@@ -90,20 +84,23 @@ impl Snapshots {
         Self(Arc::new(Inner {
             spawner,
             worker,
-            memory,
             state: Mutex::new(state),
         }))
     }
 
     /// A worker whose isolate is ready. If it cannot be had from the snapshot, it is had without.
-    pub(crate) async fn worker(&self, within: Duration) -> Result<Worker, WorkerError> {
+    pub(crate) async fn worker(
+        &self,
+        memory: Memory,
+        within: Duration,
+    ) -> Result<Worker, WorkerError> {
         let snapshot = match &*self.state() {
             State::Usable(path) => Some(path.clone()),
             _ => None,
         };
         let launch = Launch {
             program: &self.0.worker,
-            memory: self.0.memory,
+            memory,
             snapshot: snapshot.as_deref(),
         };
         let started = Worker::start(&self.0.spawner, launch, within).await;

@@ -4,6 +4,7 @@
 //! and only after a clean end.
 
 mod death;
+mod outbox;
 
 use std::{
     collections::VecDeque,
@@ -16,29 +17,35 @@ use std::{
     time::Duration,
 };
 
-use bytes::Bytes;
-use futures::{SinkExt, StreamExt};
-use mux_wire::{FromWorker, MAX_FRAME, Program, ToWorker, VERSION};
+use futures::StreamExt;
+use mux_wire::{Fault, FromWorker, MAX_FRAME, Program, ToWorker, VERSION};
 use tokio::{
-    io::{AsyncBufReadExt, AsyncRead, BufReader},
-    net::{UnixStream, unix::OwnedReadHalf, unix::OwnedWriteHalf},
+    io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, BufReader},
+    net::{UnixStream, unix::OwnedReadHalf},
     process::{Child, Command},
     runtime::Handle,
-    sync::{mpsc, oneshot},
-    task::JoinHandle,
+    sync::oneshot,
     time::timeout,
 };
-use tokio_util::codec::{FramedRead, FramedWrite, LengthDelimitedCodec};
+use tokio_util::{
+    codec::{FramedRead, LengthDelimitedCodec},
+    task::AbortOnDropHandle,
+};
 use tracing::debug;
 
-pub(crate) use self::death::{Cause, Death};
-use crate::pool::Memory;
+pub(crate) use self::{
+    death::{Cause, Death},
+    outbox::Outbox,
+};
+use crate::limits::Memory;
 
 /// How long a dying worker may take until its exit status is known.
 const REAP: Duration = Duration::from_secs(1);
 /// How long a waiting worker may take to accept a program.
 const ACCEPT: Duration = Duration::from_secs(5);
+/// What is kept of its standard error.
 const STDERR_LINES: usize = 20;
+const STDERR_LINE: u64 = 4 << 10;
 
 /// Why a worker cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -118,10 +125,11 @@ pub(crate) struct Worker {
     child: Child,
     memory: Memory,
     frames: FramedRead<OwnedReadHalf, LengthDelimitedCodec>,
-    outbox: mpsc::UnboundedSender<Bytes>,
+    outbox: Outbox,
+    _writer: AbortOnDropHandle<()>,
     stderr: Arc<Mutex<VecDeque<String>>>,
-    /// Ends when standard error does.
-    drained: Option<JoinHandle<()>>,
+    /// Ends when standard error does, and with this at the latest.
+    drained: Option<AbortOnDropHandle<()>>,
     pub(crate) engine: String,
     /// What holds the process back beside the engine, as it says itself.
     pub(crate) layers: Vec<String>,
@@ -154,13 +162,16 @@ impl Worker {
         let drained = child
             .stderr
             .take()
-            .map(|pipe| tokio::spawn(drain(pipe, Arc::clone(&stderr), pid)));
+            .map(|pipe| tokio::spawn(drain(pipe, Arc::clone(&stderr), pid)))
+            .map(AbortOnDropHandle::new);
         let (read, write) = UnixStream::from_std(ours).map_err(failed)?.into_split();
+        let (outbox, writer) = Outbox::open(write);
         let mut worker = Self {
             child,
             memory: launch.memory,
             frames: FramedRead::new(read, codec()),
-            outbox: writer(write),
+            outbox,
+            _writer: writer,
             stderr,
             drained,
             engine: String::new(),
@@ -219,17 +230,35 @@ impl Worker {
             Some(Ok(bytes)) => {
                 mux_wire::decode(&bytes).map_err(|e| WorkerError::Protocol(e.to_string()))
             }
-            Some(Err(e)) => Err(WorkerError::Protocol(e.to_string())),
-            None => Err(WorkerError::Ended(self.death().await)),
+            Some(Err(e)) if e.kind() == io::ErrorKind::InvalidData => {
+                Err(WorkerError::Protocol(e.to_string()))
+            }
+            // A process that was killed may leave half a frame, or a socket that is reset.
+            Some(Err(_)) | None => Err(WorkerError::Ended(self.death().await)),
         }
     }
 
-    /// Queues a frame; a worker that does not read it will run into its deadline.
-    pub(crate) fn send(&self, frame: &ToWorker) -> Result<(), WorkerError> {
-        let bytes = mux_wire::encode(frame).map_err(|e| WorkerError::Protocol(e.to_string()))?;
-        // A closed outbox means that the process is ending, which the next `receive` reports.
-        drop(self.outbox.send(Bytes::from(bytes)));
-        Ok(())
+    /// Queues a frame for a worker that has taken all the others.
+    fn send(&self, frame: &ToWorker) -> Result<(), WorkerError> {
+        self.outbox.send(frame)
+    }
+
+    /// The way to the worker for whoever must not wait for it.
+    pub(crate) fn outbox(&self) -> Outbox {
+        self.outbox.clone()
+    }
+
+    /// Asks for the programs faults of a worker that is ready.
+    pub(crate) async fn check(&mut self, source: String) -> Result<Vec<Fault>, WorkerError> {
+        self.send(&ToWorker::Check { source })?;
+        match self.receive().await? {
+            FromWorker::Checked { faults } => Ok(faults),
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    pub(crate) fn memory(&self) -> Memory {
+        self.memory
     }
 
     pub(crate) fn pid(&self) -> Option<u32> {
@@ -274,30 +303,23 @@ fn codec() -> LengthDelimitedCodec {
         .new_codec()
 }
 
-/// Frames are written by a task of their own, so that a worker which stops reading blocks nobody.
-fn writer(stream: OwnedWriteHalf) -> mpsc::UnboundedSender<Bytes> {
-    let (sender, mut queue) = mpsc::unbounded_channel::<Bytes>();
-    tokio::spawn(async move {
-        // The frames carry their length already.
-        let mut sink = FramedWrite::new(stream, tokio_util::codec::BytesCodec::new());
-        while let Some(bytes) = queue.recv().await {
-            if sink.send(bytes).await.is_err() {
-                break;
-            }
-        }
-    });
-    sender
-}
-
-/// Keeps the last lines of the engine's complaints and passes them to the log.
+/// Keeps the last lines of the engine's complaints and passes them to the log. A line that is too long
+/// comes in pieces.
 async fn drain(pipe: impl AsyncRead + Unpin, kept: Arc<Mutex<VecDeque<String>>>, pid: u32) {
-    let mut lines = BufReader::new(pipe).lines();
-    while let Ok(Some(line)) = lines.next_line().await {
-        debug!(worker = pid, "{line}");
+    let mut pipe = BufReader::new(pipe);
+    let mut line = Vec::new();
+    while let Ok(1..) = (&mut pipe)
+        .take(STDERR_LINE)
+        .read_until(b'\n', &mut line)
+        .await
+    {
+        let text = String::from_utf8_lossy(&line).trim_end().to_owned();
+        line.clear();
+        debug!(worker = pid, "{text}");
         let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
         if kept.len() == STDERR_LINES {
             kept.pop_front();
         }
-        kept.push_back(line);
+        kept.push_back(text);
     }
 }

@@ -3,9 +3,11 @@
 mod commands;
 mod config;
 mod faults;
+mod fuzz;
 mod guest;
 mod hostile;
 mod lifecycle;
+mod pool;
 mod protocol;
 mod real;
 mod runs;

@@ -5,62 +5,26 @@ use std::{
     fs,
     hash::{DefaultHasher, Hasher as _},
     path::{Path, PathBuf},
-    sync::Arc,
-    time::Duration,
 };
 
-use futures::future::BoxFuture;
-use mux_sandbox::{
-    Fault, Kind, Level, Limits, Memory, Pool, PoolSettings, RunRequest, Target, ToolHost,
-};
-use mux_tests::env::binary;
-use tokio_util::sync::CancellationToken;
+use mux_sandbox::{Fault, Kind, Limits, Memory, Pool};
+use mux_tests::pool;
 
 /// What stands before the blob, and where in it the blob's checksum does.
 const HEADER: usize = 40;
 const CHECKSUM: std::ops::Range<usize> = 32..40;
 
-struct NoTools;
-
-impl ToolHost for NoTools {
-    fn begun(&self) {}
-
-    fn call(&self, _: Target, _: String) -> BoxFuture<'static, Result<String, Fault>> {
-        Box::pin(async { Err(Fault::new(Kind::NotFound, "there are no tools")) })
-    }
-
-    fn console(&self, _: Level, _: String) {}
-
-    fn emit(&self, _: String) {}
-}
-
 fn pool(snapshots: Option<&Path>, memory: Memory) -> Pool {
-    Pool::start(PoolSettings {
-        worker: binary("mux-worker"),
-        floor: 1,
-        ceiling: 2,
-        runs_per_worker: 10,
-        start_timeout: Duration::from_secs(30),
-        queue_timeout: Duration::from_secs(30),
-        queue: 10,
-        check_timeout: Duration::from_secs(30),
-        memory,
-        snapshots: snapshots.map(Path::to_owned),
-    })
-    .unwrap()
+    let mut settings = pool::settings();
+    settings.bounds.memory = memory;
+    settings.snapshots = snapshots.map(Path::to_owned);
+    Pool::start(settings).unwrap()
 }
 
 async fn run(pool: &Pool, owner: &str, source: &str) -> Result<String, Fault> {
-    let request = RunRequest {
-        source: source.into(),
-        input: "null".into(),
-        names: "{}".into(),
-        limits: Limits::default(),
-        owner: owner.into(),
-        client: 1,
-    };
-    let never = CancellationToken::new();
-    pool.run(request, Arc::new(NoTools), &never).await
+    let mut request = pool::request(source, Limits::default());
+    request.turn.owner = owner.into();
+    pool::run(pool, request).await
 }
 
 fn snapshots(folder: &Path) -> Vec<PathBuf> {
@@ -203,10 +167,7 @@ async fn errors_name_the_budget_of_memory_and_its_setting() {
         assert!(fault.message.contains("24 MiB of heap"), "{fault:?}");
         // Whether the engine can be stopped in time or has to be killed is a matter of luck.
         let hint = fault.hint.unwrap();
-        assert!(
-            hint.contains("`heap`") && hint.contains("`[limits]`"),
-            "{hint}"
-        );
+        assert!(hint.contains("[limits] heap"), "{hint}");
 
         let buffers = |mebibytes| format!("return new Uint8Array({mebibytes} * 2 ** 20).length");
         assert!(run(&pool, "a", &buffers(15)).await.is_ok());
@@ -215,7 +176,7 @@ async fn errors_name_the_budget_of_memory_and_its_setting() {
         assert!(fault.message.contains("buffer"), "{fault:?}");
         let hint = fault.hint.unwrap();
         assert!(hint.contains("16 MiB"), "{hint}");
-        assert!(hint.contains("`buffers` under `[limits]`"), "{hint}");
+        assert!(hint.contains("[limits] buffers"), "{hint}");
     }
     let more = Memory {
         heap: 256,

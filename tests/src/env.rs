@@ -175,6 +175,14 @@ impl TestEnv {
         finish(child.wait_with_output().unwrap())
     }
 
+    /// The engine of the workers, which is known when one of them has run something.
+    #[track_caller]
+    pub fn engine(&self) -> String {
+        self.result("return null");
+        let status = self.mux(["--json", "status"]).ok().json();
+        status["engine"].as_str().unwrap().to_owned()
+    }
+
     /// `mux run -e CODE`.
     pub fn run(&self, code: &str) -> Output {
         self.mux(["run", "-e", code])
@@ -330,6 +338,11 @@ pub fn binary(name: &str) -> PathBuf {
         "{path:?} does not exist: run `cargo build --workspace --bins` first"
     );
     path
+}
+
+/// The `mux-worker` that tests run: the one beside them, or another engine's.
+pub fn worker() -> PathBuf {
+    variable(WORKER).map_or_else(|| binary("mux-worker"), PathBuf::from)
 }
 
 pub fn output(command: &mut Command) -> Output {

@@ -1,8 +1,10 @@
 //! What the end-to-end tests stand on: a hermetic `MUX_HOME` with a daemon of its own.
 
+pub mod chance;
 pub mod env;
 pub mod frames;
 pub mod golden;
+pub mod pool;
 pub mod process;
 pub mod running;
 mod snapshot;

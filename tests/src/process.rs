@@ -133,8 +133,17 @@ pub fn command_line(pid: i32) -> String {
 
 /// Resident memory in bytes.
 pub fn resident_bytes(pid: i32) -> u64 {
+    memory(pid, "VmRSS:")
+}
+
+/// The most resident memory that a process has had, in bytes.
+pub fn peak_bytes(pid: i32) -> u64 {
+    memory(pid, "VmHWM:")
+}
+
+fn memory(pid: i32, field: &str) -> u64 {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
-    let line = status.lines().find(|line| line.starts_with("VmRSS:"));
+    let line = status.lines().find(|line| line.starts_with(field));
     let kibibytes = line.and_then(|line| line.split_whitespace().nth(1));
     kibibytes.unwrap().parse::<u64>().unwrap() * 1024
 }

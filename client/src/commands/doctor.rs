@@ -10,33 +10,9 @@ mod workers;
 
 use mux_client::within_seconds;
 use mux_proto::{endpoint::Dirs, variables};
-use serde::Serialize;
 
 use super::{Outcome, variable};
-use crate::render;
-
-/// What became of one check.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub(crate) struct Check {
-    pub(crate) group: &'static str,
-    pub(crate) verdict: Verdict,
-    pub(crate) message: String,
-    /// What to do about it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) fix: Option<String>,
-}
-
-#[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum Verdict {
-    Ok,
-    /// Neither good nor bad, but worth knowing.
-    Note,
-    /// It works, but less well or less safely than it could.
-    Warning,
-    /// It does not work.
-    Failure,
-}
+use crate::render::{self, Check, Verdict};
 
 /// The checks of one group.
 struct Group {

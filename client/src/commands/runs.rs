@@ -57,8 +57,17 @@ async fn info(session: &Session, run: String) -> Result<RunInfo, Failure> {
 }
 
 async fn show(session: &Session, run: String, json: bool) -> Outcome {
+    // What it is may not be older than what happened in it.
+    let mut events = events_so_far(session, &run).await?;
     let info = info(session, run).await?;
-    let events = events_so_far(session, &info.run).await?;
+    let is_over = matches!(info.state, RunState::Succeeded | RunState::Failed);
+    let is_whole = matches!(
+        events.last().map(|event| &event.event),
+        Some(EventKind::Ended { .. })
+    );
+    if is_over && !is_whole {
+        events = events_so_far(session, &info.run).await?;
+    }
     Ok(render::run(&info, &events, json))
 }
 

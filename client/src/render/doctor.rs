@@ -3,13 +3,36 @@
 use std::process::ExitCode;
 
 use anstream::println;
+use serde::Serialize;
 use serde_json::json;
 
 use super::{
     amounts, document,
     style::{DIM, ERROR, GOOD, STRONG, WARN, paint},
 };
-use crate::commands::{Check, Verdict};
+
+/// What became of one check.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(crate) struct Check {
+    pub(crate) group: &'static str,
+    pub(crate) verdict: Verdict,
+    pub(crate) message: String,
+    /// What to do about it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) fix: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Verdict {
+    Ok,
+    /// Neither good nor bad, but worth knowing.
+    Note,
+    /// It works, but less well or less safely than it could.
+    Warning,
+    /// It does not work.
+    Failure,
+}
 
 pub(crate) fn doctor(checks: &[Check], json: bool) -> ExitCode {
     let number = |verdict| checks.iter().filter(|c| c.verdict == verdict).count();

@@ -5,7 +5,7 @@
 
 use std::sync::OnceLock;
 
-use jsonschema::Validator;
+use jsonschema::{ValidationError, Validator};
 use mux_sandbox::{Fault, Kind};
 use serde_json::{Map, Value, json};
 use tracing::warn;
@@ -14,6 +14,9 @@ use super::Tool;
 
 /// How many mistakes one error names.
 const SHOWN: usize = 5;
+/// Among more values none is named: the validator makes all its errors before it gives the first, and
+/// one takes up to two kilobytes.
+const SEARCHED: usize = 10_000;
 
 /// The compiled schema, made at the first call.
 #[derive(Debug, Default)]
@@ -58,24 +61,10 @@ impl Tool {
 
     fn checked(&self, object: Map<String, Value>) -> Result<Map<String, Value>, Fault> {
         let value = Value::Object(object);
-        if let Some(validator) = self.validator() {
-            let mistakes: Vec<String> = validator
-                .iter_errors(&value)
-                .take(SHOWN)
-                .map(|error| {
-                    let place = error.instance_path().to_string();
-                    let place = place.trim_start_matches('/').replace('/', ".");
-                    let message = shortened(&error.to_string());
-                    if place.is_empty() {
-                        message
-                    } else {
-                        format!("{place}: {message}")
-                    }
-                })
-                .collect();
-            if !mistakes.is_empty() {
-                return Err(self.refuse(&mistakes));
-            }
+        if let Some(validator) = self.validator()
+            && !validator.is_valid(&value)
+        {
+            return Err(self.refuse(&mistakes(validator, &value)));
         }
         match value {
             Value::Object(object) => Ok(object),
@@ -109,6 +98,41 @@ impl Tool {
         fault.details = Some(json!({ "mistakes": mistakes }).to_string());
         fault
     }
+}
+
+/// The first few places at which arguments do not fit.
+fn mistakes(validator: &Validator, arguments: &Value) -> Vec<String> {
+    let count = count(arguments);
+    if count > SEARCHED {
+        return vec![format!(
+            "one of their {count} values is wrong, and among more than {SEARCHED} none is looked for"
+        )];
+    }
+    let shown = |error: ValidationError<'_>| {
+        let place = error.instance_path().to_string();
+        let place = place.trim_start_matches('/').replace('/', ".");
+        let message = shortened(&error.to_string());
+        if place.is_empty() {
+            message
+        } else {
+            format!("{place}: {message}")
+        }
+    };
+    validator
+        .iter_errors(arguments)
+        .take(SHOWN)
+        .map(shown)
+        .collect()
+}
+
+/// The values in a value, itself included. It is not nested deep: that was asked before.
+fn count(value: &Value) -> usize {
+    let inside: usize = match value {
+        Value::Array(items) => items.iter().map(count).sum(),
+        Value::Object(fields) => fields.values().map(count).sum(),
+        _ => 0,
+    };
+    inside + 1
 }
 
 fn wants(schema: &Value, kind: &str) -> bool {
@@ -189,6 +213,22 @@ mod tests {
             fault.message
         );
         assert!(fault.hint.unwrap().contains("m.add("));
+    }
+
+    #[test]
+    fn among_very_many_values_none_is_named() {
+        let texts = json!({ "type": "array", "items": { "anyOf": [{ "type": "string" }, { "type": "null" }] } });
+        let schema = json!({ "type": "object", "properties": { "texts": texts } });
+        let many = |value: Value, count| json!({ "texts": vec![value; count] }).to_string();
+        assert!(check(schema.clone(), &many(json!("x"), 1_000_000)).is_ok());
+        let fault = check(schema.clone(), &many(json!(1), 1_000_000)).unwrap_err();
+        assert!(
+            fault.message.contains("one of their 1000002 values"),
+            "{}",
+            fault.message
+        );
+        let fault = check(schema, &many(json!(1), 1_000)).unwrap_err();
+        assert!(fault.message.contains("texts.4: "), "{}", fault.message);
     }
 
     #[test]

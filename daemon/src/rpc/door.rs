@@ -6,6 +6,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 use mux_proto::Hello;
+use mux_sandbox::Turn;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
@@ -73,17 +74,17 @@ impl Door {
         self.asked.cancelled().await;
     }
 
-    /// Runs of the same client program, agent and workspace may share a worker process.
-    pub(super) fn owner(&self) -> String {
-        self.hello.get().map_or_else(
-            || self.number.to_string(),
-            |hello| {
-                format!(
-                    "{}|{:?}|{:?}",
-                    hello.client.name, hello.agent, hello.workspace
-                )
-            },
-        )
+    /// Connections of the same client program, agent and workspace have one owner: their runs may follow
+    /// each other in one worker process, and they take their turns together.
+    pub(super) fn turn(&self) -> Turn {
+        let owner = self.hello.get().map_or_else(String::new, |hello| {
+            let (name, agent) = (&hello.client.name, &hello.agent);
+            format!("{name}|{agent:?}|{:?}", hello.workspace)
+        });
+        Turn {
+            owner,
+            client: self.number,
+        }
     }
 
     /// What the client says of itself.
@@ -96,11 +97,6 @@ impl Door {
             Arc::new(Origin::new(name, agent, hello.workspace.clone()))
         });
         Arc::clone(origin)
-    }
-
-    /// Counts the connections of this daemon.
-    pub(super) fn number(&self) -> u64 {
-        self.number
     }
 
     /// The run ends with this connection, unless it is detached.

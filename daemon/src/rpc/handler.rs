@@ -120,8 +120,7 @@ impl wire::Mux for Connection {
             source: request.source,
             input: request.input.to_string(),
             wall: request.timeout_ms.map(Duration::from_millis),
-            owner: self.0.owner(),
-            client: self.0.number(),
+            turn: self.0.turn(),
             origin: self.0.origin(),
             detached: request.detach.then(|| daemon.activity.detached()),
         };
@@ -168,8 +167,8 @@ impl wire::Mux for Connection {
         _: Context,
         request: wire::CheckRequest,
     ) -> Result<wire::Diagnostics, wire::Error> {
-        let owner = self.0.owner();
-        let checked = self.daemon()?.runs.check(request.source, &owner).await;
+        let turn = self.0.turn();
+        let checked = self.daemon()?.runs.check(request.source, &turn).await;
         let errors = checked
             .map_err(convert::error)?
             .into_iter()
@@ -186,9 +185,10 @@ impl wire::Mux for Connection {
             },
             arguments: match (request.arguments, request.typed) {
                 (Value::Null, typed) => Arguments::Typed(typed),
-                (object, _) => Arguments::Json(object.to_string()),
+                (object, _) => Arguments::Json(object.to_string().into()),
             },
             within: request.timeout_ms.map(Duration::from_millis),
+            turn: self.0.turn(),
         };
         let daemon = self.configured().await?;
         let _admitted = daemon.runs.admit().map_err(convert::error)?;

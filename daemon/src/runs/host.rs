@@ -9,7 +9,7 @@ use std::{
 };
 
 use futures::{FutureExt, future::BoxFuture};
-use mux_sandbox::{Fault, Kind, Level, Target, ToolHost};
+use mux_sandbox::{Fault, Kind, Level, Target, ToolHost, Turn};
 use serde_json::json;
 use tracing::Instrument;
 
@@ -22,6 +22,7 @@ use crate::{
 pub(super) struct Host {
     gateway: Arc<Gateway>,
     handles: Handles,
+    turn: Turn,
     observer: Arc<Observer>,
 }
 
@@ -32,10 +33,16 @@ struct Observer {
 }
 
 impl Host {
-    pub(super) fn new(gateway: Arc<Gateway>, handles: Handles, recorder: Arc<Recorder>) -> Self {
+    pub(super) fn new(
+        gateway: Arc<Gateway>,
+        handles: Handles,
+        turn: Turn,
+        recorder: Arc<Recorder>,
+    ) -> Self {
         Self {
             gateway,
             handles,
+            turn,
             observer: Arc::new(Observer {
                 recorder,
                 next_call: AtomicU32::new(1),
@@ -63,8 +70,9 @@ impl ToolHost for Host {
         let (gateway, observer) = (Arc::clone(&self.gateway), Arc::clone(&self.observer));
         let call = Call {
             target,
-            arguments: Arguments::Json(arguments),
+            arguments: Arguments::Json(arguments.into()),
             within: None,
+            turn: self.turn.clone(),
         };
         async move {
             let value = gateway.call(call, observer.as_ref()).await?;

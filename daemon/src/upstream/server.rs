@@ -12,13 +12,14 @@ use std::{
 };
 
 use arc_swap::ArcSwapOption;
-use mux_sandbox::{Fault, Kind};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
+use mux_sandbox::{Fault, Kind, Turn};
+use tokio::sync::{mpsc, oneshot};
 use tracing::{Instrument, info_span};
 
 use super::{
     Session, Surroundings,
     owner::{Owner, Phase},
+    places::{Place, Places},
 };
 use crate::{
     catalog::ToolSet,
@@ -33,8 +34,8 @@ pub struct Server {
     mailbox: mpsc::UnboundedSender<Event>,
     /// The open session, for those who need not ask the task.
     open: Arc<ArcSwapOption<Session>>,
-    /// Calls at once.
-    permits: Arc<Semaphore>,
+    /// For its calls.
+    places: Arc<Places>,
     view: Arc<Mutex<ServerView>>,
     calls: AtomicU64,
     in_flight: AtomicU64,
@@ -104,7 +105,7 @@ impl Server {
             definition: settings.definition,
             mailbox: mailbox.clone(),
             open: Arc::default(),
-            permits: Arc::new(Semaphore::new(calls_at_once)),
+            places: Places::new(calls_at_once),
             view: Arc::new(Mutex::new(view)),
             calls: AtomicU64::new(0),
             in_flight: AtomicU64::new(0),
@@ -169,14 +170,14 @@ impl Server {
         answer.await.unwrap_or_else(|_| Err(retired()))
     }
 
-    /// A place among the calls that this server gets at once; they are given out in order.
-    pub async fn place(self: &Arc<Self>) -> Place {
-        let permit = Arc::clone(&self.permits).acquire_owned().await.ok();
+    /// A place among the calls that this server gets at once; those who wait take turns.
+    pub async fn place(self: &Arc<Self>, turn: &Turn) -> CallInFlight {
+        let place = self.places.take(turn).await;
         self.calls.fetch_add(1, Ordering::Relaxed);
         self.in_flight.fetch_add(1, Ordering::Relaxed);
-        Place {
+        CallInFlight {
             server: Arc::clone(self),
-            _permit: permit,
+            _place: place,
         }
     }
 
@@ -221,12 +222,12 @@ impl Server {
 }
 
 /// One of the calls that are on their way.
-pub struct Place {
+pub struct CallInFlight {
     server: Arc<Server>,
-    _permit: Option<OwnedSemaphorePermit>,
+    _place: Place,
 }
 
-impl Drop for Place {
+impl Drop for CallInFlight {
     fn drop(&mut self) {
         self.server.in_flight.fetch_sub(1, Ordering::Relaxed);
     }

@@ -2,48 +2,40 @@
 
 use std::{path::PathBuf, time::Duration};
 
-use crate::Limits;
+use crate::{Limits, fair::Turn, limits::Memory};
 
 /// How many workers, and for how long.
 #[derive(Clone, Debug)]
 pub struct PoolSettings {
     /// The `mux-worker` program.
     pub worker: PathBuf,
-    /// Workers that stand ready when nothing runs.
+    /// Fresh workers that stand ready when nothing runs.
     pub floor: usize,
-    /// Workers in all, running ones included.
-    pub ceiling: usize,
+    /// What a reload of the configuration may change.
+    pub bounds: Bounds,
     /// A worker that has served this many runs is replaced.
     pub runs_per_worker: u32,
     /// From the start of a process until its isolate is ready.
     pub start_timeout: Duration,
     /// How long a run may wait for a free worker.
     pub queue_timeout: Duration,
-    /// How many runs may wait for a free worker.
-    pub queue: usize,
     /// A syntax check may take this long.
     pub check_timeout: Duration,
-    /// What the program of one worker may hold.
-    pub memory: Memory,
+    /// As many workers as were wanted at once are kept for this long.
+    pub idle: Duration,
     /// Where snapshots of the guest's world are kept between starts; none are made without.
     pub snapshots: Option<PathBuf>,
 }
 
-/// Memory of one isolate, in MiB.
+/// What the pool may use.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct Memory {
-    pub heap: u32,
-    /// All array buffers together, which the heap does not count.
-    pub buffers: u32,
-}
-
-impl Default for Memory {
-    fn default() -> Self {
-        Self {
-            heap: 64,
-            buffers: 64,
-        }
-    }
+pub struct Bounds {
+    /// Workers in all, running ones included.
+    pub ceiling: usize,
+    /// How many runs may wait for a free worker. One owner may have half of them.
+    pub queue: usize,
+    /// What the program of one worker may hold.
+    pub memory: Memory,
 }
 
 /// A program, what it is given, and for whom.
@@ -54,10 +46,9 @@ pub struct RunRequest {
     /// JSON text of `{"server": ["tool", …]}`.
     pub names: String,
     pub limits: Limits,
-    /// Runs of one owner may follow each other in one worker process, never in one isolate.
-    pub owner: String,
-    /// The connection that asks. Owners take turns in the line, and the clients of one owner do.
-    pub client: u64,
+    /// Runs of one owner may follow each other in one worker process, never in one isolate. Owners take
+    /// turns in the line, and the clients of one owner do.
+    pub turn: Turn,
 }
 
 /// What `status` shows.

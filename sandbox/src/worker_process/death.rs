@@ -8,7 +8,7 @@ use std::{os::unix::process::ExitStatusExt, process::ExitStatus};
 use mux_wire::EXIT_OUT_OF_MEMORY;
 use nix::sys::signal::Signal;
 
-use crate::pool::Memory;
+use crate::limits::Memory;
 
 /// How a worker process ended.
 #[derive(Clone, Debug)]

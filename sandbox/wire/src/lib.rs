@@ -26,6 +26,12 @@ pub const EXIT_NO_SNAPSHOT: u8 = 87;
 /// The longest snapshot in bytes, with what stands before it.
 pub const MAX_SNAPSHOT: usize = 16 * 1024 * 1024;
 
+/// What a console line counts beside its text, so that empty ones cost something.
+pub const LINE_COST: u32 = 16;
+
+/// What an emitted part counts beside its text.
+pub const PART_COST: u32 = 256;
+
 /// What the daemon says to a worker.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub enum ToWorker {
@@ -49,7 +55,8 @@ pub struct Program {
     pub input: String,
     /// `{"server": ["tool", …]}`, JSON text: what `Object.keys(mux)` shows. Calls do not depend on it.
     pub names: String,
-    /// Console output beyond this many bytes is dropped, and the drop is said once.
+    /// Console output beyond this many bytes is dropped, and the drop is said once. Each line counts
+    /// [`LINE_COST`] more than its text.
     pub max_console: u32,
     /// A call's arguments may be this many bytes of JSON.
     pub max_argument: u32,
@@ -57,7 +64,8 @@ pub struct Program {
     pub max_result: u32,
     /// Timers that may be set during one run.
     pub max_timers: u32,
-    /// The parts that are emitted may together be this many bytes of JSON.
+    /// The parts that are emitted may together be this many bytes of JSON. Each counts [`PART_COST`]
+    /// more than its text.
     pub max_emitted: u32,
 }
 
@@ -102,6 +110,20 @@ pub enum Target {
     Path { path: String, raw: bool },
     /// A function of the daemon itself: `read` for `mux.read(…)`.
     Own { name: String },
+}
+
+impl Target {
+    /// The longest name or path in bytes. MCP advises 128 for the name of a tool.
+    pub const MOST: usize = 1024;
+
+    /// How long the name is, in bytes.
+    pub fn bytes(&self) -> usize {
+        match self {
+            Self::Named { server, tool } => server.len().saturating_add(tool.len()),
+            Self::Path { path, .. } => path.len(),
+            Self::Own { name } => name.len(),
+        }
+    }
 }
 
 /// The level of a console line.

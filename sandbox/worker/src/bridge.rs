@@ -9,7 +9,7 @@ use std::{
 };
 
 use deno_error::JsErrorBox;
-use mux_wire::{Fault, FromWorker, Level, Program, Target};
+use mux_wire::{Fault, FromWorker, LINE_COST, Level, PART_COST, Program, Target};
 use tokio::sync::oneshot;
 
 use crate::{fault, link::Link};
@@ -67,15 +67,20 @@ impl Bridge {
         }
     }
 
-    /// Sends a call; what is received is the answer to it.
+    /// Sends a call; what is received is the answer to it. One that the daemon would refuse unseen is not
+    /// sent, and has no number.
     pub(crate) fn call(
         &mut self,
         target: Target,
         arguments: String,
     ) -> Result<oneshot::Receiver<Result<String, Fault>>, JsErrorBox> {
+        let (sender, receiver) = oneshot::channel();
+        if target.bytes() > Target::MOST {
+            drop(sender.send(Err(fault::name_too_long(target.bytes()))));
+            return Ok(receiver);
+        }
         let call = self.next_call;
         self.next_call += 1;
-        let (sender, receiver) = oneshot::channel();
         self.waiting.insert(call, sender);
         self.link
             .send(&FromWorker::Call {
@@ -90,8 +95,9 @@ impl Bridge {
     /// Sends a console line as long as there is room, and then says once that there is none.
     pub(crate) fn print(&mut self, level: Level, text: String) {
         let length = u32::try_from(text.len()).unwrap_or(u32::MAX);
-        let frame = if length <= self.console_left {
-            self.console_left -= length;
+        let cost = length.saturating_add(LINE_COST);
+        let frame = if cost <= self.console_left {
+            self.console_left -= cost;
             FromWorker::Console { level, text }
         } else if !std::mem::replace(&mut self.console_cut, true) {
             self.console_left = 0;
@@ -107,13 +113,14 @@ impl Bridge {
         // A daemon that is gone ends this process through the reading thread.
         drop(self.link.send(&frame));
     }
+
     /// Sends a part, or says why not.
     pub(crate) fn emit(&mut self, part: String) -> Result<(), Fault> {
         let length = part.len() as u64;
         if length > self.most_part.into() {
             return Err(fault::part_too_large(length, self.most_part));
         }
-        let emitted = self.emitted + length;
+        let emitted = self.emitted + length + u64::from(PART_COST);
         if emitted > self.most_emitted.into() {
             return Err(fault::too_much_emitted(emitted, self.most_emitted));
         }

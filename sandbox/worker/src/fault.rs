@@ -6,7 +6,7 @@ use deno_core::{
     error::{JsError, JsStackFrame},
     serde_json::{Map, Value, from_str, json},
 };
-use mux_wire::{Fault, Kind};
+use mux_wire::{Fault, Kind, Target};
 
 use crate::{memory::Memory, source};
 
@@ -147,7 +147,16 @@ pub(crate) fn result_too_large(length: usize, most: u32) -> Fault {
         Kind::Limit,
         format!("the result is {length} bytes, over the limit of {most}"),
     )
-    .hint("return a summary, or only the fields that you need")
+    .hint("this limit is fixed: return a summary, or only the fields that you need")
+}
+
+pub(crate) fn name_too_long(length: usize) -> Fault {
+    let most = Target::MOST;
+    Fault::new(
+        Kind::Limit,
+        format!("the name of the tool is {length} bytes, over the limit of {most}"),
+    )
+    .hint("this limit is fixed, and no tool has such a name: see `mux tools`")
 }
 
 /// Where errors of [`crate::bridge::Bridge::emit`] say that they come from.
@@ -158,7 +167,7 @@ pub(crate) fn part_too_large(length: u64, most: u32) -> Fault {
         Kind::Limit,
         format!("the part is {length} bytes, over the limit of {most}"),
     )
-    .hint("a part is limited as the arguments of a call are: send a smaller one, or a link to it")
+    .hint("a part is limited as the arguments of a call are: send a smaller one, or a link to it; [limits] argument in config.toml allows more, up to 15 MiB")
     .path(EMIT)
 }
 
@@ -167,7 +176,7 @@ pub(crate) fn too_much_emitted(length: u64, most: u32) -> Fault {
         Kind::Limit,
         format!("the parts of this run would be {length} bytes, over the limit of {most} in all"),
     )
-    .hint("emit fewer or smaller parts, or do it in several runs")
+    .hint("emit fewer or smaller parts, or do it in several runs; [limits] emitted in config.toml allows more")
     .path(EMIT)
 }
 

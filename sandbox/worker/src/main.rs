@@ -47,6 +47,8 @@ compile_error!("choose one engine: for quickjs build with --no-default-features"
 const STACK: usize = 64 << 20;
 
 fn main() -> ExitCode {
+    #[cfg(feature = "quickjs")]
+    keep_no_bytecode();
     let task = match arguments::parse(env::args_os().skip(1)) {
         Ok(task) => task,
         Err(message) => {
@@ -78,6 +80,19 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// QuickJS would keep what it has compiled in a folder of temporary files, where anybody may have put
+/// something for it to read.
+#[cfg(feature = "quickjs")]
+#[expect(
+    unsafe_code,
+    clippy::disallowed_methods,
+    reason = "the engine can be told in no other way"
+)]
+fn keep_no_bytecode() {
+    // SAFETY: there is one thread, and nothing has read the environment yet.
+    unsafe { env::set_var("V82JSC_NO_BC_CACHE", "1") }
 }
 
 /// A snapshot makes isolates cheaper and nothing else: without it everything works.

@@ -51,16 +51,16 @@ impl Memory {
 
     pub(crate) fn heap_hint(self) -> String {
         format!(
-            "work on one part of the data at a time and keep only what you need; whoever owns this \
-             machine can allow more than {} MiB: `heap` under `[limits]` in config.toml",
+            "work on one part of the data at a time and keep only what you need; [limits] heap in config.toml \
+             allows more than {} MiB",
             self.heap
         )
     }
 
     pub(crate) fn buffers_hint(self) -> String {
         format!(
-            "all buffers of a program together may hold {} MiB: work on one part at a time; whoever owns \
-             this machine can allow more: `buffers` under `[limits]` in config.toml",
+            "all buffers of a program together may hold {} MiB: work on one part at a time; \
+             [limits] buffers in config.toml allows more",
             self.buffers
         )
     }

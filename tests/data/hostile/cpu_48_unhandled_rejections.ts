@@ -1,4 +1,4 @@
-// One word about all of them, and the worker lives.
+// One word about all of them, and the worker lives. The other engine needs longer than a run may take.
 // engine: v8
 // must: result "done"
 // console: promises were rejected and never awaited

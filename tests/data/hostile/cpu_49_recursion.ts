@@ -1,4 +1,3 @@
-// engine: v8
 // must: result ["RangeError","RangeError"]
 const deep = (): number => deep() + 1;
 const text: { toString(): string } = { toString: () => `${text}` };

@@ -1,6 +1,6 @@
 // Every way to a compiler of strings, found through objects at hand.
 // must: result ["EvalError","EvalError","EvalError","EvalError"]
-// engine: v8
+// must on quickjs: result ["ran","EvalError","EvalError","EvalError"]
 const names: string[] = [];
 for (const kind of [() => {}, async () => {}, function* () {}, async function* () {}]) {
   try {

@@ -1,6 +1,5 @@
 // A custom stack trace gets no function and no receiver of the bridge.
 // must: result []
-// engine: v8
 const caught: unknown[] = [];
 Error.prepareStackTrace = (_, sites) => {
   for (const site of sites) {

@@ -1,6 +1,5 @@
 // No string becomes code.
 // must: result ["ReferenceError","EvalError","TypeError","TypeError"]
-// engine: v8
 const names: string[] = [];
 for (const attempt of [
   () => eval("1"),

@@ -1,61 +1,25 @@
 //! Limits that cannot be reached through a client in a test's time, asked of the pool itself.
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
-use futures::future::BoxFuture;
-use mux_sandbox::{
-    Fault, Kind, Level, Limits, Memory, Pool, PoolSettings, RunRequest, Target, ToolHost,
-};
-use mux_tests::env::binary;
-use tokio_util::sync::CancellationToken;
-
-/// A world without tools.
-struct Nothing;
-
-impl ToolHost for Nothing {
-    fn begun(&self) {}
-
-    fn emit(&self, _part: String) {}
-
-    fn call(
-        &self,
-        _target: Target,
-        _arguments: String,
-    ) -> BoxFuture<'static, Result<String, Fault>> {
-        Box::pin(async { Ok("null".into()) })
-    }
-
-    fn console(&self, _level: Level, _text: String) {}
-}
+use mux_sandbox::{Fault, Kind, Limits, Pool, PoolSettings};
+use mux_tests::pool;
 
 /// Workers without a daemon.
 pub(super) fn pool() -> Pool {
-    Pool::start(PoolSettings {
-        worker: binary("mux-worker"),
-        floor: 1,
-        ceiling: 2,
-        runs_per_worker: 10,
-        start_timeout: Duration::from_secs(30),
-        queue_timeout: Duration::from_secs(30),
-        queue: 10,
-        check_timeout: Duration::from_secs(30),
-        memory: Memory::default(),
-        snapshots: None,
-    })
-    .unwrap()
+    started(settings())
+}
+
+pub(super) fn started(settings: PoolSettings) -> Pool {
+    Pool::start(settings).unwrap()
+}
+
+pub(super) fn settings() -> PoolSettings {
+    pool::settings()
 }
 
 pub(super) async fn run(pool: &Pool, source: &str, limits: Limits) -> Result<String, Fault> {
-    let request = RunRequest {
-        source: source.into(),
-        input: "null".into(),
-        names: "{}".into(),
-        limits,
-        owner: "test".into(),
-        client: 1,
-    };
-    pool.run(request, Arc::new(Nothing), &CancellationToken::new())
-        .await
+    pool::run(pool, pool::request(source, limits)).await
 }
 
 #[tokio::test]

@@ -57,7 +57,7 @@ export function makeMux() {
       throw failure({
         kind: "limit",
         message: `arguments of ${path} are ${text.length} bytes, over the limit of ${maxArgument}`,
-        hint: "send less at once",
+        hint: "send less at once; [limits] argument in config.toml allows more, up to 15 MiB",
         path,
         recoverable: true,
       }, callSite());

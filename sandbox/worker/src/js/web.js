@@ -39,7 +39,7 @@ function setTimer(callback, delay, args, repeats, name) {
   if (timersLeft-- <= 0) {
     const message = `the program set more than ${timersMost} timers`;
     const error = new RangeError(message);
-    mark(error, stringify({ kind: "limit", message, hint: "await one timer in a loop instead of setting many", recoverable: true }));
+    mark(error, stringify({ kind: "limit", message, hint: "await one timer in a loop instead of setting many; [limits] timers in config.toml allows more", recoverable: true }));
     throw error;
   }
   // Only the id leaves: the timer object is the runtime's.

@@ -1,0 +1,24 @@
+//! What the daemon asks of its allocator.
+//!
+//! Invariant: a long value costs memory for as long as it is held, and not for the daemon's life.
+
+/// Texts of at least so many bytes have pages of their own.
+const OWN_PAGES: usize = 256 << 10;
+
+/// Asks for long texts to be given back to the system when they are freed. glibc would learn from the
+/// first of them that such sizes are usual and keep room for them, 100 MiB and more after one run with
+/// large arguments; a fixed threshold makes it stop learning. Before there are threads.
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+#[expect(unsafe_code, reason = "no safe wrapper of mallopt is at hand")]
+pub fn give_back_long_texts() {
+    use nix::libc;
+    let bytes = libc::c_int::try_from(OWN_PAGES).unwrap_or(libc::c_int::MAX);
+    // SAFETY: the call takes two integers and changes how later allocations are made.
+    let _taken = unsafe { libc::mallopt(libc::M_MMAP_THRESHOLD, bytes) };
+}
+
+/// Other allocators give long texts back by themselves.
+#[cfg(not(all(target_os = "linux", target_env = "gnu")))]
+pub fn give_back_long_texts() {
+    let _not_needed = OWN_PAGES;
+}

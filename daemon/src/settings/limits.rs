@@ -1,0 +1,281 @@
+//! `[limits]`: what programs may use, each value with its range.
+//!
+//! Invariant: a value out of its range is a problem that names the range, and the default holds.
+
+use std::{fmt::Debug, ops::RangeInclusive, str::FromStr, time::Duration};
+
+use bytesize::ByteSize;
+use mux_sandbox::{Bounds, Limits, Memory};
+
+use super::duration;
+use crate::{
+    config::{LimitsEntry, Size},
+    handles::Terms,
+};
+
+const MIB: u64 = 1 << 20;
+const CALLS_PER_SERVER: usize = 8;
+const QUEUE: usize = 1_000;
+
+/// Everything that `[limits]` says.
+#[derive(Clone, Debug)]
+pub struct Allowed {
+    /// Of one run.
+    pub run: Limits,
+    /// Of the pool of workers.
+    pub pool: Bounds,
+    /// Of long values.
+    pub terms: Terms,
+    /// Calls of one server at once; more wait in line.
+    pub calls_per_server: usize,
+}
+
+impl Default for Allowed {
+    fn default() -> Self {
+        Self {
+            run: Limits::default(),
+            pool: Bounds {
+                ceiling: workers(),
+                queue: QUEUE,
+                memory: Memory::default(),
+            },
+            terms: Terms::default(),
+            calls_per_server: CALLS_PER_SERVER,
+        }
+    }
+}
+
+impl Allowed {
+    pub(super) fn resolve(entry: &LimitsEntry, problems: &mut Vec<String>) -> Self {
+        let mut this = Self::default();
+        let Self {
+            run,
+            pool,
+            terms,
+            calls_per_server,
+        } = &mut this;
+        let mut read = Reader { problems };
+        let (least, most) = Limits::WALL_RANGE;
+        read.time(&entry.wall, "wall", least..=most, &mut run.wall);
+        let hour = Duration::from_secs(3600);
+        read.time(&entry.cpu, "cpu", least..=hour, &mut run.cpu);
+        read.time(
+            &entry.kept_for,
+            "kept_for",
+            hour / 60..=hour * 24 * 365,
+            &mut terms.keep_for,
+        );
+
+        read.number(entry.calls, "calls", 1..=100_000, &mut run.calls);
+        read.number(
+            entry.calls_at_once,
+            "calls_at_once",
+            1..=256,
+            &mut run.calls_at_once,
+        );
+        read.number(
+            entry.calls_per_server,
+            "calls_per_server",
+            1..=256,
+            calls_per_server,
+        );
+        read.number(entry.timers, "timers", 1..=1_000_000, &mut run.timers);
+        read.number(entry.workers, "workers", 1..=256, &mut pool.ceiling);
+        read.number(entry.queue, "queue", 1..=100_000, &mut pool.queue);
+
+        read.size(
+            &entry.argument,
+            "argument",
+            1024..=15 * MIB,
+            &mut run.argument,
+        );
+        read.size(&entry.console, "console", 1024..=8 * MIB, &mut run.console);
+        read.size(&entry.source, "source", 1024..=8 * MIB, &mut run.source);
+        read.size(
+            &entry.emitted,
+            "emitted",
+            1024..=256 * MIB,
+            &mut run.emitted,
+        );
+        read.size(&entry.inline, "inline", 1024..=8 * MIB, &mut terms.inline);
+        read.size(&entry.kept, "kept", MIB..=1 << 50, &mut terms.quota);
+        read.mebibytes(&entry.heap, "heap", 16..=1024, &mut pool.memory.heap);
+        read.mebibytes(
+            &entry.buffers,
+            "buffers",
+            1..=1024,
+            &mut pool.memory.buffers,
+        );
+        this
+    }
+}
+
+/// How many worker processes this machine should have at most: most of them wait for tools.
+fn workers() -> usize {
+    let cores = std::thread::available_parallelism().map_or(2, usize::from);
+    (cores * 8).clamp(8, 64)
+}
+
+struct Reader<'a> {
+    problems: &'a mut Vec<String>,
+}
+
+impl Reader<'_> {
+    fn time(
+        &mut self,
+        text: &Option<String>,
+        name: &str,
+        range: RangeInclusive<Duration>,
+        value: &mut Duration,
+    ) {
+        let Some(text) = text else { return };
+        match duration(text, &format!("limits.{name}")) {
+            Ok(time) if range.contains(&time) => *value = time,
+            Ok(_) => {
+                let shown = |time: &Duration| humantime::format_duration(*time).to_string();
+                self.out_of_range(name, text, shown(range.start()), shown(range.end()));
+            }
+            Err(problem) => self.problems.push(problem),
+        }
+    }
+
+    fn number<T: Copy + PartialOrd + Debug>(
+        &mut self,
+        given: Option<T>,
+        name: &str,
+        range: RangeInclusive<T>,
+        value: &mut T,
+    ) {
+        match given {
+            None => {}
+            Some(number) if range.contains(&number) => *value = number,
+            Some(number) => self.out_of_range(name, number, range.start(), range.end()),
+        }
+    }
+
+    /// Bytes.
+    fn size<T: TryFrom<u64>>(
+        &mut self,
+        given: &Option<Size>,
+        name: &str,
+        range: RangeInclusive<u64>,
+        value: &mut T,
+    ) {
+        let Some(bytes) = self.bytes(given, name) else {
+            return;
+        };
+        match T::try_from(bytes) {
+            Ok(bytes_fit) if range.contains(&bytes) => *value = bytes_fit,
+            _ => {
+                let shown = |bytes: &u64| ByteSize::b(*bytes).display().iec().to_string();
+                self.out_of_range(
+                    name,
+                    shown(&bytes),
+                    shown(range.start()),
+                    shown(range.end()),
+                );
+            }
+        }
+    }
+
+    fn mebibytes(
+        &mut self,
+        given: &Option<Size>,
+        name: &str,
+        range: RangeInclusive<u32>,
+        value: &mut u32,
+    ) {
+        let mut bytes = u64::from(*value) * MIB;
+        let (least, most) = (
+            u64::from(*range.start()) * MIB,
+            u64::from(*range.end()) * MIB,
+        );
+        self.size(given, name, least..=most, &mut bytes);
+        // It cannot be more than the range allows.
+        *value = u32::try_from(bytes / MIB).unwrap_or(*range.end());
+    }
+
+    fn bytes(&mut self, given: &Option<Size>, name: &str) -> Option<u64> {
+        match given.as_ref()? {
+            Size::Bytes(bytes) => Some(*bytes),
+            Size::Text(text) => match ByteSize::from_str(text) {
+                Ok(size) => Some(size.as_u64()),
+                Err(_) => {
+                    self.problems.push(format!(
+                        "limits.{name} = {text:?} is not a size such as \"64MiB\" or 65536; the \
+                         default holds"
+                    ));
+                    None
+                }
+            },
+        }
+    }
+
+    fn out_of_range(&mut self, name: &str, given: impl Debug, least: impl Debug, most: impl Debug) {
+        let text = |value: &dyn Debug| format!("{value:?}").replace('"', "");
+        self.problems.push(format!(
+            "limits.{name} = {} is not between {} and {}; the default holds",
+            text(&given),
+            text(&least),
+            text(&most)
+        ));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Config;
+
+    fn resolved(limits: &str) -> (Allowed, Vec<String>) {
+        let config = Config::parse(&format!("[limits]\n{limits}"), "config.toml").unwrap();
+        let mut problems = config.problems;
+        (Allowed::resolve(&config.limits, &mut problems), problems)
+    }
+
+    #[test]
+    fn sizes_are_bytes_or_texts_with_a_unit() {
+        let (allowed, problems) = resolved(
+            "argument = 65536\nconsole = \"1 MiB\"\nheap = \"128MiB\"\nbuffers = \"256 MiB\"\n\
+             kept = \"2GiB\"\ncpu = \"30s\"\nkept_for = \"7days\"",
+        );
+        assert_eq!(problems, Vec::<String>::new());
+        assert_eq!(
+            (allowed.run.argument, allowed.run.console),
+            (65536, 1 << 20)
+        );
+        let memory = Memory {
+            heap: 128,
+            buffers: 256,
+        };
+        assert_eq!(allowed.pool.memory, memory);
+        assert_eq!(allowed.terms.quota, 2 << 30);
+        assert_eq!(allowed.run.cpu, Duration::from_secs(30));
+        assert_eq!(allowed.terms.keep_for, Duration::from_secs(7 * 24 * 3600));
+    }
+
+    #[test]
+    fn what_is_out_of_range_is_named_and_the_default_holds() {
+        for (limits, part) in [
+            (
+                "heap = \"8MiB\"",
+                "limits.heap = 8.0 MiB is not between 16.0 MiB and 1.0 GiB",
+            ),
+            ("heap = \"5GiB\"", "between 16.0 MiB and 1.0 GiB"),
+            ("argument = \"16MiB\"", "between 1.0 KiB and 15.0 MiB"),
+            ("calls = 0", "limits.calls = 0 is not between 1 and 100000"),
+            ("cpu = \"0s\"", "limits.cpu = 0s is not between 1s and 1h"),
+            ("wall = \"1h\"", "limits.wall = 1h is not between 1s and 5m"),
+            ("console = \"much\"", "is not a size such as \"64MiB\""),
+            ("cpu = \"long\"", "is not a duration"),
+        ] {
+            let (allowed, problems) = resolved(limits);
+            assert!(
+                problems.len() == 1 && problems[0].contains(part),
+                "{limits}: {problems:?}"
+            );
+            assert_eq!(allowed.pool.memory, Memory::default());
+            assert_eq!(allowed.run.calls, Limits::default().calls);
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! The calls that a server gets at once, and the line of those that wait for one of these places.
+//!
+//! Invariant: a place that becomes free goes to the next in turn, and never to whoever asks at that
+//! moment while others wait.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use mux_sandbox::{Turn, fair::Line};
+use tokio::sync::oneshot;
+
+#[derive(Debug)]
+pub(super) struct Places(Mutex<State>);
+
+/// Guarded by `Places`.
+#[derive(Debug)]
+struct State {
+    free: usize,
+    line: Line<oneshot::Sender<Place>>,
+}
+
+/// One of the places, until it is dropped.
+#[derive(Debug)]
+pub(super) struct Place(Option<Arc<Places>>);
+
+impl Places {
+    pub(super) fn new(count: usize) -> Arc<Self> {
+        Arc::new(Self(Mutex::new(State {
+            free: count,
+            line: Line::default(),
+        })))
+    }
+
+    /// Waits for its turn. Cancel-safe: a place that nobody takes goes to the next.
+    pub(super) async fn take(self: &Arc<Self>, turn: &Turn) -> Place {
+        let promise = {
+            let mut state = self.state();
+            if state.free > 0 {
+                state.free -= 1;
+                return Place(Some(Arc::clone(self)));
+            }
+            let (hand, promise) = oneshot::channel();
+            state.line.push(turn, hand);
+            promise
+        };
+        match promise.await {
+            Ok(place) => place,
+            // The line lives as long as `self`, and nobody is thrown out of it.
+            Err(_) => Place(None),
+        }
+    }
+
+    /// Passes the place on.
+    fn give_back(self: Arc<Self>) {
+        loop {
+            let mut state = self.state();
+            let Some(hand) = state.line.pop(|_| true) else {
+                state.free += 1;
+                return;
+            };
+            drop(state);
+            match hand.send(Place(Some(Arc::clone(&self)))) {
+                Ok(()) => return,
+                // That one has given up, and its place is still ours.
+                Err(mut place) => place.0 = None,
+            }
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        if let Some(places) = self.0.take() {
+            places.give_back();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::FutureExt as _;
+
+    use super::*;
+
+    fn turn(owner: &str) -> Turn {
+        Turn {
+            owner: owner.into(),
+            client: 1,
+        }
+    }
+
+    #[tokio::test]
+    async fn a_place_goes_to_the_next_in_turn_and_past_those_who_gave_up() {
+        let places = Places::new(1);
+        let first = places.take(&turn("a")).await;
+        let (a, b) = (turn("a"), turn("b"));
+        let mut greedy: Vec<_> = (0..3).map(|_| Box::pin(places.take(&a))).collect();
+        let mut modest = Box::pin(places.take(&b));
+        for waiting in &mut greedy {
+            assert!(waiting.as_mut().now_or_never().is_none());
+        }
+        assert!(modest.as_mut().now_or_never().is_none());
+        // The first of `a` gives up, which was its turn; then it is `b`'s, and `a`'s again.
+        drop(greedy.remove(0));
+        drop(first);
+        let second = modest.as_mut().now_or_never().expect("its turn");
+        assert!(greedy[0].as_mut().now_or_never().is_none());
+        drop(second);
+        let third = greedy[0].as_mut().now_or_never().expect("its turn");
+        assert!(greedy[1].as_mut().now_or_never().is_none());
+        drop(third);
+        assert!(greedy[1].as_mut().now_or_never().is_some());
+    }
+
+    #[tokio::test]
+    async fn a_place_that_was_handed_over_and_not_taken_is_free_again() {
+        let places = Places::new(1);
+        let first = places.take(&turn("a")).await;
+        let b = turn("b");
+        let mut waiting = Box::pin(places.take(&b));
+        assert!(waiting.as_mut().now_or_never().is_none());
+        drop(first);
+        drop(waiting);
+        assert!(places.take(&turn("c")).now_or_never().is_some());
+    }
+}

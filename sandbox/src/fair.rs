@@ -1,0 +1,214 @@
+//! A line in which those who wait take turns: first the owners, then the clients of an owner.
+//!
+//! Invariant: whoever has waited for one turn of everybody else is next, however many one of them has
+//! put into the line.
+
+use std::collections::VecDeque;
+
+/// Whose turn it is.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Turn {
+    /// A client program in a workspace, as a whole.
+    pub owner: String,
+    /// One connection of it.
+    pub client: u64,
+}
+
+/// What waits. `T` is kept until it is popped or forgotten.
+#[derive(Debug)]
+pub struct Line<T> {
+    /// In the order of their turns; each has at least one client.
+    owners: VecDeque<Owner<T>>,
+    length: usize,
+}
+
+#[derive(Debug)]
+struct Owner<T> {
+    name: String,
+    /// In the order of their turns; each has at least one item.
+    clients: VecDeque<Client<T>>,
+}
+
+#[derive(Debug)]
+struct Client<T> {
+    number: u64,
+    items: VecDeque<T>,
+}
+
+impl<T> Default for Line<T> {
+    fn default() -> Self {
+        Self {
+            owners: VecDeque::new(),
+            length: 0,
+        }
+    }
+}
+
+impl<T> Line<T> {
+    pub fn len(&self) -> usize {
+        self.length
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.length == 0
+    }
+
+    /// How many of this owner wait.
+    pub fn of(&self, owner: &str) -> usize {
+        self.owners
+            .iter()
+            .find(|o| o.name == owner)
+            .map_or(0, Owner::len)
+    }
+
+    /// Every owner who waits, with how many.
+    pub fn owners(&self) -> impl Iterator<Item = (&str, usize)> {
+        self.owners.iter().map(|o| (o.name.as_str(), o.len()))
+    }
+
+    pub fn push(&mut self, turn: &Turn, item: T) {
+        self.length += 1;
+        let owner = match self.owners.iter().position(|o| o.name == turn.owner) {
+            Some(place) => &mut self.owners[place],
+            None => {
+                let (name, clients) = (turn.owner.clone(), VecDeque::new());
+                self.owners.push_back(Owner { name, clients });
+                let last = self.owners.len() - 1;
+                &mut self.owners[last]
+            }
+        };
+        match owner.clients.iter_mut().find(|c| c.number == turn.client) {
+            Some(client) => client.items.push_back(item),
+            None => owner.clients.push_back(Client {
+                number: turn.client,
+                items: VecDeque::from([item]),
+            }),
+        }
+    }
+
+    /// Whose turn it is, of those who may.
+    pub fn first(&self, may: impl Fn(&str) -> bool) -> Option<&str> {
+        let mut owners = self.owners.iter().map(|owner| owner.name.as_str());
+        owners.find(|owner| may(owner))
+    }
+
+    /// The next item of the first owner, in turn, who may have it.
+    pub fn pop(&mut self, may: impl Fn(&str) -> bool) -> Option<T> {
+        let place = self.owners.iter().position(|o| may(&o.name))?;
+        let mut owner = self.owners.remove(place)?;
+        let item = owner.pop();
+        if !owner.clients.is_empty() {
+            self.owners.push_back(owner);
+        }
+        self.length -= usize::from(item.is_some());
+        item
+    }
+
+    /// Forgets what nobody waits for any more.
+    pub fn retain(&mut self, keep: impl Fn(&T) -> bool) {
+        for owner in &mut self.owners {
+            for client in &mut owner.clients {
+                client.items.retain(&keep);
+            }
+            owner.clients.retain(|client| !client.items.is_empty());
+        }
+        self.owners.retain(|owner| !owner.clients.is_empty());
+        self.length = self.owners.iter().map(Owner::len).sum();
+    }
+
+    /// Everything, in no order that matters.
+    pub fn take_all(&mut self) -> impl Iterator<Item = T> + use<T> {
+        let all = std::mem::take(self);
+        let clients = all.owners.into_iter().flat_map(|owner| owner.clients);
+        clients.flat_map(|client| client.items)
+    }
+}
+
+impl<T> Owner<T> {
+    fn len(&self) -> usize {
+        self.clients.iter().map(|client| client.items.len()).sum()
+    }
+
+    fn pop(&mut self) -> Option<T> {
+        let mut client = self.clients.pop_front()?;
+        let item = client.items.pop_front();
+        if !client.items.is_empty() {
+            self.clients.push_back(client);
+        }
+        item
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn turn(owner: &str, client: u64) -> Turn {
+        Turn {
+            owner: owner.into(),
+            client,
+        }
+    }
+
+    fn drained(line: &mut Line<u32>) -> Vec<u32> {
+        std::iter::from_fn(|| line.pop(|_| true)).collect()
+    }
+
+    #[test]
+    fn one_who_comes_late_waits_for_one_turn_of_the_others() {
+        let mut line = Line::default();
+        for item in 0..500 {
+            line.push(&turn("greedy", 1), item);
+        }
+        line.push(&turn("modest", 2), 1_000);
+        assert_eq!(line.pop(|_| true), Some(0));
+        assert_eq!(line.pop(|_| true), Some(1_000));
+        assert_eq!(line.pop(|_| true), Some(1));
+        assert_eq!(
+            (line.len(), line.of("greedy"), line.of("modest")),
+            (498, 498, 0)
+        );
+    }
+
+    #[test]
+    fn owners_take_turns_and_so_do_the_clients_of_an_owner() {
+        let mut line = Line::default();
+        // Two connections of `a`, one with two items, against one of `b`.
+        for (owner, client, item) in [
+            ("a", 1, 10),
+            ("a", 1, 11),
+            ("a", 2, 20),
+            ("b", 3, 30),
+            ("b", 3, 31),
+            ("b", 3, 32),
+        ] {
+            line.push(&turn(owner, client), item);
+        }
+        assert_eq!(drained(&mut line), [10, 30, 20, 31, 11, 32]);
+        assert!(line.is_empty());
+    }
+
+    #[test]
+    fn an_owner_who_may_not_is_passed_over_and_keeps_the_turn() {
+        let mut line = Line::default();
+        line.push(&turn("a", 1), 1);
+        line.push(&turn("b", 1), 2);
+        line.push(&turn("c", 1), 3);
+        assert_eq!(line.pop(|owner| owner != "a"), Some(2));
+        assert_eq!(line.pop(|owner| owner == "d"), None);
+        assert_eq!(drained(&mut line), [1, 3]);
+    }
+
+    #[test]
+    fn what_is_forgotten_does_not_count() {
+        let mut line = Line::default();
+        for item in 0..10_u32 {
+            line.push(&turn("a", u64::from(item % 2)), item);
+        }
+        line.push(&turn("b", 7), 11);
+        line.retain(|item| item % 2 == 0);
+        assert_eq!((line.len(), line.owners().count()), (5, 1));
+        assert_eq!(line.take_all().count(), 5);
+        assert!(line.is_empty());
+    }
+}

@@ -1,0 +1,70 @@
+//! How many workers have lately been wanted at once.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+/// The highest demand of the last one to two windows of time.
+pub(super) struct Load {
+    window: Duration,
+    began: Instant,
+    current: usize,
+    before: usize,
+}
+
+impl Load {
+    pub(super) fn new(window: Duration) -> Self {
+        Self {
+            window,
+            began: Instant::now(),
+            current: 0,
+            before: 0,
+        }
+    }
+
+    /// So many are wanted now.
+    pub(super) fn note(&mut self, demand: usize) {
+        self.turn();
+        self.current = self.current.max(demand);
+    }
+
+    pub(super) fn peak(&mut self) -> usize {
+        self.turn();
+        self.current.max(self.before)
+    }
+
+    fn turn(&mut self) {
+        let passed = self.began.elapsed();
+        if passed < self.window {
+            return;
+        }
+        self.before = if passed < self.window * 2 {
+            self.current
+        } else {
+            0
+        };
+        self.current = 0;
+        self.began = Instant::now();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_peak_is_remembered_for_one_to_two_windows() {
+        let window = Duration::from_secs(10);
+        let mut load = Load::new(window);
+        load.note(8);
+        load.note(1);
+        assert_eq!(load.peak(), 8);
+        tokio::time::advance(window).await;
+        load.note(3);
+        assert_eq!(load.peak(), 8);
+        tokio::time::advance(window).await;
+        assert_eq!(load.peak(), 3);
+        tokio::time::advance(window * 5).await;
+        assert_eq!(load.peak(), 0);
+    }
+}

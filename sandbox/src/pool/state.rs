@@ -1,0 +1,319 @@
+//! What the pool knows, behind one lock: who waits, who stands ready, who is busy, and how many more are
+//! worth starting.
+//!
+//! Invariant: the counts add up to the processes there are, and never to more than the ceiling.
+
+use std::{
+    collections::{HashMap, VecDeque},
+    time::Duration,
+};
+
+use mux_wire::Fault;
+use tokio::sync::oneshot;
+
+use super::{Bounds, Busy, Pool, load::Load};
+use crate::{
+    fair::{Line, Turn},
+    worker_process::{Worker, WorkerError},
+};
+
+/// The share of the workers that is left to others, however much one owner wants.
+const RESERVE: usize = 4;
+
+/// So many starts in a row may fail by accident before nobody waits for another.
+const FAILED_STARTS: u32 = 4;
+
+pub(super) struct State {
+    /// The one that came back last stands last.
+    ready: VecDeque<Worker>,
+    /// By owner.
+    busy: HashMap<String, usize>,
+    /// New processes on their way.
+    pub(super) starting: usize,
+    /// Workers that build their next isolate.
+    pub(super) rebuilding: usize,
+    line: Line<Waiter>,
+    load: Load,
+    pub(super) bounds: Bounds,
+    pub(super) engine: Option<String>,
+    pub(super) layers: Vec<String>,
+    pub(super) snapshot: bool,
+    pub(super) problem: Option<String>,
+    /// Starts that failed since the last one that did not.
+    failed_starts: u32,
+    pub(super) closed: bool,
+    /// Somebody will look whether workers can go.
+    pub(super) sweeping: bool,
+    /// The usual time of a run, in seconds.
+    usual: f64,
+}
+
+/// Somebody who waits for a worker, and is counted as busy from the moment at which it is sent.
+pub(super) struct Waiter {
+    pub(super) owner: String,
+    pub(super) hand: oneshot::Sender<Result<Handed, Fault>>,
+}
+
+/// A worker on its way to somebody, with the place that it takes.
+pub(super) struct Handed {
+    pub(super) worker: Worker,
+    pub(super) place: Busy,
+}
+
+/// Why nobody can wait any more.
+#[derive(Debug, Eq, PartialEq)]
+pub(super) enum Full {
+    Line { waiting: usize },
+    Owner { waiting: usize },
+}
+
+impl State {
+    pub(super) fn new(bounds: Bounds, window: Duration) -> Self {
+        Self {
+            ready: VecDeque::new(),
+            busy: HashMap::new(),
+            starting: 0,
+            rebuilding: 0,
+            line: Line::default(),
+            load: Load::new(window),
+            bounds,
+            engine: None,
+            layers: Vec::new(),
+            snapshot: false,
+            problem: None,
+            failed_starts: 0,
+            closed: false,
+            sweeping: false,
+            usual: 0.0,
+        }
+    }
+
+    pub(super) fn ready(&self) -> impl ExactSizeIterator<Item = &Worker> {
+        self.ready.iter()
+    }
+
+    pub(super) fn busy(&self) -> usize {
+        self.busy.values().sum()
+    }
+
+    pub(super) fn waiting(&self) -> usize {
+        self.line.len()
+    }
+
+    /// A worker for somebody who comes now: the owner's own before a fresh one. Dead ones are thrown out
+    /// on the way.
+    pub(super) fn pick(&mut self, owner: &str) -> Option<Worker> {
+        if !self.may(owner) {
+            return None;
+        }
+        loop {
+            let own = |w: &Worker| w.owner.as_deref() == Some(owner);
+            let place = self
+                .ready
+                .iter()
+                .rposition(own)
+                .or_else(|| self.ready.iter().position(|w| w.owner.is_none()))?;
+            let mut worker = self.ready.remove(place)?;
+            if !worker.is_dead() {
+                return Some(worker);
+            }
+        }
+    }
+
+    /// A place in the line.
+    pub(super) fn enqueue(&mut self, turn: &Turn, waiter: Waiter) -> Result<(), Full> {
+        let most = self.bounds.queue;
+        if self.line.len() >= most || self.line.of(&turn.owner) >= most.div_ceil(2) {
+            // Some may have given up since.
+            self.line.retain(|waiter| !waiter.hand.is_closed());
+        }
+        let (waiting, own) = (self.line.len(), self.line.of(&turn.owner));
+        if waiting >= most {
+            return Err(Full::Line { waiting });
+        }
+        if own >= most.div_ceil(2) {
+            return Err(Full::Owner { waiting: own });
+        }
+        self.line.push(turn, waiter);
+        self.load.note(self.busy() + self.line.len());
+        Ok(())
+    }
+
+    /// Gives the worker to whoever is next, or keeps it.
+    pub(super) fn offer(&mut self, mut worker: Worker, pool: &Pool) {
+        if self.closed || worker.memory() != self.bounds.memory || self.is_in_the_way(&worker) {
+            return;
+        }
+        while let Some(waiter) = self.next_for(&worker) {
+            let place = self.begin(&waiter.owner, pool);
+            match waiter.hand.send(Ok(Handed { worker, place })) {
+                Ok(()) => return,
+                // That one has given up.
+                Err(Ok(back)) => {
+                    self.end(&back.place.cancel(), None);
+                    worker = back.worker;
+                }
+                Err(Err(_)) => return,
+            }
+        }
+        self.ready.push_back(worker);
+    }
+
+    /// It is the turn of an owner whom this worker cannot serve, and there is no room for another one:
+    /// this one goes, so that a new one can come.
+    fn is_in_the_way(&self, worker: &Worker) -> bool {
+        let next = self.line.first(|owner| self.may(owner));
+        next.is_some_and(|owner| !worker.serves(owner))
+            && self.starting == 0
+            && self.total() + 1 >= self.bounds.ceiling
+    }
+
+    fn next_for(&mut self, worker: &Worker) -> Option<Waiter> {
+        let (busy, most) = (&self.busy, self.most_of_one());
+        let may = |owner: &str| busy.get(owner).is_none_or(|busy| *busy < most);
+        self.line.pop(|owner| worker.serves(owner) && may(owner))
+    }
+
+    /// How many processes to start now, so that those who wait and the floor are covered; they count as
+    /// starting from now on.
+    pub(super) fn starts(&mut self, floor: usize) -> usize {
+        if self.closed {
+            return 0;
+        }
+        let most = self.most_of_one();
+        let waiting: usize = self
+            .line
+            .owners()
+            .map(|(owner, waiting)| {
+                let busy = self.busy.get(owner).copied().unwrap_or(0);
+                waiting.min(most.saturating_sub(busy))
+            })
+            .sum();
+        let fresh = self.ready.iter().filter(|w| w.owner.is_none()).count();
+        // Those that build their next isolate will serve somebody, too.
+        let coming = fresh + self.starting + self.rebuilding.min(waiting);
+        let wanted = (waiting + floor).saturating_sub(coming);
+        let mut room = self.bounds.ceiling.saturating_sub(self.total());
+        // Somebody waits while others' workers stand idle: the one that did so for longest gives way.
+        while room < wanted.min(waiting) {
+            let Some(place) = self.ready.iter().position(|w| w.owner.is_some()) else {
+                break;
+            };
+            drop(self.ready.remove(place));
+            room += 1;
+        }
+        let starts = wanted.min(room);
+        self.starting += starts;
+        starts
+    }
+
+    /// Lets go of the workers that have lately not been needed, and of those that have died. Whether some are left that may not be
+    /// needed later.
+    pub(super) fn sweep(&mut self) -> bool {
+        self.ready.retain_mut(|worker| !worker.is_dead());
+        let needed = self.load.peak().saturating_sub(self.busy());
+        let mut spare = self.owned().saturating_sub(needed);
+        self.ready.retain(|worker| {
+            let goes = spare > 0 && worker.owner.is_some();
+            spare -= usize::from(goes);
+            !goes
+        });
+        self.owned() > 0
+    }
+
+    /// One more worker is busy until the place is dropped.
+    pub(super) fn begin(&mut self, owner: &str, pool: &Pool) -> Busy {
+        *self.busy.entry(owner.to_owned()).or_default() += 1;
+        self.load.note(self.busy() + self.line.len());
+        Busy::of(pool, owner)
+    }
+
+    /// `took` is how long a run had the worker.
+    pub(super) fn end(&mut self, owner: &str, took: Option<Duration>) {
+        if let Some(busy) = self.busy.get_mut(owner) {
+            *busy -= 1;
+            if *busy == 0 {
+                self.busy.remove(owner);
+            }
+        }
+        if let Some(took) = took {
+            // The last ten count most.
+            self.usual += (took.as_secs_f64() - self.usual) / 10.0;
+        }
+    }
+
+    /// When somebody who is turned away may hope for a place.
+    pub(super) fn retry_after(&self) -> Duration {
+        const SOON: f64 = 0.1;
+        const LATE: f64 = 60.0;
+        let turns = self.line.len() as f64 / self.bounds.ceiling.max(1) as f64;
+        Duration::from_secs_f64((turns * self.usual).clamp(SOON, LATE))
+    }
+
+    /// A process stands that could not be had before.
+    pub(super) fn started(&mut self, worker: &Worker) {
+        self.starting -= 1;
+        self.failed_starts = 0;
+        self.problem = None;
+        self.engine = Some(worker.engine.clone());
+        self.layers.clone_from(&worker.layers);
+        self.snapshot = worker.snapshot;
+    }
+
+    /// Whether another start may go better: a process can be killed by accident.
+    pub(super) fn start_failed(&mut self, error: &WorkerError) -> bool {
+        self.starting -= 1;
+        self.failed_starts += 1;
+        self.problem = Some(error.to_string());
+        let certain = matches!(
+            error,
+            WorkerError::Start { .. } | WorkerError::OtherBuild(_)
+        );
+        !certain && self.failed_starts < FAILED_STARTS
+    }
+
+    /// Everybody who waits gets this, because no worker can be had.
+    pub(super) fn turn_all_away(&mut self, fault: &Fault) {
+        for waiter in self.line.take_all() {
+            drop(waiter.hand.send(Err(fault.clone())));
+        }
+    }
+
+    /// Kills those that wait; the others end with their runs.
+    pub(super) fn close(&mut self) {
+        self.closed = true;
+        self.ready.clear();
+        drop(self.line.take_all());
+    }
+
+    /// Workers whose programs may hold another amount of memory than is allowed now.
+    pub(super) fn drop_outdated(&mut self) {
+        let memory = self.bounds.memory;
+        self.ready.retain(|worker| worker.memory() == memory);
+    }
+
+    fn total(&self) -> usize {
+        self.ready.len() + self.busy() + self.starting + self.rebuilding
+    }
+
+    fn owned(&self) -> usize {
+        self.ready.iter().filter(|w| w.owner.is_some()).count()
+    }
+
+    fn may(&self, owner: &str) -> bool {
+        let busy = self.busy.get(owner).copied().unwrap_or(0);
+        busy < self.most_of_one()
+    }
+
+    /// One owner may have so many workers at once. A pool of less than four has none to spare.
+    fn most_of_one(&self) -> usize {
+        let ceiling = self.bounds.ceiling;
+        ceiling - ceiling / RESERVE
+    }
+}
+
+impl Worker {
+    fn serves(&self, owner: &str) -> bool {
+        self.owner.as_deref().is_none_or(|mine| mine == owner)
+    }
+}

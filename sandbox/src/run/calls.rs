@@ -1,0 +1,124 @@
+//! The calls of one run: running, waiting in line, and counted.
+//!
+//! Invariant: what a worker can make the daemon hold for its calls is bounded, whatever it sends.
+
+use std::collections::{HashMap, VecDeque};
+
+use futures::{FutureExt, StreamExt, future::BoxFuture, future::ready, stream::FuturesUnordered};
+use mux_wire::{Fault, Target};
+
+use super::Job;
+use crate::{limits, worker_process::WorkerError};
+
+/// Arguments of calls that wait in line, in bytes. While there are more, the worker's frames wait.
+const MAX_WAITING: usize = 64 << 20;
+/// Refusals that wait for a worker that does not take them. While there are more, its frames wait.
+const MAX_UNTAKEN: usize = 1_000;
+/// A program that goes on calling so often after its calls were used up is ended.
+const MAX_REFUSED: u32 = 100_000;
+/// What of a name is kept for errors, in bytes.
+const SHOWN_NAME: usize = 200;
+
+pub(super) type Answer = (u32, Result<String, Fault>);
+
+#[derive(Default)]
+pub(super) struct Calls {
+    running: FuturesUnordered<BoxFuture<'static, Answer>>,
+    line: VecDeque<(u32, Target, String)>,
+    /// Bytes of arguments in the line.
+    waiting: usize,
+    names: HashMap<u32, String>,
+    /// The number of the next call.
+    next: u32,
+}
+
+impl Calls {
+    /// Takes the next call of the worker, whose numbers must count up.
+    pub(super) fn accept(
+        &mut self,
+        call: u32,
+        target: Target,
+        arguments: String,
+        job: &Job<'_>,
+    ) -> Result<(), WorkerError> {
+        if call != self.next {
+            return Err(WorkerError::Protocol(format!(
+                "call {call} in place of {}",
+                self.next
+            )));
+        }
+        if call >= job.limits.calls.saturating_add(MAX_REFUSED) {
+            return Err(WorkerError::Protocol(format!(
+                "{MAX_REFUSED} calls beyond the limit of {}",
+                job.limits.calls
+            )));
+        }
+        self.next += 1;
+        self.names.insert(call, shown(&target));
+        let refused =
+            limits::refused(job.limits, call, arguments.len()).or_else(|| too_long(&target));
+        if let Some(fault) = refused {
+            self.running.push(ready((call, Err(fault))).boxed());
+        } else {
+            self.waiting += arguments.len();
+            self.line.push_back((call, target, arguments));
+            self.advance(job);
+        }
+        Ok(())
+    }
+
+    /// Whether the next frame of the worker may be read.
+    pub(super) fn has_room(&self, job: &Job<'_>) -> bool {
+        let untaken = self.running.len().saturating_sub(job.limits.calls_at_once);
+        self.waiting <= MAX_WAITING && untaken <= MAX_UNTAKEN
+    }
+
+    /// The next call that has ended, and none if none is running. Cancel-safe.
+    pub(super) async fn ended(&mut self, job: &Job<'_>) -> Option<Answer> {
+        let (call, outcome) = self.running.next().await?;
+        let name = self.names.remove(&call).unwrap_or_default();
+        self.advance(job);
+        Some((call, outcome.and_then(|text| limits::fitting(text, &name))))
+    }
+
+    /// Those that have not ended, by name, in the order in which they were made.
+    pub(super) fn pending(&self) -> Vec<String> {
+        let mut calls: Vec<_> = self.names.iter().collect();
+        calls.sort();
+        calls.into_iter().map(|(_, name)| name.clone()).collect()
+    }
+
+    /// Starts calls from the line while there is room.
+    fn advance(&mut self, job: &Job<'_>) {
+        while self.running.len() < job.limits.calls_at_once {
+            let Some((call, target, arguments)) = self.line.pop_front() else {
+                return;
+            };
+            self.waiting -= arguments.len();
+            let outcome = job.host.call(target, arguments);
+            self.running
+                .push(outcome.map(move |outcome| (call, outcome)).boxed());
+        }
+    }
+}
+
+/// The name of a tool as errors show it.
+fn shown(target: &Target) -> String {
+    let cut = |name: &str| name[..name.floor_char_boundary(SHOWN_NAME)].to_owned();
+    match target {
+        Target::Named { server, tool } => format!("{}.{}", cut(server), cut(tool)),
+        Target::Path { path, .. } => cut(path),
+        Target::Own { name } => format!("mux.{}", cut(name)),
+    }
+}
+
+/// Our worker refuses such a name itself; another would have us keep it.
+fn too_long(target: &Target) -> Option<Fault> {
+    let (length, most) = (target.bytes(), Target::MOST);
+    (length > most).then(|| {
+        limits::reached(
+            format!("the name of the tool is {length} bytes, over the limit of {most}"),
+            "this limit is fixed, and no tool has such a name: see `mux tools`",
+        )
+    })
+}

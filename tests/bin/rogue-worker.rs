@@ -1,0 +1,21 @@
+//! `mux-rogue-worker`: stands where `mux-worker` stands, and breaks the rules that it is told to break.
+//!
+//! The name under which it is started says what it does before it has a program (see
+//! [`rogue::greeting`]), and the program what it does then (see [`rogue::tricks`]).
+//! Invariant: it keeps every other rule, so that a failing test points at the daemon; and it ends when
+//! its parent does.
+
+mod rogue;
+
+use std::{io, process::ExitCode};
+
+use mux_wire::EXIT_NO_SNAPSHOT;
+
+fn main() -> io::Result<ExitCode> {
+    let mut words = std::env::args();
+    let name = words.next().unwrap_or_default();
+    if words.any(|word| word == "--make-snapshot") {
+        return Ok(ExitCode::from(EXIT_NO_SNAPSHOT));
+    }
+    rogue::serve(&name)
+}

@@ -1,0 +1,40 @@
+//! The worker's life: a greeting, and then one program after the other.
+
+mod floods;
+mod greeting;
+mod link;
+mod tricks;
+
+use std::{io, process::ExitCode};
+
+use mux_wire::{FromWorker, ToWorker};
+
+use self::link::Link;
+
+/// Until the daemon hangs up, or a trick ends the process.
+pub(crate) fn serve(name: &str) -> io::Result<ExitCode> {
+    if name == link::GRANDCHILD {
+        // It is there as long as the other end of the socket is.
+        Link::open()?.listen()?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    // As a worker asks of the kernel. Where that cannot be, the daemon's SIGKILL comes anyway.
+    #[cfg(target_os = "linux")]
+    nix::sys::prctl::set_pdeathsig(nix::sys::signal::Signal::SIGKILL)?;
+    let mut link = Link::open()?;
+    if let Some(code) = greeting::greet(name, &mut link)? {
+        return Ok(code);
+    }
+    while let Some(frame) = link.next()? {
+        match frame {
+            ToWorker::Check { .. } => link.say(&FromWorker::Checked { faults: Vec::new() })?,
+            ToWorker::Run(program) => {
+                if let Some(code) = tricks::play(&program.source, &mut link)? {
+                    return Ok(code);
+                }
+            }
+            ToWorker::CallDone { .. } => {}
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}

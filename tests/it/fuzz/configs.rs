@@ -1,0 +1,156 @@
+//! The configuration: keys and values in places where they may or may not belong.
+
+use std::path::Path;
+
+use mux_daemon::{config::Config, environment::Environment, settings::Settings};
+use mux_sandbox::Limits;
+use mux_tests::chance::holds;
+use mux_wire::MAX_FRAME;
+use proptest::{collection::vec, prelude::*, sample::select};
+
+use super::frames::damage;
+
+const TABLES: &[&str] = &[
+    "servers.a",
+    "servers.\"\"",
+    "servers.\"a b\"",
+    "servers.mux",
+    "servers.a.env",
+    "servers.a.tools",
+    "servers",
+    "policy",
+    "[policy]",
+    "limits",
+    "daemon",
+    "sources",
+    "else",
+];
+
+const KEYS: &[&str] = &[
+    "command",
+    "args",
+    "env",
+    "cwd",
+    "url",
+    "headers",
+    "share",
+    "tools",
+    "enabled",
+    "start_timeout",
+    "call_timeout",
+    "match",
+    "action",
+    "wall",
+    "calls",
+    "calls_at_once",
+    "calls_per_server",
+    "workers",
+    "heap",
+    "cpu",
+    "argument",
+    "console",
+    "source",
+    "emitted",
+    "timers",
+    "inline",
+    "kept",
+    "kept_for",
+    "queue",
+    "buffers",
+    "idle_exit",
+    "exclude",
+    "direct",
+    "other",
+];
+
+const VALUES: &[&str] = &[
+    "0",
+    "-1",
+    "1",
+    "9223372036854775807",
+    "1.5",
+    "nan",
+    "true",
+    "\"\"",
+    "\"a\"",
+    "\"never\"",
+    "\"0s\"",
+    "\"30s\"",
+    "\"1 KiB\"",
+    "\"16 MiB\"",
+    "\"99999999999999999999 GiB\"",
+    "\"-1 MiB\"",
+    "\"99999999999999999999y\"",
+    "\"18446744073709551615s\"",
+    "\"-1s\"",
+    "\"deny\"",
+    "\"allow\"",
+    "\"a.*\"",
+    "\"**\"",
+    "\"${HOME}\"",
+    "\"${\"",
+    "\"${}\"",
+    "\"${A}${A}\"",
+    "\"~/a\"",
+    "\"\\u0000\"",
+    "[]",
+    "[\"a\", \"${A}\"]",
+    "[1]",
+    "{}",
+    "{ a = \"b\" }",
+    "{ \"\" = \"${A\" }",
+    "{ exclude = [\"*\"], direct = [\"a\"] }",
+    "1979-05-27",
+];
+
+fn text() -> impl Strategy<Value = String> {
+    let line = prop_oneof![
+        2 => select(TABLES).prop_map(|table| format!("[{table}]\n")),
+        6 => (select(KEYS), select(VALUES)).prop_map(|(key, value)| format!("{key} = {value}\n")),
+    ];
+    vec(line, 0..20).prop_map(|lines| lines.concat())
+}
+
+#[test]
+fn fuzz_any_configuration_gives_settings_or_an_error() {
+    let environment = Environment::of([
+        ("HOME".to_owned(), "/home/user".to_owned()),
+        ("A".to_owned(), "${A}".to_owned()),
+    ]);
+    let values = (text(), vec(damage(), 0..3));
+    holds("configs", 1000, values, |(text, damages)| {
+        let mut bytes = text.into_bytes();
+        damages.iter().for_each(|damage| damage.apply(&mut bytes));
+        let text = String::from_utf8_lossy(&bytes);
+        let config = match Config::parse(&text, "config.toml") {
+            Ok(config) => config,
+            Err(error) => {
+                prop_assert!(error.to_string().starts_with("config.toml"), "{}", error);
+                return Ok(());
+            }
+        };
+        let names: Vec<String> = config.servers.keys().cloned().collect();
+        let settings = Settings::resolve(config, &environment, Path::new("/home/user"));
+        // A server is there, disabled by its owner, or there with what is wrong with it.
+        for name in settings.servers.keys() {
+            prop_assert!(names.contains(name), "{} was made up", name);
+        }
+        // Whatever is asked for, programs can run.
+        let limits = &settings.limits;
+        let (least, most) = Limits::WALL_RANGE;
+        prop_assert!(
+            (least..=most).contains(&limits.run.wall),
+            "{:?}",
+            limits.run
+        );
+        prop_assert!(limits.run.calls_at_once >= 1 && limits.calls_per_server >= 1);
+        prop_assert!(limits.run.result as usize <= MAX_FRAME, "{:?}", limits.run);
+        prop_assert!(
+            limits.run.argument as usize <= MAX_FRAME,
+            "{:?}",
+            limits.run
+        );
+        prop_assert!(limits.pool.ceiling >= 1, "no worker");
+        Ok(())
+    });
+}

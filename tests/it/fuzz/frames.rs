@@ -1,0 +1,204 @@
+//! The frames between the daemon and a worker, as values by chance, and what both ends make of bytes.
+
+use std::io::Read;
+
+use mux_tests::chance::holds;
+use mux_wire::{
+    Fault, FromWorker, Kind, Level, Program, Target, ToWorker, VERSION, decode, encode, read_frame,
+};
+use proptest::{collection::vec, option, prelude::*, sample::select};
+
+/// Short, strange, or long.
+pub(super) fn text() -> impl Strategy<Value = String> {
+    prop_oneof![
+        4 => "[ -~]{0,20}",
+        2 => any::<String>(),
+        1 => (select(vec!["x", "\u{1f980}", "\0", "\"", "["]), 0..20_000_usize)
+            .prop_map(|(piece, times)| piece.repeat(times)),
+    ]
+}
+
+fn fault() -> impl Strategy<Value = Fault> {
+    let kinds = [
+        "syntax", "runtime", "tool", "timeout", "memory", "limit", "denied", "internal",
+    ];
+    let kind = select(kinds.to_vec()).prop_map(|name| Kind::from_name(name).unwrap());
+    let place = (any::<Option<u32>>(), any::<Option<u32>>(), any::<bool>());
+    let texts = (
+        text(),
+        option::of(text()),
+        option::of(text()),
+        option::of(text()),
+    );
+    (kind, place, texts).prop_map(
+        |(kind, (line, column, recoverable), (message, hint, path, details))| Fault {
+            kind,
+            message,
+            hint,
+            line,
+            column,
+            path,
+            recoverable,
+            details,
+        },
+    )
+}
+
+fn target() -> impl Strategy<Value = Target> {
+    prop_oneof![
+        (text(), text()).prop_map(|(server, tool)| Target::Named { server, tool }),
+        (text(), any::<bool>()).prop_map(|(path, raw)| Target::Path { path, raw }),
+        text().prop_map(|name| Target::Own { name }),
+    ]
+}
+
+/// Numbers as a worker of ours would count them, mostly.
+fn number() -> impl Strategy<Value = u32> {
+    prop_oneof![6 => 0..4_u32, 1 => any::<u32>()]
+}
+
+pub(super) fn from_worker() -> impl Strategy<Value = FromWorker> {
+    let levels = vec![
+        Level::Debug,
+        Level::Log,
+        Level::Info,
+        Level::Warn,
+        Level::Error,
+    ];
+    prop_oneof![
+        1 => (number(), text(), vec(text(), 0..3), any::<bool>()).prop_map(
+            |(version, engine, layers, snapshot)| FromWorker::Hello {
+                version: VERSION.wrapping_add(version),
+                engine,
+                layers,
+                snapshot,
+            }
+        ),
+        1 => Just(FromWorker::Ready),
+        1 => Just(FromWorker::Accepted),
+        6 => (number(), target(), text())
+            .prop_map(|(call, target, arguments)| FromWorker::Call { call, target, arguments }),
+        3 => (select(levels), text()).prop_map(|(level, text)| FromWorker::Console { level, text }),
+        3 => text().prop_map(|part| FromWorker::Emit { part }),
+        1 => text().prop_map(|text| FromWorker::Done { outcome: Ok(text) }),
+        1 => fault().prop_map(|fault| FromWorker::Done { outcome: Err(fault) }),
+        1 => vec(fault(), 0..3).prop_map(|faults| FromWorker::Checked { faults }),
+    ]
+}
+
+fn to_worker() -> impl Strategy<Value = ToWorker> {
+    let program = (text(), text(), text(), any::<[u32; 5]>()).prop_map(
+        |(source, input, names, [console, argument, result, timers, emitted])| Program {
+            source,
+            input,
+            names,
+            max_console: console,
+            max_argument: argument,
+            max_result: result,
+            max_timers: timers,
+            max_emitted: emitted,
+        },
+    );
+    prop_oneof![
+        text().prop_map(|source| ToWorker::Check { source }),
+        program.prop_map(ToWorker::Run),
+        (number(), text()).prop_map(|(call, text)| ToWorker::CallDone {
+            call,
+            outcome: Ok(text)
+        }),
+        (number(), fault()).prop_map(|(call, fault)| ToWorker::CallDone {
+            call,
+            outcome: Err(fault)
+        }),
+    ]
+}
+
+/// What happens to bytes on the way: a place, and what is done there.
+#[derive(Clone, Debug)]
+pub(super) enum Damage {
+    Flip(prop::sample::Index, u8),
+    Cut(prop::sample::Index),
+    Insert(prop::sample::Index, Vec<u8>),
+}
+
+impl Damage {
+    pub(super) fn apply(&self, bytes: &mut Vec<u8>) {
+        match self {
+            Self::Flip(place, mask) if !bytes.is_empty() => {
+                let place = place.index(bytes.len());
+                bytes[place] ^= mask;
+            }
+            Self::Flip(..) => {}
+            Self::Cut(place) => bytes.truncate(place.index(bytes.len() + 1)),
+            Self::Insert(place, more) => {
+                let place = place.index(bytes.len() + 1);
+                bytes.splice(place..place, more.iter().copied());
+            }
+        }
+    }
+}
+
+pub(super) fn damage() -> impl Strategy<Value = Damage> {
+    let place = any::<prop::sample::Index>;
+    prop_oneof![
+        (place(), 1..=u8::MAX).prop_map(|(place, mask)| Damage::Flip(place, mask)),
+        place().prop_map(Damage::Cut),
+        (place(), vec(any::<u8>(), 1..9)).prop_map(|(place, more)| Damage::Insert(place, more)),
+    ]
+}
+
+/// A stream that gives a few bytes at a time.
+struct Trickle<'a>(&'a [u8], usize);
+
+impl Read for Trickle<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let most = self.1.min(buffer.len());
+        self.0.read(&mut buffer[..most])
+    }
+}
+
+#[test]
+fn fuzz_frames_survive_any_cutting_of_the_stream() {
+    let values = (vec(from_worker(), 0..6), 1..50_usize);
+    holds("frames_stream", 200, values, |(frames, piece)| {
+        let bytes: Vec<u8> = frames.iter().flat_map(|f| encode(f).unwrap()).collect();
+        let mut stream = Trickle(&bytes, piece);
+        for frame in &frames {
+            let back: Option<FromWorker> = read_frame(&mut stream).unwrap();
+            prop_assert_eq!(back.as_ref(), Some(frame));
+        }
+        prop_assert!(read_frame::<FromWorker>(&mut stream).unwrap().is_none());
+        Ok(())
+    });
+}
+
+#[test]
+fn fuzz_damaged_frames_of_a_worker_are_errors_or_frames() {
+    let values = (from_worker(), vec(damage(), 1..4));
+    holds("frames_from_worker", 2000, values, |(frame, damages)| {
+        let mut bytes = encode(&frame).unwrap().split_off(4);
+        damages.iter().for_each(|damage| damage.apply(&mut bytes));
+        // What is understood can be said again: nothing was made up while reading.
+        if let Ok(frame) = decode::<FromWorker>(&bytes) {
+            let again = encode(&frame).unwrap().split_off(4);
+            prop_assert_eq!(decode::<FromWorker>(&again).unwrap(), frame);
+            prop_assert!(again.len() <= bytes.len(), "it has grown");
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn fuzz_damaged_frames_to_a_worker_are_errors_or_frames() {
+    let values = (to_worker(), vec(damage(), 0..4));
+    holds("frames_to_worker", 2000, values, |(frame, damages)| {
+        let mut bytes = encode(&frame).unwrap().split_off(4);
+        prop_assert_eq!(&decode::<ToWorker>(&bytes).unwrap(), &frame);
+        damages.iter().for_each(|damage| damage.apply(&mut bytes));
+        if let Ok(frame) = decode::<ToWorker>(&bytes) {
+            let again = encode(&frame).unwrap().split_off(4);
+            prop_assert_eq!(decode::<ToWorker>(&again).unwrap(), frame);
+        }
+        Ok(())
+    });
+}

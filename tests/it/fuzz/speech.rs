@@ -1,0 +1,109 @@
+//! What a worker that was taken over says, from its first byte to its end.
+//!
+//! Invariant: it is written to a file before the worker starts, and `cat` is the worker: whatever comes
+//! by chance, a shell does no harm with it.
+
+use std::{
+    fs,
+    os::unix::fs::PermissionsExt,
+    path::{Path, PathBuf},
+};
+
+use mux_wire::{FromWorker, VERSION, encode};
+use proptest::{collection::vec, prelude::*};
+
+use super::frames::{Damage, damage, from_worker};
+
+#[derive(Clone, Debug)]
+pub(super) struct Speech {
+    /// Whether it greets and accepts the program as it should.
+    pub(super) polite: bool,
+    pieces: Vec<Piece>,
+    /// The code with which it leaves; without one it stays until it is killed.
+    code: Option<u8>,
+}
+
+#[derive(Clone, Debug)]
+enum Piece {
+    Frame(FromWorker),
+    Damaged(FromWorker, Damage),
+    Noise(Vec<u8>),
+    /// A length, and less than that.
+    Length(u32),
+    /// The same frame so many times.
+    Flood(FromWorker, u16),
+}
+
+impl Speech {
+    pub(super) fn any() -> impl Strategy<Value = Self> {
+        let piece = prop_oneof![
+            12 => from_worker().prop_map(Piece::Frame),
+            2 => (from_worker(), damage()).prop_map(|(frame, damage)| Piece::Damaged(frame, damage)),
+            1 => vec(any::<u8>(), 0..200).prop_map(Piece::Noise),
+            1 => any::<u32>().prop_map(Piece::Length),
+            1 => (from_worker(), 0..300_u16).prop_map(|(frame, times)| Piece::Flood(frame, times)),
+        ];
+        let polite = prop::bool::weighted(0.85);
+        let code = prop_oneof![5 => any::<u8>().prop_map(Some), 1 => Just(None)];
+        (polite, vec(piece, 0..12), code).prop_map(|(polite, pieces, code)| Self {
+            polite,
+            pieces,
+            // One that says nothing right and stays is waited for, for seconds.
+            code: if polite {
+                code
+            } else {
+                Some(code.unwrap_or(1))
+            },
+        })
+    }
+
+    fn bytes(&self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        if self.polite {
+            let hello = FromWorker::Hello {
+                version: VERSION,
+                engine: "chance".into(),
+                layers: Vec::new(),
+                snapshot: false,
+            };
+            for frame in [hello, FromWorker::Ready, FromWorker::Accepted] {
+                bytes.extend(encode(&frame).unwrap());
+            }
+        }
+        for piece in &self.pieces {
+            match piece {
+                Piece::Frame(frame) => bytes.extend(encode(frame).unwrap()),
+                Piece::Damaged(frame, damage) => {
+                    let mut frame = encode(frame).unwrap();
+                    damage.apply(&mut frame);
+                    bytes.extend(frame);
+                }
+                Piece::Noise(noise) => bytes.extend(noise),
+                Piece::Length(length) => bytes.extend(length.to_be_bytes()),
+                Piece::Flood(frame, times) => {
+                    let frame = encode(frame).unwrap();
+                    // At most some megabytes of it.
+                    let times = usize::from(*times).min((4 << 20) / frame.len());
+                    bytes.extend(frame.repeat(times));
+                }
+            }
+        }
+        bytes
+    }
+
+    /// A program that says it on its standard input, as workers do.
+    pub(super) fn worker(&self, folder: &Path) -> PathBuf {
+        let words = folder.join("words");
+        fs::write(&words, self.bytes()).unwrap();
+        let end = match self.code {
+            Some(code) => format!("exit {code}"),
+            // Reads what it is told, until the daemon hangs up or kills it.
+            None => "exec cat <&0 >/dev/null".into(),
+        };
+        let path = folder.join("worker");
+        let script = format!("#!/bin/sh\n/bin/cat {} >&0\n{end}\n", words.display());
+        fs::write(&path, script).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o700)).unwrap();
+        path
+    }
+}

@@ -1,0 +1,47 @@
+//! Values on their way into a program and out of it.
+
+use std::sync::Arc;
+
+use mux_sandbox::{Limits, Pool, PoolSettings, RunRequest};
+use mux_tests::{
+    chance::{broken, holds},
+    pool::{self, Nothing},
+};
+use tokio::runtime::Runtime;
+use tokio_util::sync::CancellationToken;
+
+use super::json;
+
+#[test]
+fn fuzz_a_value_passes_through_a_program_unchanged() {
+    let runtime = Runtime::new().unwrap();
+    let pool = runtime.block_on(async {
+        let runs_per_worker = 1000;
+        let settings = pool::settings();
+        Pool::start(PoolSettings {
+            runs_per_worker,
+            ..settings
+        })
+        .unwrap()
+    });
+    holds("values", 60, json::value(), |value| {
+        let source = "return { input: mux.input, copy: JSON.parse(JSON.stringify(mux.input)) }";
+        let request = RunRequest {
+            input: value.to_string(),
+            ..pool::request(source, Limits::default())
+        };
+        let cancel = CancellationToken::new();
+        let run = pool.run(request, Arc::new(Nothing), &cancel);
+        let result = runtime
+            .block_on(run)
+            .map_err(|fault| broken(format!("{fault:?}")))?;
+        let result: serde_json::Value =
+            serde_json::from_str(&result).map_err(|e| broken(format!("{e}: {result}")))?;
+        for part in ["input", "copy"] {
+            if !json::same(&result[part], &value) {
+                return Err(broken(format!("{part} became {}", result[part])));
+            }
+        }
+        Ok(())
+    });
+}

@@ -1,0 +1,170 @@
+//! Workers that say anything at all, and what the pool lets through of it.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use futures::future::BoxFuture;
+use mux_sandbox::{Fault, Level, Limits, Pool, PoolSettings, Target, ToolHost};
+use mux_tests::{
+    chance::{broken, holds},
+    pool,
+};
+use proptest::prelude::*;
+use tokio::{runtime::Runtime, time::timeout};
+use tokio_util::sync::CancellationToken;
+
+use super::speech::Speech;
+
+/// Much longer than the deadline of any run here.
+const HANG: Duration = Duration::from_secs(60);
+/// The longest text of an error, with the mark of what was cut off.
+const MAX_TEXT: usize = (16 << 10) + 3;
+
+/// For the lines that a worker of ours prints when a budget is used up or a run ends.
+const SLACK: u32 = 64 << 10;
+
+/// Counts what gets through. Every other call never ends.
+#[derive(Default)]
+struct Counting {
+    calls: AtomicUsize,
+    running: Arc<AtomicUsize>,
+    most_at_once: AtomicUsize,
+    longest: AtomicUsize,
+    printed: AtomicUsize,
+    emitted: AtomicUsize,
+}
+
+/// Counts down when a call ends or is cancelled.
+struct Running(Arc<AtomicUsize>);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+impl ToolHost for Counting {
+    fn begun(&self) {}
+
+    fn call(
+        &self,
+        _target: Target,
+        arguments: String,
+    ) -> BoxFuture<'static, Result<String, Fault>> {
+        let number = self.calls.fetch_add(1, Ordering::SeqCst);
+        let now = self.running.fetch_add(1, Ordering::SeqCst) + 1;
+        self.most_at_once.fetch_max(now, Ordering::SeqCst);
+        self.longest.fetch_max(arguments.len(), Ordering::SeqCst);
+        let running = Running(Arc::clone(&self.running));
+        Box::pin(async move {
+            let _running = running;
+            if number % 2 == 1 {
+                std::future::pending::<()>().await;
+            }
+            Ok("[]".into())
+        })
+    }
+
+    fn console(&self, _level: Level, text: String) {
+        self.printed.fetch_add(text.len(), Ordering::SeqCst);
+    }
+
+    fn emit(&self, part: String) {
+        self.emitted.fetch_add(part.len(), Ordering::SeqCst);
+    }
+}
+
+fn limits() -> Limits {
+    Limits {
+        wall: Duration::from_millis(300),
+        calls: 20,
+        calls_at_once: 4,
+        argument: 1_000,
+        result: 5_000,
+        console: 2_000,
+        emitted: 3_000,
+        ..Limits::default()
+    }
+}
+
+fn at_most(what: &str, actual: usize, most: impl TryInto<usize>) -> Result<(), TestCaseError> {
+    let most = most.try_into().unwrap_or(usize::MAX);
+    if actual <= most {
+        return Ok(());
+    }
+    Err(broken(format!(
+        "{what}: {actual}, over the limit of {most}"
+    )))
+}
+
+/// What must be true of every end.
+fn judge(outcome: &Result<String, Fault>, host: &Counting) -> Result<(), TestCaseError> {
+    let limits = limits();
+    let count = |counter: &AtomicUsize| counter.load(Ordering::SeqCst);
+    at_most("calls", count(&host.calls), limits.calls)?;
+    at_most(
+        "calls at once",
+        count(&host.most_at_once),
+        limits.calls_at_once,
+    )?;
+    at_most(
+        "bytes of an argument",
+        count(&host.longest),
+        limits.argument,
+    )?;
+    if count(&host.running) > 0 {
+        return Err(broken("a call outlives its run"));
+    }
+    at_most(
+        "bytes printed",
+        count(&host.printed),
+        limits.console + SLACK,
+    )?;
+    at_most("bytes emitted", count(&host.emitted), limits.emitted)?;
+    if let Ok(result) = outcome {
+        at_most("bytes of the result", result.len(), limits.result)?;
+    }
+    if let Err(fault) = outcome {
+        let texts = [
+            Some(&fault.message),
+            fault.hint.as_ref(),
+            fault.path.as_ref(),
+        ];
+        for text in texts.into_iter().flatten() {
+            at_most("bytes of an error", text.len(), MAX_TEXT)?;
+        }
+        prop_assert!(!fault.message.is_empty(), "{:?} without a word", fault.kind);
+    }
+    Ok(())
+}
+
+#[test]
+fn fuzz_workers_say_anything_and_lose_nothing_but_their_run() {
+    let runtime = Runtime::new().unwrap();
+    holds("workers", 150, Speech::any(), |speech| {
+        runtime.block_on(async {
+            let folder = tempfile::tempdir().unwrap();
+            let pool = Pool::start(PoolSettings {
+                worker: speech.worker(folder.path()),
+                start_timeout: Duration::from_secs(5),
+                queue_timeout: Duration::from_secs(10),
+                ..pool::settings()
+            })
+            .unwrap();
+            let host = Arc::new(Counting::default());
+            let request = pool::request("return 1", limits());
+            let cancel = CancellationToken::new();
+            let run = pool.run(request, Arc::clone(&host) as _, &cancel);
+            let outcome = timeout(HANG, run).await.map_err(|_| broken("it hangs"))?;
+            judge(&outcome, &host)?;
+            prop_assert_eq!(pool.status().busy, 0);
+            pool.close();
+            Ok(())
+        })
+    });
+}

@@ -1,0 +1,146 @@
+//! Workers that a program has taken over: every rule of the frames broken, one at a time, by
+//! `mux-rogue-worker`. Numbers 29 and 31.
+//!
+//! Invariant: whatever a worker does, its run ends with an outcome by the deadline, the next run has a
+//! worker that is fit, and nobody holds much for it meanwhile.
+
+mod after;
+mod before;
+mod daemon;
+mod killed;
+mod noise;
+
+use std::{
+    fs::{self, Permissions},
+    os::unix::fs::{PermissionsExt as _, symlink},
+    path::PathBuf,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use futures::{FutureExt as _, future::BoxFuture};
+use mux_sandbox::{Fault, Level, Limits, Pool, Target, ToolHost};
+use mux_tests::{env::binary, pool, process};
+use tokio_util::sync::CancellationToken;
+
+/// A run that does not end within this hangs.
+const HANG: Duration = Duration::from_secs(30);
+
+/// What reaches the other side of the pool.
+#[derive(Default)]
+struct Host {
+    calls: AtomicUsize,
+    /// Calls whose futures were dropped before they had ended, or have not ended.
+    open: Arc<AtomicUsize>,
+    printed: Mutex<String>,
+    emitted: AtomicUsize,
+}
+
+/// One call that is open until it is dropped.
+struct Open(Arc<AtomicUsize>);
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl ToolHost for Host {
+    fn begun(&self) {}
+
+    fn call(&self, target: Target, _: String) -> BoxFuture<'static, Result<String, Fault>> {
+        self.calls.fetch_add(1, Ordering::Relaxed);
+        self.open.fetch_add(1, Ordering::Relaxed);
+        let open = Open(Arc::clone(&self.open));
+        async move {
+            let answer = match &target {
+                Target::Named { tool, .. } if tool == "large" => {
+                    format!("{:?}", "x".repeat(1 << 20))
+                }
+                Target::Named { tool, .. } if tool == "small" => "1".into(),
+                _ => std::future::pending().await,
+            };
+            drop(open);
+            Ok(answer)
+        }
+        .boxed()
+    }
+
+    fn console(&self, _: Level, text: String) {
+        self.printed.lock().unwrap().push_str(&text);
+    }
+
+    fn emit(&self, part: String) {
+        self.emitted.fetch_add(part.len(), Ordering::Relaxed);
+    }
+}
+
+/// A pool whose workers are started under this name, which says what they do before a program.
+struct Rogues {
+    pool: Pool,
+    folder: tempfile::TempDir,
+    name: PathBuf,
+}
+
+impl Rogues {
+    fn named(name: &str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(name);
+        symlink(binary("mux-rogue-worker"), &path).unwrap();
+        let mut settings = pool::settings_of(path.clone());
+        settings.start_timeout = Duration::from_secs(2);
+        Self {
+            pool: Pool::start(settings).unwrap(),
+            folder,
+            name: path,
+        }
+    }
+
+    /// From the next process on, they are what they should be.
+    fn reform(&self) {
+        let honest = self.folder.path().join("honest");
+        symlink(binary("mux-rogue-worker"), &honest).unwrap();
+        // It sees the name by which the script calls it.
+        let script = self.folder.path().join("script");
+        fs::write(&script, format!("#!/bin/sh\nexec {honest:?} \"$@\"\n")).unwrap();
+        fs::set_permissions(&script, Permissions::from_mode(0o755)).unwrap();
+        fs::rename(script, &self.name).unwrap();
+    }
+
+    async fn run(&self, program: &str, wall: Duration) -> (Result<String, Fault>, Arc<Host>) {
+        let limits = Limits {
+            wall,
+            ..Limits::default()
+        };
+        let host = Arc::new(Host::default());
+        let never = CancellationToken::new();
+        let request = pool::request(program, limits);
+        let run = self.pool.run(request, Arc::clone(&host) as _, &never);
+        let outcome = tokio::time::timeout(HANG, run).await;
+        (outcome.unwrap_or_else(|_| panic!("{program} hangs")), host)
+    }
+
+    /// The next run is right.
+    async fn serves(&self, after: &str) {
+        let (outcome, _) = self.run("honest", HANG).await;
+        assert_eq!(outcome.as_deref(), Ok("\"honest\""), "after {after}");
+    }
+}
+
+/// The most memory that this process has had, in MiB.
+fn peak() -> u64 {
+    process::peak_bytes(i32::try_from(std::process::id()).unwrap()) >> 20
+}
+
+/// All texts of a fault together.
+fn length(fault: &Fault) -> usize {
+    [&fault.hint, &fault.path, &fault.details]
+        .into_iter()
+        .flatten()
+        .map(String::len)
+        .sum::<usize>()
+        + fault.message.len()
+}

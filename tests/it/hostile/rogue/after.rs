@@ -1,0 +1,202 @@
+//! Tricks that a worker plays with a program, one after the other on one pool.
+
+use std::{sync::atomic::Ordering, time::Duration};
+
+use mux_sandbox::Kind;
+
+use super::{HANG, Rogues, length, peak};
+
+/// A deadline for what ends only by it.
+const SOON: Duration = Duration::from_secs(1);
+/// What the pool, and the calls that it is waiting for, may hold at most, in MiB.
+const MOST: u64 = 400;
+
+const INTERNAL: Kind = Kind::Internal;
+
+/// Each must fail so, and say so.
+async fn all_fail(tricks: &[(&str, Kind, &str)]) {
+    let rogues = Rogues::named("honest");
+    let before = peak();
+    let mut problems = Vec::new();
+    for (trick, kind, says) in tricks {
+        let wall = if *kind == Kind::Timeout { SOON } else { HANG };
+        let (outcome, host) = rogues.run(trick, wall).await;
+        match outcome {
+            Ok(result) => {
+                let shown: String = result.chars().take(80).collect();
+                problems.push(format!("{trick}: succeeded with {shown}"));
+            }
+            Err(fault) => {
+                let said = format!(
+                    "{} {}",
+                    fault.message,
+                    fault.hint.clone().unwrap_or_default()
+                );
+                if fault.kind != *kind || !said.contains(says) {
+                    let shown: String = said.chars().take(300).collect();
+                    problems.push(format!("{trick}: {:?}: {shown}", fault.kind));
+                }
+                if length(&fault) > 1 << 16 {
+                    problems.push(format!("{trick}: a fault of {} bytes", length(&fault)));
+                }
+            }
+        }
+        // Whatever it had called is cancelled.
+        assert_eq!(host.open.load(Ordering::Relaxed), 0, "{trick}");
+        rogues.serves(trick).await;
+        let grown = peak() - before;
+        if grown > MOST {
+            problems.push(format!("after {trick}: {grown} MiB"));
+        }
+    }
+    assert!(problems.is_empty(), "{}", problems.join("\n"));
+}
+
+#[tokio::test]
+async fn frames_that_are_none() {
+    const BROKE: &str = "the worker broke the protocol";
+    all_fail(&[
+        ("garbage", INTERNAL, BROKE),
+        ("truncated", INTERNAL, "the worker process ended"),
+        ("too-long", INTERNAL, BROKE),
+        ("longest", INTERNAL, BROKE),
+        ("empty", INTERNAL, BROKE),
+        ("unknown", INTERNAL, BROKE),
+        ("left-over", INTERNAL, BROKE),
+        ("promises-a-string", INTERNAL, BROKE),
+        ("slowly", Kind::Timeout, "longer than its 1 s"),
+    ])
+    .await;
+}
+
+#[tokio::test]
+async fn frames_at_the_wrong_moment() {
+    const UNEXPECTED: &str = "unexpected frame during a run";
+    all_fail(&[
+        ("says-hello", INTERNAL, UNEXPECTED),
+        ("says-ready", INTERNAL, UNEXPECTED),
+        ("accepts-twice", INTERNAL, UNEXPECTED),
+        ("says-checked", INTERNAL, UNEXPECTED),
+        ("skips-a-call", INTERNAL, "call 5 in place of 0"),
+        ("calls-twice", INTERNAL, "call 0 in place of 1"),
+        ("calls-the-last", INTERNAL, "call 4294967295 in place of 0"),
+        ("stays", Kind::Timeout, "no call was pending"),
+    ])
+    .await;
+}
+
+#[tokio::test]
+async fn ends_of_all_kinds() {
+    all_fail(&[
+        ("hangs-up", INTERNAL, "only this run is lost"),
+        // Its socket is in other hands, and open.
+        ("bequeaths", Kind::Timeout, "longer than its 1 s"),
+        ("raises SIGABRT", INTERNAL, "signal: 6"),
+        ("raises SIGSEGV", INTERNAL, "signal: 11"),
+        ("raises SIGKILL", INTERNAL, "signal: 9"),
+        ("raises SIGSYS", INTERNAL, "asked the system"),
+        ("raises SIGXCPU", Kind::Limit, "processor time"),
+        ("raises SIGSTOP", Kind::Timeout, "longer than its 1 s"),
+        ("says-and-exits nonsense", INTERNAL, "nonsense"),
+        (
+            "says-and-exits memory allocation of 9 bytes failed",
+            Kind::Memory,
+            "64 MiB of heap",
+        ),
+        (
+            "says-and-exits has overflowed its stack",
+            Kind::Limit,
+            "nests deeper",
+        ),
+    ])
+    .await;
+}
+
+#[tokio::test]
+async fn every_exit_code() {
+    let rogues = Rogues::named("honest");
+    for code in 0..=255 {
+        let (outcome, _) = rogues.run(&format!("exits {code}"), HANG).await;
+        let fault = outcome.unwrap_err();
+        if code == mux_wire::EXIT_OUT_OF_MEMORY {
+            assert_eq!(fault.kind, Kind::Memory, "{code}: {fault:?}");
+        } else {
+            assert_eq!(fault.kind, INTERNAL, "{code}: {fault:?}");
+            assert!(fault.message.contains(&format!(": {code}")), "{fault:?}");
+        }
+    }
+    rogues.serves("all codes").await;
+}
+
+#[tokio::test]
+async fn floods() {
+    all_fail(&[
+        ("prints", INTERNAL, "console output of more than"),
+        ("prints-nothing", INTERNAL, "console output of more than"),
+        ("emits-much", INTERNAL, "emitted parts of more than"),
+        ("emits-nothing", INTERNAL, "emitted parts of more than"),
+        ("gives-much", INTERNAL, "a result of"),
+        ("complains", Kind::Timeout, "longer than its 1 s"),
+        ("complains-in-lines", INTERNAL, "no | no"),
+    ])
+    .await;
+}
+
+#[tokio::test]
+async fn floods_of_calls() {
+    all_fail(&[
+        (
+            "calls-with-much",
+            Kind::Timeout,
+            "it was waiting for fix.hang",
+        ),
+        ("calls-with-too-much", Kind::Timeout, "longer than its 1 s"),
+        ("calls-long-names", Kind::Timeout, "longer than its 1 s"),
+        // Its refusals wait until it takes them, and its next calls behind them.
+        ("calls-and-calls", Kind::Timeout, "longer than its 1 s"),
+        (
+            "calls-and-hears-nothing",
+            Kind::Timeout,
+            "it was waiting for fix.large",
+        ),
+    ])
+    .await;
+}
+
+#[tokio::test]
+async fn ends_that_are_believed_once() {
+    let rogues = Rogues::named("honest");
+    for trick in [
+        "ends-twice",
+        "ends-and-calls",
+        "ends-and-raves",
+        "ends-in-a-call",
+        "bequeaths-and-goes-on",
+    ] {
+        let (outcome, host) = rogues.run(trick, HANG).await;
+        assert_eq!(outcome.as_deref(), Ok("1"), "{trick}");
+        let calls = host.calls.load(Ordering::Relaxed);
+        assert_eq!(host.open.load(Ordering::Relaxed), 0, "{trick}");
+        if trick == "ends-in-a-call" {
+            let printed = host.printed.lock().unwrap().clone();
+            assert!(
+                printed.contains("before fix.hang, fix.hang, fix.hang had ended"),
+                "{printed}"
+            );
+            assert_eq!(calls, 3);
+        } else {
+            assert_eq!(calls, 0, "{trick}");
+        }
+        rogues.serves(trick).await;
+    }
+}
+
+#[tokio::test]
+async fn a_fault_is_as_short_as_any_other() {
+    let rogues = Rogues::named("honest");
+    let (outcome, _) = rogues.run("blames", HANG).await;
+    let fault = outcome.unwrap_err();
+    assert_eq!(fault.kind, Kind::Runtime);
+    assert!(length(&fault) < 1 << 17, "{} bytes", length(&fault));
+    rogues.serves("blames").await;
+}

@@ -1,0 +1,45 @@
+//! Workers that start at once, so that many can be killed. Number 83.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use futures::future::join_all;
+use mux_sandbox::Kind;
+use mux_tests::process;
+
+use super::{super::killed::kill, HANG, Rogues};
+
+const KILLS: usize = 1000;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_thousand_cost_their_runs_and_the_pool_goes_on() {
+    let rogues = Rogues::named("honest");
+    let over = AtomicBool::new(false);
+    let runs = join_all((0..3).map(|_| async {
+        let mut right = 0_u32;
+        while !over.load(Ordering::Relaxed) {
+            match rogues.run("honest", HANG).await.0 {
+                Ok(result) => {
+                    assert_eq!(result, "\"honest\"");
+                    right += 1;
+                }
+                Err(fault) => {
+                    let known = [Kind::Internal, Kind::Unavailable].contains(&fault.kind);
+                    assert!(known && fault.message.contains("ended"), "{fault:?}");
+                }
+            }
+        }
+        right
+    }));
+    let killer = async {
+        let me = i32::try_from(std::process::id()).unwrap();
+        let killed = tokio::task::spawn_blocking(move || kill(KILLS, || process::descendants(me)));
+        assert_eq!(killed.await.unwrap(), KILLS);
+        over.store(true, Ordering::Relaxed);
+    };
+    let (right, ()) = tokio::join!(runs, killer);
+    assert!(right.iter().sum::<u32>() > 0);
+    rogues.serves("a thousand kills").await;
+    let status = rogues.pool.status();
+    assert_eq!((status.busy, status.waiting), (0, 0));
+    assert!(process::descendants(i32::try_from(std::process::id()).unwrap()).len() <= 2);
+}

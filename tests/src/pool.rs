@@ -1,0 +1,73 @@
+//! A pool of workers without a daemon.
+
+use std::{path::PathBuf, sync::Arc, time::Duration};
+
+use futures::future::BoxFuture;
+use mux_sandbox::{
+    Bounds, Fault, Level, Limits, Memory, Pool, PoolSettings, RunRequest, Target, ToolHost, Turn,
+};
+use tokio_util::sync::CancellationToken;
+
+use crate::env::worker;
+
+/// A world in which every call gives `null`.
+pub struct Nothing;
+
+impl ToolHost for Nothing {
+    fn begun(&self) {}
+
+    fn call(&self, _: Target, _: String) -> BoxFuture<'static, Result<String, Fault>> {
+        Box::pin(async { Ok("null".into()) })
+    }
+
+    fn console(&self, _: Level, _: String) {}
+
+    fn emit(&self, _: String) {}
+}
+
+/// One worker that waits and two at most, without snapshots; a test changes what it is about.
+pub fn settings() -> PoolSettings {
+    settings_of(worker())
+}
+
+pub fn settings_of(worker: PathBuf) -> PoolSettings {
+    let patience = Duration::from_secs(30);
+    PoolSettings {
+        worker,
+        floor: 1,
+        bounds: Bounds {
+            ceiling: 2,
+            queue: 10,
+            memory: Memory::default(),
+        },
+        runs_per_worker: 10,
+        start_timeout: patience,
+        queue_timeout: patience,
+        check_timeout: patience,
+        idle: patience,
+        snapshots: None,
+    }
+}
+
+pub fn request(source: &str, limits: Limits) -> RunRequest {
+    RunRequest {
+        source: source.into(),
+        input: "null".into(),
+        names: "{}".into(),
+        limits,
+        turn: turn("test", 1),
+    }
+}
+
+pub fn turn(owner: &str, client: u64) -> Turn {
+    Turn {
+        owner: owner.into(),
+        client,
+    }
+}
+
+/// Runs a program that nobody cancels.
+pub async fn run(pool: &Pool, request: RunRequest) -> Result<String, Fault> {
+    let never = CancellationToken::new();
+    pool.run(request, Arc::new(Nothing), &never).await
+}
