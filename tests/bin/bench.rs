@@ -9,12 +9,16 @@ mod bare;
 mod commands;
 #[path = "bench/figures.rs"]
 mod figures;
+#[path = "bench/pool.rs"]
+mod pool;
 #[path = "bench/sessions.rs"]
 mod sessions;
+#[path = "bench/throughput.rs"]
+mod throughput;
 
 use std::path::PathBuf;
 
-use clap::Parser;
+use clap::{Parser, ValueEnum};
 
 /// Measures a release build of muxd.
 #[derive(Parser)]
@@ -28,20 +32,65 @@ struct Args {
     /// How often each figure is taken
     #[arg(long, default_value_t = 200)]
     rounds: usize,
+    /// Only these parts; all without
+    #[arg(long, value_enum)]
+    only: Vec<Part>,
+}
+
+/// What can be measured alone.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
+enum Part {
+    Process,
+    Calls,
+    Pool,
+    Throughput,
+    Neighbours,
+    Growth,
+    Daemon,
 }
 
 fn main() -> anyhow::Result<()> {
     let args = Args::parse();
+    let worker = args.binaries.join("mux-worker");
     let place = commands::Place::new(args.binaries, &args.server)?;
-    figures::title("whole process");
-    commands::measure(&place, args.rounds)?;
-    figures::title("one warm tool call (fixture server: echo)");
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
         .build()?;
-    runtime.block_on(sessions::measure(&place, args.rounds))?;
-    figures::title("daemon and workers");
-    commands::measure_daemon(&place)?;
+    for part in Part::value_variants() {
+        if !args.only.is_empty() && !args.only.contains(part) {
+            continue;
+        }
+        match part {
+            Part::Process => {
+                figures::title("whole process");
+                commands::measure(&place, args.rounds)?;
+            }
+            Part::Calls => {
+                figures::title("one warm tool call (fixture server: echo)");
+                runtime.block_on(sessions::measure(&place, args.rounds))?;
+            }
+            Part::Pool => {
+                figures::title("the pool alone");
+                runtime.block_on(pool::measure(&worker, args.rounds))?;
+            }
+            Part::Throughput => {
+                figures::title("programs per second");
+                runtime.block_on(throughput::measure(&place))?;
+            }
+            Part::Neighbours => {
+                figures::title("an innocent program beside hostile ones");
+                runtime.block_on(throughput::measure_neighbours(&place))?;
+            }
+            Part::Growth => {
+                figures::title("memory after many runs");
+                runtime.block_on(throughput::measure_growth(&place))?;
+            }
+            Part::Daemon => {
+                figures::title("daemon and workers");
+                commands::measure_daemon(&place)?;
+            }
+        }
+    }
     Ok(())
 }

@@ -18,6 +18,10 @@ impl Samples {
         self.0.push(time);
     }
 
+    pub(crate) fn count(&self) -> usize {
+        self.0.len()
+    }
+
     pub(crate) fn quantile(&self, q: f64) -> Duration {
         let mut sorted = self.0.clone();
         sorted.sort();
