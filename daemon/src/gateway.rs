@@ -132,13 +132,8 @@ impl Gateway {
 
     /// The server and the tool's name as the caller spelled it.
     fn resolve(&self, target: Target) -> Result<(Arc<Server>, String, bool), Fault> {
-        let (length, most) = (target.bytes(), Target::MOST);
-        if length > most {
-            return Err(Fault::new(
-                Kind::Limit,
-                format!("the name of the tool is {length} bytes, over the limit of {most}"),
-            )
-            .hint("this limit is fixed, and no tool has such a name: see `mux tools`"));
+        if let Some(fault) = target.too_long() {
+            return Err(fault);
         }
         let (server, tool, raw) = match target {
             Target::Own { name } => {

@@ -204,7 +204,7 @@ impl Runs {
     async fn execute(self: Arc<Self>, run: Arc<Run>, request: RunRequest) {
         info!("run accepted");
         let handles = self.handles.clone();
-        let recorder = Recorder::new(Arc::clone(&run), handles.clone(), &request.limits);
+        let recorder = Recorder::new(Arc::clone(&run), handles.clone());
         let finish = Finish {
             runs: &self,
             run: &run,

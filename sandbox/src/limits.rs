@@ -6,6 +6,9 @@ use crate::{Fault, Kind};
 
 const DEFAULT_WALL: Duration = Duration::from_secs(30);
 
+/// The longest answer to a call, in bytes of JSON: what a frame to the worker carries, with room around it.
+pub const MOST_ANSWER: usize = mux_wire::MAX_FRAME - 4096;
+
 /// What one run may use. Sizes are in bytes.
 #[derive(Clone, Debug)]
 pub struct Limits {
@@ -102,13 +105,11 @@ pub(crate) fn refused(limits: &Limits, call: u32, argument: usize) -> Option<Fau
 
 /// The result of a call, if it fits into a frame.
 pub(crate) fn fitting(text: String, name: &str) -> Result<String, Fault> {
-    // Room for the frame around it.
-    const MOST: usize = mux_wire::MAX_FRAME - 4096;
-    if text.len() <= MOST {
+    if text.len() <= MOST_ANSWER {
         return Ok(text);
     }
     let message = format!(
-        "the result of {name} is {} bytes, over the limit of {MOST}",
+        "the result of {name} is {} bytes, over the limit of {MOST_ANSWER}",
         text.len()
     );
     Err(reached(message, "ask the tool for less: a range, a page, a filter").path(name))

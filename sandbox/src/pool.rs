@@ -12,7 +12,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use mux_wire::{Fault, Kind, Program};
+use mux_wire::{Fault, Kind, Program, ToWorker};
 use tokio::{sync::oneshot, time::sleep};
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, info, warn};
@@ -67,7 +67,7 @@ impl Pool {
     ) -> Result<String, Fault> {
         let limits = &request.limits;
         check_length(&request.source, limits)?;
-        let program = Program {
+        let program = ToWorker::Run(Program {
             source: request.source,
             input: request.input,
             names: request.names,
@@ -76,11 +76,11 @@ impl Pool {
             max_result: limits.result,
             max_timers: limits.timers,
             max_emitted: limits.emitted,
-        };
+        });
         let Handed { mut worker, place } = tokio::select! {
             biased;
             () = cancel.cancelled() => return Err(cancelled()),
-            accepted = self.hand_over(program, &request.turn) => accepted?,
+            accepted = self.hand_over(&program, &request.turn) => accepted?,
         };
         host.begun();
         let job = Job {
@@ -103,11 +103,11 @@ impl Pool {
 
     /// A worker that has accepted the program. One that died while it waited costs nothing: the
     /// program had not begun, and goes to another.
-    async fn hand_over(&self, program: Program, turn: &Turn) -> Result<Handed, Fault> {
+    async fn hand_over(&self, program: &ToWorker, turn: &Turn) -> Result<Handed, Fault> {
         let mut last = None;
         for _ in 0..HAND_OVERS {
             let mut handed = self.acquire(turn).await?;
-            match handed.worker.begin(program.clone()).await {
+            match handed.worker.begin(program).await {
                 Ok(()) => return Ok(handed),
                 Err(error) => {
                     debug!(%error, "a waiting worker did not take the program");

@@ -18,7 +18,7 @@ use std::{
 };
 
 use futures::StreamExt;
-use mux_wire::{Fault, FromWorker, MAX_FRAME, Program, ToWorker, VERSION};
+use mux_wire::{Fault, FromWorker, MAX_FRAME, ToWorker, VERSION};
 use tokio::{
     io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, BufReader},
     net::{UnixStream, unix::OwnedReadHalf},
@@ -214,8 +214,8 @@ impl Worker {
     }
 
     /// Hands a program over. An error means that the program has not begun.
-    pub(crate) async fn begin(&mut self, program: Program) -> Result<(), WorkerError> {
-        self.send(&ToWorker::Run(program))?;
+    pub(crate) async fn begin(&mut self, program: &ToWorker) -> Result<(), WorkerError> {
+        self.send(program)?;
         match timeout(ACCEPT, self.receive()).await {
             Ok(Ok(FromWorker::Accepted)) => Ok(()),
             Ok(Ok(other)) => Err(unexpected(&other)),

@@ -16,3 +16,33 @@ mod schemas;
 mod speech;
 mod values;
 mod workers;
+
+use std::time::Duration;
+
+use mux_sandbox::{Fault, Limits, Pool, PoolSettings};
+use mux_tests::pool;
+use tokio::{runtime::Runtime, time::timeout};
+
+/// A program that has not ended by then hangs.
+const HANG: Duration = Duration::from_secs(60);
+
+/// A pool whose workers serve many values.
+fn pool_in(runtime: &Runtime) -> Pool {
+    let settings = PoolSettings {
+        runs_per_worker: 1000,
+        ..pool::settings()
+    };
+    runtime.block_on(async { Pool::start(settings).unwrap() })
+}
+
+/// How a program ends, if it does.
+fn run(
+    runtime: &Runtime,
+    pool: &Pool,
+    source: &str,
+    limits: &Limits,
+) -> Option<Result<String, Fault>> {
+    let request = pool::request(source, limits.clone());
+    let run = async { timeout(HANG, pool::run(pool, request)).await };
+    runtime.block_on(run).ok()
+}

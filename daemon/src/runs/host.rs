@@ -9,7 +9,7 @@ use std::{
 };
 
 use futures::{FutureExt, future::BoxFuture};
-use mux_sandbox::{Fault, Kind, Level, Target, ToolHost, Turn};
+use mux_sandbox::{Fault, Kind, Level, Target, ToolHost, Turn, limits::MOST_ANSWER};
 use serde_json::json;
 use tracing::Instrument;
 
@@ -83,7 +83,8 @@ impl ToolHost for Host {
     }
 
     fn console(&self, level: Level, text: String) {
-        self.observer.recorder.console(level, text);
+        let line = Happening::Console { level, text };
+        self.observer.recorder.push(line);
     }
 
     fn emit(&self, part: String) {
@@ -94,11 +95,11 @@ impl ToolHost for Host {
 /// A value that no frame to the worker can carry is kept, and the program is told where.
 async fn fitting(value: String, handles: &Handles) -> Result<String, Fault> {
     let bytes = value.len();
-    if bytes <= own::MOST {
+    if bytes <= MOST_ANSWER {
         return Ok(value);
     }
     let handle = handles.keep(value, "the result of the call").await?.name;
-    let most = own::MOST;
+    let most = MOST_ANSWER;
     let mut fault = Fault::new(
         Kind::Limit,
         format!("the result of the call is {bytes} bytes, over the limit of {most}"),
@@ -167,7 +168,7 @@ mod tests {
         let handles = Handles::open(home.path().join("results"), Terms::default());
         let short = "\"x\"".to_owned();
         assert_eq!(fitting(short.clone(), &handles).await.unwrap(), short);
-        let value = format!("\"{}\"", "x".repeat(own::MOST));
+        let value = format!("\"{}\"", "x".repeat(MOST_ANSWER));
         let fault = fitting(value.clone(), &handles).await.unwrap_err();
         assert_eq!(fault.kind, Kind::Limit);
         assert!(fault.hint.unwrap().contains("mux.read(\"h_"));

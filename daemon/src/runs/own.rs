@@ -2,14 +2,11 @@
 //!
 //! Invariant: they are calls in the budget of the run, and reach no server.
 
-use mux_sandbox::{Fault, Kind};
+use mux_sandbox::{Fault, Kind, limits::MOST_ANSWER};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use crate::{handles::Handles, nearest::nearest, nesting};
-
-/// The longest answer that fits into a frame to a worker.
-pub(super) const MOST: usize = (16 << 20) - 4096;
 
 /// Their names, as they stand after `mux.`.
 const NAMES: &[&str] = &["read"];
@@ -51,7 +48,7 @@ async fn read(arguments: &str, handles: &Handles) -> Result<String, Fault> {
         )
     })?;
     if offset.is_none() && length.is_none() {
-        return handles.whole(&handle, MOST).await;
+        return handles.whole(&handle, MOST_ANSWER).await;
     }
     let page = handles.read(&handle, offset.unwrap_or(0), length).await?;
     let page = json!({

@@ -2,25 +2,19 @@
 //! first.
 //!
 //! Invariant: nothing here waits but [`Recorder::settled`]; while a part is being stored, all that
-//! comes stands in line behind it.
+//! comes stands in line behind it. How much may come is counted in the sandbox.
 
 use std::{
     collections::VecDeque,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use mux_sandbox::{Fault, Level, Limits};
+use mux_sandbox::{Fault, Level};
 use tokio::sync::watch;
 use tracing::Instrument;
 
 use super::{Happening, Run, parts};
-use crate::handles::Handles;
-
-/// What a line of the console or a part takes beside its text, when that is counted.
-const SMALL: usize = 128;
-/// The worker keeps the limits of console and parts, for which an empty line is nothing; this bounds
-/// what is held here, whatever the worker does.
-const MOST_CONSOLE: usize = 8 << 20;
+use crate::handles::{Handles, Held};
 
 pub(super) struct Recorder {
     run: Arc<Run>,
@@ -31,11 +25,10 @@ pub(super) struct Recorder {
 }
 
 /// Guarded by `Recorder::line`.
+#[derive(Default)]
 struct Line {
     storing: bool,
     waiting: VecDeque<Entry>,
-    console: Budget,
-    parts: Budget,
 }
 
 enum Entry {
@@ -44,29 +37,12 @@ enum Entry {
     Part(String),
 }
 
-/// So many bytes, and one word when they are used up.
-struct Budget {
-    most: usize,
-    left: usize,
-    told: bool,
-}
-
 impl Recorder {
-    pub(super) fn new(run: Arc<Run>, handles: Handles, limits: &Limits) -> Arc<Self> {
-        let budget = |most| Budget {
-            most,
-            left: most,
-            told: false,
-        };
+    pub(super) fn new(run: Arc<Run>, handles: Handles) -> Arc<Self> {
         Arc::new(Self {
             run,
             handles,
-            line: Mutex::new(Line {
-                storing: false,
-                waiting: VecDeque::new(),
-                console: budget(MOST_CONSOLE.max(limits.console as usize)),
-                parts: budget((limits.emitted as usize).saturating_add(MOST_CONSOLE)),
-            }),
+            line: Mutex::default(),
             storing: watch::Sender::new(false),
         })
     }
@@ -79,48 +55,23 @@ impl Recorder {
         self.enter(&mut self.line(), what);
     }
 
-    pub(super) fn console(&self, level: Level, text: String) {
-        let mut line = self.line();
-        match line.console.take(text.len()) {
-            Taken::Yes => self.enter(&mut line, Happening::Console { level, text }),
-            Taken::Last => {
-                let most = line.console.most;
-                let text = format!(
-                    "[console output beyond {most} bytes is dropped, each line counted with {SMALL} more]"
-                );
-                self.enter(&mut line, warning(&text));
-            }
-            Taken::No => {}
-        }
-    }
-
     /// Takes a part that nobody has looked at yet.
     pub(super) fn part(self: &Arc<Self>, text: String) {
         let mut line = self.line();
-        match line.parts.take(text.len()) {
-            Taken::Yes if line.storing => line.waiting.push_back(Entry::Part(text)),
-            Taken::Yes if text.len() <= self.handles.inline() => {
-                let what = match parts::check(&text) {
-                    Ok(()) => Happening::Emitted(crate::handles::Held::Inline(text)),
-                    Err(fault) => dropped(&fault),
-                };
-                self.enter(&mut line, what);
-            }
-            Taken::Yes => {
-                line.storing = true;
-                drop(line);
-                self.storing.send_replace(true);
-                let storing = Storing(Arc::clone(self));
-                tokio::spawn(async move { storing.store(text).await }.in_current_span());
-            }
-            Taken::Last => {
-                let most = line.parts.most;
-                let text = format!(
-                    "[emitted parts beyond {most} bytes are dropped, each counted with {SMALL} more]"
-                );
-                self.enter(&mut line, warning(&text));
-            }
-            Taken::No => {}
+        if line.storing {
+            line.waiting.push_back(Entry::Part(text));
+        } else if text.len() <= self.handles.inline() {
+            let what = match parts::check(&text) {
+                Ok(()) => Happening::Emitted(Held::Inline(text)),
+                Err(fault) => dropped(&fault),
+            };
+            self.enter(&mut line, what);
+        } else {
+            line.storing = true;
+            drop(line);
+            self.storing.send_replace(true);
+            let storing = Storing(Arc::clone(self));
+            tokio::spawn(async move { storing.store(text).await }.in_current_span());
         }
     }
 
@@ -193,26 +144,6 @@ impl Drop for Storing {
     }
 }
 
-enum Taken {
-    Yes,
-    /// The first that does not fit.
-    Last,
-    No,
-}
-
-impl Budget {
-    fn take(&mut self, length: usize) -> Taken {
-        match self.left.checked_sub(length.saturating_add(SMALL)) {
-            Some(left) if !self.told => {
-                self.left = left;
-                Taken::Yes
-            }
-            _ if std::mem::replace(&mut self.told, true) => Taken::No,
-            _ => Taken::Last,
-        }
-    }
-}
-
 fn dropped(fault: &Fault) -> Happening {
     warning(&format!("an emitted part is dropped: {}", fault.message))
 }
@@ -229,19 +160,15 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::handles::{Held, Terms};
+    use crate::handles::Terms;
 
-    fn recorder(folder: &std::path::Path, limits: &Limits) -> Arc<Recorder> {
+    fn recorder(folder: &std::path::Path) -> Arc<Recorder> {
         let terms = Terms {
             inline: 1000,
             ..Terms::default()
         };
         let run = Run::new("a-1".into(), "", Arc::default(), None);
-        Recorder::new(
-            Arc::new(run),
-            Handles::open(folder.to_owned(), terms),
-            limits,
-        )
+        Recorder::new(Arc::new(run), Handles::open(folder.to_owned(), terms))
     }
 
     fn part(length: usize) -> String {
@@ -269,8 +196,11 @@ mod tests {
     #[tokio::test]
     async fn events_stay_in_order_around_parts_that_are_stored() {
         let home = tempfile::tempdir().unwrap();
-        let recorder = recorder(&home.path().join("results"), &Limits::default());
-        let say = |text: &str| recorder.console(Level::Log, text.into());
+        let recorder = recorder(&home.path().join("results"));
+        let say = |text: &str| {
+            let (level, text) = (Level::Log, text.into());
+            recorder.push(Happening::Console { level, text });
+        };
         say("a");
         recorder.part(part(10));
         recorder.part(part(5000));
@@ -297,30 +227,11 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_worker_that_floods_is_cut_off_with_a_word() {
-        let home = tempfile::tempdir().unwrap();
-        let limits = Limits {
-            emitted: 0,
-            ..Limits::default()
-        };
-        let recorder = recorder(&home.path().join("results"), &limits);
-        for _ in 0..100_000 {
-            recorder.console(Level::Log, String::new());
-            recorder.part(part(100));
-        }
-        let told = told(&recorder).await;
-        let words: Vec<_> = told.iter().filter(|text| text.starts_with('[')).collect();
-        assert_eq!(words.len(), 2, "{words:?}");
-        let most = 2 * MOST_CONSOLE / SMALL + 2;
-        assert!(told.len() < most, "{}", told.len());
-    }
-
-    #[tokio::test]
     async fn where_nothing_can_be_kept_a_part_comes_as_it_is() {
         let home = tempfile::tempdir().unwrap();
         let folder = home.path().join("results");
         std::fs::write(&folder, "in the way").unwrap();
-        let recorder = recorder(&folder, &Limits::default());
+        let recorder = recorder(&folder);
         recorder.part(part(5000));
         let told = told(&recorder).await;
         assert!(told[0].contains("could not be kept"), "{told:?}");

@@ -207,8 +207,8 @@ impl State {
         starts
     }
 
-    /// Lets go of the workers that have lately not been needed, and of those that have died. Whether some are left that may not be
-    /// needed later.
+    /// Lets go of the workers that have lately not been needed, and of those that have died. Whether
+    /// some are left that may not be needed later.
     pub(super) fn sweep(&mut self) -> bool {
         self.ready.retain_mut(|worker| !worker.is_dead());
         let needed = self.load.peak().saturating_sub(self.busy());

@@ -56,7 +56,7 @@ impl Calls {
         self.next += 1;
         self.names.insert(call, shown(&target));
         let refused =
-            limits::refused(job.limits, call, arguments.len()).or_else(|| too_long(&target));
+            limits::refused(job.limits, call, arguments.len()).or_else(|| target.too_long());
         if let Some(fault) = refused {
             self.running.push(ready((call, Err(fault))).boxed());
         } else {
@@ -110,15 +110,4 @@ fn shown(target: &Target) -> String {
         Target::Path { path, .. } => cut(path),
         Target::Own { name } => format!("mux.{}", cut(name)),
     }
-}
-
-/// Our worker refuses such a name itself; another would have us keep it.
-fn too_long(target: &Target) -> Option<Fault> {
-    let (length, most) = (target.bytes(), Target::MOST);
-    (length > most).then(|| {
-        limits::reached(
-            format!("the name of the tool is {length} bytes, over the limit of {most}"),
-            "this limit is fixed, and no tool has such a name: see `mux tools`",
-        )
-    })
 }

@@ -114,15 +114,25 @@ pub enum Target {
 
 impl Target {
     /// The longest name or path in bytes. MCP advises 128 for the name of a tool.
-    pub const MOST: usize = 1024;
+    const MOST: usize = 1024;
 
     /// How long the name is, in bytes.
-    pub fn bytes(&self) -> usize {
+    fn bytes(&self) -> usize {
         match self {
             Self::Named { server, tool } => server.len().saturating_add(tool.len()),
             Self::Path { path, .. } => path.len(),
             Self::Own { name } => name.len(),
         }
+    }
+
+    /// The error of a name that is longer than any tool's. Whoever has to hold or compare one asks first.
+    pub fn too_long(&self) -> Option<Fault> {
+        let (length, most) = (self.bytes(), Self::MOST);
+        let message = format!("the name of the tool is {length} bytes, over the limit of {most}");
+        (length > most).then(|| {
+            Fault::new(Kind::Limit, message)
+                .hint("this limit is fixed, and no tool has such a name: see `mux tools`")
+        })
     }
 }
 

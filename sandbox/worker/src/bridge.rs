@@ -75,8 +75,8 @@ impl Bridge {
         arguments: String,
     ) -> Result<oneshot::Receiver<Result<String, Fault>>, JsErrorBox> {
         let (sender, receiver) = oneshot::channel();
-        if target.bytes() > Target::MOST {
-            drop(sender.send(Err(fault::name_too_long(target.bytes()))));
+        if let Some(fault) = target.too_long() {
+            drop(sender.send(Err(fault)));
             return Ok(receiver);
         }
         let call = self.next_call;

@@ -6,7 +6,7 @@ use deno_core::{
     error::{JsError, JsStackFrame},
     serde_json::{Map, Value, from_str, json},
 };
-use mux_wire::{Fault, Kind, Target};
+use mux_wire::{Fault, Kind};
 
 use crate::{memory::Memory, source};
 
@@ -148,15 +148,6 @@ pub(crate) fn result_too_large(length: usize, most: u32) -> Fault {
         format!("the result is {length} bytes, over the limit of {most}"),
     )
     .hint("this limit is fixed: return a summary, or only the fields that you need")
-}
-
-pub(crate) fn name_too_long(length: usize) -> Fault {
-    let most = Target::MOST;
-    Fault::new(
-        Kind::Limit,
-        format!("the name of the tool is {length} bytes, over the limit of {most}"),
-    )
-    .hint("this limit is fixed, and no tool has such a name: see `mux tools`")
 }
 
 /// Where errors of [`crate::bridge::Bridge::emit`] say that they come from.

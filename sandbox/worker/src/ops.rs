@@ -7,8 +7,7 @@ use std::{cell::RefCell, rc::Rc};
 
 use deno_core::{Extension, ExtensionFileSource, OpDecl, OpState, ascii_str_include, op2};
 use deno_error::JsErrorBox;
-use mux_wire::{Fault, Level, Target};
-use tokio::sync::oneshot;
+use mux_wire::{Level, Target};
 
 use crate::{bridge::Bridge, fault};
 
@@ -82,10 +81,17 @@ fn without_danger(op: OpDecl) -> OpDecl {
     }
 }
 
-async fn answered(
-    receiver: Result<oneshot::Receiver<Result<String, Fault>>, JsErrorBox>,
+/// Sends the call and waits for its answer: `+` and the value, or `-` and the fault.
+async fn call(
+    state: Rc<RefCell<OpState>>,
+    target: Target,
+    arguments: String,
 ) -> Result<String, JsErrorBox> {
-    match receiver?.await {
+    let answer = state
+        .borrow_mut()
+        .borrow_mut::<Bridge>()
+        .call(target, arguments)?;
+    match answer.await {
         Ok(Ok(value)) => Ok(format!("+{value}")),
         Ok(Err(fault)) => Ok(format!("-{}", fault::to_json(&fault))),
         Err(_) => Err(JsErrorBox::generic("the run has ended")),
@@ -101,11 +107,7 @@ async fn op_mux_call(
     #[string] arguments: String,
 ) -> Result<String, JsErrorBox> {
     let target = Target::Named { server, tool };
-    let receiver = state
-        .borrow_mut()
-        .borrow_mut::<Bridge>()
-        .call(target, arguments);
-    answered(receiver).await
+    call(state, target, arguments).await
 }
 
 #[op2]
@@ -117,11 +119,7 @@ async fn op_mux_call_path(
     #[string] arguments: String,
 ) -> Result<String, JsErrorBox> {
     let target = Target::Path { path, raw };
-    let receiver = state
-        .borrow_mut()
-        .borrow_mut::<Bridge>()
-        .call(target, arguments);
-    answered(receiver).await
+    call(state, target, arguments).await
 }
 
 /// A function of the daemon itself.
@@ -133,11 +131,7 @@ async fn op_mux_call_own(
     #[string] arguments: String,
 ) -> Result<String, JsErrorBox> {
     let target = Target::Own { name };
-    let receiver = state
-        .borrow_mut()
-        .borrow_mut::<Bridge>()
-        .call(target, arguments);
-    answered(receiver).await
+    call(state, target, arguments).await
 }
 
 /// Null, or the fault as JSON text if the part does not fit.

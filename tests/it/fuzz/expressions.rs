@@ -3,15 +3,12 @@
 
 use std::time::Duration;
 
-use mux_sandbox::{Kind, Limits, Pool, PoolSettings};
-use mux_tests::{
-    chance::{broken, holds},
-    pool,
-};
+use mux_sandbox::{Kind, Limits};
+use mux_tests::chance::{broken, holds};
 use proptest::{collection::vec, prelude::*, sample::select};
-use tokio::{runtime::Runtime, time::timeout};
+use tokio::runtime::Runtime;
 
-const HANG: Duration = Duration::from_secs(60);
+use super::{pool_in, run};
 
 const VALUES: &[&str] = &[
     "undefined",
@@ -143,28 +140,13 @@ fn program() -> impl Strategy<Value = String> {
 #[test]
 fn fuzz_awkward_values_end_a_program_and_no_worker() {
     let runtime = Runtime::new().unwrap();
-    let pool = runtime.block_on(async {
-        let runs_per_worker = 1000;
-        let settings = pool::settings();
-        Pool::start(PoolSettings {
-            runs_per_worker,
-            ..settings
-        })
-        .unwrap()
-    });
+    let pool = pool_in(&runtime);
     let limits = Limits {
         wall: Duration::from_secs(2),
         ..Limits::default()
     };
     holds("expressions", 150, program(), |source| {
-        let run = async {
-            timeout(
-                HANG,
-                pool::run(&pool, pool::request(&source, limits.clone())),
-            )
-            .await
-        };
-        let outcome = runtime.block_on(run).map_err(|_| broken("it hangs"))?;
+        let outcome = run(&runtime, &pool, &source, &limits).ok_or_else(|| broken("it hangs"))?;
         match outcome {
             Ok(result) => {
                 let parsed = serde_json::from_str::<serde_json::Value>(&result);

@@ -2,15 +2,12 @@
 
 use std::time::Duration;
 
-use mux_sandbox::{Kind, Limits, Pool, PoolSettings};
-use mux_tests::{
-    chance::{broken, holds},
-    pool,
-};
+use mux_sandbox::{Kind, Limits};
+use mux_tests::chance::{broken, holds};
 use proptest::{collection::vec, prelude::*, sample::select};
-use tokio::{runtime::Runtime, time::timeout};
+use tokio::runtime::Runtime;
 
-const HANG: Duration = Duration::from_secs(60);
+use super::{pool_in, run};
 
 const PIECES: &[&str] = &[
     "(",
@@ -156,28 +153,13 @@ fn program() -> impl Strategy<Value = String> {
 #[test]
 fn fuzz_any_text_is_a_program_or_an_error_in_one() {
     let runtime = Runtime::new().unwrap();
-    let pool = runtime.block_on(async {
-        let runs_per_worker = 1000;
-        let settings = pool::settings();
-        Pool::start(PoolSettings {
-            runs_per_worker,
-            ..settings
-        })
-        .unwrap()
-    });
+    let pool = pool_in(&runtime);
     let limits = Limits {
         wall: Duration::from_secs(1),
         ..Limits::default()
     };
     holds("programs", 120, program(), |source| {
-        let run = async {
-            timeout(
-                HANG,
-                pool::run(&pool, pool::request(&source, limits.clone())),
-            )
-            .await
-        };
-        let outcome = runtime.block_on(run).map_err(|_| broken("it hangs"))?;
+        let outcome = run(&runtime, &pool, &source, &limits).ok_or_else(|| broken("it hangs"))?;
         let Err(fault) = outcome else {
             return Ok(());
         };

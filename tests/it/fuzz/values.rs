@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use mux_sandbox::{Limits, Pool, PoolSettings, RunRequest};
+use mux_sandbox::{Limits, RunRequest};
 use mux_tests::{
     chance::{broken, holds},
     pool::{self, Nothing},
@@ -10,20 +10,12 @@ use mux_tests::{
 use tokio::runtime::Runtime;
 use tokio_util::sync::CancellationToken;
 
-use super::json;
+use super::{json, pool_in};
 
 #[test]
 fn fuzz_a_value_passes_through_a_program_unchanged() {
     let runtime = Runtime::new().unwrap();
-    let pool = runtime.block_on(async {
-        let runs_per_worker = 1000;
-        let settings = pool::settings();
-        Pool::start(PoolSettings {
-            runs_per_worker,
-            ..settings
-        })
-        .unwrap()
-    });
+    let pool = pool_in(&runtime);
     holds("values", 60, json::value(), |value| {
         let source = "return { input: mux.input, copy: JSON.parse(JSON.stringify(mux.input)) }";
         let request = RunRequest {

@@ -18,10 +18,8 @@ use proptest::prelude::*;
 use tokio::{runtime::Runtime, time::timeout};
 use tokio_util::sync::CancellationToken;
 
-use super::speech::Speech;
+use super::{HANG, speech::Speech};
 
-/// Much longer than the deadline of any run here.
-const HANG: Duration = Duration::from_secs(60);
 /// The longest text of an error, with the mark of what was cut off.
 const MAX_TEXT: usize = (16 << 10) + 3;
 
