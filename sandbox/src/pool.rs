@@ -257,6 +257,7 @@ impl Pool {
             Ok(worker) => {
                 info!(worker = worker.pid(), took = ?began.elapsed(), "worker ready");
                 self.state().started(&worker);
+                tokio::spawn(bury(Arc::downgrade(&self.0), worker.over()));
                 self.offer(worker);
             }
             Err(error) => {
@@ -280,6 +281,20 @@ impl Pool {
 impl Inner {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Waits for the end of a worker. If that comes while it waits for a program, its place is filled again;
+/// one that does not live long is replaced when somebody wants it, so that nothing starts workers for ever.
+async fn bury(pool: Weak<Inner>, over: CancellationToken) {
+    const LONG: Duration = Duration::from_secs(1);
+    let began = Instant::now();
+    over.cancelled().await;
+    if let Some(pool) = pool.upgrade() {
+        pool.state().bury();
+        if began.elapsed() > LONG {
+            Pool(pool).refill();
+        }
     }
 }
 

@@ -29,6 +29,7 @@ use tokio::{
 };
 use tokio_util::{
     codec::{FramedRead, LengthDelimitedCodec},
+    sync::CancellationToken,
     task::AbortOnDropHandle,
 };
 use tracing::debug;
@@ -130,6 +131,8 @@ pub(crate) struct Worker {
     stderr: Arc<Mutex<VecDeque<String>>>,
     /// Ends when standard error does, and with this at the latest.
     drained: Option<AbortOnDropHandle<()>>,
+    /// Cancelled when standard error ends.
+    over: CancellationToken,
     pub(crate) engine: String,
     /// What holds the process back beside the engine, as it says itself.
     pub(crate) layers: Vec<String>,
@@ -157,12 +160,18 @@ impl Worker {
         let mut command = launch.command();
         command.stdin(Stdio::from(OwnedFd::from(theirs)));
         let mut child = spawner.spawn(command).await.map_err(failed)?;
-        let stderr = Arc::default();
+        let (stderr, over) = (Arc::default(), CancellationToken::new());
         let pid = child.id().unwrap_or_default();
         let drained = child
             .stderr
             .take()
-            .map(|pipe| tokio::spawn(drain(pipe, Arc::clone(&stderr), pid)))
+            .map(|pipe| {
+                let (kept, guard) = (Arc::clone(&stderr), over.clone().drop_guard());
+                tokio::spawn(async move {
+                    let _guard = guard;
+                    drain(pipe, kept, pid).await;
+                })
+            })
             .map(AbortOnDropHandle::new);
         let (read, write) = UnixStream::from_std(ours).map_err(failed)?.into_split();
         let (outbox, writer) = Outbox::open(write);
@@ -174,6 +183,7 @@ impl Worker {
             _writer: writer,
             stderr,
             drained,
+            over,
             engine: String::new(),
             layers: Vec::new(),
             snapshot: false,
@@ -265,9 +275,14 @@ impl Worker {
         self.child.id()
     }
 
-    /// Whether the process has ended by itself, or said something although nobody asked.
+    /// Cancelled when the process has ended, or this is dropped. One that closes its standard error has
+    /// ended for us.
+    pub(crate) fn over(&self) -> CancellationToken {
+        self.over.clone()
+    }
+
     pub(crate) fn is_dead(&mut self) -> bool {
-        !matches!(self.child.try_wait(), Ok(None))
+        self.over.is_cancelled() || !matches!(self.child.try_wait(), Ok(None))
     }
 
     async fn death(&mut self) -> Death {

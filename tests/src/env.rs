@@ -345,8 +345,9 @@ pub fn worker() -> PathBuf {
     variable(WORKER).map_or_else(|| binary("mux-worker"), PathBuf::from)
 }
 
+/// Runs a program to its end, with nothing to read on standard input.
 pub fn output(command: &mut Command) -> Output {
-    finish(command.output().unwrap())
+    Running::start(command).wait()
 }
 
 pub(crate) fn finish(output: std::process::Output) -> Output {

@@ -5,12 +5,17 @@
 use std::{
     io::{BufRead, BufReader, Read},
     process::{Child, ChildStderr, ChildStdout, Command, ExitStatus, Stdio},
+    sync::mpsc::{self, RecvTimeoutError, Sender},
     thread,
+    time::Duration,
 };
 
 use nix::sys::signal::Signal;
 
 use crate::{Output, env, process};
+
+/// Whoever does not end by then never will. Before nextest ends the test, which then could not say who it was.
+const HANG: Duration = Duration::from_secs(100);
 
 pub struct Running {
     child: Child,
@@ -68,8 +73,9 @@ impl Running {
         process::send(self.pid(), signal);
     }
 
-    /// Its end and all that it said.
+    /// Its end and all that it said. One that does not end is killed, as its code tells.
     pub fn wait(mut self) -> Output {
+        let _watched = watch(self.pid());
         // Both pipes at once: a program that fills one would not end while we read the other.
         let stderr = self.stderr.take();
         let rest = thread::spawn(move || everything(stderr));
@@ -89,6 +95,17 @@ impl Running {
         self.close_output();
         self.child.wait().unwrap()
     }
+}
+
+/// Kills a process that has not ended in time, unless this is dropped before.
+fn watch(pid: i32) -> Sender<()> {
+    let (sender, receiver) = mpsc::channel();
+    thread::spawn(move || {
+        if receiver.recv_timeout(HANG) == Err(RecvTimeoutError::Timeout) {
+            process::send(pid, Signal::SIGKILL);
+        }
+    });
+    sender
 }
 
 impl Drop for Running {

@@ -207,10 +207,14 @@ impl State {
         starts
     }
 
-    /// Lets go of the workers that have lately not been needed, and of those that have died. Whether
-    /// some are left that may not be needed later.
-    pub(super) fn sweep(&mut self) -> bool {
+    /// Lets go of the workers that died while they waited.
+    pub(super) fn bury(&mut self) {
         self.ready.retain_mut(|worker| !worker.is_dead());
+    }
+
+    /// Lets go of the workers that have lately not been needed. Whether some are left that may not be
+    /// needed later.
+    pub(super) fn sweep(&mut self) -> bool {
         let needed = self.load.peak().saturating_sub(self.busy());
         let mut spare = self.owned().saturating_sub(needed);
         self.ready.retain(|worker| {

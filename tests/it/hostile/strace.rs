@@ -106,6 +106,8 @@ const TRIED: &[&str] = &[
     "newfstatat(1, \"\", ",
     // How fast the processor's counter runs, asked when it is first read.
     "openat(AT_FDCWD, \"/sys/devices/system/cpu/cpu0/tsc_freq_khz\", ",
+    // Whether the C library's allocator should give memory back, asked when it first could.
+    "openat(AT_FDCWD, \"/proc/sys/vm/overcommit_memory\", ",
 ];
 
 /// One system call: `openat(AT_FDCWD, "/", O_RDONLY) = 3`, and what it gave.

@@ -18,9 +18,8 @@ use tokio::{sync::oneshot, time::MissedTickBehavior};
 
 /// A daemon that has not answered within so many seconds is held up by somebody.
 const HANG: u64 = 5;
-/// A daemon that has not given back by then what it took does not give it back. A worker that was killed
-/// while it waited is found after half a minute.
-const REST: Duration = Duration::from_secs(75);
+/// A daemon that has not given back by then what it took does not give it back.
+const REST: Duration = Duration::from_secs(45);
 /// Between two questions.
 const STEP: Duration = Duration::from_millis(20);
 /// Bytes that a daemon may hold more than before all cases: the events of ended runs, which it keeps on
