@@ -196,8 +196,9 @@ impl Vitals {
             let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
             *children.entry(name.trim().to_owned()).or_default() += 1;
         }
-        // The kernel keeps fifteen characters of a name.
-        let workers = ["mux-worker", "mux-rogue-worke"]
+        // The kernel keeps fifteen characters of a name. The last is that of the thread which starts workers,
+        // and of a worker until it has its own.
+        let workers = ["mux-worker", "mux-rogue-worke", "mux-spawn"]
             .into_iter()
             .filter_map(|name| children.remove(name))
             .sum();
