@@ -1,0 +1,60 @@
+//! The thread that reads: so that a value is not behind a line of writes.
+//!
+//! Invariant: it lets go of the store before it waits.
+
+use std::{sync::Arc, time::Instant};
+
+use super::{
+    Key, Space, envelope,
+    shared::{Phase, Read, Shared},
+    store::{Store, StoreError},
+};
+
+/// Until the cache is closed or lives in memory.
+pub(super) fn run(shared: &Shared) {
+    let mut state = shared.state();
+    loop {
+        if state.closed || matches!(state.phase, Phase::Memory(_)) {
+            return;
+        }
+        let Some(Read { space, key, answer }) = state.reads.pop_front() else {
+            state = shared.wait_for_read(state);
+            continue;
+        };
+        let Phase::Disk(store) = &state.phase else {
+            // Without an answer it is a miss.
+            continue;
+        };
+        if answer.is_closed() {
+            continue;
+        }
+        let (store, epoch) = (Arc::clone(store), state.epoch);
+        state.reading = Some(Instant::now());
+        drop(state);
+        let found = store.ask(|store| look(store, space, &key));
+        drop(store);
+        state = shared.state();
+        state.reading = None;
+        match found {
+            // Nobody may wait any more, who then has his miss already.
+            Ok(found) => drop(answer.send(found)),
+            Err(error) => {
+                drop(state);
+                shared.broke(epoch, error.to_string());
+                drop(answer.send(None));
+                state = shared.state();
+            }
+        }
+    }
+}
+
+fn look(store: &dyn Store, space: Space, key: &Key) -> Result<Option<Vec<u8>>, StoreError> {
+    let Some(sealed) = store.get(space, key)? else {
+        return Ok(None);
+    };
+    let value = envelope::unseal(space, key, &sealed);
+    if value.is_none() {
+        store.remove(space, key)?;
+    }
+    Ok(value)
+}
