@@ -75,6 +75,7 @@ impl Tool {
             description: self.description.as_deref(),
             input_schema: &self.input_schema,
             output_schema: self.output_schema.as_ref(),
+            observed: None,
         }
     }
 }

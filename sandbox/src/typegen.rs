@@ -1,4 +1,5 @@
-//! JSON Schema to TypeScript: the declarations that programs are checked against and read.
+//! JSON Schema, and where there is none what results have looked like, to TypeScript: the
+//! declarations that programs are checked against and read.
 //!
 //! Invariant: pure and total. The same tools give the same text, any JSON value gives valid
 //! TypeScript, no schema is fetched, and nothing that a server wrote can leave the comment, string
@@ -11,6 +12,7 @@ mod inline;
 mod ir;
 mod laws;
 pub mod names;
+mod observe;
 mod parse;
 mod refs;
 mod server;
@@ -24,6 +26,7 @@ use std::collections::HashSet;
 use serde_json::Value;
 
 use names::spell;
+pub use observe::{Observed, Shape};
 
 /// What every program finds besides the tools: the end of every `mux.d.ts`.
 pub const GLOBALS: &str = include_str!("typegen/globals.d.ts");
@@ -46,8 +49,11 @@ pub struct ToolDecl<'a> {
     pub description: Option<&'a str>,
     /// JSON Schema of the arguments. Any other JSON value counts as a schema that says nothing.
     pub input_schema: &'a Value,
-    /// JSON Schema of the structured result. Without one the result is `ToolText`.
+    /// JSON Schema of the structured result. Without one the result is what was observed, or else
+    /// `ToolText`.
     pub output_schema: Option<&'a Value>,
+    /// What results have looked like, for a tool without an output schema.
+    pub observed: Option<Observed<'a>>,
 }
 
 /// One server or source with the tools that are offered of it.

@@ -1,5 +1,5 @@
 //! Type generation, as data: `tests/data/types/<case>.json` lists servers as MCP does, and
-//! `<case>.d.ts` is what comes of them.
+//! `<case>.d.ts` is what comes of them. A tool may have `results` from which its type is learned.
 //!
 //! Invariant: a new case is two files and no Rust. `UPDATE_GOLDEN=1` writes the second.
 
@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use mux_sandbox::typegen::{
-    GLOBALS, ServerDecl, ToolDecl, declarations, signature, tool_declaration,
+    GLOBALS, Observed, ServerDecl, Shape, ToolDecl, declarations, signature, tool_declaration,
 };
 use serde_json::Value;
 
@@ -65,7 +65,8 @@ fn check(case: &Path) -> Result<(), String> {
 /// The declarations without the part that is the same in all, then every signature, then the
 /// single declarations that the case asks for with `"alone": true`.
 fn report(input: &Value) -> String {
-    let servers = servers(input);
+    let shapes = shapes(input);
+    let servers = servers(input, &shapes);
     let whole = declarations(&servers);
     let mut report = whole
         .strip_suffix(GLOBALS)
@@ -93,30 +94,49 @@ fn report(input: &Value) -> String {
     report
 }
 
-fn servers(input: &Value) -> Vec<ServerDecl<'_>> {
-    let list = |value: &'_ Value| value.as_array().map(Vec::len).unwrap_or_default();
-    (0..list(&input["servers"]))
-        .map(|at| {
-            let server = &input["servers"][at];
-            let tools = (0..list(&server["tools"]))
-                .map(|at| tool(&server["tools"][at]))
-                .collect();
-            let name = server["name"].as_str().expect("a server has a name");
-            ServerDecl {
-                name,
-                tools,
-                note: server["note"].as_str(),
-            }
-        })
+/// What the `results` of every tool look like.
+fn shapes(input: &Value) -> Vec<Vec<Shape>> {
+    let tools = |server: &Value| list(&server["tools"]).iter().map(shape).collect();
+    list(&input["servers"]).iter().map(tools).collect()
+}
+
+fn shape(tool: &Value) -> Shape {
+    let mut shape = Shape::new();
+    for result in list(&tool["results"]) {
+        shape.add(result);
+    }
+    shape
+}
+
+fn servers<'a>(input: &'a Value, shapes: &'a [Vec<Shape>]) -> Vec<ServerDecl<'a>> {
+    let server = |(server, shapes): (&'a Value, &'a Vec<Shape>)| {
+        let tools = list(&server["tools"]).iter().zip(shapes);
+        ServerDecl {
+            name: server["name"].as_str().expect("a server has a name"),
+            tools: tools.map(|(decl, shape)| tool(decl, shape)).collect(),
+            note: server["note"].as_str(),
+        }
+    };
+    list(&input["servers"])
+        .iter()
+        .zip(shapes)
+        .map(server)
         .collect()
 }
 
-fn tool(tool: &Value) -> ToolDecl<'_> {
+fn list(value: &Value) -> &[Value] {
+    value.as_array().map(Vec::as_slice).unwrap_or_default()
+}
+
+/// `"counted": true` shows the number of results.
+fn tool<'a>(tool: &'a Value, shape: &'a Shape) -> ToolDecl<'a> {
+    let calls = (tool["counted"] == true).then(|| shape.calls());
     ToolDecl {
         name: tool["name"].as_str().expect("a tool has a name"),
         title: tool["title"].as_str(),
         description: tool["description"].as_str(),
         input_schema: &tool["inputSchema"],
         output_schema: tool.get("outputSchema"),
+        observed: tool.get("results").map(|_| Observed { shape, calls }),
     }
 }

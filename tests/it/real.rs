@@ -8,6 +8,7 @@ mod everything;
 mod files;
 mod history;
 mod memory;
+mod types;
 
 use std::path::Path;
 

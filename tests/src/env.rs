@@ -21,6 +21,7 @@ use crate::{Running, process};
 /// Where `scripts/setup` put the servers from npm and from PyPI.
 const NPM: &str = "MUX_TEST_SERVERS_NPM";
 const PYPI: &str = "MUX_TEST_SERVERS_PY";
+const TYPESCRIPT: &str = "MUX_TEST_TSC";
 /// Another `mux-worker`, such as the one with the second engine.
 const WORKER: &str = "MUX_TEST_WORKER";
 
@@ -313,10 +314,19 @@ pub fn pypi(program: &str) -> PathBuf {
     installed(PYPI, program)
 }
 
+/// The native TypeScript compiler.
+pub fn typescript() -> Command {
+    Command::new(told(TYPESCRIPT))
+}
+
+fn told(name: &str) -> String {
+    variable(name).unwrap_or_else(|| {
+        panic!("{name} is not set: run scripts/test, or `scripts/setup --servers && . build/env`")
+    })
+}
+
 fn installed(folder: &str, program: &str) -> PathBuf {
-    let folder = variable(folder).unwrap_or_else(|| {
-        panic!("{folder} is not set: run scripts/test, or `scripts/setup --servers && . build/env`")
-    });
+    let folder = told(folder);
     let path = Path::new(&folder).join(program);
     assert!(
         path.exists(),

@@ -74,6 +74,11 @@ impl<'a> Emitter<'a> {
             return self.push(&line);
         }
         match ty {
+            Type::Seen(ty) => {
+                self.push("Seen<")?;
+                self.write(ty, pad, depth)?;
+                self.push(">")
+            }
             Type::Array(items) => self.array(items, pad, depth + 1),
             Type::Tuple(tuple) => self.tuple(tuple, pad, depth + 1),
             Type::Object(object) => self.object(object, pad, depth + 1),
@@ -178,7 +183,7 @@ impl<'a> Emitter<'a> {
         self.push(&doc)?;
         self.push(&" ".repeat(pad))?;
         self.push(key)?;
-        self.write(&member.ty, pad, depth)?;
+        self.write(member.written(), pad, depth)?;
         self.push(";\n")
     }
 

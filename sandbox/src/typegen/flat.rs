@@ -68,12 +68,14 @@ pub(super) fn word<'a>(definitions: &'a [Definition], ty: &'a Type) -> Option<Co
     Some(match ty {
         Type::Unknown(Some(note)) => Cow::Owned(format!("unknown /* {note} */")),
         Type::Unknown(None) => "unknown".into(),
+        Type::Any => "any".into(),
         Type::Never => "never".into(),
         Type::Null => "null".into(),
         Type::Boolean => "boolean".into(),
         Type::Number => "number".into(),
         Type::String => "string".into(),
         Type::Literal(literal) => literal.as_str().into(),
+        Type::Global(name) => (*name).into(),
         Type::Named(index) if !definitions[*index].inline => {
             definitions[*index].name.as_str().into()
         }
@@ -116,6 +118,13 @@ impl Writer<'_> {
             return self.push(&word);
         }
         match ty {
+            // Whoever leaves out the documentation has said where the type comes from.
+            Type::Seen(ty) if self.docs == Docs::Drop => self.write(ty, depth),
+            Type::Seen(ty) => {
+                self.push("Seen<")?;
+                self.write(ty, depth)?;
+                self.push(">")
+            }
             Type::Array(items) => self.array(items, depth + 1),
             Type::Tuple(tuple) => self.tuple(tuple, depth + 1),
             Type::Object(object) => self.object(object, depth + 1),
@@ -184,7 +193,7 @@ impl Writer<'_> {
             self.push(if at > 0 { "; " } else { "" })?;
             self.check_words(&member.doc, &member.ty)?;
             self.push(&key(member))?;
-            self.write(&member.ty, depth)?;
+            self.write(member.written(), depth)?;
         }
         if let Some(index) = &object.index {
             self.check_words(&index.doc, &index.ty)?;

@@ -30,23 +30,31 @@ interface Mux {
   readonly [path: `${string}.${string}`]: (args?: object) => Promise<any>;
 }
 
-/** Content as MCP has it. `data` and `blob` are base64. */
+/** Content as MCP has it; `type` tells which. `data` and `blob` are base64. */
 type ContentBlock =
-  | { type: "text"; text: string; [key: string]: unknown }
-  | { type: "image" | "audio"; data: string; mimeType: string; [key: string]: unknown }
-  | { type: "resource"; resource: ResourceContents; [key: string]: unknown }
-  | { type: "resource_link"; uri: string; name: string; [key: string]: unknown };
+  | { type: "text"; text: string; [key: string]: any }
+  | { type: "image" | "audio"; data: string; mimeType: string; [key: string]: any }
+  | { type: "resource"; resource: ResourceContents; [key: string]: any }
+  | { type: "resource_link"; uri: string; name: string; [key: string]: any };
 
-type ResourceContents = { uri: string; mimeType?: string; [key: string]: unknown } & (
+type ResourceContents = { uri: string; mimeType?: string; [key: string]: any } & (
   | { text: string }
   | { blob: string }
 );
 
 /**
- * The result of a tool that declares none: its text or, if that is a JSON object or array, the
+ * The result of a tool that declares none and was not called before: its text or, if that is a JSON object or array, the
  * parsed value; several parts come as an array of parts. `any`, because only the call can tell.
  */
 type ToolText = any;
+
+declare const seen: unique symbol;
+
+/**
+ * A type that the server does not declare: it is what results have looked like so far, so fields may
+ * be missing that another call would show. Use it like `T`.
+ */
+type Seen<T> = T & { readonly [seen]?: never };
 
 /** What a failed call throws. */
 interface ToolError extends Error {

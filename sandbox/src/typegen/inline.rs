@@ -160,9 +160,14 @@ fn is_short(body: &Type) -> bool {
 
 fn is_plain(ty: &Type) -> bool {
     match ty {
-        Type::Unknown(_) | Type::Never | Type::Null | Type::Boolean => true,
-        Type::Number | Type::String | Type::Literal(_) => true,
+        Type::Unknown(_) | Type::Any | Type::Never | Type::Null | Type::Boolean => true,
+        Type::Number | Type::String | Type::Literal(_) | Type::Global(_) => true,
         Type::Array(items) => is_plain(items),
-        Type::Tuple(_) | Type::Object(_) | Type::Union(_) | Type::All(_) | Type::Named(_) => false,
+        Type::Seen(_)
+        | Type::Tuple(_)
+        | Type::Object(_)
+        | Type::Union(_)
+        | Type::All(_)
+        | Type::Named(_) => false,
     }
 }

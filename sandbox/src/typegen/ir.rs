@@ -9,6 +9,8 @@ use super::doc::Doc;
 pub(super) enum Type {
     /// Nothing is known; the note says why, when the schema did say something.
     Unknown(Option<String>),
+    /// Nothing was seen that could tell.
+    Any,
     Never,
     Null,
     Boolean,
@@ -25,6 +27,10 @@ pub(super) enum Type {
     All(Vec<Type>),
     /// An index into the definitions of the schema.
     Named(usize),
+    /// A type that the globals declare.
+    Global(&'static str),
+    /// What values looked like, as opposed to what a schema says of them.
+    Seen(Box<Type>),
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -79,12 +85,36 @@ impl Position {
     }
 }
 
+/// What every object has, whether or not it is said.
+const INHERITED: &[&str] = &[
+    "constructor",
+    "hasOwnProperty",
+    "isPrototypeOf",
+    "propertyIsEnumerable",
+    "toLocaleString",
+    "toString",
+    "valueOf",
+];
+
+impl Member {
+    /// The type as it can be written. To TypeScript every object has what it inherits, so without
+    /// these members no object would have the type of an optional one of the same name.
+    pub(super) fn written(&self) -> &Type {
+        if self.optional && INHERITED.contains(&self.name.as_str()) {
+            &Type::Any
+        } else {
+            &self.ty
+        }
+    }
+}
+
 impl Type {
     /// Calls `visit` for every definition mentioned, with where it stands; `at` is where `self`
     /// stands.
     pub(super) fn mentions(&self, at: Position, visit: &mut impl FnMut(usize, Position)) {
         match self {
             Type::Named(index) => visit(*index, at),
+            Type::Seen(ty) => ty.mentions(at, visit),
             Type::Array(items) => items.mentions(at.in_list(), visit),
             Type::Tuple(tuple) => {
                 let items = tuple.items.iter().chain(tuple.rest.as_deref());

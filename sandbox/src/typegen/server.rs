@@ -11,7 +11,14 @@ use super::tool::{Place, declare, unused};
 use super::{ServerDecl, ToolDecl, text};
 
 /// Global types that are used inside the namespace `Mux`, where a server's type would hide them.
-const TYPES_IN_USE: &[&str] = &["Array", "Mux", "Promise", "ToolText"];
+const TYPES_IN_USE: &[&str] = &[
+    "Array",
+    "ContentBlock",
+    "Mux",
+    "Promise",
+    "Seen",
+    "ToolText",
+];
 
 /// The name of a server's interface: its spelling with a capital, as types are written.
 pub(super) fn type_name(server: &str) -> String {

@@ -9,7 +9,7 @@ use super::ir::{Object, Type};
 use super::names::spell;
 use super::parse::parse;
 use super::refs::Definition;
-use super::tool::accepts_empty;
+use super::tool::{accepts_empty, observed};
 
 /// Bytes for the members of the arguments, beyond which optional ones give way to `…`.
 const ARGS_ROOM: usize = 160;
@@ -38,10 +38,17 @@ pub(super) fn signature(server: &str, tool: &ToolDecl<'_>) -> String {
         Type::Unknown(_) => "{ [key: string]: unknown }".to_owned(),
         ty => shown(&input, ty, ARGS_ROOM, MOST),
     };
-    let result = tool.output_schema.map_or("ToolText".to_owned(), |schema| {
-        let output = parse(schema, "Result");
-        shown(&output, resolve_root(&output), RESULT_ROOM, RESULT_ROOM)
-    });
+    let result = match (tool.output_schema, observed(tool)) {
+        (Some(schema), _) => {
+            let output = parse(schema, "Result");
+            shown(&output, resolve_root(&output), RESULT_ROOM, RESULT_ROOM)
+        }
+        (None, Some((_, ty))) => {
+            let ty = shown(&[], &ty, RESULT_ROOM, RESULT_ROOM);
+            format!("/* observed */ {ty}")
+        }
+        (None, None) => "ToolText".to_owned(),
+    };
     let (server, tool) = (spell(server), spell(tool.name));
     format!("{server}.{tool}(args{mark}: {args}): Promise<{result}>")
 }
@@ -52,10 +59,19 @@ fn resolve_root(definitions: &[Definition]) -> &Type {
 }
 
 fn shown(definitions: &[Definition], ty: &Type, room: usize, most: usize) -> String {
+    let ty = unmarked(ty);
     match (flat::line(definitions, ty, room, Docs::Drop), ty) {
         (Ok(line), _) => line,
         (Err(_), Type::Object(object)) => folded(definitions, object, room, most),
         (Err(_), ty) => outline(definitions, ty),
+    }
+}
+
+/// That a type was observed is said once, and not at every object in it.
+fn unmarked(ty: &Type) -> &Type {
+    match ty {
+        Type::Seen(ty) => ty,
+        ty => ty,
     }
 }
 
@@ -67,8 +83,9 @@ fn folded(definitions: &[Definition], object: &Object, room: usize, most: usize)
     let mut reserved: usize = required.map(|member| member.name.len()).sum();
     let mut left_out = object.index.is_some();
     for member in &object.members {
-        let ty = flat::line(definitions, &member.ty, MEMBER_ROOM, Docs::Drop)
-            .unwrap_or_else(|_| outline(definitions, &member.ty));
+        let ty = member.written();
+        let ty = flat::line(definitions, ty, MEMBER_ROOM, Docs::Drop)
+            .unwrap_or_else(|_| outline(definitions, ty));
         let text = key(member) + &ty;
         reserved -= if member.optional {
             0
@@ -95,7 +112,7 @@ fn folded(definitions: &[Definition], object: &Object, room: usize, most: usize)
 
 /// The kind of a type that is too long to show.
 fn outline(definitions: &[Definition], ty: &Type) -> String {
-    let ty = resolve(definitions, ty);
+    let ty = unmarked(resolve(definitions, ty));
     if matches!(ty, Type::Unknown(_)) {
         return "unknown".to_owned();
     }
@@ -108,7 +125,7 @@ fn outline(definitions: &[Definition], ty: &Type) -> String {
     }
     match ty {
         Type::Object(_) => "{ … }".to_owned(),
-        Type::Array(items) => match resolve(definitions, items) {
+        Type::Array(items) => match unmarked(resolve(definitions, items)) {
             Type::Object(_) => "Array<{ … }>".to_owned(),
             _ => "Array<…>".to_owned(),
         },

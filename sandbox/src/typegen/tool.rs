@@ -7,7 +7,6 @@ use std::collections::{HashMap, HashSet};
 
 use serde_json::Value;
 
-use super::ToolDecl;
 use super::doc::Doc;
 use super::emit::{Emitter, TooLong, end_column};
 use super::ir::Type;
@@ -15,6 +14,7 @@ use super::names::spell;
 use super::parse::parse;
 use super::refs::Definition;
 use super::text;
+use super::{Observed, ToolDecl};
 
 /// The most that the types of one tool may take, in bytes of TypeScript.
 pub(super) const MAX_TOOL_BYTES: usize = 64 * 1024;
@@ -60,6 +60,18 @@ pub(super) fn declare(tool: &ToolDecl<'_>, mut place: Place<'_>) -> Declared {
         .map(|schema| side(schema, "Result", tool.name, &mut place, start));
     let size = |side: &Side| side.ty.len() + side.types.len();
     let result_size = result.as_ref().map_or(0, size);
+    let mut doc = words(tool);
+    if result.is_none()
+        && let Some((observed, ty)) = observed(tool)
+        && let Ok(ty) =
+            Emitter::new(&[], MAX_TOOL_BYTES.saturating_sub(size(&args)), start).ty(&ty, place.pad)
+    {
+        doc = said_last(doc, &observed.words());
+        result = Some(Side {
+            ty,
+            ..Side::default()
+        });
+    }
     if size(&args) + result_size > MAX_TOOL_BYTES {
         match &mut result {
             Some(result) if result_size > size(&args) => *result = too_long(),
@@ -86,10 +98,16 @@ pub(super) fn declare(tool: &ToolDecl<'_>, mut place: Place<'_>) -> Declared {
         .into_iter()
         .collect();
     Declared {
-        doc: Doc::said(words(tool), tags),
+        doc: Doc::said(doc, tags),
         call,
         types: args.types + &result.types,
     }
+}
+
+/// What is known of the results of a tool that declares none.
+pub(super) fn observed<'a>(tool: &ToolDecl<'a>) -> Option<(Observed<'a>, Type)> {
+    let observed = tool.observed.filter(|_| tool.output_schema.is_none())?;
+    Some((observed, observed.shape.result_type()?))
 }
 
 /// Whether a call may leave the arguments out.
@@ -175,6 +193,14 @@ pub(super) fn unused(wanted: &str, taken: &mut HashSet<String>) -> String {
     let name = names.find(|name| !taken.contains(name)).unwrap_or_default();
     taken.insert(name.clone());
     name
+}
+
+fn said_last(words: String, line: &str) -> String {
+    if words.is_empty() {
+        line.to_owned()
+    } else {
+        format!("{words}\n{line}")
+    }
 }
 
 /// Title and description. A title that only repeats the name or begins the description is left

@@ -23,6 +23,7 @@ fn check(input: &Value, output: Option<&Value>, words: &str) -> String {
         description: Some(words),
         input_schema: input,
         output_schema: output,
+        observed: None,
     };
     let server = ServerDecl {
         name: "s",

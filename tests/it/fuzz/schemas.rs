@@ -80,6 +80,7 @@ fn fuzz_any_schema_gives_declarations_of_bounded_size() {
             description: Some(&words),
             input_schema: &input,
             output_schema: Some(&output),
+            observed: None,
         };
         let server = || ServerDecl {
             name: "s",

@@ -1,0 +1,161 @@
+//! What results have looked like: the type of a tool that declares none, learned call by call.
+//!
+//! Invariant: a shape holds names of fields and kinds of values, never a value. It stays below
+//! `MAX_SIZE` and `MAX_DEPTH` whatever a server sends, and only ever gets wider.
+
+mod fields;
+mod keys;
+mod node;
+mod parts;
+mod sample;
+mod types;
+
+use node::Node;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::ir::Type;
+
+/// Levels of nesting that are looked at; anything below is `any`.
+const MAX_DEPTH: u8 = 12;
+
+/// The size of a shape: one for each type in it, and one for every 16 bytes of a field's name.
+/// What outgrows it loses its deepest level.
+const MAX_SIZE: usize = 2000;
+
+/// The longest text that is read back, well above what `MAX_SIZE` allows to be written.
+const MAX_BYTES: usize = 256 * 1024;
+
+const VERSION: u8 = 1;
+
+/// What the results of one tool have looked like so far. Never holds a value.
+///
+/// Results are joined: a field that was missing once is optional, values of several kinds become
+/// a union, and arrays have the union of their items. An object becomes a map, whose keys are
+/// forgotten, if a key looks like data (a number, a hash, a path, an address), if it has more than
+/// 24 members all of one kind, or more than 64 of any, or if its keys go on changing. As far as the
+/// budgets reach, the order in which results come does not matter.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Shape {
+    node: Node,
+    /// Levels that are kept, [`MAX_DEPTH`] or fewer.
+    depth: u8,
+    calls: u64,
+}
+
+/// A shape as it is shown in a declaration.
+#[derive(Clone, Copy, Debug)]
+pub struct Observed<'a> {
+    pub shape: &'a Shape,
+    /// Shown as "observed in n calls". `None` leaves the number out, so that the text does not
+    /// change with every call.
+    pub calls: Option<u64>,
+}
+
+/// A shape as it is kept.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Kept<N> {
+    version: u8,
+    calls: u64,
+    depth: u8,
+    node: N,
+}
+
+impl Default for Shape {
+    fn default() -> Self {
+        Self {
+            node: Node::default(),
+            depth: MAX_DEPTH,
+            calls: 0,
+        }
+    }
+}
+
+impl Shape {
+    /// Nothing was seen yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Merges one result, and tells whether more is known now; the number of calls does not count.
+    ///
+    /// The cost is bounded: of a long array the first 200 items are looked at and 50 of the
+    /// others, and of one result 20,000 values at most.
+    pub fn add(&mut self, value: &Value) -> bool {
+        let node = sample::look_at(value, self.depth);
+        self.calls = self.calls.saturating_add(1);
+        self.join(node)
+    }
+
+    /// How many results were merged.
+    pub fn calls(&self) -> u64 {
+        self.calls
+    }
+
+    /// Merges what another shape knows, and tells whether more is known now.
+    pub fn merge(&mut self, other: &Shape) -> bool {
+        self.calls = self.calls.saturating_add(other.calls);
+        let cut = other.depth < self.depth && {
+            self.depth = other.depth;
+            self.node.cut(self.depth)
+        };
+        let mut node = other.node.clone();
+        node.cut(self.depth);
+        self.join(node) | cut
+    }
+
+    /// Compact JSON.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let kept = Kept {
+            version: VERSION,
+            calls: self.calls,
+            depth: self.depth,
+            node: &self.node,
+        };
+        serde_json::to_vec(&kept).unwrap_or_default()
+    }
+
+    /// What [`Shape::to_bytes`] gave. `None` for anything that it would not have given: another
+    /// format, a shape beyond the budgets, a name of a field that looks like data.
+    pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        if bytes.len() > MAX_BYTES {
+            return None;
+        }
+        let kept: Kept<Node> = serde_json::from_slice(bytes).ok()?;
+        let sound = kept.version == VERSION
+            && kept.depth <= MAX_DEPTH
+            && kept.node.is_sound(kept.depth)
+            && kept.node.size() <= MAX_SIZE;
+        sound.then_some(Self {
+            node: kept.node,
+            depth: kept.depth,
+            calls: kept.calls,
+        })
+    }
+
+    /// The type of the results, unless nothing is known of them.
+    pub(super) fn result_type(&self) -> Option<Type> {
+        types::result(&self.node)
+    }
+
+    fn join(&mut self, node: Node) -> bool {
+        let mut changed = self.node.merge(node);
+        while self.depth > 0 && self.node.size() > MAX_SIZE {
+            self.depth -= 1;
+            changed |= self.node.cut(self.depth);
+        }
+        changed
+    }
+}
+
+impl Observed<'_> {
+    /// The line in a tool's documentation.
+    pub(super) fn words(self) -> String {
+        match self.calls {
+            None => "Result observed, not declared by the server.".to_owned(),
+            Some(1) => "Result observed in 1 call; the server declares none.".to_owned(),
+            Some(n) => format!("Result observed in {n} calls; the server declares none."),
+        }
+    }
+}

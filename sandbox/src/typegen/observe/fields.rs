@@ -1,0 +1,170 @@
+//! Objects in a shape: fields with names, or a map whose keys are forgotten.
+//!
+//! Invariant: fields may become a map, never the other way, and every reason for it is one that
+//! more results cannot take back. So it does not matter which result came first.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::keys;
+use super::node::Node;
+
+/// An object with more members than this is a map.
+pub(super) const MAX_FIELDS: usize = 64;
+
+/// An object with more members than this, all of one kind, is a map.
+pub(super) const MANY: usize = 24;
+
+/// Objects that have no field in common are maps if more than this many fields were the first, in
+/// alphabetical order, of an object. A record with optional fields or a few variants has few.
+const MAX_FIRST: usize = 8;
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum Object {
+    #[serde(rename = "fields")]
+    Fields(BTreeMap<String, Field>),
+    #[serde(rename = "map")]
+    Map(Box<Node>),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Field {
+    #[serde(rename = "?", default, skip_serializing_if = "is_false")]
+    pub(super) optional: bool,
+    /// Whether it was the first field of an object, in alphabetical order.
+    #[serde(rename = "1", default, skip_serializing_if = "is_false")]
+    first: bool,
+    #[serde(rename = "t", default)]
+    pub(super) node: Node,
+}
+
+impl Object {
+    /// One object that was seen, of not more than [`MAX_FIELDS`] members.
+    pub(super) fn seen(members: impl Iterator<Item = (String, Node)>) -> Self {
+        let field = |(name, node)| {
+            let field = Field {
+                optional: false,
+                first: false,
+                node,
+            };
+            (name, field)
+        };
+        let mut fields: BTreeMap<String, Field> = members.map(field).collect();
+        if let Some(mut first) = fields.first_entry() {
+            first.get_mut().first = true;
+        }
+        let mut sorts = fields
+            .values()
+            .map(|field| field.node.sort())
+            .filter(|sort| *sort != Node::default().sort());
+        let alike = sorts
+            .next()
+            .is_none_or(|sort| sorts.all(|other| other == sort));
+        let is_map = fields.len() > MANY && alike || fields.keys().any(|key| keys::is_data(key));
+        let mut object = Self::Fields(fields);
+        if is_map {
+            object.forget_keys();
+        }
+        object
+    }
+
+    pub(super) fn merge(&mut self, mut other: Object) -> bool {
+        let mut changed = false;
+        if let (Self::Fields(fields), Self::Fields(theirs)) = (&mut *self, &mut other) {
+            changed |= merge_fields(fields, std::mem::take(theirs));
+            if fields.len() <= MAX_FIELDS && !has_changing_keys(fields) {
+                return changed;
+            }
+        }
+        changed |= self.forget_keys();
+        other.forget_keys();
+        if let (Self::Map(mine), Self::Map(theirs)) = (self, other) {
+            changed |= mine.merge(*theirs);
+        }
+        changed
+    }
+
+    /// Becomes a map, and tells whether it was none.
+    fn forget_keys(&mut self) -> bool {
+        let Self::Fields(fields) = self else {
+            return false;
+        };
+        let mut all = Node::default();
+        for field in std::mem::take(fields).into_values() {
+            all.merge(field.node);
+        }
+        *self = Self::Map(Box::new(all));
+        true
+    }
+
+    pub(super) fn nodes_mut(&mut self) -> Vec<&mut Node> {
+        match self {
+            Self::Fields(fields) => fields.values_mut().map(|field| &mut field.node).collect(),
+            Self::Map(node) => vec![node],
+        }
+    }
+
+    pub(super) fn size(&self) -> usize {
+        match self {
+            Self::Fields(fields) => fields
+                .iter()
+                .map(|(name, field)| name.len() / 16 + field.node.size())
+                .sum(),
+            Self::Map(node) => node.size(),
+        }
+    }
+
+    pub(super) fn is_sound(&self, levels: u8) -> bool {
+        match self {
+            Self::Fields(fields) => {
+                fields.len() <= MAX_FIELDS
+                    && !has_changing_keys(fields)
+                    && fields
+                        .iter()
+                        .all(|(name, field)| !keys::is_data(name) && field.node.is_sound(levels))
+            }
+            Self::Map(node) => node.is_sound(levels),
+        }
+    }
+}
+
+fn merge_fields(fields: &mut BTreeMap<String, Field>, theirs: BTreeMap<String, Field>) -> bool {
+    let mut changed = false;
+    for (name, field) in fields.iter_mut() {
+        if !field.optional && !theirs.contains_key(name) {
+            field.optional = true;
+            changed = true;
+        }
+    }
+    for (name, mut theirs) in theirs {
+        match fields.get_mut(&name) {
+            Some(mine) => {
+                changed |= theirs.optional && !mine.optional;
+                mine.optional |= theirs.optional;
+                mine.first |= theirs.first;
+                changed |= mine.node.merge(theirs.node);
+            }
+            None => {
+                theirs.optional = true;
+                fields.insert(name, theirs);
+                changed = true;
+            }
+        }
+    }
+    changed
+}
+
+fn has_changing_keys(fields: &BTreeMap<String, Field>) -> bool {
+    fields.values().filter(|field| field.first).count() > MAX_FIRST
+        && fields.values().all(|field| field.optional)
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes a reference"
+)]
+fn is_false(flag: &bool) -> bool {
+    !flag
+}

@@ -1,0 +1,116 @@
+//! Which keys of an object are names that a programmer gave, and which are data.
+//!
+//! Invariant: in doubt a key is data. An object then loses the names of its fields, which costs a
+//! hint; a key that is kept may be somebody's address.
+
+/// The longest name of a field, in bytes.
+const MAX_NAME: usize = 128;
+
+/// More words than this are a sentence.
+const MAX_WORDS: usize = 4;
+
+/// Whether `key` looks like something that was looked up: a number, a UUID, a hash, a path, a
+/// host, a date, an address, a token.
+pub(super) fn is_data(key: &str) -> bool {
+    key.len() > MAX_NAME
+        || !key.contains(char::is_alphabetic)
+        || key.starts_with(|c: char| c.is_ascii_digit() || c == '-' || c == '+')
+        || key.contains(|c: char| c.is_control() || "/\\.=%?&#,;<>{}()[]\"'`".contains(c))
+        || key.trim_start_matches('@').contains('@')
+        || key.split_whitespace().count() > MAX_WORDS
+        || is_hash(key)
+        || is_token(key)
+}
+
+/// Hexadecimal digits, also in groups, as in hashes and UUIDs.
+fn is_hash(key: &str) -> bool {
+    let digits = key.bytes().filter(u8::is_ascii_digit).count();
+    let hex = |c: char| c.is_ascii_hexdigit() || c == '-' || c == ':';
+    key.len() >= 8 && digits >= 2 && key.chars().all(hex)
+}
+
+/// Letters and digits in a mixture that nobody chooses as a name.
+fn is_token(key: &str) -> bool {
+    let digits = key.bytes().filter(u8::is_ascii_digit).count();
+    let is_digit: Vec<bool> = key
+        .bytes()
+        .filter(u8::is_ascii_alphanumeric)
+        .map(|byte| byte.is_ascii_digit())
+        .collect();
+    let changes = is_digit
+        .windows(2)
+        .filter(|pair| pair[0] != pair[1])
+        .count();
+    let in_words = key.contains(['_', '-', ' ']);
+    let in_capitals = !in_words && !key.contains(|c: char| c.is_lowercase());
+    digits >= 5
+        || (digits >= 1 && key.contains(':'))
+        || (digits >= 1 && key.len() >= 16 && in_capitals)
+        || (digits >= 3 && key.len() >= 20 && !in_words)
+        || (changes >= 4 && key.len() >= 8)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_data;
+
+    #[test]
+    fn names_and_data() {
+        let names = [
+            "id",
+            "full_name",
+            "created-at",
+            "X-Rate-Limit",
+            "First Name",
+            "größe",
+            "名前",
+            "@type",
+            "_links",
+            "$ref",
+            "sha256",
+            "address_line_1",
+            "iso8601",
+            "heading_2",
+            "xsi:type",
+            "md5sum",
+            "deadbeef",
+            "access_token",
+            "utf8mb4",
+        ];
+        let data = [
+            "",
+            "1",
+            "-1",
+            "1.5",
+            "2024-01-31",
+            "2024",
+            "12:30",
+            "user:17",
+            "_",
+            "*",
+            "1b4e28ba-2fa1-11d2-883f-0016d3cca427",
+            "b1946ac92492d2347c6235b4d2611184",
+            "e83c5163",
+            "a.txt",
+            "/home",
+            "C:\\x",
+            "src/main.rs",
+            "https://example.com",
+            "example.com",
+            "ann@example.com",
+            "AKIAIOSFODNN7EXAMPLE",
+            "ghp_16C7e42F292c6912E7",
+            "usr_9a8x7b6c",
+            "a\u{0}b",
+            "what is the answer to this",
+            "T0123456789",
+            &"x".repeat(129),
+        ];
+        for name in names {
+            assert!(!is_data(name), "{name} is a name");
+        }
+        for key in data {
+            assert!(is_data(key), "{key:?} is data");
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! One place in a shape: everything that was ever seen there.
+//!
+//! Invariant: `merge` is a join. It is commutative, associative and idempotent, and what a node
+//! allows it allows ever after.
+
+use serde::{Deserialize, Serialize};
+
+use super::fields::Object;
+
+/// The kinds of values seen at one place, one bit each.
+pub(super) const NULL: u8 = 1;
+pub(super) const BOOLEAN: u8 = 2;
+pub(super) const NUMBER: u8 = 4;
+pub(super) const STRING: u8 = 8;
+/// Content as MCP has it.
+pub(super) const PART: u8 = 16;
+/// Too deep or too much to look at. Such a node knows nothing else.
+pub(super) const ANY: u8 = 32;
+
+const ALL: u8 = 63;
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Node {
+    #[serde(rename = "k", default, skip_serializing_if = "is_zero")]
+    pub(super) kinds: u8,
+    /// What the items of arrays are, if there was an array.
+    #[serde(rename = "i", default, skip_serializing_if = "Option::is_none")]
+    pub(super) items: Option<Box<Node>>,
+    /// What objects are, if there was an object other than content.
+    #[serde(rename = "o", default, skip_serializing_if = "Option::is_none")]
+    pub(super) object: Option<Object>,
+}
+
+impl Node {
+    pub(super) fn of(kinds: u8) -> Self {
+        Self {
+            kinds,
+            ..Self::default()
+        }
+    }
+
+    pub(super) fn has(&self, kind: u8) -> bool {
+        self.kinds & kind != 0
+    }
+
+    fn is_nested(&self) -> bool {
+        self.items.is_some() || self.object.is_some()
+    }
+
+    /// The kinds of values, including arrays and objects; null is left out, because it may stand
+    /// for a value of any kind.
+    pub(super) fn sort(&self) -> (u8, bool, bool) {
+        (
+            self.kinds & !NULL,
+            self.items.is_some(),
+            self.object.is_some(),
+        )
+    }
+
+    /// Takes over what `other` knows, and tells whether that was more.
+    pub(super) fn merge(&mut self, other: Node) -> bool {
+        if self.has(ANY) {
+            return false;
+        }
+        if other.has(ANY) {
+            *self = Self::of(ANY);
+            return true;
+        }
+        let mut changed = other.kinds & !self.kinds != 0;
+        self.kinds |= other.kinds;
+        match (&mut self.items, other.items) {
+            (Some(mine), Some(items)) => changed |= mine.merge(*items),
+            (mine @ None, Some(items)) => {
+                *mine = Some(items);
+                changed = true;
+            }
+            (_, None) => {}
+        }
+        match (&mut self.object, other.object) {
+            (Some(mine), Some(object)) => changed |= mine.merge(object),
+            (mine @ None, Some(object)) => {
+                *mine = Some(object);
+                changed = true;
+            }
+            (_, None) => {}
+        }
+        changed
+    }
+
+    /// Keeps `levels` levels of nesting, and tells whether there were more.
+    pub(super) fn cut(&mut self, levels: u8) -> bool {
+        if !self.is_nested() {
+            return false;
+        }
+        let Some(levels) = levels.checked_sub(1) else {
+            *self = Self::of(ANY);
+            return true;
+        };
+        let mut cut = false;
+        if let Some(items) = &mut self.items {
+            cut |= items.cut(levels);
+        }
+        if let Some(object) = &mut self.object {
+            for node in object.nodes_mut() {
+                cut |= node.cut(levels);
+            }
+        }
+        cut
+    }
+
+    pub(super) fn size(&self) -> usize {
+        let items = self.items.as_ref().map_or(0, |items| items.size());
+        let object = self.object.as_ref().map_or(0, Object::size);
+        1 + items + object
+    }
+
+    /// Whether a node that was read back is one that could have been learned.
+    pub(super) fn is_sound(&self, levels: u8) -> bool {
+        let known = self.kinds <= ALL && (!self.has(ANY) || self.kinds == ANY);
+        if !self.is_nested() {
+            return known;
+        }
+        let Some(levels) = levels.checked_sub(1) else {
+            return false;
+        };
+        known
+            && !self.has(ANY)
+            && self
+                .items
+                .as_ref()
+                .is_none_or(|items| items.is_sound(levels))
+            && self
+                .object
+                .as_ref()
+                .is_none_or(|object| object.is_sound(levels))
+    }
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes a reference"
+)]
+fn is_zero(kinds: &u8) -> bool {
+    *kinds == 0
+}

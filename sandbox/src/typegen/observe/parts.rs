@@ -1,0 +1,43 @@
+//! Results that are content parts as MCP defines them.
+//!
+//! Invariant: a part has all that MCP requires of it and nothing that MCP does not know, so that an
+//! object of a server's own that also has a `type` is not taken for one.
+
+use serde_json::{Map, Value};
+
+/// What any part may have besides its own members.
+const COMMON: &[&str] = &["type", "annotations", "_meta"];
+
+pub(super) fn is_part(object: &Map<String, Value>) -> bool {
+    let text = |name: &str| object.get(name).is_some_and(Value::is_string);
+    let only = |own: &[&str]| {
+        let known = |name: &String| [COMMON, own].concat().contains(&name.as_str());
+        object.keys().all(known)
+    };
+    match object.get("type").and_then(Value::as_str) {
+        Some("text") => text("text") && only(&["text"]),
+        Some("image" | "audio") => text("data") && text("mimeType") && only(&["data", "mimeType"]),
+        Some("resource") => {
+            let resource = object.get("resource").and_then(Value::as_object);
+            only(&["resource"]) && resource.is_some_and(is_resource)
+        }
+        Some("resource_link") => {
+            let own = [
+                "uri",
+                "name",
+                "title",
+                "description",
+                "mimeType",
+                "size",
+                "icons",
+            ];
+            text("uri") && text("name") && only(&own)
+        }
+        _ => false,
+    }
+}
+
+fn is_resource(object: &Map<String, Value>) -> bool {
+    let text = |name: &str| object.get(name).is_some_and(Value::is_string);
+    text("uri") && (text("text") || text("blob"))
+}

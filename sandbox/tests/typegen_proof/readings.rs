@@ -1,0 +1,124 @@
+//! What a schema is taken to mean beyond its words.
+//!
+//! JSON Schema says less than authors of tools mean: `properties` holds for objects and lets every
+//! other value pass, members that are not listed are welcome, a tuple may be short. The generator
+//! reads more into it, because a checker that finds a misspelled member is worth more. Here the same
+//! readings are written as JSON Schema, so that a validator can tell which values they leave out.
+//!
+//! Invariant: a schema as read accepts nothing that the schema does not accept, but for `oneOf`.
+
+use jsonschema::{Draft, Validator};
+use serde_json::{Map, Value, json};
+
+/// Keywords whose value is a schema, a list of schemas, a map of schemas.
+const ONE: &[&str] = &[
+    "items",
+    "additionalProperties",
+    "additionalItems",
+    "unevaluatedProperties",
+];
+const LIST: &[&str] = &["allOf", "anyOf", "oneOf", "prefixItems", "items"];
+const MAP: &[&str] = &["properties", "patternProperties", "$defs", "definitions"];
+
+/// `None` if the schema is none, or refers to another document.
+pub(crate) fn validator(schema: &Value, draft: Draft) -> Option<Validator> {
+    jsonschema::options().with_draft(draft).build(schema).ok()
+}
+
+pub(crate) fn as_read(schema: &Value) -> Value {
+    let Value::Object(written) = schema else {
+        return schema.clone();
+    };
+    let mut read = written.clone();
+    for (keyword, value) in &mut read {
+        match value {
+            Value::Object(schemas) if MAP.contains(&keyword.as_str()) => {
+                schemas
+                    .values_mut()
+                    .for_each(|schema| *schema = as_read(schema));
+            }
+            Value::Array(schemas) if LIST.contains(&keyword.as_str()) => {
+                schemas
+                    .iter_mut()
+                    .for_each(|schema| *schema = as_read(schema));
+            }
+            schema if ONE.contains(&keyword.as_str()) => *schema = as_read(schema),
+            _ => {}
+        }
+    }
+    // Where only one alternative fits as written, several may fit as read, or none.
+    if let Some(alternatives) = read.remove("oneOf") {
+        let all = json!({ "anyOf": alternatives });
+        also(&mut read, all);
+    }
+    for meant in meanings(written) {
+        also(&mut read, meant);
+    }
+    Value::Object(read)
+}
+
+fn also(schema: &mut Map<String, Value>, meant: Value) {
+    let all = schema.entry("allOf").or_insert_with(|| json!([]));
+    if let Value::Array(all) = all {
+        all.push(meant);
+    }
+}
+
+fn meanings(schema: &Map<String, Value>) -> Vec<Value> {
+    let has = |keywords: &[&str]| keywords.iter().any(|keyword| schema.contains_key(*keyword));
+    let mut meant = Vec::new();
+    if !has(&["type", "const", "enum"]) {
+        if has(&["properties", "additionalProperties", "patternProperties"]) {
+            meant.push(json!({"type": "object"}));
+        } else if has(&["items", "prefixItems"]) {
+            meant.push(json!({"type": "array"}));
+        }
+    }
+    // A tuple has its items, and no others unless the schema says which.
+    let (prefix, rest) = match (schema.get("prefixItems"), schema.get("items")) {
+        (Some(prefix), rest) => (prefix.as_array(), rest),
+        (None, Some(Value::Array(prefix))) => (Some(prefix), schema.get("additionalItems")),
+        _ => (None, None),
+    };
+    if let Some(prefix) = prefix {
+        if !has(&["minItems"]) {
+            meant.push(json!({"minItems": prefix.len()}));
+        }
+        if rest.is_none() {
+            meant.push(json!({"maxItems": prefix.len()}));
+        }
+    }
+    // What no pattern covers is not there.
+    if let Some(patterns) = schema.get("patternProperties").and_then(Value::as_object)
+        && !has(&["additionalProperties"])
+    {
+        let listed = schema.get("properties").and_then(Value::as_object);
+        let any = |schemas: &Map<String, Value>| -> Value {
+            schemas
+                .keys()
+                .map(|name| (name.clone(), json!(true)))
+                .collect()
+        };
+        meant.push(json!({
+            "properties": listed.map(any).unwrap_or_else(|| json!({})),
+            "patternProperties": any(patterns),
+            "additionalProperties": false,
+        }));
+    }
+    // Of an object whose members are all optional one is there, or it is empty.
+    if let Some(properties) = schema.get("properties").and_then(Value::as_object)
+        && !has(&["additionalProperties", "patternProperties"])
+        && schema
+            .get("required")
+            .is_none_or(|names| names == &json!([]))
+    {
+        let mut some: Vec<Value> = properties
+            .keys()
+            .map(|name| json!({"required": [name]}))
+            .collect();
+        some.push(json!({"maxProperties": 0}));
+        some.push(json!({"not": {"type": "object"}}));
+        meant.push(json!({ "anyOf": some }));
+    }
+    meant
+}

@@ -1,0 +1,86 @@
+//! The JSON Schema Test Suite, as the source package of Python's `jsonschema` carries it.
+//!
+//! Invariant: all of the documents of the two drafts that MCP servers write, none left out.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use jsonschema::Draft;
+use serde_json::Value;
+
+use crate::compiler::{Case, variable};
+use crate::readings::{as_read, validator};
+
+/// Where the suite is; `scripts/setup` writes it into `build/env`.
+const SUITE: &str = "MUX_TEST_SCHEMAS";
+
+const DRAFTS: [(&str, Draft); 2] = [
+    ("draft7", Draft::Draft7),
+    ("draft2020-12", Draft::Draft202012),
+];
+
+/// One schema of the suite with its values.
+pub(crate) struct Document {
+    name: String,
+    draft: Draft,
+    schema: Value,
+    /// Values that the suite says are valid.
+    valid: Vec<Value>,
+}
+
+pub(crate) fn documents() -> Vec<Document> {
+    let suite = variable(SUITE).unwrap_or_else(|| {
+        panic!("{SUITE} does not say where the JSON Schema Test Suite is: run scripts/test, or `scripts/setup --servers && . build/env`")
+    });
+    let mut documents = Vec::new();
+    for (folder, draft) in DRAFTS {
+        let mut files = Vec::new();
+        find(&suite.join("tests").join(folder), &mut files);
+        files.sort();
+        for file in files {
+            let text = fs::read_to_string(&file).expect("a readable document");
+            let groups: Vec<Value> = serde_json::from_str(&text).expect("a list of groups");
+            let file = file.strip_prefix(&suite).unwrap_or(&file);
+            let group = |group: &Value| Document::of(group, file, draft);
+            documents.extend(groups.iter().map(group));
+        }
+    }
+    documents
+}
+
+fn find(folder: &Path, files: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).expect("a folder of the suite") {
+        let path = entry.expect("a readable entry").path();
+        if path.is_dir() {
+            find(&path, files);
+        } else {
+            files.push(path);
+        }
+    }
+}
+
+impl Document {
+    fn of(group: &Value, file: &Path, draft: Draft) -> Self {
+        let tests = group["tests"].as_array().expect("tests");
+        let valid = tests.iter().filter(|test| test["valid"] == true);
+        Self {
+            name: format!("{}: {}", file.display(), group["description"]),
+            draft,
+            schema: group["schema"].clone(),
+            valid: valid.map(|test| test["data"].clone()).collect(),
+        }
+    }
+
+    /// The valid values, without those that the schema as it is read leaves out.
+    pub(crate) fn case(&self) -> Case {
+        // A schema that refers to another document gives no validator.
+        let read = validator(&as_read(&self.schema), self.draft);
+        let is_meant = |value: &&Value| read.as_ref().is_none_or(|read| read.is_valid(value));
+        Case {
+            name: self.name.clone(),
+            schema: self.schema.clone(),
+            values: self.valid.iter().filter(is_meant).cloned().collect(),
+            results: Vec::new(),
+        }
+    }
+}
