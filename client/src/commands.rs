@@ -7,6 +7,7 @@ mod logs;
 mod parts;
 mod run;
 mod runs;
+mod setup;
 mod show;
 mod source;
 mod stored;
@@ -76,6 +77,7 @@ pub(crate) async fn execute(args: Args) -> Outcome {
         Command::Servers(args) => show::servers(args, json).await,
         Command::Status => show::status(json).await,
         Command::Doctor => doctor::doctor(json).await,
+        Command::Setup(args) => setup::setup(args, json).await,
         Command::Logs(args) => logs::daemon(&args, json).await,
         Command::Reload => control::reload(json).await,
         Command::Stop(args) => control::stop(&args, json).await,

@@ -12,6 +12,7 @@ mod progress;
 mod record;
 mod run_view;
 mod runs;
+mod setup;
 mod status;
 mod stored;
 mod style;
@@ -39,6 +40,7 @@ pub(crate) use self::{
     record::Record,
     run_view::RunView,
     runs::{cancelled, detached, runs},
+    setup::{Compiler, compiler, installed},
     status::{not_running, status},
     stored::StoredValue,
 };

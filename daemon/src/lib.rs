@@ -5,6 +5,7 @@
 
 pub mod cache;
 pub mod catalog;
+pub mod check;
 pub mod config;
 pub mod environment;
 pub mod gateway;

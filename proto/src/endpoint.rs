@@ -159,6 +159,11 @@ impl Dirs {
         self.cache.join("results")
     }
 
+    /// Where `mux setup` unpacks TypeScript's compiler, one folder a version.
+    pub fn typescript(&self) -> PathBuf {
+        self.cache.join("typescript")
+    }
+
     pub fn logs(&self) -> PathBuf {
         self.state.join("log")
     }

@@ -12,3 +12,6 @@ pub const DAEMON: &str = "MUX_DAEMON";
 
 /// The `mux-worker` program, if it does not stand beside `muxd`.
 pub const WORKER: &str = "MUX_WORKER";
+
+/// The npm registry that `mux setup` downloads from, as npm itself reads it: the first that is set.
+pub const REGISTRY: [&str; 2] = ["npm_config_registry", "NPM_CONFIG_REGISTRY"];

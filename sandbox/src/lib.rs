@@ -22,5 +22,5 @@ mod worker_process;
 pub use fair::Turn;
 pub use host::ToolHost;
 pub use limits::{Limits, Memory};
-pub use mux_wire::{Fault, Kind, Level, Target};
+pub use mux_wire::{Fault, Kind, Level, Target, program};
 pub use pool::{Bounds, Pool, PoolSettings, PoolStatus, RunRequest};

@@ -9,7 +9,10 @@ mod nesting;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use deno_core::serde_json::json;
-use mux_wire::{Fault, Kind};
+use mux_wire::{
+    Fault, Kind,
+    program::{PREFIX, SUFFIX, without_frame},
+};
 use swc_common::{
     BytePos, GLOBALS, Globals, SourceMap,
     errors::{DiagnosticBuilder, Emitter, Handler},
@@ -21,8 +24,6 @@ use crate::fault;
 
 /// The name of the script in stack traces.
 pub(crate) const NAME: &str = "program.ts";
-const PREFIX: &str = "(async () => { \"use strict\"; ";
-const SUFFIX: &str = "\n})";
 
 /// The column in the user's source for a column of the script.
 pub(crate) fn user_column(line: u32, column: u32) -> u32 {
@@ -87,41 +88,6 @@ fn strip(map: &Lrc<SourceMap>, handler: &Handler, text: String) -> Result<String
     stripped
         .map(|output| output.code)
         .map_err(|error| error.message)
-}
-
-/// The source with everything blanked that may stand around a program: a byte-order mark, a `#!`
-/// line, a Markdown fence. Lines stay where they are.
-fn without_frame(source: &str) -> String {
-    let source = source.strip_prefix('\u{feff}').unwrap_or(source);
-    let mut lines: Vec<&str> = source.split('\n').collect();
-    if lines.first().is_some_and(|line| line.starts_with("#!")) {
-        lines[0] = "";
-    }
-    let first = lines.iter().position(|line| !line.trim().is_empty());
-    let last = lines.iter().rposition(|line| !line.trim().is_empty());
-    if let (Some(first), Some(last)) = (first, last)
-        && first < last
-        && is_opening_fence(lines[first])
-        && lines[last].trim().chars().all(|c| c == '`')
-        && lines[last].trim().len() >= 3
-    {
-        lines[first] = "";
-        lines[last] = "";
-    }
-    lines.join("\n")
-}
-
-fn is_opening_fence(line: &str) -> bool {
-    line.trim().strip_prefix("```").is_some_and(|language| {
-        matches!(
-            language
-                .trim_start_matches('`')
-                .trim()
-                .to_ascii_lowercase()
-                .as_str(),
-            "" | "ts" | "typescript" | "js" | "javascript" | "tsx" | "jsx" | "mts" | "mjs"
-        )
-    })
 }
 
 /// What the parser reports: where, and in which words.

@@ -1,0 +1,49 @@
+//! One file from a registry.
+//!
+//! Invariant: it takes bounded time and memory, whatever answers.
+
+use std::time::Duration;
+
+use ureq::{
+    Agent,
+    tls::{RootCerts, TlsConfig},
+};
+
+use super::install::SetupError;
+
+/// The longest package, in bytes; the real ones have 10 MB.
+pub(super) const MOST: u64 = 64 << 20;
+const CONNECT: Duration = Duration::from_secs(15);
+const WHOLE: Duration = Duration::from_secs(600);
+
+pub(super) fn download(url: &str) -> Result<Vec<u8>, SetupError> {
+    let failed = |reason: String| SetupError::Unreachable {
+        url: url.to_owned(),
+        reason,
+    };
+    // The system's own certificates, because companies add theirs to them.
+    let tls = TlsConfig::builder()
+        .root_certs(RootCerts::PlatformVerifier)
+        .build();
+    let agent: Agent = Agent::config_builder()
+        .tls_config(tls)
+        .timeout_connect(Some(CONNECT))
+        .timeout_global(Some(WHOLE))
+        .http_status_as_error(false)
+        .build()
+        .into();
+    let mut response = agent
+        .get(url)
+        .call()
+        .map_err(|error| failed(error.to_string()))?;
+    let status = response.status();
+    if !status.is_success() {
+        return Err(SetupError::Refused {
+            url: url.to_owned(),
+            status: status.as_u16(),
+        });
+    }
+    let body = response.body_mut().with_config().limit(MOST);
+    body.read_to_vec()
+        .map_err(|error| failed(error.to_string()))
+}

@@ -1,0 +1,223 @@
+//! Unpacks a package and moves it into its place.
+//!
+//! Invariant: of an archive only plain files of `package/lib` are written, into a folder that nobody
+//! else knows. Then one rename puts it in place; whoever comes second finds it there.
+
+use std::{
+    fs::{self, File, OpenOptions},
+    io::{self, Read, Write},
+    path::{Component, Path, PathBuf},
+    process::{Command, Stdio},
+    sync::atomic::{AtomicU32, Ordering::Relaxed},
+    thread,
+    time::{Duration, SystemTime},
+};
+
+use flate2::read::GzDecoder;
+use tar::{Archive, Entry, EntryType};
+
+use super::package::Package;
+use crate::render::Compiler;
+
+const TSC: &str = if cfg!(windows) { "tsc.exe" } else { "tsc" };
+/// What an archive may hold, unpacked: the real ones have 28 MB in 110 files.
+const MOST_BYTES: u64 = 256 << 20;
+const MOST_FILES: usize = 2000;
+/// What a draft that nobody finished is older than.
+const STALE: Duration = Duration::from_secs(3600);
+const DRAFT: &str = ".draft-";
+/// How often a program is tried that somebody else still writes to.
+const BUSY: u32 = 1000;
+
+/// Why there is no compiler now.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum SetupError {
+    #[error("there is no TypeScript 7 compiler for {0}")]
+    NoPackage(String),
+    #[error("cannot read {file:?}: {reason}")]
+    Unreadable { file: PathBuf, reason: String },
+    #[error("cannot download {url}: {reason}")]
+    Unreachable { url: String, reason: String },
+    #[error("cannot download {url}: the registry answered {status}")]
+    Refused { url: String, status: u16 },
+    #[error("what came from {from} ({bytes} bytes) is not {wanted}: its checksum is another one")]
+    OtherChecksum {
+        from: String,
+        wanted: String,
+        bytes: usize,
+    },
+    #[error("the package cannot be unpacked: {0}")]
+    Archive(String),
+    #[error("cannot write to {folder:?}: {source}")]
+    Unwritable { folder: PathBuf, source: io::Error },
+    #[error("{0:?} was installed and does not run")]
+    DoesNotRun(PathBuf),
+}
+
+impl SetupError {
+    pub(super) fn fix(&self) -> &'static str {
+        match self {
+            Self::NoPackage(_) => "set [check] tsc in config.toml to a compiler of your own",
+            Self::Unreadable { .. } => {
+                "name the package of npm: `npm pack` of it on a machine with a network makes the file"
+            }
+            Self::Unreachable { .. } => {
+                "look at the network and HTTPS_PROXY, name a mirror with --registry URL, or bring the file and use --from FILE.tgz"
+            }
+            Self::Refused { .. } => {
+                "name a registry that has it with --registry URL, or bring the file and use --from FILE.tgz"
+            }
+            Self::OtherChecksum { .. } => {
+                "nothing was installed; download it again, from https://registry.npmjs.org if a mirror altered it"
+            }
+            Self::Archive(_) => "nothing was installed; download it again",
+            Self::Unwritable { .. } => "make room or make it writable for you, or set MUX_HOME",
+            Self::DoesNotRun(_) => "set [check] tsc in config.toml to a compiler that runs here",
+        }
+    }
+}
+
+/// What is in the place of a package.
+pub(super) fn look(package: &Package, folder: &Path) -> Compiler {
+    let lib = folder.join(package.version).join("lib");
+    let path = lib.join(TSC);
+    let is_whole = path.is_file() && lib.join("lib.d.ts").is_file();
+    let version = is_whole.then(|| version(&path)).flatten();
+    Compiler { path, version }
+}
+
+/// Installs an archive whose checksum was right.
+pub(super) fn install(
+    package: &Package,
+    archive: &[u8],
+    folder: &Path,
+) -> Result<Compiler, SetupError> {
+    let unwritable = |source| SetupError::Unwritable {
+        folder: folder.to_owned(),
+        source,
+    };
+    fs::create_dir_all(folder).map_err(unwritable)?;
+    sweep(folder);
+    static DRAFTS: AtomicU32 = AtomicU32::new(0);
+    let number = DRAFTS.fetch_add(1, Relaxed);
+    let draft = Draft(folder.join(format!("{DRAFT}{}-{number}", std::process::id())));
+    fs::create_dir(&draft.0).map_err(unwritable)?;
+    unpack(archive, &draft.0)?;
+    place(&draft.0, package, folder).map_err(unwritable)?;
+    let compiler = look(package, folder);
+    match compiler.version.as_deref() {
+        Some(version) if version == package.version => Ok(compiler),
+        _ => Err(SetupError::DoesNotRun(compiler.path)),
+    }
+}
+
+/// A folder that is removed unless it was moved away.
+struct Draft(PathBuf);
+
+impl Drop for Draft {
+    fn drop(&mut self) {
+        drop(fs::remove_dir_all(&self.0));
+    }
+}
+
+fn unpack(archive: &[u8], into: &Path) -> Result<(), SetupError> {
+    let broken = |error: io::Error| SetupError::Archive(error.to_string());
+    let refused = |what: &str, path: &Path| SetupError::Archive(format!("{what} {path:?} in it"));
+    let plain = GzDecoder::new(archive).take(MOST_BYTES);
+    let mut archive = Archive::new(plain);
+    let lib = into.join("lib");
+    fs::create_dir(&lib).map_err(broken)?;
+    for (number, entry) in archive.entries().map_err(broken)?.enumerate() {
+        let mut entry = entry.map_err(broken)?;
+        let path = entry.path().map_err(broken)?.into_owned();
+        if number >= MOST_FILES {
+            return Err(refused("one file too many,", &path));
+        }
+        if !path
+            .components()
+            .all(|part| matches!(part, Component::Normal(_)))
+        {
+            return Err(refused("a path that leads elsewhere,", &path));
+        }
+        match entry.header().entry_type() {
+            EntryType::Regular => {}
+            EntryType::Directory => continue,
+            _ => return Err(refused("what is neither file nor folder,", &path)),
+        }
+        if let Ok(name) = path.strip_prefix("package/lib") {
+            write(&mut entry, &lib, name).map_err(broken)?;
+        }
+    }
+    for needed in [TSC, "lib.d.ts"] {
+        if !lib.join(needed).is_file() {
+            return Err(SetupError::Archive(format!("there is no {needed} in it")));
+        }
+    }
+    Ok(())
+}
+
+fn write(entry: &mut Entry<'_, impl Read>, lib: &Path, name: &Path) -> io::Result<()> {
+    let path = lib.join(name);
+    if let Some(parent) = path.parent() {
+        fs::create_dir_all(parent)?;
+    }
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::OpenOptionsExt as _;
+        options.mode(if name == Path::new(TSC) { 0o755 } else { 0o644 });
+    }
+    let mut file: File = options.open(path)?;
+    io::copy(entry, &mut file)?;
+    file.flush()?;
+    // A folder of this name is thought to be whole, also after the machine lost its power.
+    file.sync_data()
+}
+
+/// Moves a draft into its place. What stands there is kept if it works, and else replaced.
+fn place(draft: &Path, package: &Package, folder: &Path) -> io::Result<()> {
+    let target = folder.join(package.version);
+    for _ in 0..2 {
+        match fs::rename(draft, &target) {
+            Ok(()) => return Ok(()),
+            Err(error) if !target.exists() => return Err(error),
+            Err(_) => {}
+        }
+        // Somebody was faster.
+        if look(package, folder).version.as_deref() == Some(package.version) {
+            return Ok(());
+        }
+        let broken = Draft(draft.with_extension("old"));
+        fs::rename(&target, &broken.0)?;
+    }
+    fs::rename(draft, &target)
+}
+
+/// Removes drafts of those that were killed.
+fn sweep(folder: &Path) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let is_draft = entry.file_name().to_string_lossy().starts_with(DRAFT);
+        let modified = entry.metadata().and_then(|found| found.modified());
+        let age = modified.map(|at| SystemTime::now().duration_since(at).unwrap_or_default());
+        if is_draft && age.is_ok_and(|age| age > STALE) {
+            drop(fs::remove_dir_all(entry.path()));
+        }
+    }
+}
+
+/// What a compiler says of itself.
+fn version(tsc: &Path) -> Option<String> {
+    let mut command = Command::new(tsc);
+    command.arg("--version").env_clear().stdin(Stdio::null());
+    // While another thread starts a program, that one holds for a moment what we have just written.
+    let told = (0..BUSY).find_map(|_| match command.output() {
+        Err(error) if error.kind() == io::ErrorKind::ExecutableFileBusy => {
+            thread::yield_now();
+            None
+        }
+        told => Some(told),
+    })?;
+    let told = String::from_utf8(told.ok()?.stdout).ok()?;
+    Some(told.trim().strip_prefix("Version ")?.to_owned())
+}

@@ -1,0 +1,165 @@
+//! How sure it is that something is a mistake.
+//!
+//! TypeScript is stricter than the engine: it knows no values, only types that were declared or
+//! guessed. What would run well, or may, is at most a warning.
+
+use super::super::{Severity, hints::quoted};
+
+/// Surely mistakes, unless the words say otherwise: names that do not exist, properties that do not
+/// exist, values of the wrong shape, arguments that are missing.
+const ERRORS: &[u32] = &[
+    1058, 1062, 1320, 1345, 1360, 2300, 2304, 2307, 2322, 2339, 2345, 2349, 2351, 2353, 2448, 2451,
+    2488, 2503, 2504, 2551, 2552, 2554, 2555, 2559, 2561, 2580, 2581, 2582, 2584, 2588, 2591, 2592,
+    2593, 2693, 2739, 2740, 2741, 2769, 2801, 2820, 2867, 2868, 18004,
+];
+/// Told among the errors of syntax, but about types.
+const NOT_SYNTAX: &[u32] = &[1058, 1062, 1117, 1320, 1321, 1322, 1345, 1355, 1360];
+/// Nothing that a program has to care for: what is not initialised, values of which nothing is known,
+/// calls of a promise's `resolve` without a value.
+const DROPPED: &[u32] = &[2564, 2571, 2683, 2794, 18046];
+
+/// What the library of the types lacks and an engine may have.
+const BUILT_IN: &[&str] = &["Atomics", "Intl", "Iterator", "JSON", "Math", "Reflect"];
+
+/// Where it stands.
+pub(super) struct Context<'a> {
+    pub(super) program: &'a str,
+    pub(super) start: usize,
+    pub(super) end: usize,
+    /// Among the arguments of a tool.
+    pub(super) is_argument: bool,
+}
+
+/// `None` for what is not told at all.
+pub(super) fn of(code: u32, message: &str, context: &Context<'_>) -> Option<Severity> {
+    if (7000..7100).contains(&code) || DROPPED.contains(&code) {
+        return None;
+    }
+    if (1000..2000).contains(&code) && !NOT_SYNTAX.contains(&code) {
+        return Some(Severity::Syntax);
+    }
+    if !ERRORS.contains(&code) {
+        return Some(Severity::Warning);
+    }
+    let first = message.lines().next().unwrap_or_default();
+    let verdict = match code {
+        2339 | 2551 => property(first, message, context)?,
+        // More arguments than expected are ignored, and a function of the program itself may do
+        // without. A tool cannot.
+        2554 | 2555 if !context.is_argument || has_too_many(first) => Severity::Warning,
+        2693 if quoted(first, "'").is_some_and(|name| BUILT_IN.contains(&name)) => {
+            Severity::Warning
+        }
+        2322 | 2345 | 2739..=2741 | 2769 | 2820 => assignment(first, message, context)?,
+        2349 | 2488 | 2504
+            if mentions_nothing(first) || message.contains("Not all constituents") =>
+        {
+            Severity::Warning
+        }
+        _ => Severity::Error,
+    };
+    // What was observed is not what was promised.
+    if message.contains("Seen<") {
+        return Some(Severity::Warning);
+    }
+    Some(verdict)
+}
+
+/// Properties that do not exist.
+fn property(first: &str, message: &str, context: &Context<'_>) -> Option<Severity> {
+    let name = quoted(first, "Property '")?;
+    let (_, of) = first.split_once("' does not exist on type '")?;
+    let of = of.split_once("'. Did you mean").map_or_else(
+        || of.trim_end_matches('.').trim_end_matches('\''),
+        |(of, _)| of,
+    );
+    // Nothing is known of these.
+    if matches!(of, "{}" | "never" | "object" | "never[]") {
+        return None;
+    }
+    let is_of_library = BUILT_IN.contains(&of)
+        || of.ends_with("Constructor")
+        || of.split('<').next().is_some_and(|name| {
+            name.ends_with("Iterator") || name.ends_with("IteratorObject") || name == "Generator"
+        })
+        || of.starts_with("Uint8Array<");
+    // One side of a union may have it.
+    let is_of_union = message.lines().nth(1).is_some();
+    if is_of_library || is_of_union || is_written(name, context) {
+        return Some(Severity::Warning);
+    }
+    Some(Severity::Error)
+}
+
+/// Values of the wrong shape.
+fn assignment(first: &str, message: &str, context: &Context<'_>) -> Option<Severity> {
+    let mut lines = message.lines().map(str::trim).rev();
+    let last = lines.next().unwrap_or_default();
+    // An empty list that is filled later, a `null` that is replaced: the guess was too narrow.
+    if last.ends_with(" type 'never'.") || last.ends_with("'ConcatArray<never>'.") {
+        return None;
+    }
+    let is_nothing = |line: &str| {
+        line.starts_with("Type 'undefined' is not assignable to type '")
+            || line.starts_with("Type 'null' is not assignable to type '")
+    };
+    let only_absence = is_nothing(last) && lines.next().is_some_and(mentions_nothing);
+    let of_unknown = |line: &str| {
+        line.starts_with("Type 'unknown' ")
+            || line.starts_with("Argument of type 'unknown' ")
+            || line.starts_with("Type '{}' ")
+            || line.starts_with("Argument of type '{}' ")
+    };
+    let is_placeholder = last.ends_with(" type 'null'.") || last.ends_with(" type 'undefined'.");
+    if only_absence
+        || of_unknown(first)
+        || of_unknown(last)
+        || (!context.is_argument && (is_placeholder || is_reassigned(context)))
+    {
+        return Some(Severity::Warning);
+    }
+    Some(Severity::Error)
+}
+
+fn has_too_many(first: &str) -> bool {
+    let mut numbers = first
+        .split(|c: char| !c.is_ascii_digit())
+        .filter_map(|number| number.parse::<u32>().ok());
+    match (numbers.next(), numbers.next_back()) {
+        (Some(expected), Some(got)) => got > expected,
+        _ => false,
+    }
+}
+
+fn mentions_nothing(line: &str) -> bool {
+    line.contains("| undefined") || line.contains("| null") || line.contains("undefined |")
+}
+
+/// Whether the program gives an object this property, as JavaScript may.
+fn is_written(name: &str, context: &Context<'_>) -> bool {
+    if name.is_empty() {
+        return false;
+    }
+    let access = format!(".{name}");
+    context
+        .program
+        .match_indices(&access)
+        .any(|(at, _)| is_assigned(&context.program[at + access.len()..]))
+}
+
+/// Whether what stands there is given another value, and was not declared there.
+fn is_reassigned(context: &Context<'_>) -> bool {
+    let before = context.program.get(..context.start).unwrap_or_default();
+    let word = before
+        .trim_end()
+        .rsplit(|c: char| !c.is_alphanumeric())
+        .next();
+    let is_declared = matches!(word, Some("const" | "let" | "var"));
+    let after = context.program.get(context.end..).unwrap_or_default();
+    !is_declared && is_assigned(after)
+}
+
+fn is_assigned(after: &str) -> bool {
+    let mut after = after.trim_start().chars();
+    after.next() == Some('=') && !matches!(after.next(), Some('=' | '>'))
+}
