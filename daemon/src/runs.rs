@@ -20,7 +20,7 @@ use std::{
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
-use mux_sandbox::{Fault, Kind, Limits, Pool, RunRequest, Turn};
+use mux_sandbox::{Checked, Fault, Kind, Limits, Pool, RunRequest, Turn};
 use serde_json::json;
 use tokio::time::timeout;
 use tokio_util::task::{TaskTracker, task_tracker::TaskTrackerToken};
@@ -163,8 +163,8 @@ impl Runs {
         Ok(self.work.token())
     }
 
-    /// What is wrong with a program, without running it.
-    pub async fn check(&self, source: String, turn: &Turn) -> Result<Vec<Fault>, Fault> {
+    /// What can be said of a program without running it.
+    pub async fn check(&self, source: String, turn: &Turn) -> Result<Checked, Fault> {
         let limits = self.limits();
         self.pool.check(source, turn, &limits).await
     }

@@ -23,4 +23,4 @@ pub use fair::Turn;
 pub use host::ToolHost;
 pub use limits::{Limits, Memory};
 pub use mux_wire::{Fault, Kind, Level, Target, program};
-pub use pool::{Bounds, Pool, PoolSettings, PoolStatus, RunRequest};
+pub use pool::{Bounds, Checked, Pool, PoolSettings, PoolStatus, RunRequest};

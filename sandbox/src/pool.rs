@@ -17,7 +17,7 @@ use tokio::{sync::oneshot, time::sleep};
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, info, warn};
 
-pub use self::contract::{Bounds, PoolSettings, PoolStatus, RunRequest};
+pub use self::contract::{Bounds, Checked, PoolSettings, PoolStatus, RunRequest};
 use self::state::{Full, Handed, State, Waiter};
 use crate::{
     Limits, ToolHost,
@@ -118,13 +118,13 @@ impl Pool {
         Err(last.map_or_else(|| unavailable("no worker took the program"), run::fault_of))
     }
 
-    /// Syntax errors of a program, without running it.
+    /// What can be said of a program without running it.
     pub async fn check(
         &self,
         source: String,
         turn: &Turn,
         limits: &Limits,
-    ) -> Result<Vec<Fault>, Fault> {
+    ) -> Result<Checked, Fault> {
         check_length(&source, limits)?;
         let Handed { mut worker, place } = self.acquire(turn).await?;
         let checked = run::check(&mut worker, source, self.0.settings.check_timeout).await;

@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use self::{calls::Calls, processor::Processor, spoken::Spoken};
 use crate::{
-    Limits, ToolHost, limits,
+    Checked, Limits, ToolHost, limits,
     worker_process::{Cause, Worker, WorkerError},
 };
 
@@ -23,6 +23,8 @@ use crate::{
 const MAX_TEXT: usize = 16 << 10;
 /// Details are for programs to read, and half of them is no use: longer ones are left out.
 const MAX_DETAILS: usize = 1 << 20;
+/// A check tells of so many errors, and of so many warnings.
+const MAX_FAULTS: usize = 100;
 
 /// How a run ended, and whether its worker may serve another.
 pub(crate) struct Ended {
@@ -145,17 +147,25 @@ fn on_frame(
     }
 }
 
-/// The programs faults of a check, asked of a worker that is ready.
+/// What a check finds, asked of a worker that is ready.
 pub(crate) async fn check(
     worker: &mut Worker,
     source: String,
     within: Duration,
-) -> Result<Vec<Fault>, Fault> {
+) -> Result<Checked, Fault> {
     match tokio::time::timeout(within, worker.check(source)).await {
-        Ok(Ok(faults)) => Ok(faults.into_iter().map(trusted).collect()),
+        Ok(Ok(checked)) => Ok(Checked {
+            errors: several(checked.errors),
+            warnings: several(checked.warnings),
+        }),
         Ok(Err(e)) => Err(fault_of(e)),
         Err(_) => Err(limits::timed_out(within, &[])),
     }
+}
+
+/// Faults that came from a worker, so many of them that somebody can read them all.
+fn several(faults: Vec<Fault>) -> Vec<Fault> {
+    faults.into_iter().take(MAX_FAULTS).map(trusted).collect()
 }
 
 /// A fault that came from a worker, made safe to pass on.

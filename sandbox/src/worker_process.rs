@@ -18,7 +18,7 @@ use std::{
 };
 
 use futures::StreamExt;
-use mux_wire::{Fault, FromWorker, MAX_FRAME, ToWorker, VERSION};
+use mux_wire::{FromWorker, MAX_FRAME, ToWorker, VERSION};
 use tokio::{
     io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, BufReader},
     net::{UnixStream, unix::OwnedReadHalf},
@@ -38,7 +38,7 @@ pub(crate) use self::{
     death::{Cause, Death},
     outbox::Outbox,
 };
-use crate::limits::Memory;
+use crate::{limits::Memory, pool::Checked};
 
 /// How long a dying worker may take until its exit status is known.
 const REAP: Duration = Duration::from_secs(1);
@@ -258,11 +258,14 @@ impl Worker {
         self.outbox.clone()
     }
 
-    /// Asks for the programs faults of a worker that is ready.
-    pub(crate) async fn check(&mut self, source: String) -> Result<Vec<Fault>, WorkerError> {
+    /// Asks a worker that is ready what it can say of a program without running it.
+    pub(crate) async fn check(&mut self, source: String) -> Result<Checked, WorkerError> {
         self.send(&ToWorker::Check { source })?;
         match self.receive().await? {
-            FromWorker::Checked { faults } => Ok(faults),
+            FromWorker::Checked { faults, warnings } => Ok(Checked {
+                errors: faults,
+                warnings,
+            }),
             other => Err(unexpected(&other)),
         }
     }

@@ -6,7 +6,7 @@
 mod commands;
 mod everything;
 mod files;
-mod history;
+pub(crate) mod history;
 mod memory;
 mod types;
 
@@ -29,7 +29,7 @@ fn run(env: &TestEnv, program: &str, input: &Value) -> Value {
 }
 
 /// The filesystem server may see `[home]/files`; the memory server keeps its graph in the home.
-fn files(env: &TestEnv) -> String {
+pub(crate) fn files(env: &TestEnv) -> String {
     let folder = env.path("files");
     std::fs::create_dir_all(&folder).unwrap();
     server(
@@ -39,25 +39,25 @@ fn files(env: &TestEnv) -> String {
     )
 }
 
-fn memory(env: &TestEnv) -> String {
+pub(crate) fn memory(env: &TestEnv) -> String {
     let graph = env.path("graph.jsonl");
     let entry = server("memory", &npm("mcp-server-memory"), &[]);
     format!("{entry}env = {{ MEMORY_FILE_PATH = {graph:?} }}\n")
 }
 
-fn thinking() -> String {
+pub(crate) fn thinking() -> String {
     server("thinking", &npm("mcp-server-sequential-thinking"), &[])
 }
 
-fn everything() -> String {
+pub(crate) fn everything() -> String {
     server("everything", &npm("mcp-server-everything"), &[])
 }
 
-fn git() -> String {
+pub(crate) fn git() -> String {
     server("git", &pypi("mcp-server-git"), &[])
 }
 
-fn time() -> String {
+pub(crate) fn time() -> String {
     server("time", &pypi("mcp-server-time"), &[])
 }
 

@@ -171,6 +171,7 @@ impl wire::Mux for Connection {
         let checked = self.daemon()?.runs.check(request.source, &turn).await;
         let errors = checked
             .map_err(convert::error)?
+            .errors
             .into_iter()
             .map(convert::error)
             .collect();

@@ -2,6 +2,8 @@
 
 use std::{path::PathBuf, time::Duration};
 
+use mux_wire::Fault;
+
 use crate::{Limits, fair::Turn, limits::Memory};
 
 /// How many workers, and for how long.
@@ -19,7 +21,7 @@ pub struct PoolSettings {
     pub start_timeout: Duration,
     /// How long a run may wait for a free worker.
     pub queue_timeout: Duration,
-    /// A syntax check may take this long.
+    /// A check, which runs nothing, may take this long.
     pub check_timeout: Duration,
     /// As many workers as were wanted at once are kept for this long.
     pub idle: Duration,
@@ -49,6 +51,15 @@ pub struct RunRequest {
     /// Runs of one owner may follow each other in one worker process, never in one isolate. Owners take
     /// turns in the line, and the clients of one owner do.
     pub turn: Turn,
+}
+
+/// What can be said of a program without running it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Checked {
+    /// Why it cannot run: it does not parse, or nests too deep.
+    pub errors: Vec<Fault>,
+    /// What will probably go wrong if it does: calls that nobody awaits, names that are missing here.
+    pub warnings: Vec<Fault>,
 }
 
 /// What `status` shows.

@@ -17,7 +17,7 @@ pub use fault::{Fault, Kind};
 use serde::{Deserialize, Serialize};
 
 /// Changes whenever a frame changes its shape.
-pub const VERSION: u32 = 4;
+pub const VERSION: u32 = 5;
 
 /// The exit code of a worker whose engine ran out of memory and could not be unwound.
 pub const EXIT_OUT_OF_MEMORY: i32 = 86;
@@ -99,8 +99,12 @@ pub enum FromWorker {
     Emit { part: String },
     /// The run has ended: the result as JSON text, or the failure.
     Done { outcome: Result<String, Fault> },
-    /// The answer to [`ToWorker::Check`]: nothing, or what is wrong.
-    Checked { faults: Vec<Fault> },
+    /// The answer to [`ToWorker::Check`]: why the program cannot run, or what will probably go wrong
+    /// if it does.
+    Checked {
+        faults: Vec<Fault>,
+        warnings: Vec<Fault>,
+    },
 }
 
 /// How a program named the tool.

@@ -8,7 +8,7 @@ use deno_core::{
 };
 use mux_wire::{Fault, Kind};
 
-use crate::{memory::Memory, source};
+use crate::{absent, memory::Memory, source};
 
 const MAX_MESSAGE: usize = 8 * 1024;
 const MAX_FRAMES: usize = 10;
@@ -89,36 +89,15 @@ fn message(error: &JsError) -> String {
 /// What a program has here in place of what it looked for.
 fn hint(message: &str) -> Option<String> {
     if message.contains("import path") || message.contains("Module loading is not supported") {
-        return Some(
-            "programs import nothing: call tools as `await mux.<server>.<tool>(args)`".into(),
-        );
+        return Some(absent::module(""));
     }
     if message.contains("Code generation from strings disallowed") {
-        return Some("compiling code and shared memory are switched off here".into());
+        return Some(absent::code().into());
     }
     let missing = message
         .strip_prefix("ReferenceError: ")?
         .strip_suffix(" is not defined")?;
-    let text = match missing {
-        "fetch" | "XMLHttpRequest" | "WebSocket" | "axios" => {
-            "a program has no network of its own; call the tools of a server: `mux.<server>.<tool>(args)`"
-        }
-        "require" | "module" | "exports" => {
-            "there are no modules here; call the tools of a server: `mux.<server>.<tool>(args)`"
-        }
-        "process" | "Deno" | "Bun" | "fs" | "path" | "os" | "child_process" => {
-            "a program has no files or processes of its own; call the tools of a server: `mux.<server>.<tool>(args)`"
-        }
-        "Buffer" => "bytes are a Uint8Array here; see TextEncoder, TextDecoder, atob and btoa",
-        "window" | "document" | "self" | "global" => {
-            "this is not a browser; the global object is `globalThis`"
-        }
-        "WebAssembly" | "SharedArrayBuffer" | "Atomics" | "eval" => {
-            "compiling code and shared memory are switched off here"
-        }
-        _ => return None,
-    };
-    Some(text.into())
+    absent::global(missing).map(str::to_owned)
 }
 
 pub(crate) fn deadlock() -> Fault {

@@ -5,6 +5,7 @@
 //!
 //! Invariant: the process ends when the socket does, whatever the script is doing at that moment.
 
+mod absent;
 mod arguments;
 mod bridge;
 #[cfg(feature = "v8")]
@@ -31,6 +32,7 @@ use crate::{
     link::Link,
     lockdown::{Lockdown, Walls as _},
     runtime::{Basis, Isolate},
+    source::Checked,
 };
 
 const ENGINE: &str = if cfg!(feature = "quickjs") {
@@ -151,8 +153,8 @@ async fn serve(
             match frames.recv().await {
                 Some(ToWorker::Run(program)) => break program,
                 Some(ToWorker::Check { source }) => {
-                    let faults = source::prepare(&source).err().unwrap_or_default();
-                    link.send(&FromWorker::Checked { faults })?;
+                    let Checked { faults, warnings } = source::check(&source);
+                    link.send(&FromWorker::Checked { faults, warnings })?;
                 }
                 // Answers for a run that has just ended cross its last frame on the way.
                 Some(ToWorker::CallDone { .. }) => {}

@@ -5,6 +5,7 @@
 //! columns are corrected by [`user_column`].
 
 mod nesting;
+mod warnings;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -20,7 +21,7 @@ use swc_common::{
 };
 use swc_ts_fast_strip::{Mode, Options, operate};
 
-use crate::fault;
+use crate::{absent, fault};
 
 /// The name of the script in stack traces.
 pub(crate) const NAME: &str = "program.ts";
@@ -37,6 +38,27 @@ pub(crate) fn user_column(line: u32, column: u32) -> u32 {
 /// How far the first line of the script stands to the right of the user's.
 pub(crate) fn prefix_length() -> u32 {
     u32::try_from(PREFIX.len()).expect("the prefix is short")
+}
+
+/// What can be said of a program that does not run.
+pub(crate) struct Checked {
+    /// Why it cannot run.
+    pub(crate) faults: Vec<Fault>,
+    /// What will probably go wrong if it does.
+    pub(crate) warnings: Vec<Fault>,
+}
+
+pub(crate) fn check(source: &str) -> Checked {
+    match prepare(source) {
+        Ok(script) => Checked {
+            faults: Vec::new(),
+            warnings: warnings::of(&script),
+        },
+        Err(faults) => Checked {
+            faults,
+            warnings: Vec::new(),
+        },
+    }
 }
 
 /// A script whose value is an async function, or everything that is wrong with the source.
@@ -147,7 +169,7 @@ fn fault(map: &SourceMap, plain: &str, position: Option<BytePos>, message: &str)
 fn hint(message: &str, here: &str, line: &str) -> Option<String> {
     let statement = line.trim_start();
     let text = if here.starts_with("import") || statement.starts_with("import ") {
-        "programs import nothing: call tools as `await mux.<server>.<tool>(args)`"
+        return Some(absent::module(specifier(statement)));
     } else if here.starts_with("export") || statement.starts_with("export ") {
         "programs export nothing: `return` the result"
     } else if message.contains("enum") {
@@ -160,6 +182,13 @@ fn hint(message: &str, here: &str, line: &str) -> Option<String> {
         return None;
     };
     Some(text.into())
+}
+
+/// What an `import` is from: the last string of the line.
+fn specifier(statement: &str) -> &str {
+    let end = statement.rfind(['"', '\'']).unwrap_or_default();
+    let start = statement[..end].rfind(['"', '\'']).map_or(end, |at| at + 1);
+    &statement[start..end]
 }
 
 fn syntax(message: String) -> Fault {
@@ -230,7 +259,10 @@ mod tests {
         check("const = 1", 1, 7, "");
         check("let x = 1;\nlet y = ;", 2, 9, "Expression expected");
         check("/* 𝒳 */ let y = ;", 1, 18, "Expression expected");
-        check("import fs from 'fs'", 1, 1, "import nothing");
+        check("import fs from 'fs'", 1, 1, "tools of a server");
+        check("import axios from \"axios\";", 1, 1, "no network");
+        check("import { a,\n} from 'b'", 1, 1, "import nothing");
+        check("import 'é", 1, 1, "import nothing");
         check("const f = () => {\n  return 1;", 2, 12, "not closed");
         check("enum A { B }", 1, 1, "as const");
         check("if (a) {\n}\n}\nreturn 1", 4, 1, "too many");

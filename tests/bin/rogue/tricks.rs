@@ -17,6 +17,16 @@ use super::{
     link::{Link, stay},
 };
 
+/// What it says of a program that it is to check.
+pub(super) fn checked(program: &str) -> FromWorker {
+    let many = if program == "blames" { 300 } else { 0 };
+    let fault = Fault::new(Kind::Runtime, "x".repeat(20 << 10));
+    FromWorker::Checked {
+        faults: vec![fault.clone(); many],
+        warnings: vec![fault; many],
+    }
+}
+
 /// The process's exit code if it ends now.
 pub(super) fn play(program: &str, link: &mut Link) -> io::Result<Option<ExitCode>> {
     let (name, rest) = program.trim().split_once(' ').unwrap_or((program, ""));
@@ -103,7 +113,10 @@ fn frames(name: &str, rest: &str, link: &mut Link) -> io::Result<()> {
         })?,
         "says-ready" => link.say(&FromWorker::Ready)?,
         "accepts-twice" => link.say(&FromWorker::Accepted)?,
-        "says-checked" => link.say(&FromWorker::Checked { faults: Vec::new() })?,
+        "says-checked" => link.say(&FromWorker::Checked {
+            faults: Vec::new(),
+            warnings: Vec::new(),
+        })?,
         "skips-a-call" => link.call(5, named("late"), "{}".into())?,
         "calls-twice" => {
             link.call(0, named("hang"), "{}".into())?;

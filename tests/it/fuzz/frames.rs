@@ -82,7 +82,8 @@ pub(super) fn from_worker() -> impl Strategy<Value = FromWorker> {
         3 => text().prop_map(|part| FromWorker::Emit { part }),
         1 => text().prop_map(|text| FromWorker::Done { outcome: Ok(text) }),
         1 => fault().prop_map(|fault| FromWorker::Done { outcome: Err(fault) }),
-        1 => vec(fault(), 0..3).prop_map(|faults| FromWorker::Checked { faults }),
+        1 => (vec(fault(), 0..3), vec(fault(), 0..3))
+            .prop_map(|(faults, warnings)| FromWorker::Checked { faults, warnings }),
     ]
 }
 

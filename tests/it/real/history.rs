@@ -43,7 +43,7 @@ fn real_clock_tells_the_time_of_several_places() {
 }
 
 /// Five commits of two people on five days.
-fn make_repository(repo: &Path) {
+pub(crate) fn make_repository(repo: &Path) {
     let commits = [
         ("Ada", "file-1.txt", "add: the first file"),
         ("Linus", "file-2.txt", "add: the second file"),

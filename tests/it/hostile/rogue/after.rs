@@ -2,7 +2,8 @@
 
 use std::{sync::atomic::Ordering, time::Duration};
 
-use mux_sandbox::Kind;
+use mux_sandbox::{Kind, Limits};
+use mux_tests::pool;
 
 use super::{HANG, Rogues, length, peak};
 
@@ -199,4 +200,17 @@ async fn a_fault_is_as_short_as_any_other() {
     assert_eq!(fault.kind, Kind::Runtime);
     assert!(length(&fault) < 1 << 17, "{} bytes", length(&fault));
     rogues.serves("blames").await;
+}
+
+#[tokio::test]
+async fn a_check_tells_of_so_many_faults() {
+    let rogues = Rogues::named("honest");
+    let (turn, limits) = (pool::turn("test", 1), Limits::default());
+    let check = rogues.pool.check("blames".into(), &turn, &limits);
+    let checked = tokio::time::timeout(HANG, check).await.unwrap().unwrap();
+    for faults in [&checked.errors, &checked.warnings] {
+        assert_eq!(faults.len(), 100);
+        assert!(faults.iter().all(|fault| length(fault) < 1 << 15));
+    }
+    rogues.serves("a check").await;
 }

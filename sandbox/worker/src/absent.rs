@@ -1,0 +1,88 @@
+//! What people and models look for out of habit and do not find here, and what there is instead.
+//!
+//! Invariant: every global below is missing in the guest's world, which the case
+//! `globals_that_are_missing` of the guest tests holds.
+
+const NETWORK: &str = "a program has no network of its own; call the tools of a server: `await mux.<server>.<tool>(args)`";
+const FILES: &str = "a program has no files of its own; read and write them with the tools of a server: \
+                     `await mux.<server>.<tool>(args)`";
+const SYSTEM: &str = "arguments and settings come in `mux.input`; files and processes are reached by the tools of \
+                      a server: `await mux.<server>.<tool>(args)`";
+const MODULES: &str = "programs import nothing: call tools as `await mux.<server>.<tool>(args)`";
+const BYTES: &str = "bytes are a Uint8Array here; see TextEncoder, TextDecoder, atob and btoa";
+const BROWSER: &str = "this is not a browser; the global object is `globalThis`, and what the caller passed is `mux.input`";
+const TIMERS: &str = "use `setTimeout(run, 0)` or `queueMicrotask(run)`";
+const CODE: &str = "compiling code and shared memory are switched off here";
+
+/// What to use in place of a global.
+pub(crate) fn global(name: &str) -> Option<&'static str> {
+    let text = match name {
+        "fetch" | "XMLHttpRequest" | "WebSocket" | "EventSource" | "Request" | "Response"
+        | "Headers" | "axios" | "http" | "https" | "net" | "got" => NETWORK,
+        "fs" | "path" | "__dirname" | "__filename" => FILES,
+        "process" | "Deno" | "Bun" | "os" | "child_process" => SYSTEM,
+        "require" | "module" | "exports" | "importScripts" => MODULES,
+        "Buffer" | "Blob" | "File" => BYTES,
+        "window" | "document" | "self" | "global" | "location" | "navigator" | "localStorage"
+        | "sessionStorage" | "alert" | "prompt" => BROWSER,
+        "setImmediate" => TIMERS,
+        "WebAssembly" | "SharedArrayBuffer" | "Atomics" | "eval" => CODE,
+        _ => return None,
+    };
+    Some(text)
+}
+
+/// What to use in place of a module.
+pub(crate) fn module(specifier: &str) -> String {
+    let name = specifier.strip_prefix("node:").unwrap_or(specifier);
+    let name = name.split('/').next().unwrap_or_default();
+    let instead = match name {
+        "axios" | "node-fetch" | "undici" | "got" | "http" | "https" | "http2" | "net" | "ws"
+        | "dns" => NETWORK,
+        "fs" | "fs-extra" | "path" | "glob" => FILES,
+        "process" | "os" | "child_process" | "dotenv" | "yargs" | "commander" => SYSTEM,
+        "buffer" => BYTES,
+        "url" => "`URL` and `URLSearchParams` are there without it",
+        "crypto" | "uuid" => {
+            "`crypto.randomUUID()` and `crypto.getRandomValues()` are there without it"
+        }
+        "timers" => {
+            "`setTimeout` is there without it: `await new Promise((done) => setTimeout(done, ms))`"
+        }
+        _ => return MODULES.into(),
+    };
+    format!("programs import nothing: {instead}")
+}
+
+/// What to use in place of code that is made from text.
+pub(crate) fn code() -> &'static str {
+    CODE
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn modules_are_known_by_their_first_name() {
+        for (specifier, text) in [
+            ("fs", FILES),
+            ("node:fs/promises", FILES),
+            ("node:process", SYSTEM),
+            ("axios", NETWORK),
+            ("lodash", MODULES),
+            ("./own.js", MODULES),
+        ] {
+            let hint = module(specifier);
+            assert!(hint.ends_with(text), "{specifier}: {hint}");
+        }
+        assert!(module("node:crypto").contains("randomUUID"));
+    }
+
+    #[test]
+    fn globals_that_are_there_are_not_absent() {
+        for name in ["URL", "crypto", "console", "setTimeout", "mux", "Function"] {
+            assert_eq!(global(name), None, "{name}");
+        }
+    }
+}

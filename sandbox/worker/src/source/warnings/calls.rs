@@ -1,0 +1,186 @@
+//! Which expressions are tool calls, and what is left of one when nobody takes its value.
+//!
+//! Invariant: nothing here recurses: chains are as long as a program makes them.
+
+use swc_common::{BytePos, Spanned as _};
+use swc_ecma_ast::{
+    ArrowFunctionBody, CallExpr, Callee, Expr, ExprOrSpread, Lit, MemberExpr, MemberProp,
+    OptChainBase, Pat,
+};
+
+/// What a name may be long in a message.
+const LONGEST: usize = 60;
+
+/// Functions of `mux` itself that give a promise.
+const OWN: [&str; 5] = ["call", "read", "search", "describe", "discover"];
+/// Members of `mux` that are no servers, and give none.
+const PLAIN: [&str; 2] = ["input", "emit"];
+
+/// `callee(arguments)`, with or without `?.`.
+pub(super) struct Call<'a> {
+    pub(super) callee: &'a Expr,
+    pub(super) arguments: &'a [ExprOrSpread],
+}
+
+pub(super) fn call(expression: &Expr) -> Option<Call<'_>> {
+    match expression {
+        Expr::Call(CallExpr {
+            callee: Callee::Expr(callee),
+            args: arguments,
+            ..
+        }) => Some(Call { callee, arguments }),
+        Expr::OptChain(chain) => match &*chain.base {
+            OptChainBase::Call(call) => Some(Call {
+                callee: &call.callee,
+                arguments: &call.args,
+            }),
+            OptChainBase::Member(_) => None,
+        },
+        _ => None,
+    }
+}
+
+fn member(expression: &Expr) -> Option<&MemberExpr> {
+    match expression {
+        Expr::Member(member) => Some(member),
+        Expr::OptChain(chain) => match &*chain.base {
+            OptChainBase::Member(member) => Some(member),
+            OptChainBase::Call(_) => None,
+        },
+        _ => None,
+    }
+}
+
+/// A step from an object to its member.
+enum Step<'a> {
+    Name(&'a str),
+    /// A string in brackets.
+    Text(&'a str),
+    /// Something in brackets that only a run can tell.
+    Unknown,
+}
+
+impl<'a> Step<'a> {
+    fn of(property: &'a MemberProp) -> Self {
+        match property {
+            MemberProp::Ident(name) => Self::Name(&name.sym),
+            MemberProp::PrivateName(_) => Self::Unknown,
+            MemberProp::Computed(computed) => match &*computed.expr {
+                Expr::Lit(Lit::Str(text)) => text.value.as_str().map_or(Self::Unknown, Self::Text),
+                _ => Self::Unknown,
+            },
+        }
+    }
+
+    fn text(&self) -> Option<&'a str> {
+        match self {
+            Self::Name(text) | Self::Text(text) => Some(text),
+            Self::Unknown => None,
+        }
+    }
+}
+
+/// The method that is called and the object that has it.
+pub(super) fn method<'a>(call: &Call<'a>) -> Option<(&'a Expr, &'a str, BytePos)> {
+    let member = member(call.callee)?;
+    let name = Step::of(&member.prop).text()?;
+    Some((&member.obj, name, member.prop.span_lo()))
+}
+
+/// How the call of a tool is written, if this is one.
+pub(super) fn tool(call: &Call<'_>) -> Option<String> {
+    let mut steps = Vec::new();
+    let mut object = call.callee;
+    while let Some(member) = member(object) {
+        if steps.len() == 3 {
+            return None;
+        }
+        steps.push(Step::of(&member.prop));
+        object = &member.obj;
+    }
+    let Expr::Ident(root) = object else {
+        return None;
+    };
+    steps.reverse();
+    let first = steps.first()?;
+    let is_tool = match (first.text(), steps.len()) {
+        (Some(name), _) if PLAIN.contains(&name) => false,
+        (Some(name), 1) => name.contains('.') || OWN.contains(&name),
+        (Some(name), 3) => matches!(name, "resources" | "prompts"),
+        (None, 3) => false,
+        _ => true,
+    };
+    (is_tool && root.sym == *"mux").then(|| {
+        let steps = steps.iter().map(|step| match step {
+            Step::Name(name) => format!(".{}", shortened(name)),
+            Step::Text(text) => format!("[\"{}\"]", shortened(text)),
+            Step::Unknown => "[…]".into(),
+        });
+        format!("mux{}", steps.collect::<String>())
+    })
+}
+
+/// The call at the beginning of `call().then(…).catch(…)`, or the expression itself.
+pub(super) fn beginning(mut expression: &Expr) -> &Expr {
+    loop {
+        expression = plain(expression);
+        match call(expression).as_ref().and_then(method) {
+            Some((object, "then" | "catch" | "finally", _)) => expression = object,
+            _ => return expression,
+        }
+    }
+}
+
+/// What `Promise.all(…)` and its like wait for.
+pub(super) fn gathered<'a>(call: &Call<'a>) -> Option<&'a Expr> {
+    let (object, name, _) = method(call)?;
+    let root = object.as_ident()?;
+    let gathers = matches!(name, "all" | "allSettled" | "any" | "race") && root.sym == *"Promise";
+    call.arguments
+        .first()
+        .filter(|_| gathers)
+        .map(|first| &*first.expr)
+}
+
+/// Without brackets around it.
+pub(super) fn plain(mut expression: &Expr) -> &Expr {
+    while let Expr::Paren(paren) = expression {
+        expression = &paren.expr;
+    }
+    expression
+}
+
+/// Where a function begins and whether whoever calls it gets a promise, if it gets one at all.
+pub(super) fn function(expression: &Expr) -> Option<(BytePos, bool)> {
+    match plain(expression) {
+        Expr::Arrow(arrow) => {
+            let gives = match &*arrow.body {
+                ArrowFunctionBody::Expr(body) => {
+                    call(beginning(body)).is_some_and(|call| tool(&call).is_some())
+                }
+                ArrowFunctionBody::FunctionBody(_) => false,
+            };
+            Some((arrow.span.lo, arrow.is_async || gives))
+        }
+        Expr::Fn(expression) => {
+            let function = &expression.function;
+            Some((
+                function.span.lo,
+                function.is_async && !function.is_generator,
+            ))
+        }
+        _ => None,
+    }
+}
+
+/// The one name that a pattern declares.
+pub(super) fn declared(pattern: &Pat) -> Option<&str> {
+    pattern.as_ident().map(|name| &*name.id.sym)
+}
+
+pub(super) fn shortened(name: &str) -> String {
+    match name.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{}…", &name[..end]),
+        None => name.to_owned(),
+    }
+}
