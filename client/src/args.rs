@@ -49,11 +49,18 @@ pub(crate) enum Command {
         echo '{\"query\": \"mux\"}' | mux call memory.search_nodes -"
     )]
     Call(Call),
-    /// List the tools, or those that match all words
-    #[command(after_help = "Example: mux tools read file --server files")]
+    /// List the tools, those that match all words, or one with its types
+    #[command(
+        after_help = "Examples:\n  mux tools read file --server files\n  mux tools files.read_text_file"
+    )]
     Tools(Tools),
     /// Print the TypeScript declarations that a program is written against
-    #[command(after_help = "Example: mux types files memory.search_nodes > mux.d.ts")]
+    #[command(
+        after_help = "Types of results that no server declares are learned from the calls that are made.\n\
+        Examples:\n  mux types files memory.search_nodes > mux.d.ts\n  \
+        mux types --watch scripts      an editor then completes `mux.` in scripts/*.ts\n  \
+        mux types --forget files"
+    )]
     Types(Types),
     /// Show the configured servers and their sessions
     #[command(after_help = "Example: mux servers restart files")]
@@ -112,6 +119,9 @@ pub(crate) struct Run {
     /// Wall time, 1s to 300s
     #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
     pub(crate) timeout: Option<Duration>,
+    /// Run it whatever its types are
+    #[arg(long)]
+    pub(crate) no_check: bool,
     /// Print the run's id and do not wait for its end
     #[arg(long, conflicts_with = "save_parts")]
     pub(crate) detach: bool,
@@ -235,6 +245,12 @@ pub(crate) struct Tools {
 pub(crate) struct Types {
     /// SERVER or SERVER.TOOL; everything without
     pub(crate) paths: Vec<String>,
+    /// Keep DIR/mux.d.ts, and a tsconfig.json beside it, as they should be until Ctrl-C
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["paths", "forget", "json"])]
+    pub(crate) watch: Option<PathBuf>,
+    /// Forget what was learned of their results
+    #[arg(long)]
+    pub(crate) forget: bool,
 }
 
 #[derive(Debug, ClapArgs)]

@@ -11,6 +11,7 @@ mod setup;
 mod show;
 mod source;
 mod stored;
+mod types;
 
 use std::{env, path::PathBuf, process::ExitCode};
 
@@ -73,7 +74,7 @@ pub(crate) async fn execute(args: Args) -> Outcome {
         Command::Check(args) => run::check(args, json).await,
         Command::Call(args) => call::call(args, json).await,
         Command::Tools(args) => show::tools(args, json).await,
-        Command::Types(args) => show::types(args, json).await,
+        Command::Types(args) => types::types(args, json).await,
         Command::Servers(args) => show::servers(args, json).await,
         Command::Status => show::status(json).await,
         Command::Doctor => doctor::doctor(json).await,

@@ -27,14 +27,14 @@ use std::{
 
 use anstream::{eprintln, print, println};
 use clap_complete::Shell;
-use mux_proto::{Error, Handle, ReadPage, ReloadReport, ServerInfo};
+use mux_proto::{Error, Forgotten, Handle, ReadPage, ReloadReport, ServerInfo};
 use serde::Serialize;
 use serde_json::{Value, json};
 
 pub(crate) use self::{
     doctor::{Check, Verdict, doctor},
     failure::{Listing, diagnostics, failure, usage},
-    lists::{servers, tools},
+    lists::{servers, tool, tools},
     one_run::run,
     progress::Waiting,
     record::Record,
@@ -125,6 +125,17 @@ pub(crate) fn types(types: &str, json: bool) -> ExitCode {
         document(&json!({ "types": types }));
     } else {
         text(types);
+    }
+    ExitCode::SUCCESS
+}
+
+/// What was learned of tools' results, and is not known any more.
+pub(crate) fn forgotten(forgotten: &Forgotten, json: bool) -> ExitCode {
+    if json {
+        document(forgotten);
+    } else {
+        let tools = amounts::count(forgotten.tools, "tool");
+        println!("forgotten: the results of {tools}");
     }
     ExitCode::SUCCESS
 }

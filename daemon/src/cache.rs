@@ -45,6 +45,9 @@ const CLOSER: &str = "cache-closer";
 /// What the store keeps in memory of what it read.
 const PAGES: u64 = 16 << 20;
 
+/// The name under which the store fills a log, if it is let.
+pub const CHATTY: &str = "sled";
+
 /// A BLAKE3 hash of all that the value was made from.
 pub type Key = [u8; 32];
 

@@ -1,224 +1,143 @@
-//! What can be called: the tools of each server, found by any of their names.
+//! What is known of all servers' tools, connected or not: their lists, the values that they take and give,
+//! what was learned of their results, and the types that programs are checked against.
 //!
-//! Invariant: a [`ToolSet`] never changes. A server whose tools change gets a new one.
+//! Invariant: nothing here asks a server or waits for the disk; what it knows can be learned again.
 
 mod arguments;
+mod digest;
+mod learned;
+mod lessons;
+mod remembered;
 mod results;
+mod shelf;
+mod tools;
+mod types;
 
-use std::{collections::HashMap, sync::Arc};
+use std::{sync::Arc, time::Duration};
 
-use mux_sandbox::typegen::{self, ServerDecl, ToolDecl, names};
-use serde_json::Value;
+use mux_sandbox::typegen;
+use tokio::sync::watch;
 
-use self::arguments::Arguments;
-use crate::{nearest::nearest_few, policy::glob};
+pub use self::{
+    digest::Digest,
+    learned::Learned,
+    remembered::ListKey,
+    results::value_of,
+    tools::{Tool, ToolDescription, ToolSet},
+    types::{Known, Wording},
+};
+use self::{lessons::Lessons, remembered::Remembered, shelf::Shelf, types::Texts};
+use crate::{cache::Cache, check::Types};
 
-pub use self::results::value_of;
-
-/// A tool as its server describes it.
-#[derive(Debug)]
-pub struct Tool {
-    /// The server's name in the configuration.
-    pub server: Arc<str>,
-    /// As the server spells it.
-    pub name: String,
-    pub title: Option<String>,
-    pub description: Option<String>,
-    pub input_schema: Value,
-    pub output_schema: Option<Value>,
-    pub read_only: Option<bool>,
-    pub destructive: Option<bool>,
-    arguments: Arguments,
+pub struct Catalog {
+    remembered: Remembered,
+    learned: Arc<Learned>,
+    lessons: Lessons,
+    texts: Texts,
+    /// Sent whenever types may have changed.
+    news: watch::Sender<()>,
+    shelf: Shelf,
 }
 
-/// What a server says of a tool, before it is checked.
-#[derive(Clone, Debug, Default)]
-pub struct ToolDescription {
-    pub name: String,
-    pub title: Option<String>,
-    pub description: Option<String>,
-    pub input_schema: Value,
-    pub output_schema: Option<Value>,
-    pub read_only: Option<bool>,
-    pub destructive: Option<bool>,
-}
+impl Catalog {
+    /// Knows nothing yet. Must be called inside a tokio runtime.
+    pub fn new() -> Arc<Self> {
+        let shelf = Shelf::default();
+        let (learned, news) = (Arc::new(Learned::new(&shelf)), watch::Sender::new(()));
+        Arc::new(Self {
+            remembered: Remembered::new(&shelf),
+            lessons: Lessons::start(Arc::clone(&learned), news.clone()),
+            learned,
+            texts: Texts::new(&shelf),
+            news,
+            shelf,
+        })
+    }
 
-impl Tool {
-    fn new(server: Arc<str>, described: ToolDescription) -> Self {
-        Self {
-            server,
-            name: described.name,
-            title: described.title,
-            description: described.description,
-            input_schema: described.input_schema,
-            output_schema: described.output_schema,
-            read_only: described.read_only,
-            destructive: described.destructive,
-            arguments: Arguments::default(),
+    /// Takes over what was known when the last daemon ended. To be called once.
+    pub async fn load(&self, cache: Cache) {
+        tokio::join!(self.remembered.load(&cache), self.learned.load(&cache));
+        self.shelf.put_up(cache);
+        self.changed();
+    }
+
+    /// The cache, once it is open.
+    pub fn cache(&self) -> Option<&Cache> {
+        self.shelf.cache()
+    }
+
+    /// The tools that a server listed when it was last connected.
+    pub fn recall(&self, key: &ListKey) -> Option<Vec<ToolDescription>> {
+        self.remembered.recall(key)
+    }
+
+    /// What a server lists now.
+    pub fn remember(&self, key: &ListKey, tools: &[ToolDescription]) {
+        self.remembered.keep(key, tools);
+    }
+
+    /// The servers, or their tools, are others than before.
+    pub fn changed(&self) {
+        self.news.send_replace(());
+    }
+
+    /// Is told whenever types may have changed.
+    pub fn news(&self) -> watch::Receiver<()> {
+        self.news.subscribe()
+    }
+
+    pub fn learned(&self) -> &Learned {
+        &self.learned
+    }
+
+    /// A tool gave this. `bytes` is about how much room it takes.
+    pub fn observe(&self, tool: &Arc<Tool>, value: serde_json::Value, bytes: usize) {
+        self.lessons.give(tool, value, bytes);
+    }
+
+    /// Forgets what was learned of the results of one tool, of one server's tools, or of all. How many
+    /// tools that were.
+    pub fn forget(&self, server: Option<&str>, tool: Option<&str>) -> usize {
+        let forgotten = self.learned.forget(server, tool);
+        if forgotten > 0 {
+            self.changed();
         }
+        forgotten
     }
 
-    /// `server.tool`, with the tool as its server spells it. Policy and errors speak of this.
-    pub fn path(&self) -> String {
-        format!("{}.{}", self.server, self.name)
+    /// A tool on one line, with what was learned of its results.
+    pub fn signature(&self, tool: &Tool, wording: Wording) -> String {
+        let shape = self.learned.shape(tool);
+        let observed = wording.observed(shape.as_deref());
+        typegen::signature(&tool.server, &tool.declaration(observed))
     }
 
-    /// `files.read(args: {…}): Promise<…>` on one line.
-    pub fn signature(&self) -> String {
-        typegen::signature(&self.server, &self.declaration())
+    /// A tool with its documentation and the types that it names, for a reader.
+    pub fn declaration(&self, tool: &Tool) -> String {
+        let shape = self.learned.shape(tool);
+        let observed = Wording::Reader.observed(shape.as_deref());
+        typegen::tool_declaration(&tool.server, &tool.declaration(observed))
     }
 
-    pub fn declaration(&self) -> ToolDecl<'_> {
-        ToolDecl {
-            name: &self.name,
-            title: self.title.as_deref(),
-            description: self.description.as_deref(),
-            input_schema: &self.input_schema,
-            output_schema: self.output_schema.as_ref(),
-            observed: None,
-        }
-    }
-}
-
-/// The tools that one session offers.
-#[derive(Debug, Default)]
-pub struct ToolSet {
-    tools: Vec<Arc<Tool>>,
-    /// Both the server's spelling and, where it is unambiguous, ours.
-    by_name: HashMap<String, usize>,
-    /// Tools that only their exact name reaches, in words for a person.
-    pub warnings: Vec<String>,
-}
-
-impl ToolSet {
-    /// `exclude` holds globs of tool names.
-    pub fn new(server: &str, described: Vec<ToolDescription>, exclude: &[String]) -> Self {
-        let server: Arc<str> = server.into();
-        let mut set = Self::default();
-        for description in described {
-            if exclude
-                .iter()
-                .any(|pattern| glob(pattern, &description.name))
-            {
-                continue;
-            }
-            if set.by_name.contains_key(&description.name) {
-                set.warnings.push(format!(
-                    "{server} offers `{}` twice; the first one counts",
-                    description.name
-                ));
-                continue;
-            }
-            set.by_name
-                .insert(description.name.clone(), set.tools.len());
-            set.tools
-                .push(Arc::new(Tool::new(Arc::clone(&server), description)));
-        }
-        set.add_spellings(&server);
-        set
+    /// The `mux.d.ts` of these servers.
+    pub async fn types(&self, servers: &[Known], wording: Wording) -> Types {
+        self.texts.types(servers, &self.learned, wording).await
     }
 
-    fn add_spellings(&mut self, server: &str) {
-        let collisions = names::collisions(self.tools.iter().map(|tool| tool.name.as_str()));
-        let collided: Vec<&str> = collisions
-            .iter()
-            .flat_map(|c| c.names.iter().copied())
-            .collect();
-        for (place, tool) in self.tools.iter().enumerate() {
-            if !collided.contains(&tool.name.as_str()) {
-                self.by_name
-                    .entry(names::spell(&tool.name).into_owned())
-                    .or_insert(place);
-            }
-        }
-        for collision in &collisions {
-            let exact: Vec<String> = collision
-                .names
-                .iter()
-                .map(|name| format!("mux.{server}[{name:?}]"))
-                .collect();
-            self.warnings.push(format!(
-                "`{}` is ambiguous in {server}; call {} by exact name",
-                collision.spelling,
-                exact.join(" or ")
-            ));
-        }
-    }
-
-    pub fn find(&self, name: &str) -> Option<&Arc<Tool>> {
-        self.by_name.get(name).map(|place| &self.tools[*place])
-    }
-
-    /// The names that somebody may have meant.
-    pub fn nearest(&self, name: &str) -> Vec<&str> {
-        nearest_few(name, self.tools.iter().map(|tool| tool.name.as_str()), 3)
-    }
-
-    pub fn iter(&self) -> impl Iterator<Item = &Arc<Tool>> {
-        self.tools.iter()
-    }
-
-    pub fn len(&self) -> usize {
-        self.tools.len()
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.tools.is_empty()
-    }
-
-    pub fn declaration<'a>(&'a self, server: &'a str) -> ServerDecl<'a> {
-        let tools = self.tools.iter().map(|tool| tool.declaration()).collect();
-        ServerDecl {
-            name: server,
-            tools,
-            note: None,
+    /// Writes down what was learned so far.
+    pub async fn settle(&self, within: Duration) {
+        // Nobody can wait longer; what is lost is learned again.
+        _ = tokio::time::timeout(within, self.lessons.settled()).await;
+        self.learned.save();
+        self.texts.save();
+        if let Some(cache) = self.cache() {
+            cache.flush().await;
         }
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    fn set(names: &[&str], exclude: &[&str]) -> ToolSet {
-        let described = names
-            .iter()
-            .map(|name| ToolDescription {
-                name: (*name).to_owned(),
-                input_schema: json!({"type": "object"}),
-                ..ToolDescription::default()
-            })
-            .collect();
-        let exclude: Vec<String> = exclude.iter().map(|p| (*p).to_owned()).collect();
-        ToolSet::new("s", described, &exclude)
-    }
-
-    #[test]
-    fn a_tool_is_found_by_its_own_name_and_by_our_spelling() {
-        let set = set(&["get-thing", "read"], &[]);
-        assert_eq!(set.find("get-thing").unwrap().name, "get-thing");
-        assert_eq!(set.find("get_thing").unwrap().name, "get-thing");
-        assert!(set.find("getThing").is_none());
-        assert_eq!(set.nearest("getThing"), ["get-thing"]);
-    }
-
-    #[test]
-    fn colliding_names_are_reached_exactly_or_not_at_all() {
-        let set = set(&["a-b", "a_b", "a.b", "c"], &[]);
-        for name in ["a-b", "a_b", "a.b"] {
-            assert_eq!(set.find(name).unwrap().name, name);
-        }
-        assert_eq!(set.warnings.len(), 1);
-        assert!(set.warnings[0].contains("ambiguous"), "{:?}", set.warnings);
-    }
-
-    #[test]
-    fn excluded_and_repeated_tools_are_not_offered() {
-        let set = set(&["delete_a", "read", "read"], &["delete_*"]);
-        assert!(set.find("delete_a").is_none());
-        assert_eq!(set.len(), 1);
-        assert_eq!(set.warnings.len(), 1);
+impl std::fmt::Debug for Catalog {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Catalog").finish_non_exhaustive()
     }
 }

@@ -10,9 +10,9 @@ use toml::{Table, Value};
 
 use crate::nearest::nearest;
 
-const TOP_LEVEL: &[&str] = &["servers", "policy", "limits", "daemon"];
+const TOP_LEVEL: &[&str] = &["servers", "policy", "limits", "daemon", "check", "agents"];
 /// Sections of the design that this version does not know how to honour yet.
-const LATER: &[&str] = &["sources", "agents"];
+const LATER: &[&str] = &["sources"];
 
 /// Everything in the file, entry by entry.
 #[derive(Debug, Default)]
@@ -21,6 +21,8 @@ pub struct Config {
     pub policy: Vec<PolicyEntry>,
     pub limits: LimitsEntry,
     pub daemon: DaemonEntry,
+    pub check: CheckEntry,
+    pub agents: BTreeMap<String, AgentEntry>,
     /// What was ignored, and why.
     pub problems: Vec<String>,
 }
@@ -131,6 +133,27 @@ pub struct DaemonEntry {
     pub idle_exit: Option<String>,
 }
 
+/// `[check]`
+#[derive(Clone, Debug, Default, Deserialize, PartialEq)]
+#[serde(default, deny_unknown_fields)]
+pub struct CheckEntry {
+    /// `"error"`, `"warn"` or `"off"`.
+    pub mode: Option<String>,
+    /// TypeScript's native compiler.
+    pub tsc: Option<String>,
+}
+
+/// `[agents.NAME]`
+#[derive(Clone, Debug, Default, Deserialize, PartialEq)]
+#[serde(default)]
+pub struct AgentEntry {
+    /// As `[check] mode`, for this agent's programs.
+    pub check: Option<String>,
+    /// What this version does not know how to honour yet.
+    #[serde(flatten)]
+    pub later: BTreeMap<String, Value>,
+}
+
 impl Config {
     /// Reads the file. A file that does not exist is an empty one.
     pub fn load(path: &Path) -> Result<Self, ConfigError> {
@@ -161,6 +184,8 @@ impl Config {
                 "servers" => config.read_servers(value).map_err(shape)?,
                 "policy" => config.policy = read(value, "policy").map_err(shape)?,
                 "limits" => config.limits = read(value, "limits").map_err(shape)?,
+                "check" => config.check = read(value, "check").map_err(shape)?,
+                "agents" => config.read_agents(value).map_err(shape)?,
                 "daemon" => config.daemon = read(value, "daemon").map_err(shape)?,
                 later if LATER.contains(&later) => config.problems.push(format!(
                     "[{later}] is ignored: this version does not know it yet"
@@ -177,13 +202,27 @@ impl Config {
 
     /// Whether any value refers to a variable, which only the login shell may know.
     pub fn needs_environment(&self) -> bool {
-        self.servers.values().flatten().any(|entry| {
-            let values = entry.args.iter().chain(entry.env.values());
-            values
-                .chain(&entry.command)
-                .chain(&entry.cwd)
-                .any(|text| text.contains("${"))
-        })
+        let compiler = self.check.tsc.iter().any(|path| path.contains("${"));
+        compiler
+            || self.servers.values().flatten().any(|entry| {
+                let values = entry.args.iter().chain(entry.env.values());
+                values
+                    .chain(&entry.command)
+                    .chain(&entry.cwd)
+                    .any(|text| text.contains("${"))
+            })
+    }
+
+    fn read_agents(&mut self, value: Value) -> Result<(), String> {
+        self.agents = read(value, "agents")?;
+        for (name, agent) in &self.agents {
+            for key in agent.later.keys() {
+                self.problems.push(format!(
+                    "[agents.{name}] {key} is ignored: this version does not know it yet"
+                ));
+            }
+        }
+        Ok(())
     }
 
     fn read_servers(&mut self, value: Value) -> Result<(), String> {

@@ -14,12 +14,13 @@ use std::{
 };
 
 use mux_sandbox::{Fault, Kind, Target, Turn};
+use serde_json::Value;
 use tracing::{debug, info_span};
 
 pub use self::arguments::Arguments;
 use self::arguments::Readers;
 use crate::{
-    catalog::{Tool, value_of},
+    catalog::{Tool, ToolSet, value_of},
     policy::{Decision, Policy},
     upstream::{CallError, Server, Session, State, Upstreams},
 };
@@ -76,7 +77,7 @@ impl Gateway {
     pub async fn call(&self, call: Call, observer: &dyn CallObserver) -> Result<String, Fault> {
         let (server, name, raw) = self.resolve(call.target)?;
         let session = ready(&server, observer).await?;
-        let tool = find(&session, &server, &name)?;
+        let tool = find(&session.tools(), server.name(), &name)?;
         let path = tool.path();
         self.allow(&path)?;
         call.arguments
@@ -115,19 +116,23 @@ impl Gateway {
             }
             result => result.map_err(|error| failure(&tool, error)),
         };
-        let outcome = result
-            .and_then(|result| {
-                if raw {
-                    Ok(result)
-                } else {
-                    value_of(&tool, result)
-                }
-            })
-            .map(|value| value.to_string());
+        let outcome = result.and_then(|result| match raw {
+            true => Ok(result.to_string()),
+            false => value_of(&tool, result).map(|value| self.observed(&tool, value)),
+        });
         let took = started.elapsed();
         span.in_scope(|| debug!(?took, ok = outcome.is_ok(), "call ended"));
         observer.call_ended(number, &path, took, outcome.as_ref().map(String::len));
         outcome
+    }
+
+    /// The text of a value, from which its type is learned if nobody has declared it.
+    fn observed(&self, tool: &Arc<Tool>, value: Value) -> String {
+        let text = value.to_string();
+        if tool.output_schema.is_none() {
+            self.upstreams.catalog().observe(tool, value, text.len());
+        }
+        text
     }
 
     /// The server and the tool's name as the caller spelled it.
@@ -200,15 +205,18 @@ async fn ready(server: &Server, observer: &dyn CallObserver) -> Result<Arc<Sessi
     Ok(session)
 }
 
-pub(crate) fn find(session: &Session, server: &Server, name: &str) -> Result<Arc<Tool>, Fault> {
-    let tools = session.tools();
-    if let Some(tool) = tools.find(name) {
-        return Ok(Arc::clone(tool));
+pub(crate) fn find(tools: &ToolSet, server: &str, name: &str) -> Result<Arc<Tool>, Fault> {
+    match tools.find(name) {
+        Some(tool) => Ok(Arc::clone(tool)),
+        None => Err(no_such_tool(tools, server, name)),
     }
-    let path = format!("{}.{name}", server.name());
+}
+
+pub(crate) fn no_such_tool(tools: &ToolSet, server: &str, name: &str) -> Fault {
+    let path = format!("{server}.{name}");
     let fault = Fault::new(Kind::NotFound, format!("there is no tool `{path}`")).path(path);
-    Err(match tools.nearest(name).as_slice() {
-        [] => fault.hint(format!("see `mux tools --server {}`", server.name())),
+    match tools.nearest(name).as_slice() {
+        [] => fault.hint(format!("see `mux tools --server {server}`")),
         near => {
             let near: Vec<String> = near
                 .iter()
@@ -217,7 +225,7 @@ pub(crate) fn find(session: &Session, server: &Server, name: &str) -> Result<Arc
                 .collect();
             fault.hint(format!("did you mean\n{}", near.join("\n")))
         }
-    })
+    }
 }
 
 fn failure(tool: &Tool, error: CallError) -> Fault {

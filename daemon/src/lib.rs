@@ -10,6 +10,7 @@ pub mod config;
 pub mod environment;
 pub mod gateway;
 pub mod handles;
+pub mod inspect;
 pub mod keeper;
 pub mod lifecycle;
 pub mod logging;

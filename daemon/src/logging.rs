@@ -11,9 +11,19 @@ use tracing_appender::{
 };
 use tracing_subscriber::EnvFilter;
 
+use crate::cache::CHATTY;
+
 const KEPT: usize = 7;
 /// The files are `muxd.DATE.log`.
 const NAME: &str = "muxd";
+
+/// The cache's store tells every page that it writes. Who wants to hear that names it.
+fn quiet(filter: &str) -> String {
+    match filter.contains(CHATTY) {
+        true => filter.to_owned(),
+        false => format!("{filter},{CHATTY}=warn"),
+    }
+}
 
 /// Starts logging to `dir`, panics included. The guard flushes when it is dropped; keep it until the end.
 pub fn start(dir: &Path, filter: Option<&str>) -> io::Result<WorkerGuard> {
@@ -26,7 +36,7 @@ pub fn start(dir: &Path, filter: Option<&str>) -> io::Result<WorkerGuard> {
         .map_err(io::Error::other)?;
     let (writer, guard) = tracing_appender::non_blocking(appender);
     let filter = filter
-        .and_then(|text| EnvFilter::try_new(text).ok())
+        .and_then(|text| EnvFilter::try_new(quiet(text)).ok())
         .unwrap_or_else(|| EnvFilter::new("info"));
     // A second daemon in one process, as tests have it, keeps the first one's log.
     drop(

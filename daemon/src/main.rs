@@ -13,6 +13,7 @@ use std::{
 use anyhow::Context;
 use mux_daemon::{
     Setup,
+    check::CheckSettings,
     environment::Environment,
     keeper,
     lifecycle::{InstanceLock, Reporter, Shutdown, StartupLock},
@@ -40,6 +41,12 @@ needed it for three hours. Environment: MUX_HOME, MUX_LOG, MUX_WORKER.";
 
 /// What is being written to the disk at the end gets this long.
 const LAST_THREADS: Duration = Duration::from_secs(1);
+/// The types of one program.
+const CHECK: Duration = Duration::from_secs(2);
+/// Resident memory of the type checker.
+const CHECKER_MEMORY: u64 = 1 << 30;
+/// The type checker leaves when nobody has needed it for so long.
+const CHECKER_IDLE: Duration = Duration::from_secs(10 * 60);
 
 fn main() -> ExitCode {
     let mut args = env::args_os().skip(1);
@@ -184,6 +191,16 @@ fn setup(dirs: &Dirs) -> anyhow::Result<Setup> {
         results: dirs.results(),
         keeper_lock: dirs.keeper_lock(),
         snapshots: dirs.cache.join("snapshots"),
+        knowledge: dirs.cache.join("types"),
+        checker: CheckSettings {
+            compiler: None,
+            managed: dirs.typescript(),
+            search_path: variable("PATH").map(Into::into),
+            work: dirs.cache.join("check"),
+            deadline: CHECK,
+            memory: CHECKER_MEMORY,
+            idle: CHECKER_IDLE,
+        },
         environment,
     })
 }

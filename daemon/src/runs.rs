@@ -20,7 +20,7 @@ use std::{
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
-use mux_sandbox::{Checked, Fault, Kind, Limits, Pool, RunRequest, Turn};
+use mux_sandbox::{Fault, Kind, Limits, Pool, RunRequest, Turn};
 use serde_json::json;
 use tokio::time::timeout;
 use tokio_util::task::{TaskTracker, task_tracker::TaskTrackerToken};
@@ -39,6 +39,7 @@ use self::{
 use crate::{
     gateway::Gateway,
     handles::{Handles, Held},
+    inspect::{Inspection, Inspector},
     lifecycle::Present,
 };
 
@@ -54,12 +55,15 @@ pub struct Program {
     /// Runs of one owner may follow each other in one worker process.
     pub turn: Turn,
     pub origin: Arc<Origin>,
+    /// Its types are looked at first, if the configuration wants that.
+    pub check: bool,
     /// For a run that does not end with its connection: keeps the daemon from leaving meanwhile.
     pub detached: Option<Present>,
 }
 
 pub struct Runs {
     gateway: Arc<Gateway>,
+    inspector: Inspector,
     pool: Pool,
     handles: Handles,
     limits: Mutex<Limits>,
@@ -74,13 +78,20 @@ pub struct Runs {
 }
 
 impl Runs {
-    pub fn new(gateway: Arc<Gateway>, pool: Pool, handles: Handles, limits: Limits) -> Arc<Self> {
+    pub fn new(
+        gateway: Arc<Gateway>,
+        inspector: Inspector,
+        pool: Pool,
+        handles: Handles,
+        limits: Limits,
+    ) -> Arc<Self> {
         let now = SystemTime::now()
             .duration_since(UNIX_EPOCH)
             .unwrap_or_default()
             .as_millis();
         Arc::new(Self {
             gateway,
+            inspector,
             pool,
             handles,
             limits: Mutex::new(limits),
@@ -94,6 +105,10 @@ impl Runs {
 
     pub fn pool(&self) -> &Pool {
         &self.pool
+    }
+
+    pub fn inspector(&self) -> &Inspector {
+        &self.inspector
     }
 
     pub fn set_limits(&self, limits: Limits) {
@@ -138,7 +153,8 @@ impl Runs {
         };
         // A root of its own: it outlives the request that started it.
         let span = info_span!(parent: None, "run", id = run.id);
-        let execute = Arc::clone(self).execute(Arc::clone(&run), request);
+        let agent = program.check.then(|| run.view().origin.agent.clone());
+        let execute = Arc::clone(self).execute(Arc::clone(&run), request, agent);
         let task = async move {
             execute.await;
             drop((admitted, program.detached));
@@ -163,10 +179,15 @@ impl Runs {
         Ok(self.work.token())
     }
 
-    /// What can be said of a program without running it.
-    pub async fn check(&self, source: String, turn: &Turn) -> Result<Checked, Fault> {
+    /// What is wrong with a program, without running it.
+    pub async fn check(
+        &self,
+        source: String,
+        agent: Option<&str>,
+        turn: &Turn,
+    ) -> Result<Inspection, Fault> {
         let limits = self.limits();
-        self.pool.check(source, turn, &limits).await
+        self.inspector.all(source, agent, turn, &limits).await
     }
 
     /// By its id, or by the number at the end of it.
@@ -201,7 +222,13 @@ impl Runs {
         _ = timeout(LAST_WORDS, self.unheard.wait()).await;
     }
 
-    async fn execute(self: Arc<Self>, run: Arc<Run>, request: RunRequest) {
+    /// `checked_for` is the agent whose terms the check follows, if there is to be one.
+    async fn execute(
+        self: Arc<Self>,
+        run: Arc<Run>,
+        request: RunRequest,
+        checked_for: Option<Option<String>>,
+    ) {
         info!("run accepted");
         let handles = self.handles.clone();
         let recorder = Recorder::new(Arc::clone(&run), handles.clone());
@@ -214,7 +241,30 @@ impl Runs {
         let gateway = Arc::clone(&self.gateway);
         let turn = request.turn.clone();
         let host = Host::new(gateway, handles.clone(), turn, Arc::clone(&recorder));
+        let mut warnings = Vec::new();
+        if let Some(agent) = checked_for {
+            let look = self
+                .inspector
+                .before_run(&request.source, agent.as_deref(), &request.turn);
+            let found = tokio::select! {
+                found = look => found,
+                // The pool sees it, too, and says so.
+                () = run.cancel.cancelled() => Inspection::default(),
+            };
+            if let Some(refusal) = found.refusal() {
+                info!(errors = found.errors.len(), "run refused");
+                return finish.with(Err(refusal));
+            }
+            warnings.clone_from(&found.warnings);
+            if found.unchecked.is_some() || !found.warnings.is_empty() {
+                recorder.push(Happening::Checked {
+                    warnings: found.warnings,
+                    unchecked: found.unchecked,
+                });
+            }
+        }
         let outcome = self.pool.run(request, Arc::new(host), &run.cancel).await;
+        let outcome = outcome.map_err(|fault| with_warning(fault, &warnings));
         let outcome = match outcome {
             Ok(text) => parts::held_result(text, &handles).await,
             Err(fault) => Err(fault),
@@ -242,7 +292,7 @@ impl Runs {
             .all()
             .iter()
             .map(|server| {
-                let tools = server.view().tools;
+                let tools = server.tools();
                 let tools: Vec<_> = tools
                     .iter()
                     .flat_map(|set| set.iter())
@@ -263,6 +313,23 @@ impl Runs {
 
     fn registry(&self) -> MutexGuard<'_, Registry> {
         self.registry.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What the checker was not sure of may be why a program failed.
+fn with_warning(fault: Fault, warnings: &[Fault]) -> Fault {
+    if fault.kind != Kind::Runtime || fault.hint.is_some() {
+        return fault;
+    }
+    let suspect = warnings
+        .iter()
+        .find(|warning| warning.line.is_some() && warning.line == fault.line);
+    match suspect {
+        Some(warning) => fault.hint(format!(
+            "before it ran, the type checker said: {}",
+            warning.message
+        )),
+        None => fault,
     }
 }
 

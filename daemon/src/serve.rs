@@ -13,9 +13,13 @@ use tokio::sync::watch;
 use tracing::{info, warn};
 
 use crate::{
+    cache::Cache,
+    catalog::Catalog,
+    check::{CheckSettings, Checker},
     environment::Environment,
     gateway::Gateway,
     handles::{Handles, Terms},
+    inspect::Inspector,
     lifecycle::{Activity, InstanceLock, Shutdown},
     policy::Policy,
     rpc::{self, Connections},
@@ -45,6 +49,9 @@ pub struct Setup {
     pub keeper_lock: PathBuf,
     /// Where the workers' snapshots are kept.
     pub snapshots: PathBuf,
+    /// Where it is kept what servers list and what was learned of their tools.
+    pub knowledge: PathBuf,
+    pub checker: CheckSettings,
     /// This process's environment, in case that the login shell tells none.
     pub environment: Environment,
 }
@@ -77,17 +84,22 @@ pub async fn serve(
             drop(sender.send(Some(captured)));
         }
     });
+    let catalog = Catalog::new();
     let surroundings = Surroundings {
         launcher: launcher.clone(),
         logs: setup.server_logs,
+        catalog: Arc::clone(&catalog),
     };
     let upstreams = Arc::new(Upstreams::new(surroundings));
     let gateway = Arc::new(Gateway::new(Arc::clone(&upstreams), Policy::default()));
     let pool =
         Pool::start(pool_settings(setup.worker, setup.snapshots)).map_err(ServeError::Pool)?;
     let handles = Handles::open(setup.results, Terms::default());
+    let checker = Checker::new(setup.checker);
+    let inspector = Inspector::new(Arc::clone(&upstreams), pool.clone(), checker);
     let runs = Runs::new(
         Arc::clone(&gateway),
+        inspector,
         pool.clone(),
         handles.clone(),
         Limits::default(),
@@ -105,10 +117,13 @@ pub async fn serve(
     );
     let background = tokio::spawn({
         let (daemon, launcher) = (Arc::clone(&daemon), launcher.clone());
+        let (catalog, knowledge) = (Arc::clone(&catalog), setup.knowledge);
         async move {
+            catalog.load(Cache::open(knowledge).await).await;
             // A configuration that cannot be read still gets a daemon that says so.
             drop(daemon.reload().await);
             launcher.warm_up().await;
+            daemon.runs.inspector().warm().await;
         }
     });
 
@@ -137,6 +152,8 @@ pub async fn serve(
         // The keeper is quicker with all of them, and less polite.
         () = shutdown.requested_now() => {}
     }
+    runs.inspector().close().await;
+    catalog.settle(LAST_WORDS).await;
     launcher.close().await;
     pool.close();
     // Whoever comes now finds no socket, and then the lock free.

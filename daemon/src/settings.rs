@@ -3,6 +3,7 @@
 //! Invariant: what is passed down from here has no `Option` that means "default". Library code below
 //! reads neither the environment nor the working directory.
 
+mod checks;
 mod limits;
 
 use std::{
@@ -13,7 +14,10 @@ use std::{
 
 use mux_sandbox::typegen::names::{RESERVED_SERVERS, is_server_name, spell};
 
-pub use self::limits::Allowed;
+pub use self::{
+    checks::{Checks, Strictness},
+    limits::Allowed,
+};
 
 use crate::{
     config::{Config, ServerEntry},
@@ -31,6 +35,7 @@ pub struct Settings {
     pub servers: BTreeMap<String, ServerSettings>,
     pub policy: Policy,
     pub limits: Allowed,
+    pub checks: Checks,
     /// `None`: never.
     pub idle_exit: Option<Duration>,
     /// What was ignored, and why.
@@ -92,6 +97,11 @@ impl Settings {
                 }),
             ),
         };
+        let path = |text: &str| {
+            let path = environment.expand(text)?;
+            Ok(home.join(path).to_string_lossy().into_owned())
+        };
+        let checks = Checks::resolve(&config.check, &config.agents, path, &mut problems);
         let policy = Policy::new(&config.policy, &mut problems);
         let names: Vec<String> = config.servers.keys().cloned().collect();
         let calls_at_once = limits.calls_per_server;
@@ -110,6 +120,7 @@ impl Settings {
             servers,
             policy,
             limits,
+            checks,
             idle_exit,
             problems,
         }

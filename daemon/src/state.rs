@@ -122,6 +122,7 @@ impl Daemon {
         let allowed = &settings.limits;
         self.runs.set_limits(allowed.run.clone());
         self.runs.pool().set_bounds(allowed.pool);
+        self.runs.inspector().set_terms(settings.checks.clone());
         self.handles.set_terms(allowed.terms);
         self.activity.set_idle_exit(settings.idle_exit);
         problems.extend(settings.problems.iter().cloned());

@@ -8,6 +8,7 @@
 
 mod handler;
 mod listing;
+mod offer;
 mod open;
 mod owner;
 mod places;
@@ -32,7 +33,11 @@ pub use self::{
     server::{Server, ServerView, State},
     session::{CallError, Session},
 };
-use crate::{nearest::nearest_few, settings::ServerSettings};
+use crate::{
+    catalog::{Catalog, Known},
+    nearest::nearest_few,
+    settings::ServerSettings,
+};
 
 /// What every server needs to start.
 #[derive(Clone, Debug)]
@@ -40,6 +45,8 @@ pub struct Surroundings {
     pub launcher: Launcher,
     /// Where the servers' standard error goes, one file each.
     pub logs: PathBuf,
+    /// Where their tools are remembered.
+    pub catalog: Arc<Catalog>,
 }
 
 /// All configured servers.
@@ -97,7 +104,18 @@ impl Upstreams {
             let server = Server::start(wanted.clone(), self.surroundings.clone());
             servers.insert(name.clone(), server);
         }
+        drop(servers);
+        self.surroundings.catalog.changed();
         changes
+    }
+
+    pub fn catalog(&self) -> &Arc<Catalog> {
+        &self.surroundings.catalog
+    }
+
+    /// Every server with the tools that it is known to have.
+    pub fn known(&self) -> Vec<Known> {
+        self.read().values().map(|server| server.known()).collect()
     }
 
     pub fn all(&self) -> Vec<Arc<Server>> {

@@ -47,9 +47,16 @@ pub struct CheckRequest {
 }
 
 /// Everything that is wrong with a program; empty if nothing is.
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct Diagnostics {
+    /// Any of them keeps it from running.
     pub errors: Vec<Error>,
+    /// What may be a mistake, and may not.
+    #[serde(default)]
+    pub warnings: Vec<Error>,
+    /// Why its types were not looked at, if they were not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unchecked: Option<String>,
 }
 
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
@@ -95,6 +102,9 @@ pub struct ToolList {
     /// What is unusual about a name: collisions, spellings.
     #[serde(default)]
     pub warnings: Vec<String>,
+    /// Servers that are not connected, and whose tools are those of their last session.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub remembered: Vec<String>,
 }
 
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
@@ -124,6 +134,9 @@ pub struct ToolInfo {
     pub input_schema: Option<Value>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_schema: Option<Value>,
+    /// Of how many calls the result's type was learned, for a tool that declares none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub observed_calls: Option<u64>,
 }
 
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
@@ -131,6 +144,38 @@ pub struct TypesRequest {
     /// `server` or `server.tool`; everything if empty.
     #[serde(default)]
     pub paths: Vec<String>,
+}
+
+/// Asks for the declarations of everything as soon as they are others than those that the client has.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+pub struct WatchTypesRequest {
+    /// The name of those that the client has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub known: Option<String>,
+    pub wait_ms: u64,
+}
+
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct TypesPage {
+    /// Names the text by its content.
+    pub name: String,
+    /// The `.d.ts`; absent if the client has it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+}
+
+/// Whose results to forget.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+pub struct ForgetTypesRequest {
+    /// `server` or `server.tool`; everything if empty.
+    #[serde(default)]
+    pub paths: Vec<String>,
+}
+
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Forgotten {
+    /// Of so many tools a type had been learned.
+    pub tools: usize,
 }
 
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
@@ -188,6 +233,8 @@ pub struct Status {
     pub rss_bytes: Option<u64>,
     pub clients: usize,
     pub workers: WorkerStatus,
+    #[serde(default)]
+    pub checker: CheckerStatus,
     pub runs: RunCounts,
     pub servers: Vec<ServerInfo>,
     pub config: PathBuf,
@@ -211,6 +258,30 @@ pub struct WorkerStatus {
     /// Whether isolates are built from a snapshot.
     #[serde(default)]
     pub snapshot: bool,
+}
+
+/// The type checker.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+pub struct CheckerStatus {
+    /// The compiler that is used, once it was found.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compiler: Option<PathBuf>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pid: Option<u32>,
+    /// Its resident memory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rss_bytes: Option<u64>,
+    /// Programs looked at since the daemon started.
+    #[serde(default)]
+    pub checks: u64,
+    /// Those of them whose verdict was known already.
+    #[serde(default)]
+    pub cached: u64,
+    /// Why programs run unchecked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
 }
 
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]

@@ -1,9 +1,10 @@
 //! The methods of the daemon. `hello` comes first on every connection.
 
 use crate::{
-    CallRequest, CheckRequest, Diagnostics, Error, EventPage, EventsRequest, Held, Hello, ReadPage,
-    ReadRequest, ReloadReport, RunInfo, RunList, RunRequest, RunStarted, RunsRequest, ServerInfo,
-    Status, StopRequest, ToolList, ToolsRequest, TypesRequest, Welcome,
+    CallRequest, CheckRequest, Diagnostics, Error, EventPage, EventsRequest, ForgetTypesRequest,
+    Forgotten, Held, Hello, ReadPage, ReadRequest, ReloadReport, RunInfo, RunList, RunRequest,
+    RunStarted, RunsRequest, ServerInfo, Status, StopRequest, ToolList, ToolsRequest, TypesPage,
+    TypesRequest, WatchTypesRequest, Welcome,
 };
 
 /// Frozen for ever: `hello`, `retire`. New methods come last.
@@ -63,4 +64,11 @@ pub trait Mux {
     /// A part of a value that was too long for a message. `validation` if the handle is none,
     /// `not_found` if nothing is kept under it.
     async fn read(request: ReadRequest) -> Result<ReadPage, Error>;
+
+    /// Waits until the declarations of everything are others than those that the client has, or until
+    /// `wait_ms` have passed, 30 s at most. No server is started for it.
+    async fn watch_types(request: WatchTypesRequest) -> Result<TypesPage, Error>;
+
+    /// Forgets what was learned of tools' results. It is learned again with the next calls.
+    async fn forget_types(request: ForgetTypesRequest) -> Result<Forgotten, Error>;
 }

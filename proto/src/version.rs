@@ -3,8 +3,9 @@
 /// The contract that this crate describes.
 ///
 /// 1: November 2026, the first. 2: November 2026, long values come as handles: `call` answers with
-/// [`crate::Held`], and a run may end with [`crate::Outcome::Stored`].
-pub const CONTRACT: u32 = 2;
+/// [`crate::Held`], and a run may end with [`crate::Outcome::Stored`]. 3: November 2026, programs are
+/// type-checked, and a run may tell of it with [`crate::EventKind::Checked`].
+pub const CONTRACT: u32 = 3;
 
 /// The build of this program, for the eye and for the warning about a daemon of another build.
 pub const BUILD: &str = env!("CARGO_PKG_VERSION");
@@ -12,6 +13,20 @@ pub const BUILD: &str = env!("CARGO_PKG_VERSION");
 /// What this contract's daemon can do, as `hello` lists it. Methods that are not frozen are called
 /// only when they stand here.
 pub const FEATURES: &[&str] = &[
-    "status", "run", "events", "check", "call", "tools", "types", "servers", "reload", "stop",
-    "runs", "run_info", "read", "detach",
+    "status",
+    "run",
+    "events",
+    "check",
+    "call",
+    "tools",
+    "types",
+    "servers",
+    "reload",
+    "stop",
+    "runs",
+    "run_info",
+    "read",
+    "detach",
+    "watch_types",
+    "forget_types",
 ];

@@ -22,5 +22,6 @@ mod worker_process;
 pub use fair::Turn;
 pub use host::ToolHost;
 pub use limits::{Limits, Memory};
-pub use mux_wire::{Fault, Kind, Level, Target, program};
-pub use pool::{Bounds, Checked, Pool, PoolSettings, PoolStatus, RunRequest};
+pub use mux_wire::{Fault, Kind, Level, Target, absent, program};
+pub use pool::{Bounds, Pool, PoolSettings, PoolStatus, RunRequest};
+pub use worker_process::Checked;

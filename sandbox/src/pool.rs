@@ -5,6 +5,7 @@
 
 mod contract;
 mod load;
+mod refusals;
 mod state;
 
 use std::{
@@ -17,15 +18,18 @@ use tokio::{sync::oneshot, time::sleep};
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, info, warn};
 
-pub use self::contract::{Bounds, Checked, PoolSettings, PoolStatus, RunRequest};
-use self::state::{Full, Handed, State, Waiter};
+pub use self::contract::{Bounds, PoolSettings, PoolStatus, RunRequest};
+use self::{
+    refusals::{busy, no_worker, turned_away, unavailable},
+    state::{Handed, State, Waiter},
+};
 use crate::{
     Limits, ToolHost,
     fair::Turn,
     limits,
     run::{self, Ended, Job},
     snapshot::Snapshots,
-    worker_process::{Spawner, Worker, WorkerError},
+    worker_process::{Checked, Spawner, Worker},
 };
 
 /// So many waiting workers may turn out to be dead before a run gives up.
@@ -369,38 +373,4 @@ fn check_length(source: &str, limits: &Limits) -> Result<(), Fault> {
 
 fn cancelled() -> Fault {
     Fault::new(Kind::Cancelled, "the run was cancelled")
-}
-
-fn turned_away(full: &Full, state: &State) -> Fault {
-    let most = state.bounds.queue;
-    let message = match full {
-        Full::Line { waiting } => {
-            format!(
-                "{waiting} runs wait for a worker already, the limit ([limits] queue) is {most}"
-            )
-        }
-        Full::Owner { waiting } => format!(
-            "{waiting} runs of this client wait for a worker already, half of the limit of {most} \
-             ([limits] queue), which is all that one may have"
-        ),
-    };
-    busy(message, state.retry_after())
-}
-
-fn busy(message: String, retry_after: Duration) -> Fault {
-    let milliseconds = retry_after.as_millis();
-    let mut fault = Fault::new(Kind::Busy, message).hint(format!(
-        "nothing has begun: try again in {milliseconds} ms; [limits] workers in config.toml allows \
-         more at once"
-    ));
-    fault.details = Some(format!("{{\"retry_after_ms\":{milliseconds}}}"));
-    fault
-}
-
-fn unavailable(message: impl Into<String>) -> Fault {
-    Fault::new(Kind::Unavailable, message)
-}
-
-fn no_worker(error: &WorkerError) -> Fault {
-    unavailable(error.to_string()).hint("`mux-worker` must stand beside `muxd`; see `mux logs`")
 }

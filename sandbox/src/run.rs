@@ -15,8 +15,8 @@ use tokio_util::sync::CancellationToken;
 
 use self::{calls::Calls, processor::Processor, spoken::Spoken};
 use crate::{
-    Checked, Limits, ToolHost, limits,
-    worker_process::{Cause, Worker, WorkerError},
+    Limits, ToolHost, limits,
+    worker_process::{Cause, Checked, Worker, WorkerError},
 };
 
 /// What a worker says is cut here: one message must not fill a screen or a log.

@@ -18,7 +18,7 @@ use std::{
 };
 
 use futures::StreamExt;
-use mux_wire::{FromWorker, MAX_FRAME, ToWorker, VERSION};
+use mux_wire::{Fault, FromWorker, MAX_FRAME, ToWorker, VERSION};
 use tokio::{
     io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, BufReader},
     net::{UnixStream, unix::OwnedReadHalf},
@@ -38,7 +38,7 @@ pub(crate) use self::{
     death::{Cause, Death},
     outbox::Outbox,
 };
-use crate::{limits::Memory, pool::Checked};
+use crate::limits::Memory;
 
 /// How long a dying worker may take until its exit status is known.
 const REAP: Duration = Duration::from_secs(1);
@@ -119,6 +119,15 @@ impl Launch<'_> {
         }
         command
     }
+}
+
+/// What can be said of a program without running it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Checked {
+    /// Why it cannot run: it does not parse, or nests too deep.
+    pub errors: Vec<Fault>,
+    /// What will probably go wrong if it does: calls that nobody awaits, names that are missing here.
+    pub warnings: Vec<Fault>,
 }
 
 /// A worker process whose isolate is ready, or is being rebuilt.

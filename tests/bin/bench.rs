@@ -15,6 +15,8 @@ mod pool;
 mod sessions;
 #[path = "bench/throughput.rs"]
 mod throughput;
+#[path = "bench/types.rs"]
+mod types;
 
 use std::path::PathBuf;
 
@@ -29,6 +31,9 @@ struct Args {
     /// A real MCP server to connect to again and again, and its arguments
     #[arg(long, num_args = 1.., value_delimiter = ' ')]
     server: Vec<String>,
+    /// TypeScript's native compiler
+    #[arg(long)]
+    tsc: PathBuf,
     /// How often each figure is taken
     #[arg(long, default_value_t = 200)]
     rounds: usize,
@@ -42,6 +47,7 @@ struct Args {
 enum Part {
     Process,
     Calls,
+    Types,
     Pool,
     Throughput,
     Neighbours,
@@ -69,6 +75,10 @@ fn main() -> anyhow::Result<()> {
             Part::Calls => {
                 figures::title("one warm tool call (fixture server: echo)");
                 runtime.block_on(sessions::measure(&place, args.rounds))?;
+            }
+            Part::Types => {
+                figures::title("types and checks");
+                runtime.block_on(types::measure(&place, &args.tsc, args.rounds))?;
             }
             Part::Pool => {
                 figures::title("the pool alone");

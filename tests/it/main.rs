@@ -1,5 +1,6 @@
 //! The whole of muxd from outside, as its users have it. One binary, one module a subject.
 
+mod check;
 mod commands;
 mod config;
 mod faults;
@@ -13,3 +14,4 @@ mod real;
 mod runs;
 mod smoke;
 mod snapshots;
+mod types;

@@ -36,6 +36,8 @@ async fn start(session: &Session, code: &str, detach: bool) -> String {
         source: code.into(),
         timeout_ms: Some(120_000),
         detach,
+        // Its own event, where there is no compiler, would stand before all others.
+        no_check: true,
         ..RunRequest::default()
     };
     let started = session.client.start_run(within_seconds(PATIENCE), request);

@@ -5,6 +5,7 @@ use std::{
     fs,
     hash::{DefaultHasher, Hasher as _},
     path::{Path, PathBuf},
+    time::Duration,
 };
 
 use mux_sandbox::{Fault, Kind, Limits, Memory, Pool};
@@ -22,7 +23,12 @@ fn pool(snapshots: Option<&Path>, memory: Memory) -> Pool {
 }
 
 async fn run(pool: &Pool, owner: &str, source: &str) -> Result<String, Fault> {
-    let mut request = pool::request(source, Limits::default());
+    // Where memory is slow, taking it all takes long.
+    let limits = Limits {
+        wall: Duration::from_secs(120),
+        ..Limits::default()
+    };
+    let mut request = pool::request(source, limits);
     request.turn.owner = owner.into();
     pool::run(pool, request).await
 }

@@ -21,7 +21,8 @@ use crate::{Running, process};
 /// Where `scripts/setup` put the servers from npm and from PyPI.
 const NPM: &str = "MUX_TEST_SERVERS_NPM";
 const PYPI: &str = "MUX_TEST_SERVERS_PY";
-const TYPESCRIPT: &str = "MUX_TEST_TSC";
+/// Where it put TypeScript's native compiler.
+const COMPILER: &str = "MUX_TEST_TSC";
 /// Another `mux-worker`, such as the one with the second engine.
 const WORKER: &str = "MUX_TEST_WORKER";
 
@@ -314,19 +315,24 @@ pub fn pypi(program: &str) -> PathBuf {
     installed(PYPI, program)
 }
 
-/// The native TypeScript compiler.
-pub fn typescript() -> Command {
-    Command::new(told(TYPESCRIPT))
+/// TypeScript's native compiler, which `scripts/setup` installed.
+pub fn compiler() -> PathBuf {
+    let path = PathBuf::from(told(COMPILER, "--types"));
+    assert!(
+        path.exists(),
+        "{path:?} does not exist: run `scripts/setup --types`"
+    );
+    path
 }
 
-fn told(name: &str) -> String {
+fn told(name: &str, option: &str) -> String {
     variable(name).unwrap_or_else(|| {
-        panic!("{name} is not set: run scripts/test, or `scripts/setup --servers && . build/env`")
+        panic!("{name} is not set: run scripts/test, or `scripts/setup {option} && . build/env`")
     })
 }
 
 fn installed(folder: &str, program: &str) -> PathBuf {
-    let folder = told(folder);
+    let folder = told(folder, "--servers");
     let path = Path::new(&folder).join(program);
     assert!(
         path.exists(),

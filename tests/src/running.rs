@@ -57,6 +57,13 @@ impl Running {
         }
     }
 
+    /// Waits until it says this again.
+    #[track_caller]
+    pub fn hear_more(&mut self, text: &str) {
+        self.heard.clear();
+        self.hear(text);
+    }
+
     /// The next line on standard output; empty at its end.
     pub fn next_line_of_output(&mut self) -> String {
         let mut line = String::new();

@@ -2,6 +2,7 @@
 //!
 //! Invariant: it starts nothing, and whatever it complains of, it names what to do.
 
+mod checker;
 mod daemon;
 mod places;
 mod programs;
@@ -84,6 +85,7 @@ async fn all() -> Vec<Check> {
         match session.client.status(within_seconds(10)).await {
             Ok(Ok(status)) => {
                 asked.extend(workers::look(&status).checks);
+                asked.extend(checker::look(&status).checks);
                 asked.extend(servers::look(&status).checks);
             }
             Ok(Err(error)) => group.fail(error.message, "`mux logs` shows more"),

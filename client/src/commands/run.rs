@@ -8,7 +8,7 @@ use mux_proto::{CheckRequest, Outcome as RunOutcome, RunRequest};
 use super::{Failure, Outcome, ask, interrupted, parts, session, source, stored, usage};
 use crate::{
     args,
-    render::{self, Listing, RunView},
+    render::{self, RunView},
 };
 
 pub(super) async fn run(args: args::Run, json: bool) -> Outcome {
@@ -40,6 +40,7 @@ pub(super) async fn run(args: args::Run, json: bool) -> Outcome {
             .map(|t| u64::try_from(t.as_millis()).unwrap_or(u64::MAX)),
         traceparent: None,
         detach: args.detach,
+        no_check: args.no_check,
     };
     if args.detach {
         let started = ask(async |session| mux_client::start(session, request.clone()).await);
@@ -48,7 +49,7 @@ pub(super) async fn run(args: args::Run, json: bool) -> Outcome {
             Err(error) => Ok(render::failure(&error, json, Some(&listing))),
         };
     }
-    let mut view = RunView::new(json, save.is_some());
+    let mut view = RunView::new(json, save.is_some(), Some(listing));
     let run = ask(async |session| {
         let run = mux_client::start(session, request.clone()).await?;
         view.accepted(&run);
@@ -61,18 +62,8 @@ pub(super) async fn run(args: args::Run, json: bool) -> Outcome {
         () = interrupted() => return Ok(view.interrupted("the run was cancelled")),
     };
     match finished {
-        Ok((session, outcome)) => {
-            finish(
-                &session,
-                view,
-                outcome,
-                Some(&listing),
-                save.as_deref(),
-                json,
-            )
-            .await
-        }
-        Err(error) => Ok(view.failed(&error, Some(&listing))),
+        Ok((session, outcome)) => finish(&session, view, outcome, save.as_deref(), json).await,
+        Err(error) => Ok(view.failed(&error)),
     }
 }
 
@@ -81,7 +72,6 @@ pub(super) async fn finish(
     session: &Session,
     mut view: RunView,
     outcome: RunOutcome,
-    listing: Option<&Listing>,
     save: Option<&Path>,
     json: bool,
 ) -> Outcome {
@@ -91,7 +81,7 @@ pub(super) async fn finish(
     }
     match outcome {
         RunOutcome::Result(value) => Ok(view.result(&value)),
-        RunOutcome::Error(error) => Ok(view.failed(&error, listing)),
+        RunOutcome::Error(error) => Ok(view.failed(&error)),
         RunOutcome::Stored(handle) if json => Ok(view.stored(&handle)),
         RunOutcome::Stored(handle) => {
             let failure = view.before_stored();
@@ -118,5 +108,5 @@ pub(super) async fn check(args: args::Source, json: bool) -> Outcome {
         .check(within_seconds(30), request)
         .await?;
     let found = found.map_err(Failure::from)?;
-    Ok(render::diagnostics(&found.errors, &listing, json))
+    Ok(render::diagnostics(&found, &listing, json))
 }

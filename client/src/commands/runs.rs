@@ -100,7 +100,7 @@ async fn watch(session: &Session, args: args::Watch, json: bool) -> Outcome {
     }
     // The whole id, which the daemon knows by the number.
     let run = info(session, args.run).await?.run;
-    let mut view = RunView::new(json, save.is_some());
+    let mut view = RunView::new(json, save.is_some(), None);
     view.accepted(&run);
     let watched = mux_client::watch(session, &run, args.after, |event| view.show(event));
     let finished = tokio::select! {
@@ -111,8 +111,8 @@ async fn watch(session: &Session, args: args::Watch, json: bool) -> Outcome {
         }
     };
     match finished {
-        Ok(finished) => finish(session, view, finished.outcome, None, save.as_deref(), json).await,
-        Err(error) => Ok(view.failed(&error, None)),
+        Ok(finished) => finish(session, view, finished.outcome, save.as_deref(), json).await,
+        Err(error) => Ok(view.failed(&error)),
     }
 }
 

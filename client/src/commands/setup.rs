@@ -4,6 +4,7 @@
 //! half-done installation is never seen: a folder that bears the version is whole.
 
 mod download;
+mod error;
 mod install;
 mod package;
 
@@ -11,7 +12,7 @@ use std::{fs, path::Path};
 
 use mux_proto::variables;
 
-use self::{install::SetupError, package::Package};
+use self::{error::SetupError, package::Package};
 use super::{Failure, Outcome, dirs, variable};
 use crate::{args, exit, render};
 

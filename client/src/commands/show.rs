@@ -1,9 +1,9 @@
-//! `mux tools`, `mux types`, `mux servers`, `mux status`.
+//! `mux tools`, `mux servers`, `mux status`.
 
 use std::{process::ExitCode, time::Duration};
 
 use mux_client::within_seconds;
-use mux_proto::{ToolsRequest, TypesRequest, transport};
+use mux_proto::{ToolInfo, ToolsRequest, TypesRequest, transport};
 
 use super::{Failure, Outcome, dirs, logs, running, session};
 use crate::{
@@ -12,7 +12,7 @@ use crate::{
 };
 
 /// Every server may have to be started for an answer.
-const STARTS: Duration = Duration::from_secs(300);
+pub(super) const STARTS: Duration = Duration::from_secs(300);
 
 pub(super) async fn tools(args: args::Tools, json: bool) -> Outcome {
     let query = args.query.join(" ");
@@ -30,20 +30,20 @@ pub(super) async fn tools(args: args::Tools, json: bool) -> Outcome {
         .await;
     waiting.end();
     let list = answer?.map_err(Failure::from)?;
+    if !json && let Some(tool) = list.tools.iter().find(|tool| is_meant(tool, &args.query)) {
+        let request = TypesRequest {
+            paths: vec![tool.path.clone()],
+        };
+        let types = session.client.types(transport::within(STARTS), request);
+        return Ok(render::tool(tool, &types.await?.map_err(Failure::from)?));
+    }
     Ok(render::tools(&list, json))
 }
 
-pub(super) async fn types(args: args::Types, json: bool) -> Outcome {
-    let session = session().await?;
-    let waiting = render::Waiting::begin("asking the servers for their tools", json);
-    let request = TypesRequest { paths: args.paths };
-    let answer = session
-        .client
-        .types(transport::within(STARTS), request)
-        .await;
-    waiting.end();
-    let types = answer?.map_err(Failure::from)?;
-    Ok(render::types(&types, json))
+/// Whether somebody asked for just this one, by a whole name.
+fn is_meant(tool: &ToolInfo, query: &[String]) -> bool {
+    let [name] = query else { return false };
+    *name == tool.path || *name == format!("{}.{}", tool.server, tool.name)
 }
 
 pub(super) async fn servers(args: args::Servers, json: bool) -> Outcome {

@@ -3,12 +3,12 @@
 use std::process::ExitCode;
 
 use anstream::eprintln;
-use mux_proto::Error;
+use mux_proto::{Diagnostics, Error};
 use serde_json::{Value, json};
 
 use super::{
-    document, error_document,
-    style::{DIM, ERROR, STRONG, harmless, paint},
+    document, error_document, note,
+    style::{DIM, ERROR, STRONG, WARN, harmless, paint},
 };
 use crate::exit;
 
@@ -42,21 +42,53 @@ pub(crate) fn usage(error: &Error, json: bool) -> ExitCode {
 }
 
 /// What a check found.
-pub(crate) fn diagnostics(errors: &[Error], listing: &Listing, json: bool) -> ExitCode {
+pub(crate) fn diagnostics(found: &Diagnostics, listing: &Listing, json: bool) -> ExitCode {
+    let errors = &found.errors;
     if json {
-        document(&json!({ "ok": errors.is_empty(), "errors": errors }));
+        let mut all =
+            json!({ "ok": errors.is_empty(), "errors": errors, "warnings": found.warnings });
+        if let Some(why) = &found.unchecked {
+            all["unchecked"] = why.as_str().into();
+        }
+        document(&all);
     } else {
         for error in errors {
             describe(error, Some(listing));
+        }
+        for warning in &found.warnings {
+            doubt(warning, Some(listing));
+        }
+        if let Some(why) = &found.unchecked {
+            unchecked(why);
         }
     }
     ExitCode::from(errors.first().map_or(0, |first| exit::code(&first.kind)))
 }
 
+/// Why nobody looked at the types of a program.
+pub(super) fn unchecked(why: &str) {
+    note(&format!("the types were not checked: {}", harmless(why)));
+}
+
 /// For a person, on standard error.
 pub(super) fn describe(error: &Error, listing: Option<&Listing>) {
     let kind = paint(ERROR, format!("error[{}]", error.kind));
-    eprintln!("{kind}: {}", paint(STRONG, harmless(&error.message)));
+    tell(&kind, error, listing);
+}
+
+/// The same for what may be no mistake.
+pub(super) fn doubt(warning: &Error, listing: Option<&Listing>) {
+    let kind = paint(WARN, format!("warning[{}]", warning.kind));
+    tell(&kind, warning, listing);
+}
+
+fn tell(kind: &str, error: &Error, listing: Option<&Listing>) {
+    let mut message = error.message.lines();
+    let first = message.next().unwrap_or_default();
+    eprintln!("{kind}: {}", paint(STRONG, harmless(first)));
+    for line in message {
+        eprintln!("  {}", harmless(line));
+    }
     match (listing, error.line) {
         (Some(listing), Some(line)) => show_place(listing, line, error.column.unwrap_or(1)),
         // The program is not at hand.

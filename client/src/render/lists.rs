@@ -2,13 +2,13 @@
 
 use std::{path::Path, process::ExitCode};
 
-use anstream::{eprintln, println};
+use anstream::{eprintln, print, println};
 use comfy_table::{Cell, Color, ContentArrangement, Table, presets};
-use mux_proto::{ServerInfo, ServerState, ToolList};
+use mux_proto::{ServerInfo, ServerState, ToolInfo, ToolList};
 
 use super::{
-    document, shown,
-    style::{DIM, NAME, STRONG, WARN, paint},
+    amounts, document, note, shown,
+    style::{DIM, NAME, STRONG, WARN, harmless, paint},
     warn,
 };
 
@@ -56,6 +56,32 @@ pub(crate) fn tools(list: &ToolList, json: bool) -> ExitCode {
     }
     for warning in &list.warnings {
         warn(warning);
+    }
+    if !list.remembered.is_empty() {
+        note(&format!(
+            "as of the last session, and being asked again: {}",
+            list.remembered.join(", ")
+        ));
+    }
+    ExitCode::SUCCESS
+}
+
+/// One tool with all that is known of it.
+pub(crate) fn tool(tool: &ToolInfo, types: &str) -> ExitCode {
+    let mut traits = Vec::new();
+    match (tool.destructive, tool.read_only) {
+        (_, Some(true)) => traits.push("read-only".to_owned()),
+        (Some(true), _) => traits.push("destructive".to_owned()),
+        _ => {}
+    }
+    if let Some(calls) = tool.observed_calls {
+        let calls = usize::try_from(calls).unwrap_or(usize::MAX);
+        let calls = amounts::count(calls, "call");
+        traits.push(format!("its result was observed in {calls}"));
+    }
+    print!("{}", harmless(types));
+    if !traits.is_empty() {
+        println!("\n{}", paint(DIM, traits.join(", ")));
     }
     ExitCode::SUCCESS
 }

@@ -9,6 +9,9 @@ use serde_json::{Map, Value, json};
 #[derive(Debug, Default)]
 pub(crate) struct Record {
     pub(super) run: Option<String>,
+    warnings: Vec<Value>,
+    /// Why the types of the program were not looked at.
+    unchecked: Option<String>,
     console: Vec<Value>,
     pub(super) calls: Vec<Value>,
     parts: Vec<Held>,
@@ -19,6 +22,13 @@ pub(crate) struct Record {
 impl Record {
     pub(crate) fn add(&mut self, event: &Event) {
         match &event.event {
+            EventKind::Checked {
+                warnings,
+                unchecked,
+            } => {
+                self.warnings = warnings.iter().map(|warning| json!(warning)).collect();
+                self.unchecked.clone_from(unchecked);
+            }
             EventKind::Console { level, text } => {
                 self.console.push(json!({ "level": level, "text": text }));
             }
@@ -64,10 +74,14 @@ impl Record {
         document.into()
     }
 
-    /// Console, calls and parts.
+    /// Warnings, console, calls and parts.
     pub(super) fn happened(self) -> Map<String, Value> {
         let parts: Vec<Value> = self.parts.iter().map(held).collect();
         let mut all = Map::new();
+        all.insert("warnings".into(), self.warnings.into());
+        if let Some(why) = self.unchecked {
+            all.insert("unchecked".into(), why.into());
+        }
         all.insert("console".into(), self.console.into());
         all.insert("calls".into(), self.calls.into());
         all.insert("parts".into(), parts.into());
@@ -126,6 +140,10 @@ pub(super) mod tests {
             ..Record::default()
         };
         for event in [
+            EventKind::Checked {
+                warnings: Vec::new(),
+                unchecked: Some("no compiler".into()),
+            },
             EventKind::Started {},
             EventKind::Console {
                 level: Level::Log,
@@ -156,6 +174,8 @@ pub(super) mod tests {
         let stored = serde_json::to_value(handle()).unwrap();
         let rest = json!({
             "run": "a-1",
+            "warnings": [],
+            "unchecked": "no compiler",
             "console": [{ "level": "log", "text": "hi" }],
             "calls": [{ "path": "a.b", "ms": 1.5, "bytes": 2, "error": null }],
             "parts": [{ "type": "text", "text": "x" }, { "stored": stored }],

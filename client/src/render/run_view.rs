@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use super::{
     Listing, Waiting, amounts, document,
-    failure::describe,
+    failure::{describe, doubt, unchecked},
     live::CallLines,
     parts, plain,
     record::Record,
@@ -34,10 +34,12 @@ pub(crate) struct RunView {
     failure: Option<Error>,
     /// Somebody asked for the parts as files.
     saves: bool,
+    /// The program, where it is at hand.
+    listing: Option<Listing>,
 }
 
 impl RunView {
-    pub(crate) fn new(json: bool, saves: bool) -> Self {
+    pub(crate) fn new(json: bool, saves: bool, listing: Option<Listing>) -> Self {
         Self {
             json,
             waiting: Waiting::begin("asking muxd", json),
@@ -46,6 +48,7 @@ impl RunView {
             running: BTreeMap::new(),
             failure: None,
             saves,
+            listing,
         }
     }
 
@@ -58,6 +61,10 @@ impl RunView {
     pub(crate) fn show(&mut self, event: &Event) {
         self.record.add(event);
         match &event.event {
+            EventKind::Checked {
+                warnings,
+                unchecked,
+            } => self.checked(warnings, unchecked.as_deref()),
             EventKind::Console { level, text } => self.console(*level, text),
             EventKind::ServerStarting { server } => self.waiting.say(&format!("starting {server}")),
             EventKind::Started {} | EventKind::ServerReady { .. } => self.say_running(),
@@ -99,6 +106,21 @@ impl RunView {
                 self.waiting.say(&format!("{path} and {more}"));
             }
         }
+    }
+
+    fn checked(&self, warnings: &[Error], why_not: Option<&str>) {
+        if self.json {
+            return;
+        }
+        self.waiting.aside(|| {
+            for warning in warnings {
+                doubt(warning, self.listing.as_ref());
+            }
+            // In a script's log it would stand on every line.
+            if let Some(why) = why_not.filter(|_| self.lines.is_some()) {
+                unchecked(why);
+            }
+        });
     }
 
     fn console(&self, level: Level, text: &str) {
@@ -154,13 +176,13 @@ impl RunView {
         self.close()
     }
 
-    pub(crate) fn failed(self, error: &Error, listing: Option<&Listing>) -> ExitCode {
+    pub(crate) fn failed(mut self, error: &Error) -> ExitCode {
         if self.json {
             return self.tell(&Outcome::Error(error.clone()));
         }
-        let calls = self.record.calls.len();
+        let (calls, listing) = (self.record.calls.len(), self.listing.take());
         let failure = self.close();
-        describe(error, listing);
+        describe(error, listing.as_ref());
         if calls > 0 {
             let before = paint(DIM, "before that,");
             eprintln!(

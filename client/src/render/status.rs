@@ -3,7 +3,7 @@
 use std::{path::Path, process::ExitCode, time::Duration};
 
 use anstream::{eprintln, println};
-use mux_proto::Status;
+use mux_proto::{CheckerStatus, Status};
 use serde_json::{Value, json};
 
 use super::{
@@ -64,6 +64,7 @@ pub(crate) fn status(status: &Status, json: bool) -> ExitCode {
         };
         line("snapshot", text.into());
     }
+    line("types", types(&status.checker));
     let runs = &status.runs;
     line(
         "runs",
@@ -89,6 +90,29 @@ pub(crate) fn status(status: &Status, json: bool) -> ExitCode {
         warn(problem);
     }
     ExitCode::SUCCESS
+}
+
+/// How programs are checked.
+fn types(checker: &CheckerStatus) -> String {
+    if let Some(problem) = &checker.problem {
+        return format!("not checked: {problem}");
+    }
+    let compiler = match (&checker.version, &checker.compiler) {
+        (Some(version), _) => format!("TypeScript {version}"),
+        (None, Some(compiler)) => shown(compiler),
+        (None, None) => return "not checked yet".into(),
+    };
+    let checks = format!(
+        "{} programs checked, {} known before",
+        checker.checks, checker.cached
+    );
+    match (checker.pid, checker.rss_bytes) {
+        (Some(pid), Some(bytes)) => {
+            let memory = bytes as f64 / f64::from(1 << 20);
+            format!("{compiler}, pid {pid}, {memory:.1} MiB; {checks}")
+        }
+        _ => format!("{compiler}, not running now; {checks}"),
+    }
 }
 
 /// There is nothing to show.

@@ -2,7 +2,8 @@
 //!
 //! Invariant: a hint names something that works. Where nothing does, it says so and names the tools.
 
-use super::calls;
+use mux_sandbox::absent;
+
 use crate::nearest::nearest_few;
 
 const TOOLS: &str = "call the tools of a server: `await mux.<server>.<tool>(args)`";
@@ -12,7 +13,6 @@ pub(super) struct About<'a> {
     pub(super) code: u32,
     /// The first line.
     pub(super) message: &'a str,
-    pub(super) tool: Option<&'a calls::Path>,
     /// The `mux.d.ts`.
     pub(super) types: &'a str,
 }
@@ -22,8 +22,8 @@ pub(super) fn hint(about: &About<'_>) -> Option<String> {
     if let Some(name) = quoted(message, "Cannot find name '") {
         return missing(name, about.types);
     }
-    if message.starts_with("Cannot find module '") {
-        return Some(format!("programs import nothing; {TOOLS}"));
+    if let Some(specifier) = quoted(message, "Cannot find module '") {
+        return Some(absent::module(specifier));
     }
     if message.contains(" does not exist on type 'Promise<") || about.code == 2801 {
         return Some("a call gives a promise: `await` it".into());
@@ -39,44 +39,24 @@ pub(super) fn hint(about: &About<'_>) -> Option<String> {
             (true, _) => Some("`Object.keys` of the server lists its tools".into()),
         };
     }
-    if let Some((server, tool)) = about.tool {
-        return Some(format!(
-            "`mux types {server}.{tool}` shows what `mux.{server}.{tool}` takes"
-        ));
-    }
     None
 }
 
 /// What to write instead of a name that is not there.
 fn missing(name: &str, types: &str) -> Option<String> {
-    let text = match name.strip_prefix("node:").unwrap_or(name) {
-        "fetch" | "XMLHttpRequest" | "WebSocket" | "EventSource" | "axios" | "http" | "https"
-        | "Headers" | "Request" | "Response" => {
-            format!("a program has no network of its own; {TOOLS}")
-        }
-        "require" | "module" | "exports" | "import" | "importScripts" => {
-            format!("there are no modules here; {TOOLS}")
-        }
-        "process" | "Deno" | "Bun" | "fs" | "path" | "os" | "child_process" | "exec"
-        | "execSync" | "spawn" | "readFile" | "readFileSync" | "writeFile" | "writeFileSync"
-        | "__dirname" | "__filename" => {
+    if let Some(instead) = absent::global(name) {
+        return Some(instead.into());
+    }
+    let text = match name {
+        "exec" | "execSync" | "spawn" | "readFile" | "readFileSync" | "writeFile"
+        | "writeFileSync" => {
             format!("a program has no files or processes of its own; {TOOLS}")
-        }
-        "Buffer" => {
-            "bytes are a Uint8Array here; see TextEncoder, TextDecoder, atob and btoa".into()
-        }
-        "window" | "document" | "self" | "global" | "navigator" | "location" | "localStorage"
-        | "sessionStorage" | "alert" => {
-            "this is not a browser; the global object is `globalThis`, and `console` is shown to the caller".into()
-        }
-        "WebAssembly" | "SharedArrayBuffer" | "Atomics" | "eval" | "Function" => {
-            "compiling code and shared memory are switched off here".into()
         }
         "input" | "args" | "argv" | "params" | "parameters" | "inputs" => {
             "what the caller passed is `mux.input`".into()
         }
         "print" | "println" | "log" | "puts" => "write `console.log(…)`".into(),
-        "setImmediate" | "nextTick" => "use `setTimeout(run, 0)` or `queueMicrotask(run)`".into(),
+        "nextTick" => "use `setTimeout(run, 0)` or `queueMicrotask(run)`".into(),
         "sleep" | "delay" | "wait" => {
             "write `await new Promise((resolve) => setTimeout(resolve, ms))`".into()
         }
@@ -141,11 +121,9 @@ mod tests {
         all?: boolean;\n    }): Promise<ToolText>;\n  }\n}\n";
 
     fn told(code: u32, message: &str) -> String {
-        let tool = ("files".to_owned(), "read".to_owned());
         let about = About {
             code,
             message,
-            tool: message.contains("assignable").then_some(&tool),
             types: TYPES,
         };
         hint(&about).unwrap_or_default()
@@ -156,9 +134,9 @@ mod tests {
         for (name, part) in [
             ("fetch", "no network"),
             ("axios", "mux.<server>.<tool>"),
-            ("require", "no modules"),
-            ("process", "no files or processes"),
-            ("node:fs", "no files or processes"),
+            ("require", "import nothing"),
+            ("process", "mux.input"),
+            ("fs", "no files of its own"),
             ("__dirname", "no files"),
             ("Buffer", "Uint8Array"),
             ("window", "globalThis"),
@@ -204,11 +182,6 @@ mod tests {
                 2339,
                 "Property 'listRepo' does not exist on type 'Github'.",
                 "did you mean `list_repos`?",
-            ),
-            (
-                2322,
-                "Type 'number' is not assignable to type 'string'.",
-                "`mux types files.read`",
             ),
         ] {
             assert!(told(code, message).contains(part), "{message}");

@@ -70,13 +70,16 @@ impl<'a> Program<'a> {
     fn diagnostic(&self, found: &Found, folder: &str, types: &str) -> Option<Diagnostic> {
         let place = self.place(found.range.start);
         let end = self.place(found.range.end);
-        let counts = matches!(found.code, 2554 | 2555);
-        let tool = calls::around(self.plain, place.byte, counts);
+        let tool = match found.code {
+            2339 | 2551 => self.unknown_tool(place.byte, &found.message),
+            code => calls::around(self.plain, place.byte, matches!(code, 2554 | 2555)),
+        };
         let context = severity::Context {
             program: self.plain,
             start: place.byte,
             end: end.byte,
             is_argument: tool.is_some(),
+            types,
         };
         let severity = severity::of(found.code, &found.message, &context)?;
         let message = cleaned(&found.message, folder);
@@ -84,7 +87,6 @@ impl<'a> Program<'a> {
         let hint = hints::hint(&hints::About {
             code: found.code,
             message: first,
-            tool: tool.as_ref(),
             types,
         });
         Some(Diagnostic {
@@ -98,6 +100,15 @@ impl<'a> Program<'a> {
             tool,
             message,
         })
+    }
+
+    /// The tool that does not exist, if that is what the message tells, or the one in whose arguments it
+    /// stands.
+    fn unknown_tool(&self, byte: usize, message: &str) -> Option<calls::Path> {
+        let name = hints::quoted(message, "Property '");
+        calls::around(self.plain, byte, true)
+            .filter(|(_, tool)| Some(tool.as_str()) == name)
+            .or_else(|| calls::around(self.plain, byte, false))
     }
 
     /// A place of the wrapped text in the program itself.

@@ -7,7 +7,9 @@ use mux_sandbox::{Fault, Level};
 use serde_json::{Value, json};
 
 use crate::{
+    check::CheckerStatus,
     handles::{Held, Page},
+    inspect::Inspection,
     nesting,
     runs::{self, Event, Happening},
     upstream::{Changes, Server, State},
@@ -65,6 +67,13 @@ pub(super) fn event(event: Event) -> wire::Event {
         seq: event.seq,
         at_ms: millis(event.at),
         event: match event.what {
+            Happening::Checked {
+                warnings,
+                unchecked,
+            } => wire::EventKind::Checked {
+                warnings: warnings.into_iter().map(error).collect(),
+                unchecked,
+            },
             Happening::Started => wire::EventKind::Started {},
             Happening::ServerStarting { server } => wire::EventKind::ServerStarting { server },
             Happening::ServerReady { server, took } => wire::EventKind::ServerReady {
@@ -154,6 +163,26 @@ pub(super) fn run(run: runs::View) -> wire::RunInfo {
         calls_failed: run.calls.failed,
         error: run.error.map(error),
         events: run.events,
+    }
+}
+
+pub(super) fn inspection(found: Inspection) -> wire::Diagnostics {
+    wire::Diagnostics {
+        errors: found.errors.into_iter().map(error).collect(),
+        warnings: found.warnings.into_iter().map(error).collect(),
+        unchecked: found.unchecked,
+    }
+}
+
+pub(super) fn checker(status: CheckerStatus) -> wire::CheckerStatus {
+    wire::CheckerStatus {
+        compiler: status.compiler,
+        version: status.version,
+        pid: status.pid,
+        rss_bytes: status.rss_bytes,
+        checks: status.checks,
+        cached: status.cached,
+        problem: status.problem,
     }
 }
 

@@ -81,6 +81,8 @@ impl wire::Mux for Connection {
         let counts = daemon.runs.counts();
         let mut problems = daemon.problems();
         problems.extend(workers.problem);
+        let cache = daemon.gateway.upstreams().catalog().cache();
+        problems.extend(cache.and_then(|cache| cache.status().problem));
         Ok(wire::Status {
             build: wire::version::BUILD.into(),
             contract: wire::version::CONTRACT,
@@ -97,6 +99,7 @@ impl wire::Mux for Connection {
                 layers: workers.layers,
                 snapshot: workers.snapshot,
             },
+            checker: convert::checker(daemon.runs.inspector().status()),
             runs: wire::RunCounts {
                 running: counts.running,
                 succeeded: counts.succeeded,
@@ -122,6 +125,7 @@ impl wire::Mux for Connection {
             wall: request.timeout_ms.map(Duration::from_millis),
             turn: self.0.turn(),
             origin: self.0.origin(),
+            check: !request.no_check,
             detached: request.detach.then(|| daemon.activity.detached()),
         };
         let run = daemon.runs.start(program).map_err(convert::error)?;
@@ -167,15 +171,10 @@ impl wire::Mux for Connection {
         _: Context,
         request: wire::CheckRequest,
     ) -> Result<wire::Diagnostics, wire::Error> {
-        let turn = self.0.turn();
-        let checked = self.daemon()?.runs.check(request.source, &turn).await;
-        let errors = checked
-            .map_err(convert::error)?
-            .errors
-            .into_iter()
-            .map(convert::error)
-            .collect();
-        Ok(wire::Diagnostics { errors })
+        let (turn, origin) = (self.0.turn(), self.0.origin());
+        let runs = &self.configured().await?.runs;
+        let found = runs.check(request.source, origin.agent.as_deref(), &turn);
+        found.await.map(convert::inspection).map_err(convert::error)
     }
 
     async fn call(self, _: Context, request: wire::CallRequest) -> Result<wire::Held, wire::Error> {
@@ -285,6 +284,25 @@ impl wire::Mux for Connection {
         let handles = &self.daemon()?.handles;
         let page = handles.read(&request.handle, request.offset, request.length);
         page.await.map(convert::page).map_err(convert::error)
+    }
+
+    async fn watch_types(
+        self,
+        _: Context,
+        request: wire::WatchTypesRequest,
+    ) -> Result<wire::TypesPage, wire::Error> {
+        let upstreams = self.configured().await?.gateway.upstreams();
+        let wait = Duration::from_millis(request.wait_ms).min(POLL);
+        Ok(catalog::watch_types(upstreams, request.known.as_deref(), wait).await)
+    }
+
+    async fn forget_types(
+        self,
+        _: Context,
+        request: wire::ForgetTypesRequest,
+    ) -> Result<wire::Forgotten, wire::Error> {
+        let upstreams = self.configured().await?.gateway.upstreams();
+        catalog::forget_types(upstreams, &request.paths).map_err(convert::error)
     }
 }
 

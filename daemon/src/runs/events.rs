@@ -26,6 +26,12 @@ pub struct Event {
 
 #[derive(Clone, Debug)]
 pub enum Happening {
+    /// Comes before the start, and only if there is something to tell.
+    Checked {
+        warnings: Vec<Fault>,
+        /// Why its types were not looked at.
+        unchecked: Option<String>,
+    },
     Started,
     ServerStarting {
         server: String,
@@ -62,6 +68,10 @@ impl Happening {
             Self::Emitted(Held::Inline(text)) | Self::Ended(Ok(Held::Inline(text))) => text.len(),
             Self::Emitted(Held::Stored(handle)) | Self::Ended(Ok(Held::Stored(handle))) => {
                 handle.preview.len()
+            }
+            Self::Checked { warnings, .. } => {
+                let words = |fault: &Fault| fault.message.len() + SMALL;
+                warnings.iter().map(words).sum()
             }
             Self::CallEnded {
                 outcome: Err(fault),

@@ -13,18 +13,19 @@ use arc_swap::ArcSwap;
 use rmcp::service::{ClientInitializeError, serve_client};
 use tokio::{sync::Notify, time::timeout};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
-use tracing::{info, warn};
+use tracing::info;
 
 use super::{
     handler::Handler,
     listing::list_tools,
+    offer::Offer,
     process::Launcher,
     session::{LAST_WORDS, Session},
     stderr,
     transport::StdioTransport,
     watch::Watch,
 };
-use crate::{catalog::ToolSet, settings::ServerDefinition};
+use crate::settings::ServerDefinition;
 
 /// Between the end of a server's input and TERM, and between TERM and KILL.
 pub(super) const GRACE: Duration = Duration::from_secs(2);
@@ -32,12 +33,13 @@ pub(super) const GRACE: Duration = Duration::from_secs(2);
 impl Session {
     /// Starts the process and shakes hands. An error tells a person what to do.
     pub(super) async fn open(
-        name: &str,
+        offer: &Offer,
         definition: &ServerDefinition,
         launcher: &Launcher,
         log: PathBuf,
     ) -> Result<Arc<Self>, String> {
         let started = Instant::now();
+        let name = offer.name.as_str();
         let mut child = launcher.launch(name, definition).await?;
         let (Some(stdin), Some(stdout), Some(stderr)) =
             (child.stdin.take(), child.stdout.take(), child.stderr.take())
@@ -89,10 +91,7 @@ impl Session {
                 return Err(last_lines.after(problem));
             }
         };
-        let set = ToolSet::new(name, tools, &definition.exclude);
-        for warning in &set.warnings {
-            warn!(server = name, "{warning}");
-        }
+        let set = offer.list(tools);
         let peer_info = service.peer().peer_info();
         let session = Arc::new(Self {
             peer: service.peer().clone(),
@@ -114,8 +113,7 @@ impl Session {
         });
         info!(server = name, pid, took = ?session.start_time, tools = session.tools().len(), "session open");
         let watch = Watch {
-            name: name.to_owned(),
-            exclude: definition.exclude.clone(),
+            offer: offer.clone(),
             last_lines,
         };
         tokio::spawn(watch.over(Arc::clone(&session), service, child, tools_changed));

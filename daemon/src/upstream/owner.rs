@@ -14,6 +14,7 @@ use tracing::{Instrument, warn};
 
 use super::{
     Session, Surroundings,
+    offer::Offer,
     server::{Event, ServerView, State, Waiter},
 };
 use crate::settings::ServerDefinition;
@@ -28,7 +29,7 @@ pub(super) enum Phase {
 
 /// The task that owns one server's state.
 pub(super) struct Owner {
-    pub(super) name: String,
+    pub(super) offer: Offer,
     pub(super) definition: Arc<ServerDefinition>,
     pub(super) log: PathBuf,
     pub(super) surroundings: Surroundings,
@@ -88,10 +89,10 @@ impl Owner {
             view.reason = None;
         });
         let mailbox = self.mailbox.clone();
-        let (name, definition) = (self.name.clone(), Arc::clone(&self.definition));
+        let (offer, definition) = (self.offer.clone(), Arc::clone(&self.definition));
         let (launcher, log) = (self.surroundings.launcher.clone(), self.log.clone());
         let open = async move {
-            let outcome = Session::open(&name, &definition, &launcher, log).await;
+            let outcome = Session::open(&offer, &definition, &launcher, log).await;
             if let Err(unheard) = mailbox.send(Event::Opened(outcome))
                 && let Event::Opened(Ok(session)) = unheard.0
             {
@@ -122,7 +123,10 @@ impl Owner {
                 let log = self.log.display();
                 Err(Fault::new(
                     Kind::Unavailable,
-                    format!("the server `{}` cannot be started: {problem}", self.name),
+                    format!(
+                        "the server `{}` cannot be started: {problem}",
+                        self.offer.name
+                    ),
                 )
                 .hint(format!(
                     "its log: {log}; its command: {}",
@@ -148,6 +152,7 @@ impl Owner {
             view.starts += 1;
         });
         self.open.store(Some(Arc::clone(session)));
+        self.offer.tell();
         let (mailbox, watched) = (self.mailbox.clone(), Arc::clone(session));
         tokio::spawn(async move {
             let reason = watched.ended().await;

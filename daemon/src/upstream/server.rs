@@ -5,7 +5,7 @@
 
 use std::{
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU64, Ordering},
     },
     time::Duration,
@@ -18,11 +18,12 @@ use tracing::{Instrument, info_span};
 
 use super::{
     Session, Surroundings,
+    offer::Offer,
     owner::{Owner, Phase},
     places::{Place, Places},
 };
 use crate::{
-    catalog::ToolSet,
+    catalog::{Known, ToolSet},
     settings::{ServerDefinition, ServerSettings},
 };
 
@@ -52,7 +53,7 @@ pub struct ServerView {
     pub protocol: Option<String>,
     pub start_time: Option<Duration>,
     pub starts: u64,
-    /// Of the last session, open or not.
+    /// Of the open session, or of the last one, which may have been another daemon's.
     pub tools: Option<Arc<ToolSet>>,
     pub calls: u64,
     pub in_flight: u64,
@@ -90,6 +91,13 @@ impl Server {
     pub(super) fn start(settings: ServerSettings, surroundings: Surroundings) -> Arc<Self> {
         let (mailbox, events) = mpsc::unbounded_channel();
         let broken = settings.definition.as_ref().err().cloned();
+        let offer = settings.definition.as_ref().ok().map(|definition| {
+            Offer::new(
+                &settings.name,
+                definition,
+                Arc::clone(&surroundings.catalog),
+            )
+        });
         let view = ServerView {
             state: if broken.is_some() {
                 State::Broken
@@ -97,6 +105,7 @@ impl Server {
                 State::Cold
             },
             reason: broken,
+            tools: offer.as_ref().and_then(Offer::recall).map(Arc::new),
             ..ServerView::default()
         };
         let calls_at_once = settings.definition.as_ref().map_or(0, |d| d.calls_at_once);
@@ -110,9 +119,9 @@ impl Server {
             calls: AtomicU64::new(0),
             in_flight: AtomicU64::new(0),
         });
-        if let Ok(definition) = &server.definition {
+        if let (Ok(definition), Some(offer)) = (&server.definition, offer) {
             let owner = Owner {
-                name: server.name.clone(),
+                offer,
                 definition: Arc::new(definition.clone()),
                 log: surroundings.logs.join(format!("{}.log", server.name)),
                 surroundings,
@@ -145,6 +154,34 @@ impl Server {
         match self.open_session() {
             Some(session) => Ok(session),
             None => self.ask(Event::Acquire).await,
+        }
+    }
+
+    /// The tools that it is known to have, connected or not.
+    pub fn tools(&self) -> Option<Arc<ToolSet>> {
+        match self.open_session() {
+            Some(session) => Some(session.tools()),
+            None => self.seen().tools.clone(),
+        }
+    }
+
+    /// With the types that go with them.
+    pub fn known(&self) -> Known {
+        let tools = self.tools();
+        let note = match (&tools, self.open_session()) {
+            (Some(_), Some(_)) => None,
+            (Some(_), None) => {
+                Some("not connected; these are its tools as of its last session".into())
+            }
+            (None, _) => {
+                let reason = self.seen().reason.clone();
+                Some(reason.unwrap_or_else(|| "its tools are not known yet".into()))
+            }
+        };
+        Known {
+            name: self.name.clone(),
+            tools,
+            note,
         }
     }
 
@@ -182,17 +219,17 @@ impl Server {
     }
 
     pub fn view(&self) -> ServerView {
-        let mut view = self
-            .view
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone();
+        let mut view = self.seen().clone();
         if let Some(session) = self.open_session() {
             view.tools = Some(session.tools());
         }
         view.calls = self.calls.load(Ordering::Relaxed);
         view.in_flight = self.in_flight.load(Ordering::Relaxed);
         view
+    }
+
+    fn seen(&self) -> MutexGuard<'_, ServerView> {
+        self.view.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Out of the configuration: no new callers; the session ends with its last call.

@@ -12,19 +12,16 @@ use tracing::{info, warn};
 use super::{
     handler::Handler,
     listing::list_tools,
+    offer::Offer,
     open::GRACE,
     session::{LAST_WORDS, Session},
     stderr::LastLines,
 };
-use crate::{
-    catalog::ToolSet,
-    keeper::{ChildExit, KeptChild},
-};
+use crate::keeper::{ChildExit, KeptChild};
 
 /// What watches a session until its end.
 pub(super) struct Watch {
-    pub(super) name: String,
-    pub(super) exclude: Vec<String>,
+    pub(super) offer: Offer,
     pub(super) last_lines: LastLines,
 }
 
@@ -66,7 +63,7 @@ impl Watch {
         cancel.cancel();
         child.stop(GRACE).await;
         info!(
-            server = self.name,
+            server = self.offer.name,
             pid = session.pid,
             cause = session.cause(),
             "session over"
@@ -85,16 +82,17 @@ impl Watch {
     async fn refresh(&self, session: &Session) {
         match list_tools(&session.peer).await {
             Ok(tools) => {
-                let set = ToolSet::new(&self.name, tools, &self.exclude);
+                let set = self.offer.list(tools);
                 info!(
-                    server = self.name,
+                    server = self.offer.name,
                     tools = set.len(),
                     "the tools have changed"
                 );
                 session.tools.store(Arc::new(set));
+                self.offer.tell();
             }
             Err(error) => warn!(
-                server = self.name,
+                server = self.offer.name,
                 error, "the changed tools cannot be listed"
             ),
         }

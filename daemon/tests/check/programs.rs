@@ -45,7 +45,12 @@ async fn check_finds_mistakes_where_they_stand_and_says_what_is_there_instead() 
         };
         assert!(one.is_error(), "{source}: {one:#?}");
         assert_eq!((one.line, one.column), (line, column), "{source}: {one:#?}");
-        let all = format!("{} {}", one.message, one.hint.clone().unwrap_or_default());
+        let tool = one.tool.iter();
+        let tool: String = tool
+            .map(|(server, tool)| format!("mux.{server}.{tool}"))
+            .collect();
+        let hint = one.hint.clone().unwrap_or_default();
+        let all = format!("{} {hint} {tool}", one.message);
         for part in parts {
             assert!(all.contains(part), "{source}: {part:?} in {all}");
         }
@@ -120,8 +125,14 @@ async fn check_finds_mistakes_where_they_stand_and_says_what_is_there_instead() 
         &["no network", "mux.<server>.<tool>"],
     )
     .await;
-    check("const fs = require(\"fs\")", 1, 12, &["no modules"]).await;
-    check("return process.env.HOME", 1, 8, &["no files or processes"]).await;
+    check("const fs = require(\"fs\")", 1, 12, &["import nothing"]).await;
+    check(
+        "return process.env.HOME",
+        1,
+        8,
+        &["`mux.input`", "the tools of a server"],
+    )
+    .await;
     check("return files.read({ path: \"a\" })", 1, 8, &["`mux.files`"]).await;
     check("return input.x", 1, 8, &["`mux.input`"]).await;
     check(

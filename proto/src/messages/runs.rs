@@ -25,6 +25,9 @@ pub struct RunRequest {
     /// is told to stop waits for it as for every other, and then cancels it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub detach: bool,
+    /// Whatever the configuration says, the types of the program are not looked at.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub no_check: bool,
 }
 
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
@@ -59,6 +62,14 @@ pub struct Event {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum EventKind {
+    /// What was found in the program before it began, if anything was, or why its types were not looked
+    /// at.
+    Checked {
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        warnings: Vec<Error>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        unchecked: Option<String>,
+    },
     /// The program has an isolate and begins.
     Started {},
     /// A server that this run needs is being started.

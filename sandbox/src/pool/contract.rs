@@ -2,8 +2,6 @@
 
 use std::{path::PathBuf, time::Duration};
 
-use mux_wire::Fault;
-
 use crate::{Limits, fair::Turn, limits::Memory};
 
 /// How many workers, and for how long.
@@ -51,15 +49,6 @@ pub struct RunRequest {
     /// Runs of one owner may follow each other in one worker process, never in one isolate. Owners take
     /// turns in the line, and the clients of one owner do.
     pub turn: Turn,
-}
-
-/// What can be said of a program without running it.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Checked {
-    /// Why it cannot run: it does not parse, or nests too deep.
-    pub errors: Vec<Fault>,
-    /// What will probably go wrong if it does: calls that nobody awaits, names that are missing here.
-    pub warnings: Vec<Fault>,
 }
 
 /// What `status` shows.

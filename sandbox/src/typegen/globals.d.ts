@@ -77,9 +77,9 @@ declare const console: {
   error(...values: any[]): void;
   debug(...values: any[]): void;
   trace(...values: any[]): void;
-  dir(value: any): void;
+  dir(value: any, options?: any): void;
   dirxml(...values: any[]): void;
-  table(rows: any): void;
+  table(rows: any, columns?: readonly string[]): void;
   assert(ok?: any, ...values: any[]): void;
   group(...values: any[]): void;
   groupCollapsed(...values: any[]): void;
@@ -92,10 +92,16 @@ declare const console: {
   clear(): void;
 };
 
-declare function setTimeout<A extends any[]>(run: (...args: A) => void, ms?: number, ...args: A): number;
+declare function setTimeout(run: (...args: any[]) => void, ms?: number, ...args: any[]): number;
 declare function clearTimeout(timer?: number): void;
-declare function setInterval<A extends any[]>(run: (...args: A) => void, ms?: number, ...args: A): number;
+declare function setInterval(run: (...args: any[]) => void, ms?: number, ...args: any[]): number;
 declare function clearInterval(timer?: number): void;
+// These read whatever they are given.
+declare function parseInt(value: any, radix?: number): number;
+declare function parseFloat(value: any): number;
+declare function isNaN(value: any): boolean;
+declare function isFinite(value: any): boolean;
+
 declare function queueMicrotask(run: () => void): void;
 declare function structuredClone<T>(value: T): T;
 declare function btoa(bytes: string): string;

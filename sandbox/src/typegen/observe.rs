@@ -116,6 +116,17 @@ impl Shape {
         serde_json::to_vec(&kept).unwrap_or_default()
     }
 
+    /// What was learned, without how often: shapes of one kind have one type.
+    pub fn kind(&self) -> Vec<u8> {
+        let kept = Kept {
+            version: VERSION,
+            calls: 0,
+            depth: self.depth,
+            node: &self.node,
+        };
+        serde_json::to_vec(&kept).unwrap_or_default()
+    }
+
     /// What [`Shape::to_bytes`] gave. `None` for anything that it would not have given: another
     /// format, a shape beyond the budgets, a name of a field that looks like data.
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {

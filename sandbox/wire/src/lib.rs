@@ -7,6 +7,7 @@
 //! Invariant: the daemon treats every [`FromWorker`] as written by an attacker. A frame that is too
 //! long, cannot be decoded or comes at the wrong moment ends that worker and its run, and nothing else.
 
+pub mod absent;
 pub mod program;
 
 mod codec;

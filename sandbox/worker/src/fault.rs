@@ -6,9 +6,9 @@ use deno_core::{
     error::{JsError, JsStackFrame},
     serde_json::{Map, Value, from_str, json},
 };
-use mux_wire::{Fault, Kind};
+use mux_wire::{Fault, Kind, absent};
 
-use crate::{absent, memory::Memory, source};
+use crate::{memory::Memory, source};
 
 const MAX_MESSAGE: usize = 8 * 1024;
 const MAX_FRAMES: usize = 10;

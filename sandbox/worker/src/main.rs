@@ -5,7 +5,6 @@
 //!
 //! Invariant: the process ends when the socket does, whatever the script is doing at that moment.
 
-mod absent;
 mod arguments;
 mod bridge;
 #[cfg(feature = "v8")]

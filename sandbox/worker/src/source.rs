@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use deno_core::serde_json::json;
 use mux_wire::{
-    Fault, Kind,
+    Fault, Kind, absent,
     program::{PREFIX, SUFFIX, without_frame},
 };
 use swc_common::{
@@ -21,7 +21,7 @@ use swc_common::{
 };
 use swc_ts_fast_strip::{Mode, Options, operate};
 
-use crate::{absent, fault};
+use crate::fault;
 
 /// The name of the script in stack traces.
 pub(crate) const NAME: &str = "program.ts";

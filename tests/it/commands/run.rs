@@ -174,8 +174,15 @@ fn commands_check_points_at_each_mistake_and_says_nothing_otherwise() {
     )
     .unwrap();
     fs::write(env.path("bad.ts"), "const a = 1;\nlet b = a +;\n").unwrap();
-    prints(env.mux(["check", "good.ts"]), "");
-    prints(env.mux_with_input(["check", "-"], b"return 1"), "");
+    // A home without a compiler.
+    for output in [
+        env.mux(["check", "good.ts"]).ok(),
+        env.mux_with_input(["check", "-"], b"return 1").ok(),
+    ] {
+        assert_eq!(output.stdout, "");
+        let note = "note: the types were not checked: ";
+        assert!(output.stderr.starts_with(note), "{output:#?}");
+    }
     let output = complains(env.mux(["check", "bad.ts"]), 4, &["error[syntax]: "]);
     assert!(
         output
@@ -183,8 +190,12 @@ fn commands_check_points_at_each_mistake_and_says_nothing_otherwise() {
             .ends_with("--> bad.ts:2:12\n  2 | let b = a +;\n    |            ^\n"),
         "{output:#?}"
     );
-    let document = env.mux(["check", "--json", "good.ts"]).ok().json();
-    assert_eq!(document, json!({ "ok": true, "errors": [] }));
+    let mut document = env.mux(["check", "--json", "good.ts"]).ok().json();
+    assert!(document["unchecked"].take().is_string(), "{document:#}");
+    assert_eq!(
+        document,
+        json!({ "ok": true, "errors": [], "warnings": [], "unchecked": null })
+    );
     let document = env.mux(["check", "--json", "bad.ts"]).json();
     assert_eq!(
         (

@@ -35,7 +35,7 @@ fn commands_run_detached_is_watched_to_its_end_and_exits_as_it_does() {
         assert_eq!(output.stderr, "one\ntwo\n", "{output:#?}");
     }
     // Numbers of events that it has had, or never will have.
-    let late = env.mux(["runs", "watch", &run, "--after", "2"]).ok();
+    let late = env.mux(["runs", "watch", &run, "--after", "3"]).ok();
     assert_eq!(late.stderr, "two\n", "{late:#?}");
     prints(
         env.mux(["runs", "watch", &run, "--after", "1000"]),

@@ -63,7 +63,7 @@ fn requests_beyond_the_limit_of_one_connection_are_refused_one_by_one() {
     env.result("return 1");
     let daemon = env.daemon();
     let mut wire = Wire::greeted(&env.dirs.socket());
-    let run = json!({ "StartRun": { "request": { "source": "await new Promise((r) => setTimeout(r, 60_000))" } } });
+    let run = json!({ "StartRun": { "request": { "source": "await new Promise((r) => setTimeout(r, 60_000))", "no_check": true } } });
     let run = wire.call(&run)["message"]["Ok"]["StartRun"]["Ok"]["run"].clone();
     // Each waits for an event that does not come.
     for _ in 0..400 {
@@ -133,6 +133,7 @@ async fn a_poll_waits_for_its_time_and_no_longer_and_a_cancelled_one_costs_nothi
         .unwrap();
     let request = RunRequest {
         source: "await new Promise((r) => setTimeout(r, 60_000))".into(),
+        no_check: true,
         ..RunRequest::default()
     };
     let started = session.client.start_run(within_seconds(5), request).await;

@@ -1,8 +1,9 @@
 //! One request of each method, as clients of this contract send it.
 
 use mux_proto::{
-    CallRequest, CheckRequest, ClientInfo, EventsRequest, Hello, ReadRequest, RunRequest,
-    RunsRequest, StopRequest, ToolsRequest, TypesRequest, service::MuxRequest,
+    CallRequest, CheckRequest, ClientInfo, EventsRequest, ForgetTypesRequest, Hello, ReadRequest,
+    RunRequest, RunsRequest, StopRequest, ToolsRequest, TypesRequest, WatchTypesRequest,
+    service::MuxRequest,
 };
 use serde_json::json;
 
@@ -52,6 +53,23 @@ pub(super) fn all() -> Vec<(&'static str, MuxRequest)> {
             },
         ),
         (
+            "watch_types",
+            MuxRequest::WatchTypes {
+                request: WatchTypesRequest {
+                    known: Some("5f0c".into()),
+                    wait_ms: 1000,
+                },
+            },
+        ),
+        (
+            "forget_types",
+            MuxRequest::ForgetTypes {
+                request: ForgetTypesRequest {
+                    paths: vec!["fix".into(), "fix.get_thing".into()],
+                },
+            },
+        ),
+        (
             "stop",
             MuxRequest::Stop {
                 request: StopRequest { now: true },
@@ -62,7 +80,7 @@ pub(super) fn all() -> Vec<(&'static str, MuxRequest)> {
 
 fn hello() -> Hello {
     Hello {
-        contract: 2,
+        contract: 3,
         build: "0.1.0".into(),
         client: ClientInfo {
             name: "mux".into(),
@@ -81,6 +99,7 @@ fn run() -> RunRequest {
         timeout_ms: Some(5000),
         traceparent: Some("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01".into()),
         detach: true,
+        no_check: true,
     }
 }
 

@@ -1,9 +1,10 @@
 //! One response of each method, every field filled in.
 
 use mux_proto::{
-    Diagnostics, Error, Event, EventKind, EventPage, Handle, Held, Kind, Level, MissingServer,
-    Outcome, ReadPage, ReloadReport, RunCounts, RunInfo, RunList, RunStarted, RunState, ServerInfo,
-    ServerState, Status, ToolInfo, ToolList, Welcome, WorkerStatus, service::MuxResponse,
+    CheckerStatus, Diagnostics, Error, Event, EventKind, EventPage, Forgotten, Handle, Held, Kind,
+    Level, MissingServer, Outcome, ReadPage, ReloadReport, RunCounts, RunInfo, RunList, RunStarted,
+    RunState, ServerInfo, ServerState, Status, ToolInfo, ToolList, TypesPage, Welcome,
+    WorkerStatus, service::MuxResponse,
 };
 use serde_json::json;
 
@@ -27,6 +28,8 @@ pub(super) fn all() -> Vec<(&'static str, MuxResponse)> {
             "check",
             MuxResponse::Check(Ok(Diagnostics {
                 errors: vec![error()],
+                warnings: vec![error()],
+                unchecked: Some("no compiler".into()),
             })),
         ),
         (
@@ -45,6 +48,17 @@ pub(super) fn all() -> Vec<(&'static str, MuxResponse)> {
         ("restart_server", MuxResponse::RestartServer(Ok(server()))),
         ("reload", MuxResponse::Reload(Ok(reload()))),
         ("stop", MuxResponse::Stop(Ok(()))),
+        (
+            "watch_types",
+            MuxResponse::WatchTypes(Ok(TypesPage {
+                name: "5f0c".into(),
+                text: Some("declare const mux: {};\n".into()),
+            })),
+        ),
+        (
+            "forget_types",
+            MuxResponse::ForgetTypes(Ok(Forgotten { tools: 2 })),
+        ),
     ]
 }
 
@@ -61,7 +75,7 @@ pub(super) fn error() -> Error {
 
 fn welcome() -> Welcome {
     Welcome {
-        contract: 2,
+        contract: 3,
         build: "0.1.0".into(),
         pid: 4711,
         features: vec!["status".into(), "run".into()],
@@ -151,6 +165,10 @@ fn page() -> EventPage {
         text: "sum 3\u{2028}".into(),
     };
     let kinds = vec![
+        EventKind::Checked {
+            warnings: vec![error()],
+            unchecked: Some("no compiler".into()),
+        },
         EventKind::Started {},
         EventKind::ServerStarting { server: server() },
         EventKind::ServerReady {
@@ -207,6 +225,7 @@ fn tools() -> ToolList {
             destructive: Some(false),
             input_schema: Some(json!({ "type": "object" })),
             output_schema: Some(json!({})),
+            observed_calls: Some(3),
         }],
         total: 2,
         missing: vec![MissingServer {
@@ -214,6 +233,7 @@ fn tools() -> ToolList {
             error: error(),
         }],
         warnings: vec!["two tools collide".into()],
+        remembered: vec!["fix".into()],
     }
 }
 
@@ -237,7 +257,7 @@ fn server() -> ServerInfo {
 fn status() -> Status {
     Status {
         build: "0.1.0".into(),
-        contract: 2,
+        contract: 3,
         pid: 4711,
         engine: Some("v8".into()),
         uptime_ms: 1000,
@@ -250,6 +270,15 @@ fn status() -> Status {
             waiting: 0,
             layers: vec!["seccomp".into()],
             snapshot: true,
+        },
+        checker: CheckerStatus {
+            compiler: Some("/home/me/.cache/mux/typescript/7.0.2/lib/tsc".into()),
+            version: Some("7.0.2".into()),
+            pid: Some(4713),
+            rss_bytes: Some(50_000_000),
+            checks: 5,
+            cached: 4,
+            problem: Some("why".into()),
         },
         runs: RunCounts {
             running: 1,

@@ -4,7 +4,12 @@
 
 use std::{fs, path::Path};
 
-use mux_tests::{TestEnv, env::output, env::typescript};
+use std::process::Command;
+
+use mux_tests::{
+    TestEnv,
+    env::{compiler, output},
+};
 use serde_json::json;
 
 use super::{everything, files, git, memory, thinking, time};
@@ -61,7 +66,11 @@ fn real_servers_are_declared_in_typescript_and_programs_check_against_it() {
     });
     fs::write(folder.join("tsconfig.json"), options.to_string()).unwrap();
 
-    let checked = output(typescript().args(["--pretty", "false", "-p"]).arg(&folder));
+    let checked = output(
+        Command::new(compiler())
+            .args(["--pretty", "false", "-p"])
+            .arg(&folder),
+    );
     let (wrong, others): (Vec<&str>, Vec<&str>) = checked
         .stdout
         .lines()

@@ -9,7 +9,7 @@ use ureq::{
     tls::{RootCerts, TlsConfig},
 };
 
-use super::install::SetupError;
+use super::error::SetupError;
 
 /// The longest package, in bytes; the real ones have 10 MB.
 pub(super) const MOST: u64 = 64 << 20;

@@ -16,7 +16,7 @@ use std::{
 use flate2::read::GzDecoder;
 use tar::{Archive, Entry, EntryType};
 
-use super::package::Package;
+use super::{error::SetupError, package::Package};
 use crate::render::Compiler;
 
 const TSC: &str = if cfg!(windows) { "tsc.exe" } else { "tsc" };
@@ -28,54 +28,6 @@ const STALE: Duration = Duration::from_secs(3600);
 const DRAFT: &str = ".draft-";
 /// How often a program is tried that somebody else still writes to.
 const BUSY: u32 = 1000;
-
-/// Why there is no compiler now.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum SetupError {
-    #[error("there is no TypeScript 7 compiler for {0}")]
-    NoPackage(String),
-    #[error("cannot read {file:?}: {reason}")]
-    Unreadable { file: PathBuf, reason: String },
-    #[error("cannot download {url}: {reason}")]
-    Unreachable { url: String, reason: String },
-    #[error("cannot download {url}: the registry answered {status}")]
-    Refused { url: String, status: u16 },
-    #[error("what came from {from} ({bytes} bytes) is not {wanted}: its checksum is another one")]
-    OtherChecksum {
-        from: String,
-        wanted: String,
-        bytes: usize,
-    },
-    #[error("the package cannot be unpacked: {0}")]
-    Archive(String),
-    #[error("cannot write to {folder:?}: {source}")]
-    Unwritable { folder: PathBuf, source: io::Error },
-    #[error("{0:?} was installed and does not run")]
-    DoesNotRun(PathBuf),
-}
-
-impl SetupError {
-    pub(super) fn fix(&self) -> &'static str {
-        match self {
-            Self::NoPackage(_) => "set [check] tsc in config.toml to a compiler of your own",
-            Self::Unreadable { .. } => {
-                "name the package of npm: `npm pack` of it on a machine with a network makes the file"
-            }
-            Self::Unreachable { .. } => {
-                "look at the network and HTTPS_PROXY, name a mirror with --registry URL, or bring the file and use --from FILE.tgz"
-            }
-            Self::Refused { .. } => {
-                "name a registry that has it with --registry URL, or bring the file and use --from FILE.tgz"
-            }
-            Self::OtherChecksum { .. } => {
-                "nothing was installed; download it again, from https://registry.npmjs.org if a mirror altered it"
-            }
-            Self::Archive(_) => "nothing was installed; download it again",
-            Self::Unwritable { .. } => "make room or make it writable for you, or set MUX_HOME",
-            Self::DoesNotRun(_) => "set [check] tsc in config.toml to a compiler that runs here",
-        }
-    }
-}
 
 /// What is in the place of a package.
 pub(super) fn look(package: &Package, folder: &Path) -> Compiler {

@@ -8,7 +8,7 @@ use std::env::consts;
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use sha2::{Digest, Sha512};
 
-use super::install::SetupError;
+use super::error::SetupError;
 
 pub(super) const VERSION: &str = "7.0.2";
 

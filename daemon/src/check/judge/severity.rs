@@ -8,9 +8,9 @@ use super::super::{Severity, hints::quoted};
 /// Surely mistakes, unless the words say otherwise: names that do not exist, properties that do not
 /// exist, values of the wrong shape, arguments that are missing.
 const ERRORS: &[u32] = &[
-    1058, 1062, 1320, 1345, 1360, 2300, 2304, 2307, 2322, 2339, 2345, 2349, 2351, 2353, 2448, 2451,
-    2488, 2503, 2504, 2551, 2552, 2554, 2555, 2559, 2561, 2580, 2581, 2582, 2584, 2588, 2591, 2592,
-    2593, 2693, 2739, 2740, 2741, 2769, 2801, 2820, 2867, 2868, 18004,
+    1058, 1062, 1320, 1345, 1360, 2300, 2304, 2307, 2322, 2339, 2345, 2349, 2351, 2353, 2362, 2363,
+    2448, 2451, 2488, 2503, 2504, 2551, 2552, 2554, 2555, 2559, 2561, 2580, 2581, 2582, 2584, 2588,
+    2591, 2592, 2593, 2693, 2739, 2740, 2741, 2769, 2801, 2820, 2867, 2868, 18004,
 ];
 /// Told among the errors of syntax, but about types.
 const NOT_SYNTAX: &[u32] = &[1058, 1062, 1117, 1320, 1321, 1322, 1345, 1355, 1360];
@@ -28,6 +28,8 @@ pub(super) struct Context<'a> {
     pub(super) end: usize,
     /// Among the arguments of a tool.
     pub(super) is_argument: bool,
+    /// The declarations that the program is checked against.
+    pub(super) types: &'a str,
 }
 
 /// `None` for what is not told at all.
@@ -44,9 +46,10 @@ pub(super) fn of(code: u32, message: &str, context: &Context<'_>) -> Option<Seve
     let first = message.lines().next().unwrap_or_default();
     let verdict = match code {
         2339 | 2551 => property(first, message, context)?,
-        // More arguments than expected are ignored, and a function of the program itself may do
-        // without. A tool cannot.
-        2554 | 2555 if !context.is_argument || has_too_many(first) => Severity::Warning,
+        // A function of the program itself may do with less. A tool cannot.
+        2554 | 2555 if !has_too_many(first) && !is_of_mux(context) => Severity::Warning,
+        // Dates are subtracted, and nothing else that is no number.
+        2362 | 2363 if is_subtracted(context) => Severity::Warning,
         2693 if quoted(first, "'").is_some_and(|name| BUILT_IN.contains(&name)) => {
             Severity::Warning
         }
@@ -77,7 +80,9 @@ fn property(first: &str, message: &str, context: &Context<'_>) -> Option<Severit
     if matches!(of, "{}" | "never" | "object" | "never[]") {
         return None;
     }
-    let is_of_library = BUILT_IN.contains(&of)
+    // Nobody suggests what is newer than the library.
+    let is_suggested = first.contains("'. Did you mean '");
+    let is_of_library = BUILT_IN.contains(&of) && !is_suggested
         || of.ends_with("Constructor")
         || of.split('<').next().is_some_and(|name| {
             name.ends_with("Iterator") || name.ends_with("IteratorObject") || name == "Generator"
@@ -85,7 +90,9 @@ fn property(first: &str, message: &str, context: &Context<'_>) -> Option<Severit
         || of.starts_with("Uint8Array<");
     // One side of a union may have it.
     let is_of_union = message.lines().nth(1).is_some();
-    if is_of_library || is_of_union || is_written(name, context) {
+    // A type that the compiler made up from the program's own objects may lack what they have.
+    let is_guessed = !is_suggested && of.starts_with('{') && !is_declared(of, context.types);
+    if is_of_library || is_of_union || is_guessed || is_written(name, context) {
         return Some(Severity::Warning);
     }
     Some(Severity::Error)
@@ -96,7 +103,10 @@ fn assignment(first: &str, message: &str, context: &Context<'_>) -> Option<Sever
     let mut lines = message.lines().map(str::trim).rev();
     let last = lines.next().unwrap_or_default();
     // An empty list that is filled later, a `null` that is replaced: the guess was too narrow.
-    if last.ends_with(" type 'never'.") || last.ends_with("'ConcatArray<never>'.") {
+    if last.ends_with(" type 'never'.")
+        || last.ends_with("'ConcatArray<never>'.")
+        || first.contains("'never[]'")
+    {
         return None;
     }
     let is_nothing = |line: &str| {
@@ -114,11 +124,100 @@ fn assignment(first: &str, message: &str, context: &Context<'_>) -> Option<Sever
     if only_absence
         || of_unknown(first)
         || of_unknown(last)
+        || may_fit(first)
+        || (is_null(last) && !is_null_written(context))
         || (!context.is_argument && (is_placeholder || is_reassigned(context)))
     {
         return Some(Severity::Warning);
     }
     Some(Severity::Error)
+}
+
+/// Whether the type may be one of those in the declarations: all its members have names that stand there.
+fn is_declared(printed: &str, types: &str) -> bool {
+    members(printed).iter().all(|name| {
+        types.match_indices(name).any(|(at, _)| {
+            let before = types[..at].chars().next_back();
+            let after = types[at + name.len()..].trim_start_matches(['"', '?']);
+            after.starts_with(':') && before.is_none_or(|c| !c.is_alphanumeric() && c != '_')
+        })
+    })
+}
+
+/// The names of the members of an object type that is printed on one line.
+fn members(printed: &str) -> Vec<&str> {
+    let mut depth = 0;
+    let mut names = Vec::new();
+    let mut rest = printed;
+    while let Some(at) = rest.find(['{', '}', '(', ')', '[', ']', ';', ':']) {
+        let (before, mark) = (rest[..at].trim(), &rest[at..=at]);
+        rest = &rest[at + 1..];
+        match mark {
+            "{" | "(" | "[" => depth += 1,
+            "}" | ")" | "]" => depth -= 1,
+            ":" if depth == 1 => {
+                names.push(before.trim_end_matches('?').trim_matches('"'));
+                // Its type.
+                let end = end_of_member(rest);
+                rest = &rest[end..];
+            }
+            _ => {}
+        }
+    }
+    names
+}
+
+fn end_of_member(text: &str) -> usize {
+    let mut depth = 0;
+    for (at, c) in text.char_indices() {
+        match c {
+            '{' | '(' | '[' => depth += 1,
+            '}' | ')' | ']' if depth == 0 => return at,
+            '}' | ')' | ']' => depth -= 1,
+            ';' if depth == 0 => return at,
+            _ => {}
+        }
+    }
+    text.len()
+}
+
+/// Whether some of the values that the expression may have are of the wanted type.
+fn may_fit(first: &str) -> bool {
+    let Some((source, target)) = first.split_once("' is not assignable to ") else {
+        return false;
+    };
+    let source = source.split_once("ype '").map_or("", |(_, source)| source);
+    let target = target.split_once("type '").map_or("", |(_, target)| target);
+    let target = target.trim_end_matches('.').trim_end_matches('\'');
+    let mut parts = source.split(" | ");
+    source.contains(" | ") && parts.any(|part| part == target)
+}
+
+fn is_null(line: &str) -> bool {
+    line.contains("ype 'null' is not assignable to ")
+}
+
+/// Whether there stands a `null`, and not something that the compiler believes to be one.
+fn is_null_written(context: &Context<'_>) -> bool {
+    let word = context.program.get(context.start..context.end);
+    let after = context.program.get(context.end..).unwrap_or_default();
+    let value = after.trim_start().strip_prefix(':').unwrap_or_default();
+    word == Some("null") || value.trim_start().starts_with("null")
+}
+
+/// Whether a function of `mux` is called there.
+fn is_of_mux(context: &Context<'_>) -> bool {
+    let before = context.program.get(..context.start).unwrap_or_default();
+    let called = context.program.get(context.start..).unwrap_or_default();
+    context.is_argument || before.ends_with("mux.") || called.starts_with("mux.")
+}
+
+fn is_subtracted(context: &Context<'_>) -> bool {
+    let before = context.program.get(..context.start).unwrap_or_default();
+    let after = context.program.get(context.end..).unwrap_or_default();
+    let after = after.trim_start_matches(|c: char| c.is_whitespace() || c == ')');
+    let before = before.trim_end_matches(|c: char| c.is_whitespace() || c == '(');
+    after.starts_with('-') || before.ends_with('-')
 }
 
 fn has_too_many(first: &str) -> bool {
@@ -162,4 +261,21 @@ fn is_reassigned(context: &Context<'_>) -> bool {
 fn is_assigned(after: &str) -> bool {
     let mut after = after.trim_start().chars();
     after.next() == Some('=') && !matches!(after.next(), Some('=' | '>'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn members_of_printed_types_are_found() {
+        let printed =
+            "{ a: { b: string; }[]; c?: (x: number) => void; \"d-e\": [f: 1]; ... 2 more ...; }";
+        assert_eq!(members(printed), ["a", "c", "d-e"]);
+        assert!(is_declared("{ at: number; }", "type T = { at?: string }"));
+        assert!(!is_declared(
+            "{ at: number; }",
+            "type T = { format: string }"
+        ));
+    }
 }

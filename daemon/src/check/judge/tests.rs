@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::*;
 
-const TYPES: &str = "declare const mux: Mux;\n";
+const TYPES: &str = "declare const mux: Mux;\ntype R = {\n  /** B. */\n  b: number;\n};\n";
 
 /// One diagnostic, as the child sends it, at the mark in the program.
 fn found(program: &str, code: u32, message: &str) -> Vec<Diagnostic> {
@@ -210,7 +210,49 @@ fn only_what_is_surely_wrong_is_an_error() {
             "mux.a.b({}, ¦2)",
             2554,
             "Expected 1 arguments, but got 2.",
+            Some(Error),
+        ),
+        (
+            "await mux.¦read()",
+            2554,
+            "Expected 1-2 arguments, but got 0.",
+            Some(Error),
+        ),
+        (
+            "r.¦a",
+            2339,
+            "Property 'a' does not exist on type '{ at: number; }'.",
             Some(Warning),
+        ),
+        (
+            "JSON.¦stringfy(x)",
+            2551,
+            "Property 'stringfy' does not exist on type 'JSON'. Did you mean 'stringify'?",
+            Some(Error),
+        ),
+        (
+            "mux.call(¦path)",
+            2345,
+            "Argument of type 'string | { a: number; }' is not assignable to parameter of type 'string'.\n  Type '{ a: number; }' is not assignable to type 'string'.",
+            Some(Warning),
+        ),
+        (
+            "Object.keys(¦byTeam)",
+            2769,
+            "No overload matches this call.\n  The last overload gave the following error.\n    Argument of type 'null' is not assignable to parameter of type 'object'.",
+            Some(Warning),
+        ),
+        (
+            "mux.a.b({ ¦p: null })",
+            2322,
+            "Type 'null' is not assignable to type 'string'.",
+            Some(Error),
+        ),
+        (
+            "¦text * 60",
+            2362,
+            "The left-hand side of an arithmetic operation must be of type 'any', 'number', 'bigint' or an enum type.",
+            Some(Error),
         ),
         (
             "¦1 === 'a'",
@@ -308,10 +350,18 @@ fn calls_are_named_for_what_stands_in_their_arguments() {
         "Object literal may only specify known properties, but 'pth' does not exist in type '{ path: string; }'. Did you mean to write 'path'?",
     );
     assert_eq!(told[0].tool, Some(("files".into(), "read".into())));
-    assert!(
-        told[0].hint.as_ref().unwrap().contains("mux.files.read"),
-        "{told:?}"
+    let told = found(
+        "await mux.files.¦raed({})",
+        2551,
+        "Property 'raed' does not exist on type 'Files'. Did you mean 'read'?",
     );
+    assert_eq!(told[0].tool, Some(("files".into(), "raed".into())));
+    let told = found(
+        "await mux.files.read({ path: r.¦pth })",
+        2551,
+        "Property 'pth' does not exist on type '{ path: string; }'. Did you mean 'path'?",
+    );
+    assert_eq!(told[0].tool, Some(("files".into(), "read".into())));
 }
 
 fn many(lines: impl Iterator<Item = (u32, String)>) -> Vec<Diagnostic> {

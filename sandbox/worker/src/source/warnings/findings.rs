@@ -15,7 +15,7 @@ use super::{
     calls::{self, Call},
     survey::Survey,
 };
-use crate::absent;
+use mux_wire::absent;
 
 const LOST: &str = "is not awaited: it is cancelled when the program ends";
 const AWAIT: &str = "put `await` before it";

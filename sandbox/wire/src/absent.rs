@@ -15,7 +15,7 @@ const TIMERS: &str = "use `setTimeout(run, 0)` or `queueMicrotask(run)`";
 const CODE: &str = "compiling code and shared memory are switched off here";
 
 /// What to use in place of a global.
-pub(crate) fn global(name: &str) -> Option<&'static str> {
+pub fn global(name: &str) -> Option<&'static str> {
     let text = match name {
         "fetch" | "XMLHttpRequest" | "WebSocket" | "EventSource" | "Request" | "Response"
         | "Headers" | "axios" | "http" | "https" | "net" | "got" => NETWORK,
@@ -33,7 +33,7 @@ pub(crate) fn global(name: &str) -> Option<&'static str> {
 }
 
 /// What to use in place of a module.
-pub(crate) fn module(specifier: &str) -> String {
+pub fn module(specifier: &str) -> String {
     let name = specifier.strip_prefix("node:").unwrap_or(specifier);
     let name = name.split('/').next().unwrap_or_default();
     let instead = match name {
@@ -55,7 +55,7 @@ pub(crate) fn module(specifier: &str) -> String {
 }
 
 /// What to use in place of code that is made from text.
-pub(crate) fn code() -> &'static str {
+pub fn code() -> &'static str {
     CODE
 }
 

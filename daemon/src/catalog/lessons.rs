@@ -1,0 +1,110 @@
+//! Results on their way to what is learned from them.
+//!
+//! Invariant: a call never waits for a lesson. When too many, or too long ones, are waiting, a lesson is
+//! left out.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use serde_json::Value;
+use tokio::{
+    sync::{mpsc, oneshot, watch},
+    time::{Instant, timeout_at},
+};
+
+use super::{Learned, Tool};
+
+/// Bytes of values that may wait.
+const MOST: usize = 16 << 20;
+/// Lessons that may wait.
+const PLACES: usize = 256;
+/// What was learned is written down this long after the first of it.
+const PAUSE: Duration = Duration::from_secs(2);
+
+pub(super) struct Lessons {
+    sender: mpsc::Sender<Step>,
+    waiting: Arc<AtomicUsize>,
+}
+
+enum Step {
+    Learn {
+        tool: Arc<Tool>,
+        value: Value,
+        bytes: usize,
+    },
+    Settle(oneshot::Sender<()>),
+}
+
+impl Lessons {
+    pub(super) fn start(learned: Arc<Learned>, news: watch::Sender<()>) -> Self {
+        let (sender, steps) = mpsc::channel(PLACES);
+        let waiting = Arc::new(AtomicUsize::new(0));
+        tokio::spawn(learn(steps, learned, news, Arc::clone(&waiting)));
+        Self { sender, waiting }
+    }
+
+    pub(super) fn give(&self, tool: &Arc<Tool>, value: Value, bytes: usize) {
+        if self.waiting.fetch_add(bytes, Ordering::Relaxed) + bytes > MOST {
+            self.waiting.fetch_sub(bytes, Ordering::Relaxed);
+            return;
+        }
+        let tool = Arc::clone(tool);
+        if self
+            .sender
+            .try_send(Step::Learn { tool, value, bytes })
+            .is_err()
+        {
+            self.waiting.fetch_sub(bytes, Ordering::Relaxed);
+        }
+    }
+
+    /// Resolves when everything given before was learned.
+    pub(super) async fn settled(&self) {
+        let (done, told) = oneshot::channel();
+        if self.sender.send(Step::Settle(done)).await.is_ok() {
+            // An error means that nobody learns any more.
+            _ = told.await;
+        }
+    }
+}
+
+async fn learn(
+    mut steps: mpsc::Receiver<Step>,
+    learned: Arc<Learned>,
+    news: watch::Sender<()>,
+    waiting: Arc<AtomicUsize>,
+) {
+    let mut save_at = None;
+    loop {
+        let step = match save_at {
+            None => steps.recv().await,
+            Some(at) => match timeout_at(at, steps.recv()).await {
+                Ok(step) => step,
+                Err(_) => {
+                    learned.save();
+                    save_at = None;
+                    continue;
+                }
+            },
+        };
+        match step {
+            Some(Step::Learn { tool, value, bytes }) => {
+                save_at.get_or_insert_with(|| Instant::now() + PAUSE);
+                if learned.add(&tool, &value) {
+                    news.send_replace(());
+                }
+                waiting.fetch_sub(bytes, Ordering::Relaxed);
+            }
+            Some(Step::Settle(done)) => {
+                // The one who asked may have gone.
+                _ = done.send(());
+            }
+            None => return learned.save(),
+        }
+    }
+}

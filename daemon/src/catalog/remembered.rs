@@ -1,0 +1,133 @@
+//! The lists of tools that servers gave when they were last connected, so that a daemon knows them before
+//! it has asked.
+//!
+//! Invariant: a list belongs to a definition. A server that is started in another way is another server.
+
+use std::{
+    collections::HashMap,
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use tracing::debug;
+
+use super::{Digest, ToolDescription, shelf::Shelf};
+use crate::{
+    cache::{Cache, Key, Space},
+    settings::ServerDefinition,
+};
+
+/// Names a server as it is configured.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub struct ListKey(Key);
+
+impl ListKey {
+    /// The values of its environment are left out: they may be secrets, and a token that was renewed
+    /// makes no other server.
+    pub fn of(name: &str, definition: &ServerDefinition) -> Self {
+        let cwd = definition.cwd.to_string_lossy();
+        let digest = Digest::new()
+            .text(name)
+            .text(&definition.command)
+            .text(&cwd);
+        let digest = definition
+            .args
+            .iter()
+            .fold(digest.text("args"), |digest, arg| digest.text(arg));
+        let digest = definition
+            .env
+            .keys()
+            .fold(digest.text("env"), |digest, name| digest.text(name));
+        Self(digest.key())
+    }
+}
+
+pub(super) struct Remembered {
+    shelf: Shelf,
+    lists: Mutex<HashMap<Key, Vec<u8>>>,
+}
+
+impl Remembered {
+    pub(super) fn new(shelf: &Shelf) -> Self {
+        Self {
+            shelf: shelf.clone(),
+            lists: Mutex::default(),
+        }
+    }
+
+    pub(super) async fn load(&self, cache: &Cache) {
+        let lists = cache.all(Space::Catalogs).await;
+        self.lists().extend(lists);
+    }
+
+    pub(super) fn recall(&self, key: &ListKey) -> Option<Vec<ToolDescription>> {
+        let lists = self.lists();
+        let stored: Vec<Stored> = serde_json::from_slice(lists.get(&key.0)?)
+            .inspect_err(|error| debug!(%error, "a remembered list of tools cannot be read"))
+            .ok()?;
+        Some(stored.into_iter().map(Into::into).collect())
+    }
+
+    /// Writes the list down, unless it is what was known before.
+    pub(super) fn keep(&self, key: &ListKey, tools: &[ToolDescription]) {
+        let stored: Vec<Stored> = tools.iter().map(Into::into).collect();
+        let Ok(bytes) = serde_json::to_vec(&stored) else {
+            return;
+        };
+        let mut lists = self.lists();
+        if lists.get(&key.0) != Some(&bytes) {
+            self.shelf.put(Space::Catalogs, key.0, bytes.clone());
+            lists.insert(key.0, bytes);
+        }
+    }
+
+    fn lists(&self) -> MutexGuard<'_, HashMap<Key, Vec<u8>>> {
+        self.lists.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A tool as it is written down.
+#[derive(Deserialize, Serialize)]
+struct Stored {
+    name: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    title: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    description: Option<String>,
+    input: Value,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    output: Option<Value>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    read_only: Option<bool>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    destructive: Option<bool>,
+}
+
+impl From<&ToolDescription> for Stored {
+    fn from(tool: &ToolDescription) -> Self {
+        Self {
+            name: tool.name.clone(),
+            title: tool.title.clone(),
+            description: tool.description.clone(),
+            input: tool.input_schema.clone(),
+            output: tool.output_schema.clone(),
+            read_only: tool.read_only,
+            destructive: tool.destructive,
+        }
+    }
+}
+
+impl From<Stored> for ToolDescription {
+    fn from(tool: Stored) -> Self {
+        Self {
+            name: tool.name,
+            title: tool.title,
+            description: tool.description,
+            input_schema: tool.input,
+            output_schema: tool.output,
+            read_only: tool.read_only,
+            destructive: tool.destructive,
+        }
+    }
+}

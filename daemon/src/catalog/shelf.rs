@@ -1,0 +1,37 @@
+//! The place for what can be computed again: the cache, as soon as it is open.
+//!
+//! Invariant: nobody waits for it to open. Until then nothing is found, and what is put is lost.
+
+use std::sync::{Arc, OnceLock};
+
+use crate::cache::{Cache, Key, Space};
+
+#[derive(Clone, Default)]
+pub(super) struct Shelf(Arc<OnceLock<Cache>>);
+
+impl Shelf {
+    pub(super) fn put_up(&self, cache: Cache) {
+        // A second one is not used.
+        drop(self.0.set(cache));
+    }
+
+    pub(super) fn cache(&self) -> Option<&Cache> {
+        self.0.get()
+    }
+
+    pub(super) async fn get(&self, space: Space, key: Key) -> Option<Vec<u8>> {
+        self.cache()?.get(space, key).await
+    }
+
+    pub(super) fn put(&self, space: Space, key: Key, value: Vec<u8>) {
+        if let Some(cache) = self.cache() {
+            cache.put(space, key, value);
+        }
+    }
+
+    pub(super) fn remove(&self, space: Space, key: Key) {
+        if let Some(cache) = self.cache() {
+            cache.remove(space, key);
+        }
+    }
+}

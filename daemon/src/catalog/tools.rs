@@ -1,0 +1,227 @@
+//! The tools of one server, found by any of their names.
+//!
+//! Invariant: a [`ToolSet`] never changes. A server whose tools change gets a new one.
+
+use std::{collections::HashMap, sync::Arc};
+
+use mux_sandbox::typegen::{self, Observed, ToolDecl, names};
+use serde_json::Value;
+
+use super::{arguments::Arguments, digest::Digest};
+use crate::{cache::Key, nearest::nearest_few, policy::glob};
+
+/// A tool as its server describes it.
+#[derive(Debug)]
+pub struct Tool {
+    /// The server's name in the configuration.
+    pub server: Arc<str>,
+    /// As the server spells it.
+    pub name: String,
+    pub title: Option<String>,
+    pub description: Option<String>,
+    pub input_schema: Value,
+    pub output_schema: Option<Value>,
+    pub read_only: Option<bool>,
+    pub destructive: Option<bool>,
+    /// Names everything that its types depend on: the same key has the same types.
+    pub key: Key,
+    pub(super) arguments: Arguments,
+}
+
+/// What a server says of a tool, before it is checked.
+#[derive(Clone, Debug, Default)]
+pub struct ToolDescription {
+    pub name: String,
+    pub title: Option<String>,
+    pub description: Option<String>,
+    pub input_schema: Value,
+    pub output_schema: Option<Value>,
+    pub read_only: Option<bool>,
+    pub destructive: Option<bool>,
+}
+
+impl Tool {
+    fn new(server: Arc<str>, described: ToolDescription) -> Self {
+        let key = Digest::of_generator()
+            .text(&server)
+            .text(&described.name)
+            .maybe(described.title.as_deref())
+            .maybe(described.description.as_deref())
+            .json(&described.input_schema)
+            .json(described.output_schema.as_ref().unwrap_or(&Value::Null))
+            .key();
+        Self {
+            server,
+            key,
+            name: described.name,
+            title: described.title,
+            description: described.description,
+            input_schema: described.input_schema,
+            output_schema: described.output_schema,
+            read_only: described.read_only,
+            destructive: described.destructive,
+            arguments: Arguments::default(),
+        }
+    }
+
+    /// `server.tool`, with the tool as its server spells it. Policy and errors speak of this.
+    pub fn path(&self) -> String {
+        format!("{}.{}", self.server, self.name)
+    }
+
+    /// `files.read(args: {…}): Promise<…>` on one line, without what was learned of its results.
+    pub fn signature(&self) -> String {
+        typegen::signature(&self.server, &self.declaration(None))
+    }
+
+    pub fn declaration<'a>(&'a self, observed: Option<Observed<'a>>) -> ToolDecl<'a> {
+        ToolDecl {
+            observed,
+            name: &self.name,
+            title: self.title.as_deref(),
+            description: self.description.as_deref(),
+            input_schema: &self.input_schema,
+            output_schema: self.output_schema.as_ref(),
+        }
+    }
+}
+
+/// The tools that one session offers.
+#[derive(Debug, Default)]
+pub struct ToolSet {
+    tools: Vec<Arc<Tool>>,
+    /// Both the server's spelling and, where it is unambiguous, ours.
+    by_name: HashMap<String, usize>,
+    /// Tools that only their exact name reaches, in words for a person.
+    pub warnings: Vec<String>,
+    /// Of all tools, in their order.
+    pub key: Key,
+}
+
+impl ToolSet {
+    /// `exclude` holds globs of tool names.
+    pub fn new(server: &str, described: Vec<ToolDescription>, exclude: &[String]) -> Self {
+        let server: Arc<str> = server.into();
+        let mut set = Self::default();
+        for description in described {
+            if exclude
+                .iter()
+                .any(|pattern| glob(pattern, &description.name))
+            {
+                continue;
+            }
+            if set.by_name.contains_key(&description.name) {
+                set.warnings.push(format!(
+                    "{server} offers `{}` twice; the first one counts",
+                    description.name
+                ));
+                continue;
+            }
+            set.by_name
+                .insert(description.name.clone(), set.tools.len());
+            set.tools
+                .push(Arc::new(Tool::new(Arc::clone(&server), description)));
+        }
+        set.add_spellings(&server);
+        let keys = set.tools.iter();
+        set.key = keys
+            .fold(Digest::new(), |digest, tool| digest.bytes(&tool.key))
+            .key();
+        set
+    }
+
+    fn add_spellings(&mut self, server: &str) {
+        let collisions = names::collisions(self.tools.iter().map(|tool| tool.name.as_str()));
+        let collided: Vec<&str> = collisions
+            .iter()
+            .flat_map(|c| c.names.iter().copied())
+            .collect();
+        for (place, tool) in self.tools.iter().enumerate() {
+            if !collided.contains(&tool.name.as_str()) {
+                self.by_name
+                    .entry(names::spell(&tool.name).into_owned())
+                    .or_insert(place);
+            }
+        }
+        for collision in &collisions {
+            let exact: Vec<String> = collision
+                .names
+                .iter()
+                .map(|name| format!("mux.{server}[{name:?}]"))
+                .collect();
+            self.warnings.push(format!(
+                "`{}` is ambiguous in {server}; call {} by exact name",
+                collision.spelling,
+                exact.join(" or ")
+            ));
+        }
+    }
+
+    pub fn find(&self, name: &str) -> Option<&Arc<Tool>> {
+        self.by_name.get(name).map(|place| &self.tools[*place])
+    }
+
+    /// The names that somebody may have meant.
+    pub fn nearest(&self, name: &str) -> Vec<&str> {
+        nearest_few(name, self.tools.iter().map(|tool| tool.name.as_str()), 3)
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = &Arc<Tool>> {
+        self.tools.iter()
+    }
+
+    pub fn len(&self) -> usize {
+        self.tools.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.tools.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn set(names: &[&str], exclude: &[&str]) -> ToolSet {
+        let described = names
+            .iter()
+            .map(|name| ToolDescription {
+                name: (*name).to_owned(),
+                input_schema: json!({"type": "object"}),
+                ..ToolDescription::default()
+            })
+            .collect();
+        let exclude: Vec<String> = exclude.iter().map(|p| (*p).to_owned()).collect();
+        ToolSet::new("s", described, &exclude)
+    }
+
+    #[test]
+    fn a_tool_is_found_by_its_own_name_and_by_our_spelling() {
+        let set = set(&["get-thing", "read"], &[]);
+        assert_eq!(set.find("get-thing").unwrap().name, "get-thing");
+        assert_eq!(set.find("get_thing").unwrap().name, "get-thing");
+        assert!(set.find("getThing").is_none());
+        assert_eq!(set.nearest("getThing"), ["get-thing"]);
+    }
+
+    #[test]
+    fn colliding_names_are_reached_exactly_or_not_at_all() {
+        let set = set(&["a-b", "a_b", "a.b", "c"], &[]);
+        for name in ["a-b", "a_b", "a.b"] {
+            assert_eq!(set.find(name).unwrap().name, name);
+        }
+        assert_eq!(set.warnings.len(), 1);
+        assert!(set.warnings[0].contains("ambiguous"), "{:?}", set.warnings);
+    }
+
+    #[test]
+    fn excluded_and_repeated_tools_are_not_offered() {
+        let set = set(&["delete_a", "read", "read"], &["delete_*"]);
+        assert!(set.find("delete_a").is_none());
+        assert_eq!(set.len(), 1);
+        assert_eq!(set.warnings.len(), 1);
+    }
+}

@@ -1,0 +1,182 @@
+//! The text that programs are checked against, and the one that people read.
+//!
+//! Invariant: a text is named by everything that it was made of, so that one name never has two texts.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use mux_sandbox::typegen::{self, Observed, ServerDecl, Shape};
+
+use super::{Digest, Learned, Tool, ToolSet, shelf::Shelf};
+use crate::{
+    cache::{Key, Space},
+    check::Types,
+};
+
+/// A server with the tools that it is known to have.
+#[derive(Clone, Debug)]
+pub struct Known {
+    pub name: String,
+    pub tools: Option<Arc<ToolSet>>,
+    /// What a reader should know of it: why its tools are not known, or since when.
+    pub note: Option<String>,
+}
+
+/// For whom a text is.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Wording {
+    /// What changes with every call or session is left out.
+    Checker,
+    /// With how often a result was observed.
+    Reader,
+}
+
+impl Wording {
+    pub fn observed(self, shape: Option<&Shape>) -> Option<Observed<'_>> {
+        shape.map(|shape| Observed {
+            shape,
+            calls: (self == Self::Reader).then(|| shape.calls()),
+        })
+    }
+}
+
+pub(super) struct Texts {
+    shelf: Shelf,
+    /// The last one for the checker.
+    last: Mutex<Option<Last>>,
+}
+
+struct Last {
+    basis: Key,
+    types: Types,
+    /// The name under which the next daemon looks for it, unless it stands there already.
+    unwritten: Option<Key>,
+}
+
+impl Texts {
+    pub(super) fn new(shelf: &Shelf) -> Self {
+        Self {
+            shelf: shelf.clone(),
+            last: Mutex::default(),
+        }
+    }
+
+    pub(super) async fn types(
+        &self,
+        servers: &[Known],
+        learned: &Learned,
+        wording: Wording,
+    ) -> Types {
+        if wording == Wording::Reader {
+            return named(generate(servers, learned, wording));
+        }
+        let quick = quick_basis(servers, learned);
+        if let Some(last) = self.last().as_ref().filter(|last| last.basis == quick) {
+            return last.types.clone();
+        }
+        let basis = lasting_basis(servers, learned);
+        let kept = self.shelf.get(Space::Types, basis).await;
+        let (text, unwritten) = match kept.and_then(|bytes| String::from_utf8(bytes).ok()) {
+            Some(text) => (text, None),
+            None => (generate(servers, learned, wording), Some(basis)),
+        };
+        let types = named(text);
+        *self.last() = Some(Last {
+            basis: quick,
+            types: types.clone(),
+            unwritten,
+        });
+        types
+    }
+
+    /// Writes the last text down. While shapes are learned it changes with many a call, and only the next
+    /// daemon reads it.
+    pub(super) fn save(&self) {
+        if let Some(last) = self.last().as_mut()
+            && let Some(basis) = last.unwritten.take()
+        {
+            let text = last.types.text.as_bytes().to_vec();
+            self.shelf.put(Space::Types, basis, text);
+        }
+    }
+
+    fn last(&self) -> MutexGuard<'_, Option<Last>> {
+        self.last.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn named(text: String) -> Types {
+    Types {
+        hash: blake3::hash(text.as_bytes()).into(),
+        text: text.into(),
+    }
+}
+
+/// Says within this process whether anything has changed.
+fn quick_basis(servers: &[Known], learned: &Learned) -> Key {
+    let digest = Digest::new().bytes(&learned.version().to_le_bytes());
+    let digest = servers.iter().fold(digest, |digest, server| {
+        let key = server.tools.as_ref().map(|tools| tools.key);
+        digest.text(&server.name).bytes(&key.unwrap_or_default())
+    });
+    digest.key()
+}
+
+/// The same over restarts: what was learned stands in it, and not how often that changed.
+fn lasting_basis(servers: &[Known], learned: &Learned) -> Key {
+    let mut digest = Digest::of_generator();
+    for server in servers {
+        digest = digest.text(&server.name);
+        let Some(tools) = &server.tools else {
+            digest = digest.text("unknown");
+            continue;
+        };
+        digest = digest.bytes(&tools.key);
+        for tool in tools.iter() {
+            if let Some(shape) = shape_of(tool, learned) {
+                digest = digest.bytes(&tool.key).bytes(&shape.kind());
+            }
+        }
+    }
+    digest.key()
+}
+
+fn generate(servers: &[Known], learned: &Learned, wording: Wording) -> String {
+    let shapes: Vec<Vec<Option<Arc<Shape>>>> = servers
+        .iter()
+        .map(|server| {
+            let tools = server.tools.iter().flat_map(|set| set.iter());
+            tools.map(|tool| shape_of(tool, learned)).collect()
+        })
+        .collect();
+    let declared: Vec<ServerDecl<'_>> = servers
+        .iter()
+        .zip(&shapes)
+        .map(|(server, shapes)| {
+            let tools = server.tools.iter().flat_map(|set| set.iter());
+            let tools = tools.zip(shapes).map(|(tool, shape)| {
+                let observed = wording.observed(shape.as_deref());
+                tool.declaration(observed)
+            });
+            let tools: Vec<_> = tools.collect();
+            let note = match (&server.tools, wording) {
+                (None, Wording::Checker) => Some("its tools are not known now"),
+                (Some(_), Wording::Checker) => None,
+                (_, Wording::Reader) => server.note.as_deref(),
+            };
+            ServerDecl {
+                name: &server.name,
+                tools,
+                note,
+            }
+        })
+        .collect();
+    typegen::declarations(&declared)
+}
+
+/// What was learned counts where nothing was declared.
+fn shape_of(tool: &Tool, learned: &Learned) -> Option<Arc<Shape>> {
+    match tool.output_schema {
+        Some(_) => None,
+        None => learned.shape(tool),
+    }
+}

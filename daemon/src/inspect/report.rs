@@ -1,0 +1,67 @@
+//! What the compiler says, in our words and with our tools.
+//!
+//! Invariant: lines and columns are those of the program as its author wrote it.
+
+use mux_sandbox::{Fault, Kind};
+use serde_json::{Value, json};
+
+use super::Inspection;
+use crate::{
+    catalog::Wording,
+    check::{Diagnostic, Severity},
+    gateway,
+    upstream::Upstreams,
+};
+
+pub(super) fn add(inspection: &mut Inspection, diagnostic: &Diagnostic, upstreams: &Upstreams) {
+    let mut fault = Fault::new(Kind::Type, diagnostic.message.clone());
+    fault.line = Some(diagnostic.line);
+    fault.column = Some(diagnostic.column);
+    let advice = diagnostic
+        .tool
+        .as_ref()
+        .and_then(|(server, tool)| advice(upstreams, server, tool));
+    let hints: Vec<String> = diagnostic.hint.iter().cloned().chain(advice).collect();
+    if !hints.is_empty() {
+        fault = fault.hint(hints.join("\n"));
+    }
+    fault.details = Some(json!({ "code": format!("TS{}", diagnostic.code) }).to_string());
+    match diagnostic.severity {
+        Severity::Error => inspection.errors.push(fault),
+        Severity::Warning => inspection.warnings.push(fault),
+        // The sandbox's own parser has the last word on those.
+        Severity::Syntax => {}
+    }
+}
+
+/// How the tool is called, or which one may have been meant.
+fn advice(upstreams: &Upstreams, server: &str, tool: &str) -> Option<String> {
+    let found = match upstreams.find(server) {
+        Ok(server) => server,
+        Err(fault) => return fault.hint,
+    };
+    let tools = found.tools()?;
+    match tools.find(tool) {
+        Some(tool) => Some(upstreams.catalog().signature(tool, Wording::Checker)),
+        None => gateway::no_such_tool(&tools, found.name(), tool).hint,
+    }
+}
+
+/// In the shape of every failure that has others beside it.
+pub(super) fn refusal(errors: &[Fault]) -> Option<Fault> {
+    let (first, rest) = errors.split_first()?;
+    let mut fault = first.clone();
+    if !rest.is_empty() {
+        let others: Vec<Value> = rest.iter().map(shown).collect();
+        fault.details = Some(json!({ "others": others }).to_string());
+    }
+    Some(fault)
+}
+
+fn shown(fault: &Fault) -> Value {
+    let mut shown = json!({ "message": fault.message, "line": fault.line, "column": fault.column });
+    if let Some(hint) = &fault.hint {
+        shown["hint"] = hint.clone().into();
+    }
+    shown
+}

@@ -1,0 +1,10 @@
+const { content } = await mux.files.read_text_file({ path: mux.input.dir + "/config.json" });
+const config = JSON.parse(content);
+const [major, minor] = config.version.split(".").map(Number);
+config.version = [major, minor + 1, 0].join(".");
+config.features.export = true;
+config.limits.requests *= 2;
+delete config.mirrors;
+await mux.files.write_file({ path: mux.input.dir + "/config.next.json", content: JSON.stringify(config, null, 2) });
+const again = JSON.parse((await mux.files.read_file({ path: mux.input.dir + "/config.next.json" })).content);
+return { version: again.version, requests: again.limits.requests, keys: Object.keys(again) };

@@ -1,0 +1,13 @@
+let graph = await mux.memory.read_graph();
+let entity: (typeof graph.entities)[number] | undefined;
+await mux.memory.create_entities({ entities: [{ name: "check-43", entityType: "test", observations: [] }] });
+graph = await mux.memory.read_graph();
+entity = graph.entities.find((e) => e.name === "check-43");
+type Weather = Awaited<ReturnType<typeof mux.everything.get_structured_content>>;
+const describe = (w: Weather) => `${w.conditions} at ${w.temperature.toFixed(0)}`;
+const all: Weather[] = [];
+for (const location of ["Chicago", "New York"] as const) all.push(await mux.everything.get_structured_content({ location }));
+let warmest = all[0];
+for (const w of all) if (w.temperature > warmest.temperature) warmest = w;
+await mux.memory.delete_entities({ entityNames: [entity.name] });
+return { type: entity.entityType, described: all.map(describe).length, warm: typeof warmest.conditions };

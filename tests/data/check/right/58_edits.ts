@@ -1,0 +1,10 @@
+const path = `${mux.input.dir}/src/sum.ts`;
+const before = (await mux.files.read_text_file({ path })).content;
+const edits = [...before.matchAll(/\bnumber\b/g)].length > 0 ? [{ oldText: "a + b", newText: "a + b + 0" }] : [];
+const preview = await mux.files.edit_file({ path, edits, dryRun: true });
+const { content: diff } = await mux.files.edit_file({ path, edits });
+await mux.files.create_directory({ path: `${mux.input.dir}/old` });
+await mux.files.move_file({ source: path, destination: `${mux.input.dir}/old/sum.ts` });
+const gone = await mux.files.get_file_info({ path }).then(() => false).catch(() => true);
+const { content } = await mux.files.read_multiple_files({ paths: [`${mux.input.dir}/old/sum.ts`, `${mux.input.dir}/src/main.ts`] });
+return { same: preview.content === diff, gone, both: content.includes("a + b + 0") && content.includes("import") };

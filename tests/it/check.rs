@@ -1,0 +1,81 @@
+//! The two sets of programs by which checking is judged, on the real servers: `tests/data/check/right`
+//! runs to a good end and must be told no error; each program of `tests/data/check/wrong` holds one
+//! mistake, and must be told of it on its line.
+//!
+//! Invariant: the programs are as agents write them, never changed to suit the checker. A right one
+//! finds in `mux.input` a copy of `tests/data/check/files` of its own (`dir`), a repository (`repo`)
+//! and the handle of a long text (`handle`).
+
+mod right;
+mod wrong;
+
+use std::{
+    ffi::OsStr,
+    fs,
+    path::{Path, PathBuf},
+};
+
+use mux_tests::{TestEnv, env::compiler};
+use serde_json::Value;
+
+use crate::real;
+
+/// A home with the compiler and all the real servers, each of which has told its tools.
+fn home() -> TestEnv {
+    let env = TestEnv::new();
+    let servers = [
+        real::everything(),
+        real::files(&env),
+        real::git(),
+        real::memory(&env),
+        real::thinking(),
+        real::time(),
+    ];
+    let checker = format!("[check]\ntsc = {:?}\n", compiler());
+    env.write_config(&(servers.concat() + &checker));
+    let types = env.mux(["types"]).ok().stdout;
+    for server in ["Everything", "Files", "Git", "Memory", "Thinking", "Time"] {
+        assert!(types.contains(&format!("interface {server} ")), "{types}");
+    }
+    env
+}
+
+/// The programs of one set, in their order.
+fn programs(set: &str) -> Vec<PathBuf> {
+    let mut programs: Vec<PathBuf> = fs::read_dir(data().join(set))
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension() == Some(OsStr::new("ts")))
+        .collect();
+    programs.sort();
+    assert!(programs.len() >= 60, "{} programs", programs.len());
+    programs
+}
+
+fn data() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("data/check")
+}
+
+fn name(program: &Path) -> &str {
+    program.file_stem().unwrap().to_str().unwrap()
+}
+
+/// What `mux check` tells of a program as errors.
+fn errors(env: &TestEnv, program: &Path) -> Vec<Value> {
+    let output = env.mux([OsStr::new("--json"), OsStr::new("check"), program.as_ref()]);
+    let errors = output.json()["errors"].take();
+    let errors = errors.as_array().unwrap().clone();
+    assert_eq!(errors.is_empty(), output.code == 0, "{output:#?}");
+    errors
+}
+
+/// One paragraph for each program that was judged wrongly.
+#[track_caller]
+fn none(failures: &[String], of: usize) {
+    let number = failures.len();
+    assert!(
+        failures.is_empty(),
+        "{number} of {of} programs:\n{}",
+        failures.join("\n")
+    );
+}

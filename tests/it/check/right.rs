@@ -1,0 +1,112 @@
+//! Correct programs: no error is told of them, and they run.
+
+use std::{fs, path::Path};
+
+use mux_sandbox::{Limits, Pool};
+use mux_tests::{TestEnv, pool};
+use serde_json::{Value, json};
+
+use super::{data, errors, home, name, none, programs};
+use crate::real::history::make_repository;
+
+/// The programs are run in so many tests, each with a home of its own.
+const PARTS: usize = 3;
+
+#[test]
+fn check_right_programs_are_told_no_error() {
+    let env = home();
+    let programs = programs("right");
+    let failures: Vec<String> = programs
+        .iter()
+        .filter_map(|program| {
+            let errors = errors(&env, program);
+            let told: Vec<String> = errors.iter().map(told).collect();
+            (!told.is_empty()).then(|| format!("{}\n{}", name(program), told.join("\n")))
+        })
+        .collect();
+    none(&failures, programs.len());
+}
+
+/// What needs no types is told by the worker.
+#[tokio::test]
+async fn check_right_programs_are_warned_of_nothing() {
+    let pool = Pool::start(pool::settings()).unwrap();
+    let (turn, limits) = (pool::turn("test", 1), Limits::default());
+    let programs = programs("right");
+    let mut failures = Vec::new();
+    for program in &programs {
+        let source = fs::read_to_string(program).unwrap();
+        let checked = pool.check(source, &turn, &limits).await.unwrap();
+        for fault in checked.errors.iter().chain(&checked.warnings) {
+            failures.push(format!("{}: {fault:?}", name(program)));
+        }
+    }
+    none(&failures, programs.len());
+}
+
+#[test]
+fn check_right_programs_run_first_part() {
+    run_part(0);
+}
+
+#[test]
+fn check_right_programs_run_second_part() {
+    run_part(1);
+}
+
+#[test]
+fn check_right_programs_run_third_part() {
+    run_part(2);
+}
+
+fn run_part(part: usize) {
+    let env = home();
+    let repo = env.path("repo");
+    make_repository(&repo);
+    let handle = long_text(&env);
+    let programs: Vec<_> = programs("right")
+        .into_iter()
+        .skip(part)
+        .step_by(PARTS)
+        .collect();
+    let failures: Vec<String> = programs
+        .iter()
+        .filter_map(|program| {
+            let dir = env.path("files").join(name(program));
+            copy(&data().join("files"), &dir);
+            let input = json!({ "dir": dir, "repo": repo, "handle": handle }).to_string();
+            let file = program.to_str().unwrap();
+            let output = env.mux(["--json", "run", file, "--input", &input]);
+            let error = || told(&output.json()["error"]);
+            (output.code != 0).then(|| format!("{}\n{}", name(program), error()))
+        })
+        .collect();
+    none(&failures, programs.len());
+}
+
+fn told(error: &Value) -> String {
+    let (kind, line, column) = (&error["kind"], &error["line"], &error["column"]);
+    format!("  {line}:{column} {kind}: {}", error["message"])
+}
+
+/// The handle of a value that was too long to be given.
+fn long_text(env: &TestEnv) -> String {
+    let run = env.mux(["--json", "run", "-e", "return 'long '.repeat(100_000)"]);
+    let stored = run.ok().json()["stored"].take();
+    stored["handle"].as_str().unwrap().to_owned()
+}
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let (from, to) = {
+            let entry = entry.unwrap();
+            (entry.path(), to.join(entry.file_name()))
+        };
+        if from.is_dir() {
+            copy(&from, &to);
+        } else {
+            fs::copy(&from, &to).unwrap();
+        }
+    }
+}

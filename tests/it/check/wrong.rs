@@ -1,0 +1,84 @@
+//! Programs with one mistake each, which a checker that knows the types of the tools can see.
+//!
+//! The first line of each says where: `// mistake: line 6, column 10: what it is`. The second says what
+//! a good message contains: `// says: some words, others`.
+
+use std::{fs, path::Path};
+
+use serde_json::Value;
+
+use super::{errors, home, name, none, programs};
+
+/// What is planted in a program.
+struct Mistake {
+    line: u64,
+    words: Vec<String>,
+}
+
+#[test]
+fn check_wrong_programs_are_told_where_they_are_wrong() {
+    let env = home();
+    let programs = programs("wrong");
+    let failures: Vec<String> = programs
+        .iter()
+        .filter_map(|program| {
+            let mistake = mistake(program);
+            let told = judge(&mistake, &errors(&env, program)).err()?;
+            Some(format!("{}: {told}", name(program)))
+        })
+        .collect();
+    none(&failures, programs.len());
+}
+
+/// Some error must name the mistake, and none may stand on another line.
+fn judge(mistake: &Mistake, errors: &[Value]) -> Result<(), String> {
+    let found = errors.iter().any(|error| {
+        let text = ["message", "hint"]
+            .map(|part| error[part].as_str().unwrap_or_default())
+            .join(" ");
+        error["line"] == mistake.line
+            && (error["kind"] == "type" || error["kind"] == "syntax")
+            && mistake.words.iter().all(|word| text.contains(word))
+    });
+    let (line, words) = (mistake.line, &mistake.words);
+    if !found {
+        return Err(format!("nothing on line {line} says {words:?}: {errors:?}"));
+    }
+    let other = errors.iter().find(|error| error["line"] != line);
+    other.map_or(Ok(()), |error| Err(format!("not on line {line}: {error}")))
+}
+
+fn mistake(program: &Path) -> Mistake {
+    let text = fs::read_to_string(program).unwrap();
+    let mut lines = text.lines();
+    let mut after = |start: &str| {
+        let line = lines.next().unwrap_or_default().strip_prefix(start);
+        line.unwrap_or_else(|| panic!("{}: no {start:?}", program.display()))
+    };
+    let place = after("// mistake: line ");
+    let (line, _) = place.split_once([',', ':']).unwrap();
+    let words = after("// says: ").split(", ").map(str::to_owned).collect();
+    let line = line.parse().unwrap();
+    assert!((3..=text.lines().count() as u64).contains(&line));
+    Mistake { line, words }
+}
+
+#[test]
+fn check_judges_by_line_and_words() {
+    let mistake = Mistake {
+        line: 3,
+        words: vec!["nme".into(), "name".into()],
+    };
+    let error = |line: u64, kind: &str, message: &str| serde_json::json!({ "kind": kind, "line": line, "message": message });
+    let good = error(3, "type", "no nme, but name");
+    assert!(judge(&mistake, std::slice::from_ref(&good)).is_ok());
+    for errors in [
+        vec![],
+        vec![error(4, "type", "no nme, but name")],
+        vec![error(3, "runtime", "no nme, but name")],
+        vec![error(3, "type", "no nme")],
+        vec![good, error(4, "type", "something else")],
+    ] {
+        assert!(judge(&mistake, &errors).is_err(), "{errors:?}");
+    }
+}

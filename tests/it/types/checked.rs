@@ -1,0 +1,135 @@
+//! Programs are checked before they run, as strictly as the configuration says.
+
+use mux_tests::{TestEnv, env::compiler};
+use serde_json::Value;
+
+/// A home with a checker, a fixture server whose tools are known, and more of a configuration.
+fn home(more: &str) -> TestEnv {
+    let env = TestEnv::new();
+    env.write_config(&format!(
+        "{}\n[check]\ntsc = {:?}\n{more}",
+        env.fixture("fix", &[]),
+        compiler()
+    ));
+    env.mux(["tools"]).ok();
+    env
+}
+
+#[test]
+fn types_of_a_program_are_checked_before_any_of_it_runs() {
+    let env = home("");
+    let file = env.path("out.txt");
+    let write = format!("await mux.fix.side_effect({{ file: {file:?}, line: 'x' }});");
+    let code = format!("{write}\nawait mux.fix.add({{ a: 1, c: 2 }});\nmux.fix.ad({{}});");
+    let output = env.mux(["run", "-e", &code]);
+    assert_eq!(output.code, 4, "{output:#?}");
+    assert!(!file.exists(), "it ran");
+    for part in [
+        "error[type]:",
+        "program:2:",
+        "2 | await mux.fix.add({ a: 1, c: 2 });",
+        "'c' does not exist",
+        "fix.add(args: { a: number; b: number })",
+        "line 3:",
+    ] {
+        assert!(output.stderr.contains(part), "no {part:?}: {output:#?}");
+    }
+    let error = env.error(&code);
+    assert_eq!(
+        (&error["kind"], &error["line"]),
+        (&"type".into(), &2.into())
+    );
+    assert_eq!(error["details"]["others"][0]["line"], 3);
+    assert_eq!(error["recoverable"], true);
+
+    // Nobody has to be right about types.
+    let output = env.mux(["--json", "run", "--no-check", "-e", &code]);
+    assert_eq!(output.json()["error"]["kind"], "validation", "{output:#?}");
+    assert!(file.exists(), "it did not run");
+}
+
+#[test]
+fn types_are_judged_by_the_agents_own_word() {
+    let env = home(
+        "mode = \"warn\"\n[agents.strict]\ncheck = \"error\"\n[agents.free]\ncheck = \"off\"\n",
+    );
+    let code = "const n = 1; n.lenght; return n";
+    let document = env.mux(["--json", "run", "-e", code]).ok().json();
+    assert_eq!(document["result"], 1);
+    let warning = &document["warnings"][0];
+    assert_eq!(
+        (&warning["kind"], &warning["line"]),
+        (&"type".into(), &1.into())
+    );
+    let shown = env.mux(["run", "-e", code]).ok().stderr;
+    assert!(
+        shown.contains("warning[type]: Property 'lenght'"),
+        "{shown}"
+    );
+
+    let found = env.mux(["--json", "check", "-e", code]).ok().json();
+    assert_eq!(found["errors"], Value::Array(Vec::new()));
+    assert_eq!(found["warnings"].as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn types_without_a_compiler_are_not_checked_and_that_is_said() {
+    let env = TestEnv::new();
+    let fixture = env.fixture("fix", &[]);
+    env.write_config(&format!("{fixture}[check]\ntsc = \"/nonexistent/tsc\"\n"));
+    let document = env.mux(["--json", "run", "-e", "return 1"]).ok().json();
+    assert_eq!(document["result"], 1);
+    let why = document["unchecked"].as_str().unwrap();
+    assert!(why.contains("/nonexistent/tsc"), "{why}");
+    let status = env.mux(["--json", "status"]).ok().json();
+    let problem = status["checker"]["problem"].as_str().unwrap();
+    assert!(problem.contains("/nonexistent/tsc"), "{problem}");
+    let found = env.mux(["--json", "check", "-e", "return 1"]).ok().json();
+    assert!(
+        found["unchecked"].as_str().unwrap().contains("tsc"),
+        "{found}"
+    );
+    env.write_config(&format!("{fixture}[check]\nmode = \"off\"\n"));
+    env.mux(["reload"]).ok();
+    let document = env.mux(["--json", "run", "-e", "return 1"]).ok().json();
+    assert_eq!(document.get("unchecked"), None, "{document}");
+}
+
+#[test]
+fn types_that_were_only_observed_warn_and_explain_a_failure() {
+    let env = home("");
+    let text = r#"'{"items": [{"id": 1}]}'"#;
+    let call = format!("const r = await mux.fix.echo({{ text: {text} }});");
+    env.result(&format!("{call} return r.items.length"));
+    let code = format!("{call}\nreturn r.itemz.length");
+    // What was learned is learned beside the call.
+    for _ in 0..200 {
+        let document = env.mux(["--json", "run", "-e", &code]).json();
+        let error = &document["error"];
+        assert_eq!(error["kind"], "runtime", "{document:#}");
+        if document["warnings"][0]["line"] == 2 {
+            let hint = error["hint"].as_str().unwrap_or_default();
+            assert!(
+                hint.contains("itemz") && hint.contains("'items'") && hint.contains("id: number"),
+                "{document:#}"
+            );
+            return;
+        }
+    }
+    panic!("nobody was warned");
+}
+
+#[test]
+fn types_of_a_server_that_nobody_knows_yet_are_asked_for() {
+    let env = TestEnv::new();
+    env.write_config(&format!(
+        "{}{}[check]\ntsc = {:?}\n",
+        env.fixture("fix", &[]),
+        env.fixture("other", &[]),
+        compiler()
+    ));
+    let error = env.error("return await mux.fix.add({ a: 'x', b: 1 })");
+    assert_eq!(error["kind"], "type", "{error:#}");
+    assert!(!env.starts("fix").is_empty());
+    assert!(env.starts("other").is_empty(), "it was not named");
+}

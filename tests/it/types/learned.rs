@@ -1,0 +1,109 @@
+//! The types of results that no server declares.
+
+use mux_tests::TestEnv;
+use serde_json::{Value, json};
+
+/// The echo tool declares no result, and says what it is told.
+fn said(env: &TestEnv, value: &Value) {
+    let text = serde_json::to_string(&value.to_string()).unwrap();
+    let code = format!("return await mux.fix.echo({{ text: {text} }})");
+    assert_eq!(env.result(&code), *value);
+}
+
+/// What `mux types` says once it says this; what is learned is learned beside the call.
+#[track_caller]
+fn types_with(env: &TestEnv, part: &str) -> String {
+    for _ in 0..200 {
+        let types = env.mux(["types", "fix.echo"]).ok().stdout;
+        if types.contains(part) {
+            return types;
+        }
+    }
+    let types = env.mux(["types", "fix.echo"]).ok().stdout;
+    panic!("no {part:?} in\n{types}");
+}
+
+#[test]
+fn types_of_results_are_learned_kept_over_restarts_and_forgotten() {
+    let env = TestEnv::with_fixtures(&[("fix", &[])]);
+    let types = env.mux(["types", "fix.echo"]).ok().stdout;
+    assert!(types.contains("Promise<ToolText>"), "{types}");
+
+    said(&env, &json!({ "id": 1, "name": "secret-a" }));
+    let types = types_with(&env, "observed in 1 call;");
+    assert!(
+        types.contains("Promise<Seen<{ id: number; name: string }>>"),
+        "{types}"
+    );
+    said(&env, &json!({ "id": "secret-b" }));
+    let types = types_with(&env, "observed in 2 calls;");
+    assert!(types.contains("id: string | number"), "{types}");
+    assert!(types.contains("name?: string"), "{types}");
+
+    // With everything else that is shown of the tool.
+    let tools = env.mux(["--json", "tools", "returns its text"]).ok().json();
+    let echo = &tools["tools"][0];
+    assert_eq!(echo["observed_calls"], 2);
+    assert!(
+        echo["signature"]
+            .as_str()
+            .unwrap()
+            .contains("name?: string"),
+        "{echo:#}"
+    );
+    let shown = env.mux(["tools", "fix.echo"]).ok().stdout;
+    assert!(shown.contains("observed in 2 calls"), "{shown}");
+    assert!(env.mux(["types"]).ok().stdout.contains("name?: string"));
+
+    // Another daemon knows it, and nobody has written a value down.
+    env.stop();
+    let kept = env.dirs.cache.clone();
+    assert!(!holds(&kept, b"secret-"), "a value is in {kept:?}");
+    let types = types_with(&env, "observed in 2 calls;");
+    assert!(types.contains("name?: string"), "{types}");
+
+    let output = env.mux(["types", "--forget", "fix.echo"]).ok();
+    assert_eq!(output.stdout, "forgotten: the results of 1 tool\n");
+    types_with(&env, "Promise<ToolText>");
+    let output = env.mux(["--json", "types", "--forget"]).ok();
+    assert_eq!(output.json(), json!({ "tools": 0 }));
+    env.mux(["types", "--forget", "nobody"])
+        .fails(1, &["there is no server `nobody`"]);
+}
+
+#[test]
+fn types_are_learned_from_results_of_one_call_and_of_none_that_failed_or_was_raw() {
+    let env = TestEnv::with_fixtures(&[("fix", &[])]);
+    env.mux(["call", "fix.echo", "text=[1, 2]", "--raw"]).ok();
+    let code = "try { await mux.fix.fail({ message: '{\"a\": 1}' }) } catch {}";
+    env.run(code).ok();
+    env.mux(["call", "fix.echo", "text=[1, 2]"]).ok();
+    let types = types_with(&env, "observed in 1 call;");
+    assert!(types.contains("Promise<Seen<number[]>>"), "{types}");
+    let fail = env.mux(["types", "fix.fail"]).ok().stdout;
+    assert!(!fail.contains("observed"), "{fail}");
+    // What a server declares is believed.
+    let add = env.mux(["call", "fix.add", "a=1", "b=2"]).ok();
+    assert_eq!(add.stdout, "{\n  \"sum\": 3\n}\n");
+    let types = env.mux(["types", "fix.add"]).ok().stdout;
+    assert!(!types.contains("observed"), "{types}");
+}
+
+fn holds(folder: &std::path::Path, what: &[u8]) -> bool {
+    let mut stack = vec![folder.to_owned()];
+    while let Some(folder) = stack.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                stack.push(path);
+            } else if std::fs::read(&path)
+                .unwrap()
+                .windows(what.len())
+                .any(|window| window == what)
+            {
+                return true;
+            }
+        }
+    }
+    false
+}

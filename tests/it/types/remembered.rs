@@ -1,0 +1,57 @@
+//! What a daemon knows of servers that it has not asked yet.
+
+use std::fs;
+
+use mux_tests::TestEnv;
+
+#[test]
+fn types_of_servers_that_are_not_connected_are_those_of_their_last_session() {
+    let env = TestEnv::with_fixtures(&[("fix", &[])]);
+    let before = env.mux(["types"]).ok().stdout;
+    env.stop();
+
+    // It hangs from now on, and nobody waits for it.
+    let config = fs::read_to_string(env.dirs.config_file()).unwrap();
+    fs::rename(env.path("fix.pids"), env.path("fix.old")).unwrap();
+    env.write_config(&config);
+    let status = env.mux(["servers", "--json"]).ok().json();
+    assert_eq!(status[0]["state"], "cold");
+    assert_eq!(status[0]["starts"], 0);
+    let known = status[0]["tools"].as_u64().unwrap();
+    let keys = env.result("return Object.keys(mux.fix).length");
+    assert!(keys.as_u64().unwrap() >= known, "{keys} of {known}");
+    assert!(env.starts("fix").is_empty(), "a server was started");
+
+    let list = env.mux(["tools", "--json"]).ok().json();
+    assert_eq!(list["total"], known);
+    assert_eq!(list["remembered"][0], "fix");
+    // It is asked again in the background, and then all is as it was.
+    for _ in 0..500 {
+        let now = env.mux(["types"]).ok().stdout;
+        if now == before {
+            return;
+        }
+        assert!(now.contains("as of its last session"), "{now}");
+    }
+    panic!("the server was never asked again");
+}
+
+#[test]
+fn types_of_another_definition_are_not_believed() {
+    let env = TestEnv::with_fixtures(&[("fix", &[])]);
+    env.mux(["tools"]).ok();
+    env.stop();
+    env.write_config(&env.fixture("fix", &["--tools", "5"]));
+    let status = env.mux(["servers", "--json"]).ok().json();
+    assert_eq!(status[0].get("tools"), None, "{status:#}");
+}
+
+#[test]
+fn types_that_cannot_be_kept_are_learned_anew_by_every_daemon() {
+    let env = TestEnv::with_fixtures(&[("fix", &[])]);
+    env.dirs.prepare().unwrap();
+    fs::write(env.dirs.cache.join("types"), "no folder").unwrap();
+    let first = env.mux(["types"]).ok().stdout;
+    env.stop();
+    assert_eq!(env.mux(["types"]).ok().stdout, first);
+}

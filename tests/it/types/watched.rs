@@ -1,0 +1,57 @@
+//! `mux types --watch`: files that an editor reads.
+
+use std::fs;
+
+use mux_tests::TestEnv;
+use nix::sys::signal::Signal;
+
+#[test]
+fn types_are_kept_fresh_for_editors_over_reloads_and_restarts() {
+    let env = TestEnv::with_fixtures(&[("fix", &[])]);
+    let folder = env.path("scripts");
+    let declarations = || fs::read_to_string(folder.join("mux.d.ts")).unwrap();
+    let mut watch = env.begin(["types", "--watch", folder.to_str().unwrap()]);
+    watch.hear("mux.d.ts is fresh");
+    assert!(declarations().contains("readonly fix: Mux.Fix;"));
+    let project = fs::read_to_string(folder.join("tsconfig.json")).unwrap();
+    assert!(project.contains("es2024"), "{project}");
+
+    // Another server.
+    let config = [env.fixture("fix", &[]), env.fixture("other", &[])].concat();
+    env.write_config(&config);
+    env.mux(["reload"]).ok();
+    until_has(&mut watch, &declarations, "readonly other: Mux.Other;");
+
+    // Another daemon.
+    env.stop();
+    env.write_config(&env.fixture("third", &[]));
+    until_has(&mut watch, &declarations, "readonly third: Mux.Third;");
+    watch.signal(Signal::SIGINT);
+    assert_eq!(watch.wait().code, 0);
+
+    // A project of one's own is left alone.
+    fs::write(folder.join("tsconfig.json"), "{}").unwrap();
+    let mut watch = env.begin(["types", "--watch", folder.to_str().unwrap()]);
+    watch.hear("mux.d.ts is fresh");
+    watch.signal(Signal::SIGINT);
+    watch.wait();
+    let project = fs::read_to_string(folder.join("tsconfig.json")).unwrap();
+    assert_eq!(project, "{}");
+}
+
+/// Reads on what the command says until the file has this.
+fn until_has(watch: &mut mux_tests::Running, file: &impl Fn() -> String, part: &str) {
+    while !file().contains(part) {
+        watch.hear_more("is fresh");
+    }
+}
+
+#[test]
+fn types_are_not_watched_where_nothing_can_be_written() {
+    let env = TestEnv::with_fixtures(&[]);
+    let file = env.path("file");
+    fs::write(&file, "").unwrap();
+    let folder = file.join("scripts");
+    env.mux(["types", "--watch", folder.to_str().unwrap()])
+        .fails(3, &["cannot write", "name a folder"]);
+}
