@@ -129,6 +129,7 @@ impl Runs {
             }
             limits.wall = wall;
         }
+        let agent = program.check.then(|| program.origin.agent.clone());
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         // Nobody has to hear how a detached run ended.
         let unheard = program.detached.is_none().then(|| self.unheard.token());
@@ -153,7 +154,6 @@ impl Runs {
         };
         // A root of its own: it outlives the request that started it.
         let span = info_span!(parent: None, "run", id = run.id);
-        let agent = program.check.then(|| run.view().origin.agent.clone());
         let execute = Arc::clone(self).execute(Arc::clone(&run), request, agent);
         let task = async move {
             execute.await;

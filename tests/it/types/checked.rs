@@ -1,6 +1,11 @@
 //! Programs are checked before they run, as strictly as the configuration says.
 
-use mux_tests::{TestEnv, env::compiler};
+use mux_client::{Identity, within_seconds};
+use mux_proto::CheckRequest;
+use mux_tests::{
+    TestEnv,
+    env::{binary, compiler},
+};
 use serde_json::Value;
 
 /// A home with a checker, a fixture server whose tools are known, and more of a configuration.
@@ -49,10 +54,8 @@ fn types_of_a_program_are_checked_before_any_of_it_runs() {
 }
 
 #[test]
-fn types_are_judged_by_the_agents_own_word() {
-    let env = home(
-        "mode = \"warn\"\n[agents.strict]\ncheck = \"error\"\n[agents.free]\ncheck = \"off\"\n",
-    );
+fn types_that_are_wrong_may_only_warn() {
+    let env = home("mode = \"warn\"\n");
     let code = "const n = 1; n.lenght; return n";
     let document = env.mux(["--json", "run", "-e", code]).ok().json();
     assert_eq!(document["result"], 1);
@@ -70,6 +73,26 @@ fn types_are_judged_by_the_agents_own_word() {
     let found = env.mux(["--json", "check", "-e", code]).ok().json();
     assert_eq!(found["errors"], Value::Array(Vec::new()));
     assert_eq!(found["warnings"].as_array().unwrap().len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn types_are_judged_by_what_is_configured_for_the_agent_that_asks() {
+    let env = home("mode = \"off\"\n[agents.strict]\ncheck = \"error\"\n");
+    for (agent, errors) in [("strict", 1), ("other", 0)] {
+        let identity = Identity {
+            agent: Some(agent.into()),
+            ..Identity::new("editor", "1")
+        };
+        let muxd = Some(binary("muxd"));
+        let session = mux_client::connect_or_spawn(&env.dirs, muxd, &identity).await;
+        let source = "const n = 1; return n.lenght".into();
+        let request = CheckRequest { source };
+        let client = session.unwrap().client;
+        let found = client.check(within_seconds(30), request).await;
+        let found = found.unwrap().unwrap();
+        assert_eq!(found.errors.len(), errors, "{agent}: {found:?}");
+        assert_eq!(found.unchecked.is_none(), agent == "strict", "{found:?}");
+    }
 }
 
 #[test]
