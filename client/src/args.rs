@@ -49,9 +49,10 @@ pub(crate) enum Command {
         echo '{\"query\": \"mux\"}' | mux call memory.search_nodes -"
     )]
     Call(Call),
-    /// List the tools, those that match all words, or one with its types
+    /// List the tools, those that fit some words, or one with its types
     #[command(
-        after_help = "Examples:\n  mux tools read file --server files\n  mux tools files.read_text_file"
+        after_help = "With words the best come first, ten of them; a word may be misspelled a little.\n\
+        Examples:\n  mux tools read file --server files\n  mux tools files.read_text_file"
     )]
     Tools(Tools),
     /// Print the TypeScript declarations that a program is written against
@@ -228,7 +229,7 @@ pub(crate) struct Call {
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Tools {
-    /// Words that must all appear in the name or the description
+    /// Words of the name, the server, the arguments or the description
     pub(crate) query: Vec<String>,
     /// Only this server's
     #[arg(long, value_name = "SERVER")]
@@ -236,6 +237,9 @@ pub(crate) struct Tools {
     /// At most so many
     #[arg(long, value_name = "N")]
     pub(crate) limit: Option<usize>,
+    /// The next page of the same words, as the page before names it
+    #[arg(long, value_name = "CURSOR", requires = "query")]
+    pub(crate) cursor: Option<String>,
     /// With their JSON schemas; goes with --json
     #[arg(long, requires = "json")]
     pub(crate) schemas: bool,

@@ -34,7 +34,7 @@ use serde_json::{Value, json};
 pub(crate) use self::{
     doctor::{Check, Verdict, doctor},
     failure::{Listing, diagnostics, failure, usage},
-    lists::{servers, tool, tools},
+    lists::{found, servers, tool, tools},
     one_run::run,
     progress::Waiting,
     record::Record,

@@ -5,10 +5,13 @@
 
 mod arguments;
 mod digest;
+pub mod inventory;
 mod learned;
 mod lessons;
 mod remembered;
 mod results;
+mod scope;
+pub mod search;
 mod shelf;
 mod tools;
 mod types;
@@ -22,7 +25,8 @@ pub use self::{
     digest::Digest,
     learned::Learned,
     remembered::ListKey,
-    results::value_of,
+    results::{contents_of, value_of},
+    scope::{Scope, Scopes},
     tools::{Tool, ToolDescription, ToolSet},
     types::{Known, Wording},
 };
@@ -110,6 +114,17 @@ impl Catalog {
         let shape = self.learned.shape(tool);
         let observed = wording.observed(shape.as_deref());
         typegen::signature(&tool.server, &tool.declaration(observed))
+    }
+
+    /// The same as programs reach the tool among the others of its server.
+    pub fn signature_in(&self, tools: &ToolSet, tool: &Tool) -> String {
+        let mut signature = self.signature(tool, Wording::Checker);
+        if tools.spelled(tool) == tool.name
+            && let Some(start) = signature.find('(')
+        {
+            signature.replace_range(..start, &tools.path(tool));
+        }
+        signature
     }
 
     /// A tool with its documentation and the types that it names, for a reader.

@@ -105,6 +105,7 @@ pub struct LimitsEntry {
     pub calls: Option<u32>,
     pub calls_at_once: Option<usize>,
     pub calls_per_server: Option<usize>,
+    pub ask: Option<String>,
     pub argument: Option<Size>,
     pub console: Option<Size>,
     pub source: Option<Size>,
@@ -149,6 +150,10 @@ pub struct CheckEntry {
 pub struct AgentEntry {
     /// As `[check] mode`, for this agent's programs.
     pub check: Option<String>,
+    /// Globs of paths that this agent never sees.
+    pub exclude: Vec<String>,
+    /// Globs of paths, in place of every server's `tools.direct`.
+    pub direct: Option<Vec<String>>,
     /// What this version does not know how to honour yet.
     #[serde(flatten)]
     pub later: BTreeMap<String, Value>,

@@ -1,28 +1,34 @@
 //! The one way of every tool call, whoever makes it: guest, command line, pass-through.
 //!
-//! resolve the server → its session → resolve the tool → policy → arguments → a place in line →
+//! resolve the server → its session → resolve the tool as the caller sees it → policy → arguments → a place in line →
 //! the call → the value.
 //!
 //! Invariant: policy is asked here and nowhere else, with the canonical path, after every other
 //! spelling of the name has been resolved.
 
 mod arguments;
+mod offers;
 
 use std::{
     sync::{Arc, RwLock},
     time::{Duration, Instant},
 };
 
-use mux_sandbox::{Fault, Kind, Target, Turn};
+use mux_sandbox::{Fault, Kind, Target};
 use serde_json::Value;
 use tracing::{debug, info_span};
 
-pub use self::arguments::Arguments;
 use self::arguments::Readers;
+pub use self::{
+    arguments::Arguments,
+    offers::{Asking, Offered},
+};
 use crate::{
-    catalog::{Tool, ToolSet, value_of},
+    catalog::{Scope, Scopes, Tool, ToolSet, value_of},
+    notices::Progress,
     policy::{Decision, Policy},
-    upstream::{CallError, Server, Session, State, Upstreams},
+    settings::Agents,
+    upstream::{CallError, Sending, Server, Session, State, Upstreams},
 };
 
 /// Is told what happens to a call.
@@ -32,6 +38,8 @@ pub trait CallObserver: Send + Sync {
     fn server_ready(&self, server: &str, took: Duration);
     /// The call goes out. `path` is canonical. Gives the number by which its end is told.
     fn call_started(&self, path: &str) -> u32;
+    /// The server tells how far the call is; not more often than somebody can follow.
+    fn call_progress(&self, call: u32, path: &str, progress: Progress);
     fn call_ended(&self, call: u32, path: &str, took: Duration, outcome: Result<usize, &Fault>);
 }
 
@@ -40,6 +48,7 @@ pub trait CallObserver: Send + Sync {
 pub struct Gateway {
     upstreams: Arc<Upstreams>,
     policy: RwLock<Policy>,
+    scopes: RwLock<Scopes>,
     readers: Readers,
 }
 
@@ -49,8 +58,7 @@ pub struct Call {
     pub arguments: Arguments,
     /// A shorter time than the server's own.
     pub within: Option<Duration>,
-    /// Whose turn it takes among the calls of the server.
-    pub turn: Turn,
+    pub asking: Asking,
 }
 
 impl Gateway {
@@ -58,6 +66,7 @@ impl Gateway {
         Self {
             upstreams,
             policy: RwLock::new(policy),
+            scopes: RwLock::default(),
             readers: Readers::new(),
         }
     }
@@ -73,11 +82,30 @@ impl Gateway {
             .unwrap_or_else(std::sync::PoisonError::into_inner) = policy;
     }
 
+    pub fn set_agents(&self, agents: &Agents) {
+        *self
+            .scopes
+            .write()
+            .unwrap_or_else(std::sync::PoisonError::into_inner) = Scopes::new(agents);
+    }
+
+    /// What an agent sees now.
+    pub fn scope(&self, agent: Option<&str>) -> Arc<Scope> {
+        self.scopes
+            .read()
+            .unwrap_or_else(std::sync::PoisonError::into_inner)
+            .of(agent)
+    }
+
     /// Makes one call and gives the value that a program gets, as JSON text.
     pub async fn call(&self, call: Call, observer: &dyn CallObserver) -> Result<String, Fault> {
-        let (server, name, raw) = self.resolve(call.target)?;
+        let (server, name, raw) = self.resolve(call.target, &call.asking.scope)?;
         let session = ready(&server, observer).await?;
-        let tool = find(&session.tools(), server.name(), &name)?;
+        let tool = find(
+            &call.asking.scope.view(&session.tools()),
+            server.name(),
+            &name,
+        )?;
         let path = tool.path();
         self.allow(&path)?;
         call.arguments
@@ -85,36 +113,38 @@ impl Gateway {
             .map_err(|fault| fault.path(&path))?;
         // What nobody has a place for is kept as text.
         let early = match call.arguments.are_long() {
-            true => Some(server.place(&call.turn).await),
+            true => Some(server.place(&call.asking.turn).await),
             false => None,
         };
         let arguments = self.readers.read(&tool, &call.arguments).await?;
-        let _in_flight = match early {
+        let place = match early {
             Some(place) => place,
-            None => server.place(&call.turn).await,
+            None => server.place(&call.asking.turn).await,
         };
-        let within = match server.definition() {
-            Ok(definition) => definition.call_timeout,
-            Err(_) => Duration::ZERO,
-        };
-        let within = call.within.map_or(within, |asked| asked.min(within));
+        let within = call_time(&server, call.within);
         let span = info_span!("call", path);
         let started = Instant::now();
         let number = observer.call_started(&path);
-        let first = session.call(&tool.name, arguments, within).await;
+        let sending = Sending {
+            caller: Some(&call.asking.caller),
+            place: Some(&place),
+            within,
+            progress: &|progress| observer.call_progress(number, &path, progress),
+        };
+        let first = session.call(&tool.name, arguments, &sending).await;
         let result = match first {
             // It may have ended while the call stood in line, or a moment ago.
             Err(CallError::NotSent) => {
                 let arguments = self.readers.read(&tool, &call.arguments).await;
                 match (ready(&server, observer).await, arguments) {
                     (Ok(next), Ok(arguments)) => next
-                        .call(&tool.name, arguments, within)
+                        .call(&tool.name, arguments, &sending)
                         .await
-                        .map_err(|error| failure(&tool, error)),
+                        .map_err(|error| failure(&path, error)),
                     (Err(fault), _) | (_, Err(fault)) => Err(fault),
                 }
             }
-            result => result.map_err(|error| failure(&tool, error)),
+            result => result.map_err(|error| failure(&path, error)),
         };
         let outcome = result.and_then(|result| match raw {
             true => Ok(result.to_string()),
@@ -136,7 +166,7 @@ impl Gateway {
     }
 
     /// The server and the tool's name as the caller spelled it.
-    fn resolve(&self, target: Target) -> Result<(Arc<Server>, String, bool), Fault> {
+    fn resolve(&self, target: Target, scope: &Scope) -> Result<(Arc<Server>, String, bool), Fault> {
         if let Some(fault) = target.too_long() {
             return Err(fault);
         }
@@ -163,7 +193,7 @@ impl Gateway {
         };
         let found = self
             .upstreams
-            .find(&server)
+            .find_seen(&server, scope)
             .map_err(|f| f.path(format!("{server}.{tool}")))?;
         Ok((found, tool, raw))
     }
@@ -228,8 +258,16 @@ pub(crate) fn no_such_tool(tools: &ToolSet, server: &str, name: &str) -> Fault {
     }
 }
 
-fn failure(tool: &Tool, error: CallError) -> Fault {
-    let path = tool.path();
+/// How long one call of this server may take.
+fn call_time(server: &Server, asked: Option<Duration>) -> Duration {
+    let most = match server.definition() {
+        Ok(definition) => definition.call_timeout,
+        Err(_) => Duration::ZERO,
+    };
+    asked.map_or(most, |asked| asked.min(most))
+}
+
+fn failure(path: &str, error: CallError) -> Fault {
     let fault = match error {
         CallError::NotSent => {
             Fault::new(Kind::Unavailable, format!("{path} was not called: {error}"))
@@ -254,6 +292,7 @@ fn failure(tool: &Tool, error: CallError) -> Fault {
             fault.details = Some(serde_json::json!({ "code": code, "data": data }).to_string());
             fault
         }
+        CallError::TooMuch(message) => Fault::new(Kind::Limit, format!("{path}: {message}")),
         CallError::Protocol(message) => {
             Fault::new(Kind::Internal, format!("{path}: {message}")).hint("see `mux logs`")
         }

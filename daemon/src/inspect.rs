@@ -15,7 +15,7 @@ use tokio::time::timeout;
 use tracing::debug;
 
 use crate::{
-    catalog::Wording,
+    catalog::{Scope, Wording},
     check::{Checker, CheckerStatus, Diagnostic, Types},
     settings::{Checks, Strictness},
     upstream::{Server, Upstreams},
@@ -65,9 +65,9 @@ impl Inspector {
         self.checker.close().await;
     }
 
-    /// What a program is checked against now.
-    pub async fn types(&self) -> Types {
-        let known = self.upstreams.known();
+    /// What a program of somebody who sees so much is checked against now.
+    pub async fn types(&self, scope: &Scope) -> Types {
+        let known = scope.seen(self.upstreams.known());
         let catalog = self.upstreams.catalog();
         catalog.types(&known, Wording::Checker).await
     }
@@ -75,18 +75,24 @@ impl Inspector {
     /// Has the checker ready before somebody needs it.
     pub async fn warm(&self) {
         if self.terms().any() {
-            let types = self.types().await;
+            let types = self.types(&Scope::default()).await;
             self.checker.warm(&types).await;
         }
     }
 
     /// The types of a program that is about to run. Its syntax is the worker's to judge.
-    pub async fn before_run(&self, source: &str, agent: Option<&str>, turn: &Turn) -> Inspection {
+    pub async fn before_run(
+        &self,
+        source: &str,
+        agent: Option<&str>,
+        scope: &Scope,
+        turn: &Turn,
+    ) -> Inspection {
         let strictness = self.terms().of(agent);
         if strictness == Strictness::Off {
             return Inspection::default();
         }
-        let mut found = self.checked(source).await;
+        let mut found = self.checked(source, scope).await;
         // The compiler and the engine are not of one mind about every program.
         if found.syntax {
             let limits = Limits::default();
@@ -104,6 +110,7 @@ impl Inspector {
         &self,
         source: String,
         agent: Option<&str>,
+        scope: &Scope,
         turn: &Turn,
         limits: &Limits,
     ) -> Result<Inspection, Fault> {
@@ -116,21 +123,21 @@ impl Inspector {
                 unchecked: Some("check is off in the configuration".into()),
                 ..Inspection::default()
             },
-            _ => self.checked(&source).await.inspection,
+            _ => self.checked(&source, scope).await.inspection,
         };
         inspection.soften(strictness);
         inspection.add(parsed);
         Ok(inspection)
     }
 
-    async fn checked(&self, source: &str) -> Checked {
-        let mut found = self.checker.check(&self.types().await, source).await;
+    async fn checked(&self, source: &str, scope: &Scope) -> Checked {
+        let mut found = self.checker.check(&self.types(scope).await, source).await;
         // Whoever has no checker needs no types.
-        if found.is_ok() && self.learn_lists(source).await {
-            found = self.checker.check(&self.types().await, source).await;
+        if found.is_ok() && self.learn_lists(source, scope).await {
+            found = self.checker.check(&self.types(scope).await, source).await;
         }
         match found {
-            Ok(diagnostics) => self.report(&diagnostics),
+            Ok(diagnostics) => self.report(&diagnostics, scope),
             Err(unchecked) => {
                 debug!(%unchecked, "a program runs unchecked");
                 Checked {
@@ -144,11 +151,11 @@ impl Inspector {
         }
     }
 
-    fn report(&self, diagnostics: &[Diagnostic]) -> Checked {
+    fn report(&self, diagnostics: &[Diagnostic], scope: &Scope) -> Checked {
         let mut inspection = Inspection::default();
         let tools = diagnostics.iter().filter(|found| !found.is_syntax());
         for diagnostic in tools {
-            report::add(&mut inspection, diagnostic, &self.upstreams);
+            report::add(&mut inspection, diagnostic, &self.upstreams, scope);
         }
         Checked {
             syntax: diagnostics.iter().any(|found| found.is_syntax()),
@@ -158,11 +165,12 @@ impl Inspector {
 
     /// Servers that the program names, and whose tools nobody knows, are asked for them: the program would
     /// have to wait for them anyway. Whether any of them told.
-    async fn learn_lists(&self, source: &str) -> bool {
+    async fn learn_lists(&self, source: &str, scope: &Scope) -> bool {
         let named = |server: &Arc<Server>| {
             let name = server.name();
             server.definition().is_ok()
                 && server.tools().is_none()
+                && !scope.hides_server(name)
                 && (source.contains(name) || source.contains(spell(name).as_ref()))
         };
         let unknown: Vec<_> = self.upstreams.all().into_iter().filter(named).collect();

@@ -17,11 +17,15 @@ const KEPT: usize = 7;
 /// The files are `muxd.DATE.log`.
 const NAME: &str = "muxd";
 
+/// What rmcp logs here are whole messages: what a user answered a server stands in no log, whoever asks
+/// for more.
+const MESSAGES: &str = "rmcp::service=warn";
+
 /// The cache's store tells every page that it writes. Who wants to hear that names it.
 fn quiet(filter: &str) -> String {
     match filter.contains(CHATTY) {
-        true => filter.to_owned(),
-        false => format!("{filter},{CHATTY}=warn"),
+        true => format!("{filter},{MESSAGES}"),
+        false => format!("{filter},{CHATTY}=warn,{MESSAGES}"),
     }
 }
 
@@ -37,7 +41,7 @@ pub fn start(dir: &Path, filter: Option<&str>) -> io::Result<WorkerGuard> {
     let (writer, guard) = tracing_appender::non_blocking(appender);
     let filter = filter
         .and_then(|text| EnvFilter::try_new(quiet(text)).ok())
-        .unwrap_or_else(|| EnvFilter::new("info"));
+        .unwrap_or_else(|| EnvFilter::new(quiet("info")));
     // A second daemon in one process, as tests have it, keeps the first one's log.
     drop(
         tracing_subscriber::fmt()

@@ -5,9 +5,14 @@
 mod catalog;
 mod contained;
 mod convert;
+mod discovery;
 mod door;
 mod handler;
+mod notices;
+mod offers;
 mod runs;
+mod status;
+mod told;
 mod watched;
 
 use std::{sync::Arc, time::Duration};

@@ -37,10 +37,12 @@ use self::{
     registry::Registry,
 };
 use crate::{
-    gateway::Gateway,
+    catalog::Scope,
+    gateway::{Asking, Gateway},
     handles::{Handles, Held},
     inspect::{Inspection, Inspector},
     lifecycle::Present,
+    notices::{Caller, Cause, Mailbox},
 };
 
 /// After a drain: for what was cancelled to end, and for clients to read how their runs ended.
@@ -55,6 +57,10 @@ pub struct Program {
     /// Runs of one owner may follow each other in one worker process.
     pub turn: Turn,
     pub origin: Arc<Origin>,
+    /// What it sees, from its start to its end.
+    pub scope: Arc<Scope>,
+    /// Of the connection that may be asked for it. Nobody is asked for a run that is detached.
+    pub mailbox: Option<Arc<Mailbox>>,
     /// Its types are looked at first, if the configuration wants that.
     pub check: bool,
     /// For a run that does not end with its connection: keeps the daemon from leaving meanwhile.
@@ -133,6 +139,7 @@ impl Runs {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         // Nobody has to hear how a detached run ended.
         let unheard = program.detached.is_none().then(|| self.unheard.token());
+        let workspace = program.origin.workspace.clone();
         let run = Arc::new(Run::new(
             format!("{}-{number}", self.epoch),
             &program.source,
@@ -148,13 +155,20 @@ impl Runs {
         let request = RunRequest {
             source: program.source,
             input: program.input,
-            names: self.names(),
+            names: self.names(&program.scope),
             limits,
             turn: program.turn,
         };
+        let caller = Arc::new(Caller {
+            mailbox: program.mailbox.filter(|_| !run.is_detached()),
+            cause: Cause::Run(run.id.clone()),
+            workspace,
+            clock: Arc::default(),
+        });
         // A root of its own: it outlives the request that started it.
         let span = info_span!(parent: None, "run", id = run.id);
-        let execute = Arc::clone(self).execute(Arc::clone(&run), request, agent);
+        let execute =
+            Arc::clone(self).execute(Arc::clone(&run), request, (program.scope, caller), agent);
         let task = async move {
             execute.await;
             drop((admitted, program.detached));
@@ -184,10 +198,11 @@ impl Runs {
         &self,
         source: String,
         agent: Option<&str>,
+        scope: &Scope,
         turn: &Turn,
     ) -> Result<Inspection, Fault> {
-        let limits = self.limits();
-        self.inspector.all(source, agent, turn, &limits).await
+        let (limits, inspector) = (self.limits(), &self.inspector);
+        inspector.all(source, agent, scope, turn, &limits).await
     }
 
     /// By its id, or by the number at the end of it.
@@ -227,6 +242,7 @@ impl Runs {
         self: Arc<Self>,
         run: Arc<Run>,
         request: RunRequest,
+        (scope, caller): (Arc<Scope>, Arc<Caller>),
         checked_for: Option<Option<String>>,
     ) {
         info!("run accepted");
@@ -240,12 +256,22 @@ impl Runs {
         };
         let gateway = Arc::clone(&self.gateway);
         let turn = request.turn.clone();
-        let host = Host::new(gateway, handles.clone(), turn, Arc::clone(&recorder));
+        let host = Host::new(
+            gateway,
+            handles.clone(),
+            Asking {
+                turn,
+                caller,
+                scope: Arc::clone(&scope),
+            },
+            Arc::clone(&recorder),
+        );
         let mut warnings = Vec::new();
         if let Some(agent) = checked_for {
+            let (agent, turn) = (agent.as_deref(), &request.turn);
             let look = self
                 .inspector
-                .before_run(&request.source, agent.as_deref(), &request.turn);
+                .before_run(&request.source, agent, &scope, turn);
             let found = tokio::select! {
                 found = look => found,
                 // The pool sees it, too, and says so.
@@ -285,20 +311,21 @@ impl Runs {
     }
 
     /// What `Object.keys(mux)` shows: servers, and the tools of those that were open once.
-    fn names(&self) -> String {
+    fn names(&self, scope: &Scope) -> String {
         let names: serde_json::Map<_, _> = self
             .gateway
             .upstreams()
-            .all()
+            .known()
             .iter()
+            .filter(|server| !scope.hides_server(&server.name))
             .map(|server| {
-                let tools = server.tools();
+                let tools = server.tools.as_ref().map(|tools| scope.view(tools));
                 let tools: Vec<_> = tools
                     .iter()
                     .flat_map(|set| set.iter())
                     .map(|t| t.name.clone())
                     .collect();
-                (server.name().to_owned(), tools.into())
+                (server.name.clone(), tools.into())
             })
             .collect();
         serde_json::Value::Object(names).to_string()

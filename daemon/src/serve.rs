@@ -16,6 +16,7 @@ use crate::{
     cache::Cache,
     catalog::Catalog,
     check::{CheckSettings, Checker},
+    discovery,
     environment::Environment,
     gateway::Gateway,
     handles::{Handles, Terms},
@@ -89,6 +90,7 @@ pub async fn serve(
         launcher: launcher.clone(),
         logs: setup.server_logs,
         catalog: Arc::clone(&catalog),
+        news: Arc::default(),
     };
     let upstreams = Arc::new(Upstreams::new(surroundings));
     let gateway = Arc::new(Gateway::new(Arc::clone(&upstreams), Policy::default()));
@@ -124,6 +126,7 @@ pub async fn serve(
             drop(daemon.reload().await);
             launcher.warm_up().await;
             daemon.runs.inspector().warm().await;
+            discovery::keep_ready(&daemon.gateway).await;
         }
     });
 

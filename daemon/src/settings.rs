@@ -3,6 +3,7 @@
 //! Invariant: what is passed down from here has no `Option` that means "default". Library code below
 //! reads neither the environment nor the working directory.
 
+mod agents;
 mod checks;
 mod limits;
 
@@ -15,6 +16,7 @@ use std::{
 use mux_sandbox::typegen::names::{RESERVED_SERVERS, is_server_name, spell};
 
 pub use self::{
+    agents::{Agents, View},
     checks::{Checks, Strictness},
     limits::Allowed,
 };
@@ -36,6 +38,7 @@ pub struct Settings {
     pub policy: Policy,
     pub limits: Allowed,
     pub checks: Checks,
+    pub agents: Agents,
     /// `None`: never.
     pub idle_exit: Option<Duration>,
     /// What was ignored, and why.
@@ -55,6 +58,8 @@ pub struct ServerSettings {
 pub struct ServerDefinition {
     pub command: String,
     pub args: Vec<String>,
+    /// Command and arguments as they were written: an expanded variable may be a secret.
+    pub written: Vec<String>,
     pub env: BTreeMap<String, String>,
     pub cwd: PathBuf,
     /// Globs of tool names that are not offered.
@@ -63,13 +68,15 @@ pub struct ServerDefinition {
     pub call_timeout: Duration,
     /// Calls on their way at once; more wait in line.
     pub calls_at_once: usize,
+    /// How long a client may take to answer what the server asks.
+    pub ask: Duration,
 }
 
 impl ServerDefinition {
-    /// The command line as one would type it, without the environment, which may hold secrets.
+    /// The command line as one would type it, with the names of variables and without their values.
     pub fn command_line(&self) -> String {
-        std::iter::once(&self.command)
-            .chain(&self.args)
+        self.written
+            .iter()
             .map(|word| {
                 if word.contains([' ', '"', '\'']) {
                     format!("{word:?}")
@@ -102,9 +109,10 @@ impl Settings {
             Ok(home.join(path).to_string_lossy().into_owned())
         };
         let checks = Checks::resolve(&config.check, &config.agents, path, &mut problems);
+        let agents = Agents::resolve(&config.agents, &config.servers);
         let policy = Policy::new(&config.policy, &mut problems);
         let names: Vec<String> = config.servers.keys().cloned().collect();
-        let calls_at_once = limits.calls_per_server;
+        let terms = (limits.calls_per_server, limits.ask);
         let servers: BTreeMap<_, _> = config
             .servers
             .into_iter()
@@ -112,7 +120,7 @@ impl Settings {
             .map(|(name, entry)| {
                 let definition = check_name(&name, &names)
                     .and(entry)
-                    .and_then(|entry| define(entry, environment, home, calls_at_once));
+                    .and_then(|entry| define(entry, environment, home, terms));
                 (name.clone(), ServerSettings { name, definition })
             })
             .collect();
@@ -121,6 +129,7 @@ impl Settings {
             policy,
             limits,
             checks,
+            agents,
             idle_exit,
             problems,
         }
@@ -154,7 +163,7 @@ fn define(
     entry: ServerEntry,
     environment: &Environment,
     home: &Path,
-    calls_at_once: usize,
+    (calls_at_once, ask): (usize, Duration),
 ) -> Result<ServerDefinition, String> {
     if entry.url.is_some() {
         return Err(
@@ -180,6 +189,10 @@ fn define(
     }
     let expand = |text: &String| environment.expand(text);
     let command = entry.command.ok_or("`command` is missing")?;
+    let written = std::iter::once(&command)
+        .chain(&entry.args)
+        .cloned()
+        .collect();
     let command = expand(&command)?;
     if command.trim().is_empty() {
         return Err("`command` is empty".into());
@@ -194,6 +207,7 @@ fn define(
     };
     Ok(ServerDefinition {
         command,
+        written,
         args: entry.args.iter().map(expand).collect::<Result<_, _>>()?,
         env: entry
             .env
@@ -205,6 +219,7 @@ fn define(
         start_timeout: timeout(&entry.start_timeout, "start_timeout", START_TIMEOUT)?,
         call_timeout: timeout(&entry.call_timeout, "call_timeout", CALL_TIMEOUT)?,
         calls_at_once,
+        ask,
     })
 }
 
@@ -266,7 +281,7 @@ mod tests {
         let a = settings.servers["a"].definition.as_ref().unwrap();
         assert_eq!(a.command, "/home/me/bin/x");
         assert_eq!(a.cwd, Path::new("/home/me/notes"));
-        assert_eq!(a.command_line(), "/home/me/bin/x \"a b\"");
+        assert_eq!(a.command_line(), "${HOME}/bin/x \"a b\"");
         assert_eq!(a.calls_at_once, 3);
         assert_eq!(settings.servers.len(), 1);
     }

@@ -1,21 +1,35 @@
 //! The sessions to the user's MCP servers: one per server, opened at first need, shared by all.
 //!
 //! Each server has one task that owns its state (`server`, `owner`); a session is a value that many
-//! callers hold at once (`session`), opened in `open` and followed to its end in `watch`; a process
-//! is started by the keeper (`process`) and spoken to in lines (`transport`).
+//! callers hold at once (`session`, `request`, `offers`), opened in `open` and followed to its end in
+//! `watch`; a process is started by the keeper (`process`) and spoken to in lines (`transport`).
+//!
+//! What servers say of their own accord is heard in `overheard` and goes on in `ears`: to the calls that
+//! are `in_flight`, to those who follow a resource (`subscriptions`), to the log. What they ask goes
+//! through `asks`.
 //!
 //! Invariant: servers share nothing but the keeper. One that is slow, dead or mad delays no other.
 
+mod asks;
+mod beside;
+mod ears;
 mod handler;
+mod in_flight;
 mod listing;
 mod offer;
+mod offers;
 mod open;
+mod overheard;
 mod owner;
 mod places;
 mod process;
+mod progress;
+mod request;
 mod server;
 mod session;
 mod stderr;
+mod subscribers;
+mod subscriptions;
 mod transport;
 mod watch;
 
@@ -29,13 +43,16 @@ use futures::future::join_all;
 use mux_sandbox::{Fault, Kind, typegen::names::spell};
 
 pub use self::{
+    offers::{OfferKind, Wanted},
     process::Launcher,
+    request::Sending,
     server::{Server, ServerView, State},
     session::{CallError, Session},
 };
 use crate::{
-    catalog::{Catalog, Known},
+    catalog::{Catalog, Known, Scope},
     nearest::nearest_few,
+    notices::{Changed, News},
     settings::ServerSettings,
 };
 
@@ -47,6 +64,8 @@ pub struct Surroundings {
     pub logs: PathBuf,
     /// Where their tools are remembered.
     pub catalog: Arc<Catalog>,
+    /// Is told when the pool offers something else.
+    pub news: Arc<News>,
 }
 
 /// All configured servers.
@@ -106,11 +125,29 @@ impl Upstreams {
         }
         drop(servers);
         self.surroundings.catalog.changed();
+        let same = Changes {
+            unchanged: changes.unchanged.clone(),
+            ..Changes::default()
+        };
+        if changes != same {
+            self.surroundings.news.tell(Changed::ALL);
+        }
         changes
     }
 
     pub fn catalog(&self) -> &Arc<Catalog> {
         &self.surroundings.catalog
+    }
+
+    pub fn news(&self) -> &News {
+        &self.surroundings.news
+    }
+
+    /// A connection has ended: it follows no resource any more.
+    pub fn forget(&self, connection: u64) {
+        for server in self.read().values() {
+            server.forget(connection);
+        }
     }
 
     /// Every server with the tools that it is known to have.
@@ -124,23 +161,27 @@ impl Upstreams {
 
     /// A server by its name or by the spelling that programs use.
     pub fn find(&self, name: &str) -> Result<Arc<Server>, Fault> {
+        self.find_seen(name, &Scope::default())
+    }
+
+    /// The same for an agent: a server of which it sees nothing is not there.
+    pub fn find_seen(&self, name: &str, scope: &Scope) -> Result<Arc<Server>, Fault> {
         let servers = self.read();
-        if let Some(server) = servers.get(name) {
+        let is_seen = |server: &str| !scope.hides_server(server);
+        let exact = servers.get(name);
+        let spelled = || servers.values().find(|server| spell(server.name()) == name);
+        if let Some(server) = exact.or_else(spelled)
+            && is_seen(server.name())
+        {
             return Ok(Arc::clone(server));
         }
-        if let Some(server) = servers.values().find(|server| spell(server.name()) == name) {
-            return Ok(Arc::clone(server));
-        }
+        let known = servers.keys().map(String::as_str);
+        let known: Vec<&str> = known.filter(|server| is_seen(server)).collect();
         let fault = Fault::new(Kind::NotFound, format!("there is no server `{name}`"));
         Err(
-            match nearest_few(name, servers.keys().map(String::as_str), 3).as_slice() {
-                [] if servers.is_empty() => {
-                    fault.hint("no server is configured; see `mux servers`")
-                }
-                [] => {
-                    let known: Vec<&str> = servers.keys().map(String::as_str).collect();
-                    fault.hint(format!("known servers: {}", known.join(", ")))
-                }
+            match nearest_few(name, known.iter().copied(), 3).as_slice() {
+                [] if known.is_empty() => fault.hint("no server is configured; see `mux servers`"),
+                [] => fault.hint(format!("known servers: {}", known.join(", "))),
                 near => fault.hint(format!("did you mean `{}`?", near.join("` or `"))),
             },
         )

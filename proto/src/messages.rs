@@ -1,5 +1,8 @@
 //! The messages of the contract: plain data with names that speak for themselves.
 
+mod discovery;
+mod notices;
+mod offers;
 mod runs;
 
 use std::path::PathBuf;
@@ -7,7 +10,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-pub use self::runs::*;
+pub use self::{discovery::*, notices::*, offers::*, runs::*};
 use crate::Error;
 
 /// First message of a connection.
@@ -59,7 +62,7 @@ pub struct Diagnostics {
     pub unchecked: Option<String>,
 }
 
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct CallRequest {
     /// `server.tool`.
     pub path: String,
@@ -75,6 +78,9 @@ pub struct CallRequest {
     pub raw: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
+    /// The client's own name for this call, under which notices speak of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub token: Option<String>,
 }
 
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
@@ -89,6 +95,16 @@ pub struct ToolsRequest {
     /// With the JSON schemas of each tool.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub schemas: bool,
+    /// Only those that are offered as ordinary tools beside programs.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub direct: bool,
+    /// With each tool's whole definition.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub definitions: bool,
+    /// How long to wait for servers whose tools nobody knows yet; without it, until they are ready or
+    /// have failed. Those that are not ready then are among the missing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wait_ms: Option<u64>,
 }
 
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
@@ -113,7 +129,7 @@ pub struct MissingServer {
     pub error: Error,
 }
 
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct ToolInfo {
     /// `server.tool` as a program writes it after `mux.`.
     pub path: String,
@@ -137,6 +153,12 @@ pub struct ToolInfo {
     /// Of how many calls the result's type was learned, for a tool that declares none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_calls: Option<u64>,
+    /// Offered as an ordinary tool beside programs.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub direct: bool,
+    /// MCP's `Tool`, whole, as the server gave it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub definition: Option<Value>,
 }
 
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]

@@ -1,10 +1,15 @@
 //! The methods of the daemon. `hello` comes first on every connection.
 
+use serde_json::Value;
+
 use crate::{
-    CallRequest, CheckRequest, Diagnostics, Error, EventPage, EventsRequest, ForgetTypesRequest,
-    Forgotten, Held, Hello, ReadPage, ReadRequest, ReloadReport, RunInfo, RunList, RunRequest,
-    RunStarted, RunsRequest, ServerInfo, Status, StopRequest, ToolList, ToolsRequest, TypesPage,
-    TypesRequest, WatchTypesRequest, Welcome,
+    AnswerRequest, CallRequest, CheckRequest, CompleteRequest, DescribeRequest, Descriptions,
+    Diagnostics, Error, EventPage, EventsRequest, ForgetTypesRequest, Forgotten, Held, Hello,
+    Inventory, InventoryRequest, NoticePage, NoticesRequest, OfferList, OffersRequest,
+    PromptRequest, ReadPage, ReadRequest, ReloadReport, ResourceRequest, RunInfo, RunList,
+    RunRequest, RunStarted, RunsRequest, SearchPage, SearchRequest, ServerInfo, Status,
+    StopRequest, SubscribeRequest, ToolList, ToolsRequest, TypesPage, TypesRequest,
+    WatchTypesRequest, Welcome,
 };
 
 /// Frozen for ever: `hello`, `retire`. New methods come last.
@@ -71,4 +76,35 @@ pub trait Mux {
 
     /// Forgets what was learned of tools' results. It is learned again with the next calls.
     async fn forget_types(request: ForgetTypesRequest) -> Result<Forgotten, Error>;
+
+    /// Tools ranked by how well they fit a few words.
+    async fn search(request: SearchRequest) -> Result<SearchPage, Error>;
+
+    /// Everything about a few tools.
+    async fn describe(request: DescribeRequest) -> Result<Descriptions, Error>;
+
+    /// What there is, in as many words as a budget allows.
+    async fn inventory(request: InventoryRequest) -> Result<Inventory, Error>;
+
+    /// What servers offer beside tools.
+    async fn offers(request: OffersRequest) -> Result<OfferList, Error>;
+
+    /// MCP's `ReadResourceResult`.
+    async fn read_resource(request: ResourceRequest) -> Result<Held, Error>;
+
+    /// MCP's `GetPromptResult`.
+    async fn get_prompt(request: PromptRequest) -> Result<Held, Error>;
+
+    /// MCP's `CompleteResult`.
+    async fn complete(request: CompleteRequest) -> Result<Value, Error>;
+
+    /// Begins or ends to tell this connection when a resource changes.
+    async fn subscribe(request: SubscribeRequest) -> Result<(), Error>;
+
+    /// Waits until there is something to tell after `after`, or until `wait_ms` have passed, 30 s at
+    /// most.
+    async fn notices(request: NoticesRequest) -> Result<NoticePage, Error>;
+
+    /// Answers an [`crate::NoticeKind::Ask`]. Nothing happens if nobody waits for it any more.
+    async fn answer(request: AnswerRequest) -> Result<(), Error>;
 }

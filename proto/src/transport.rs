@@ -59,11 +59,15 @@ where
     tarpc::serde_transport::new(framed(stream), Requests(PhantomData))
 }
 
+/// Room for reading that a connection has before it has said anything. It grows with the first frame, and
+/// a thousand silent connections cost little.
+const FIRST_READ: usize = 512;
+
 fn framed<S: AsyncRead + AsyncWrite>(stream: S) -> Framed<S, LengthDelimitedCodec> {
     let codec = LengthDelimitedCodec::builder()
         .max_frame_length(MAX_FRAME)
         .new_codec();
-    Framed::new(stream, codec)
+    Framed::with_capacity(stream, codec, FIRST_READ)
 }
 
 /// JSON, with a look at the deadline before tarpc adds it to its clock: it panics where they overflow.

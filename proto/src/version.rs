@@ -5,7 +5,8 @@
 /// 1: November 2026, the first. 2: November 2026, long values come as handles: `call` answers with
 /// [`crate::Held`], and a run may end with [`crate::Outcome::Stored`]. 3: November 2026, programs are
 /// type-checked, and a run may tell of it with [`crate::EventKind::Checked`].
-pub const CONTRACT: u32 = 3;
+/// 4: November 2026, servers ask back: notices, and [`crate::EventKind::CallProgress`].
+pub const CONTRACT: u32 = 4;
 
 /// The build of this program, for the eye and for the warning about a daemon of another build.
 pub const BUILD: &str = env!("CARGO_PKG_VERSION");
@@ -29,4 +30,14 @@ pub const FEATURES: &[&str] = &[
     "detach",
     "watch_types",
     "forget_types",
+    "search",
+    "describe",
+    "inventory",
+    "offers",
+    "read_resource",
+    "get_prompt",
+    "complete",
+    "subscribe",
+    "notices",
+    "answer",
 ];

@@ -1,5 +1,7 @@
 //! How a guest reaches the world.
 
+use std::time::Duration;
+
 use futures::future::BoxFuture;
 
 use crate::{Fault, Level, Target};
@@ -19,4 +21,9 @@ pub trait ToolHost: Send + Sync + 'static {
     /// Takes a part that the program hands to its caller beside the result: an MCP content block as JSON
     /// text, of which nothing is checked yet. Must not block.
     fn emit(&self, part: String);
+
+    /// How long somebody was asked for an answer so far. The wall time of the run does not count it.
+    fn stood_still(&self) -> Duration {
+        Duration::ZERO
+    }
 }

@@ -33,7 +33,7 @@ pub const GLOBALS: &str = include_str!("typegen/globals.d.ts");
 
 /// Counts up whenever the same tools get other declarations, so that what was kept of an older build is not
 /// taken for what this one would make.
-pub const GENERATOR: u32 = 1;
+pub const GENERATOR: u32 = 2;
 
 const HEADER: &str = "\
 // mux.d.ts: what a program may use. Generated from what the servers say of themselves.

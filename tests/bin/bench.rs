@@ -11,6 +11,8 @@ mod commands;
 mod figures;
 #[path = "bench/pool.rs"]
 mod pool;
+#[path = "bench/search.rs"]
+mod search;
 #[path = "bench/sessions.rs"]
 mod sessions;
 #[path = "bench/throughput.rs"]
@@ -48,6 +50,7 @@ enum Part {
     Process,
     Calls,
     Types,
+    Search,
     Pool,
     Throughput,
     Neighbours,
@@ -79,6 +82,10 @@ fn main() -> anyhow::Result<()> {
             Part::Types => {
                 figures::title("types and checks");
                 runtime.block_on(types::measure(&place, &args.tsc, args.rounds))?;
+            }
+            Part::Search => {
+                figures::title("search");
+                runtime.block_on(search::measure(args.rounds))?;
             }
             Part::Pool => {
                 figures::title("the pool alone");

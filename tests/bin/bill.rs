@@ -184,9 +184,7 @@ impl Bill {
         let request = CallRequest {
             path: path.into(),
             arguments: arguments.clone(),
-            typed: Vec::new(),
-            raw: false,
-            timeout_ms: None,
+            ..CallRequest::default()
         };
         let answer: Result<Held, Error> =
             self.session.client.call(within(PATIENCE), request).await?;

@@ -4,9 +4,11 @@
 //! would refuse to send what the tests need sent.
 
 mod args;
+mod asks;
 mod catalog;
 mod family;
 mod faults;
+mod offers;
 mod serve;
 mod startup;
 mod synthetic;

@@ -3,11 +3,13 @@
 mod check;
 mod commands;
 mod config;
+mod discovery;
 mod faults;
 mod fuzz;
 mod guest;
 mod hostile;
 mod lifecycle;
+mod offers;
 mod pool;
 mod protocol;
 mod real;

@@ -88,9 +88,7 @@ async fn call(session: &Session, path: &str, arguments: Value) -> Result<Held, E
     let request = CallRequest {
         path: path.into(),
         arguments,
-        typed: Vec::new(),
-        raw: false,
-        timeout_ms: None,
+        ..CallRequest::default()
     };
     let called = session.client.call(within_seconds(PATIENCE), request);
     called.await.unwrap()

@@ -325,7 +325,7 @@ pub fn compiler() -> PathBuf {
     path
 }
 
-fn told(name: &str, option: &str) -> String {
+pub(crate) fn told(name: &str, option: &str) -> String {
     variable(name).unwrap_or_else(|| {
         panic!("{name} is not set: run scripts/test, or `scripts/setup {option} && . build/env`")
     })
@@ -333,7 +333,11 @@ fn told(name: &str, option: &str) -> String {
 
 fn installed(folder: &str, program: &str) -> PathBuf {
     let folder = told(folder, "--servers");
-    let path = Path::new(&folder).join(program);
+    installed_at(Path::new(&folder).join(program))
+}
+
+pub(crate) fn installed_at(path: impl Into<PathBuf>) -> PathBuf {
+    let path = path.into();
     assert!(
         path.exists(),
         "{path:?} does not exist: run `scripts/setup --servers`"

@@ -36,6 +36,7 @@ pub(super) async fn call(args: args::Call, json: bool) -> Outcome {
         timeout_ms: args
             .timeout
             .map(|t| u64::try_from(t.as_millis()).unwrap_or(u64::MAX)),
+        token: None,
     };
     let waiting = render::Waiting::begin(&format!("calling {}", request.path), json);
     let answer = ask(async |session| {

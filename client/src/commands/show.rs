@@ -2,8 +2,10 @@
 
 use std::{process::ExitCode, time::Duration};
 
-use mux_client::within_seconds;
-use mux_proto::{ToolInfo, ToolsRequest, TypesRequest, transport};
+use mux_client::{Session, within_seconds};
+use mux_proto::{
+    DescribeRequest, SearchRequest, ToolInfo, ToolList, ToolsRequest, TypesRequest, transport,
+};
 
 use super::{Failure, Outcome, dirs, logs, running, session};
 use crate::{
@@ -15,29 +17,82 @@ use crate::{
 pub(super) const STARTS: Duration = Duration::from_secs(300);
 
 pub(super) async fn tools(args: args::Tools, json: bool) -> Outcome {
+    let session = session().await?;
     let query = args.query.join(" ");
     let request = ToolsRequest {
-        query: (!query.is_empty()).then_some(query),
-        server: args.server,
-        limit: args.limit,
+        server: args.server.clone(),
+        // With words it is asked for what is missing, and so that all servers are there.
+        limit: if query.is_empty() {
+            args.limit
+        } else {
+            Some(0)
+        },
         schemas: args.schemas,
+        ..ToolsRequest::default()
     };
-    let session = session().await?;
     let waiting = render::Waiting::begin("asking the servers for their tools", json);
     let answer = session
         .client
         .tools(transport::within(STARTS), request)
         .await;
     waiting.end();
-    let list = answer?.map_err(Failure::from)?;
-    if !json && let Some(tool) = list.tools.iter().find(|tool| is_meant(tool, &args.query)) {
+    let mut list = answer?.map_err(Failure::from)?;
+    if query.is_empty() {
+        return Ok(render::tools(&list, json));
+    }
+    let words = args.query.clone();
+    let next = found(&session, &mut list, query, args).await?;
+    if !json && let Some(tool) = list.tools.iter().find(|tool| is_meant(tool, &words)) {
         let request = TypesRequest {
             paths: vec![tool.path.clone()],
         };
         let types = session.client.types(transport::within(STARTS), request);
         return Ok(render::tool(tool, &types.await?.map_err(Failure::from)?));
     }
-    Ok(render::tools(&list, json))
+    Ok(render::found(&list, next.as_deref(), json))
+}
+
+/// Puts the tools that fit into the list, the best first. Gives the cursor of the next page.
+async fn found(
+    session: &Session,
+    list: &mut ToolList,
+    query: String,
+    args: args::Tools,
+) -> Result<Option<String>, Failure> {
+    let request = SearchRequest {
+        query,
+        server: args.server,
+        limit: args.limit,
+        cursor: args.cursor,
+        wait_ms: 0,
+    };
+    let page = session
+        .client
+        .search(transport::within(STARTS), request)
+        .await?
+        .map_err(Failure::from)?;
+    list.total = page.total;
+    let request = DescribeRequest {
+        paths: page
+            .results
+            .iter()
+            .map(|hit| format!("{}.{}", hit.server, hit.name))
+            .collect(),
+        schemas: args.schemas,
+    };
+    if !request.paths.is_empty() {
+        let described = session
+            .client
+            .describe(transport::within(STARTS), request)
+            .await?
+            .map_err(Failure::from)?;
+        list.tools = described
+            .tools
+            .into_iter()
+            .map(|found| found.tool)
+            .collect();
+    }
+    Ok(page.next)
 }
 
 /// Whether somebody asked for just this one, by a whole name.

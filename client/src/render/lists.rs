@@ -28,19 +28,7 @@ pub(crate) fn tools(list: &ToolList, json: bool) -> ExitCode {
             server = &tool.server;
             println!("{}", paint(STRONG, server));
         }
-        let rest = tool
-            .signature
-            .strip_prefix(&tool.path)
-            .unwrap_or(&tool.signature);
-        let mark = match (tool.destructive, tool.read_only) {
-            (_, Some(true)) => String::new(),
-            (Some(true), _) => format!(" {}", paint(WARN, "destructive")),
-            _ => String::new(),
-        };
-        println!("  {}{rest}{mark}", paint(NAME, &tool.path));
-        if let Some(line) = tool.description.as_deref().and_then(first_line) {
-            println!("      {}", paint(DIM, line));
-        }
+        print_tool(tool, "  ");
     }
     if list.tools.len() < list.total {
         eprintln!(
@@ -51,6 +39,54 @@ pub(crate) fn tools(list: &ToolList, json: bool) -> ExitCode {
     } else if list.total == 0 && list.missing.is_empty() {
         eprintln!("no tool matches");
     }
+    remarks(list);
+    ExitCode::SUCCESS
+}
+
+/// The tools that fit some words, the best first.
+pub(crate) fn found(list: &ToolList, next: Option<&str>, json: bool) -> ExitCode {
+    if json {
+        let mut list = serde_json::to_value(list).unwrap_or_default();
+        if let Some(next) = next {
+            list["next"] = next.into();
+        }
+        document(&list);
+        return ExitCode::SUCCESS;
+    }
+    for tool in &list.tools {
+        print_tool(tool, "");
+    }
+    match next {
+        Some(next) => eprintln!(
+            "{} of {} tools; the same with --cursor {next} shows more",
+            list.tools.len(),
+            list.total
+        ),
+        None if list.total == 0 => eprintln!("no tool matches"),
+        None => {}
+    }
+    remarks(list);
+    ExitCode::SUCCESS
+}
+
+fn print_tool(tool: &ToolInfo, pad: &str) {
+    let rest = tool
+        .signature
+        .strip_prefix(&tool.path)
+        .unwrap_or(&tool.signature);
+    let mark = match (tool.destructive, tool.read_only) {
+        (_, Some(true)) => String::new(),
+        (Some(true), _) => format!(" {}", paint(WARN, "destructive")),
+        _ => String::new(),
+    };
+    println!("{pad}{}{rest}{mark}", paint(NAME, &tool.path));
+    if let Some(line) = tool.description.as_deref().and_then(first_line) {
+        println!("{pad}    {}", paint(DIM, line));
+    }
+}
+
+/// What is missing, unusual, or not asked for today.
+fn remarks(list: &ToolList) {
     for missing in &list.missing {
         warn(format!("{}: {}", missing.server, missing.error.message));
     }
@@ -63,7 +99,6 @@ pub(crate) fn tools(list: &ToolList, json: bool) -> ExitCode {
             list.remembered.join(", ")
         ));
     }
-    ExitCode::SUCCESS
 }
 
 /// One tool with all that is known of it.

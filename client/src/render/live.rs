@@ -73,6 +73,21 @@ pub(super) fn line(path: &str, ms: f64, bytes: usize, error: Option<&Error>) -> 
     }
 }
 
+/// A call on its way, with how far its server says that it is.
+pub(super) fn moving(path: &str, progress: f64, total: Option<f64>, word: Option<&str>) -> String {
+    let far = match total {
+        Some(total) if total > 0.0 && progress.is_finite() => {
+            format!("{:.0} %", (progress / total * 100.0).clamp(0.0, 100.0))
+        }
+        _ => format!("{progress}"),
+    };
+    let path = one_line(path, NAME);
+    match word.map(|word| one_line(word, MESSAGE)) {
+        Some(word) if !word.is_empty() => format!("{path}  {far}  {word}"),
+        _ => format!("{path}  {far}"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use mux_proto::Kind;
@@ -94,6 +109,19 @@ mod tests {
         let begin = "  ✗ a.b  0.5 ms  tool: no  [2Jxxx";
         assert!(shown.starts_with(begin) && shown.ends_with('…'), "{shown}");
         assert!(!shown.contains(['\n', '\u{1b}']), "{shown:?}");
+    }
+
+    #[test]
+    fn a_call_on_its_way_is_one_line_too() {
+        for (total, word, expected) in [
+            (Some(8.0), None, "a.b  25 %"),
+            (Some(0.0), None, "a.b  2"),
+            (Some(1.0), Some("x\n\u{1b}y"), "a.b  100 %  x y"),
+            (None, Some(""), "a.b  2"),
+        ] {
+            let shown = moving("a.b", 2.0, total, word);
+            assert_eq!(shown.replace("  y", " y"), expected);
+        }
     }
 
     #[test]

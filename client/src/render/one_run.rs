@@ -1,6 +1,6 @@
 //! One run in full: what it is, and what happened in it.
 
-use std::process::ExitCode;
+use std::{collections::BTreeMap, process::ExitCode};
 
 use anstream::println;
 use mux_proto::{Event, EventKind, Level, Outcome, RunInfo};
@@ -27,6 +27,9 @@ pub(crate) fn run(info: &RunInfo, events: &[Event], json: bool) -> ExitCode {
     }
     match outcome(events) {
         None => {
+            for line in on_their_way(events) {
+                println!("{}", paint(DIM, format!("  \u{2026} {line}")));
+            }
             super::note(&format!("`mux runs watch {}` follows it", info.run));
             ExitCode::SUCCESS
         }
@@ -52,6 +55,33 @@ fn outcome(events: &[Event]) -> Option<&Outcome> {
         EventKind::Ended { outcome } => Some(outcome),
         _ => None,
     })
+}
+
+/// Calls that have not ended, with the last word on how far they are.
+fn on_their_way(events: &[Event]) -> Vec<String> {
+    let mut calls = BTreeMap::new();
+    for event in events {
+        match &event.event {
+            EventKind::CallStarted { call, path } => {
+                calls.insert(*call, one_line(path, 60));
+            }
+            EventKind::CallProgress {
+                call,
+                path,
+                progress,
+                total,
+                message,
+            } => {
+                let line = live::moving(path, *progress, *total, message.as_deref());
+                calls.insert(*call, line);
+            }
+            EventKind::CallEnded { call, .. } => {
+                calls.remove(call);
+            }
+            _ => {}
+        }
+    }
+    calls.into_values().collect()
 }
 
 fn whole(info: &RunInfo, events: &[Event]) -> Value {
@@ -131,6 +161,42 @@ mod tests {
         super::{record::tests::handle, runs::tests::info},
         *,
     };
+
+    #[test]
+    fn a_call_on_its_way_is_shown_with_how_far_it_is() {
+        let event = |event| Event {
+            seq: 1,
+            at_ms: 0,
+            event,
+        };
+        let path = || "a.b".to_owned();
+        let started = |call| event(EventKind::CallStarted { call, path: path() });
+        let moved = |call, progress| {
+            event(EventKind::CallProgress {
+                call,
+                path: path(),
+                progress,
+                total: Some(4.0),
+                message: None,
+            })
+        };
+        let ended = event(EventKind::CallEnded {
+            call: 1,
+            path: path(),
+            ms: 1.0,
+            bytes: 1,
+            error: None,
+        });
+        let events = [
+            started(1),
+            started(2),
+            moved(1, 1.0),
+            moved(2, 2.0),
+            started(3),
+            ended,
+        ];
+        assert_eq!(on_their_way(&events), ["a.b  50 %", "a.b"]);
+    }
 
     #[test]
     fn the_document_of_a_run_has_what_it_is_and_what_happened() {

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use super::{
     Listing, Waiting, amounts, document,
     failure::{describe, doubt, unchecked},
-    live::CallLines,
+    live::{CallLines, moving},
     parts, plain,
     record::Record,
     style::{DIM, ERROR, WARN, harmless, paint},
@@ -28,7 +28,7 @@ pub(crate) struct RunView {
     record: Record,
     /// Calls that have ended, on a terminal.
     lines: Option<CallLines>,
-    /// Calls on their way, for the spinner.
+    /// Calls on their way, and how far they are, for the spinner.
     running: BTreeMap<u32, String>,
     /// What went wrong when the run had ended.
     failure: Option<Error>,
@@ -71,6 +71,18 @@ impl RunView {
             EventKind::CallStarted { call, path } => {
                 self.running.insert(*call, path.clone());
                 self.say_running();
+            }
+            EventKind::CallProgress {
+                call,
+                path,
+                progress,
+                total,
+                message,
+            } => {
+                if let Some(shown) = self.running.get_mut(call) {
+                    *shown = moving(path, *progress, *total, message.as_deref());
+                    self.say_running();
+                }
             }
             EventKind::CallEnded {
                 call,

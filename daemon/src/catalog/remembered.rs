@@ -9,7 +9,7 @@ use std::{
 };
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 use tracing::debug;
 
 use super::{Digest, ToolDescription, shelf::Shelf};
@@ -17,6 +17,9 @@ use crate::{
     cache::{Cache, Key, Space},
     settings::ServerDefinition,
 };
+
+/// Counts up whenever more is written down of a tool, so that no list lacks it.
+const FORMAT: u32 = 2;
 
 /// Names a server as it is configured.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
@@ -28,6 +31,7 @@ impl ListKey {
     pub fn of(name: &str, definition: &ServerDefinition) -> Self {
         let cwd = definition.cwd.to_string_lossy();
         let digest = Digest::new()
+            .bytes(&FORMAT.to_le_bytes())
             .text(name)
             .text(&definition.command)
             .text(&cwd);
@@ -102,6 +106,8 @@ struct Stored {
     read_only: Option<bool>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     destructive: Option<bool>,
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    extra: Map<String, Value>,
 }
 
 impl From<&ToolDescription> for Stored {
@@ -114,6 +120,7 @@ impl From<&ToolDescription> for Stored {
             output: tool.output_schema.clone(),
             read_only: tool.read_only,
             destructive: tool.destructive,
+            extra: tool.extra.clone(),
         }
     }
 }
@@ -128,6 +135,7 @@ impl From<Stored> for ToolDescription {
             output_schema: tool.output,
             read_only: tool.read_only,
             destructive: tool.destructive,
+            extra: tool.extra,
         }
     }
 }

@@ -40,6 +40,23 @@ pub fn value_of(tool: &Tool, mut result: Value) -> Result<Value, Fault> {
     }
 }
 
+/// What a program gets for a resource, of the whole `ReadResourceResult`: the only text, parsed as above;
+/// the only blob as it is; otherwise an array of all contents.
+pub fn contents_of(mut result: Value) -> Value {
+    let mut contents = match result.get_mut("contents").map(Value::take) {
+        Some(Value::Array(contents)) => contents,
+        _ => Vec::new(),
+    };
+    if contents.len() != 1 {
+        return Value::Array(contents);
+    }
+    let only = contents.swap_remove(0);
+    match only.get("text").and_then(Value::as_str) {
+        Some(text) => parsed(text),
+        None => only,
+    }
+}
+
 /// Text that is a JSON object or array is what it says; any other text is text.
 fn parsed(text: &str) -> Value {
     let start = text.trim_start();
@@ -97,6 +114,22 @@ mod tests {
         };
         let set = ToolSet::new("s", vec![described], &[]);
         value_of(set.find("t").unwrap(), result)
+    }
+
+    #[test]
+    fn one_rule_for_every_resource() {
+        let text = |text: &str| json!({ "uri": "a", "text": text });
+        let blob = json!({ "uri": "a", "mimeType": "image/png", "blob": "AA==" });
+        for (contents, expected) in [
+            (json!([text("hello")]), json!("hello")),
+            (json!([text("{\"a\":1}")]), json!({ "a": 1 })),
+            (json!([blob]), blob.clone()),
+            (json!([]), json!([])),
+            (json!([text("1"), blob]), json!([text("1"), blob])),
+        ] {
+            assert_eq!(contents_of(json!({ "contents": contents })), expected);
+        }
+        assert_eq!(contents_of(json!({})), json!([]));
     }
 
     #[test]

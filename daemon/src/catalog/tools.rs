@@ -2,10 +2,10 @@
 //!
 //! Invariant: a [`ToolSet`] never changes. A server whose tools change gets a new one.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{borrow::Cow, collections::HashMap, sync::Arc};
 
 use mux_sandbox::typegen::{self, Observed, ToolDecl, names};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::{arguments::Arguments, digest::Digest};
 use crate::{cache::Key, nearest::nearest_few, policy::glob};
@@ -23,8 +23,12 @@ pub struct Tool {
     pub output_schema: Option<Value>,
     pub read_only: Option<bool>,
     pub destructive: Option<bool>,
+    /// What else the server says of it: annotations, icons, `_meta`, title, as MCP has them.
+    pub extra: Map<String, Value>,
     /// Names everything that its types depend on: the same key has the same types.
     pub key: Key,
+    /// Names the whole definition: another one may mean another tool under the same name.
+    pub definition_key: Key,
     pub(super) arguments: Arguments,
 }
 
@@ -38,6 +42,8 @@ pub struct ToolDescription {
     pub output_schema: Option<Value>,
     pub read_only: Option<bool>,
     pub destructive: Option<bool>,
+    /// Everything else of MCP's `Tool`.
+    pub extra: Map<String, Value>,
 }
 
 impl Tool {
@@ -50,9 +56,14 @@ impl Tool {
             .json(&described.input_schema)
             .json(described.output_schema.as_ref().unwrap_or(&Value::Null))
             .key();
+        let whole = Digest::new()
+            .bytes(&key)
+            .json(&Value::Object(described.extra.clone()));
         Self {
             server,
             key,
+            definition_key: whole.key(),
+            extra: described.extra,
             name: described.name,
             title: described.title,
             description: described.description,
@@ -67,6 +78,21 @@ impl Tool {
     /// `server.tool`, with the tool as its server spells it. Policy and errors speak of this.
     pub fn path(&self) -> String {
         format!("{}.{}", self.server, self.name)
+    }
+
+    /// MCP's `Tool`, whole.
+    pub fn definition(&self) -> Value {
+        let mut definition = Map::new();
+        definition.insert("name".into(), self.name.clone().into());
+        if let Some(description) = &self.description {
+            definition.insert("description".into(), description.clone().into());
+        }
+        definition.insert("inputSchema".into(), self.input_schema.clone());
+        if let Some(schema) = &self.output_schema {
+            definition.insert("outputSchema".into(), schema.clone());
+        }
+        definition.extend(self.extra.clone());
+        Value::Object(definition)
     }
 
     /// `files.read(args: {…}): Promise<…>` on one line, without what was learned of its results.
@@ -122,12 +148,28 @@ impl ToolSet {
             set.tools
                 .push(Arc::new(Tool::new(Arc::clone(&server), description)));
         }
-        set.add_spellings(&server);
-        let keys = set.tools.iter();
-        set.key = keys
+        set.finish(&server);
+        set
+    }
+
+    /// The same without some of them, as if their server did not have them.
+    pub(super) fn without(&self, hidden: impl Fn(&Tool) -> bool) -> Self {
+        let mut set = Self::default();
+        for tool in self.tools.iter().filter(|tool| !hidden(tool)) {
+            set.by_name.insert(tool.name.clone(), set.tools.len());
+            set.tools.push(Arc::clone(tool));
+        }
+        let server = set.tools.first().map(|tool| Arc::clone(&tool.server));
+        set.finish(server.as_deref().unwrap_or_default());
+        set
+    }
+
+    fn finish(&mut self, server: &str) {
+        self.add_spellings(server);
+        let keys = self.tools.iter();
+        self.key = keys
             .fold(Digest::new(), |digest, tool| digest.bytes(&tool.key))
             .key();
-        set
     }
 
     fn add_spellings(&mut self, server: &str) {
@@ -159,6 +201,21 @@ impl ToolSet {
 
     pub fn find(&self, name: &str) -> Option<&Arc<Tool>> {
         self.by_name.get(name).map(|place| &self.tools[*place])
+    }
+
+    /// Our spelling where it leads to this tool, the exact name where it does not.
+    pub fn spelled<'a>(&self, tool: &'a Tool) -> Cow<'a, str> {
+        let spelled = names::spell(&tool.name);
+        let found = self.find(&spelled);
+        match found.is_some_and(|found| found.name == tool.name) {
+            true => spelled,
+            false => Cow::Borrowed(&tool.name),
+        }
+    }
+
+    /// As a program writes it after `mux.`.
+    pub fn path(&self, tool: &Tool) -> String {
+        format!("{}.{}", names::spell(&tool.server), self.spelled(tool))
     }
 
     /// The names that somebody may have meant.

@@ -12,6 +12,9 @@ use crate::{
     check::Types,
 };
 
+/// Texts that are kept at hand.
+const KEPT: usize = 4;
+
 /// A server with the tools that it is known to have.
 #[derive(Clone, Debug)]
 pub struct Known {
@@ -41,12 +44,14 @@ impl Wording {
 
 pub(super) struct Texts {
     shelf: Shelf,
-    /// The last one for the checker.
-    last: Mutex<Option<Last>>,
+    /// The last ones for the checker, the latest first: agents who see other tools take turns.
+    last: Mutex<Vec<Last>>,
 }
 
 struct Last {
     basis: Key,
+    /// How much had been learned. With the next lesson nobody needs the text any more.
+    lessons: u64,
     types: Types,
     /// The name under which the next daemon looks for it, unless it stands there already.
     unwritten: Option<Key>,
@@ -69,9 +74,9 @@ impl Texts {
         if wording == Wording::Reader {
             return named(generate(servers, learned, wording));
         }
-        let quick = quick_basis(servers, learned);
-        if let Some(last) = self.last().as_ref().filter(|last| last.basis == quick) {
-            return last.types.clone();
+        let (quick, lessons) = (quick_basis(servers, learned), learned.version());
+        if let Some(types) = self.lately(&quick) {
+            return types;
         }
         let basis = lasting_basis(servers, learned);
         let kept = self.shelf.get(Space::Types, basis).await;
@@ -80,26 +85,39 @@ impl Texts {
             None => (generate(servers, learned, wording), Some(basis)),
         };
         let types = named(text);
-        *self.last() = Some(Last {
+        let mut last = self.last();
+        last.retain(|last| last.lessons == lessons);
+        last.truncate(KEPT - 1);
+        let made = Last {
             basis: quick,
+            lessons,
             types: types.clone(),
             unwritten,
-        });
+        };
+        last.insert(0, made);
         types
+    }
+
+    fn lately(&self, basis: &Key) -> Option<Types> {
+        let mut last = self.last();
+        let place = last.iter().position(|last| last.basis == *basis)?;
+        last[..=place].rotate_right(1);
+        Some(last[0].types.clone())
     }
 
     /// Writes the last text down. While shapes are learned it changes with many a call, and only the next
     /// daemon reads it.
     pub(super) fn save(&self) {
-        if let Some(last) = self.last().as_mut()
-            && let Some(basis) = last.unwritten.take()
-        {
+        for last in self.last().iter_mut() {
+            let Some(basis) = last.unwritten.take() else {
+                continue;
+            };
             let text = last.types.text.as_bytes().to_vec();
             self.shelf.put(Space::Types, basis, text);
         }
     }
 
-    fn last(&self) -> MutexGuard<'_, Option<Last>> {
+    fn last(&self) -> MutexGuard<'_, Vec<Last>> {
         self.last.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

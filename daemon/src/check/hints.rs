@@ -63,7 +63,7 @@ fn missing(name: &str, types: &str) -> Option<String> {
         "tools" | "tool" | "callTool" | "call_tool" | "mcp" | "client" | "server" | "servers" => {
             format!("tools are functions: {TOOLS}")
         }
-        "emit" | "search" | "describe" | "read" | "call"
+        "emit" | "search" | "describe" | "discover" | "catalog" | "read" | "call"
             if types.contains(&format!("  readonly {name}: ")) =>
         {
             format!("it is a property of `mux`: `mux.{name}`")

@@ -7,20 +7,25 @@ use serde_json::{Value, json};
 
 use super::Inspection;
 use crate::{
-    catalog::Wording,
+    catalog::{Scope, Wording},
     check::{Diagnostic, Severity},
     gateway,
     upstream::Upstreams,
 };
 
-pub(super) fn add(inspection: &mut Inspection, diagnostic: &Diagnostic, upstreams: &Upstreams) {
+pub(super) fn add(
+    inspection: &mut Inspection,
+    diagnostic: &Diagnostic,
+    upstreams: &Upstreams,
+    scope: &Scope,
+) {
     let mut fault = Fault::new(Kind::Type, diagnostic.message.clone());
     fault.line = Some(diagnostic.line);
     fault.column = Some(diagnostic.column);
     let advice = diagnostic
         .tool
         .as_ref()
-        .and_then(|(server, tool)| advice(upstreams, server, tool));
+        .and_then(|(server, tool)| advice(upstreams, scope, server, tool));
     let hints: Vec<String> = diagnostic.hint.iter().cloned().chain(advice).collect();
     if !hints.is_empty() {
         fault = fault.hint(hints.join("\n"));
@@ -35,12 +40,12 @@ pub(super) fn add(inspection: &mut Inspection, diagnostic: &Diagnostic, upstream
 }
 
 /// How the tool is called, or which one may have been meant.
-fn advice(upstreams: &Upstreams, server: &str, tool: &str) -> Option<String> {
-    let found = match upstreams.find(server) {
+fn advice(upstreams: &Upstreams, scope: &Scope, server: &str, tool: &str) -> Option<String> {
+    let found = match upstreams.find_seen(server, scope) {
         Ok(server) => server,
         Err(fault) => return fault.hint,
     };
-    let tools = found.tools()?;
+    let tools = scope.view(&found.tools()?);
     match tools.find(tool) {
         Some(tool) => Some(upstreams.catalog().signature(tool, Wording::Checker)),
         None => gateway::no_such_tool(&tools, found.name(), tool).hint,

@@ -4,12 +4,12 @@ use std::{sync::Arc, time::Duration};
 
 use futures::future::join_all;
 use mux_proto as wire;
-use mux_sandbox::{Fault, typegen::names::spell};
-use tokio::time::{Instant, timeout_at};
+use mux_sandbox::{Fault, Kind};
+use tokio::time::{Instant, timeout, timeout_at};
 
-use super::convert;
+use super::{convert, door::Door};
 use crate::{
-    catalog::{Catalog, Known, Tool, ToolSet, Wording},
+    catalog::{Catalog, Known, Scope, Tool, ToolSet, Wording},
     gateway,
     upstream::{Server, Upstreams},
 };
@@ -19,7 +19,7 @@ type Sets = Vec<(Arc<Server>, Result<Arc<ToolSet>, Fault>)>;
 
 /// Nobody waits for a server whose tools are known from its last session. It is started all the same, so
 /// that a list which has changed is not believed for ever.
-async fn sets(servers: Vec<Arc<Server>>) -> Sets {
+async fn sets(servers: Vec<Arc<Server>>, wait: Option<Duration>) -> Sets {
     join_all(servers.into_iter().map(|server| async move {
         let tools = match server.tools() {
             Some(tools) => {
@@ -29,21 +29,34 @@ async fn sets(servers: Vec<Arc<Server>>) -> Sets {
                 }
                 Ok(tools)
             }
-            None => server.session().await.map(|session| session.tools()),
+            None => match wait {
+                None => server.session().await.map(|session| session.tools()),
+                Some(wait) => match timeout(wait, server.session()).await {
+                    Ok(session) => session.map(|session| session.tools()),
+                    Err(_) => Err(late(server.name(), wait)),
+                },
+            },
         };
         (server, tools)
     }))
     .await
 }
 
+fn late(server: &str, wait: Duration) -> Fault {
+    let message = format!("`{server}` was not ready within {wait:?}");
+    Fault::new(Kind::Unavailable, message).hint("it is being started; ask again")
+}
+
 pub(super) async fn tools(
     upstreams: &Upstreams,
+    scope: &Scope,
     request: wire::ToolsRequest,
 ) -> Result<wire::ToolList, Fault> {
-    let servers = match &request.server {
-        Some(name) => vec![upstreams.find(name)?],
+    let mut servers = match &request.server {
+        Some(name) => vec![upstreams.find_seen(name, scope)?],
         None => upstreams.all(),
     };
+    servers.retain(|server| !scope.hides_server(server.name()));
     let words: Vec<String> = request
         .query
         .iter()
@@ -58,9 +71,10 @@ pub(super) async fn tools(
         remembered: Vec::new(),
     };
     let catalog = upstreams.catalog();
-    for (server, tools) in sets(servers).await {
+    let wait = request.wait_ms.map(Duration::from_millis);
+    for (server, tools) in sets(servers, wait).await {
         let tools = match tools {
-            Ok(tools) => tools,
+            Ok(tools) => scope.view(&tools),
             Err(fault) => {
                 let error = convert::error(fault);
                 list.missing.push(wire::MissingServer {
@@ -74,11 +88,18 @@ pub(super) async fn tools(
             list.remembered.push(server.name().to_owned());
         }
         list.warnings.extend(tools.warnings.iter().cloned());
-        for tool in tools.iter().filter(|tool| matches(tool, &words)) {
+        let detail = Detail {
+            schemas: request.schemas,
+            definitions: request.definitions,
+        };
+        let wanted = |tool: &&Arc<Tool>| {
+            matches(tool, &words) && (!request.direct || scope.offers_directly(tool))
+        };
+        for tool in tools.iter().filter(wanted) {
             list.total += 1;
             if request.limit.is_none_or(|limit| list.tools.len() < limit) {
-                list.tools
-                    .push(info(catalog, &tools, tool, request.schemas));
+                let tool = info(catalog, scope, &tools, tool, detail);
+                list.tools.push(tool);
             }
         }
     }
@@ -95,46 +116,49 @@ fn matches(tool: &Tool, words: &[String]) -> bool {
     words.iter().all(|word| text.contains(word.as_str()))
 }
 
-fn info(catalog: &Catalog, tools: &ToolSet, tool: &Tool, schemas: bool) -> wire::ToolInfo {
-    // Our spelling where it leads to this tool, the exact name where it does not.
-    let spelled = spell(&tool.name);
-    let reaches = tools
-        .find(&spelled)
-        .is_some_and(|found| found.name == tool.name);
-    let name = if reaches {
-        spelled.as_ref()
-    } else {
-        &tool.name
-    };
-    let path = format!("{}.{name}", spell(&tool.server));
+/// How much is said of each tool.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Detail {
+    pub(super) schemas: bool,
+    pub(super) definitions: bool,
+}
+
+pub(super) fn info(
+    catalog: &Catalog,
+    scope: &Scope,
+    tools: &ToolSet,
+    tool: &Tool,
+    detail: Detail,
+) -> wire::ToolInfo {
     let observed = Some(catalog.learned().calls(tool));
-    let mut signature = catalog.signature(tool, Wording::Checker);
-    if !reaches && let Some(start) = signature.find('(') {
-        signature.replace_range(..start, &path);
-    }
     wire::ToolInfo {
-        path,
+        path: tools.path(tool),
         server: tool.server.to_string(),
         name: tool.name.clone(),
         title: tool.title.clone(),
         description: tool.description.clone(),
-        signature,
+        signature: catalog.signature_in(tools, tool),
         read_only: tool.read_only,
         destructive: tool.destructive,
-        input_schema: schemas.then(|| tool.input_schema.clone()),
-        output_schema: tool.output_schema.clone().filter(|_| schemas),
+        input_schema: detail.schemas.then(|| tool.input_schema.clone()),
+        output_schema: tool.output_schema.clone().filter(|_| detail.schemas),
         observed_calls: observed.filter(|calls| *calls > 0 && tool.output_schema.is_none()),
+        direct: scope.offers_directly(tool),
+        definition: detail.definitions.then(|| tool.definition()),
     }
 }
 
 /// The `.d.ts` of everything, of some servers, or of single tools.
 pub(super) async fn types(
     upstreams: &Upstreams,
+    scope: &Scope,
     request: wire::TypesRequest,
 ) -> Result<String, Fault> {
     let catalog = upstreams.catalog();
     if request.paths.is_empty() {
-        let known = known(sets(upstreams.all()).await);
+        let mut servers = upstreams.all();
+        servers.retain(|server| !scope.hides_server(server.name()));
+        let known = scope.seen(known(sets(servers, None).await));
         let types = catalog.types(&known, Wording::Reader).await;
         return Ok(types.text.to_string());
     }
@@ -146,23 +170,25 @@ pub(super) async fn types(
     if !servers.is_empty() {
         let servers = servers
             .iter()
-            .map(|name| upstreams.find(name))
+            .map(|name| upstreams.find_seen(name, scope))
             .collect::<Result<_, _>>()?;
-        let sets = sets(servers).await;
+        let sets = sets(servers, None).await;
         // Somebody asked for just these, so one that cannot be reached is an error.
         for (_, set) in &sets {
             if let Err(fault) = set {
                 return Err(fault.clone());
             }
         }
-        let types = catalog.types(&known(sets), Wording::Reader).await;
+        let types = catalog
+            .types(&scope.seen(known(sets)), Wording::Reader)
+            .await;
         out.push_str(&types.text);
     }
     for path in tools {
         let (server, name) = path.split_once('.').unwrap_or((&path, ""));
-        let server = upstreams.find(server)?;
-        let (_, set) = sets(vec![Arc::clone(&server)]).await.remove(0);
-        let tool = gateway::find(&*set?, server.name(), name)?;
+        let server = upstreams.find_seen(server, scope)?;
+        let (_, set) = sets(vec![Arc::clone(&server)], None).await.remove(0);
+        let tool = gateway::find(&scope.view(&set?), server.name(), name)?;
         out.push_str(&catalog.declaration(&tool));
     }
     Ok(out)
@@ -184,6 +210,7 @@ fn known(sets: Sets) -> Vec<Known> {
 /// The declarations of everything once they are others than those of this name, or after a while.
 pub(super) async fn watch_types(
     upstreams: &Upstreams,
+    door: &Door,
     known: Option<&str>,
     wait: Duration,
 ) -> wire::TypesPage {
@@ -192,7 +219,8 @@ pub(super) async fn watch_types(
     let until = Instant::now() + wait;
     loop {
         news.mark_unchanged();
-        let types = catalog.types(&upstreams.known(), Wording::Checker).await;
+        let seen = door.scope().seen(upstreams.known());
+        let types = catalog.types(&seen, Wording::Checker).await;
         let name = blake3::Hash::from(types.hash).to_hex().to_string();
         if known != Some(name.as_str()) {
             let text = Some(types.text.to_string());

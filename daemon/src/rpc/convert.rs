@@ -81,6 +81,17 @@ pub(super) fn event(event: Event) -> wire::Event {
                 ms: millis(took),
             },
             Happening::CallStarted { call, path } => wire::EventKind::CallStarted { call, path },
+            Happening::CallProgress {
+                call,
+                path,
+                progress,
+            } => wire::EventKind::CallProgress {
+                call,
+                path,
+                progress: progress.progress,
+                total: progress.total,
+                message: progress.message,
+            },
             Happening::CallEnded {
                 call,
                 path,

@@ -1,20 +1,25 @@
 //! What all requests of one connection share: who is there, and what it started.
 //!
 //! Invariant: the runs of a connection end with it, unless they are detached or their owner has read
-//! how they ended.
+//! how they ended; so do its subscriptions, and the questions that it was asked.
 
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 use mux_proto::Hello;
 use mux_sandbox::Turn;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, Semaphore, SemaphorePermit};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
+    catalog::Scope,
     lifecycle::Present,
+    notices::{Caller, Cause, Mailbox},
     runs::{Origin, Run},
     state::Daemon,
 };
+
+/// Calls of one connection that are on their way at once, outside of runs. More wait.
+const CALLS: usize = 32;
 
 pub(super) struct Door {
     daemon: Arc<Daemon>,
@@ -28,11 +33,16 @@ pub(super) struct Door {
     asked: CancellationToken,
     /// Runs that end with this connection, as long as they are kept.
     runs: Mutex<Vec<Weak<Run>>>,
+    /// For calls outside of runs.
+    calls: Semaphore,
+    /// From its first request on.
+    mailbox: OnceLock<Arc<Mailbox>>,
 }
 
 impl Door {
     pub(super) fn new(daemon: Arc<Daemon>, number: u64) -> Arc<Self> {
         Arc::new(Self {
+            mailbox: OnceLock::new(),
             daemon,
             number,
             hello: OnceLock::new(),
@@ -41,6 +51,7 @@ impl Door {
             present: OnceLock::new(),
             asked: CancellationToken::new(),
             runs: Mutex::default(),
+            calls: Semaphore::new(CALLS),
         })
     }
 
@@ -87,6 +98,18 @@ impl Door {
         }
     }
 
+    /// What the client's agent sees now.
+    pub(super) fn scope(&self) -> Arc<Scope> {
+        let agent = self.hello.get().and_then(|hello| hello.agent.as_deref());
+        self.daemon.gateway.scope(agent)
+    }
+
+    /// Room for one call of this connection.
+    pub(super) async fn call(&self) -> Option<SemaphorePermit<'_>> {
+        // It is never closed.
+        self.calls.acquire().await.ok()
+    }
+
     /// What the client says of itself.
     pub(super) fn origin(&self) -> Arc<Origin> {
         let origin = self.origin.get_or_init(|| {
@@ -97,6 +120,24 @@ impl Door {
             Arc::new(Origin::new(name, agent, hello.workspace.clone()))
         });
         Arc::clone(origin)
+    }
+
+    /// Where the client is told and asked.
+    pub(super) fn mailbox(&self) -> &Arc<Mailbox> {
+        self.mailbox.get_or_init(|| {
+            let pool = self.daemon.gateway.upstreams().news();
+            Mailbox::new(self.number, pool)
+        })
+    }
+
+    /// The client, for a call to which it gave this name.
+    pub(super) fn caller(&self, token: Option<String>) -> Arc<Caller> {
+        Arc::new(Caller {
+            mailbox: Some(Arc::clone(self.mailbox())),
+            cause: Cause::Call(token.unwrap_or_default()),
+            workspace: self.origin().workspace.clone(),
+            clock: Arc::default(),
+        })
     }
 
     /// The run ends with this connection, unless it is detached.
@@ -131,5 +172,9 @@ impl Drop for Door {
             run.cancel();
             run.set_heard();
         }
+        if let Some(mailbox) = self.mailbox.get() {
+            mailbox.close();
+        }
+        self.daemon.gateway.upstreams().forget(self.number);
     }
 }

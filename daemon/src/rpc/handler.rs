@@ -10,9 +10,9 @@ use serde_json::Value;
 use tarpc::context::Context;
 use tracing::{debug, info, warn};
 
-use super::{catalog, convert, door::Door, runs};
+use super::{catalog, convert, discovery, door::Door, notices, offers, runs, status, told::Told};
 use crate::{
-    gateway::{Arguments, Call, CallObserver},
+    gateway::{Arguments, Call},
     runs::{Happening, Program},
     state::Daemon,
 };
@@ -20,7 +20,7 @@ use crate::{
 /// About how many bytes of events go into one page; a frame has room for much more.
 const PAGE: usize = 1 << 20;
 /// The longest that one poll waits.
-const POLL: Duration = Duration::from_secs(30);
+pub(super) const POLL: Duration = Duration::from_secs(30);
 
 /// The service of one connection.
 #[derive(Clone)]
@@ -44,6 +44,16 @@ impl Connection {
             wire::Error::new(Kind::Internal, message)
         })
     }
+}
+
+/// The value itself, or where it is kept if it is too long for a message.
+pub(super) async fn held(daemon: &Daemon, text: String) -> Result<wire::Held, wire::Error> {
+    let held = daemon.handles.hold(text, "the result").await;
+    let (held, word) = held.map_err(convert::error)?;
+    if let Some(word) = word {
+        warn!(word, "a result is sent as it is");
+    }
+    convert::held(held)
 }
 
 impl wire::Mux for Connection {
@@ -77,40 +87,7 @@ impl wire::Mux for Connection {
 
     async fn status(self, _: Context) -> Result<wire::Status, wire::Error> {
         let daemon = self.daemon()?;
-        let workers = daemon.runs.pool().status();
-        let counts = daemon.runs.counts();
-        let mut problems = daemon.problems();
-        problems.extend(workers.problem);
-        let cache = daemon.gateway.upstreams().catalog().cache();
-        problems.extend(cache.and_then(|cache| cache.status().problem));
-        Ok(wire::Status {
-            build: wire::version::BUILD.into(),
-            contract: wire::version::CONTRACT,
-            pid: std::process::id(),
-            engine: workers.engine,
-            uptime_ms: convert::millis(daemon.started.elapsed()),
-            rss_bytes: resident_bytes(),
-            clients: daemon.activity.clients(),
-            workers: wire::WorkerStatus {
-                ready: workers.ready,
-                busy: workers.busy,
-                starting: workers.starting,
-                waiting: workers.waiting,
-                layers: workers.layers,
-                snapshot: workers.snapshot,
-            },
-            checker: convert::checker(daemon.runs.inspector().status()),
-            runs: wire::RunCounts {
-                running: counts.running,
-                succeeded: counts.succeeded,
-                failed: counts.failed,
-            },
-            servers: servers(daemon),
-            config: daemon.places.config.clone(),
-            socket: daemon.places.socket.clone(),
-            log: daemon.places.log.clone(),
-            problems,
-        })
+        Ok(status::of(daemon))
     }
 
     async fn start_run(
@@ -125,6 +102,8 @@ impl wire::Mux for Connection {
             wall: request.timeout_ms.map(Duration::from_millis),
             turn: self.0.turn(),
             origin: self.0.origin(),
+            scope: self.0.scope(),
+            mailbox: Some(Arc::clone(self.0.mailbox())),
             check: !request.no_check,
             detached: request.detach.then(|| daemon.activity.detached()),
         };
@@ -173,7 +152,8 @@ impl wire::Mux for Connection {
     ) -> Result<wire::Diagnostics, wire::Error> {
         let (turn, origin) = (self.0.turn(), self.0.origin());
         let runs = &self.configured().await?.runs;
-        let found = runs.check(request.source, origin.agent.as_deref(), &turn);
+        let (agent, scope) = (origin.agent.as_deref(), self.0.scope());
+        let found = runs.check(request.source, agent, &scope, &turn);
         found.await.map(convert::inspection).map_err(convert::error)
     }
 
@@ -188,21 +168,18 @@ impl wire::Mux for Connection {
                 (object, _) => Arguments::Json(object.to_string().into()),
             },
             within: request.timeout_ms.map(Duration::from_millis),
-            turn: self.0.turn(),
+            asking: offers::asking(&self.0, request.token),
         };
+        let told = Told::of(&call.asking.caller);
         let daemon = self.configured().await?;
         let _admitted = daemon.runs.admit().map_err(convert::error)?;
+        let _room = self.0.call().await;
         let text = daemon
             .gateway
-            .call(call, &Unheard)
+            .call(call, &told)
             .await
             .map_err(convert::error)?;
-        let held = daemon.handles.hold(text, "the result").await;
-        let (held, word) = held.map_err(convert::error)?;
-        if let Some(word) = word {
-            warn!(word, "a result is sent as it is");
-        }
-        convert::held(held)
+        held(daemon, text).await
     }
 
     async fn tools(
@@ -211,20 +188,20 @@ impl wire::Mux for Connection {
         request: wire::ToolsRequest,
     ) -> Result<wire::ToolList, wire::Error> {
         let upstreams = self.configured().await?.gateway.upstreams();
-        catalog::tools(upstreams, request)
+        catalog::tools(upstreams, &self.0.scope(), request)
             .await
             .map_err(convert::error)
     }
 
     async fn types(self, _: Context, request: wire::TypesRequest) -> Result<String, wire::Error> {
         let upstreams = self.configured().await?.gateway.upstreams();
-        catalog::types(upstreams, request)
+        catalog::types(upstreams, &self.0.scope(), request)
             .await
             .map_err(convert::error)
     }
 
     async fn servers(self, _: Context) -> Result<Vec<wire::ServerInfo>, wire::Error> {
-        Ok(servers(self.configured().await?))
+        Ok(status::servers(self.configured().await?))
     }
 
     async fn restart_server(
@@ -293,7 +270,7 @@ impl wire::Mux for Connection {
     ) -> Result<wire::TypesPage, wire::Error> {
         let upstreams = self.configured().await?.gateway.upstreams();
         let wait = Duration::from_millis(request.wait_ms).min(POLL);
-        Ok(catalog::watch_types(upstreams, request.known.as_deref(), wait).await)
+        Ok(catalog::watch_types(upstreams, &self.0, request.known.as_deref(), wait).await)
     }
 
     async fn forget_types(
@@ -304,44 +281,97 @@ impl wire::Mux for Connection {
         let upstreams = self.configured().await?.gateway.upstreams();
         catalog::forget_types(upstreams, &request.paths).map_err(convert::error)
     }
-}
 
-fn servers(daemon: &Daemon) -> Vec<wire::ServerInfo> {
-    daemon
-        .gateway
-        .upstreams()
-        .all()
-        .iter()
-        .map(|server| convert::server(server))
-        .collect()
-}
-
-/// For a call that nobody watches.
-struct Unheard;
-
-impl CallObserver for Unheard {
-    fn server_starting(&self, _server: &str) {}
-
-    fn server_ready(&self, _server: &str, _took: Duration) {}
-
-    fn call_started(&self, _path: &str) -> u32 {
-        0
+    async fn search(
+        self,
+        _: Context,
+        request: wire::SearchRequest,
+    ) -> Result<wire::SearchPage, wire::Error> {
+        let daemon = self.configured().await?;
+        let found = discovery::search(daemon, &self.0, request);
+        found.await.map_err(convert::error)
     }
 
-    fn call_ended(
-        &self,
-        _call: u32,
-        _path: &str,
-        _took: Duration,
-        _outcome: Result<usize, &mux_sandbox::Fault>,
-    ) {
+    async fn describe(
+        self,
+        _: Context,
+        request: wire::DescribeRequest,
+    ) -> Result<wire::Descriptions, wire::Error> {
+        let daemon = self.configured().await?;
+        let described = discovery::describe(daemon, &self.0, request);
+        described.await.map_err(convert::error)
     }
-}
 
-/// Resident memory of this process.
-fn resident_bytes() -> Option<u64> {
-    let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = status.lines().find(|line| line.starts_with("VmRSS:"))?;
-    let kibibytes: u64 = line.split_whitespace().nth(1)?.parse().ok()?;
-    Some(kibibytes * 1024)
+    async fn inventory(
+        self,
+        _: Context,
+        request: wire::InventoryRequest,
+    ) -> Result<wire::Inventory, wire::Error> {
+        let daemon = self.configured().await?;
+        let inventory = discovery::inventory(daemon, &self.0, request);
+        inventory.await.map_err(convert::error)
+    }
+
+    async fn offers(
+        self,
+        _: Context,
+        request: wire::OffersRequest,
+    ) -> Result<wire::OfferList, wire::Error> {
+        let daemon = self.configured().await?;
+        let offers = offers::list(daemon, &self.0, request);
+        offers.await.map_err(convert::error)
+    }
+
+    async fn read_resource(
+        self,
+        _: Context,
+        request: wire::ResourceRequest,
+    ) -> Result<wire::Held, wire::Error> {
+        let daemon = self.configured().await?;
+        offers::read_resource(daemon, &self.0, request).await
+    }
+
+    async fn get_prompt(
+        self,
+        _: Context,
+        request: wire::PromptRequest,
+    ) -> Result<wire::Held, wire::Error> {
+        let daemon = self.configured().await?;
+        offers::get_prompt(daemon, &self.0, request).await
+    }
+
+    async fn complete(
+        self,
+        _: Context,
+        request: wire::CompleteRequest,
+    ) -> Result<Value, wire::Error> {
+        let daemon = self.configured().await?;
+        let completion = offers::complete(daemon, &self.0, request);
+        completion.await.map_err(convert::error)
+    }
+
+    async fn subscribe(
+        self,
+        _: Context,
+        request: wire::SubscribeRequest,
+    ) -> Result<(), wire::Error> {
+        let daemon = self.configured().await?;
+        let subscribed = offers::subscribe(daemon, &self.0, request);
+        subscribed.await.map_err(convert::error)
+    }
+
+    async fn notices(
+        self,
+        _: Context,
+        request: wire::NoticesRequest,
+    ) -> Result<wire::NoticePage, wire::Error> {
+        // What is read first is no change.
+        self.configured().await?;
+        Ok(notices::read(&self.0, request).await)
+    }
+
+    async fn answer(self, _: Context, request: wire::AnswerRequest) -> Result<(), wire::Error> {
+        self.daemon()?;
+        notices::answer(&self.0, request)
+    }
 }

@@ -13,7 +13,7 @@ use std::{
 use mux_sandbox::{Fault, Level};
 use tokio::sync::watch;
 
-use crate::handles::Held;
+use crate::{handles::Held, notices::Progress};
 
 /// One thing that happened.
 #[derive(Clone, Debug)]
@@ -44,6 +44,11 @@ pub enum Happening {
         call: u32,
         path: String,
     },
+    CallProgress {
+        call: u32,
+        path: String,
+        progress: Progress,
+    },
     CallEnded {
         call: u32,
         path: String,
@@ -73,6 +78,7 @@ impl Happening {
                 let words = |fault: &Fault| fault.message.len() + SMALL;
                 warnings.iter().map(words).sum()
             }
+            Self::CallProgress { progress, .. } => progress.message.as_ref().map_or(0, String::len),
             Self::CallEnded {
                 outcome: Err(fault),
                 ..

@@ -9,74 +9,89 @@ use std::{
 };
 
 use futures::{FutureExt, future::BoxFuture};
-use mux_sandbox::{Fault, Kind, Level, Target, ToolHost, Turn, limits::MOST_ANSWER};
+use mux_sandbox::{Fault, Kind, Level, Target, ToolHost, limits::MOST_ANSWER};
 use serde_json::json;
 use tracing::Instrument;
 
 use super::{Happening, own, recorder::Recorder};
 use crate::{
-    gateway::{Arguments, Call, CallObserver, Gateway},
+    gateway::{Arguments, Asking, Call, CallObserver, Gateway},
     handles::Handles,
+    notices::Progress,
 };
 
 pub(super) struct Host {
-    gateway: Arc<Gateway>,
-    handles: Handles,
-    turn: Turn,
-    observer: Arc<Observer>,
+    reach: Reach,
+}
+
+/// What its calls are made with.
+#[derive(Clone)]
+pub(super) struct Reach {
+    pub(super) gateway: Arc<Gateway>,
+    pub(super) handles: Handles,
+    pub(super) asking: Asking,
+    pub(super) observer: Arc<Observer>,
 }
 
 /// Turns what the gateway tells into events of the run.
-struct Observer {
+pub(super) struct Observer {
     recorder: Arc<Recorder>,
     next_call: AtomicU32,
+    /// Words on progress so far.
+    progress: AtomicU32,
 }
+
+/// Words on the progress of all calls of one run. Whoever has read so many knows that it moves.
+const MOST_PROGRESS: u32 = 5_000;
 
 impl Host {
     pub(super) fn new(
         gateway: Arc<Gateway>,
         handles: Handles,
-        turn: Turn,
+        asking: Asking,
         recorder: Arc<Recorder>,
     ) -> Self {
-        Self {
+        let observer = Arc::new(Observer {
+            recorder,
+            next_call: AtomicU32::new(1),
+            progress: AtomicU32::new(0),
+        });
+        let reach = Reach {
             gateway,
             handles,
-            turn,
-            observer: Arc::new(Observer {
-                recorder,
-                next_call: AtomicU32::new(1),
-            }),
-        }
+            asking,
+            observer,
+        };
+        Self { reach }
     }
 }
 
 impl ToolHost for Host {
     fn begun(&self) {
-        self.observer.recorder.run().set_running();
-        self.observer.recorder.push(Happening::Started);
+        let recorder = &self.reach.observer.recorder;
+        recorder.run().set_running();
+        recorder.push(Happening::Started);
     }
 
     fn call(&self, target: Target, arguments: String) -> BoxFuture<'static, Result<String, Fault>> {
-        let handles = self.handles.clone();
+        let reach = self.reach.clone();
         let target = match target {
             Target::Own { name } => {
-                return async move { own::call(&name, &arguments, &handles).await }
+                return async move { own::call(&name, &arguments, &reach).await }
                     .in_current_span()
                     .boxed();
             }
             target => target,
         };
-        let (gateway, observer) = (Arc::clone(&self.gateway), Arc::clone(&self.observer));
         let call = Call {
             target,
             arguments: Arguments::Json(arguments.into()),
             within: None,
-            turn: self.turn.clone(),
+            asking: reach.asking.clone(),
         };
         async move {
-            let value = gateway.call(call, observer.as_ref()).await?;
-            fitting(value, &handles).await
+            let value = reach.gateway.call(call, reach.observer.as_ref()).await?;
+            fitting(value, &reach.handles).await
         }
         .in_current_span()
         .boxed()
@@ -84,16 +99,20 @@ impl ToolHost for Host {
 
     fn console(&self, level: Level, text: String) {
         let line = Happening::Console { level, text };
-        self.observer.recorder.push(line);
+        self.reach.observer.recorder.push(line);
     }
 
     fn emit(&self, part: String) {
-        self.observer.recorder.part(part);
+        self.reach.observer.recorder.part(part);
+    }
+
+    fn stood_still(&self) -> Duration {
+        self.reach.asking.caller.clock.stood()
     }
 }
 
 /// A value that no frame to the worker can carry is kept, and the program is told where.
-async fn fitting(value: String, handles: &Handles) -> Result<String, Fault> {
+pub(super) async fn fitting(value: String, handles: &Handles) -> Result<String, Fault> {
     let bytes = value.len();
     if bytes <= MOST_ANSWER {
         return Ok(value);
@@ -134,6 +153,16 @@ impl CallObserver for Observer {
             path: path.to_owned(),
         });
         call
+    }
+
+    fn call_progress(&self, call: u32, path: &str, progress: Progress) {
+        if self.progress.fetch_add(1, Ordering::Relaxed) < MOST_PROGRESS {
+            self.recorder.push(Happening::CallProgress {
+                call,
+                path: path.to_owned(),
+                progress,
+            });
+        }
     }
 
     fn call_ended(&self, call: u32, path: &str, took: Duration, outcome: Result<usize, &Fault>) {
@@ -177,7 +206,7 @@ mod tests {
         let handle = details["handle"].as_str().unwrap();
         assert_eq!(handles.whole(handle, usize::MAX).await.unwrap(), value);
         // In one piece it does not fit any better.
-        let fault = own::call("read", &json!({ "handle": handle }).to_string(), &handles).await;
+        let fault = own::read(&json!({ "handle": handle }).to_string(), &handles).await;
         assert_eq!(fault.unwrap_err().kind, Kind::Limit);
     }
 }

@@ -16,6 +16,7 @@ use crate::{
 const MIB: u64 = 1 << 20;
 const CALLS_PER_SERVER: usize = 8;
 const QUEUE: usize = 1_000;
+const ASK: Duration = Duration::from_secs(5 * 60);
 
 /// Everything that `[limits]` says.
 #[derive(Clone, Debug)]
@@ -28,6 +29,8 @@ pub struct Allowed {
     pub terms: Terms,
     /// Calls of one server at once; more wait in line.
     pub calls_per_server: usize,
+    /// How long a client may take to answer what a server asks. Its call stands still meanwhile.
+    pub ask: Duration,
 }
 
 impl Default for Allowed {
@@ -41,6 +44,7 @@ impl Default for Allowed {
             },
             terms: Terms::default(),
             calls_per_server: CALLS_PER_SERVER,
+            ask: ASK,
         }
     }
 }
@@ -53,12 +57,14 @@ impl Allowed {
             pool,
             terms,
             calls_per_server,
+            ask,
         } = &mut this;
         let mut read = Reader { problems };
         let (least, most) = Limits::WALL_RANGE;
         read.time(&entry.wall, "wall", least..=most, &mut run.wall);
         let hour = Duration::from_secs(3600);
         read.time(&entry.cpu, "cpu", least..=hour, &mut run.cpu);
+        read.time(&entry.ask, "ask", least..=hour, ask);
         read.time(
             &entry.kept_for,
             "kept_for",

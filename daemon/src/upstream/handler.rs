@@ -1,46 +1,88 @@
-//! Our side of the protocol towards a server: what it may ask of us, and what it tells us.
+//! Our side of the protocol towards a server: what it may ask of us. What it tells us is heard before,
+//! in [`super::ears`].
 
-use std::{path::PathBuf, sync::Arc};
-
+#[expect(deprecated, reason = "servers of today ask for them")]
+use rmcp::model::{CreateMessageRequestParams, CreateMessageResult, ListRootsResult};
 use rmcp::{
     ClientHandler, RoleClient,
-    model::{ClientCapabilities, ClientConfig, Implementation},
-    service::NotificationContext,
+    model::{
+        ClientCapabilities, ClientConfig, CustomRequest, CustomResult, ElicitRequestParams,
+        ElicitResult, ElicitationCapability, ErrorCode, ErrorData, FormElicitationCapability,
+        Implementation, RootsCapabilities, SamplingCapability, UrlElicitationCapability,
+    },
+    service::RequestContext,
 };
 use serde_json::Value;
-use tokio::sync::Notify;
 
-use super::stderr::Log;
+use super::asks::Asks;
 
 /// One for each session.
 pub(super) struct Handler {
-    pub(super) log: PathBuf,
-    pub(super) tools_changed: Arc<Notify>,
+    pub(super) asks: Asks,
 }
 
 impl ClientHandler for Handler {
     fn get_info(&self) -> ClientConfig {
         let implementation = Implementation::new("muxd", env!("CARGO_PKG_VERSION"));
-        ClientConfig::new(ClientCapabilities::default(), implementation)
+        let elicitation = ElicitationCapability::new()
+            .with_form(FormElicitationCapability::new())
+            .with_url(UrlElicitationCapability::new());
+        let mut can = ClientCapabilities::default();
+        can.elicitation = Some(elicitation);
+        can.sampling = Some(SamplingCapability::default());
+        can.roots = Some(roots());
+        ClientConfig::new(can, implementation)
     }
 
-    async fn on_tool_list_changed(&self, _context: NotificationContext<RoleClient>) {
-        self.tools_changed.notify_one();
-    }
-
-    #[expect(
-        deprecated,
-        reason = "servers of today log this way; the next era's do not"
-    )]
-    async fn on_logging_message(
+    async fn create_elicitation(
         &self,
-        params: rmcp::model::LoggingMessageNotificationParam,
-        _context: NotificationContext<RoleClient>,
-    ) {
-        let text = match params.data {
-            Value::String(text) => text,
-            other => other.to_string(),
-        };
-        Log::open(&self.log).write(&format!("[{:?}] {}", params.level, text.trim_end()));
+        params: ElicitRequestParams,
+        context: RequestContext<RoleClient>,
+    ) -> Result<ElicitResult, ErrorData> {
+        let params = serde_json::to_value(params).map_err(unreadable)?;
+        Ok(self.asks.elicit(params, &context.ct).await)
     }
+
+    #[expect(deprecated, reason = "servers of today ask for it")]
+    async fn create_message(
+        &self,
+        params: CreateMessageRequestParams,
+        context: RequestContext<RoleClient>,
+    ) -> Result<CreateMessageResult, ErrorData> {
+        let params = serde_json::to_value(params).map_err(unreadable)?;
+        self.asks.sample(params, &context.ct).await
+    }
+
+    #[expect(deprecated, reason = "servers of today ask for them")]
+    async fn list_roots(
+        &self,
+        context: RequestContext<RoleClient>,
+    ) -> Result<ListRootsResult, ErrorData> {
+        Ok(self.asks.roots(&context.ct).await)
+    }
+
+    /// What rmcp cannot read comes as this, too.
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        _context: RequestContext<RoleClient>,
+    ) -> Result<CustomResult, ErrorData> {
+        const OURS: [&str; 3] = ["elicitation/create", "sampling/createMessage", "roots/list"];
+        let (code, message) = match OURS.contains(&request.method.as_str()) {
+            true => (ErrorCode::INVALID_PARAMS, "these params cannot be read"),
+            false => (ErrorCode::METHOD_NOT_FOUND, "there is no such method here"),
+        };
+        Err(ErrorData::new(code, message, None::<Value>))
+    }
+}
+
+/// They do not change as long as a call is on its way, and whoever asks outside of one gets none.
+fn roots() -> RootsCapabilities {
+    let mut roots = RootsCapabilities::default();
+    roots.list_changed = Some(false);
+    roots
+}
+
+fn unreadable(error: serde_json::Error) -> ErrorData {
+    ErrorData::invalid_params(error.to_string(), None)
 }

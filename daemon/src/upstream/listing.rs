@@ -2,14 +2,14 @@
 //!
 //! Invariant: a list that does not end is an error, not a wait.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, sync::Arc};
 
 use rmcp::{
     RoleClient,
     model::{PaginatedRequestParams, Tool},
     service::{Peer, ServiceError},
 };
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::catalog::ToolDescription;
 
@@ -42,6 +42,7 @@ pub(super) async fn list_tools(peer: &Peer<RoleClient>) -> Result<Vec<ToolDescri
 }
 
 fn describe(tool: Tool) -> ToolDescription {
+    let extra = extra(&tool);
     let annotations = tool.annotations.as_ref();
     ToolDescription {
         title: tool
@@ -56,5 +57,47 @@ fn describe(tool: Tool) -> ToolDescription {
             .output_schema
             .map(|schema| Value::Object((*schema).clone())),
         name: tool.name.into_owned(),
+        extra,
+    }
+}
+
+/// What is said of a tool beside its name, its description and its schemas.
+fn extra(tool: &Tool) -> Map<String, Value> {
+    let mut rest = tool.clone();
+    rest.description = None;
+    rest.input_schema = Arc::default();
+    rest.output_schema = None;
+    let Ok(Value::Object(mut rest)) = serde_json::to_value(rest) else {
+        return Map::new();
+    };
+    rest.retain(|name, _| name != "name" && name != "inputSchema");
+    rest
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::catalog::ToolSet;
+
+    #[test]
+    fn everything_that_a_server_says_of_a_tool_is_taken_over() {
+        let said = json!({
+            "name": "n",
+            "title": "T",
+            "description": "D",
+            "inputSchema": { "type": "object" },
+            "outputSchema": { "type": "object", "properties": {} },
+            "annotations": { "readOnlyHint": true, "openWorldHint": false },
+            "icons": [{ "src": "https://x/y.png", "mimeType": "image/png" }],
+            "_meta": { "a/b": [1] },
+        });
+        let tool: Tool = serde_json::from_value(said.clone()).unwrap();
+        let described = describe(tool);
+        let kept: Vec<&str> = described.extra.keys().map(String::as_str).collect();
+        assert_eq!(kept, ["title", "annotations", "icons", "_meta"]);
+        let set = ToolSet::new("s", vec![described], &[]);
+        assert_eq!(set.find("n").unwrap().definition(), said);
     }
 }

@@ -11,14 +11,18 @@ use std::{
 
 use arc_swap::ArcSwap;
 use rmcp::service::{ClientInitializeError, serve_client};
-use tokio::{sync::Notify, time::timeout};
+use tokio::time::timeout;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tracing::info;
 
 use super::{
+    asks::Asks,
+    beside::Beside,
+    ears::Ears,
     handler::Handler,
     listing::list_tools,
     offer::Offer,
+    overheard::Overheard,
     process::Launcher,
     session::{LAST_WORDS, Session},
     stderr,
@@ -37,6 +41,7 @@ impl Session {
         definition: &ServerDefinition,
         launcher: &Launcher,
         log: PathBuf,
+        beside: &Arc<Beside>,
     ) -> Result<Arc<Self>, String> {
         let started = Instant::now();
         let name = offer.name.as_str();
@@ -48,12 +53,12 @@ impl Session {
         };
         let pid = child.pid;
         let (last_lines, stderr_ended) = stderr::drain(stderr, log.clone());
+        let ears = Ears::new(name, &log, beside);
         let handler = Handler {
-            log: log.clone(),
-            tools_changed: Arc::new(Notify::new()),
+            asks: Asks::new(name, Arc::clone(&ears), definition.ask),
         };
-        let tools_changed = Arc::clone(&handler.tools_changed);
         let transport = StdioTransport::new(stdout, stdin, log, last_lines.clone());
+        let transport = Overheard::new(transport, Arc::clone(&ears));
         let mut handshake = Box::pin(async {
             let service = serve_client(handler, transport).await.map_err(unfit)?;
             let tools = list_tools(service.peer()).await.map_err(|problem| {
@@ -96,6 +101,7 @@ impl Session {
         let session = Arc::new(Self {
             peer: service.peer().clone(),
             tools: ArcSwap::from_pointee(set),
+            ears,
             pid,
             identity: peer_info.as_ref().and_then(|info| {
                 info.server_info
@@ -116,7 +122,7 @@ impl Session {
             offer: offer.clone(),
             last_lines,
         };
-        tokio::spawn(watch.over(Arc::clone(&session), service, child, tools_changed));
+        tokio::spawn(watch.over(Arc::clone(&session), service, child));
         Ok(session)
     }
 }

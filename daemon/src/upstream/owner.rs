@@ -14,10 +14,12 @@ use tracing::{Instrument, warn};
 
 use super::{
     Session, Surroundings,
+    beside::Beside,
     offer::Offer,
     server::{Event, ServerView, State, Waiter},
+    subscriptions::Wish,
 };
-use crate::settings::ServerDefinition;
+use crate::{notices::Changed, settings::ServerDefinition};
 
 pub(super) enum Phase {
     Closed,
@@ -35,6 +37,9 @@ pub(super) struct Owner {
     pub(super) surroundings: Surroundings,
     pub(super) mailbox: mpsc::UnboundedSender<Event>,
     pub(super) open: Arc<ArcSwapOption<Session>>,
+    pub(super) beside: Arc<Beside>,
+    /// To the task that owns the subscriptions.
+    pub(super) wishes: mpsc::UnboundedSender<Wish>,
     pub(super) view: Arc<Mutex<ServerView>>,
     pub(super) phase: Phase,
 }
@@ -91,8 +96,9 @@ impl Owner {
         let mailbox = self.mailbox.clone();
         let (offer, definition) = (self.offer.clone(), Arc::clone(&self.definition));
         let (launcher, log) = (self.surroundings.launcher.clone(), self.log.clone());
+        let beside = Arc::clone(&self.beside);
         let open = async move {
-            let outcome = Session::open(&offer, &definition, &launcher, log).await;
+            let outcome = Session::open(&offer, &definition, &launcher, log, &beside).await;
             if let Err(unheard) = mailbox.send(Event::Opened(outcome))
                 && let Event::Opened(Ok(session)) = unheard.0
             {
@@ -141,7 +147,9 @@ impl Owner {
     }
 
     fn opened_well(&mut self, session: &Arc<Session>) {
+        let mut known = None;
         self.see(|view| {
+            known = view.tools.as_ref().map(|tools| tools.key);
             view.state = State::Ready;
             view.reason = None;
             view.pid = Some(session.pid);
@@ -153,6 +161,14 @@ impl Owner {
         });
         self.open.store(Some(Arc::clone(session)));
         self.offer.tell();
+        if known != Some(session.tools().key) {
+            self.beside.news.tell(Changed::TOOLS);
+        }
+        // A task that has ended follows nothing.
+        drop(self.wishes.send(Wish::Opened(Arc::clone(session))));
+        let (beside, opened) = (Arc::clone(&self.beside), Arc::clone(session));
+        let within = self.definition.call_timeout;
+        tokio::spawn(async move { beside.compare(&opened, within).await }.in_current_span());
         let (mailbox, watched) = (self.mailbox.clone(), Arc::clone(session));
         tokio::spawn(async move {
             let reason = watched.ended().await;

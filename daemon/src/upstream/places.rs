@@ -22,6 +22,22 @@ struct State {
 #[derive(Debug)]
 pub(super) struct Place(Option<Arc<Places>>);
 
+/// A place that a call may give up before it ends: while its server waits for the answer of a user, others
+/// are served.
+#[derive(Debug)]
+pub(super) struct Seat(Mutex<Option<Place>>);
+
+impl Seat {
+    pub(super) fn new(place: Place) -> Arc<Self> {
+        Arc::new(Self(Mutex::new(Some(place))))
+    }
+
+    pub(super) fn leave(&self) {
+        let place = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        drop(place);
+    }
+}
+
 impl Places {
     pub(super) fn new(count: usize) -> Arc<Self> {
         Arc::new(Self(Mutex::new(State {

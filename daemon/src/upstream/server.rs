@@ -18,12 +18,18 @@ use tracing::{Instrument, info_span};
 
 use super::{
     Session, Surroundings,
+    beside::Beside,
     offer::Offer,
+    offers::OfferKind,
     owner::{Owner, Phase},
-    places::{Place, Places},
+    places::{Places, Seat},
+    request::Sending,
+    session::CallError,
+    subscriptions::{Subscriptions, Wish, retired},
 };
 use crate::{
     catalog::{Known, ToolSet},
+    notices::{Caller, Mailbox},
     settings::{ServerDefinition, ServerSettings},
 };
 
@@ -37,6 +43,9 @@ pub struct Server {
     open: Arc<ArcSwapOption<Session>>,
     /// For its calls.
     places: Arc<Places>,
+    beside: Arc<Beside>,
+    /// To the task that owns the subscriptions.
+    wishes: mpsc::UnboundedSender<Wish>,
     view: Arc<Mutex<ServerView>>,
     calls: AtomicU64,
     in_flight: AtomicU64,
@@ -108,6 +117,8 @@ impl Server {
             tools: offer.as_ref().and_then(Offer::recall).map(Arc::new),
             ..ServerView::default()
         };
+        let beside = Beside::new(Arc::clone(&surroundings.news));
+        let (wishes, wished) = mpsc::unbounded_channel();
         let calls_at_once = settings.definition.as_ref().map_or(0, |d| d.calls_at_once);
         let server = Arc::new(Self {
             name: settings.name,
@@ -115,11 +126,18 @@ impl Server {
             mailbox: mailbox.clone(),
             open: Arc::default(),
             places: Places::new(calls_at_once),
+            beside: Arc::clone(&beside),
+            wishes: wishes.clone(),
             view: Arc::new(Mutex::new(view)),
             calls: AtomicU64::new(0),
             in_flight: AtomicU64::new(0),
         });
         if let (Ok(definition), Some(offer)) = (&server.definition, offer) {
+            let subscriptions = Subscriptions {
+                beside: Arc::clone(&beside),
+                within: definition.call_timeout,
+                current: None,
+            };
             let owner = Owner {
                 offer,
                 definition: Arc::new(definition.clone()),
@@ -127,10 +145,13 @@ impl Server {
                 surroundings,
                 mailbox,
                 open: Arc::clone(&server.open),
+                beside,
+                wishes,
                 view: Arc::clone(&server.view),
                 phase: Phase::Closed,
             };
             let span = info_span!("server", name = server.name);
+            tokio::spawn(subscriptions.run(wished).instrument(span.clone()));
             tokio::spawn(owner.run(events).instrument(span));
         }
         server
@@ -214,8 +235,67 @@ impl Server {
         self.in_flight.fetch_add(1, Ordering::Relaxed);
         CallInFlight {
             server: Arc::clone(self),
-            _place: place,
+            seat: Seat::new(place),
         }
+    }
+
+    /// Everything of this kind that the session offers. Clients are told if they know it otherwise.
+    pub async fn offers(
+        &self,
+        session: &Session,
+        kind: OfferKind,
+        sending: &Sending<'_>,
+    ) -> Result<Arc<Vec<serde_json::Value>>, CallError> {
+        let list = session.offers(kind, sending).await;
+        self.beside
+            .tell(kind, list.as_ref().ok().map(|list| &list[..]));
+        list
+    }
+
+    /// The server cannot be asked for its offers.
+    pub fn withholds(&self, kind: OfferKind) {
+        self.beside.tell(kind, None);
+    }
+
+    /// From now on the connection is told when the resource changes.
+    pub async fn follow(
+        &self,
+        session: &Arc<Session>,
+        uri: &str,
+        mailbox: &Arc<Mailbox>,
+        caller: &Arc<Caller>,
+    ) -> Result<Result<(), CallError>, Fault> {
+        let (done, outcome) = oneshot::channel();
+        let wish = Wish::Follow {
+            session: Arc::clone(session),
+            uri: uri.to_owned(),
+            mailbox: Arc::clone(mailbox),
+            caller: Arc::clone(caller),
+            done,
+        };
+        let gone = || retired(&self.name);
+        self.wishes.send(wish).map_err(|_| gone())?;
+        outcome.await.map_err(|_| gone())
+    }
+
+    /// From now on it is told no more.
+    pub async fn leave(&self, uri: &str, connection: u64) {
+        let (done, left) = oneshot::channel();
+        let wish = Wish::Leave {
+            uri: uri.to_owned(),
+            connection,
+            done,
+        };
+        if self.wishes.send(wish).is_ok() {
+            // An error means that the task has ended, and with it every subscription.
+            _ = left.await;
+        }
+    }
+
+    /// The connection has ended.
+    pub(super) fn forget(&self, connection: u64) {
+        // A task that has ended already follows nothing.
+        drop(self.wishes.send(Wish::Gone(connection)));
     }
 
     pub fn view(&self) -> ServerView {
@@ -261,7 +341,13 @@ impl Server {
 /// One of the calls that are on their way.
 pub struct CallInFlight {
     server: Arc<Server>,
-    _place: Place,
+    seat: Arc<Seat>,
+}
+
+impl CallInFlight {
+    pub(super) fn seat(&self) -> &Arc<Seat> {
+        &self.seat
+    }
 }
 
 impl Drop for CallInFlight {

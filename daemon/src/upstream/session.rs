@@ -11,17 +11,14 @@ use std::{
 use arc_swap::ArcSwap;
 use rmcp::{
     RoleClient,
-    model::{
-        CallToolRequest, CallToolRequestParams, CancelledNotification, CancelledNotificationParam,
-        ClientRequest, RequestId, ServerResult,
-    },
-    service::{Peer, PeerRequestOptions, ServiceError},
+    model::{CallToolRequest, CallToolRequestParams, ServerResult},
+    service::Peer,
 };
+use serde::Serialize;
 use serde_json::{Map, Value};
-use tokio::time::timeout;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
-use tracing::debug;
 
+use super::{ears::Ears, request::Sending};
 use crate::catalog::ToolSet;
 
 /// How long the last words of a process that has ended may take to arrive.
@@ -32,6 +29,7 @@ pub(super) const LAST_WORDS: Duration = Duration::from_millis(500);
 pub struct Session {
     pub(super) peer: Peer<RoleClient>,
     pub(super) tools: ArcSwap<ToolSet>,
+    pub(super) ears: Arc<Ears>,
     pub pid: u32,
     /// What the server calls itself, with its version.
     pub identity: Option<String>,
@@ -68,6 +66,9 @@ pub enum CallError {
         message: String,
         data: Option<Value>,
     },
+    /// The server gives more than is taken.
+    #[error("{0}")]
+    TooMuch(String),
     #[error("{0}")]
     Protocol(String),
 }
@@ -102,45 +103,12 @@ impl Session {
         &self,
         tool: &str,
         arguments: Map<String, Value>,
-        within: Duration,
+        sending: &Sending<'_>,
     ) -> Result<Value, CallError> {
-        let _counted = self.calls.token();
-        if !self.is_open() {
-            return Err(CallError::NotSent);
-        }
         let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
-        let request = ClientRequest::from(CallToolRequest::new(params));
-        let handle = self
-            .peer
-            .send_cancellable_request(request, PeerRequestOptions::no_options())
-            .await
-            .map_err(|error| match error {
-                // Nobody took it off our hands.
-                ServiceError::TransportClosed => CallError::NotSent,
-                error => self.failed(error),
-            })?;
-        let guard = CancelOnDrop {
-            peer: self.peer.clone(),
-            id: Some(handle.id.clone()),
-        };
-        let answer = tokio::select! {
-            biased;
-            answer = timeout(within, handle.await_response()) => answer,
-            // rmcp notices the end of the pipes itself; this is for a process that left them open.
-            () = self.known.cancelled() => Ok(Err(ServiceError::TransportClosed)),
-        };
-        match answer {
-            Ok(answer) => {
-                guard.disarm();
-                match answer {
-                    Ok(ServerResult::CallToolResult(result)) => {
-                        serde_json::to_value(result).map_err(|e| CallError::Protocol(e.to_string()))
-                    }
-                    Ok(_) => Err(CallError::Protocol("the answer is no tool result".into())),
-                    Err(error) => Err(self.failed_after_end(error).await),
-                }
-            }
-            Err(_) => Err(CallError::TimedOut(within)),
+        match self.request(CallToolRequest::new(params), sending).await? {
+            ServerResult::CallToolResult(result) => answer(result),
+            _ => Err(CallError::Protocol("the answer is no tool result".into())),
         }
     }
 
@@ -160,58 +128,9 @@ impl Session {
         let mut slot = self.cause.lock().unwrap_or_else(PoisonError::into_inner);
         slot.get_or_insert(cause);
     }
-
-    fn failed(&self, error: ServiceError) -> CallError {
-        match error {
-            ServiceError::McpError(error) => CallError::Refused {
-                code: error.code.0,
-                message: error.message.into_owned(),
-                data: error.data,
-            },
-            // The process has closed its end of the pipe, and half a line is no call.
-            ServiceError::TransportSend(_) => {
-                self.shut.cancel();
-                CallError::NotSent
-            }
-            ServiceError::TransportClosed => CallError::Unknown(self.cause()),
-            other => CallError::Protocol(other.to_string()),
-        }
-    }
-
-    /// The reason for the end is known a moment after the end itself.
-    async fn failed_after_end(&self, error: ServiceError) -> CallError {
-        if matches!(error, ServiceError::TransportClosed) {
-            _ = timeout(LAST_WORDS, self.known.cancelled()).await;
-        }
-        self.failed(error)
-    }
 }
 
-/// Tells the server that nobody waits for the answer any more.
-struct CancelOnDrop {
-    peer: Peer<RoleClient>,
-    id: Option<RequestId>,
-}
-
-impl CancelOnDrop {
-    fn disarm(mut self) {
-        self.id = None;
-    }
-}
-
-impl Drop for CancelOnDrop {
-    fn drop(&mut self) {
-        let Some(id) = self.id.take() else { return };
-        let peer = self.peer.clone();
-        tokio::spawn(async move {
-            let reason = Some("the caller no longer waits".to_owned());
-            let params = CancelledNotificationParam::new(Some(id), reason);
-            if let Err(error) = peer
-                .send_notification(CancelledNotification::new(params).into())
-                .await
-            {
-                debug!(%error, "a cancellation was not sent");
-            }
-        });
-    }
+/// A result as the server gave it.
+pub(super) fn answer(result: impl Serialize) -> Result<Value, CallError> {
+    serde_json::to_value(result).map_err(|e| CallError::Protocol(e.to_string()))
 }

@@ -6,7 +6,7 @@
 use std::{pin::pin, sync::Arc};
 
 use rmcp::{RoleClient, service::RunningService};
-use tokio::{sync::Notify, time::timeout};
+use tokio::time::timeout;
 use tracing::{info, warn};
 
 use super::{
@@ -31,14 +31,13 @@ impl Watch {
         session: Arc<Session>,
         service: RunningService<RoleClient, Handler>,
         child: KeptChild,
-        tools_changed: Arc<Notify>,
     ) {
         let cancel = service.cancellation_token();
         let mut serving = pin!(service.waiting());
         // Beside the others, so that a server which hangs in it can still be closed.
         let refreshing = async {
             loop {
-                tools_changed.notified().await;
+                session.ears.tools.notified().await;
                 self.refresh(&session).await;
             }
         };
@@ -66,6 +65,7 @@ impl Watch {
             server = self.offer.name,
             pid = session.pid,
             cause = session.cause(),
+            strangers = session.ears.in_flight.strangers(),
             "session over"
         );
         session.ended.cancel();
@@ -90,6 +90,7 @@ impl Watch {
                 );
                 session.tools.store(Arc::new(set));
                 self.offer.tell();
+                session.ears.tools_listed();
             }
             Err(error) => warn!(
                 server = self.offer.name,

@@ -85,6 +85,16 @@ pub enum EventKind {
         call: u32,
         path: String,
     },
+    /// The server tells how far a call is.
+    CallProgress {
+        call: u32,
+        path: String,
+        progress: f64,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        total: Option<f64>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        message: Option<String>,
+    },
     CallEnded {
         call: u32,
         path: String,

@@ -24,10 +24,128 @@ interface Mux {
       total: number;
     }>;
   };
+  /** Finds tools by a few words, the best first: by their names, servers, arguments and descriptions. */
+  readonly search: (
+    query: string,
+    options?: { server?: string; limit?: number; cursor?: string },
+  ) => Promise<{
+    results: ToolHit[];
+    /** How many match, on all pages. */
+    total: number;
+    /** The `cursor` of the next page; null at the end. */
+    next: string | null;
+    /** Servers whose tools nobody knows yet. */
+    unknown: string[];
+  }>;
+  /** Everything about a few tools, by path: `mux.describe("server.tool", …)`, or `"server"` for all of its tools. */
+  readonly describe: (
+    ...paths: string[] | [paths: readonly string[]]
+  ) => Promise<{
+    tools: ToolDescription[];
+    missing: { path: string; message: string; hint: string | null }[];
+  }>;
+  /** The search in a form that begins with the best path. `compact` leaves path and signature only. */
+  readonly discover: (options: {
+    query: string;
+    limit?: number;
+    compact?: boolean;
+    includeSchemas?: boolean;
+  }) => Promise<{
+    bestPath: string | null;
+    results: {
+      path: string;
+      signature: string;
+      server?: string;
+      name?: string;
+      description?: string;
+      score?: number;
+      inputSchema?: any;
+      outputSchema?: any;
+    }[];
+    total: number;
+  }>;
+  /** Lists of what there is. */
+  readonly catalog: {
+    /** The servers; `tools` is how many they have, or null if nobody knows yet. */
+    readonly namespaces: (options?: {}) => Promise<{
+      namespaces: {
+        name: string;
+        tools: number | null;
+        state: "cold" | "starting" | "ready" | "failed" | "broken";
+      }[];
+    }>;
+    /** The tools, in the order of their paths, or the best first if there is a query. */
+    readonly tools: (options?: {
+      namespace?: string;
+      query?: string;
+      limit?: number;
+      cursor?: string;
+    }) => Promise<{ results: ToolHit[]; total: number; next: string | null }>;
+  };
+  /** What servers offer to read: `mux.resources.docs.read("docs://intro")`. */
+  readonly resources: { readonly [server: string]: Resources };
+  /** Prompts of servers: `mux.prompts.docs.get("summary", { topic: "types" })`. */
+  readonly prompts: { readonly [server: string]: Prompts };
   /** The JSON that the caller passed with the program. */
   readonly input: any;
   /** Any tool by its path, as in `mux["my-server.get-thing"]`. */
   readonly [path: `${string}.${string}`]: (args?: object) => Promise<any>;
+}
+
+/** A tool among others. */
+interface ToolHit {
+  /** For `mux.call(path, args)`, or as it stands after `mux.` */
+  path: string;
+  server: string;
+  name: string;
+  /** The beginning of its description. */
+  description?: string;
+  /** On one line: what it takes and what it gives. */
+  signature: string;
+  score: number;
+}
+
+interface ToolDescription {
+  path: string;
+  server: string;
+  name: string;
+  description?: string;
+  signature: string;
+  readOnly?: boolean;
+  destructive?: boolean;
+  /** TypeScript: its documentation, its signature and the types that it names. */
+  declaration: string;
+}
+
+interface Resources {
+  readonly list: () => Promise<
+    { uri: string; name: string; title?: string; description?: string; mimeType?: string; [key: string]: any }[]
+  >;
+  /** Patterns of uris that can be read. */
+  readonly templates: () => Promise<
+    { uriTemplate: string; name: string; title?: string; description?: string; mimeType?: string; [key: string]: any }[]
+  >;
+  /**
+   * The only text or, if that is a JSON object or array, the parsed value; the only blob as
+   * `{ uri, mimeType, blob }`; otherwise an array of all contents. `any`, because only the call can tell.
+   */
+  readonly read: (uri: string) => Promise<any>;
+}
+
+interface Prompts {
+  readonly list: () => Promise<
+    {
+      name: string;
+      title?: string;
+      description?: string;
+      arguments?: { name: string; description?: string; required?: boolean; [key: string]: any }[];
+      [key: string]: any;
+    }[]
+  >;
+  readonly get: (
+    name: string,
+    args?: { readonly [name: string]: string },
+  ) => Promise<{ description?: string; messages: { role: "user" | "assistant"; content: ContentBlock }[] }>;
 }
 
 /** Content as MCP has it; `type` tells which. `data` and `blob` are base64. */

@@ -40,6 +40,7 @@ pub(crate) fn extension() -> Extension {
         ExtensionFileSource::new("ext:mux/console.js", ascii_str_include!("js/console.js")),
         ExtensionFileSource::new("ext:mux/json.js", ascii_str_include!("js/json.js")),
         ExtensionFileSource::new("ext:mux/mux.js", ascii_str_include!("js/mux.js")),
+        ExtensionFileSource::new("ext:mux/offers.js", ascii_str_include!("js/offers.js")),
         ExtensionFileSource::new("ext:mux/own.js", ascii_str_include!("js/own.js")),
         ExtensionFileSource::new("ext:mux/parts.js", ascii_str_include!("js/parts.js")),
         ExtensionFileSource::new("ext:mux/web.js", ascii_str_include!("js/web.js")),

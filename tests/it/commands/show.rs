@@ -20,9 +20,9 @@ fn commands_tools_lists_searches_and_limits() {
     ));
     assert_eq!(all.stderr, "");
 
-    // All words, anywhere, in any case.
+    // The best first, in any case.
     let found = env
-        .mux(["tools", "TEXT", "returns its", "--json"])
+        .mux(["tools", "TEXT", "returns its", "--json", "--limit", "2"])
         .ok()
         .json();
     assert_eq!(paths(&found), ["fix.echo", "other.echo"]);
@@ -30,8 +30,19 @@ fn commands_tools_lists_searches_and_limits() {
     let one = env
         .mux(["tools", "--server", "other", "echo", "--limit", "1"])
         .ok();
-    assert!(one.stdout.starts_with("other\n  other.echo("), "{one:#?}");
-    assert_eq!(one.stderr, "1 of 2 tools; --limit shows more\n");
+    assert!(one.stdout.starts_with("other.echo(args: "), "{one:#?}");
+    let (said, cursor) = one.stderr.split_once("--cursor ").unwrap();
+    assert!(said.starts_with("1 of "), "{said}");
+    let cursor = cursor.split(' ').next().unwrap();
+    let next = env.mux([
+        "tools", "--server", "other", "echo", "--limit", "1", "--cursor", cursor,
+    ]);
+    assert!(next.ok().stdout.starts_with("other.echo_json("));
+    complains(
+        env.mux(["tools", "other words", "--cursor", cursor]),
+        1,
+        &["another query"],
+    );
     let limited = env
         .mux(["tools", "--server", "fix", "--limit", "3", "--json"])
         .ok()

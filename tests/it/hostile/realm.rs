@@ -37,7 +37,8 @@ for (let next; (next = queue.shift()) !== undefined; ) {
   const prefix = path === "globalThis" ? "" : `${path}.`;
   if (object === mux) {
     // Its members are made when they are asked for: these are always there.
-    for (const name of ["call", "emit", "read"]) visit(`mux.${name}`, mux[name]);
+    for (const name of ["call", "catalog", "describe", "discover", "emit", "read", "search"]) visit(`mux.${name}`, mux[name]);
+    for (const name of ["resources", "prompts"]) visit(`mux.${name}.any`, mux[name].any);
     continue;
   }
   for (const key of Reflect.ownKeys(object)) {

@@ -117,7 +117,7 @@ fn replay(wire: &mut Wire, name: &str, change: impl Fn(String) -> String) -> Val
 
 #[test]
 fn the_daemon_understands_the_recorded_requests_and_its_answers_are_understood() {
-    let env = TestEnv::with_fixtures(&[("fix", &[])]);
+    let env = TestEnv::with_fixtures(&[("fix", &["--offers"])]);
     env.result("return 1");
     let mut wire = Wire::connect(&env.dirs.socket());
     let same = |text: String| text;
@@ -136,7 +136,8 @@ fn the_daemon_understands_the_recorded_requests_and_its_answers_are_understood()
         );
         let answer = &answer["Ok"];
         assert!(
-            !answer.is_null() || ["cancel_run", "retire", "stop"].contains(&name),
+            !answer.is_null()
+                || ["cancel_run", "subscribe", "answer", "retire", "stop"].contains(&name),
             "{name}"
         );
         match name {
@@ -149,6 +150,17 @@ fn the_daemon_understands_the_recorded_requests_and_its_answers_are_understood()
             "call_typed" => assert_eq!(answer["value"]["structuredContent"]["sum"], 3),
             "call_stored" => assert_eq!(answer["stored"]["handle"], requests::HANDLE),
             "read" => assert_eq!(answer["text"], "zabcdefghijklmnopqrstuvwxyz"),
+            "search" => assert_eq!(answer["results"][0]["path"], "fix.add"),
+            "describe" => assert_eq!(answer["tools"][0]["tool"]["name"], "add"),
+            "inventory" => assert!(answer["total"].as_u64() > Some(20)),
+            "offers" => assert_eq!(
+                answer["offers"][0]["offer"]["uriTemplate"],
+                "fix://text/{name}"
+            ),
+            "read_resource" => assert_eq!(answer["value"]["contents"][0]["uri"], "fix://text/a"),
+            "get_prompt" => assert!(answer["value"]["messages"][0]["content"].is_object()),
+            "complete" => assert!(answer["completion"]["values"].is_array()),
+            "call_token" => assert_eq!(answer["value"]["sum"], 3.5),
             "tools" => assert_eq!(answer["tools"][0]["path"], "fix.add"),
             "types" => assert!(answer.as_str().unwrap().contains("add(")),
             "servers" => assert_eq!(answer[0]["name"], "fix"),

@@ -1,5 +1,7 @@
 //! One request of each method, as clients of this contract send it.
 
+mod agents;
+
 use mux_proto::{
     CallRequest, CheckRequest, ClientInfo, EventsRequest, ForgetTypesRequest, Hello, ReadRequest,
     RunRequest, RunsRequest, StopRequest, ToolsRequest, TypesRequest, WatchTypesRequest,
@@ -13,6 +15,13 @@ pub(super) const HANDLE: &str = "h_404bbc5ff7e0599c4ce536226a039a85";
 /// Name of the record, and the message. `start_run` comes before `events`, `call_stored` before `read`,
 /// the ends come last.
 pub(super) fn all() -> Vec<(&'static str, MuxRequest)> {
+    let mut all = of_everybody();
+    all.extend(agents::all());
+    all.extend(ends());
+    all
+}
+
+fn of_everybody() -> Vec<(&'static str, MuxRequest)> {
     vec![
         ("hello", MuxRequest::Hello { hello: hello() }),
         ("status", MuxRequest::Status {}),
@@ -47,12 +56,6 @@ pub(super) fn all() -> Vec<(&'static str, MuxRequest)> {
         ),
         ("reload", MuxRequest::Reload {}),
         (
-            "retire",
-            MuxRequest::Retire {
-                reason: "a client needs contract 3".into(),
-            },
-        ),
-        (
             "watch_types",
             MuxRequest::WatchTypes {
                 request: WatchTypesRequest {
@@ -67,6 +70,18 @@ pub(super) fn all() -> Vec<(&'static str, MuxRequest)> {
                 request: ForgetTypesRequest {
                     paths: vec!["fix".into(), "fix.get_thing".into()],
                 },
+            },
+        ),
+    ]
+}
+
+/// What a daemon does not outlive.
+fn ends() -> Vec<(&'static str, MuxRequest)> {
+    vec![
+        (
+            "retire",
+            MuxRequest::Retire {
+                reason: "a client needs contract 4".into(),
             },
         ),
         (
@@ -121,9 +136,7 @@ fn call() -> CallRequest {
     CallRequest {
         path: "fix.add".into(),
         arguments: json!({ "a": 1, "b": 2.5 }),
-        typed: Vec::new(),
-        raw: false,
-        timeout_ms: None,
+        ..CallRequest::default()
     }
 }
 
@@ -134,6 +147,7 @@ fn call_typed() -> CallRequest {
         typed: vec![("a".into(), "1".into()), ("b".into(), "2".into())],
         raw: true,
         timeout_ms: Some(2000),
+        ..CallRequest::default()
     }
 }
 
@@ -141,9 +155,7 @@ fn call_stored() -> CallRequest {
     CallRequest {
         path: "fix.blob".into(),
         arguments: json!({ "bytes": 300_000 }),
-        typed: Vec::new(),
-        raw: false,
-        timeout_ms: None,
+        ..CallRequest::default()
     }
 }
 

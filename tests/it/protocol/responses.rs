@@ -1,5 +1,7 @@
 //! One response of each method, every field filled in.
 
+mod agents;
+
 use mux_proto::{
     CheckerStatus, Diagnostics, Error, Event, EventKind, EventPage, Forgotten, Handle, Held, Kind,
     Level, MissingServer, Outcome, ReadPage, ReloadReport, RunCounts, RunInfo, RunList, RunStarted,
@@ -12,6 +14,12 @@ use super::requests::HANDLE;
 
 /// Name of the record, and the message.
 pub(super) fn all() -> Vec<(&'static str, MuxResponse)> {
+    let mut all = of_everybody();
+    all.extend(agents::all());
+    all
+}
+
+fn of_everybody() -> Vec<(&'static str, MuxResponse)> {
     vec![
         ("hello", MuxResponse::Hello(Ok(welcome()))),
         ("retire", MuxResponse::Retire(Ok(()))),
@@ -153,6 +161,13 @@ fn runs() -> RunList {
 fn page() -> EventPage {
     let server = || "fix".to_owned();
     let path = || "fix.add".to_owned();
+    let progress = EventKind::CallProgress {
+        call: 1,
+        path: "fix.add".into(),
+        progress: 1.0,
+        total: Some(2.0),
+        message: Some("half".into()),
+    };
     let ended = |call, error| EventKind::CallEnded {
         call,
         path: path(),
@@ -179,6 +194,7 @@ fn page() -> EventPage {
             call: 1,
             path: path(),
         },
+        progress,
         ended(1, None),
         ended(2, Some(error())),
         console(Level::Debug),
@@ -212,6 +228,13 @@ fn page() -> EventPage {
     }
 }
 
+fn missing() -> MissingServer {
+    MissingServer {
+        server: "down".into(),
+        error: error(),
+    }
+}
+
 fn tools() -> ToolList {
     ToolList {
         tools: vec![ToolInfo {
@@ -226,12 +249,11 @@ fn tools() -> ToolList {
             input_schema: Some(json!({ "type": "object" })),
             output_schema: Some(json!({})),
             observed_calls: Some(3),
+            direct: false,
+            definition: None,
         }],
         total: 2,
-        missing: vec![MissingServer {
-            server: "down".into(),
-            error: error(),
-        }],
+        missing: vec![missing()],
         warnings: vec!["two tools collide".into()],
         remembered: vec!["fix".into()],
     }

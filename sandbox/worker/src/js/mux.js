@@ -7,6 +7,7 @@
 
 import { op_mux_call, op_mux_call_own, op_mux_call_path, op_mux_emit } from "ext:core/ops";
 import { mark, marked, toJson } from "ext:mux/json.js";
+import { offers } from "ext:mux/offers.js";
 import { own } from "ext:mux/own.js";
 import { wrongPart } from "ext:mux/parts.js";
 
@@ -95,10 +96,10 @@ export function makeMux() {
 
   const invalid = (path, [message, hint]) =>
     failure({ kind: "validation", message, hint, path, recoverable: true }, callSite());
-  const callOwn = async (name, given) => {
+  const callOwn = async (name, given, make = own[name]) => {
     const path = `mux.${name}`;
     const site = callSite();
-    const { args, wrong } = apply(own[name], undefined, given);
+    const { args, wrong } = apply(make, undefined, given);
     if (wrong) throw invalid(path, wrong);
     return settle(await op_mux_call_own(name, encode(args, path)), site);
   };
@@ -124,7 +125,14 @@ export function makeMux() {
   const callOf = (path, args) => callPath(path, args, false);
   callOf.raw = named("raw", (path, args) => callPath(path, args, true));
   const builtins = { call: named("call", callOf), emit: named("emit", emit) };
-  for (const name of keys(own)) builtins[name] = named(name, (...given) => callOwn(name, given));
+  // `catalog.tools` is a member of `mux.catalog`.
+  for (const name of keys(own)) {
+    const [group, member] = name.split(".");
+    const call = named(member ?? group, (...given) => callOwn(name, given));
+    if (member === undefined) builtins[group] = call;
+    else (builtins[group] ??= {})[member] = call;
+  }
+  for (const name of keys(builtins)) freeze(builtins[name]);
 
   // A proxy whose members are made on demand and kept, so that `mux.a.b === mux.a.b`.
   const world = (label, member, list) => {
@@ -157,6 +165,20 @@ export function makeMux() {
     hasOwn(plain, name) && !toolsOf(server).includes(name)
       ? plain[name]
       : named(name, async (args) => callNamed(server, name, args));
+  // `mux.resources` and `mux.prompts` have the servers as members, and what one can do there as theirs.
+  const beside = (group) => {
+    const member = (server) => {
+      if (hasOwn(plain, server) && !keys(known()).includes(server)) return plain[server];
+      const made = {};
+      for (const name of keys(offers[group])) {
+        const make = offers[group][name];
+        made[name] = named(name, (...given) => callOwn(`${group}.${name}`, [server, ...given], make));
+      }
+      return freeze(made);
+    };
+    return world(`mux.${group}`, member, () => keys(known()));
+  };
+  for (const group of keys(offers)) builtins[group] = beside(group);
   const server = (name) => {
     if (hasOwn(builtins, name)) return builtins[name];
     if (hasOwn(plain, name)) return plain[name];

@@ -12,6 +12,16 @@ const wrong = (message, hint) => ({ wrong: [message, hint] });
 const HANDLE = "a handle is the text that stands as `handle` in place of a result that was too long";
 const RANGE = "such as mux.read(handle, { offset: 0, length: 65536 }), both in bytes of the JSON text";
 
+const QUERY = "such as mux.search(\"create issue\", { server: \"github\", limit: 5 })";
+const PATHS = "such as mux.describe(\"files.read\", \"github.create_issue\"), or an array of such paths";
+
+/** What stands in the options, or nothing: the daemon knows which there are. */
+const options = (name, given) => {
+  if (given === undefined) return { args: {} };
+  if (!isObject(given)) return wrong(`the options of mux.${name} are no object`, `see mux.${name} in \`mux types\``);
+  return { args: { ...given } };
+};
+
 export const own = {
   /** The whole of a value that is kept, or with a range a page of its JSON text. */
   read(of, range) {
@@ -25,4 +35,29 @@ export const own = {
     if (!isSafeInteger(length) || length < 1) return wrong("length of mux.read is no whole number from 1 on", RANGE);
     return { args: { handle, offset, length } };
   },
+
+  /** Tools that fit a few words, the best first. */
+  search(query, given) {
+    if (typeof query !== "string") return wrong("mux.search needs a text of a few words", QUERY);
+    const found = options("search", given);
+    return found.wrong ? found : { args: { ...found.args, query } };
+  },
+
+  /** Everything about a few tools. */
+  describe(...given) {
+    const paths = given.length === 1 && isArray(given[0]) ? given[0] : given;
+    const texts = [];
+    for (let i = 0; i < paths.length; i++) {
+      if (typeof paths[i] !== "string") return wrong("mux.describe needs paths of tools", PATHS);
+      texts[i] = paths[i];
+    }
+    return texts.length === 0 ? wrong("mux.describe needs the path of a tool", PATHS) : { args: { paths: texts } };
+  },
+
+  /** The search in the form that begins with the best path. */
+  discover: (given) => options("discover", given),
+
+  // Members of `mux.catalog`.
+  "catalog.namespaces": (given) => options("catalog.namespaces", given),
+  "catalog.tools": (given) => options("catalog.tools", given),
 };

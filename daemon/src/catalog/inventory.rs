@@ -1,0 +1,318 @@
+//! What there is, in as many words as a budget of tokens allows, for the description of an agent's tool.
+//!
+//! Invariant: the text is never longer than its budget by our own count, names every server if their names fit, and is
+//! shared between the servers in turns, so that one with thousands of tools leaves room for the others.
+
+mod tokens;
+
+pub use self::tokens::tokens;
+
+/// After so many signatures that are too long for what is left, a server gets none any more.
+const MISSES: usize = 3;
+/// A name that takes so great a part of the budget is not shown.
+const LARGEST_SHARE: usize = 8;
+
+/// A server's tools by their names, in the order in which they are shown.
+#[derive(Clone, Debug, Default)]
+pub struct Listed {
+    pub server: String,
+    /// As a program writes it after `mux.`.
+    pub spelled: String,
+    pub tools: Vec<String>,
+}
+
+/// What can be said of one tool.
+#[derive(Clone, Debug, Default)]
+pub struct Line {
+    /// With its path.
+    pub signature: String,
+    /// The first sentence of its description.
+    pub summary: Option<String>,
+}
+
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Inventory {
+    pub text: String,
+    /// Tools that the text names.
+    pub shown: usize,
+    pub total: usize,
+}
+
+/// `line` is asked, by the places of server and tool, only for as many as may fit.
+pub fn of(
+    servers: &[Listed],
+    unknown: &[String],
+    budget: usize,
+    line: impl Fn(usize, usize) -> Line,
+) -> Inventory {
+    let total = servers.iter().map(|server| server.tools.len()).sum();
+    let unknown_line = match unknown {
+        [] => String::new(),
+        names => format!("not connected yet: {}\n", names.join(", ")),
+    };
+    if let Some(text) = complete(servers, &unknown_line, budget, &line) {
+        let shown = total;
+        return Inventory { text, shown, total };
+    }
+    let mut partial = Partial::new(servers, total, budget, &unknown_line);
+    if partial.used > budget {
+        let known = servers.iter().map(|server| server.server.as_str());
+        let all = known.chain(unknown.iter().map(String::as_str));
+        return names_alone(&all.collect::<Vec<_>>(), total, budget);
+    }
+    partial.name_in_turns();
+    if partial.shown() == total {
+        partial.sign_in_turns(&line);
+    }
+    Inventory {
+        shown: partial.shown(),
+        text: partial.text(&unknown_line),
+        total,
+    }
+}
+
+/// Every tool with its signature, and with a sentence if there is room for all of these.
+fn complete(
+    servers: &[Listed],
+    unknown_line: &str,
+    budget: usize,
+    line: &impl Fn(usize, usize) -> Line,
+) -> Option<String> {
+    let total: usize = servers.iter().map(|server| server.tools.len()).sum();
+    let head = format!(
+        "COMPLETE: all {} of {}.\n",
+        count(total, "tool"),
+        count(servers.len(), "server")
+    );
+    let mut used = tokens(&head) + tokens(unknown_line);
+    let mut lines = Vec::new();
+    for (place, server) in servers.iter().enumerate() {
+        for tool in 0..server.tools.len() {
+            let line = line(place, tool);
+            used += tokens(&line.signature) + 1;
+            if used > budget {
+                return None;
+            }
+            lines.push(line);
+        }
+    }
+    let mut text = head;
+    let told: Vec<String> = lines.iter().map(Line::told).collect();
+    let with_sentences = tokens(&text) + tokens(unknown_line);
+    let with_sentences = told
+        .iter()
+        .fold(with_sentences, |sum, line| sum + tokens(line) + 1);
+    for (line, told) in lines.iter().zip(&told) {
+        let shown = if with_sentences <= budget {
+            told
+        } else {
+            &line.signature
+        };
+        text.push_str(shown);
+        text.push('\n');
+    }
+    text.push_str(unknown_line);
+    // The head itself may be too long.
+    (used <= budget).then_some(text)
+}
+
+impl Line {
+    fn told(&self) -> String {
+        match &self.summary {
+            Some(summary) => format!("{} // {summary}", self.signature),
+            None => self.signature.clone(),
+        }
+    }
+}
+
+/// A text that does not hold everything.
+struct Partial<'a> {
+    budget: usize,
+    used: usize,
+    total: usize,
+    servers: Vec<Part<'a>>,
+}
+
+/// What is shown of one server.
+struct Part<'a> {
+    server: &'a Listed,
+    /// Places of the tools that are shown by name.
+    named: Vec<usize>,
+    /// Places of the tools that are shown with their signature.
+    signed: Vec<(usize, String)>,
+}
+
+impl<'a> Partial<'a> {
+    fn new(servers: &'a [Listed], total: usize, budget: usize, unknown_line: &str) -> Self {
+        let parts = servers.iter().map(|server| Part {
+            server,
+            named: Vec::new(),
+            signed: Vec::new(),
+        });
+        let mut partial = Self {
+            budget,
+            used: 0,
+            total,
+            servers: parts.collect(),
+        };
+        let heads = partial.servers.iter().map(|part| {
+            // With everything that stands around its names.
+            tokens(&format!("{}: , …\n", part.head()))
+        });
+        // The numbers in the first line may still grow.
+        let head = [head(total, total, total), head(0, total, 0)];
+        let head = head.iter().map(|head| tokens(head)).max();
+        partial.used = head.unwrap_or_default() + heads.sum::<usize>() + tokens(unknown_line);
+        partial
+    }
+
+    fn shown(&self) -> usize {
+        let shown = self.servers.iter();
+        shown.map(|part| part.named.len() + part.signed.len()).sum()
+    }
+
+    /// One name of each server in turn, until the next one does not fit.
+    fn name_in_turns(&mut self) {
+        let most = self.budget / LARGEST_SHARE;
+        let longest = self.servers.iter().map(|part| part.server.tools.len());
+        for tool in 0..longest.max().unwrap_or_default() {
+            for part in &mut self.servers {
+                let Some(name) = part.server.tools.get(tool) else {
+                    continue;
+                };
+                let cost = name_cost(name);
+                if cost > most {
+                    continue;
+                }
+                if self.used + cost > self.budget {
+                    return;
+                }
+                self.used += cost;
+                part.named.push(tool);
+            }
+        }
+    }
+
+    /// One signature of each server in turn in place of its name, as long as there is room.
+    fn sign_in_turns(&mut self, line: &impl Fn(usize, usize) -> Line) {
+        let mut left: Vec<(usize, usize)> = vec![(0, 0); self.servers.len()];
+        let mut is_over = false;
+        while !is_over {
+            is_over = true;
+            for (place, (part, (next, misses))) in
+                self.servers.iter_mut().zip(&mut left).enumerate()
+            {
+                if *next == part.server.tools.len() || *misses == MISSES {
+                    continue;
+                }
+                is_over = false;
+                let tool = *next;
+                *next += 1;
+                let signature = line(place, tool).signature;
+                let cost = tokens(&format!(" {signature}\n"));
+                let name = name_cost(&part.server.tools[tool]);
+                if self.used + cost > self.budget + name {
+                    *misses += 1;
+                    continue;
+                }
+                self.used = self.used + cost - name;
+                part.named.retain(|named| *named != tool);
+                part.signed.push((tool, signature));
+            }
+        }
+    }
+
+    fn text(&self, unknown_line: &str) -> String {
+        let signed = self.servers.iter().map(|part| part.signed.len()).sum();
+        let mut text = head(self.shown(), self.total, signed);
+        for part in &self.servers {
+            text.push_str(&part.head());
+            let names = part
+                .named
+                .iter()
+                .map(|tool| part.server.tools[*tool].as_str());
+            let names = names.collect::<Vec<_>>().join(", ");
+            let shown = part.named.len() + part.signed.len();
+            let rest = match (names.is_empty(), shown < part.server.tools.len()) {
+                (true, _) => String::new(),
+                (false, true) => format!(": {names}, …"),
+                (false, false) => format!(": {names}"),
+            };
+            text.push_str(&rest);
+            text.push('\n');
+            for (_, signature) in &part.signed {
+                text.push_str(&format!(" {signature}\n"));
+            }
+        }
+        text.push_str(unknown_line);
+        text
+    }
+}
+
+impl Part<'_> {
+    fn head(&self) -> String {
+        let tools = count(self.server.tools.len(), "tool");
+        format!("{} ({tools})", self.server.spelled)
+    }
+}
+
+/// With the comma after it.
+fn name_cost(name: &str) -> usize {
+    tokens(name) + 1
+}
+
+fn head(shown: usize, total: usize, signed: usize) -> String {
+    let shown_of = format!("PARTIAL: {shown} of {} are shown", count(total, "tool"));
+    match (shown < total, signed) {
+        (true, _) => format!(
+            "{shown_of}, by name; find the others with mux.search(\"words\") or the search tool.\n"
+        ),
+        (false, 0) => format!("{shown_of}, by name; mux.describe(path) has their signatures.\n"),
+        (false, signed) => format!(
+            "{shown_of}, {signed} with their signature; mux.describe(path) or the describe tool has the \
+             others'.\n"
+        ),
+    }
+}
+
+/// Names of servers until the budget is used.
+fn names_alone(servers: &[&str], total: usize, budget: usize) -> Inventory {
+    let of = |names: &[&str]| {
+        let left = servers.len() - names.len();
+        let mut text = format!("PARTIAL: 0 of {} are shown: ", count(total, "tool"));
+        text.push_str(&names.join(", "));
+        if left > 0 {
+            let and = if names.is_empty() { "" } else { " and " };
+            let more = count(left, "more server");
+            text.push_str(&format!("{and}{more}"));
+        }
+        text.push_str("; use mux.search(\"words\") or the search tool.\n");
+        text
+    };
+    // What is said beside the names does not grow by more than that.
+    let mut left = budget.saturating_sub(tokens(&of(&[])) + 2);
+    let fitting = servers.iter().take_while(|name| {
+        let cost = name_cost(name);
+        let fits = cost <= left;
+        left = left.saturating_sub(cost);
+        fits
+    });
+    let text = of(&servers[..fitting.count()]);
+    let text = if tokens(&text) > budget {
+        String::new()
+    } else {
+        text
+    };
+    let shown = 0;
+    Inventory { text, shown, total }
+}
+
+fn count(n: usize, what: &str) -> String {
+    match n {
+        1 => format!("1 {what}"),
+        n => format!("{n} {what}s"),
+    }
+}
+
+#[cfg(test)]
+mod laws;

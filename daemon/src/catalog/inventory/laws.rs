@@ -1,0 +1,170 @@
+//! What holds for every pool of tools and every budget.
+
+use proptest::{collection::vec, prelude::*};
+
+use super::*;
+
+/// Servers of any number of tools, with names as they are and as they should not be.
+fn servers() -> impl Strategy<Value = Vec<Listed>> {
+    let name = prop_oneof![
+        6 => "[a-z]{2,9}(_[a-z]{2,9}){0,3}",
+        2 => "[a-zA-Z0-9_]{1,40}",
+        1 => "\\PC{1,30}",
+        1 => "[a-z]{300,600}",
+    ];
+    let server = ("[a-z][a-z-]{1,12}", vec(name, 0..40));
+    vec(server, 0..12).prop_map(|servers| {
+        servers
+            .into_iter()
+            .map(|(server, tools)| Listed {
+                spelled: server.replace('-', "_"),
+                server,
+                tools,
+            })
+            .collect()
+    })
+}
+
+fn line(servers: &[Listed], server: usize, tool: usize) -> Line {
+    let (server, tool) = (&servers[server].spelled, &servers[server].tools[tool]);
+    let arguments = "path: string; ".repeat(tool.len() % 7);
+    Line {
+        signature: format!("{server}.{tool}(args: {{ {arguments}}}): Promise<ToolText>"),
+        summary: tool
+            .len()
+            .is_multiple_of(2)
+            .then(|| format!("Does {tool}.")),
+    }
+}
+
+fn of_all(servers: &[Listed], unknown: &[String], budget: usize) -> Inventory {
+    of(servers, unknown, budget, |server, tool| {
+        line(servers, server, tool)
+    })
+}
+
+/// The tools of a server that a partial text names.
+fn shown(text: &str, server: &Listed) -> usize {
+    let tools = count(server.tools.len(), "tool");
+    let head = format!("{} ({tools})", server.spelled);
+    let mut lines = text.lines().skip_while(|line| !line.starts_with(&head));
+    let names = lines.next().unwrap().strip_prefix(&head).unwrap();
+    let names = names.strip_prefix(": ").unwrap_or_default();
+    let names = names
+        .split(", ")
+        .filter(|name| !name.is_empty() && *name != "…")
+        .count();
+    names + lines.take_while(|line| line.starts_with(' ')).count()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn the_budget_is_kept_and_the_text_is_true(
+        servers in servers(),
+        unknown in vec("[a-z]{1,8}", 0..3),
+        budget in 0_usize..3_000,
+    ) {
+        let inventory = of_all(&servers, &unknown, budget);
+        let text = &inventory.text;
+        prop_assert!(tokens(text) <= budget, "{} of {budget}: {text}", tokens(text));
+        prop_assert_eq!(inventory.total, servers.iter().map(|s| s.tools.len()).sum::<usize>());
+        prop_assert_eq!(&inventory, &of_all(&servers, &unknown, budget));
+        if text.starts_with("COMPLETE") {
+            prop_assert_eq!(inventory.shown, inventory.total);
+            for (place, server) in servers.iter().enumerate() {
+                for tool in 0..server.tools.len() {
+                    prop_assert!(text.contains(&line(&servers, place, tool).signature));
+                }
+            }
+        } else if !text.is_empty() {
+            let start = format!("PARTIAL: {} of {}", inventory.shown, inventory.total);
+            prop_assert!(text.starts_with(&start), "{text}");
+        }
+    }
+
+    #[test]
+    fn every_server_is_named_and_none_has_more_than_one_tool_more(
+        sizes in vec(0_usize..60, 1..10),
+        budget in 150_usize..1_500,
+    ) {
+        let servers: Vec<Listed> = sizes.iter().enumerate().map(|(place, size)| Listed {
+            server: format!("server{place}x"),
+            spelled: format!("server{place}x"),
+            tools: (0..*size).map(|n| format!("do_thing_{n:03}")).collect(),
+        }).collect();
+        let inventory = of_all(&servers, &[], budget);
+        let text = &inventory.text;
+        if text.starts_with("COMPLETE") {
+            return Ok(());
+        }
+        for server in &servers {
+            prop_assert!(text.contains(&server.server), "{text}");
+        }
+        prop_assert!(text.contains("(0 tools)") || !sizes.contains(&0), "{text}");
+        let shown: Vec<usize> = servers.iter().map(|server| shown(text, server)).collect();
+        prop_assert_eq!(shown.iter().sum::<usize>(), inventory.shown);
+        let most = shown.iter().max().copied().unwrap_or_default();
+        for (shown, size) in shown.iter().zip(&sizes) {
+            prop_assert!(shown == size || shown + 1 >= most, "{text}");
+        }
+    }
+
+    #[test]
+    fn the_parts_never_count_less_than_the_whole(a in "\\PC{0,40}", b in "\\PC{0,40}") {
+        let whole = [a.as_str(), b.as_str()].concat();
+        prop_assert!(tokens(&whole) <= tokens(&a) + tokens(&b), "{whole}");
+    }
+}
+
+#[test]
+fn a_budget_that_grows_says_more() {
+    let server = |name: &str, tools: usize| Listed {
+        server: name.to_owned(),
+        spelled: name.to_owned(),
+        tools: (0..tools)
+            .map(|n| format!("tool_{}", ["one", "two", "three"][n]))
+            .collect(),
+    };
+    let servers = [server("files", 3), server("git", 2), server("web", 1)];
+    let unknown = ["later".to_owned()];
+    for (budget, begins, holds) in [
+        (5, "", vec![]),
+        (
+            30,
+            "PARTIAL: 0 of 6 tools are shown: ",
+            vec!["files", "and ", "more server"],
+        ),
+        (
+            45,
+            "PARTIAL: 0 of 6 tools are shown: files, git, web, later;",
+            vec!["mux.search"],
+        ),
+        (
+            80,
+            "PARTIAL: 4 of 6 tools are shown, by name;",
+            vec![
+                "files (3 tools): tool_one, tool_two, …\n",
+                "git (2 tools): tool_one, …\n",
+            ],
+        ),
+        (
+            1_000,
+            "COMPLETE: all 6 tools of 3 servers.\nfiles.tool_one(",
+            vec!["// Does tool_one.", "not connected yet: later\n"],
+        ),
+    ] {
+        let inventory = of_all(&servers, &unknown, budget);
+        assert!(
+            inventory.text.starts_with(begins),
+            "{budget}: {inventory:?}"
+        );
+        for part in holds {
+            assert!(
+                inventory.text.contains(part),
+                "{budget} {part:?}: {inventory:?}"
+            );
+        }
+    }
+}

@@ -1,0 +1,206 @@
+//! What one agent sees of the tools.
+//!
+//! Invariant: a tool that is hidden from an agent cannot be told from one that does not exist. Whoever works for an
+//! agent looks at a server's tools through [`Scope::view`] and at nothing beside it.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use mux_sandbox::typegen::names::spell;
+
+use super::{Known, Tool, ToolSet, search::Finder};
+use crate::{
+    policy::glob,
+    settings::{Agents, View},
+};
+
+/// Everybody's scopes, made anew with each configuration.
+#[derive(Debug, Default)]
+pub struct Scopes {
+    everybody: Arc<Scope>,
+    agents: HashMap<String, Arc<Scope>>,
+}
+
+/// What one agent sees.
+#[derive(Debug, Default)]
+pub struct Scope {
+    sight: Arc<Sight>,
+    /// Globs of the paths that are offered as ordinary tools.
+    direct: Vec<String>,
+}
+
+/// Shared by all agents who see the same tools.
+#[derive(Debug, Default)]
+struct Sight {
+    exclude: Vec<String>,
+    /// The last of each server.
+    views: Mutex<HashMap<Arc<str>, Seen>>,
+    finder: Finder,
+}
+
+/// What is left of a server's tools, beside what it was made from.
+#[derive(Debug)]
+struct Seen {
+    of: Arc<ToolSet>,
+    view: Arc<ToolSet>,
+}
+
+impl Scopes {
+    pub fn new(agents: &Agents) -> Self {
+        let mut sights: Vec<Arc<Sight>> = Vec::new();
+        let mut scope = |view: &View| {
+            let known = sights.iter().find(|sight| sight.exclude == view.exclude);
+            let sight = known.cloned().unwrap_or_else(|| {
+                let sight = Arc::new(Sight {
+                    exclude: view.exclude.clone(),
+                    ..Sight::default()
+                });
+                sights.push(Arc::clone(&sight));
+                sight
+            });
+            Arc::new(Scope {
+                sight,
+                direct: view.direct.clone(),
+            })
+        };
+        Self {
+            everybody: scope(agents.everybody()),
+            agents: agents
+                .own()
+                .map(|(name, view)| (name.to_owned(), scope(view)))
+                .collect(),
+        }
+    }
+
+    /// An agent that nobody configured sees what everybody does.
+    pub fn of(&self, agent: Option<&str>) -> Arc<Scope> {
+        let own = agent.and_then(|agent| self.agents.get(agent));
+        Arc::clone(own.unwrap_or(&self.everybody))
+    }
+}
+
+impl Scope {
+    /// The tools of a server without the hidden ones.
+    pub fn view(&self, tools: &Arc<ToolSet>) -> Arc<ToolSet> {
+        let Some(first) = tools.iter().next() else {
+            return Arc::clone(tools);
+        };
+        if self.sight.exclude.is_empty() {
+            return Arc::clone(tools);
+        }
+        let mut views = self
+            .sight
+            .views
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        if let Some(Seen { of, view }) = views.get(&first.server)
+            && Arc::ptr_eq(of, tools)
+        {
+            return Arc::clone(view);
+        }
+        let view = Arc::new(tools.without(|tool| self.hides(tool)));
+        let seen = Seen {
+            of: Arc::clone(tools),
+            view: Arc::clone(&view),
+        };
+        views.insert(Arc::clone(&first.server), seen);
+        view
+    }
+
+    /// Whether nothing of this server can be seen, whatever its tools are.
+    pub fn hides_server(&self, server: &str) -> bool {
+        self.sight.exclude.iter().any(|pattern| {
+            let server_pattern = pattern.strip_suffix(".*").unwrap_or(pattern);
+            server_pattern == "*"
+                || (server_pattern.len() < pattern.len()
+                    && (glob(server_pattern, server) || glob(server_pattern, &spell(server))))
+        })
+    }
+
+    /// What is left of these servers.
+    pub fn seen(&self, mut servers: Vec<Known>) -> Vec<Known> {
+        servers.retain(|server| !self.hides_server(&server.name));
+        for server in &mut servers {
+            server.tools = server.tools.as_ref().map(|tools| self.view(tools));
+        }
+        servers
+    }
+
+    /// Whether the tool is offered as an ordinary one beside programs.
+    pub fn offers_directly(&self, tool: &Tool) -> bool {
+        matches(&self.direct, tool)
+    }
+
+    pub fn finder(&self) -> &Finder {
+        &self.sight.finder
+    }
+
+    fn hides(&self, tool: &Tool) -> bool {
+        matches(&self.sight.exclude, tool)
+    }
+}
+
+/// Whether the tool's path is meant, as its server spells it or as programs do.
+fn matches(patterns: &[String], tool: &Tool) -> bool {
+    if patterns.is_empty() {
+        return false;
+    }
+    let path = tool.path();
+    let spelled = format!("{}.{}", spell(&tool.server), spell(&tool.name));
+    patterns
+        .iter()
+        .any(|pattern| glob(pattern, &path) || glob(pattern, &spelled))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::{catalog::ToolDescription, config::Config, settings::Settings};
+
+    fn scopes(config: &str) -> Scopes {
+        let config = Config::parse(config, "c").unwrap();
+        let home = std::path::Path::new("/home/me");
+        Scopes::new(&Settings::resolve(config, &Default::default(), home).agents)
+    }
+
+    fn set(server: &str, names: &[&str]) -> Arc<ToolSet> {
+        let described = names.iter().map(|name| ToolDescription {
+            name: (*name).to_owned(),
+            input_schema: json!({"type": "object"}),
+            ..ToolDescription::default()
+        });
+        Arc::new(ToolSet::new(server, described.collect(), &[]))
+    }
+
+    #[test]
+    fn an_agent_sees_what_is_not_hidden_from_it() {
+        let scopes = scopes(
+            "[agents.small]\nexclude = [\"web.*\", \"my_files.get_*\"]\n[agents.also]\nexclude = [\"web.*\", \"my_files.get_*\"]\ndirect = [\"my-files.read\"]\n",
+        );
+        let files = set("my-files", &["get-thing", "read", "get_it"]);
+        let small = scopes.of(Some("small"));
+        let view = small.view(&files);
+        let names: Vec<&str> = view.iter().map(|tool| tool.name.as_str()).collect();
+        assert_eq!(names, ["read"]);
+        assert!(view.find("get_thing").is_none() && view.find("get-thing").is_none());
+        assert!(view.nearest("get-thing").is_empty());
+        assert!(Arc::ptr_eq(&view, &small.view(&files)), "it is kept");
+        assert_ne!(view.key, files.key);
+        let anew = set("my-files", &["read", "write"]);
+        assert_eq!(small.view(&anew).len(), 2);
+
+        assert!(small.hides_server("web") && !small.hides_server("my-files"));
+        assert!(small.view(&set("web", &["open"])).is_empty());
+        let also = scopes.of(Some("also"));
+        assert!(Arc::ptr_eq(&small.sight, &also.sight));
+        assert!(also.offers_directly(view.find("read").unwrap()));
+        for agent in [None, Some("stranger")] {
+            let all = scopes.of(agent);
+            assert!(Arc::ptr_eq(&all.view(&files), &files) && !all.hides_server("web"));
+        }
+    }
+}

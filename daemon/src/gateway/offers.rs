@@ -1,0 +1,176 @@
+//! What servers offer beside tools, on the same way as a call: the server, policy, its session, a place in
+//! line, the request.
+//!
+//! Invariant: policy is asked with the canonical path `server.method`, such as `files.resources/read`.
+
+use std::{sync::Arc, time::Instant};
+
+use futures::future::join_all;
+use mux_sandbox::{Fault, Kind, Turn};
+use serde_json::Value;
+
+use super::{CallObserver, Gateway, call_time, failure, ready};
+use crate::{
+    catalog::Scope,
+    notices::{Caller, Mailbox, Progress},
+    upstream::{CallError, OfferKind, Sending, Server, Wanted},
+};
+
+/// MCP's code for a resource that does not exist.
+const RESOURCE_NOT_FOUND: i32 = -32002;
+
+/// Who wants something of a server.
+#[derive(Clone, Debug)]
+pub struct Asking {
+    /// Whose turn it takes among the calls of the server.
+    pub turn: Turn,
+    /// What it sees.
+    pub scope: Arc<Scope>,
+    /// Who may be asked and told meanwhile.
+    pub caller: Arc<Caller>,
+}
+
+/// What servers offer of one kind.
+#[derive(Debug, Default)]
+pub struct Offered {
+    /// By the names of the servers.
+    pub lists: Vec<(String, Arc<Vec<Value>>)>,
+    /// Those that could not be asked.
+    pub missing: Vec<(String, Fault)>,
+}
+
+impl Gateway {
+    /// Everything of this kind, of one server or of all. One that offers nothing of the kind has an empty
+    /// list.
+    pub async fn offers(
+        &self,
+        kind: OfferKind,
+        server: Option<&str>,
+        asking: &Asking,
+    ) -> Result<Offered, Fault> {
+        let servers = match server {
+            Some(name) => vec![self.upstreams().find_seen(name, &asking.scope)?],
+            None => {
+                let mut all = self.upstreams().all();
+                all.retain(|server| !asking.scope.hides_server(server.name()));
+                all
+            }
+        };
+        let asked = servers.iter().map(|server| self.list(server, kind, asking));
+        let mut offered = Offered::default();
+        for (server, list) in servers.iter().zip(join_all(asked).await) {
+            let name = server.name().to_owned();
+            match list {
+                Ok(list) => offered.lists.push((name, list)),
+                Err(fault) => offered.missing.push((name, fault)),
+            }
+        }
+        Ok(offered)
+    }
+
+    async fn list(
+        &self,
+        server: &Arc<Server>,
+        kind: OfferKind,
+        asking: &Asking,
+    ) -> Result<Arc<Vec<Value>>, Fault> {
+        let path = format!("{}.{}", server.name(), kind.method());
+        let sending = Sending {
+            caller: Some(&asking.caller),
+            place: None,
+            within: call_time(server, None),
+            progress: &|_| {},
+        };
+        // The session may end a moment before it is asked.
+        for last in [false, true] {
+            let session = server.session().await;
+            let session = session.inspect_err(|_| server.withholds(kind))?;
+            let _in_flight = match session.knows_offers(kind) {
+                true => None,
+                false => Some(server.place(&asking.turn).await),
+            };
+            match server.offers(&session, kind, &sending).await {
+                Err(CallError::NotSent) if !last => {}
+                list => return list.map_err(|error| refused(&path, error)),
+            }
+        }
+        Err(refused(&path, CallError::NotSent))
+    }
+
+    /// One of them, as MCP has it, by the path of the call that it is.
+    pub async fn ask(
+        &self,
+        server: &str,
+        wanted: &Wanted,
+        asking: &Asking,
+        observer: &dyn CallObserver,
+    ) -> Result<Value, Fault> {
+        let server = self.upstreams().find_seen(server, &asking.scope)?;
+        let path = format!("{}.{}", server.name(), wanted.method());
+        self.allow(&path)?;
+        let mut session = ready(&server, observer).await?;
+        let place = server.place(&asking.turn).await;
+        let started = Instant::now();
+        let number = observer.call_started(&path);
+        let sending = Sending {
+            caller: Some(&asking.caller),
+            place: Some(&place),
+            within: call_time(&server, None),
+            progress: &|progress: Progress| observer.call_progress(number, &path, progress),
+        };
+        let mut outcome = session.ask(wanted, &sending).await;
+        if let Err(CallError::NotSent) = outcome {
+            // It ended while this stood in line, or a moment ago.
+            match ready(&server, observer).await {
+                Ok(next) => session = next,
+                Err(fault) => {
+                    observer.call_ended(number, &path, started.elapsed(), Err(&fault));
+                    return Err(fault);
+                }
+            }
+            outcome = session.ask(wanted, &sending).await;
+        }
+        let outcome = outcome.map_err(|error| refused(&path, error));
+        let told = outcome.as_ref().map(|value| value.to_string().len());
+        observer.call_ended(number, &path, started.elapsed(), told);
+        outcome
+    }
+
+    /// From now on the connection of this mailbox is told when the resource changes.
+    pub async fn follow(
+        &self,
+        server: &str,
+        uri: &str,
+        mailbox: &Arc<Mailbox>,
+        asking: &Asking,
+    ) -> Result<(), Fault> {
+        let server = self.upstreams().find_seen(server, &asking.scope)?;
+        let path = format!("{}.resources/subscribe", server.name());
+        self.allow(&path)?;
+        for last in [false, true] {
+            let session = server.session().await?;
+            let caller = &asking.caller;
+            match server.follow(&session, uri, mailbox, caller).await? {
+                Err(CallError::NotSent) if !last => {}
+                outcome => return outcome.map_err(|error| refused(&path, error)),
+            }
+        }
+        Err(refused(&path, CallError::NotSent))
+    }
+
+    /// From now on it is told no more.
+    pub async fn leave(&self, server: &str, uri: &str, connection: u64) -> Result<(), Fault> {
+        let server = self.upstreams().find(server)?;
+        server.leave(uri, connection).await;
+        Ok(())
+    }
+}
+
+fn refused(path: &str, error: CallError) -> Fault {
+    let missing = matches!(&error, CallError::Refused { code, .. } if *code == RESOURCE_NOT_FOUND);
+    let mut fault = failure(path, error);
+    if missing {
+        fault.kind = Kind::NotFound;
+    }
+    fault
+}

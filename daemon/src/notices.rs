@@ -1,0 +1,92 @@
+//! What a client is told, and asked, without having asked for it; and for whom a call is made.
+//!
+//! A connection has a [`Mailbox`]; what is sent to a server carries its [`Caller`], so that what the
+//! server says meanwhile finds the way back.
+//! Invariant: what is kept for a client is bounded, whatever servers say, and a question that is open
+//! is never dropped.
+
+mod caller;
+mod clock;
+mod line;
+mod mailbox;
+mod news;
+
+use serde_json::Value;
+
+pub use self::{
+    caller::Caller,
+    clock::{Clock, Standing},
+    mailbox::{Asked, Mailbox, Question},
+    news::{Changed, News},
+};
+
+/// One thing that a client is told.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Notice {
+    Changed(Changed),
+    /// A resource to which the connection subscribed.
+    ResourceUpdated {
+        server: String,
+        uri: String,
+    },
+    Progress {
+        cause: Cause,
+        progress: Progress,
+    },
+    Log {
+        server: String,
+        level: String,
+        logger: Option<String>,
+        data: Value,
+        cause: Cause,
+    },
+    Ask {
+        ask: u64,
+        server: String,
+        cause: Cause,
+        kind: AskKind,
+        params: Value,
+    },
+    /// Nobody waits for the answer any more.
+    Withdrawn {
+        ask: u64,
+    },
+}
+
+/// What of a connection made something happen.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Cause {
+    Run(String),
+    /// The client's own name for a call, or an empty text.
+    Call(String),
+}
+
+impl Default for Cause {
+    fn default() -> Self {
+        Self::Call(String::new())
+    }
+}
+
+/// How far a call is.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Progress {
+    pub progress: f64,
+    pub total: Option<f64>,
+    pub message: Option<String>,
+}
+
+/// What a server may want to know.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub enum AskKind {
+    Elicitation,
+    Sampling,
+    Roots,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum Answer {
+    /// As MCP has it.
+    Result(Value),
+    /// It cannot be answered; why.
+    Refused(String),
+}

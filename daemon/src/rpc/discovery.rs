@@ -1,0 +1,99 @@
+//! Search, descriptions and the inventory, as clients see them.
+
+use std::time::Duration;
+
+use mux_proto as wire;
+use mux_sandbox::Fault;
+
+use super::{
+    catalog::{Detail, info},
+    convert,
+    door::Door,
+};
+use crate::{
+    discovery::{self, Discovery},
+    state::Daemon,
+};
+
+pub(super) async fn search(
+    daemon: &Daemon,
+    door: &Door,
+    request: wire::SearchRequest,
+) -> Result<wire::SearchPage, Fault> {
+    let scope = door.scope();
+    let discovery = Discovery {
+        upstreams: daemon.gateway.upstreams(),
+        scope: &scope,
+    };
+    let wire::SearchRequest {
+        query,
+        server,
+        limit,
+        cursor,
+        wait_ms,
+    } = request;
+    discovery.meet(Duration::from_millis(wait_ms)).await;
+    let page = discovery.search(query, server.as_deref(), limit, cursor);
+    let page = page.await?;
+    let catalog = discovery.catalog();
+    let results = page.hits.into_iter().map(|hit| wire::ToolHit {
+        path: hit.tools.path(&hit.tool),
+        server: hit.tool.server.to_string(),
+        name: hit.tool.name.clone(),
+        description: discovery::summary(&hit.tool),
+        signature: catalog.signature_in(&hit.tools, &hit.tool),
+        score: hit.score,
+    });
+    Ok(wire::SearchPage {
+        results: results.collect(),
+        total: page.total,
+        next: page.next,
+        unknown: discovery.unknown(),
+    })
+}
+
+pub(super) async fn describe(
+    daemon: &Daemon,
+    door: &Door,
+    request: wire::DescribeRequest,
+) -> Result<wire::Descriptions, Fault> {
+    let scope = door.scope();
+    let discovery = Discovery {
+        upstreams: daemon.gateway.upstreams(),
+        scope: &scope,
+    };
+    let (described, missing) = discovery.describe(&request.paths).await?;
+    let catalog = discovery.catalog();
+    let detail = Detail {
+        schemas: request.schemas,
+        ..Detail::default()
+    };
+    let tools = described.iter().map(|found| wire::Description {
+        tool: info(catalog, &scope, &found.tools, &found.tool, detail),
+        declaration: catalog.declaration(&found.tool),
+    });
+    Ok(wire::Descriptions {
+        tools: tools.collect(),
+        missing: missing.into_iter().map(convert::error).collect(),
+    })
+}
+
+pub(super) async fn inventory(
+    daemon: &Daemon,
+    door: &Door,
+    request: wire::InventoryRequest,
+) -> Result<wire::Inventory, Fault> {
+    let scope = door.scope();
+    let discovery = Discovery {
+        upstreams: daemon.gateway.upstreams(),
+        scope: &scope,
+    };
+    discovery.meet(Duration::from_millis(request.wait_ms)).await;
+    let (inventory, unknown) = discovery.inventory(request.budget_tokens).await;
+    Ok(wire::Inventory {
+        text: inventory.text,
+        shown: inventory.shown,
+        total: inventory.total,
+        unknown,
+    })
+}

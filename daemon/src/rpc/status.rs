@@ -1,0 +1,59 @@
+//! What `mux status` shows.
+
+use mux_proto as wire;
+
+use super::convert;
+use crate::state::Daemon;
+
+pub(super) fn of(daemon: &Daemon) -> wire::Status {
+    let workers = daemon.runs.pool().status();
+    let counts = daemon.runs.counts();
+    let mut problems = daemon.problems();
+    problems.extend(workers.problem);
+    let cache = daemon.gateway.upstreams().catalog().cache();
+    problems.extend(cache.and_then(|cache| cache.status().problem));
+    wire::Status {
+        build: wire::version::BUILD.into(),
+        contract: wire::version::CONTRACT,
+        pid: std::process::id(),
+        engine: workers.engine,
+        uptime_ms: convert::millis(daemon.started.elapsed()),
+        rss_bytes: resident_bytes(),
+        clients: daemon.activity.clients(),
+        workers: wire::WorkerStatus {
+            ready: workers.ready,
+            busy: workers.busy,
+            starting: workers.starting,
+            waiting: workers.waiting,
+            layers: workers.layers,
+            snapshot: workers.snapshot,
+        },
+        checker: convert::checker(daemon.runs.inspector().status()),
+        runs: wire::RunCounts {
+            running: counts.running,
+            succeeded: counts.succeeded,
+            failed: counts.failed,
+        },
+        servers: servers(daemon),
+        config: daemon.places.config.clone(),
+        socket: daemon.places.socket.clone(),
+        log: daemon.places.log.clone(),
+        problems,
+    }
+}
+
+pub(super) fn servers(daemon: &Daemon) -> Vec<wire::ServerInfo> {
+    let servers = daemon.gateway.upstreams().all();
+    servers
+        .iter()
+        .map(|server| convert::server(server))
+        .collect()
+}
+
+/// Resident memory of this process.
+fn resident_bytes() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find(|line| line.starts_with("VmRSS:"))?;
+    let kibibytes: u64 = line.split_whitespace().nth(1)?.parse().ok()?;
+    Some(kibibytes * 1024)
+}

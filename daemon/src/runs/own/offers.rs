@@ -1,0 +1,109 @@
+//! `mux.resources` and `mux.prompts`: what servers offer beside tools.
+//!
+//! Invariant: the way goes through the gateway like that of a call, and is told as one.
+
+use mux_sandbox::Fault;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use super::given;
+use crate::{
+    catalog::contents_of,
+    runs::host::{Reach, fitting},
+    upstream::{OfferKind, Wanted},
+};
+
+const USAGE: &str = "mux.resources.server.read(uri), mux.prompts.server.get(name, { … })";
+
+/// Their names, as they stand after `mux.`, with the server between.
+pub(super) const NAMES: &[&str] = &[
+    "resources.list",
+    "resources.templates",
+    "resources.read",
+    "prompts.list",
+    "prompts.get",
+];
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Listed {
+    server: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Resource {
+    server: String,
+    uri: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Prompt {
+    server: String,
+    name: String,
+    #[serde(default)]
+    args: Map<String, Value>,
+}
+
+/// None if `name` is none of these.
+pub(super) async fn call(
+    name: &str,
+    arguments: &str,
+    reach: &Reach,
+) -> Option<Result<String, Fault>> {
+    Some(match name {
+        "resources.list" => list(OfferKind::Resources, name, arguments, reach).await,
+        "resources.templates" => list(OfferKind::ResourceTemplates, name, arguments, reach).await,
+        "prompts.list" => list(OfferKind::Prompts, name, arguments, reach).await,
+        "resources.read" => read(arguments, reach).await,
+        "prompts.get" => get(arguments, reach).await,
+        _ => return None,
+    })
+}
+
+async fn list(
+    kind: OfferKind,
+    name: &str,
+    arguments: &str,
+    reach: &Reach,
+) -> Result<String, Fault> {
+    let Listed { server } = given(name, arguments, USAGE)?;
+    let found = reach
+        .gateway
+        .offers(kind, Some(&server), &reach.asking)
+        .await?;
+    match found.missing.into_iter().next() {
+        Some((_, fault)) => Err(fault),
+        None => {
+            let list: Vec<&Value> = found.lists.iter().flat_map(|(_, list)| &list[..]).collect();
+            fitting(json!(list).to_string(), &reach.handles).await
+        }
+    }
+}
+
+async fn read(arguments: &str, reach: &Reach) -> Result<String, Fault> {
+    let Resource { server, uri } = given("resources.read", arguments, USAGE)?;
+    let contents = ask(&server, &Wanted::Resource { uri }, reach).await?;
+    fitting(contents_of(contents).to_string(), &reach.handles).await
+}
+
+async fn get(arguments: &str, reach: &Reach) -> Result<String, Fault> {
+    let Prompt { server, name, args } = given("prompts.get", arguments, USAGE)?;
+    let wanted = Wanted::Prompt {
+        name,
+        arguments: args,
+    };
+    let mut got = ask(&server, &wanted, reach).await?;
+    if let Some(got) = got.as_object_mut() {
+        got.retain(|name, _| ["description", "messages"].contains(&name.as_str()));
+    }
+    fitting(got.to_string(), &reach.handles).await
+}
+
+async fn ask(server: &str, wanted: &Wanted, reach: &Reach) -> Result<Value, Fault> {
+    let (gateway, asking) = (&reach.gateway, &reach.asking);
+    gateway
+        .ask(server, wanted, asking, reach.observer.as_ref())
+        .await
+}

@@ -1,0 +1,57 @@
+//! What a server has beside its tools, across its sessions: the lists that clients know, and who
+//! follows which resource.
+//!
+//! Invariant: clients are told of a change only if what they know is no longer so.
+
+use std::{sync::Arc, time::Duration};
+
+use serde_json::Value;
+
+use super::{
+    offers::{OfferKind, Told},
+    request::Sending,
+    session::Session,
+    subscribers::Subscribers,
+};
+use crate::notices::News;
+
+#[derive(Debug)]
+pub(super) struct Beside {
+    pub(super) subscribers: Subscribers,
+    pub(super) news: Arc<News>,
+    told: Told,
+}
+
+impl Beside {
+    pub(super) fn new(news: Arc<News>) -> Arc<Self> {
+        Arc::new(Self {
+            subscribers: Subscribers::default(),
+            news,
+            told: Told::default(),
+        })
+    }
+
+    /// Somebody was told this list, or that it cannot be had.
+    pub(super) fn tell(&self, kind: OfferKind, list: Option<&[Value]>) {
+        if self.told.differs(kind, list) {
+            self.news.tell(kind.changed());
+        }
+    }
+
+    /// The server says so, and with it all clients know: the next list is no news.
+    pub(super) fn changed(&self, kind: OfferKind) {
+        self.told.forget(kind);
+        self.news.tell(kind.changed());
+    }
+
+    /// A new session may offer something else than the one before.
+    pub(super) async fn compare(&self, session: &Session, within: Duration) {
+        for kind in self.told.kinds() {
+            let list = session.offers(kind, &Sending::alone(within)).await;
+            // What cannot be listed now is told to whoever asks.
+            if let Ok(list) = list {
+                self.tell(kind, Some(&list));
+            }
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! What a session's server tells without having been asked, and where it goes.
+//!
+//! Invariant: nothing here waits. It is called where the server's messages come in.
+
+use std::{
+    path::Path,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+#[expect(
+    deprecated,
+    reason = "servers of today log this way; the next era's do not"
+)]
+use rmcp::model::LoggingMessageNotificationParam;
+use rmcp::model::ProgressNotificationParam;
+use serde_json::Value;
+use tokio::sync::Notify;
+
+use super::{
+    beside::Beside,
+    in_flight::InFlight,
+    offers::{OfferKind, Offers},
+    stderr::Log,
+};
+use crate::notices::{Changed, Notice};
+
+pub(super) struct Ears {
+    server: String,
+    pub(super) in_flight: Arc<InFlight>,
+    pub(super) offers: Arc<Offers>,
+    /// The list of tools is to be asked for again.
+    pub(super) tools: Arc<Notify>,
+    beside: Arc<Beside>,
+    log: Mutex<Log>,
+}
+
+impl Ears {
+    pub(super) fn new(server: &str, log: &Path, beside: &Arc<Beside>) -> Arc<Self> {
+        Arc::new(Self {
+            server: server.to_owned(),
+            in_flight: Arc::default(),
+            offers: Arc::default(),
+            tools: Arc::default(),
+            beside: Arc::clone(beside),
+            log: Mutex::new(Log::open(log)),
+        })
+    }
+
+    pub(super) fn progress(&self, told: &ProgressNotificationParam) {
+        self.in_flight.progress(told);
+    }
+
+    #[expect(
+        deprecated,
+        reason = "servers of today log this way; the next era's do not"
+    )]
+    pub(super) fn log(&self, told: &LoggingMessageNotificationParam) {
+        let text = match &told.data {
+            Value::String(text) => text.clone(),
+            other => other.to_string(),
+        };
+        let line = format!("[{:?}] {}", told.level, text.trim_end());
+        self.note(&line);
+        let Some(party) = self.in_flight.party().filter(|p| p.mailbox.is_read()) else {
+            return;
+        };
+        let level = serde_json::to_value(told.level).ok();
+        party.mailbox.tell(Notice::Log {
+            server: self.server.clone(),
+            level: level
+                .and_then(|level| level.as_str().map(str::to_owned))
+                .unwrap_or_default(),
+            logger: told.logger.clone(),
+            data: told.data.clone(),
+            cause: party.caller.cause.clone(),
+        });
+    }
+
+    /// A line in the server's log.
+    pub(super) fn note(&self, line: &str) {
+        self.log
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .write(line);
+    }
+
+    pub(super) fn resource_updated(&self, uri: &str) {
+        self.beside.subscribers.tell(&self.server, uri);
+    }
+
+    pub(super) fn tools_changed(&self) {
+        self.tools.notify_one();
+    }
+
+    /// Since they have changed.
+    pub(super) fn tools_listed(&self) {
+        self.beside.news.tell(Changed::TOOLS);
+    }
+
+    pub(super) fn resources_changed(&self) {
+        self.offers.forget_resources();
+        self.beside.changed(OfferKind::Resources);
+        self.beside.changed(OfferKind::ResourceTemplates);
+    }
+
+    pub(super) fn prompts_changed(&self) {
+        self.offers.forget_prompts();
+        self.beside.changed(OfferKind::Prompts);
+    }
+}
+
+impl std::fmt::Debug for Ears {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Ears")
+            .field("server", &self.server)
+            .finish_non_exhaustive()
+    }
+}

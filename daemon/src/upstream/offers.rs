@@ -1,0 +1,351 @@
+//! What a server offers beside tools: lists of resources, templates and prompts, and what is asked of
+//! them.
+//!
+//! Invariant: a list is asked for once in a session, until the server says that it has changed. One that
+//! does not end is an error, not a wait.
+
+use std::{
+    collections::HashMap,
+    hash::{DefaultHasher, Hash, Hasher},
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use rmcp::model::{
+    CompleteRequest, CompleteRequestParams, GetPromptRequest, GetPromptRequestParams,
+    ListPromptsRequest, ListResourceTemplatesRequest, ListResourcesRequest, PaginatedRequestParams,
+    ReadResourceRequest, ReadResourceRequestParams, ServerCapabilities, ServerResult,
+    SubscribeRequestParams, UnsubscribeRequestParams,
+};
+#[expect(
+    deprecated,
+    reason = "sessions of today have it; the next era's listen"
+)]
+use rmcp::model::{SubscribeRequest, UnsubscribeRequest};
+use serde_json::{Map, Value};
+use tokio::{sync::OnceCell, time::Instant};
+
+use super::{
+    request::Sending,
+    session::{CallError, Session, answer},
+};
+use crate::notices::Changed;
+
+const MOST: usize = 10_000;
+const MOST_PAGES: usize = 500;
+/// JSON-RPC's code for it.
+const METHOD_NOT_FOUND: i32 = -32601;
+
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub enum OfferKind {
+    Resources,
+    ResourceTemplates,
+    Prompts,
+}
+
+impl OfferKind {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Resources => "resources",
+            Self::ResourceTemplates => "resource templates",
+            Self::Prompts => "prompts",
+        }
+    }
+
+    /// As MCP has it.
+    pub fn method(self) -> &'static str {
+        match self {
+            Self::Resources => "resources/list",
+            Self::ResourceTemplates => "resources/templates/list",
+            Self::Prompts => "prompts/list",
+        }
+    }
+
+    pub(super) fn changed(self) -> Changed {
+        match self {
+            Self::Resources | Self::ResourceTemplates => Changed::RESOURCES,
+            Self::Prompts => Changed::PROMPTS,
+        }
+    }
+
+    fn is_declared(self, can: &ServerCapabilities) -> bool {
+        match self {
+            Self::Resources | Self::ResourceTemplates => can.resources.is_some(),
+            Self::Prompts => can.prompts.is_some(),
+        }
+    }
+}
+
+type List = Arc<Vec<Value>>;
+
+/// The lists of one session, as far as somebody wanted them.
+#[derive(Debug, Default)]
+pub(super) struct Offers {
+    resources: Shelf,
+    templates: Shelf,
+    prompts: Shelf,
+}
+
+/// The cell is another one after a change, so that a list which was on its way then is not kept.
+#[derive(Debug, Default)]
+struct Shelf(Mutex<Arc<OnceCell<List>>>);
+
+impl Shelf {
+    fn cell(&self) -> Arc<OnceCell<List>> {
+        Arc::clone(&self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn forget(&self) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Arc::default();
+    }
+}
+
+impl Offers {
+    pub(super) fn forget_resources(&self) {
+        self.resources.forget();
+        self.templates.forget();
+    }
+
+    pub(super) fn forget_prompts(&self) {
+        self.prompts.forget();
+    }
+
+    fn cell(&self, kind: OfferKind) -> Arc<OnceCell<List>> {
+        match kind {
+            OfferKind::Resources => self.resources.cell(),
+            OfferKind::ResourceTemplates => self.templates.cell(),
+            OfferKind::Prompts => self.prompts.cell(),
+        }
+    }
+}
+
+impl Session {
+    /// Everything of this kind; empty if the server knows nothing of the kind.
+    pub async fn offers(
+        &self,
+        kind: OfferKind,
+        sending: &Sending<'_>,
+    ) -> Result<Arc<Vec<Value>>, CallError> {
+        let cell = self.ears.offers.cell(kind);
+        let list = cell.get_or_try_init(|| self.list(kind, sending)).await?;
+        Ok(Arc::clone(list))
+    }
+
+    /// Whether somebody has asked for them before and nothing has changed since.
+    pub fn knows_offers(&self, kind: OfferKind) -> bool {
+        self.ears.offers.cell(kind).initialized()
+    }
+
+    async fn list(&self, kind: OfferKind, sending: &Sending<'_>) -> Result<List, CallError> {
+        let info = self.peer.peer_info();
+        if !info.is_some_and(|info| kind.is_declared(&info.capabilities)) {
+            return Ok(List::default());
+        }
+        let begun = Instant::now();
+        let (mut offers, mut cursor) = (Vec::new(), None);
+        for _ in 0..MOST_PAGES {
+            let sending = Sending {
+                within: sending.within.saturating_sub(begun.elapsed()),
+                ..*sending
+            };
+            let (page, next) = match self.page(kind, cursor, &sending).await {
+                Ok(page) => page,
+                // A server that has none need not know the method.
+                Err(CallError::Refused { code, .. }) if code == METHOD_NOT_FOUND => {
+                    return Ok(Arc::new(offers));
+                }
+                Err(error) => return Err(error),
+            };
+            offers.extend(page);
+            let (name, count) = (kind.name(), offers.len());
+            if count > MOST {
+                return Err(CallError::TooMuch(format!(
+                    "it lists {count} {name} and more, over the limit of {MOST}"
+                )));
+            }
+            let Some(next) = next else {
+                return Ok(Arc::new(offers));
+            };
+            cursor = Some(next);
+        }
+        let name = kind.name();
+        Err(CallError::TooMuch(format!(
+            "its list of {name} has more than {MOST_PAGES} pages"
+        )))
+    }
+
+    async fn page(
+        &self,
+        kind: OfferKind,
+        cursor: Option<String>,
+        sending: &Sending<'_>,
+    ) -> Result<(Vec<Value>, Option<String>), CallError> {
+        let page = PaginatedRequestParams::default().with_cursor(cursor);
+        let result = match kind {
+            OfferKind::Resources => {
+                let request = ListResourcesRequest::with_param(page);
+                self.request(request, sending).await
+            }
+            OfferKind::ResourceTemplates => {
+                let request = ListResourceTemplatesRequest::with_param(page);
+                self.request(request, sending).await
+            }
+            OfferKind::Prompts => {
+                let request = ListPromptsRequest::with_param(page);
+                self.request(request, sending).await
+            }
+        };
+        let (list, next) = match result? {
+            ServerResult::ListResourcesResult(page) => (answer(page.resources), page.next_cursor),
+            ServerResult::ListResourceTemplatesResult(page) => {
+                (answer(page.resource_templates), page.next_cursor)
+            }
+            ServerResult::ListPromptsResult(page) => (answer(page.prompts), page.next_cursor),
+            _ => return Err(strange(kind.method())),
+        };
+        match list? {
+            Value::Array(list) => Ok((list, next)),
+            _ => Err(strange(kind.method())),
+        }
+    }
+
+    /// One of them: MCP's `ReadResourceResult`, `GetPromptResult` or `CompleteResult`.
+    pub async fn ask(&self, wanted: &Wanted, sending: &Sending<'_>) -> Result<Value, CallError> {
+        let result = match wanted {
+            Wanted::Resource { uri } => {
+                let params = ReadResourceRequestParams::new(uri);
+                let request = ReadResourceRequest::new(params);
+                self.request(request, sending).await
+            }
+            Wanted::Prompt { name, arguments } => {
+                let mut params = GetPromptRequestParams::new(name);
+                params.arguments = Some(arguments.clone()).filter(|given| !given.is_empty());
+                self.request(GetPromptRequest::new(params), sending).await
+            }
+            Wanted::Completion(params) => {
+                let request = CompleteRequest::new(params.clone());
+                self.request(request, sending).await
+            }
+        };
+        match (result?, wanted) {
+            (ServerResult::ReadResourceResult(result), Wanted::Resource { .. }) => answer(result),
+            (ServerResult::GetPromptResult(result), Wanted::Prompt { .. }) => answer(result),
+            (ServerResult::CompleteResult(result), Wanted::Completion(_)) => answer(result),
+            (_, wanted) => Err(strange(wanted.method())),
+        }
+    }
+
+    /// The server tells from now on when the resource changes.
+    #[expect(
+        deprecated,
+        reason = "sessions of today have it; the next era's listen"
+    )]
+    pub(super) async fn subscribe(
+        &self,
+        uri: &str,
+        sending: &Sending<'_>,
+    ) -> Result<(), CallError> {
+        let request = SubscribeRequest::new(SubscribeRequestParams::new(uri));
+        self.request(request, sending).await.map(drop)
+    }
+
+    #[expect(
+        deprecated,
+        reason = "sessions of today have it; the next era's listen"
+    )]
+    pub(super) async fn unsubscribe(
+        &self,
+        uri: &str,
+        sending: &Sending<'_>,
+    ) -> Result<(), CallError> {
+        let request = UnsubscribeRequest::new(UnsubscribeRequestParams::new(uri));
+        self.request(request, sending).await.map(drop)
+    }
+}
+
+/// Something that a server has beside tools.
+#[derive(Clone, Debug)]
+pub enum Wanted {
+    Resource {
+        uri: String,
+    },
+    Prompt {
+        name: String,
+        arguments: Map<String, Value>,
+    },
+    Completion(CompleteRequestParams),
+}
+
+impl Wanted {
+    /// `params` as MCP has them; an error says what is wrong with them.
+    pub fn completion(params: Value) -> Result<Self, String> {
+        let params = serde_json::from_value(params).map_err(|e| e.to_string())?;
+        Ok(Self::Completion(params))
+    }
+
+    /// As MCP has it.
+    pub fn method(&self) -> &'static str {
+        match self {
+            Self::Resource { .. } => "resources/read",
+            Self::Prompt { .. } => "prompts/get",
+            Self::Completion(_) => "completion/complete",
+        }
+    }
+}
+
+fn strange(what: &str) -> CallError {
+    CallError::Protocol(format!("the answer is none to {what}"))
+}
+
+/// The lists as clients were last told, whichever session they came from.
+#[derive(Debug, Default)]
+pub(super) struct Told(Mutex<HashMap<OfferKind, Option<u64>>>);
+
+impl Told {
+    /// Whether clients know otherwise. None stands for a list that could not be had.
+    pub(super) fn differs(&self, kind: OfferKind, list: Option<&[Value]>) -> bool {
+        let digest = list.map(|list| {
+            let mut hasher = DefaultHasher::new();
+            for offer in list {
+                offer.to_string().hash(&mut hasher);
+            }
+            hasher.finish()
+        });
+        let mut told = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        told.insert(kind, digest)
+            .is_some_and(|before| before != digest)
+    }
+
+    /// Clients know that what they were told is no longer so.
+    pub(super) fn forget(&self, kind: OfferKind) {
+        let mut told = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        told.remove(&kind);
+    }
+
+    /// Those that somebody wanted to know.
+    pub(super) fn kinds(&self) -> Vec<OfferKind> {
+        let told = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        told.keys().copied().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_list_is_another_only_if_clients_know_it_otherwise() {
+        let told = Told::default();
+        let (one, two) = ([json!({ "uri": "a" })], [json!({ "uri": "b" })]);
+        let differs = |list: Option<&[Value]>| told.differs(OfferKind::Resources, list);
+        assert!(!differs(None));
+        assert!(differs(Some(&one)));
+        assert!(!differs(Some(&one)));
+        assert!(differs(Some(&two)));
+        told.forget(OfferKind::Resources);
+        assert!(!differs(Some(&one)));
+        assert!(!told.differs(OfferKind::Prompts, Some(&one)));
+        assert_eq!(told.kinds().len(), 2);
+    }
+}

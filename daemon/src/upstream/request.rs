@@ -1,0 +1,155 @@
+//! One request to a server, from its sending to its answer.
+//!
+//! Invariant: it is sent at most once, and a request that nobody waits for any more is cancelled at
+//! the server.
+
+use std::{pin::pin, sync::Arc, time::Duration};
+
+use rmcp::{
+    RoleClient,
+    model::{
+        CancelledNotification, CancelledNotificationParam, ClientRequest, GetExtensions, RequestId,
+        ServerResult,
+    },
+    service::{Peer, PeerRequestOptions, ServiceError},
+};
+use tokio::time::{Instant, timeout};
+use tracing::debug;
+
+use super::{
+    server::CallInFlight,
+    session::{CallError, LAST_WORDS, Session},
+};
+use crate::notices::{Caller, Progress};
+
+/// What goes with a request.
+#[derive(Clone, Copy)]
+pub struct Sending<'a> {
+    /// Who may be asked and told meanwhile; none for what nobody has asked for.
+    pub caller: Option<&'a Arc<Caller>>,
+    /// What it holds among the calls of the server, given up as soon as somebody is asked.
+    pub place: Option<&'a CallInFlight>,
+    /// The time in which somebody is asked is not counted.
+    pub within: Duration,
+    /// Is told how far it is.
+    pub progress: &'a (dyn Fn(Progress) + Send + Sync),
+}
+
+impl Sending<'_> {
+    /// Nobody is told or asked.
+    pub(super) fn alone(within: Duration) -> Self {
+        Self {
+            caller: None,
+            place: None,
+            within,
+            progress: &|_| {},
+        }
+    }
+}
+
+impl Session {
+    pub(super) async fn request(
+        &self,
+        request: impl Into<ClientRequest>,
+        sending: &Sending<'_>,
+    ) -> Result<ServerResult, CallError> {
+        let _counted = self.calls.token();
+        if !self.is_open() {
+            return Err(CallError::NotSent);
+        }
+        let mut request = request.into();
+        let flight = self.ears.in_flight.begin(
+            sending.caller,
+            sending.place.map(|place| Arc::clone(place.seat())),
+        );
+        request.extensions_mut().insert(flight.mark());
+        let handle = self
+            .peer
+            .send_cancellable_request(request, PeerRequestOptions::no_options())
+            .await
+            .map_err(|error| match error {
+                // Nobody took it off our hands.
+                ServiceError::TransportClosed => CallError::NotSent,
+                error => self.failed(error),
+            })?;
+        let guard = CancelOnDrop {
+            peer: self.peer.clone(),
+            id: Some(handle.id.clone()),
+        };
+        let begun = Instant::now();
+        let mut answer = pin!(handle.await_response());
+        let mut following = pin!(flight.meter.follow(sending.progress));
+        let answer = tokio::select! {
+            biased;
+            answer = &mut answer => answer,
+            // rmcp notices the end of the pipes itself; this is for a process that left them open.
+            () = self.known.cancelled() => Err(ServiceError::TransportClosed),
+            () = flight.clock.over(begun, sending.within) => {
+                return Err(CallError::TimedOut(sending.within));
+            }
+            never = &mut following => match never {},
+        };
+        guard.disarm();
+        if let Some(last) = flight.meter.take() {
+            (sending.progress)(last);
+        }
+        match answer {
+            Ok(answer) => Ok(answer),
+            Err(error) => Err(self.failed_after_end(error).await),
+        }
+    }
+
+    fn failed(&self, error: ServiceError) -> CallError {
+        match error {
+            ServiceError::McpError(error) => CallError::Refused {
+                code: error.code.0,
+                message: error.message.into_owned(),
+                data: error.data,
+            },
+            // The process has closed its end of the pipe, and half a line is no call.
+            ServiceError::TransportSend(_) => {
+                self.shut.cancel();
+                CallError::NotSent
+            }
+            ServiceError::TransportClosed => CallError::Unknown(self.cause()),
+            other => CallError::Protocol(other.to_string()),
+        }
+    }
+
+    /// The reason for the end is known a moment after the end itself.
+    async fn failed_after_end(&self, error: ServiceError) -> CallError {
+        if matches!(error, ServiceError::TransportClosed) {
+            _ = timeout(LAST_WORDS, self.known.cancelled()).await;
+        }
+        self.failed(error)
+    }
+}
+
+/// Tells the server that nobody waits for the answer any more.
+struct CancelOnDrop {
+    peer: Peer<RoleClient>,
+    id: Option<RequestId>,
+}
+
+impl CancelOnDrop {
+    fn disarm(mut self) {
+        self.id = None;
+    }
+}
+
+impl Drop for CancelOnDrop {
+    fn drop(&mut self) {
+        let Some(id) = self.id.take() else { return };
+        let peer = self.peer.clone();
+        tokio::spawn(async move {
+            let reason = Some("the caller no longer waits".to_owned());
+            let params = CancelledNotificationParam::new(Some(id), reason);
+            if let Err(error) = peer
+                .send_notification(CancelledNotification::new(params).into())
+                .await
+            {
+                debug!(%error, "a cancellation was not sent");
+            }
+        });
+    }
+}

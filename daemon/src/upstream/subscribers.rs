@@ -1,0 +1,145 @@
+//! Who is told when a resource of one server changes.
+//!
+//! Invariant: a resource stands here as long as somebody wants to hear of it, whatever becomes of the
+//! session.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use crate::notices::{Mailbox, Notice};
+
+/// Of one connection at one server.
+const MOST: usize = 1_000;
+
+#[derive(Debug, Default)]
+pub(super) struct Subscribers(Mutex<BTreeMap<String, Vec<Arc<Mailbox>>>>);
+
+/// What an entry means for the server.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Entered {
+    /// It is the first.
+    First,
+    /// There are others, or it stood here already.
+    Another,
+    TooMany,
+}
+
+impl Subscribers {
+    pub(super) fn enter(&self, uri: &str, mailbox: &Arc<Mailbox>) -> Entered {
+        let mut all = self.all();
+        let is_it = |other: &Arc<Mailbox>| other.connection() == mailbox.connection();
+        let own = all.values().flatten().filter(|other| is_it(other)).count();
+        let those = all.entry(uri.to_owned()).or_default();
+        if those.iter().any(is_it) {
+            return Entered::Another;
+        }
+        let first = those.is_empty();
+        if own >= MOST {
+            if first {
+                all.remove(uri);
+            }
+            return Entered::TooMany;
+        }
+        those.push(Arc::clone(mailbox));
+        match first {
+            true => Entered::First,
+            false => Entered::Another,
+        }
+    }
+
+    /// Whether nobody is left.
+    pub(super) fn leave(&self, uri: &str, connection: u64) -> bool {
+        let mut all = self.all();
+        let Some(those) = all.get_mut(uri) else {
+            return false;
+        };
+        let before = those.len();
+        those.retain(|mailbox| mailbox.connection() != connection);
+        let left = those.is_empty() && before > 0;
+        if left {
+            all.remove(uri);
+        }
+        left
+    }
+
+    /// The resources of which a connection wants to hear.
+    pub(super) fn of(&self, connection: u64) -> Vec<String> {
+        let all = self.all();
+        all.iter()
+            .filter(|(_, those)| those.iter().any(|m| m.connection() == connection))
+            .map(|(uri, _)| uri.clone())
+            .collect()
+    }
+
+    pub(super) fn uris(&self) -> Vec<String> {
+        self.all().keys().cloned().collect()
+    }
+
+    pub(super) fn tell(&self, server: &str, uri: &str) {
+        let all = self.all();
+        let those = all.iter().filter(|(wanted, _)| covers(wanted, uri));
+        for mailbox in those.flat_map(|(_, those)| those) {
+            mailbox.tell(Notice::ResourceUpdated {
+                server: server.to_owned(),
+                uri: uri.to_owned(),
+            });
+        }
+    }
+
+    fn all(&self) -> MutexGuard<'_, BTreeMap<String, Vec<Arc<Mailbox>>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A server may tell of a part of what was subscribed to.
+fn covers(wanted: &str, uri: &str) -> bool {
+    match uri.strip_prefix(wanted) {
+        Some(rest) => rest.is_empty() || wanted.ends_with('/') || rest.starts_with(['/', '#', '?']),
+        None => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::notices::News;
+
+    #[test]
+    fn a_part_of_a_resource_is_that_resource() {
+        for (wanted, uri, covered) in [
+            ("a://x", "a://x", true),
+            ("a://x", "a://x/y", true),
+            ("a://x/", "a://x/y", true),
+            ("a://x", "a://xy", false),
+            ("a://x/y", "a://x", false),
+        ] {
+            assert_eq!(covers(wanted, uri), covered, "{wanted} {uri}");
+        }
+    }
+
+    #[test]
+    fn the_first_comes_and_the_last_goes() {
+        let (news, all) = (News::default(), Subscribers::default());
+        let (one, two) = (Mailbox::new(1, &news), Mailbox::new(2, &news));
+        assert_eq!(all.enter("a", &one), Entered::First);
+        assert_eq!(all.enter("a", &one), Entered::Another);
+        assert_eq!(all.enter("a", &two), Entered::Another);
+        assert!(!all.leave("a", 1));
+        assert!(!all.leave("a", 1));
+        assert!(all.leave("a", 2));
+        assert!(!all.leave("a", 2));
+        assert!(all.uris().is_empty());
+    }
+
+    #[test]
+    fn a_connection_has_so_many() {
+        let (all, one) = (Subscribers::default(), Mailbox::new(1, &News::default()));
+        for n in 0..MOST {
+            assert_eq!(all.enter(&n.to_string(), &one), Entered::First);
+        }
+        assert_eq!(all.enter("more", &one), Entered::TooMany);
+        assert_eq!((all.uris().len(), all.of(1).len()), (MOST, MOST));
+    }
+}

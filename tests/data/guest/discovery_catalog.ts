@@ -1,0 +1,17 @@
+await mux.fix.pid();
+const { namespaces } = await mux.catalog.namespaces({});
+console.log(namespaces.map((n) => n.name), namespaces[0].tools! > 10, namespaces[0].state);
+console.log((await mux.catalog.namespaces()).namespaces.length);
+const first = await mux.catalog.tools({ namespace: "fix", limit: 2 });
+console.log(first.results.map((tool) => tool.path), first.total > 10);
+const second = await mux.catalog.tools({ namespace: "fix", limit: 2, cursor: first.next! });
+console.log(second.results.map((tool) => tool.path));
+console.log((await mux.catalog.tools({ namespace: "fix", query: "numbers" })).results[0].path);
+const { bestPath, results, total } = await mux.discover({ query: "add two numbers", limit: 1, compact: true });
+console.log(bestPath, results, total > 0);
+const schemas = await mux.discover({ query: "fix.add", limit: 1, includeSchemas: true });
+console.log(schemas.results[0].inputSchema.required, schemas.results[0].outputSchema.required, schemas.results[0].score! > 1);
+const nothing = await mux.discover({ query: "zzzz" });
+console.log(nothing.bestPath, nothing.total);
+const sum = await mux.call(bestPath!, { a: 1, b: 2 });
+return { sum, keys: Object.keys(mux.catalog), frozen: Object.isFrozen(mux.catalog), name: mux.catalog.tools.name };

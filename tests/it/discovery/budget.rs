@@ -1,0 +1,68 @@
+//! The inventory against two real tokenizers: never more than its budget, and never much less.
+
+use mux_tests::TestEnv;
+use tiktoken_rs::{cl100k_base_singleton, o200k_base_singleton};
+
+use super::{client, inventory};
+use crate::real;
+
+const BUDGETS: [usize; 6] = [60, 200, 500, 2_000, 4_000, 20_000];
+
+fn real_tokens(text: &str) -> [usize; 2] {
+    let of = |tokenizer: &tiktoken_rs::CoreBPE| tokenizer.encode_ordinary(text).len();
+    [of(cl100k_base_singleton()), of(o200k_base_singleton())]
+}
+
+/// The budget holds, and what is partial is not so for nothing.
+async fn check(env: &TestEnv, tools: usize) {
+    let session = client(env, None).await;
+    // Everything is connected first.
+    let first = inventory(&session, 2_000, 10_000).await;
+    assert_eq!((first.total, first.unknown.len()), (tools, 0), "{first:?}");
+    for budget in BUDGETS {
+        let inventory = inventory(&session, budget, 0).await;
+        let used = real_tokens(&inventory.text);
+        let (least, most) = (used[0].min(used[1]), used[0].max(used[1]));
+        let said = &inventory.text;
+        assert!(most <= budget, "{most} of {budget}: {said}");
+        let is_complete = said.starts_with("COMPLETE: all ");
+        assert_eq!(is_complete, !said.starts_with("PARTIAL: "), "{said}");
+        if is_complete {
+            assert_eq!(inventory.shown, tools);
+        } else if budget >= 200 {
+            // With less there is room for the names of servers only.
+            assert!(least * 10 >= budget * 7, "{least} of {budget}: {said}");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_inventory_of_real_servers_keeps_within_its_budget() {
+    let env = TestEnv::new();
+    let servers = [
+        real::everything(),
+        real::files(&env),
+        real::git(),
+        real::memory(&env),
+        real::thinking(),
+        real::time(),
+    ];
+    env.write_config(&servers.concat());
+    let total = env.mux(["--json", "tools", "--limit", "0"]).ok().json()["total"]
+        .as_u64()
+        .unwrap();
+    check(&env, usize::try_from(total).unwrap()).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_inventory_of_ten_thousand_tools_keeps_within_its_budget() {
+    let env = TestEnv::with_fixtures(&[
+        ("many", &["--tools", "5000"]),
+        ("more", &["--tools", "4900"]),
+    ]);
+    let total = env.mux(["--json", "tools", "--limit", "0"]).ok().json()["total"]
+        .as_u64()
+        .unwrap();
+    assert!(total > 9_900, "{total}");
+    check(&env, usize::try_from(total).unwrap()).await;
+}

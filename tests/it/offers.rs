@@ -1,0 +1,246 @@
+//! What servers offer beside tools, and what they tell and ask while they work, as a client of the socket
+//! has it.
+//!
+//! Invariant of all of it: a client hears what its own calls caused and nothing else, and a server that
+//! asks is always answered.
+
+mod asks;
+mod clocks;
+mod floods;
+mod guest;
+mod lists;
+mod notices;
+mod subscriptions;
+
+use std::{fs, path::Path};
+
+use mux_client::{Identity, Session, within_seconds};
+use mux_proto::{
+    Answer, AnswerRequest, AskKind, CallRequest, Error, Event, EventKind, EventsRequest, Held,
+    Notice, NoticeKind, NoticesRequest, OfferKind, OfferList, OffersRequest, Outcome,
+    ResourceRequest, RunRequest, SubscribeRequest,
+};
+use mux_tests::{TestEnv, env::binary};
+use serde_json::{Value, json};
+use tokio::task::JoinHandle;
+
+/// Longer than anything here takes.
+const PATIENCE: u64 = 60;
+
+/// A fixture server `fix` with everything, which logs what it is asked.
+fn with_offers(more: &str) -> (TestEnv, std::path::PathBuf) {
+    let env = TestEnv::new();
+    let log = env.path("calls");
+    let fix = env.fixture("fix", &["--offers", "--call-log", log.to_str().unwrap()]);
+    env.write_config(&format!("{fix}{more}"));
+    (env, log)
+}
+
+/// How often the server was asked so.
+fn asked(log: &Path, method: &str) -> usize {
+    let name = format!("\"method\":\"{method}\"");
+    let log = fs::read_to_string(log).unwrap_or_default();
+    log.lines().filter(|line| line.contains(&name)).count()
+}
+
+/// A client, and how much of its notices it has read.
+struct Client {
+    session: Session,
+    after: u64,
+    answers: Vec<AskKind>,
+    /// What was read and is still to be looked at.
+    unread: Vec<Notice>,
+}
+
+impl Client {
+    /// One that never asks for notices.
+    async fn deaf(env: &TestEnv) -> Self {
+        Self::of(env, &Identity::new("test", "0")).await
+    }
+
+    async fn of(env: &TestEnv, identity: &Identity) -> Self {
+        let session = mux_client::connect_or_spawn(&env.dirs, Some(binary("muxd")), identity);
+        Self {
+            session: session.await.unwrap(),
+            after: 0,
+            answers: Vec::new(),
+            unread: Vec::new(),
+        }
+    }
+
+    /// One that listens, and answers such questions.
+    async fn listening(env: &TestEnv, answers: &[AskKind]) -> Self {
+        let mut client = Self::deaf(env).await;
+        client.answers = answers.to_vec();
+        assert!(client.notices(0).await.is_empty());
+        client
+    }
+
+    /// The same, when the server has been started and its tools are no news.
+    async fn ready(env: &TestEnv, answers: &[AskKind]) -> Self {
+        let starter = Self::deaf(env).await;
+        starter.call("echo", json!({ "text": "x" })).await;
+        Self::listening(env, answers).await
+    }
+
+    async fn notices(&self, wait_ms: u64) -> Vec<Notice> {
+        let request = NoticesRequest {
+            after: self.after,
+            wait_ms,
+            answers: self.answers.clone(),
+        };
+        let page = self
+            .session
+            .client
+            .notices(within_seconds(PATIENCE), request);
+        page.await.unwrap().unwrap().notices
+    }
+
+    /// The next notice.
+    async fn next(&mut self) -> NoticeKind {
+        for _ in 0..10 {
+            if self.unread.is_empty() {
+                self.unread = self.notices(5_000).await;
+            }
+            if !self.unread.is_empty() {
+                let notice = self.unread.remove(0);
+                assert!(notice.seq > self.after);
+                self.after = notice.seq;
+                return notice.notice;
+            }
+        }
+        panic!("no notice came");
+    }
+
+    /// The next question: its number, its kind and its params.
+    async fn question(&mut self) -> (u64, AskKind, Value) {
+        match self.next().await {
+            NoticeKind::Ask {
+                ask,
+                kind,
+                params,
+                server,
+                ..
+            } => {
+                assert_eq!(server, "fix");
+                (ask, kind, params)
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+
+    async fn answer(&self, ask: u64, answer: Answer) -> Result<(), Error> {
+        let request = AnswerRequest { ask, answer };
+        let answered = self
+            .session
+            .client
+            .answer(within_seconds(PATIENCE), request);
+        answered.await.unwrap()
+    }
+
+    /// A call that goes on beside what the client does.
+    fn begin(&self, tool: &str, arguments: Value) -> JoinHandle<Result<Value, Error>> {
+        let request = CallRequest {
+            path: format!("fix.{tool}"),
+            arguments,
+            token: Some(format!("token of {tool}")),
+            ..CallRequest::default()
+        };
+        let client = self.session.client.clone();
+        tokio::spawn(async move {
+            match client
+                .call(within_seconds(PATIENCE), request)
+                .await
+                .unwrap()?
+            {
+                Held::Value(value) => Ok(value),
+                Held::Stored(handle) => panic!("{handle:?}"),
+            }
+        })
+    }
+
+    async fn call(&self, tool: &str, arguments: Value) -> Value {
+        self.begin(tool, arguments).await.unwrap().unwrap()
+    }
+
+    async fn offers(&self, kind: OfferKind, server: Option<&str>) -> Result<OfferList, Error> {
+        let server = server.map(str::to_owned);
+        let request = OffersRequest { kind, server };
+        let offers = self
+            .session
+            .client
+            .offers(within_seconds(PATIENCE), request);
+        offers.await.unwrap()
+    }
+
+    async fn read(&self, uri: &str) -> Result<Held, Error> {
+        let request = ResourceRequest {
+            server: "fix".into(),
+            uri: uri.into(),
+            token: None,
+        };
+        let read = self
+            .session
+            .client
+            .read_resource(within_seconds(PATIENCE), request);
+        read.await.unwrap()
+    }
+
+    async fn subscribe(&self, uri: &str, subscribe: bool) -> Result<(), Error> {
+        let request = SubscribeRequest {
+            server: "fix".into(),
+            uri: uri.into(),
+            subscribe,
+        };
+        let subscribed = self
+            .session
+            .client
+            .subscribe(within_seconds(PATIENCE), request);
+        subscribed.await.unwrap()
+    }
+
+    async fn start(&self, code: &str, detach: bool) -> String {
+        let request = RunRequest {
+            source: code.into(),
+            detach,
+            no_check: true,
+            ..RunRequest::default()
+        };
+        let started = self
+            .session
+            .client
+            .start_run(within_seconds(PATIENCE), request);
+        started.await.unwrap().unwrap().run
+    }
+
+    /// Everything that happens in a run.
+    async fn events(&self, run: &str) -> Vec<Event> {
+        let mut seen: Vec<Event> = Vec::new();
+        let ended = |event: &Event| matches!(event.event, EventKind::Ended { .. });
+        while !seen.last().is_some_and(ended) {
+            let request = EventsRequest {
+                run: run.into(),
+                after: seen.last().map_or(0, |event| event.seq),
+                wait_ms: 20_000,
+            };
+            let page = self
+                .session
+                .client
+                .events(within_seconds(PATIENCE), request);
+            seen.extend(page.await.unwrap().unwrap().events);
+        }
+        seen
+    }
+
+    async fn outcome(&self, run: &str) -> Outcome {
+        match self.events(run).await.pop().unwrap().event {
+            EventKind::Ended { outcome } => outcome,
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+/// Somebody accepts, and fills the form with this.
+fn accepted(name: &str) -> Answer {
+    Answer::Result(json!({ "action": "accept", "content": { "name": name } }))
+}

@@ -1,0 +1,231 @@
+//! Questions of servers, and who answers them.
+
+use mux_client::Identity;
+use mux_proto::{Answer, AskKind, Cause, Kind, NoticeKind, Outcome};
+use serde_json::{Value, json};
+
+use super::{Client, accepted, notices::until_waiting, with_offers};
+
+const ALL: [AskKind; 3] = [AskKind::Elicitation, AskKind::Sampling, AskKind::Roots];
+
+#[tokio::test(flavor = "multi_thread")]
+async fn each_question_goes_to_the_client_whose_call_caused_it() {
+    let (env, _) = with_offers("");
+    let mut client = Client::ready(&env, &ALL).await;
+    let bystander = Client::listening(&env, &ALL).await;
+
+    let call = client.begin("elicit", json!({ "message": "your name?" }));
+    let (ask, kind, params) = client.question().await;
+    assert_eq!(kind, AskKind::Elicitation);
+    assert_eq!(
+        (&params["message"], &params["mode"]),
+        (&json!("your name?"), &json!("form"))
+    );
+    client
+        .answer(ask, accepted("a-secret-answer"))
+        .await
+        .unwrap();
+    let answered = call.await.unwrap().unwrap();
+    assert_eq!(answered["content"]["name"], "a-secret-answer");
+
+    let call = client.begin(
+        "elicit",
+        json!({ "message": "log in", "url": "https://x.test/1" }),
+    );
+    let (ask, _, params) = client.question().await;
+    assert_eq!(
+        (&params["url"], &params["mode"]),
+        (&json!("https://x.test/1"), &json!("url"))
+    );
+    client
+        .answer(ask, Answer::Result(json!({ "action": "decline" })))
+        .await
+        .unwrap();
+    assert_eq!(call.await.unwrap().unwrap()["action"], "decline");
+
+    let call = client.begin("sample", json!({}));
+    let (ask, kind, params) = client.question().await;
+    assert_eq!(
+        (kind, &params["maxTokens"]),
+        (AskKind::Sampling, &json!(10))
+    );
+    let content = json!({ "type": "text", "text": "4" });
+    let sampled = json!({ "role": "assistant", "model": "m", "content": content });
+    client.answer(ask, Answer::Result(sampled)).await.unwrap();
+    assert_eq!(call.await.unwrap().unwrap()["content"]["text"], "4");
+
+    let call = client.begin("roots", json!({}));
+    let (ask, kind, _) = client.question().await;
+    assert_eq!(kind, AskKind::Roots);
+    let roots = json!({ "roots": [{ "uri": "file:///x" }] });
+    client
+        .answer(ask, Answer::Result(roots.clone()))
+        .await
+        .unwrap();
+    assert_eq!(call.await.unwrap().unwrap(), roots);
+
+    assert!(bystander.notices(0).await.is_empty());
+    env.stop();
+    assert!(!env.log().contains("a-secret-answer"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_is_named_as_the_cause_and_its_program_goes_on_with_the_answer() {
+    let (env, _) = with_offers("");
+    let mut client = Client::ready(&env, &ALL).await;
+    let code = "return (await mux.fix.elicit({ message: '?' })).content.name";
+    let run = client.start(code, false).await;
+    let NoticeKind::Ask { ask, cause, .. } = client.next().await else {
+        panic!("something else");
+    };
+    assert_eq!(cause, Cause::Run(run.clone()));
+    client.answer(ask, accepted("Ada")).await.unwrap();
+    assert_eq!(client.outcome(&run).await, Outcome::Result(json!("Ada")));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_of_another_shape_is_refused_and_the_question_stays_open() {
+    let (env, _) = with_offers("");
+    let mut client = Client::ready(&env, &ALL).await;
+    let call = client.begin("elicit", json!({ "message": "?" }));
+    let (ask, ..) = client.question().await;
+    for wrong in [json!({ "action": "perhaps" }), json!({}), json!("yes")] {
+        let error = client.answer(ask, Answer::Result(wrong)).await.unwrap_err();
+        assert_eq!(error.kind, Kind::Validation);
+    }
+    client
+        .answer(ask + 1, Answer::Result(json!(7)))
+        .await
+        .unwrap();
+    client
+        .answer(ask, Answer::Refused("no form here".into()))
+        .await
+        .unwrap();
+    let declined = call.await.unwrap().unwrap();
+    assert_eq!(declined["action"], "decline");
+    assert_eq!(declined["_meta"]["muxd/reason"], "no form here");
+    // Nobody waits for it any more.
+    client.answer(ask, accepted("late")).await.unwrap();
+}
+
+fn is_declined(answer: &Value) {
+    assert_eq!(answer["action"], "decline", "{answer}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn where_nobody_can_answer_it_is_declined_at_once() {
+    let (env, _) = with_offers("");
+    // One that does not listen, and one that answers nothing of the kind.
+    let deaf = Client::deaf(&env).await;
+    let other = Client::listening(&env, &[AskKind::Roots]).await;
+    for client in [&deaf, &other] {
+        is_declined(&client.call("elicit", json!({ "message": "?" })).await);
+        let sampled = client.call("sample", json!({})).await;
+        assert_eq!(sampled["error"]["code"], -1);
+        let message = sampled["error"]["message"].as_str().unwrap();
+        assert!(message.contains("nobody can be asked"), "{message}");
+    }
+    assert_eq!(deaf.call("roots", json!({})).await, json!({ "roots": [] }));
+    let me = Identity {
+        workspace: Some("/home/me/my work".into()),
+        ..Identity::new("test", "0")
+    };
+    let here = Client::of(&env, &me).await;
+    let root = json!({ "uri": "file:///home/me/my%20work", "name": "my work" });
+    assert_eq!(
+        here.call("roots", json!({})).await,
+        json!({ "roots": [root] })
+    );
+    // A detached run has no connection.
+    let listening = Client::listening(&env, &ALL).await;
+    let code = "return (await mux.fix.elicit({ message: '?' })).action";
+    let run = listening.start(code, true).await;
+    assert_eq!(
+        listening.outcome(&run).await,
+        Outcome::Result(json!("decline"))
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_clients_at_once_are_not_told_apart_and_so_not_asked() {
+    let (env, _) = with_offers("");
+    let client = Client::ready(&env, &ALL).await;
+    let second = Client::listening(&env, &ALL).await;
+    let waiting = second.begin("hang", json!({}));
+    until_waiting(&env, 1).await;
+    is_declined(&client.call("elicit", json!({ "message": "?" })).await);
+    assert!(client.notices(0).await.is_empty());
+    assert!(second.notices(0).await.is_empty());
+    drop(second);
+    waiting.abort();
+    until_waiting(&env, 0).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_asks_when_nobody_waits_is_declined() {
+    let (env, _) = with_offers("");
+    let client = Client::ready(&env, &ALL).await;
+    assert_eq!(client.call("elicit_later", json!({})).await, "later");
+    // Somebody may wait again when the question comes: it is declined, or asked and withdrawn.
+    let late = client.begin("late_answer", json!({}));
+    let answers = async {
+        loop {
+            for notice in client.notices(1_000).await {
+                if let NoticeKind::Ask { ask, .. } = notice.notice {
+                    let decline = json!({ "action": "decline" });
+                    client.answer(ask, Answer::Result(decline)).await.unwrap();
+                }
+            }
+        }
+    };
+    let answer = tokio::select! {
+        answer = late => answer.unwrap().unwrap(),
+        () = answers => unreachable!(),
+    };
+    is_declined(&answer);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_question_is_withdrawn_when_the_server_or_the_caller_gives_up() {
+    let (env, _) = with_offers("");
+    let mut client = Client::ready(&env, &ALL).await;
+    let call = client.begin("elicit", json!({ "message": "?" }));
+    let (ask, ..) = client.question().await;
+    call.abort();
+    assert_eq!(client.next().await, NoticeKind::Withdrawn { ask });
+    // What the server takes back at once is told and withdrawn, or never told.
+    client
+        .call("elicit", json!({ "message": "?", "cancel": true }))
+        .await;
+    let run = client
+        .start("await mux.fix.elicit({ message: 'in a run' })", false)
+        .await;
+    let ask = loop {
+        match client.next().await {
+            NoticeKind::Ask { ask, params, .. } if params["message"] == "in a run" => break ask,
+            NoticeKind::Ask { .. } | NoticeKind::Withdrawn { .. } => {}
+            other => panic!("{other:?}"),
+        }
+    };
+    let cancelled = client
+        .session
+        .client
+        .cancel_run(mux_client::within_seconds(30), run);
+    cancelled.await.unwrap().unwrap();
+    assert_eq!(client.next().await, NoticeKind::Withdrawn { ask });
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_that_vanishes_with_a_question_open_leaves_nothing_behind() {
+    let (env, log) = with_offers("");
+    let mut client = Client::ready(&env, &ALL).await;
+    let call = client.begin("elicit", json!({ "message": "?" }));
+    client.question().await;
+    call.abort();
+    drop(client);
+    until_waiting(&env, 0).await;
+    let next = Client::deaf(&env).await;
+    is_declined(&next.call("elicit", json!({ "message": "?" })).await);
+    assert_eq!(env.starts("fix").len(), 1);
+    assert!(log.exists());
+}

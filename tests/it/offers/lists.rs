@@ -1,0 +1,159 @@
+//! Lists of resources, templates and prompts, and what is read of them.
+
+use mux_client::within_seconds;
+use mux_proto::{CompleteRequest, Held, Kind, OfferKind, PromptRequest};
+use mux_tests::{TestEnv, process};
+use serde_json::{Map, Value, json};
+
+use super::{Client, PATIENCE, asked, with_offers};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn lists_of_all_servers_are_put_together_and_asked_for_once() {
+    let (env, log) = with_offers("");
+    let config = std::fs::read_to_string(env.dirs.config_file()).unwrap();
+    let small = env.fixture("small", &["--offers", "--page-size", "2"]);
+    let plain = env.fixture("plain", &[]);
+    let dead = env.fixture("dead", &["--exit-at-start", "3"]);
+    env.write_config(&format!("{config}{small}{plain}{dead}"));
+    let client = Client::deaf(&env).await;
+    for _ in 0..3 {
+        let list = client.offers(OfferKind::Resources, None).await.unwrap();
+        assert_eq!(list.missing.len(), 1);
+        assert_eq!(list.missing[0].server, "dead");
+        assert_eq!(list.missing[0].error.kind, Kind::Unavailable);
+        let uris = |server: &str| -> Vec<Value> {
+            let of = list.offers.iter().filter(|offer| offer.server == server);
+            of.map(|offer| offer.offer["uri"].clone()).collect()
+        };
+        assert_eq!(uris("fix").len(), 6);
+        assert_eq!(uris("fix"), uris("small"));
+        assert!(uris("fix").contains(&json!("fix://text/hello")));
+        assert!(uris("plain").is_empty());
+    }
+    assert_eq!(asked(&log, "resources/list"), 1);
+    let kind = OfferKind::ResourceTemplates;
+    let list = client.offers(kind, Some("fix")).await.unwrap();
+    assert_eq!(list.offers[0].offer["uriTemplate"], "fix://text/{name}");
+    let list = client
+        .offers(OfferKind::Prompts, Some("fix"))
+        .await
+        .unwrap();
+    assert_eq!(list.offers[0].offer["name"], "greet");
+    let nobody = client.offers(OfferKind::Prompts, Some("nobody")).await;
+    assert_eq!(nobody.unwrap_err().kind, Kind::NotFound);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_resource_is_read_and_a_long_one_kept() {
+    let (env, _) = with_offers("");
+    let client = Client::deaf(&env).await;
+    let Held::Value(read) = client.read("fix://text/hello").await.unwrap() else {
+        panic!("it is short");
+    };
+    let contents = json!({ "uri": "fix://text/hello", "mimeType": "text/plain", "text": "hello" });
+    assert_eq!(read, json!({ "contents": [contents] }));
+    let Held::Stored(handle) = client.read("fix://big").await.unwrap() else {
+        panic!("it is long");
+    };
+    assert!(handle.bytes > 400_000);
+    let error = client.read("fix://nowhere").await.unwrap_err();
+    assert_eq!(error.kind, Kind::NotFound);
+    assert_eq!(error.path.as_deref(), Some("fix.resources/read"));
+    assert_eq!(error.details.unwrap()["code"], -32002);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn prompts_and_completions_come_as_mcp_has_them() {
+    let (env, _) = with_offers("");
+    let client = Client::deaf(&env).await;
+    let prompt = async |name: &str, given: &str| {
+        let request = PromptRequest {
+            server: "fix".into(),
+            name: name.into(),
+            arguments: Map::from_iter([("name".to_owned(), json!(given))]),
+            token: None,
+        };
+        let got = client
+            .session
+            .client
+            .get_prompt(within_seconds(PATIENCE), request);
+        got.await.unwrap()
+    };
+    let Held::Value(got) = prompt("greet", "Ada").await.unwrap() else {
+        panic!("it is short");
+    };
+    assert_eq!(got["messages"][0]["content"]["text"], "Hello, Ada!");
+    let error = prompt("insult", "Ada").await.unwrap_err();
+    assert_eq!(
+        (error.kind, error.path.as_deref()),
+        (Kind::Tool, Some("fix.prompts/get"))
+    );
+    assert_eq!(error.details.unwrap()["code"], -32602);
+    let complete = async |params: Value| {
+        let server = "fix".to_owned();
+        let request = CompleteRequest { server, params };
+        let completed = client
+            .session
+            .client
+            .complete(within_seconds(PATIENCE), request);
+        completed.await.unwrap()
+    };
+    let about = json!({ "type": "ref/prompt", "name": "greet" });
+    let params = json!({ "ref": about, "argument": { "name": "name", "value": "a" } });
+    let completed = complete(params).await.unwrap();
+    assert_eq!(completed["completion"]["values"], json!(["ada", "alan"]));
+    let error = complete(json!({ "ref": 7 })).await.unwrap_err();
+    assert_eq!(error.kind, Kind::Validation);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_policy_denies_reaches_no_server() {
+    let rules = "[[policy]]\nmatch = \"*.resources/read\"\naction = \"deny\"\n";
+    let (env, log) = with_offers(rules);
+    let client = Client::deaf(&env).await;
+    let error = client.read("fix://text/hello").await.unwrap_err();
+    assert_eq!(error.kind, Kind::Denied);
+    assert!(error.message.contains("fix.resources/read"), "{error:?}");
+    assert_eq!(
+        client
+            .offers(OfferKind::Resources, None)
+            .await
+            .unwrap()
+            .offers
+            .len(),
+        6
+    );
+    assert_eq!(asked(&log, "resources/read"), 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whoever_waits_for_a_resource_has_a_limit_and_can_give_up() {
+    let env = TestEnv::new();
+    let log = env.path("calls");
+    let fix = env.fixture("fix", &["--offers", "--call-log", log.to_str().unwrap()]);
+    env.write_config(&format!("{fix}call_timeout = \"1s\"\n"));
+    let client = Client::deaf(&env).await;
+    let error = client.read("fix://slow").await.unwrap_err();
+    assert_eq!(error.kind, Kind::Timeout);
+    let cancelled = client.call("cancelled", json!({})).await;
+    assert_eq!(cancelled.as_array().unwrap().len(), 1, "{cancelled}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_resource_is_read_on_the_next_session_when_the_last_one_is_gone() {
+    let (env, log) = with_offers("");
+    let client = Client::deaf(&env).await;
+    client.offers(OfferKind::Resources, None).await.unwrap();
+    let pid = env.starts("fix")[0];
+    process::kill(pid);
+    assert!(process::wait_for_end(
+        pid,
+        std::time::Duration::from_secs(5)
+    ));
+    client.read("fix://json").await.unwrap();
+    client.offers(OfferKind::Resources, None).await.unwrap();
+    assert_eq!(
+        (env.starts("fix").len(), asked(&log, "resources/list")),
+        (2, 2)
+    );
+}

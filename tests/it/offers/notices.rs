@@ -1,0 +1,174 @@
+//! What a client is told: changes of the pool, progress, logs.
+
+use std::time::Duration;
+
+use mux_proto::{AskKind, Cause, EventKind, NoticeKind, OfferKind};
+use mux_tests::{TestEnv, process};
+use serde_json::json;
+
+use super::{Client, with_offers};
+
+fn changed(notice: &NoticeKind) -> [bool; 3] {
+    match notice {
+        NoticeKind::Changed {
+            tools,
+            resources,
+            prompts,
+        } => [*tools, *resources, *prompts],
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_listener_is_told_what_has_changed() {
+    let (env, _) = with_offers("");
+    let mut one = Client::listening(&env, &[]).await;
+    let deaf = Client::deaf(&env).await;
+    assert_eq!(
+        deaf.offers(OfferKind::Resources, None)
+            .await
+            .unwrap()
+            .offers
+            .len(),
+        6
+    );
+    // The tools of a server that was never started become known.
+    assert_eq!(changed(&one.next().await), [true, false, false]);
+    let mut two = Client::listening(&env, &[]).await;
+    for (what, flags) in [
+        ("tools", [true, false, false]),
+        ("resources", [false, true, false]),
+        ("prompts", [false, false, true]),
+    ] {
+        deaf.call("announce", json!({ "what": what })).await;
+        assert_eq!(changed(&one.next().await), flags, "{what}");
+        assert_eq!(changed(&two.next().await), flags, "{what}");
+    }
+    let list = deaf.offers(OfferKind::Resources, None).await.unwrap();
+    assert_eq!(list.offers[6].offer["uri"], "fix://new/1");
+    let list = deaf.offers(OfferKind::Prompts, None).await.unwrap();
+    assert_eq!(list.offers.len(), 2);
+    // Types that are learned of results are no change of the tools, nor is one more call.
+    deaf.call("echo", json!({ "text": "{\"a\":1}" })).await;
+    deaf.call("announce", json!({ "what": "prompts" })).await;
+    assert_eq!(changed(&one.next().await), [false, false, true]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_configuration_that_changed_and_a_new_session_that_offers_less_are_told() {
+    let (env, _) = with_offers("");
+    let deaf = Client::deaf(&env).await;
+    deaf.call("announce", json!({ "what": "resources" })).await;
+    let list = deaf.offers(OfferKind::Resources, None).await.unwrap();
+    assert_eq!(list.offers.len(), 7);
+    let mut one = Client::listening(&env, &[]).await;
+    let pid = env.starts("fix")[0];
+    process::kill(pid);
+    assert!(process::wait_for_end(pid, Duration::from_secs(5)));
+    // Its next session has one resource less.
+    one.call("echo", json!({ "text": "x" })).await;
+    assert_eq!(changed(&one.next().await), [false, true, false]);
+    let config = std::fs::read_to_string(env.dirs.config_file()).unwrap();
+    env.write_config(&format!("{config}{}", env.fixture("other", &[])));
+    env.mux(["reload"]).ok();
+    assert_eq!(changed(&one.next().await), [true, true, true]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn progress_of_a_call_with_a_name_is_told_and_its_last_word_comes() {
+    let (env, _) = with_offers("");
+    let mut client = Client::ready(&env, &[]).await;
+    client.call("progress", json!({ "steps": 500 })).await;
+    let mut words = 0;
+    loop {
+        let NoticeKind::Progress {
+            cause,
+            progress,
+            total,
+            message,
+        } = client.next().await
+        else {
+            panic!("something else");
+        };
+        assert_eq!(cause, Cause::Call("token of progress".into()));
+        assert_eq!(total, Some(500.0));
+        assert_eq!(message.unwrap(), format!("step {progress}"));
+        words += 1;
+        if progress == 500.0 {
+            break;
+        }
+    }
+    assert!(words < 100, "{words}");
+    assert!(client.notices(0).await.is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn progress_of_a_call_in_a_run_is_an_event_of_the_run() {
+    let (env, _) = with_offers("");
+    let client = Client::listening(&env, &[]).await;
+    let run = client
+        .start("await mux.fix.progress({ steps: 300 })", false)
+        .await;
+    let events = client.events(&run).await;
+    let kinds: Vec<_> = events.iter().map(|event| &event.event).collect();
+    let last = kinds
+        .iter()
+        .rposition(|kind| matches!(kind, EventKind::CallProgress { .. }));
+    let last = last.unwrap();
+    let EventKind::CallProgress {
+        path,
+        progress,
+        call,
+        ..
+    } = kinds[last]
+    else {
+        unreachable!();
+    };
+    assert_eq!(
+        (path.as_str(), *progress, *call),
+        ("fix.progress", 300.0, 1)
+    );
+    assert!(matches!(kinds[last + 1], EventKind::CallEnded { .. }));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_log_goes_to_the_file_and_to_the_one_client_that_waits() {
+    let (env, _) = with_offers("");
+    let mut one = Client::ready(&env, &[AskKind::Roots]).await;
+    let two = Client::listening(&env, &[]).await;
+    one.call("log", json!({ "text": "for one" })).await;
+    let NoticeKind::Log {
+        server,
+        level,
+        logger,
+        data,
+        cause,
+    } = one.next().await
+    else {
+        panic!("something else");
+    };
+    assert_eq!((server.as_str(), level.as_str()), ("fix", "warning"));
+    assert_eq!(logger.as_deref(), Some("fixture"));
+    assert_eq!(data, json!({ "text": "for one" }));
+    assert_eq!(cause, Cause::Call("token of log".into()));
+    let waiting = two.begin("hang", json!({}));
+    until_waiting(&env, 1).await;
+    one.call("log", json!({ "text": "for nobody" })).await;
+    assert!(one.notices(0).await.is_empty());
+    assert!(two.notices(0).await.is_empty());
+    waiting.abort();
+    let log = std::fs::read_to_string(env.dirs.logs().join("servers/fix.log"));
+    let log = log.or_else(|_| std::fs::read_to_string(env.dirs.logs().join("fix.log")));
+    assert!(log.unwrap().contains("for nobody"));
+}
+
+/// Waits until so many calls are on their way to `fix`.
+pub(super) async fn until_waiting(env: &TestEnv, calls: u64) {
+    for _ in 0..2000 {
+        let status = env.mux(["--json", "status"]).ok().json();
+        if status["servers"][0]["in_flight"] == calls {
+            return;
+        }
+    }
+    panic!("they do not wait");
+}

@@ -1,0 +1,146 @@
+//! What the daemon answers and tells agents.
+
+use mux_proto::{
+    AskKind, Cause, Description, Descriptions, Held, Inventory, Notice, NoticeKind, NoticePage,
+    OfferList, Offered, SearchPage, ToolHit, ToolInfo, ToolList, service::MuxResponse,
+};
+use serde_json::json;
+
+use super::missing;
+
+pub(super) fn all() -> Vec<(&'static str, MuxResponse)> {
+    let held = |value| Ok(Held::Value(value));
+    vec![
+        ("search", MuxResponse::Search(Ok(found()))),
+        ("describe", MuxResponse::Describe(Ok(described()))),
+        (
+            "inventory",
+            MuxResponse::Inventory(Ok(Inventory {
+                text: "PARTIAL: 1 of 2 tools".into(),
+                shown: 1,
+                total: 2,
+                unknown: vec!["down".into()],
+            })),
+        ),
+        ("tools_direct", MuxResponse::Tools(Ok(direct()))),
+        ("call_token", MuxResponse::Call(held(json!({ "sum": 3.5 })))),
+        ("offers", MuxResponse::Offers(Ok(offers()))),
+        (
+            "read_resource",
+            MuxResponse::ReadResource(held(
+                json!({ "contents": [{ "uri": "fix://text", "text": "x" }] }),
+            )),
+        ),
+        (
+            "get_prompt",
+            MuxResponse::GetPrompt(held(json!({ "messages": [] }))),
+        ),
+        (
+            "complete",
+            MuxResponse::Complete(Ok(json!({ "completion": { "values": ["ada"] } }))),
+        ),
+        ("subscribe", MuxResponse::Subscribe(Ok(()))),
+        ("notices", MuxResponse::Notices(Ok(notices()))),
+        ("answer", MuxResponse::Answer(Ok(()))),
+    ]
+}
+
+fn found() -> SearchPage {
+    SearchPage {
+        results: vec![ToolHit {
+            path: "fix.add".into(),
+            server: "fix".into(),
+            name: "add".into(),
+            description: Some("Adds two numbers.".into()),
+            signature: "fix.add(args: { a: number; b: number }): Promise<{ sum: number }>".into(),
+            score: 1.5,
+        }],
+        total: 2,
+        next: Some("c-1".into()),
+        unknown: vec!["down".into()],
+    }
+}
+
+fn described() -> Descriptions {
+    Descriptions {
+        tools: vec![Description {
+            tool: tool(),
+            declaration: "add(args: {}): Promise<unknown>;\n".into(),
+        }],
+        missing: vec![super::error()],
+    }
+}
+
+fn direct() -> ToolList {
+    ToolList {
+        tools: vec![tool()],
+        total: 1,
+        missing: vec![missing()],
+        warnings: Vec::new(),
+        remembered: Vec::new(),
+    }
+}
+
+fn tool() -> ToolInfo {
+    ToolInfo {
+        path: "fix.add".into(),
+        server: "fix".into(),
+        name: "add".into(),
+        signature: "fix.add(args: {}): Promise<unknown>".into(),
+        direct: true,
+        definition: Some(json!({ "name": "add", "inputSchema": { "type": "object" } })),
+        ..ToolInfo::default()
+    }
+}
+
+fn offers() -> OfferList {
+    OfferList {
+        offers: vec![Offered {
+            server: "fix".into(),
+            offer: json!({ "uriTemplate": "fix://{id}", "name": "by id" }),
+        }],
+        missing: vec![missing()],
+    }
+}
+
+fn notices() -> NoticePage {
+    let run = || Cause::Run("r-1".into());
+    let kinds = [
+        NoticeKind::Changed {
+            tools: true,
+            resources: false,
+            prompts: true,
+        },
+        NoticeKind::ResourceUpdated {
+            server: "fix".into(),
+            uri: "fix://text".into(),
+        },
+        NoticeKind::Progress {
+            cause: Cause::Call("t-1".into()),
+            progress: 1.0,
+            total: Some(2.0),
+            message: Some("half".into()),
+        },
+        NoticeKind::Log {
+            server: "fix".into(),
+            level: "warning".into(),
+            logger: Some("disk".into()),
+            data: json!("full"),
+            cause: run(),
+        },
+        NoticeKind::Ask {
+            ask: 7,
+            server: "fix".into(),
+            cause: run(),
+            kind: AskKind::Elicitation,
+            params: json!({ "message": "who?", "requestedSchema": {} }),
+        },
+        NoticeKind::Withdrawn { ask: 7 },
+    ];
+    let notices = (1..).zip(kinds);
+    NoticePage {
+        notices: notices
+            .map(|(seq, notice)| Notice { seq, notice })
+            .collect(),
+    }
+}
