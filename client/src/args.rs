@@ -63,6 +63,11 @@ pub(crate) enum Command {
         mux types --forget files"
     )]
     Types(Types),
+    /// Serve all tools to an agent over stdio, as an MCP server
+    #[command(after_help = "An agent starts it, as its configuration says.\n\
+        Examples:\n  mux mcp\n  mux mcp --agent small-model\n  \
+        mux mcp --passthrough=files      one server as it is, shared with everybody else")]
+    Mcp(Mcp),
     /// Show the configured servers and their sessions
     #[command(after_help = "Example: mux servers restart files")]
     Servers(Servers),
@@ -225,6 +230,27 @@ pub(crate) struct Call {
     /// Wait at most this long
     #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
     pub(crate) timeout: Option<Duration>,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Mcp {
+    /// Apply the overrides of [agents.NAME]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) agent: Option<String>,
+    /// Where the agent works; its roots, or the current directory, if absent
+    #[arg(long, value_name = "DIR")]
+    pub(crate) workspace: Option<PathBuf>,
+    /// Offer every tool as an ordinary one instead of programs; with a server's name, that server as it is
+    #[arg(long, value_name = "SERVER", num_args = 0..=1, require_equals = true, default_missing_value = "")]
+    pub(crate) passthrough: Option<String>,
+    /// The most that the list of tools in the description of `run` may take
+    #[arg(
+        long,
+        value_name = "TOKENS",
+        default_value_t = 2000,
+        conflicts_with = "passthrough"
+    )]
+    pub(crate) inventory: usize,
 }
 
 #[derive(Debug, ClapArgs)]

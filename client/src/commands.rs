@@ -4,6 +4,7 @@ mod call;
 mod control;
 mod doctor;
 mod logs;
+mod mcp;
 mod parts;
 mod run;
 mod runs;
@@ -75,6 +76,7 @@ pub(crate) async fn execute(args: Args) -> Outcome {
         Command::Call(args) => call::call(args, json).await,
         Command::Tools(args) => show::tools(args, json).await,
         Command::Types(args) => types::types(args, json).await,
+        Command::Mcp(args) => mcp::mcp(args).await,
         Command::Servers(args) => show::servers(args, json).await,
         Command::Status => show::status(json).await,
         Command::Doctor => doctor::doctor(json).await,

@@ -3,6 +3,7 @@
 mod args;
 mod commands;
 mod exit;
+mod mcp;
 mod part;
 mod render;
 

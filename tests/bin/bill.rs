@@ -1,207 +1,39 @@
-//! What a program saved: the tokens that plain tool calling would have cost, and the time.
+//! What programs save: the tokens that plain tool calling would cost for the same work.
 //!
-//! Plain calling is replayed here call by call on the same daemon, so that both sides of the table
-//! come from one run. Tokens are counted with OpenAI's `o200k_base`; other models differ by a little.
+//! Tokens are counted with OpenAI's `o200k_base`; other models differ by a little.
 
-use std::{
-    fs,
-    path::PathBuf,
-    process::ExitCode,
-    time::{Duration, Instant},
-};
+#[path = "bill/digest.rs"]
+mod digest;
+#[path = "bill/plain.rs"]
+mod plain;
+#[path = "bill/pool.rs"]
+mod pool;
+#[path = "bill/table.rs"]
+mod table;
+#[path = "bill/tasks.rs"]
+mod tasks;
+#[path = "bill/tokens.rs"]
+mod tokens;
 
-use anyhow::{Context, bail};
 use clap::Parser;
-use mux_client::{Identity, Session, connect_or_spawn};
-use mux_proto::{
-    CallRequest, Error, Held, RunRequest, ToolsRequest, TypesRequest, endpoint::Dirs,
-    transport::within, variables,
-};
-use serde_json::{Value, json};
-use tiktoken_rs::CoreBPE;
 
-const PATIENCE: Duration = Duration::from_secs(60);
-
-/// Counts what `digest.ts` costs, as a program and as plain tool calls.
+/// Counts what work costs, as a program and as plain tool calls.
 #[derive(Parser)]
-struct Args {
-    /// The program
-    program: PathBuf,
-    /// The directory that it reads
-    directory: String,
-    /// The file that it writes
-    output: String,
+enum Args {
+    /// The demo's program, on the daemon of `MUX_HOME`
+    Digest(digest::Digest),
+    /// Five tasks on the real servers that `scripts/setup --servers` installed, as tables in Markdown
+    Tasks,
 }
 
-struct Bill {
-    session: Session,
-    tokens: CoreBPE,
-}
-
-#[tokio::main(flavor = "current_thread")]
-async fn main() -> anyhow::Result<ExitCode> {
-    let args = Args::parse();
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "a program's own entry reads its environment"
-    )]
-    let home = std::env::var_os(variables::HOME).map(PathBuf::from);
-    let dirs = Dirs::resolve(home.as_deref())?;
-    let me = Identity::new("mux-bill", "1");
-    let session = connect_or_spawn(&dirs, None, &me).await?;
-    let bill = Bill {
-        session,
-        tokens: tiktoken_rs::o200k_base()?,
-    };
-    bill.print(&args).await?;
-    Ok(ExitCode::SUCCESS)
-}
-
-impl Bill {
-    async fn print(&self, args: &Args) -> anyhow::Result<()> {
-        let source = fs::read_to_string(&args.program).context("cannot read the program")?;
-        let input = json!({ "directory": args.directory, "output": args.output });
-        let began = Instant::now();
-        let request = RunRequest {
-            source: source.clone(),
-            input,
-            ..RunRequest::default()
-        };
-        let finished = mux_client::run(&self.session, request, |_| {}).await?;
-        let took = began.elapsed();
-        let mux_proto::Outcome::Result(answer) = finished.outcome else {
-            bail!("the program failed: {:?}", finished.outcome);
-        };
-        let (definitions, tools) = self.definitions().await?;
-        let calls = self.replay(args).await?;
-        let used = [
-            "files.list_directory",
-            "files.read_text_file",
-            "files.write_file",
-        ];
-        let paths = used.iter().map(|path| (*path).to_owned()).collect();
-        let types = self
-            .session
-            .client
-            .types(within(PATIENCE), TypesRequest { paths })
-            .await??;
-
-        let program = self.count(&source);
-        let answer = self.count(&answer.to_string());
-        let types = self.count(&types);
-        let plain = definitions + calls.tokens;
-        let code = program + answer + types;
-        #[expect(clippy::print_stdout, reason = "this is what it is for")]
-        {
-            println!("tokens (o200k_base)                            plain calls   one program");
-            println!(
-                "{:<47}{definitions:>11}{types:>14}",
-                format!("definitions: all {tools} tools | the 3 used, typed")
-            );
-            println!(
-                "{:<47}{:>11}{program:>14}",
-                format!("{} calls with their results | the program", calls.count),
-                calls.tokens
-            );
-            println!("{:<47}{:>11}{answer:>14}", "the answer", "-");
-            println!(
-                "{:<47}{plain:>11}{code:>14}   {:.0} x less",
-                "together",
-                plain as f64 / code as f64
-            );
-            println!(
-                "the program: {} calls in {:.1} ms, all of it",
-                calls.count,
-                took.as_secs_f64() * 1e3
-            );
+fn main() -> anyhow::Result<()> {
+    match Args::parse() {
+        Args::Digest(args) => {
+            let runtime = tokio::runtime::Builder::new_current_thread()
+                .enable_all()
+                .build()?;
+            runtime.block_on(digest::print(&args))
         }
-        Ok(())
+        Args::Tasks => table::print(),
     }
-
-    /// Every tool as an MCP client puts it before its model.
-    async fn definitions(&self) -> anyhow::Result<(usize, usize)> {
-        let request = ToolsRequest {
-            schemas: true,
-            ..ToolsRequest::default()
-        };
-        let list = self
-            .session
-            .client
-            .tools(within(PATIENCE), request)
-            .await??;
-        let definitions: Vec<Value> = list
-            .tools
-            .iter()
-            .map(|tool| {
-                json!({
-                    "name": tool.name,
-                    "description": tool.description,
-                    "input_schema": tool.input_schema,
-                })
-            })
-            .collect();
-        Ok((
-            self.count(&Value::from(definitions).to_string()),
-            list.total,
-        ))
-    }
-
-    /// The calls that the program makes, as a model would make them: each with its arguments and
-    /// its result in the conversation, counted once.
-    async fn replay(&self, args: &Args) -> anyhow::Result<Replayed> {
-        let mut replayed = Replayed {
-            count: 0,
-            tokens: 0,
-        };
-        let path = json!({ "path": args.directory });
-        let listing = self
-            .call("files.list_directory", path, &mut replayed)
-            .await?;
-        let listing = listing["content"]
-            .as_str()
-            .context("no listing")?
-            .to_owned();
-        for name in listing
-            .lines()
-            .filter_map(|line| line.strip_prefix("[FILE] "))
-        {
-            let path = json!({ "path": format!("{}/{name}", args.directory) });
-            self.call("files.read_text_file", path, &mut replayed)
-                .await?;
-        }
-        let digest = fs::read_to_string(&args.output).context("the program wrote no digest")?;
-        let write = json!({ "path": args.output, "content": digest });
-        self.call("files.write_file", write, &mut replayed).await?;
-        Ok(replayed)
-    }
-
-    async fn call(
-        &self,
-        path: &str,
-        arguments: Value,
-        replayed: &mut Replayed,
-    ) -> Result<Value, anyhow::Error> {
-        let request = CallRequest {
-            path: path.into(),
-            arguments: arguments.clone(),
-            ..CallRequest::default()
-        };
-        let answer: Result<Held, Error> =
-            self.session.client.call(within(PATIENCE), request).await?;
-        let Held::Value(value) = answer? else {
-            anyhow::bail!("{path}: the result is too long to be counted");
-        };
-        replayed.count += 1;
-        replayed.tokens += self.count(&format!("{path} {arguments} {value}"));
-        Ok(value)
-    }
-
-    fn count(&self, text: &str) -> usize {
-        self.tokens.encode_ordinary(text).len()
-    }
-}
-
-struct Replayed {
-    count: usize,
-    tokens: usize,
 }

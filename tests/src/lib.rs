@@ -1,6 +1,8 @@
 //! What the end-to-end tests stand on: a hermetic `MUX_HOME` with a daemon of its own.
 
+pub mod agent;
 pub mod chance;
+pub mod clients;
 pub mod env;
 pub mod frames;
 pub mod golden;
@@ -9,5 +11,6 @@ pub mod process;
 pub mod running;
 mod snapshot;
 
+pub use agent::Agent;
 pub use env::{Output, TestEnv};
 pub use running::Running;

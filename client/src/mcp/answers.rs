@@ -1,0 +1,111 @@
+//! What an agent reads: values, failures and kept values as the result of a tool.
+//!
+//! Invariant: whatever came is there, or the answer says where it is.
+
+use mux_proto::{Error, Handle, Held};
+use rmcp::{
+    ErrorData,
+    model::{CallToolResult, ContentBlock, ErrorCode},
+};
+use serde_json::Value;
+
+/// A value as text: text as it is, everything else as JSON without spaces.
+pub(super) fn plain(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+pub(super) fn text(text: impl Into<String>) -> CallToolResult {
+    CallToolResult::success(vec![ContentBlock::text(text)])
+}
+
+/// A failure that the agent can act on.
+pub(super) fn failure(error: &Error) -> CallToolResult {
+    CallToolResult::error(vec![ContentBlock::text(told(error))])
+}
+
+/// In a few lines: what, where, and what to do.
+pub(super) fn told(error: &Error) -> String {
+    let mut told = format!("{}: {}", error.kind, error.message);
+    if let Some(line) = error.line {
+        let column = error.column.unwrap_or(1);
+        told.push_str(&format!("\n  at line {line}, column {column}"));
+    }
+    if let Some(hint) = &error.hint {
+        told.push_str(&format!("\n  hint: {}", hint.replace('\n', "\n  ")));
+    }
+    let others = error.details.as_ref().and_then(|d| d["others"].as_array());
+    for other in others.into_iter().flatten() {
+        let line = other["line"].as_u64().unwrap_or_default();
+        let message = other["message"].as_str().unwrap_or_default();
+        told.push_str(&format!("\n  also, at line {line}: {message}"));
+    }
+    told
+}
+
+/// How to get at a value that is too long for a message.
+pub(super) fn kept(what: &str, handle: &Handle) -> String {
+    let Handle {
+        handle,
+        bytes,
+        preview,
+        ..
+    } = handle;
+    format!(
+        "{what} is {bytes} bytes of JSON, kept as {handle}. `read` gives it in parts; a program can take \
+         all of it: const all = await mux.read(\"{handle}\"). It begins:\n{preview}"
+    )
+}
+
+/// A part that a program handed over, as the content block that it is.
+pub(super) fn block(part: &Held) -> ContentBlock {
+    match part {
+        Held::Value(block) => serde_json::from_value(block.clone())
+            .unwrap_or_else(|_| ContentBlock::text(block.to_string())),
+        Held::Stored(handle) => ContentBlock::text(kept("A part", handle)),
+    }
+}
+
+/// A server's `CallToolResult`, whole.
+pub(super) fn passed(held: Held) -> CallToolResult {
+    match held {
+        Held::Value(result) => match serde_json::from_value(result.clone()) {
+            Ok(result) => result,
+            // Newer than we are.
+            Err(_) => text(result.to_string()),
+        },
+        Held::Stored(handle) => text(kept("The result", &handle)),
+    }
+}
+
+/// What a server answered with an error of the protocol comes as one again; everything else is for the
+/// model to read.
+pub(super) fn refused(error: &Error) -> Result<CallToolResult, ErrorData> {
+    let details = error.details.as_ref();
+    match details.and_then(|details| details["code"].as_i64()) {
+        Some(code) => {
+            let code = ErrorCode(i32::try_from(code).unwrap_or(ErrorCode::INTERNAL_ERROR.0));
+            let data = details.map(|details| details["data"].clone());
+            let data = data.filter(|data| !data.is_null());
+            Err(ErrorData::new(code, error.message.clone(), data))
+        }
+        None => Ok(failure(error)),
+    }
+}
+
+/// For requests whose result has no place for a failure.
+pub(super) fn protocol(error: &Error) -> ErrorData {
+    match refused(error) {
+        Err(error) => error,
+        Ok(_) => {
+            let code = match error.kind {
+                mux_proto::Kind::NotFound => ErrorCode::RESOURCE_NOT_FOUND,
+                mux_proto::Kind::Validation => ErrorCode::INVALID_PARAMS,
+                _ => ErrorCode::INTERNAL_ERROR,
+            };
+            ErrorData::new(code, told(error), serde_json::to_value(error).ok())
+        }
+    }
+}

@@ -1,0 +1,183 @@
+//! The tools that this server lists: its own with the inventory, and those of servers that stand beside
+//! them or in their place.
+//!
+//! Invariant: an agent hears of a change only if the list is another one than it has seen. A list that
+//! changes for nothing costs every agent its cached prompt.
+
+use std::{
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use mux_client::within_seconds;
+use mux_proto::{Error, InventoryRequest, MuxClient, ToolInfo, ToolsRequest};
+use rmcp::model::{JsonObject, Tool};
+use sha2::{Digest as _, Sha256};
+
+use super::{Options, Show, link::Link, names::Names, own};
+
+/// How long a list waits for servers that nobody has ever seen the tools of. What comes later is told
+/// with a change of the list.
+const FIRST_SIGHT: Duration = Duration::from_secs(5);
+
+#[derive(Clone)]
+pub(super) struct Catalog(Arc<Inner>);
+
+struct Inner {
+    link: Link,
+    show: Show,
+    inventory_tokens: Option<usize>,
+    seen: Mutex<Seen>,
+}
+
+#[derive(Default)]
+struct Seen {
+    names: Names,
+    /// Of the list that the agent has.
+    digest: Option<[u8; 32]>,
+}
+
+impl Catalog {
+    pub(super) fn new(link: Link, options: &Options) -> Self {
+        Self(Arc::new(Inner {
+            link,
+            show: options.show.clone(),
+            inventory_tokens: options.inventory_tokens,
+            seen: Mutex::default(),
+        }))
+    }
+
+    /// For the agent, which has seen it now.
+    pub(super) async fn list(&self) -> Result<Vec<Tool>, Error> {
+        let tools = self.tools().await?;
+        self.seen().digest = Some(digest(&tools));
+        Ok(tools)
+    }
+
+    /// Whether the agent would see another list than it has. What it has never asked for it need not
+    /// hear of.
+    pub(super) async fn has_changed(&self) -> bool {
+        let Some(known) = self.seen().digest else {
+            return false;
+        };
+        match self.tools().await {
+            Ok(tools) => digest(&tools) != known,
+            // It will be told by its next request.
+            Err(_) => false,
+        }
+    }
+
+    /// The path of a tool of some server, by the name that it has here.
+    pub(super) async fn path(&self, name: &str) -> Result<Option<String>, Error> {
+        if let Show::Server(server) = &self.0.show {
+            return Ok(Some(format!("{server}.{name}")));
+        }
+        if let Some(path) = self.known(name) {
+            return Ok(Some(path));
+        }
+        // A client may call what it remembers from another session.
+        self.tools().await?;
+        Ok(self.known(name))
+    }
+
+    /// What somebody who got a name wrong may have meant.
+    pub(super) fn names(&self) -> Vec<String> {
+        let own = match self.0.show {
+            Show::Programs => own::NAMES,
+            _ => &[],
+        };
+        let seen = self.seen();
+        let given = seen.names.given().map(str::to_owned);
+        own.iter()
+            .map(|name| (*name).to_owned())
+            .chain(given)
+            .collect()
+    }
+
+    fn known(&self, name: &str) -> Option<String> {
+        let seen = self.seen();
+        let named = seen.names.find(name)?;
+        Some(format!("{}.{}", named.server, named.name))
+    }
+
+    async fn tools(&self) -> Result<Vec<Tool>, Error> {
+        let Inner { show, .. } = &*self.0;
+        let offered = match show {
+            Show::Programs => self.offered(None, true).await?,
+            Show::Everything => self.offered(None, false).await?,
+            Show::Server(server) => self.offered(Some(server.clone()), false).await?,
+        };
+        let mut tools = match show {
+            Show::Programs => own::definitions(&self.inventory().await?),
+            _ => Vec::new(),
+        };
+        let mut names = Names::default();
+        for tool in &offered {
+            let name = match show {
+                Show::Server(_) => tool.name.clone(),
+                _ => names.give(&tool.server, &tool.name),
+            };
+            tools.push(definition(tool, name));
+        }
+        self.seen().names = names;
+        Ok(tools)
+    }
+
+    async fn inventory(&self) -> Result<String, Error> {
+        let request = InventoryRequest {
+            budget_tokens: self.0.inventory_tokens,
+            wait_ms: millis(FIRST_SIGHT),
+        };
+        let send = |client: MuxClient, request| async move {
+            client.inventory(within_seconds(30), request).await
+        };
+        let asked = self.0.link.request("inventory", request, send);
+        Ok(asked.await?.text)
+    }
+
+    async fn offered(&self, server: Option<String>, direct: bool) -> Result<Vec<ToolInfo>, Error> {
+        let request = ToolsRequest {
+            server,
+            direct,
+            definitions: true,
+            wait_ms: Some(millis(FIRST_SIGHT)),
+            ..ToolsRequest::default()
+        };
+        let send = |client: MuxClient, request| async move {
+            client.tools(within_seconds(60), request).await
+        };
+        let asked = self.0.link.request("tools", request, send);
+        Ok(asked.await?.tools)
+    }
+
+    fn seen(&self) -> MutexGuard<'_, Seen> {
+        self.0.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A server's tool as it is, under the name that it has here.
+fn definition(info: &ToolInfo, name: String) -> Tool {
+    let whole = info.definition.clone();
+    let mut tool = whole
+        .and_then(|whole| serde_json::from_value::<Tool>(whole).ok())
+        .unwrap_or_else(|| {
+            let description = info.description.clone().unwrap_or_default();
+            Tool::new(name.clone(), description, Arc::new(any_object()))
+        });
+    tool.name = name.into();
+    tool
+}
+
+fn any_object() -> JsonObject {
+    JsonObject::from_iter([("type".to_owned(), "object".into())])
+}
+
+fn digest(tools: &[Tool]) -> [u8; 32] {
+    // A list that cannot be written down is none that could be sent.
+    let text = serde_json::to_vec(tools).unwrap_or_default();
+    Sha256::digest(text).into()
+}
+
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,39 @@
+//! Standard input that tells when it has ended, for what would otherwise go on.
+//!
+//! rmcp lets requests that are under way finish for a while when the agent has gone. One that listens has
+//! nothing to finish.
+
+use std::{
+    io,
+    pin::Pin,
+    task::{Context, Poll, ready},
+};
+
+use tokio::io::{AsyncRead, ReadBuf};
+use tokio_util::sync::CancellationToken;
+
+pub(super) struct Ending<R> {
+    input: R,
+    over: CancellationToken,
+}
+
+impl<R> Ending<R> {
+    pub(super) fn new(input: R, over: CancellationToken) -> Self {
+        Self { input, over }
+    }
+}
+
+impl<R: AsyncRead + Unpin> AsyncRead for Ending<R> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = buffer.filled().len();
+        let read = ready!(Pin::new(&mut self.input).poll_read(context, buffer));
+        if read.is_err() || buffer.filled().len() == before {
+            self.over.cancel();
+        }
+        Poll::Ready(read)
+    }
+}

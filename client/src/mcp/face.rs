@@ -1,0 +1,359 @@
+//! The MCP server itself: each request of the protocol is handed to whoever knows the answer.
+//!
+//! Invariant: no request is decided here.
+
+use std::sync::OnceLock;
+
+use mux_proto::version::BUILD;
+use rmcp::{
+    ErrorData, RoleServer, ServerHandler,
+    model::{
+        CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult,
+        GetPromptRequestParams, GetPromptResponse, Implementation, InitializeRequestParams,
+        InitializeResult, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
+        ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse,
+        ResultType, ServerCapabilities, ServerConfig, SubscribeRequestParams, SubscriptionFilter,
+        UnsubscribeRequestParams,
+    },
+    service::{NotificationContext, RequestContext, SubscriptionContext},
+};
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    Options, Show, answers,
+    audience::{Audience, Changed},
+    catalog::Catalog,
+    desk::Desk,
+    follow::Follower,
+    guide,
+    job::{Jobs, Output, Step},
+    link::Link,
+    offers::Offers,
+    roots,
+    subscriptions::Subscriptions,
+    work,
+};
+
+pub(super) struct Face {
+    show: Show,
+    /// Somebody said where the agent works.
+    has_workspace: bool,
+    link: Link,
+    catalog: Catalog,
+    offers: Offers,
+    subscriptions: Subscriptions,
+    jobs: Jobs,
+    audience: Audience,
+    follower: Follower,
+    following: OnceLock<()>,
+    /// The agent has closed our standard input.
+    over: CancellationToken,
+}
+
+impl Face {
+    pub(super) fn new(options: Options, link: Link, over: CancellationToken) -> Self {
+        let (desk, audience) = (Desk::default(), Audience::default());
+        let catalog = Catalog::new(link.clone(), &options);
+        let offers = Offers::new(link.clone(), options.show.clone());
+        let subscriptions = Subscriptions::new(link.clone(), offers.clone());
+        let follower = Follower {
+            link: link.clone(),
+            desk: desk.clone(),
+            audience: audience.clone(),
+            catalog: catalog.clone(),
+            offers: offers.clone(),
+            subscriptions: subscriptions.clone(),
+            changed: watch::Sender::new(Changed::default()),
+        };
+        Self {
+            show: options.show,
+            has_workspace: options.workspace.is_some(),
+            link,
+            catalog,
+            offers,
+            subscriptions,
+            jobs: Jobs::new(desk),
+            audience,
+            follower,
+            following: OnceLock::new(),
+            over,
+        }
+    }
+
+    /// With the first request it is known who asks.
+    fn met(&self, client: Option<Implementation>) {
+        self.following.get_or_init(|| {
+            if let Some(client) = client {
+                self.link.introduce(|me| {
+                    me.name = client.name;
+                    me.version = client.version;
+                });
+            }
+            tokio::spawn(self.follower.clone().forever());
+        });
+    }
+
+    async fn find_workspace(&self, context: &NotificationContext<RoleServer>) {
+        if self.has_workspace {
+            return;
+        }
+        if let Some(root) = roots::workspace(&context.peer).await {
+            self.link.introduce(|me| me.workspace = Some(root));
+        }
+    }
+
+    async fn call(
+        &self,
+        asked: CallToolRequestParams,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<Step, ErrorData> {
+        if let Some(state) = asked.request_state {
+            return self
+                .jobs
+                .resume(&state, asked.input_responses, context)
+                .await;
+        }
+        let name = asked.name.as_ref();
+        if self.show == Show::Programs
+            && let Some(begin) = work::own(self.link.clone(), name, asked.arguments.clone())
+        {
+            return self.jobs.begin(context, begin).await;
+        }
+        let path = self.catalog.path(name).await;
+        let Some(path) = path.map_err(|error| answers::protocol(&error))? else {
+            let known = self.catalog.names().join(", ");
+            let message = format!("there is no tool `{name}`; there are {known}");
+            return Err(ErrorData::invalid_params(message, None));
+        };
+        let (link, arguments) = (self.link.clone(), asked.arguments.unwrap_or_default());
+        let whole = self.show != Show::Programs;
+        let begin = move |ear| work::passed_through(link, path, arguments, whole, ear);
+        self.jobs.begin(context, begin).await
+    }
+}
+
+fn of_another_kind() -> ErrorData {
+    ErrorData::invalid_params("requestState is that of another kind of request", None)
+}
+
+/// Servers of the first era do not say that a result is complete; towards an agent of that era it is not
+/// said either.
+impl ServerHandler for Face {
+    #[expect(deprecated, reason = "agents of the first era hear logs")]
+    fn get_info(&self) -> ServerConfig {
+        let capabilities = ServerCapabilities::builder()
+            .enable_logging()
+            .enable_completions()
+            .enable_prompts()
+            .enable_prompts_list_changed()
+            .enable_resources()
+            .enable_resources_list_changed()
+            .enable_resources_subscribe()
+            .enable_tools()
+            .enable_tool_list_changed()
+            .build();
+        let mut info = ServerConfig::new(capabilities);
+        info.server_info = Implementation::new("mux", BUILD);
+        info.server_info.title = Some("mux: all your MCP servers".into());
+        if self.show == Show::Programs {
+            info.instructions = Some(guide::INSTRUCTIONS.into());
+        }
+        info
+    }
+
+    async fn initialize(
+        &self,
+        request: InitializeRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<InitializeResult, ErrorData> {
+        self.met(Some(request.client_info.clone()));
+        context.peer.set_peer_info(request.clone());
+        self.negotiate_initialize(&request)
+    }
+
+    async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
+        self.audience.welcome(context.peer.clone());
+        self.find_workspace(&context).await;
+    }
+
+    async fn on_roots_list_changed(&self, context: NotificationContext<RoleServer>) {
+        self.find_workspace(&context).await;
+    }
+
+    async fn list_tools(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        self.met(context.client_info());
+        let tools = self.catalog.list().await;
+        let tools = tools.map_err(|error| answers::protocol(&error))?;
+        Ok(ListToolsResult::with_all_items(tools))
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        self.met(context.client_info());
+        match self.call(request, &context).await? {
+            Step::Done(Output::Tool(mut result)) => {
+                result.result_type.get_or_insert(ResultType::COMPLETE);
+                Ok(result.into())
+            }
+            Step::Done(_) => Err(of_another_kind()),
+            Step::Asks(input) => Ok(input.into()),
+        }
+    }
+
+    async fn list_resources(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        self.met(context.client_info());
+        let resources = self.offers.resources().await;
+        let resources = resources.map_err(|error| answers::protocol(&error))?;
+        Ok(ListResourcesResult::with_all_items(resources))
+    }
+
+    async fn list_resource_templates(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        self.met(context.client_info());
+        let templates = self.offers.templates().await;
+        let templates = templates.map_err(|error| answers::protocol(&error))?;
+        Ok(ListResourceTemplatesResult::with_all_items(templates))
+    }
+
+    async fn read_resource(
+        &self,
+        request: ReadResourceRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        self.met(context.client_info());
+        let step = match request.request_state {
+            Some(state) => {
+                let answers = request.input_responses;
+                self.jobs.resume(&state, answers, &context).await?
+            }
+            None => {
+                let begin = self.offers.read(&request.uri)?;
+                self.jobs.begin(&context, begin).await?
+            }
+        };
+        match step {
+            Step::Done(Output::Resource(mut result)) => {
+                result.result_type.get_or_insert(ResultType::COMPLETE);
+                Ok(result.into())
+            }
+            Step::Done(_) => Err(of_another_kind()),
+            Step::Asks(input) => Ok(input.into()),
+        }
+    }
+
+    async fn list_prompts(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListPromptsResult, ErrorData> {
+        self.met(context.client_info());
+        let prompts = self.offers.prompts().await;
+        let prompts = prompts.map_err(|error| answers::protocol(&error))?;
+        Ok(ListPromptsResult::with_all_items(prompts))
+    }
+
+    async fn get_prompt(
+        &self,
+        mut request: GetPromptRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<GetPromptResponse, ErrorData> {
+        self.met(context.client_info());
+        let step = match request.request_state.take() {
+            Some(state) => {
+                let answers = request.input_responses;
+                self.jobs.resume(&state, answers, &context).await?
+            }
+            None => {
+                let begin = self.offers.prompt(request);
+                self.jobs.begin(&context, begin).await?
+            }
+        };
+        match step {
+            Step::Done(Output::Prompt(mut result)) => {
+                result.result_type.get_or_insert(ResultType::COMPLETE);
+                Ok(result.into())
+            }
+            Step::Done(_) => Err(of_another_kind()),
+            Step::Asks(input) => Ok(input.into()),
+        }
+    }
+
+    async fn complete(
+        &self,
+        request: CompleteRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CompleteResult, ErrorData> {
+        self.met(context.client_info());
+        let mut result = self.offers.complete(request).await?;
+        result.result_type.get_or_insert(ResultType::COMPLETE);
+        Ok(result)
+    }
+
+    #[expect(deprecated, reason = "agents of the first era choose what they hear")]
+    async fn set_level(
+        &self,
+        request: rmcp::model::SetLevelRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        let level = serde_json::to_value(request.level).unwrap_or_default();
+        self.audience.set_level(level.as_str().unwrap_or("info"));
+        Ok(())
+    }
+
+    async fn subscribe(
+        &self,
+        request: SubscribeRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.met(context.client_info());
+        self.subscriptions.set(&request.uri, true).await
+    }
+
+    async fn unsubscribe(
+        &self,
+        request: UnsubscribeRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.subscriptions.set(&request.uri, false).await
+    }
+
+    fn accepted_subscription_filter(
+        &self,
+        requested: &SubscriptionFilter,
+    ) -> Option<SubscriptionFilter> {
+        Some(requested.clone())
+    }
+
+    async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
+        self.met(context.request_context().client_info());
+        let uris = context.accepted().resource_subscriptions.clone();
+        let uris = uris.unwrap_or_default();
+        for uri in &uris {
+            self.subscriptions.set(uri, true).await?;
+        }
+        let _subscribed = self.audience.subscribe(context.sink().clone());
+        tokio::select! {
+            () = context.cancelled() => {}
+            () = self.over.cancelled() => return Ok(()),
+        }
+        for uri in &uris {
+            self.subscriptions.set(uri, false).await?;
+        }
+        Ok(())
+    }
+}

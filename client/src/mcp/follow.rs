@@ -1,0 +1,203 @@
+//! Hears what the daemon tells of its own accord, on each line as long as it is open.
+//!
+//! Invariant: while a daemon can be reached, somebody listens. None is started for it: a user who stops
+//! the daemon wants it stopped, until the agent asks for something.
+
+use std::{
+    sync::{Arc, PoisonError},
+    time::Duration,
+};
+
+use mux_client::within_seconds;
+use mux_proto::{Cause, Notice, NoticeKind};
+use tokio::{sync::watch, time::sleep};
+
+use super::{
+    audience::{Audience, Changed},
+    catalog::Catalog,
+    desk::Desk,
+    link::{self, Line, Link},
+    offers::Offers,
+    subscriptions::Subscriptions,
+};
+
+/// Milliseconds that the daemon holds a request before it answers with nothing.
+const POLL: u64 = 25_000;
+/// Between attempts to find a daemon again.
+const FIRST_PAUSE: Duration = Duration::from_millis(100);
+const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+/// Servers become ready one after the other; an agent is told once.
+const SETTLING: Duration = Duration::from_millis(250);
+
+#[derive(Clone)]
+pub(super) struct Follower {
+    pub(super) link: Link,
+    pub(super) desk: Desk,
+    pub(super) audience: Audience,
+    pub(super) catalog: Catalog,
+    pub(super) offers: Offers,
+    pub(super) subscriptions: Subscriptions,
+    pub(super) changed: watch::Sender<Changed>,
+}
+
+impl Follower {
+    /// Until the process ends.
+    pub(super) async fn forever(self) {
+        let mut opened = self.link.opened();
+        tokio::spawn(self.clone().announce(self.changed.subscribe()));
+        let mut first = true;
+        loop {
+            let line = opened.borrow_and_update().clone();
+            if let Some(line) = line {
+                if !first {
+                    self.subscriptions.renew(&line).await;
+                    self.changed.send_modify(|changed| {
+                        *changed = Changed {
+                            tools: true,
+                            resources: true,
+                            prompts: true,
+                        };
+                    });
+                }
+                first = false;
+                tokio::spawn(self.clone().line(line));
+            }
+            if opened.changed().await.is_err() {
+                return;
+            }
+        }
+    }
+
+    async fn line(self, line: Arc<Line>) {
+        let mut after = 0;
+        let waiters = line.waiters.lock();
+        let waiters = waiters.unwrap_or_else(PoisonError::into_inner).take();
+        let Some(mut waiters) = waiters.filter(|_| line.session.require("notices").is_ok()) else {
+            return;
+        };
+        let mut waiting = Vec::new();
+        loop {
+            let hurry = !waiting.is_empty();
+            let request = link::listen(after, if hurry { 0 } else { POLL });
+            let answer = line.session.client.notices(within_seconds(60), request);
+            let answer = tokio::select! {
+                biased;
+                answer = answer => answer,
+                // What was not heard is told again: the next request says how far we are.
+                Some(waiter) = waiters.recv(), if !hurry => {
+                    waiting.push(waiter);
+                    while let Ok(waiter) = waiters.try_recv() {
+                        waiting.push(waiter);
+                    }
+                    continue;
+                }
+            };
+            match answer {
+                Ok(Ok(page)) => {
+                    for notice in page.notices {
+                        after = notice.seq;
+                        self.hear(&line, notice).await;
+                    }
+                    if hurry {
+                        for waiter in waiting.drain(..) {
+                            // It may have lost its patience.
+                            _ = waiter.send(());
+                        }
+                    }
+                }
+                Ok(Err(error)) if error.is_ending() => sleep(FIRST_PAUSE).await,
+                Ok(Err(_)) | Err(_) => break,
+            }
+            // Another line has taken its place, and nobody has anything under way on this one.
+            if line.is_over() && Arc::strong_count(&line) == 1 {
+                return;
+            }
+        }
+        self.link.lose(&line);
+        let mut pause = FIRST_PAUSE;
+        let mut opened = self.link.opened();
+        opened.mark_unchanged();
+        while !self.link.reopen().await {
+            tokio::select! {
+                () = sleep(pause) => pause = (pause * 2).min(LONGEST_PAUSE),
+                // The agent has asked for something.
+                _ = opened.changed() => return,
+            }
+        }
+    }
+
+    async fn hear(&self, line: &Arc<Line>, notice: Notice) {
+        match notice.notice {
+            NoticeKind::Changed {
+                tools,
+                resources,
+                prompts,
+            } => self.changed.send_modify(|changed| {
+                changed.tools |= tools;
+                changed.resources |= resources;
+                changed.prompts |= prompts;
+            }),
+            NoticeKind::ResourceUpdated { server, uri } => {
+                if let Some(uri) = self.subscriptions.shown(&server, &uri) {
+                    self.audience.resource_updated(&uri).await;
+                }
+            }
+            // A run tells by its events.
+            NoticeKind::Progress {
+                cause: cause @ Cause::Call(_),
+                progress,
+                total,
+                message,
+            } => {
+                if let Some(teller) = self.desk.teller(&cause) {
+                    teller.tell(progress, total, message).await;
+                }
+            }
+            NoticeKind::Log {
+                server,
+                level,
+                logger,
+                data,
+                cause,
+            } => {
+                let logger = match logger {
+                    Some(logger) if self.offers.is_single() => logger,
+                    Some(logger) => format!("{server}: {logger}"),
+                    None => server,
+                };
+                if let Some(teller) = self.desk.teller(&cause) {
+                    teller.log(&level, &logger, data.clone()).await;
+                }
+                self.audience.log(&level, &logger, data).await;
+            }
+            NoticeKind::Ask {
+                ask,
+                cause,
+                kind,
+                params,
+                ..
+            } => self.desk.put(Arc::clone(line), ask, cause, kind, params),
+            NoticeKind::Withdrawn { ask } => self.desk.withdraw(ask),
+            _ => {}
+        }
+    }
+
+    /// Tells the agent once when several things have changed, and only if it would see a difference.
+    async fn announce(self, mut news: watch::Receiver<Changed>) {
+        while news.changed().await.is_ok() {
+            sleep(SETTLING).await;
+            let mut changed = Changed::default();
+            self.changed.send_if_modified(|slot| {
+                changed = std::mem::take(slot);
+                false
+            });
+            news.mark_unchanged();
+            if changed.tools {
+                changed.tools = self.catalog.has_changed().await;
+            }
+            if changed != Changed::default() {
+                self.audience.changed(changed).await;
+            }
+        }
+    }
+}

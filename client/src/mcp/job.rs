@@ -1,0 +1,237 @@
+//! One request of the agent that takes its time: it may be cancelled, and a server may ask back.
+//!
+//! In the first era a question goes to the agent as a request of its own. In the second one the request
+//! is answered with the question; the work waits here until the agent asks again with the answer.
+//!
+//! Invariant: work that nobody waits for any more is dropped, which cancels it at the daemon.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::{Arc, Mutex, PoisonError, atomic::AtomicBool},
+    time::{Duration, Instant},
+};
+
+use futures::future::BoxFuture;
+use mux_proto::Cause;
+use rmcp::{
+    ErrorData, RoleServer,
+    model::{
+        CallToolResult, ClientCapabilities, GetPromptResult, InputRequiredResult, InputResponses,
+        ProtocolVersion, ReadResourceResult,
+    },
+    service::RequestContext,
+};
+use tokio::{sync::mpsc, task::JoinSet, time::timeout};
+use tokio_util::task::AbortOnDropHandle;
+
+use super::{
+    desk::{Desk, Question, Seat},
+    questions,
+    teller::Teller,
+};
+
+/// How long the work of a request waits for the answers of an agent that may have forgotten it.
+const PATIENCE: Duration = Duration::from_secs(600);
+/// Between two questions that are asked together.
+const TOGETHER: Duration = Duration::from_millis(30);
+
+/// What a request ends with.
+pub(super) enum Output {
+    Tool(CallToolResult),
+    Prompt(GetPromptResult),
+    Resource(ReadResourceResult),
+}
+
+/// For the work: where questions go, and who hears of progress.
+#[derive(Clone)]
+pub(super) struct Ear {
+    pub(super) desk: Desk,
+    pub(super) questions: mpsc::UnboundedSender<Question>,
+    pub(super) teller: Teller,
+    /// The agent knows already why types are not checked.
+    pub(super) unchecked_told: Arc<AtomicBool>,
+}
+
+impl Ear {
+    /// A name for a request to the daemon, and the place to which what it causes comes.
+    pub(super) fn sit(self) -> (String, Seat) {
+        let token = uuid::Uuid::new_v4().to_string();
+        let cause = Cause::Call(token.clone());
+        let seat = self.desk.sit(cause, self.questions, self.teller);
+        (token, seat)
+    }
+}
+
+pub(super) type Work = BoxFuture<'static, Result<Output, ErrorData>>;
+
+/// How far a request came.
+pub(super) enum Step {
+    Done(Output),
+    /// To be asked again with the answers.
+    Asks(InputRequiredResult),
+}
+
+struct Job {
+    work: AbortOnDropHandle<Result<Output, ErrorData>>,
+    questions: mpsc::UnboundedReceiver<Question>,
+    teller: Teller,
+    /// By the name under which the agent answers them.
+    asked: BTreeMap<String, Question>,
+}
+
+struct Parked {
+    job: Job,
+    since: Instant,
+}
+
+/// All requests that wait for answers of the agent.
+#[derive(Default)]
+pub(super) struct Jobs {
+    desk: Desk,
+    unchecked_told: Arc<AtomicBool>,
+    parked: Mutex<HashMap<String, Parked>>,
+}
+
+impl Jobs {
+    pub(super) fn new(desk: Desk) -> Self {
+        Self {
+            desk,
+            ..Self::default()
+        }
+    }
+
+    /// Begins the work and stays with it.
+    pub(super) async fn begin(
+        &self,
+        context: &RequestContext<RoleServer>,
+        work: impl FnOnce(Ear) -> Work,
+    ) -> Result<Step, ErrorData> {
+        let (sender, questions) = mpsc::unbounded_channel();
+        let teller = Teller::default();
+        teller.listen(context);
+        let ear = Ear {
+            desk: self.desk.clone(),
+            questions: sender,
+            teller: teller.clone(),
+            unchecked_told: Arc::clone(&self.unchecked_told),
+        };
+        let job = Job {
+            work: AbortOnDropHandle::new(tokio::spawn(work(ear))),
+            questions,
+            teller,
+            asked: BTreeMap::new(),
+        };
+        self.follow(job, context).await
+    }
+
+    /// The agent asks again, with answers.
+    pub(super) async fn resume(
+        &self,
+        state: &str,
+        responses: Option<InputResponses>,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<Step, ErrorData> {
+        let parked = self.parked().remove(state);
+        let Some(Parked { mut job, .. }) = parked else {
+            let message = "requestState names no request that waits for input";
+            return Err(ErrorData::invalid_params(message, None));
+        };
+        job.teller.listen(context);
+        let mut responses = responses.unwrap_or_default();
+        let mut unanswered = BTreeMap::new();
+        for (key, question) in std::mem::take(&mut job.asked) {
+            let answered = match responses.remove(&key) {
+                Some(result) => question.answer(result).await.is_ok(),
+                None => false,
+            };
+            // What is no answer is asked again.
+            if !answered {
+                unanswered.insert(key, question);
+            }
+        }
+        if !unanswered.is_empty() {
+            job.asked = unanswered;
+            return self.park(job).map(Step::Asks);
+        }
+        self.follow(job, context).await
+    }
+
+    async fn follow(
+        &self,
+        mut job: Job,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<Step, ErrorData> {
+        let asks_back = context
+            .protocol_version()
+            .is_some_and(|version| version >= ProtocolVersion::V_2026_07_28);
+        let able = context.client_capabilities().unwrap_or_default();
+        let mut asking = JoinSet::new();
+        let mut lacking = None;
+        loop {
+            tokio::select! {
+                biased;
+                done = &mut job.work => {
+                    let done = done.map_err(|e| ErrorData::internal_error(e.to_string(), None))?;
+                    return match (done, lacking.filter(|_| asks_back)) {
+                        // The server could not do without.
+                        (Err(_), Some(needed)) => {
+                            Err(ErrorData::missing_required_client_capability(needed))
+                        }
+                        (done, _) => done.map(Step::Done),
+                    };
+                }
+                Some(question) = job.questions.recv() => {
+                    if let Err(why) = questions::can_answer(&able, &question) {
+                        lacking = Some(questions::needs(&question));
+                        question.refuse(&why).await;
+                    } else if asks_back {
+                        job.asked.insert(question.key(), question);
+                        job.gather(&able).await;
+                        return self.park(job).map(Step::Asks);
+                    } else {
+                        asking.spawn(questions::ask(context.peer.clone(), question));
+                    }
+                }
+                () = context.ct.cancelled() => {
+                    return Err(ErrorData::internal_error("the request was cancelled", None));
+                }
+            }
+        }
+    }
+
+    fn park(&self, job: Job) -> Result<InputRequiredResult, ErrorData> {
+        let requests = job
+            .asked
+            .iter()
+            .map(|(key, question)| Ok((key.clone(), questions::input_request(question)?)))
+            .collect::<Result<_, ErrorData>>()?;
+        let state = uuid::Uuid::new_v4().to_string();
+        let since = Instant::now();
+        let mut parked = self.parked();
+        parked.retain(|_, parked| parked.since.elapsed() < PATIENCE);
+        parked.insert(state.clone(), Parked { job, since });
+        Ok(InputRequiredResult::new(Some(requests), Some(state)))
+    }
+
+    fn parked(&self) -> std::sync::MutexGuard<'_, HashMap<String, Parked>> {
+        self.parked.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Job {
+    /// A server may ask for several things at once, which come one after the other.
+    async fn gather(&mut self, able: &ClientCapabilities) {
+        while let Ok(Some(next)) = timeout(TOGETHER, self.questions.recv()).await {
+            match questions::can_answer(able, &next) {
+                Ok(()) => drop(self.asked.insert(next.key(), next)),
+                Err(why) => next.refuse(&why).await,
+            }
+        }
+    }
+}
+
+impl Question {
+    fn key(&self) -> String {
+        format!("ask-{}", self.ask)
+    }
+}

@@ -1,0 +1,268 @@
+//! The way to the daemon, which is opened when it is needed and again after the daemon was restarted.
+//!
+//! Invariant: a request is sent on one connection, once. Only one that a daemon refused because it was
+//! ending is asked of the next one.
+
+use std::{
+    path::PathBuf,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use mux_client::{ConnectError, Identity, Pages, Session, lost, within_seconds};
+use mux_proto::{AskKind, Error, Held, Kind, MuxClient, NoticesRequest, endpoint::Dirs, version};
+use serde_json::Value;
+use tarpc::client::RpcError;
+use tokio::{
+    sync::{OnceCell, mpsc, oneshot, watch},
+    time::timeout,
+};
+use tokio_util::sync::CancellationToken;
+
+use super::Options;
+use crate::exit;
+
+/// How many daemons may be ending before an agent is told so.
+const REFUSALS: usize = 3;
+const HEARING: Duration = Duration::from_secs(1);
+
+/// An open connection, for as long as anybody holds it.
+pub(super) struct Line {
+    pub(super) session: Session,
+    /// It broke, or another one has taken its place.
+    over: CancellationToken,
+    /// Whoever waits until everything is heard that the daemon has told so far.
+    waiting: mpsc::UnboundedSender<oneshot::Sender<()>>,
+    /// For the one who listens.
+    pub(super) waiters: Mutex<Option<Waiters>>,
+}
+
+pub(super) type Waiters = mpsc::UnboundedReceiver<oneshot::Sender<()>>;
+
+impl Line {
+    fn new(session: Session, over: CancellationToken) -> Arc<Self> {
+        let (waiting, waiters) = mpsc::unbounded_channel();
+        Arc::new(Self {
+            session,
+            over,
+            waiting,
+            waiters: Mutex::new(Some(waiters)),
+        })
+    }
+
+    /// Resolves when everything is heard that the daemon has told so far. An answer may overtake it.
+    pub(super) async fn all_heard(&self) {
+        let (heard, all) = oneshot::channel();
+        if self.waiting.send(heard).is_ok() {
+            // Nobody listens any more, or not in time: what is missing is a courtesy.
+            _ = timeout(HEARING, all).await;
+        }
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        self.over.is_cancelled()
+    }
+
+    /// A value, even one that is too long for a message.
+    pub(super) async fn whole(&self, held: Held) -> Result<Value, Error> {
+        let handle = match held {
+            Held::Value(value) => return Ok(value),
+            Held::Stored(handle) => handle.handle,
+        };
+        let pages = Pages::new(&self.session, &handle, 0, None);
+        serde_json::from_str(&pages.whole().await?)
+            .map_err(|error| Error::new(Kind::Internal, format!("`{handle}` is not JSON: {error}")))
+    }
+}
+
+/// Makes lines. Cheap to clone.
+#[derive(Clone)]
+pub(super) struct Link(Arc<Inner>);
+
+struct Inner {
+    dirs: Dirs,
+    program: Option<PathBuf>,
+    /// For the next request.
+    slot: Mutex<Arc<Slot>>,
+    /// The latest line that was opened.
+    opened: watch::Sender<Option<Arc<Line>>>,
+}
+
+/// A line that may not be open yet.
+struct Slot {
+    me: Identity,
+    line: OnceCell<Arc<Line>>,
+    over: CancellationToken,
+}
+
+impl Slot {
+    fn new(me: Identity) -> Arc<Self> {
+        Arc::new(Self {
+            me,
+            line: OnceCell::new(),
+            over: CancellationToken::new(),
+        })
+    }
+
+    fn holds(&self, line: &Arc<Line>) -> bool {
+        self.line.get().is_some_and(|own| Arc::ptr_eq(own, line))
+    }
+}
+
+impl Link {
+    pub(super) fn new(dirs: Dirs, program: Option<PathBuf>, options: &Options) -> Self {
+        let me = Identity {
+            agent: options.agent.clone(),
+            workspace: options.workspace.clone().or_else(|| options.cwd.clone()),
+            ..Identity::new("mux mcp", version::BUILD)
+        };
+        Self(Arc::new(Inner {
+            dirs,
+            program,
+            slot: Mutex::new(Slot::new(me)),
+            opened: watch::Sender::new(None),
+        }))
+    }
+
+    /// An open line; a daemon is started if none runs.
+    pub(super) async fn open(&self) -> Result<Arc<Line>, Error> {
+        let slot = self.slot();
+        let Inner { dirs, program, .. } = &*self.0;
+        let opening = || async {
+            let session = mux_client::connect_or_spawn(dirs, program.clone(), &slot.me).await?;
+            Ok(self.opened_line(&slot, session).await)
+        };
+        let line = slot.line.get_or_try_init(opening).await;
+        line.cloned().map_err(refused)
+    }
+
+    /// Opens the line if a daemon runs.
+    pub(super) async fn reopen(&self) -> bool {
+        let slot = self.slot();
+        let opening = || async {
+            let session = mux_client::connect(&self.0.dirs, &slot.me).await?;
+            Ok::<_, ConnectError>(self.opened_line(&slot, session).await)
+        };
+        slot.line.get_or_try_init(opening).await.is_ok()
+    }
+
+    /// Asks the daemon one thing. If it refuses because it is ending, nothing has happened, and the next
+    /// one is asked.
+    pub(super) async fn ask<T, F>(
+        &self,
+        mut question: impl FnMut(Arc<Line>) -> F + Send,
+    ) -> Result<T, Error>
+    where
+        F: Future<Output = Result<T, Error>> + Send,
+    {
+        for _ in 0..REFUSALS {
+            let line = self.open().await?;
+            match question(Arc::clone(&line)).await {
+                Err(error) if error.is_ending() => self.lose(&line),
+                answer => return answer,
+            }
+        }
+        Err(exit::machinery("muxd is ending".into()).hint("try again"))
+    }
+
+    /// The answer to one request, and the line on which it came.
+    pub(super) async fn send<R, T, F>(
+        &self,
+        feature: &'static str,
+        request: R,
+        method: impl Fn(MuxClient, R) -> F + Send + Sync,
+    ) -> Result<(Arc<Line>, T), Error>
+    where
+        R: Clone + Send + Sync,
+        F: Future<Output = Result<Result<T, Error>, RpcError>> + Send,
+    {
+        let asked = self.ask(|line| {
+            let answer = method(line.session.client.clone(), request.clone());
+            async move {
+                line.session.require(feature)?;
+                let answer = answer.await.map_err(lost)??;
+                Ok((line, answer))
+            }
+        });
+        asked.await
+    }
+
+    /// The answer to one request.
+    pub(super) async fn request<R, T, F>(
+        &self,
+        feature: &'static str,
+        request: R,
+        method: impl Fn(MuxClient, R) -> F + Send + Sync,
+    ) -> Result<T, Error>
+    where
+        R: Clone + Send + Sync,
+        F: Future<Output = Result<Result<T, Error>, RpcError>> + Send,
+    {
+        Ok(self.send(feature, request, method).await?.1)
+    }
+
+    /// This line is broken: the next request opens another.
+    pub(super) fn lose(&self, line: &Arc<Line>) {
+        line.over.cancel();
+        self.replace(|current| current.holds(line).then(|| current.me.clone()));
+    }
+
+    /// What is asked from now on is asked by somebody else, or from another place. What is under way
+    /// goes on.
+    pub(super) fn introduce(&self, change: impl FnOnce(&mut Identity)) {
+        self.replace(|current| {
+            let mut me = current.me.clone();
+            change(&mut me);
+            (me.name != current.me.name
+                || me.version != current.me.version
+                || me.workspace != current.me.workspace)
+                .then_some(me)
+        });
+    }
+
+    /// Is told of each line that is opened.
+    pub(super) fn opened(&self) -> watch::Receiver<Option<Arc<Line>>> {
+        self.0.opened.subscribe()
+    }
+
+    fn replace(&self, next: impl FnOnce(&Arc<Slot>) -> Option<Identity>) {
+        let mut slot = self.0.slot.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(me) = next(&slot) {
+            slot.over.cancel();
+            *slot = Slot::new(me);
+        }
+    }
+
+    fn slot(&self) -> Arc<Slot> {
+        let slot = self.0.slot.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(&slot)
+    }
+
+    async fn opened_line(&self, slot: &Slot, session: Session) -> Arc<Line> {
+        if session.require("notices").is_ok() {
+            // Before anything else is asked: from here on a server's question has somewhere to go.
+            let listening = listen(0, 0);
+            drop(session.client.notices(within_seconds(5), listening).await);
+        }
+        let line = Line::new(session, slot.over.clone());
+        self.0.opened.send_replace(Some(Arc::clone(&line)));
+        line
+    }
+}
+
+/// What is asked of the daemon in order to hear what comes behind this number. Whatever an agent cannot
+/// answer is refused in its name, question by question.
+pub(super) fn listen(after: u64, wait_ms: u64) -> NoticesRequest {
+    NoticesRequest {
+        after,
+        wait_ms,
+        answers: vec![AskKind::Elicitation, AskKind::Sampling, AskKind::Roots],
+    }
+}
+
+fn refused(error: ConnectError) -> Error {
+    match error {
+        ConnectError::Refused(error) => error,
+        error => exit::machinery(error.to_string()).hint("`mux doctor` says what is wrong"),
+    }
+}

@@ -1,0 +1,136 @@
+//! What a server's tools, prompts and resources are called beside those of others.
+//!
+//! Tools and prompts are `server__name`: models may use letters, digits, `_` and `-` in the name of a
+//! tool, and at most 64 of them. Resources are `mux://server/` and their own uri.
+//!
+//! Invariant: a name leads back to one thing, by a table and never by taking it apart.
+
+use std::collections::HashMap;
+
+use sha2::{Digest as _, Sha256};
+
+/// The longest that models take.
+const LONGEST: usize = 64;
+const SCHEME: &str = "mux://";
+
+/// The names that were given out, and what they stand for.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Names(HashMap<String, Named>);
+
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Named {
+    pub(super) server: String,
+    /// As the server spells it.
+    pub(super) name: String,
+}
+
+impl Names {
+    /// Gives the thing a name that nothing else has.
+    pub(super) fn give(&mut self, server: &str, name: &str) -> String {
+        let plain: String = format!("{server}__{name}")
+            .chars()
+            .map(|c| {
+                if c.is_ascii_alphanumeric() || c == '-' {
+                    c
+                } else {
+                    '_'
+                }
+            })
+            .collect();
+        let taken = |given: &str| {
+            self.0
+                .get(given)
+                .is_some_and(|named| named.server != server || named.name != name)
+        };
+        let given = if plain.len() > LONGEST || taken(&plain) {
+            marked(&plain, server, name)
+        } else {
+            plain
+        };
+        let named = Named {
+            server: server.to_owned(),
+            name: name.to_owned(),
+        };
+        self.0.insert(given.clone(), named);
+        given
+    }
+
+    pub(super) fn find(&self, given: &str) -> Option<&Named> {
+        self.0.get(given)
+    }
+
+    pub(super) fn given(&self) -> impl Iterator<Item = &str> {
+        self.0.keys().map(String::as_str)
+    }
+}
+
+/// Cut, with something behind it that no other thing has.
+fn marked(plain: &str, server: &str, name: &str) -> String {
+    let digest = Sha256::digest(format!("{server}\0{name}"));
+    let mark: String = digest.iter().take(4).map(|b| format!("{b:02x}")).collect();
+    let kept = plain.len().min(LONGEST - mark.len() - 1);
+    format!("{}_{mark}", &plain[..kept])
+}
+
+/// The uri under which a server's resource stands here.
+pub(super) fn uri(server: &str, own: &str) -> String {
+    format!("{SCHEME}{server}/{own}")
+}
+
+/// The server and its own uri.
+pub(super) fn own_uri(uri: &str) -> Option<(&str, &str)> {
+    uri.strip_prefix(SCHEME)?.split_once('/')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_fits_a_model_and_leads_back() {
+        let mut names = Names::default();
+        let long = "a".repeat(100);
+        let given: Vec<String> = [
+            ("files", "read_file"),
+            ("a", "b.c"),
+            ("a", "b_c"),
+            ("a_", "b"),
+            ("a", "_b"),
+            ("s", &long),
+            ("s", "ä"),
+        ]
+        .iter()
+        .map(|(server, name)| {
+            let given = names.give(server, name);
+            assert_eq!(names.give(server, name), given);
+            let found = names.find(&given).unwrap();
+            assert_eq!(
+                (found.server.as_str(), found.name.as_str()),
+                (*server, *name)
+            );
+            given
+        })
+        .collect();
+        assert_eq!(given[0], "files__read_file");
+        assert_eq!(given[1], "a__b_c");
+        for name in &given {
+            assert!(name.len() <= LONGEST, "{name}");
+            let fits = |b: u8| b.is_ascii_alphanumeric() || b == b'_' || b == b'-';
+            assert!(name.bytes().all(fits), "{name}");
+        }
+        let mut all = given.clone();
+        all.sort();
+        all.dedup();
+        assert_eq!(all.len(), given.len(), "{given:?}");
+    }
+
+    #[test]
+    fn a_uri_keeps_the_servers_own() {
+        for own in ["file:///a/b.txt", "test://x/{id}", "a", ""] {
+            let given = uri("my-server", own);
+            assert_eq!(own_uri(&given), Some(("my-server", own)), "{given}");
+        }
+        assert_eq!(own_uri("file:///a"), None);
+        assert_eq!(own_uri("mux://guide"), None);
+    }
+}

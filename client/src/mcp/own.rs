@@ -1,0 +1,284 @@
+//! The tools of this server itself: their definitions, and what they are given.
+
+use std::sync::Arc;
+
+use mux_proto::{Error, Kind};
+use rmcp::model::{JsonObject, Tool, ToolAnnotations};
+use serde::{Deserialize, de::DeserializeOwned};
+use serde_json::{Value, json};
+
+use super::guide;
+
+pub(super) const NAMES: &[&str] = &["run", "search", "describe", "call", "read", "resume"];
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Run {
+    pub(super) code: String,
+    #[serde(default)]
+    pub(super) input: Value,
+    #[serde(default)]
+    pub(super) timeout_seconds: Option<f64>,
+    #[serde(default)]
+    pub(super) detach: bool,
+    #[serde(default)]
+    pub(super) check: Option<bool>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Search {
+    #[serde(default)]
+    pub(super) query: String,
+    #[serde(default)]
+    pub(super) server: Option<String>,
+    #[serde(default)]
+    pub(super) limit: Option<usize>,
+    #[serde(default)]
+    pub(super) cursor: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Describe {
+    pub(super) paths: Vec<String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Call {
+    pub(super) path: String,
+    #[serde(default)]
+    pub(super) arguments: JsonObject,
+    #[serde(default)]
+    pub(super) timeout_seconds: Option<f64>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Read {
+    pub(super) handle: String,
+    #[serde(default)]
+    pub(super) offset: u64,
+    #[serde(default)]
+    pub(super) length: Option<u64>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Resume {
+    pub(super) run: String,
+    #[serde(default)]
+    pub(super) wait_seconds: Option<f64>,
+}
+
+/// Arguments of one of them, or what is wrong with them.
+pub(super) fn read<T: DeserializeOwned>(
+    tool: &str,
+    arguments: Option<JsonObject>,
+) -> Result<T, Error> {
+    let given = Value::Object(arguments.unwrap_or_default());
+    serde_json::from_value(given).map_err(|error| {
+        let hint = definition(tool, "").map(|tool| {
+            let schema = Value::Object((*tool.input_schema).clone());
+            format!("its input schema: {schema}")
+        });
+        let error = Error::new(
+            Kind::Validation,
+            format!("`{tool}` does not take this: {error}"),
+        );
+        match hint {
+            Some(hint) => error.hint(hint),
+            None => error,
+        }
+    })
+}
+
+/// All of them, with what there is to call.
+pub(super) fn definitions(inventory: &str) -> Vec<Tool> {
+    NAMES
+        .iter()
+        .filter_map(|name| definition(name, inventory))
+        .collect()
+}
+
+fn definition(name: &str, inventory: &str) -> Option<Tool> {
+    let (title, description, input, output, hints) = match name {
+        "run" => (
+            "Run a program",
+            format!("{}\n\n{}\n{inventory}", guide::RUN, guide::INVENTORY),
+            json!({
+                "code": { "type": "string", "description": "TypeScript. Top-level await and return." },
+                "input": { "description": "Any JSON; `mux.input` in the program." },
+                "timeout_seconds": { "type": "number", "minimum": 1, "maximum": 300, "description": "30 if absent." },
+                "detach": { "type": "boolean", "description": "Answer at once; `resume` gives the result." },
+                "check": { "type": "boolean", "description": "false: run it although its types do not fit." },
+            }),
+            Some(run_output()),
+            hints(false, true, false, true),
+        ),
+        "search" => (
+            "Search the tools",
+            "Ranks the tools of all servers for a few words, misspelled ones too. Gives paths, signatures, the total, and a cursor for more.".into(),
+            json!({
+                "query": { "type": "string" },
+                "server": { "type": "string", "description": "Only the tools of this server." },
+                "limit": { "type": "integer", "minimum": 1, "maximum": 100, "description": "10 if absent." },
+                "cursor": { "type": "string", "description": "`next` of the page before." },
+            }),
+            None,
+            hints(true, false, true, false),
+        ),
+        "describe" => (
+            "Describe tools",
+            "TypeScript declarations and documentation of several tools at once.".into(),
+            json!({
+                "paths": {
+                    "type": "array", "items": { "type": "string" }, "minItems": 1, "maxItems": 100,
+                    "description": "`server.tool`, or `server` for all of its tools.",
+                },
+            }),
+            None,
+            hints(true, false, true, false),
+        ),
+        "call" => (
+            "Call one tool",
+            "Calls a single tool and gives its whole result. For more than one call write a program for `run`.".into(),
+            json!({
+                "path": { "type": "string", "description": "`server.tool`" },
+                "arguments": { "type": "object" },
+                "timeout_seconds": { "type": "number", "exclusiveMinimum": 0 },
+            }),
+            None,
+            hints(false, true, false, true),
+        ),
+        "read" => (
+            "Read a kept value",
+            "A part of a value that was too long for a message, as JSON text. A program can read all of it with `mux.read(handle)`.".into(),
+            json!({
+                "handle": { "type": "string" },
+                "offset": { "type": "integer", "minimum": 0, "description": "In bytes." },
+                "length": { "type": "integer", "minimum": 1, "description": "In bytes; 32768 if absent, 4194304 at most." },
+            }),
+            None,
+            hints(true, false, true, false),
+        ),
+        "resume" => (
+            "Wait for a run",
+            "Waits for a run that was detached or is pending, and gives its result as `run` would.".into(),
+            json!({
+                "run": { "type": "string" },
+                "wait_seconds": { "type": "number", "minimum": 0, "maximum": 300, "description": "30 if absent." },
+            }),
+            Some(run_output()),
+            hints(true, false, true, false),
+        ),
+        _ => return None,
+    };
+    let required: &[&str] = match name {
+        "run" => &["code"],
+        "search" => &["query"],
+        "describe" => &["paths"],
+        "call" => &["path"],
+        "read" => &["handle"],
+        _ => &["run"],
+    };
+    let input = object(json!({
+        "type": "object",
+        "properties": input,
+        "required": required,
+        "additionalProperties": false,
+    }));
+    let mut tool = Tool::new(name.to_owned(), description, Arc::new(input));
+    tool.title = Some(title.into());
+    tool.annotations = Some(hints);
+    tool.output_schema = output.map(|schema| Arc::new(object(schema)));
+    Some(tool)
+}
+
+/// Of `run` and `resume`. What is empty is left out.
+fn run_output() -> Value {
+    json!({
+        "type": "object",
+        "properties": {
+            "run": { "type": "string" },
+            "state": { "type": "string", "enum": ["succeeded", "failed", "running"] },
+            "result": {},
+            "stored": {
+                "type": "object",
+                "properties": { "handle": { "type": "string" }, "bytes": { "type": "integer" } },
+            },
+            "error": {
+                "type": "object",
+                "properties": { "kind": { "type": "string" }, "message": { "type": "string" } },
+                "required": ["kind", "message"],
+            },
+            "console": { "type": "array", "items": { "type": "string" } },
+            "warnings": { "type": "array", "items": { "type": "string" } },
+            "calls": { "type": "integer" },
+            "failed_calls": { "type": "array", "items": { "type": "string" } },
+        },
+        "required": ["state"],
+    })
+}
+
+fn hints(
+    read_only: bool,
+    destructive: bool,
+    idempotent: bool,
+    open_world: bool,
+) -> ToolAnnotations {
+    let mut hints = ToolAnnotations::new();
+    hints.read_only_hint = Some(read_only);
+    hints.destructive_hint = Some(destructive);
+    hints.idempotent_hint = Some(idempotent);
+    hints.open_world_hint = Some(open_world);
+    hints
+}
+
+fn object(value: Value) -> JsonObject {
+    match value {
+        Value::Object(object) => object,
+        _ => JsonObject::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_tool_is_defined_and_takes_what_its_schema_requires() {
+        let tools = definitions("COMPLETE: nothing");
+        assert_eq!(tools.len(), NAMES.len());
+        for tool in &tools {
+            assert!(tool.annotations.is_some() && tool.title.is_some());
+            assert_eq!(tool.input_schema["additionalProperties"], false);
+        }
+        let run = &tools[0];
+        assert!(
+            run.description
+                .as_deref()
+                .unwrap()
+                .ends_with("COMPLETE: nothing")
+        );
+        let given = object(json!({ "code": "return 1" }));
+        let run: Run = read("run", Some(given)).unwrap();
+        assert!(!run.detach && run.input.is_null());
+    }
+
+    #[test]
+    fn a_wrong_argument_is_told_with_the_schema() {
+        let given = object(json!({ "code": "return 1", "cod": 1 }));
+        let error = read::<Run>("run", Some(given)).unwrap_err();
+        assert_eq!(error.kind, Kind::Validation);
+        assert!(error.message.contains("cod"), "{error:?}");
+        assert!(error.hint.unwrap().contains("timeout_seconds"));
+        assert!(
+            read::<Read>("read", None)
+                .unwrap_err()
+                .message
+                .contains("handle")
+        );
+    }
+}

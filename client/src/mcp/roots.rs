@@ -1,0 +1,53 @@
+//! Where the agent works, by its roots.
+
+use std::{path::PathBuf, time::Duration};
+
+use rmcp::model::ServerRequest;
+use rmcp::{
+    RoleServer,
+    service::{Peer, PeerRequestOptions},
+};
+use serde_json::json;
+use url::Url;
+
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// The first root that is a directory of this machine.
+pub(super) async fn workspace(peer: &Peer<RoleServer>) -> Option<PathBuf> {
+    let able = peer.peer_info()?.capabilities.roots.is_some();
+    if !able {
+        return None;
+    }
+    let request: ServerRequest = serde_json::from_value(json!({ "method": "roots/list" })).ok()?;
+    let options = PeerRequestOptions::with_timeout(PATIENCE);
+    let handle = peer.send_cancellable_request(request, options).await.ok()?;
+    let listed = handle.await_response().await.ok()?;
+    let listed = serde_json::to_value(listed).ok()?;
+    let roots = listed["roots"].as_array()?;
+    roots
+        .iter()
+        .find_map(|root| directory(root["uri"].as_str()?))
+}
+
+fn directory(uri: &str) -> Option<PathBuf> {
+    let path = Url::parse(uri).ok()?.to_file_path().ok()?;
+    path.is_absolute().then_some(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_root_is_a_path_if_it_is_a_file_uri_of_this_machine() {
+        for (uri, path) in [
+            ("file:///home/me/a%20b", Some("/home/me/a b")),
+            ("file://localhost/srv", Some("/srv")),
+            ("file://elsewhere/srv", None),
+            ("https://example.com/", None),
+            ("/home/me", None),
+        ] {
+            assert_eq!(directory(uri), path.map(PathBuf::from), "{uri}");
+        }
+    }
+}

@@ -1,0 +1,324 @@
+//! A run as its agent reads it: the result first, then what was printed and handed over.
+//!
+//! Invariant: nothing is left out without a word, and nothing is said twice.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
+};
+
+use mux_proto::{Error, Event, EventKind, Held, Level, Outcome};
+use rmcp::model::{CallToolResult, ContentBlock};
+use serde_json::{Map, Value, json};
+
+use super::answers::{block, kept, plain, told};
+
+/// The most of the console that goes into a context, in bytes.
+const CONSOLE: usize = 16 * 1024;
+/// Calls that failed and are named.
+const FAILED: usize = 20;
+
+/// What happened in one run so far.
+#[derive(Debug, Default)]
+pub(super) struct Transcript {
+    console: Vec<String>,
+    warnings: Vec<String>,
+    parts: Vec<Held>,
+    calls: u64,
+    failed: Vec<String>,
+    /// Why types are not checked is the same each time.
+    unchecked_told: Arc<AtomicBool>,
+}
+
+impl Transcript {
+    pub(super) fn new(unchecked_told: Arc<AtomicBool>) -> Self {
+        Self {
+            unchecked_told,
+            ..Self::default()
+        }
+    }
+
+    pub(super) fn add(&mut self, event: &Event) {
+        match &event.event {
+            EventKind::Checked {
+                warnings,
+                unchecked,
+            } => {
+                self.warnings.extend(warnings.iter().map(told));
+                let first = |_: &&String| !self.unchecked_told.swap(true, Ordering::Relaxed);
+                let why = unchecked.iter().filter(first);
+                self.warnings
+                    .extend(why.map(|why| format!("the types were not checked: {why}")));
+            }
+            EventKind::Console { level, text } => self.console.push(line(*level, text)),
+            EventKind::CallEnded { path, error, .. } => {
+                self.calls += 1;
+                if let Some(error) = error {
+                    self.failed
+                        .push(format!("{path}: {}: {}", error.kind, first_line(error)));
+                }
+            }
+            EventKind::Emitted { part } => self.parts.push(part.clone()),
+            _ => {}
+        }
+    }
+
+    /// The run goes on.
+    pub(super) fn running(&self, run: &str) -> CallToolResult {
+        let text = format!(
+            "run {run} is running; {} calls have ended. `resume` with this run waits for its result.",
+            self.calls
+        );
+        let mut document = self.document(run, "running");
+        document.remove("console");
+        let mut result = CallToolResult::success(vec![ContentBlock::text(text)]);
+        result.structured_content = Some(document.into());
+        result
+    }
+
+    pub(super) fn ended(self, run: &str, outcome: &Outcome) -> CallToolResult {
+        let state = match outcome {
+            Outcome::Error(_) => "failed",
+            _ => "succeeded",
+        };
+        let mut document = self.document(run, state);
+        let first = match outcome {
+            Outcome::Result(value) => {
+                document.insert("result".into(), value.clone());
+                plain(value)
+            }
+            Outcome::Stored(handle) => {
+                let stored = json!({ "handle": handle.handle, "bytes": handle.bytes });
+                document.insert("stored".into(), stored);
+                kept("The result", handle)
+            }
+            Outcome::Error(error) => {
+                document.insert("error".into(), json!(error));
+                format!("{}{}", told(error), self.came_before())
+            }
+        };
+        let mut content = vec![ContentBlock::text(first)];
+        for (title, lines) in [
+            ("console", self.shown()),
+            ("warnings", self.warnings.clone()),
+        ] {
+            if !lines.is_empty() {
+                let text = format!("{title}:\n{}", lines.join("\n"));
+                content.push(ContentBlock::text(text));
+            }
+        }
+        content.extend(self.parts.iter().map(block));
+        let mut result = match outcome {
+            Outcome::Error(_) => CallToolResult::error(content),
+            _ => CallToolResult::success(content),
+        };
+        result.structured_content = Some(document.into());
+        result
+    }
+
+    fn document(&self, run: &str, state: &str) -> Map<String, Value> {
+        let mut document = Map::new();
+        document.insert("run".into(), run.into());
+        document.insert("state".into(), state.into());
+        if self.calls > 0 {
+            document.insert("calls".into(), self.calls.into());
+        }
+        for (key, lines) in [
+            ("console", self.shown()),
+            ("warnings", self.warnings.clone()),
+            ("failed_calls", self.failed()),
+        ] {
+            if !lines.is_empty() {
+                document.insert(key.into(), lines.into());
+            }
+        }
+        document
+    }
+
+    /// The end of the console, which says the most, and how much came before it.
+    fn shown(&self) -> Vec<String> {
+        let mut room = CONSOLE;
+        let fits = |line: &&String| {
+            let taken = line.len() + 1;
+            let fits = taken <= room;
+            room = room.saturating_sub(taken);
+            fits
+        };
+        let mut shown: Vec<String> = self
+            .console
+            .iter()
+            .rev()
+            .take_while(fits)
+            .cloned()
+            .collect();
+        let left_out = self.console.len() - shown.len();
+        if left_out > 0 {
+            shown.push(format!(
+                "({left_out} earlier lines are left out here; return what you need of them)"
+            ));
+        }
+        shown.reverse();
+        shown
+    }
+
+    fn failed(&self) -> Vec<String> {
+        let mut failed: Vec<String> = self.failed.iter().take(FAILED).cloned().collect();
+        if let Some(more) = self
+            .failed
+            .len()
+            .checked_sub(FAILED)
+            .filter(|more| *more > 0)
+        {
+            failed.push(format!("and {more} more"));
+        }
+        failed
+    }
+
+    /// What a program did before it failed may have to be known before it is run again.
+    fn came_before(&self) -> String {
+        match self.calls {
+            0 => String::new(),
+            calls => {
+                let failed = self.failed.len();
+                format!("\n  before that, {calls} calls had ended, {failed} of them with an error")
+            }
+        }
+    }
+}
+
+fn line(level: Level, text: &str) -> String {
+    match level {
+        Level::Warn => format!("[warn] {text}"),
+        Level::Error => format!("[error] {text}"),
+        _ => text.to_owned(),
+    }
+}
+
+fn first_line(error: &Error) -> &str {
+    error.message.lines().next().unwrap_or_default()
+}
+
+/// What happened, in a few words for somebody who waits.
+pub(super) fn news(event: &Event) -> Option<String> {
+    match &event.event {
+        EventKind::Started {} => Some("running".into()),
+        EventKind::ServerStarting { server } => Some(format!("starting {server}")),
+        EventKind::ServerReady { server, ms } => Some(format!("{server} is ready ({ms} ms)")),
+        EventKind::CallStarted { path, .. } => Some(path.clone()),
+        EventKind::CallProgress {
+            path,
+            progress,
+            total,
+            message,
+            ..
+        } => {
+            let of = total.map_or_else(String::new, |total| format!("/{total}"));
+            let words = message.iter().map(|m| format!(" {m}")).collect::<String>();
+            Some(format!("{path} {progress}{of}{words}"))
+        }
+        EventKind::CallEnded {
+            path, ms, error, ..
+        } => Some(match error {
+            None => format!("{path} ended ({ms:.0} ms)"),
+            Some(error) => format!("{path} failed: {}: {}", error.kind, first_line(error)),
+        }),
+        EventKind::Console { level, text } => Some(line(*level, text)),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use mux_proto::Kind;
+
+    use super::*;
+
+    fn happened(events: Vec<EventKind>) -> Transcript {
+        let mut transcript = Transcript::default();
+        for event in events {
+            transcript.add(&Event {
+                seq: 1,
+                at_ms: 0,
+                event,
+            });
+        }
+        transcript
+    }
+
+    fn said(text: &str) -> EventKind {
+        EventKind::Console {
+            level: Level::Warn,
+            text: text.into(),
+        }
+    }
+
+    fn call(error: Option<Error>) -> EventKind {
+        EventKind::CallEnded {
+            call: 1,
+            path: "a.b".into(),
+            ms: 1.0,
+            bytes: 1,
+            error,
+        }
+    }
+
+    fn texts(result: &CallToolResult) -> Vec<&str> {
+        let blocks = result.content.iter();
+        blocks
+            .filter_map(|block| Some(block.as_text()?.text.as_str()))
+            .collect()
+    }
+
+    #[test]
+    fn a_result_comes_first_and_bare() {
+        let result = happened(Vec::new()).ended("r-1", &Outcome::Result(json!({ "n": 1 })));
+        assert_eq!(texts(&result), ["{\"n\":1}"]);
+        let expected = json!({ "run": "r-1", "state": "succeeded", "result": { "n": 1 } });
+        assert_eq!(result.structured_content, Some(expected));
+        assert_eq!(result.is_error, Some(false));
+    }
+
+    #[test]
+    fn parts_are_passed_through() {
+        let image = json!({ "type": "image", "data": "AA==", "mimeType": "image/png" });
+        let emitted = EventKind::Emitted {
+            part: Held::Value(image.clone()),
+        };
+        let result = happened(vec![emitted]).ended("r-1", &Outcome::Result(Value::Null));
+        assert_eq!(serde_json::to_value(&result.content[1]).unwrap(), image);
+    }
+
+    #[test]
+    fn a_failure_keeps_what_was_printed_and_called() {
+        let broken = Error::new(Kind::Tool, "no such file\nmore");
+        let events = vec![said("hi"), call(None), call(Some(broken))];
+        let error = Error::new(Kind::Runtime, "boom").hint("look");
+        let result = happened(events).ended("r-1", &Outcome::Error(error));
+        assert_eq!(result.is_error, Some(true));
+        let all = texts(&result).join("\n");
+        for part in [
+            "runtime: boom",
+            "hint: look",
+            "2 calls",
+            "1 of them",
+            "[warn] hi",
+        ] {
+            assert!(all.contains(part), "{part}: {all}");
+        }
+        let document = result.structured_content.unwrap();
+        assert_eq!(document["failed_calls"], json!(["a.b: tool: no such file"]));
+        assert_eq!(document["error"]["kind"], "runtime");
+    }
+
+    #[test]
+    fn a_long_console_is_cut_with_a_word() {
+        let lines = (0..1000)
+            .map(|n| said(&format!("{n}{}", "x".repeat(100))))
+            .collect();
+        let result = happened(lines).ended("r-1", &Outcome::Result(Value::Null));
+        let console = texts(&result)[1].to_owned();
+        assert!(console.len() < CONSOLE + 200);
+        assert!(console.contains("earlier lines are left out"), "{console}");
+        assert!(console.ends_with(&format!("[warn] 999{}", "x".repeat(100))));
+    }
+}

@@ -1,0 +1,297 @@
+//! What the tools do: each asks the daemon, and makes of the answer what an agent reads.
+//!
+//! Invariant: a failure that an agent can act on is a result, and not an error of the protocol.
+
+use std::{sync::Arc, time::Duration};
+
+use futures::FutureExt as _;
+use mux_client::within_seconds;
+use mux_proto::{
+    CallRequest, Cause, DescribeRequest, Error, Held, Kind, MuxClient, ReadRequest, RunRequest,
+    SearchRequest, transport,
+};
+use rmcp::{
+    ErrorData,
+    model::{CallToolResult, JsonObject},
+};
+use serde_json::Value;
+use tokio::{sync::mpsc, time::timeout};
+
+use super::{
+    answers,
+    job::{Ear, Output, Work},
+    link::{Line, Link},
+    own,
+    transcript::{Transcript, news},
+};
+
+/// The daemon limits every call by itself; this is for one that hangs altogether. While a server waits
+/// for an answer of the user, the time of a call stands still.
+const PATIENCE: Duration = Duration::from_secs(60 * 60);
+/// What `read` gives at once: a context has less room than a program.
+const READ: u64 = 32 * 1024;
+/// Milliseconds for servers that nobody has ever seen the tools of.
+const FIRST_SIGHT: u64 = 5_000;
+const WAIT: f64 = 30.0;
+const MOST_WAIT: f64 = 300.0;
+
+/// What a tool of ours does with its arguments.
+pub(super) fn own(
+    link: Link,
+    name: &str,
+    arguments: Option<JsonObject>,
+) -> Option<impl FnOnce(Ear) -> Work + use<>> {
+    let name = *own::NAMES.iter().find(|known| **known == name)?;
+    Some(move |ear: Ear| {
+        async move {
+            let done = perform(&link, name, arguments, ear).await;
+            let result = done.unwrap_or_else(|error| answers::failure(&error));
+            Ok(Output::Tool(result))
+        }
+        .boxed()
+    })
+}
+
+async fn perform(
+    link: &Link,
+    name: &'static str,
+    arguments: Option<JsonObject>,
+    ear: Ear,
+) -> Result<CallToolResult, Error> {
+    match name {
+        "run" => run(link, own::read(name, arguments)?, ear).await,
+        "search" => search(link, own::read(name, arguments)?).await,
+        "describe" => describe(link, own::read(name, arguments)?).await,
+        "call" => {
+            let own::Call {
+                path,
+                arguments,
+                timeout_seconds,
+            } = own::read(name, arguments)?;
+            let called = call(link, path, arguments, timeout_seconds, ear).await?;
+            Ok(answers::passed(called.1))
+        }
+        "read" => read(link, own::read(name, arguments)?).await,
+        _ => resume(link, own::read(name, arguments)?, ear).await,
+    }
+}
+
+async fn run(link: &Link, asked: own::Run, ear: Ear) -> Result<CallToolResult, Error> {
+    let request = RunRequest {
+        source: asked.code,
+        input: asked.input,
+        timeout_ms: asked.timeout_seconds.map(millis),
+        detach: asked.detach,
+        no_check: asked.check == Some(false),
+        ..RunRequest::default()
+    };
+    let (line, run) = link
+        .ask(|line| {
+            let request = request.clone();
+            async move {
+                let run = mux_client::start(&line.session, request).await?;
+                Ok((line, run))
+            }
+        })
+        .await?;
+    if asked.detach {
+        return Ok(Transcript::new(ear.unchecked_told).running(&run));
+    }
+    let mut cancel = CancelOnDrop(Some((Arc::clone(&line), run.clone())));
+    let result = follow(&line, &run, None, ear).await;
+    cancel.0 = None;
+    result
+}
+
+async fn resume(link: &Link, asked: own::Resume, ear: Ear) -> Result<CallToolResult, Error> {
+    let seconds = asked.wait_seconds.unwrap_or(WAIT).clamp(0.0, MOST_WAIT);
+    let line = link.open().await?;
+    let wait = Duration::from_secs_f64(seconds);
+    follow(&line, &asked.run, Some(wait), ear).await
+}
+
+/// Tells what happens until the run has ended, or for so long.
+async fn follow(
+    line: &Arc<Line>,
+    run: &str,
+    wait: Option<Duration>,
+    ear: Ear,
+) -> Result<CallToolResult, Error> {
+    let cause = Cause::Run(run.to_owned());
+    let _seat = ear.desk.sit(cause, ear.questions, ear.teller.clone());
+    let mut transcript = Transcript::new(ear.unchecked_told);
+    let (tell, mut told) = mpsc::unbounded_channel();
+    let is_heard = ear.teller.is_heard();
+    let watching = async {
+        let finished = mux_client::watch(&line.session, run, 0, |event| {
+            transcript.add(event);
+            if is_heard && let Some(words) = news(event) {
+                // The other half lives as long as this one.
+                drop(tell.send(words));
+            }
+        });
+        let finished = match wait {
+            None => Some(finished.await),
+            Some(wait) => timeout(wait, finished).await.ok(),
+        };
+        drop(tell);
+        finished
+    };
+    let telling = async {
+        while let Some(words) = told.recv().await {
+            ear.teller.say(words).await;
+        }
+    };
+    match futures::join!(watching, telling).0 {
+        None => Ok(transcript.running(run)),
+        Some(finished) => Ok(transcript.ended(run, &finished?.outcome)),
+    }
+}
+
+/// Calls one tool. Its `CallToolResult`, and the line on which the rest of it can be read.
+async fn call(
+    link: &Link,
+    path: String,
+    arguments: JsonObject,
+    timeout_seconds: Option<f64>,
+    ear: Ear,
+) -> Result<(Arc<Line>, Held), Error> {
+    let (token, _seat) = ear.sit();
+    let request = CallRequest {
+        path,
+        arguments: Value::Object(arguments),
+        raw: true,
+        timeout_ms: timeout_seconds.map(millis),
+        token: Some(token),
+        ..CallRequest::default()
+    };
+    let send = |client: MuxClient, request| async move {
+        client.call(transport::within(PATIENCE), request).await
+    };
+    let called = link.send("call", request, send).await;
+    // What the server said meanwhile comes before its answer.
+    if let Ok((line, _)) = &called {
+        line.all_heard().await;
+    }
+    called
+}
+
+/// The same for a tool that stands here under its own name: its server's errors stay what they are, and
+/// so does its result where there is nothing to read a kept one with.
+pub(super) fn passed_through(
+    link: Link,
+    path: String,
+    arguments: JsonObject,
+    whole: bool,
+    ear: Ear,
+) -> Work {
+    async move {
+        let called = async {
+            let (line, held) = call(&link, path, arguments, None, ear).await?;
+            let held = match whole {
+                true => Held::Value(line.whole(held).await?),
+                false => held,
+            };
+            Ok(answers::passed(held))
+        };
+        let result = called.await.or_else(|error| answers::refused(&error))?;
+        Ok::<_, ErrorData>(Output::Tool(result))
+    }
+    .boxed()
+}
+
+async fn search(link: &Link, asked: own::Search) -> Result<CallToolResult, Error> {
+    let request = SearchRequest {
+        query: asked.query,
+        server: asked.server,
+        limit: asked.limit,
+        cursor: asked.cursor,
+        wait_ms: FIRST_SIGHT,
+    };
+    let send = |client: MuxClient, request| async move {
+        client.search(within_seconds(30), request).await
+    };
+    let page = link.request("search", request, send).await?;
+    let mut lines = vec![format!("{} of {} tools:", page.results.len(), page.total)];
+    for hit in &page.results {
+        let description = hit.description.as_deref().unwrap_or_default();
+        let dash = if description.is_empty() { "" } else { "  // " };
+        lines.push(format!("{}{dash}{description}", hit.signature));
+    }
+    if let Some(next) = &page.next {
+        lines.push(format!("more: cursor {next}"));
+    }
+    if !page.unknown.is_empty() {
+        let names = page.unknown.join(", ");
+        lines.push(format!(
+            "not searched, because never connected yet: {names}"
+        ));
+    }
+    Ok(answers::text(lines.join("\n")))
+}
+
+async fn describe(link: &Link, asked: own::Describe) -> Result<CallToolResult, Error> {
+    let request = DescribeRequest {
+        paths: asked.paths,
+        schemas: false,
+    };
+    let send = |client: MuxClient, request| async move {
+        client.describe(within_seconds(120), request).await
+    };
+    let described = link.request("describe", request, send).await?;
+    let mut texts: Vec<String> = described
+        .tools
+        .iter()
+        .map(|tool| tool.declaration.trim_end().to_owned())
+        .collect();
+    texts.extend(described.missing.iter().map(answers::told));
+    let text = texts.join("\n\n");
+    if described.tools.is_empty() && !described.missing.is_empty() {
+        let error = Error::new(Kind::NotFound, text);
+        return Ok(answers::failure(&error));
+    }
+    Ok(answers::text(text))
+}
+
+async fn read(link: &Link, asked: own::Read) -> Result<CallToolResult, Error> {
+    let request = ReadRequest {
+        handle: asked.handle,
+        offset: asked.offset,
+        length: Some(asked.length.unwrap_or(READ)),
+    };
+    let send =
+        |client: MuxClient, request| async move { client.read(within_seconds(30), request).await };
+    let page = link.request("read", request, send).await?;
+    let end = page.offset + page.text.len() as u64;
+    let more = match page.next {
+        Some(next) => format!("; the next part begins at offset {next}"),
+        None => "; this is the end".into(),
+    };
+    let place = format!("bytes {} to {end} of {}{more}", page.offset, page.total);
+    let mut result = answers::text(page.text);
+    result.content.push(rmcp::model::ContentBlock::text(place));
+    Ok(result)
+}
+
+fn millis(seconds: f64) -> u64 {
+    // What is no time at all is refused by the daemon, which knows the limits.
+    Duration::try_from_secs_f64(seconds).map_or(0, |time| {
+        u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+    })
+}
+
+/// Stops a run that nobody waits for any more.
+struct CancelOnDrop(Option<(Arc<Line>, String)>);
+
+impl Drop for CancelOnDrop {
+    fn drop(&mut self) {
+        let Some((line, run)) = self.0.take() else {
+            return;
+        };
+        tokio::spawn(async move {
+            let client = &line.session.client;
+            // A run that has ended is none that could be stopped.
+            drop(client.cancel_run(within_seconds(10), run).await);
+        });
+    }
+}

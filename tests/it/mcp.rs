@@ -1,0 +1,16 @@
+//! `mux mcp`, as agents have it.
+
+mod asks;
+mod crowd;
+mod direct;
+mod life;
+mod programs;
+
+use serde_json::Value;
+
+/// All texts of a tool's result, one after the other.
+fn text(result: &Value) -> String {
+    let content = result["content"].as_array().unwrap().iter();
+    let texts: Vec<&str> = content.filter_map(|part| part["text"].as_str()).collect();
+    texts.join("\n")
+}

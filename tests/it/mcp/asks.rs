@@ -1,0 +1,146 @@
+//! What a server wants to know goes to the agent whose call made it ask, in the form that the agent
+//! knows; where nobody can answer, the server is told so at once.
+
+use mux_tests::{
+    Agent, TestEnv,
+    env::{binary, server},
+};
+use serde_json::{Value, json};
+
+use super::text;
+
+fn pool() -> TestEnv {
+    TestEnv::with_config(&server("conf", &binary("mux-conformance-server"), &[]))
+}
+
+fn everything() -> Value {
+    json!({ "elicitation": { "form": {} }, "sampling": {}, "roots": {} })
+}
+
+const ASKS: &str = "return await mux.conf.test_elicitation({ message: 'Who are you?' })";
+
+#[test]
+fn a_legacy_agent_is_asked_while_its_program_runs() {
+    let env = pool();
+    let mut agent = Agent::legacy(&env, &[], json!({ "elicitation": {} }));
+    let id = agent.begin(
+        "tools/call",
+        json!({ "name": "run", "arguments": { "code": ASKS } }),
+    );
+    let asked = agent.hear("elicitation/create");
+    assert_eq!(asked["params"]["message"], "Who are you?");
+    assert!(asked["params"]["requestedSchema"]["properties"]["email"].is_object());
+    let content = json!({ "username": "ada", "email": "ada@example.org" });
+    agent.reply(&asked, json!({ "action": "accept", "content": content }));
+    let result = agent.result(id);
+    assert!(text(&result).contains("ada@example.org"), "{result}");
+}
+
+#[test]
+fn a_modern_agent_is_answered_with_the_question_and_asks_again() {
+    let env = pool();
+    let mut agent = Agent::modern(&env, &[], everything());
+    let asked = json!({ "name": "run", "arguments": { "code": ASKS } });
+    let mut needs = agent.ask("tools/call", asked.clone());
+    assert_eq!(needs["resultType"], "input_required", "{needs}");
+    let requests = needs["inputRequests"].as_object().unwrap();
+    let (key, request) = requests.iter().next().unwrap();
+    assert_eq!(request["method"], "elicitation/create");
+    let mut again = asked;
+    let content = json!({ "username": "ada", "email": "ada@example.org" });
+    again["inputResponses"] = json!({ key: { "action": "accept", "content": content } });
+    again["requestState"] = needs["requestState"].take();
+    let result = agent.ask("tools/call", again.clone());
+    assert_eq!(result["resultType"], "complete");
+    assert!(text(&result).contains("ada@example.org"), "{result}");
+    // What was answered cannot be answered again.
+    let error = agent.refused("tools/call", again);
+    assert_eq!(error["code"], -32602);
+}
+
+#[test]
+fn three_questions_at_once_come_together() {
+    let env = pool();
+    let mut agent = Agent::modern(&env, &["--passthrough=conf"], everything());
+    let name = "test_input_required_result_multiple_inputs";
+    let needs = agent.call(name, json!({}));
+    let requests = needs["inputRequests"].as_object().unwrap();
+    let mut methods: Vec<&str> = requests
+        .values()
+        .filter_map(|r| r["method"].as_str())
+        .collect();
+    methods.sort_unstable();
+    assert_eq!(
+        methods,
+        ["elicitation/create", "roots/list", "sampling/createMessage"]
+    );
+    let answers: serde_json::Map<String, Value> = requests
+        .iter()
+        .map(|(key, request)| {
+            let answer = match request["method"].as_str().unwrap() {
+                "roots/list" => json!({ "roots": [{ "uri": "file:///srv" }] }),
+                "elicitation/create" => json!({ "action": "decline" }),
+                _ => json!({
+                    "role": "assistant", "model": "m",
+                    "content": { "type": "text", "text": "good day" },
+                }),
+            };
+            (key.clone(), answer)
+        })
+        .collect();
+    let result = agent.ask(
+        "tools/call",
+        json!({ "name": name, "inputResponses": answers, "requestState": needs["requestState"] }),
+    );
+    let told = text(&result);
+    for part in ["good day", "file:///srv", "decline"] {
+        assert!(told.contains(part), "{part}: {told}");
+    }
+}
+
+#[test]
+fn an_agent_that_cannot_answer_is_not_asked() {
+    let env = pool();
+    for mut agent in [
+        Agent::legacy(&env, &[], json!({})),
+        Agent::modern(&env, &[], json!({})),
+    ] {
+        let result = agent.call("run", json!({ "code": ASKS }));
+        assert!(text(&result).contains("decline"), "{result}");
+        let code = "await mux.conf.test_sampling({ prompt: 'x' })";
+        let result = agent.call("run", json!({ "code": code }));
+        assert!(
+            text(&result).contains("cannot have its model write"),
+            "{result}"
+        );
+        assert!(
+            agent
+                .heard
+                .iter()
+                .all(|m| m["method"] != "elicitation/create")
+        );
+    }
+    let detached =
+        Agent::legacy(&env, &[], everything()).call("run", json!({ "code": ASKS, "detach": true }));
+    let run = detached["structuredContent"]["run"].clone();
+    let ended = Agent::legacy(&env, &[], everything()).call("resume", json!({ "run": run }));
+    assert!(text(&ended).contains("decline"), "{ended}");
+}
+
+#[test]
+fn a_server_whose_caller_cannot_be_told_is_declined_at_once() {
+    let env = pool();
+    let mut one = Agent::legacy(&env, &[], json!({ "elicitation": {} }));
+    let mut other = Agent::legacy(&env, &[], json!({ "elicitation": {} }));
+    let id = one.begin(
+        "tools/call",
+        json!({ "name": "run", "arguments": { "code": ASKS } }),
+    );
+    let asked = one.hear("elicitation/create");
+    // Both have a call on their way now, and the question names neither.
+    let result = other.call("run", json!({ "code": ASKS }));
+    assert!(text(&result).contains("decline"), "{result}");
+    one.reply(&asked, json!({ "action": "cancel" }));
+    let result = one.result(id);
+    assert!(text(&result).contains("cancel"), "{result}");
+}

@@ -1,0 +1,126 @@
+//! The server leg of MCP's conformance suite, at both revisions.
+//!
+//! Invariant: what may fail is in `tests/data/conformance/REVISION.yml`, each line with its reason. The
+//! suite fails when something else does, and when something of the list does not any more.
+
+use std::{path::Path, process::Command};
+
+use mux_tests::{
+    Output, TestEnv,
+    clients::client,
+    env::{binary, output},
+};
+use serde_json::Value;
+
+use super::home::{Bridge, home, node_program};
+
+/// The revisions, and how many scenarios each requires of a server.
+const OLD: (&str, usize) = ("2025-11-25", 30);
+const NEW: (&str, usize) = ("2026-07-28", 37);
+
+/// So that a failure of the other tests is not one of the server behind `mux mcp`.
+#[test]
+fn the_conformance_server_alone_conforms_to_both_revisions() {
+    let env = home();
+    let server = Command::new(binary("mux-conformance-server"));
+    let bridge = Bridge::to(&env, &server);
+    for revision in [OLD, NEW] {
+        let nothing = env.path("nothing.yml");
+        std::fs::write(&nothing, "server: []\n").unwrap();
+        conforms(&env, &bridge, revision, &nothing);
+    }
+}
+
+#[test]
+fn mux_mcp_conforms_to_2025_11_25() {
+    passed_through(OLD);
+}
+
+#[test]
+fn mux_mcp_conforms_to_2026_07_28() {
+    passed_through(NEW);
+}
+
+#[track_caller]
+fn passed_through(revision: (&str, usize)) {
+    let env = home();
+    let mut server = env.command("mux");
+    server.args(["mcp", "--passthrough=conf"]);
+    let bridge = Bridge::to(&env, &server);
+    let list = format!("data/conformance/{}.yml", revision.0);
+    let list = Path::new(env!("CARGO_MANIFEST_DIR")).join(list);
+    conforms(&env, &bridge, revision, &list);
+}
+
+#[track_caller]
+fn conforms(env: &TestEnv, bridge: &Bridge, (revision, scenarios): (&str, usize), list: &Path) {
+    let suite = client("@modelcontextprotocol/conformance/dist/index.js");
+    let results = env.path(revision);
+    let run = output(
+        node_program(env, &suite)
+            .args(["server", "--url", &bridge.url, "--requirements", revision])
+            .arg("--expected-failures")
+            .arg(list)
+            .arg("--output-dir")
+            .arg(&results),
+    );
+    let required = required(revision);
+    let said = || {
+        let complaints = complaints(&results, &required).join("\n");
+        let (end, log) = (summary(&run), bridge.log());
+        format!("{end}\n{}\n{complaints}\n{log}", run.stderr)
+    };
+    // An empty run is no success: each scenario that is required has to have its line at the end.
+    assert_eq!(required.len(), scenarios);
+    let ran: Vec<&str> = summary(&run).lines().filter_map(scenario).collect();
+    for scenario in &required {
+        assert!(
+            ran.contains(&scenario.as_str()),
+            "no {scenario}: {}",
+            said()
+        );
+    }
+    assert_eq!(run.code, 0, "{}", said());
+}
+
+/// The scenarios that count, as the suite's own list has them.
+fn required(revision: &str) -> Vec<String> {
+    let list = client("@modelcontextprotocol/conformance/requirements");
+    let list = std::fs::read_to_string(list.join(format!("{revision}.yaml"))).unwrap();
+    let lines = list.lines().skip_while(|line| *line != "server:").skip(1);
+    let named = lines.map_while(|line| line.strip_prefix("  - "));
+    named.map(str::to_owned).collect()
+}
+
+fn summary(run: &Output) -> &str {
+    let begin = run.stdout.find("=== SUMMARY ===").unwrap_or_default();
+    &run.stdout[begin..]
+}
+
+/// The scenario that a line of the summary is about: `✓ ping: 2 passed, 0 failed`.
+fn scenario(line: &str) -> Option<&str> {
+    let rest = line.strip_prefix("✓ ").or(line.strip_prefix("✗ "))?;
+    rest.split_once(": ").map(|(name, _)| name)
+}
+
+/// Every check that did not pass, in words.
+fn complaints(results: &Path, required: &[String]) -> Vec<String> {
+    let mut complaints = Vec::new();
+    for entry in std::fs::read_dir(results).into_iter().flatten().flatten() {
+        let folder = entry.file_name().to_string_lossy().into_owned();
+        let is_of = |name: &&String| folder.starts_with(&format!("server-{name}-2"));
+        let Some(name) = required.iter().find(is_of) else {
+            continue;
+        };
+        let text = std::fs::read_to_string(entry.path().join("checks.json")).unwrap_or_default();
+        let checks: Vec<Value> = serde_json::from_str(&text).unwrap_or_default();
+        for check in &checks {
+            if check["status"] == "FAILURE" || check["status"] == "WARNING" {
+                let (id, message) = (&check["id"], &check["errorMessage"]);
+                complaints.push(format!("{name}:{id}: {message}"));
+            }
+        }
+    }
+    complaints.sort();
+    complaints
+}

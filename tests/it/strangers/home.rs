@@ -1,0 +1,133 @@
+//! How strangers' programs are run: with Node or Python, in a home that has the conformance server.
+
+use std::{
+    fs::File,
+    io::{BufRead as _, BufReader},
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+};
+
+use mux_tests::{
+    TestEnv,
+    clients::{client, node},
+    env::{binary, server},
+};
+use serde_json::{Map, Value, json};
+
+/// What the conformance server tells about the calls of its tool `wait`.
+pub(super) fn journal(env: &TestEnv) -> PathBuf {
+    env.path("journal")
+}
+
+/// A home where the conformance server is `conf`.
+pub(super) fn home() -> TestEnv {
+    let env = TestEnv::new();
+    let journal = journal(&env);
+    let args = ["--journal", journal.to_str().unwrap()];
+    env.write_config(&server("conf", &binary("mux-conformance-server"), &args));
+    env
+}
+
+/// `node FILE` in this home. What the file imports is found, wherever it stands.
+pub(super) fn node_program(env: &TestEnv, file: &Path) -> Command {
+    let mut command = env.command("mux");
+    let environment = variables(&command);
+    command = Command::new(node());
+    command
+        .env_clear()
+        .envs(environment)
+        .current_dir(env.home())
+        .stdin(Stdio::null())
+        .arg(file);
+    command
+}
+
+/// A program of `tests/clients`, copied to where its imports lead to the installed packages.
+pub(super) fn program(env: &TestEnv, name: &str) -> PathBuf {
+    let copy = env.path("clients");
+    if !copy.exists() {
+        std::fs::create_dir(&copy).unwrap();
+        std::os::unix::fs::symlink(client(""), copy.join("node_modules")).unwrap();
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("clients");
+        for entry in std::fs::read_dir(source).unwrap().flatten() {
+            if entry
+                .path()
+                .extension()
+                .is_some_and(|e| e == "mjs" || e == "py")
+            {
+                std::fs::copy(entry.path(), copy.join(entry.file_name())).unwrap();
+            }
+        }
+    }
+    copy.join(name)
+}
+
+/// What `mux mcp` wrote to standard output, if an SDK started it.
+pub(super) fn spoken(env: &TestEnv) -> PathBuf {
+    env.path("spoken")
+}
+
+/// How an SDK is told to start `mux mcp`, whose output is copied on the way.
+pub(super) fn launch(env: &TestEnv, era: &str) -> Value {
+    let command = env.command("mux");
+    let copied = r#""$0" mcp | tee -a "$1""#;
+    let variables: Map<String, Value> = variables(&command)
+        .into_iter()
+        .map(|(name, value)| (name, value.into()))
+        .collect();
+    json!({
+        "command": "/bin/sh",
+        "args": ["-c", copied, command.get_program().to_str(), spoken(env)],
+        "env": variables,
+        "era": era,
+        "journal": journal(env),
+    })
+}
+
+fn variables(command: &Command) -> Vec<(String, String)> {
+    let text = |text: &std::ffi::OsStr| text.to_str().unwrap().to_owned();
+    command
+        .get_envs()
+        .filter_map(|(name, value)| Some((text(name), text(value?))))
+        .collect()
+}
+
+/// Streamable HTTP in front of a program that speaks over stdio; it ends with this value.
+pub(super) struct Bridge {
+    process: Child,
+    pub(super) url: String,
+    log: PathBuf,
+}
+
+impl Bridge {
+    pub(super) fn to(env: &TestEnv, server: &Command) -> Self {
+        let log = env.path("bridge.log");
+        let mut process = node_program(env, &program(env, "bridge.mjs"))
+            .arg(server.get_program())
+            .args(server.get_args())
+            // It ends when its input does, should the test be killed.
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(File::create(&log).unwrap())
+            .spawn()
+            .unwrap();
+        let mut url = String::new();
+        BufReader::new(process.stdout.as_mut().unwrap())
+            .read_line(&mut url)
+            .unwrap();
+        let url = url.trim().to_owned();
+        Self { process, url, log }
+    }
+
+    /// What it and the server behind it complained of.
+    pub(super) fn log(&self) -> String {
+        std::fs::read_to_string(&self.log).unwrap_or_default()
+    }
+}
+
+impl Drop for Bridge {
+    fn drop(&mut self) {
+        drop(self.process.kill());
+        drop(self.process.wait());
+    }
+}
