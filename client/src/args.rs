@@ -1,9 +1,13 @@
 //! The command line, and nothing but its shape.
 
+mod agents;
+
 use std::{path::PathBuf, time::Duration};
 
 use clap::{Args as ClapArgs, Parser, Subcommand};
 use clap_complete::Shell;
+
+pub(crate) use self::agents::{Import, Install};
 
 /// Call the tools of all your MCP servers, one by one or with one typed program.
 #[derive(Debug, Parser)]
@@ -64,9 +68,11 @@ pub(crate) enum Command {
     )]
     Types(Types),
     /// Serve all tools to an agent over stdio, as an MCP server
-    #[command(after_help = "An agent starts it, as its configuration says.\n\
+    #[command(
+        after_help = "An agent starts it; `mux install` writes it into its configuration.\n\
         Examples:\n  mux mcp\n  mux mcp --agent small-model\n  \
-        mux mcp --passthrough=files      one server as it is, shared with everybody else")]
+        mux mcp --passthrough=files      one server as it is, shared with everybody else"
+    )]
     Mcp(Mcp),
     /// Show the configured servers and their sessions
     #[command(after_help = "Example: mux servers restart files")]
@@ -86,6 +92,19 @@ pub(crate) enum Command {
         Examples:\n  mux setup\n  mux setup --check\n  mux setup --from typescript-linux-x64-7.0.2.tgz"
     )]
     Setup(Setup),
+    /// Put `mux mcp` into the configuration of your agents
+    #[command(
+        after_help = "It shows what it changes and keeps a backup beside the file.\n\
+        Examples:\n  mux install claude cursor\n  mux install --dry-run\n  mux install --list\n  \
+        mux install codex --undo"
+    )]
+    Install(Install),
+    /// Take over the servers that your agents have
+    #[command(
+        after_help = "Secrets go into the file `env` beside config.toml, and nothing is written over.\n\
+        Examples:\n  mux import --dry-run\n  mux import --from claude,vscode"
+    )]
+    Import(Import),
     /// Show the daemon's log
     #[command(after_help = "Example: mux logs -f")]
     Logs(Logs),

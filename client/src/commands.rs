@@ -3,6 +3,8 @@
 mod call;
 mod control;
 mod doctor;
+mod import;
+mod install;
 mod logs;
 mod mcp;
 mod parts;
@@ -81,6 +83,8 @@ pub(crate) async fn execute(args: Args) -> Outcome {
         Command::Status => show::status(json).await,
         Command::Doctor => doctor::doctor(json).await,
         Command::Setup(args) => setup::setup(args, json).await,
+        Command::Install(args) => install::install(&args, json),
+        Command::Import(args) => import::import(&args, json).await,
         Command::Logs(args) => logs::daemon(&args, json).await,
         Command::Reload => control::reload(json).await,
         Command::Stop(args) => control::stop(&args, json).await,

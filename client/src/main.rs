@@ -1,5 +1,6 @@
 //! The `mux` command.
 
+mod agents;
 mod args;
 mod commands;
 mod exit;

@@ -4,6 +4,8 @@
 mod amounts;
 mod doctor;
 mod failure;
+mod import;
+mod install;
 mod lists;
 mod live;
 mod one_run;
@@ -34,6 +36,8 @@ use serde_json::{Value, json};
 pub(crate) use self::{
     doctor::{Check, Verdict, doctor},
     failure::{Listing, diagnostics, failure, usage},
+    import::{Carried, Fate, Import, imported},
+    install::{Edit, Known, Status, edits, known},
     lists::{found, servers, tool, tools},
     one_run::run,
     progress::Waiting,

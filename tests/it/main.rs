@@ -1,5 +1,6 @@
 //! The whole of muxd from outside, as its users have it. One binary, one module a subject.
 
+mod agents;
 mod check;
 mod commands;
 mod config;

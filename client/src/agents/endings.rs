@@ -1,0 +1,49 @@
+//! Line ends, which editors of structured text tend to make all alike.
+
+use similar::{Algorithm, DiffOp, capture_diff_slices};
+
+/// `new`, in which every line that `old` has too ends as it does there, and every other line as most
+/// of the old ones.
+pub(super) fn keep(old: &str, new: &str) -> String {
+    if !old.contains('\r') {
+        return new.to_owned();
+    }
+    let (olds, news) = (lines(old), lines(new));
+    let crlf = olds.iter().filter(|(_, end)| *end == "\r\n").count();
+    let usual = if crlf * 2 >= olds.len() { "\r\n" } else { "\n" };
+    let texts = |(text, _): &(&str, &str)| (*text).to_owned();
+    let old_texts: Vec<String> = olds.iter().map(texts).collect();
+    let new_texts: Vec<String> = news.iter().map(texts).collect();
+    let mut kept = String::with_capacity(new.len() + news.len());
+    for op in capture_diff_slices(Algorithm::Myers, &old_texts, &new_texts) {
+        let same = match op {
+            DiffOp::Equal { old_index, .. } => Some(old_index),
+            _ => None,
+        };
+        for (offset, (text, end)) in news[op.new_range()].iter().enumerate() {
+            kept.push_str(text);
+            kept.push_str(match (*end, same) {
+                ("", _) => "",
+                (_, Some(first)) => match olds[first + offset].1 {
+                    "" => usual,
+                    end => end,
+                },
+                (_, None) => usual,
+            });
+        }
+    }
+    kept
+}
+
+/// Each line and its end.
+fn lines(text: &str) -> Vec<(&str, &str)> {
+    text.split_inclusive('\n')
+        .map(
+            |line| match (line.strip_suffix("\r\n"), line.strip_suffix('\n')) {
+                (Some(text), _) => (text, "\r\n"),
+                (None, Some(text)) => (text, "\n"),
+                (None, None) => (line, ""),
+            },
+        )
+        .collect()
+}

@@ -1,0 +1,146 @@
+//! JSON with comments: its values, and one property put in or taken out of the text.
+//!
+//! Invariant: the text is never printed anew. An edit is one piece put in, replaced or cut out.
+
+mod layout;
+
+use jsonc_parser::{
+    CollectOptions, ParseOptions,
+    ast::{self, Object, ObjectProp},
+    common::Ranged as _,
+    parse_to_ast,
+};
+use serde_json::Value;
+
+use self::layout::Layout;
+use super::document::{DocumentError, position};
+
+/// Comments and trailing commas are what some of the programs accept; the rest of what the parser
+/// could take is no JSON for any of them.
+const OPTIONS: ParseOptions = ParseOptions {
+    allow_comments: true,
+    allow_loose_object_property_names: false,
+    allow_trailing_commas: true,
+    allow_missing_commas: false,
+    allow_single_quoted_strings: false,
+    allow_hexadecimal_numbers: false,
+    allow_unary_plus_numbers: false,
+    allow_bare_decimal_point_numbers: false,
+    allow_non_finite_numbers: false,
+    allow_extended_string_escapes: false,
+};
+
+pub(super) fn read(text: &str) -> Result<Value, DocumentError> {
+    let value = parse_any(text)?.map(Value::from);
+    value.filter(Value::is_object).ok_or(DocumentError::Syntax {
+        line: 1,
+        column: 1,
+        message: "the file must hold one JSON object".into(),
+    })
+}
+
+/// The text with the entry, whose keys are put one by one into an entry that is there.
+pub(super) fn put(
+    text: &str,
+    section: &[&str],
+    name: &str,
+    entry: &Value,
+) -> Result<String, DocumentError> {
+    let mut text = match text.trim() {
+        "" => "{}\n".to_owned(),
+        _ => text.to_owned(),
+    };
+    let mut path: Vec<&str> = section.to_vec();
+    path.push(name);
+    set(&mut text, &path, entry)?;
+    Ok(text)
+}
+
+pub(super) fn take(text: &str, section: &[&str], name: &str) -> Result<String, DocumentError> {
+    let root = parse(text)?;
+    let mut found = Some(&root);
+    for key in section {
+        found = found.and_then(|object| match property(object, key)?.value {
+            ast::Value::Object(ref inner) => Some(inner),
+            _ => None,
+        });
+    }
+    let Some(object) = found else {
+        return Ok(text.to_owned());
+    };
+    let index = object
+        .properties
+        .iter()
+        .rposition(|p| p.name.as_str() == name);
+    Ok(index.map_or_else(
+        || text.to_owned(),
+        |index| layout::without(text, object, index),
+    ))
+}
+
+/// Sets what the path leads to, and makes the objects on the way.
+fn set(text: &mut String, path: &[&str], value: &Value) -> Result<(), DocumentError> {
+    let root = parse(text)?;
+    let mut object = &root;
+    for (depth, key) in path.iter().enumerate() {
+        let last = depth + 1 == path.len();
+        match property(object, key).map(|property| &property.value) {
+            None => {
+                // Whatever is missing of the path goes in as one piece.
+                let mut whole = value.clone();
+                for key in path[depth + 1..].iter().rev() {
+                    whole = serde_json::json!({ *key: whole });
+                }
+                *text = Layout::of(text, &root).with(text, object, key, &whole);
+                return Ok(());
+            }
+            Some(ast::Value::Object(inner)) if !last => object = inner,
+            Some(_) if !last => return Err(DocumentError::Shape((*key).into())),
+            Some(ast::Value::Object(_)) if value.is_object() => {
+                for (key, value) in value.as_object().into_iter().flatten() {
+                    let mut deeper = path.to_vec();
+                    deeper.push(key);
+                    set(text, &deeper, value)?;
+                }
+                return Ok(());
+            }
+            Some(old) => {
+                let range = old.range();
+                if Value::from(old.clone()) != *value {
+                    let piece = Layout::of(text, &root).value_at(text, range.start, value);
+                    text.replace_range(range.start..range.end, &piece);
+                }
+                return Ok(());
+            }
+        }
+    }
+    Ok(())
+}
+
+fn parse(text: &str) -> Result<Object<'_>, DocumentError> {
+    match parse_any(text)? {
+        Some(ast::Value::Object(object)) => Ok(object),
+        _ => Err(DocumentError::Shape("the file".into())),
+    }
+}
+
+fn parse_any(text: &str) -> Result<Option<ast::Value<'_>>, DocumentError> {
+    parse_to_ast(text, &CollectOptions::default(), &OPTIONS)
+        .map(|parsed| parsed.value)
+        .map_err(|error| syntax(text, &error))
+}
+
+/// The property of this name; of several the last, which is the one that counts.
+fn property<'a, 'b>(object: &'b Object<'a>, name: &str) -> Option<&'b ObjectProp<'a>> {
+    let mut properties = object.properties.iter().rev();
+    properties.find(|property| property.name.as_str() == name)
+}
+
+fn syntax(text: &str, error: &jsonc_parser::errors::ParseError) -> DocumentError {
+    let (line, column) = position(text, error.range().start);
+    DocumentError::Syntax {
+        line,
+        column,
+        message: error.kind().to_string(),
+    }
+}

@@ -1,0 +1,228 @@
+//! How a file is laid out, so that what is put in looks as if it had always been there, and what is
+//! cut out leaves no gap.
+
+use jsonc_parser::{ast::Object, common::Ranged as _};
+use serde_json::Value;
+
+pub(super) struct Layout {
+    /// One step of indentation.
+    unit: String,
+}
+
+impl Layout {
+    pub(super) fn of(text: &str, root: &Object<'_>) -> Self {
+        let first = root
+            .properties
+            .first()
+            .map(|property| property.range().start);
+        let unit = first
+            .and_then(|at| indentation(text, at))
+            .unwrap_or_default();
+        Self {
+            unit: if unit.is_empty() {
+                "  ".into()
+            } else {
+                unit.into()
+            },
+        }
+    }
+
+    /// The text with one more property at the end of an object.
+    pub(super) fn with(&self, text: &str, object: &Object<'_>, key: &str, value: &Value) -> String {
+        let range = object.range();
+        let end = range.end - 1;
+        let name = Value::from(key);
+        let Some(last) = object.properties.last() else {
+            let outer = line_indentation(text, range.start);
+            let inner = format!("{outer}{}", self.unit);
+            let body = self.laid_out(value, &inner);
+            // Comments in an empty object stay where they are.
+            let kept = text[range.start + 1..end].trim_end();
+            let from = range.start + 1 + kept.len();
+            let piece = format!("\n{inner}{name}: {body}\n{outer}");
+            return spliced(text, from, end, &piece);
+        };
+        let first = object.properties.first().unwrap_or(last);
+        let after = last.range().end;
+        let gap = Gap::of(&text[after..end]);
+        let comma = gap.comma.is_some();
+        let piece = match indentation(text, first.range().start) {
+            // One property a line.
+            Some(indent) => format!("\n{indent}{name}: {}", self.laid_out(value, indent)),
+            // A comment takes the rest of the line.
+            None if text[after..after + gap.line].contains("//") => {
+                let indent = format!("{}{}", line_indentation(text, range.start), self.unit);
+                format!("\n{indent}{name}: {}", self.laid_out(value, &indent))
+            }
+            None => {
+                let before = first.range();
+                let tight = !text[before.start..before.end].contains(": ");
+                match tight {
+                    true => format!("{name}:{value}"),
+                    false => format!(" {name}: {}", within_line(value)),
+                }
+            }
+        };
+        let trailing = if comma { "," } else { "" };
+        let with_piece = spliced(
+            text,
+            after + gap.line,
+            after + gap.line,
+            &format!("{piece}{trailing}"),
+        );
+        match comma {
+            true => with_piece,
+            false => spliced(&with_piece, after, after, ","),
+        }
+    }
+
+    /// A value in the place of one that begins there.
+    pub(super) fn value_at(&self, text: &str, at: usize, value: &Value) -> String {
+        match text[..at].ends_with(':') {
+            true => value.to_string(),
+            false => self.laid_out(value, line_indentation(text, at)),
+        }
+    }
+
+    /// One property a line; lists of plain values within a line.
+    fn laid_out(&self, value: &Value, indent: &str) -> String {
+        match value {
+            Value::Object(fields) if !fields.is_empty() => {
+                let inner = format!("{indent}{}", self.unit);
+                let fields = fields.iter().map(|(key, value)| {
+                    format!(
+                        "{inner}{}: {}",
+                        Value::from(key.as_str()),
+                        self.laid_out(value, &inner)
+                    )
+                });
+                let fields: Vec<String> = fields.collect();
+                format!("{{\n{}\n{indent}}}", fields.join(",\n"))
+            }
+            other => within_line(other),
+        }
+    }
+}
+
+/// The text without one of an object's properties.
+pub(super) fn without(text: &str, object: &Object<'_>, index: usize) -> String {
+    let property = object.properties[index].range();
+    let next = object.properties.get(index + 1);
+    let end = next.map_or(object.range().end - 1, |next| next.range().start);
+    let gap = Gap::of(&text[property.end..end]);
+    // From the line's beginning, if nothing else stands there.
+    let start = match indentation(text, property.start) {
+        Some(indent) => property.start - indent.len(),
+        None => property.start,
+    };
+    let alone = start < property.start || text[..start].ends_with('\n');
+    let stop = property.end + gap.comma.map_or(0, |comma| comma + 1);
+    let rest = &text[stop..];
+    let blank = rest.len() - rest.trim_start_matches([' ', '\t']).len();
+    let line_end = match &rest[blank..] {
+        ends if ends.starts_with("\r\n") => Some(blank + 2),
+        ends if ends.starts_with('\n') => Some(blank + 1),
+        _ => None,
+    };
+    let cut = match (alone, line_end) {
+        (true, Some(line)) => spliced(text, start, stop + line, ""),
+        _ if gap.comma.is_some() && next.is_some() => {
+            spliced(text, property.start, stop + blank, "")
+        }
+        _ => spliced(
+            text,
+            text[..property.start].trim_end_matches([' ', '\t']).len(),
+            stop,
+            "",
+        ),
+    };
+    // The last one leaves a comma before it, unless it had one itself.
+    let before = index
+        .checked_sub(1)
+        .map(|index| object.properties[index].range().end);
+    match before {
+        Some(before) if next.is_none() && gap.comma.is_none() => {
+            match Gap::of(&text[before..property.start]).comma {
+                Some(comma) => spliced(&cut, before + comma, before + comma + 1, ""),
+                None => cut,
+            }
+        }
+        _ => cut,
+    }
+}
+
+/// What stands between two properties, or behind the last one.
+struct Gap {
+    comma: Option<usize>,
+    /// Where what belongs to the line before ends: behind the comma and the comments beside it.
+    line: usize,
+}
+
+impl Gap {
+    fn of(text: &str) -> Self {
+        let mut gap = Self {
+            comma: None,
+            line: 0,
+        };
+        let (mut at, mut same_line) = (0, true);
+        while let Some(c) = text[at..].chars().next() {
+            let rest = &text[at..];
+            let length = match c {
+                '/' if rest.starts_with("//") => rest.find(['\r', '\n']).unwrap_or(rest.len()),
+                '/' => rest.find("*/").map_or(rest.len(), |end| end + 2),
+                other => other.len_utf8(),
+            };
+            at += length;
+            match c {
+                ',' => {
+                    gap.comma = Some(at - 1);
+                    // Where the comma begins a line, what follows it belongs to that line.
+                    (gap.line, same_line) = (at, true);
+                }
+                '/' if same_line => gap.line = at,
+                '\n' => same_line = false,
+                _ => {}
+            }
+        }
+        gap
+    }
+}
+
+/// The white space before a place, if nothing else stands before it on its line.
+fn indentation(text: &str, at: usize) -> Option<&str> {
+    let start = text[..at].rfind('\n').map(|end| end + 1)?;
+    let before = &text[start..at];
+    before
+        .trim_matches([' ', '\t'])
+        .is_empty()
+        .then_some(before)
+}
+
+/// The white space with which the line of a place begins.
+fn line_indentation(text: &str, at: usize) -> &str {
+    let start = text[..at].rfind('\n').map_or(0, |end| end + 1);
+    let line = &text[start..];
+    &line[..line.len() - line.trim_start_matches([' ', '\t']).len()]
+}
+
+/// `{ "a": [1, 2] }`
+fn within_line(value: &Value) -> String {
+    match value {
+        Value::Array(values) => {
+            let values: Vec<String> = values.iter().map(within_line).collect();
+            format!("[{}]", values.join(", "))
+        }
+        Value::Object(fields) if !fields.is_empty() => {
+            let fields = fields.iter().map(|(key, value)| {
+                format!("{}: {}", Value::from(key.as_str()), within_line(value))
+            });
+            let fields: Vec<String> = fields.collect();
+            format!("{{ {} }}", fields.join(", "))
+        }
+        other => other.to_string(),
+    }
+}
+
+fn spliced(text: &str, start: usize, end: usize, piece: &str) -> String {
+    format!("{}{piece}{}", &text[..start], &text[end..])
+}

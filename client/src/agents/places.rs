@@ -1,0 +1,122 @@
+//! Where the agents' files stand. Pure but for one look at which of opencode's two files is there.
+
+use std::path::{Path, PathBuf};
+
+use super::Agent;
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum System {
+    Linux,
+    MacOs,
+    Windows,
+}
+
+impl System {
+    pub(crate) fn current() -> Self {
+        if cfg!(windows) {
+            Self::Windows
+        } else if cfg!(target_os = "macos") {
+            Self::MacOs
+        } else {
+            Self::Linux
+        }
+    }
+}
+
+/// What decides on their places.
+#[derive(Clone, Debug)]
+pub(crate) struct Places {
+    home: PathBuf,
+    /// `~/.config`, for what follows XDG on every Unix.
+    xdg: PathBuf,
+    /// Where the system's desktop programs keep their settings.
+    desktop: PathBuf,
+    codex: PathBuf,
+    claude: Option<PathBuf>,
+    system: System,
+}
+
+impl Places {
+    /// `variable` reads the environment. Without a home directory there are no places.
+    pub(crate) fn new(system: System, variable: impl Fn(&str) -> Option<PathBuf>) -> Option<Self> {
+        // What is not absolute means nothing here, as XDG has it.
+        let absolute = |name: &str| variable(name).filter(|path| path.is_absolute());
+        let home = match system {
+            System::Windows => absolute("USERPROFILE").or_else(|| absolute("HOME")),
+            _ => absolute("HOME"),
+        }?;
+        let xdg = absolute("XDG_CONFIG_HOME").unwrap_or_else(|| home.join(".config"));
+        let desktop = match system {
+            System::Linux => xdg.clone(),
+            System::MacOs => home.join("Library/Application Support"),
+            System::Windows => {
+                absolute("APPDATA").unwrap_or_else(|| home.join("AppData").join("Roaming"))
+            }
+        };
+        Some(Self {
+            codex: absolute("CODEX_HOME").unwrap_or_else(|| home.join(".codex")),
+            claude: absolute("CLAUDE_CONFIG_DIR"),
+            home,
+            xdg,
+            desktop,
+            system,
+        })
+    }
+
+    /// The file with an agent's servers, whether it exists or not.
+    pub(crate) fn file(&self, agent: Agent) -> PathBuf {
+        let folder = self.folder(agent);
+        match agent {
+            Agent::Claude => match &self.claude {
+                Some(folder) => folder.join(".claude.json"),
+                None => self.home.join(".claude.json"),
+            },
+            Agent::ClaudeDesktop => folder.join("claude_desktop_config.json"),
+            Agent::Cursor | Agent::Vscode => folder.join("mcp.json"),
+            Agent::Codex => folder.join("config.toml"),
+            Agent::Windsurf => folder.join("mcp_config.json"),
+            Agent::Opencode => {
+                let commented = folder.join("opencode.jsonc");
+                if commented.exists() {
+                    commented
+                } else {
+                    folder.join("opencode.json")
+                }
+            }
+            Agent::Zed => folder.join("settings.json"),
+        }
+    }
+
+    /// Whether the agent seems to be on this machine.
+    pub(crate) fn found(&self, agent: Agent) -> bool {
+        self.file(agent).exists() || self.folder(agent).is_dir()
+    }
+
+    /// The directory that the agent makes for itself.
+    fn folder(&self, agent: Agent) -> PathBuf {
+        match agent {
+            Agent::Claude => match &self.claude {
+                Some(folder) => folder.clone(),
+                None => self.home.join(".claude"),
+            },
+            Agent::ClaudeDesktop => self.desktop.join("Claude"),
+            Agent::Cursor => self.home.join(".cursor"),
+            Agent::Vscode => self.desktop.join("Code").join("User"),
+            Agent::Codex => self.codex.clone(),
+            Agent::Windsurf => self.home.join(".codeium").join("windsurf"),
+            Agent::Opencode => self.xdg.join("opencode"),
+            Agent::Zed => match self.system {
+                System::Windows => self.desktop.join("Zed"),
+                _ => self.xdg.join("zed"),
+            },
+        }
+    }
+
+    /// A path as people write it.
+    pub(crate) fn short(&self, path: &Path) -> String {
+        match path.strip_prefix(&self.home) {
+            Ok(rest) => Path::new("~").join(rest).display().to_string(),
+            Err(_) => path.display().to_string(),
+        }
+    }
+}

@@ -1,0 +1,377 @@
+use std::{fs, path::PathBuf};
+
+use super::*;
+
+/// Real-looking files, and what installing makes of each.
+const FILES: &[(Agent, &str)] = &[
+    (Agent::Claude, "claude.json"),
+    (Agent::ClaudeDesktop, "claude-desktop.json"),
+    (Agent::Cursor, "cursor.json"),
+    (Agent::Vscode, "vscode.json"),
+    (Agent::Codex, "codex.toml"),
+    (Agent::Codex, "codex-crlf.toml"),
+    (Agent::Windsurf, "windsurf.json"),
+    (Agent::Opencode, "opencode.jsonc"),
+    (Agent::Opencode, "opencode-2.json"),
+    (Agent::Zed, "zed.json"),
+];
+
+fn data(name: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+        .join("../tests/data/agents")
+        .join(name)
+}
+
+fn door() -> Door {
+    Door {
+        command: "mux".into(),
+        args: vec!["mcp".into()],
+        env: Vec::new(),
+    }
+}
+
+fn install(agent: Agent, text: &str, door: &Door) -> String {
+    let document = Document::parse(text.as_bytes(), agent.format()).unwrap();
+    let section = agent.section(&document);
+    document
+        .put(section, "mux", &door.entry(agent, section))
+        .unwrap()
+}
+
+fn undo(agent: Agent, text: &str) -> String {
+    let document = Document::parse(text.as_bytes(), agent.format()).unwrap();
+    document.take(agent.section(&document), "mux").unwrap()
+}
+
+#[test]
+fn agents_files_get_the_entry_and_nothing_else() {
+    for (agent, name) in FILES {
+        let text = fs::read_to_string(data(name)).unwrap();
+        let installed = install(*agent, &text, &door());
+        let expected = fs::read_to_string(data(&format!("installed/{name}"))).unwrap();
+        assert_eq!(installed, expected, "{name}");
+        assert_eq!(
+            install(*agent, &installed, &door()),
+            installed,
+            "{name}: twice"
+        );
+        assert_eq!(
+            undo(*agent, &installed),
+            text,
+            "{name}: undone without a backup"
+        );
+        // Anything more that our entry says goes in beside what is there.
+        let more = Door {
+            args: vec!["mcp".into(), "--agent".into(), "größe".into()],
+            env: vec![("MUX_HOME".into(), "/a \"b\"".into())],
+            ..door()
+        };
+        let changed = install(*agent, &installed, &more);
+        let read = Document::parse(changed.as_bytes(), agent.format()).unwrap();
+        let entry = read.server(agent.section(&read), "mux").unwrap();
+        assert_eq!(Door::read(entry).as_ref(), Some(&more), "{name}");
+        assert_eq!(undo(*agent, &changed), text, "{name}: changed and undone");
+        assert_eq!(
+            undo(*agent, &install(*agent, &text, &more)),
+            text,
+            "{name}: more and undone"
+        );
+    }
+}
+
+#[test]
+fn agents_files_of_every_shape_are_edited_in_place() {
+    for (before, after) in [
+        (
+            "",
+            "{\n  \"mcpServers\": {\n    \"mux\": {\n      \"command\": \"mux\",\n      \"args\": [\"mcp\"]\n    }\n  }\n}\n",
+        ),
+        (
+            "{}",
+            "{\n  \"mcpServers\": {\n    \"mux\": {\n      \"command\": \"mux\",\n      \"args\": [\"mcp\"]\n    }\n  }\n}",
+        ),
+        (
+            "{\"a\":1}",
+            "{\"a\":1,\"mcpServers\":{\"mux\":{\"command\":\"mux\",\"args\":[\"mcp\"]}}}",
+        ),
+        (
+            "{ \"a\": 1 }\n",
+            "{ \"a\": 1, \"mcpServers\": { \"mux\": { \"command\": \"mux\", \"args\": [\"mcp\"] } } }\n",
+        ),
+        (
+            "{\n\t\"mcpServers\": {\n\t\t// none yet\n\t}\n}",
+            "{\n\t\"mcpServers\": {\n\t\t// none yet\n\t\t\"mux\": {\n\t\t\t\"command\": \"mux\",\n\t\t\t\"args\": [\"mcp\"]\n\t\t}\n\t}\n}",
+        ),
+        (
+            "{\n \"mcpServers\": {\n  \"a\": {} // one, \"two\"\n  /* the end */\n }\n}",
+            "{\n \"mcpServers\": {\n  \"a\": {}, // one, \"two\"\n  \"mux\": {\n   \"command\": \"mux\",\n   \"args\": [\"mcp\"]\n  }\n  /* the end */\n }\n}",
+        ),
+        (
+            "{\n \"mcpServers\": { \"mux\": { \"command\": \"/old/mux\", \"args\": [\"mcp\"], \"alwaysAllow\": [] } }\n}",
+            "{\n \"mcpServers\": { \"mux\": { \"command\": \"mux\", \"args\": [\"mcp\"], \"alwaysAllow\": [] } }\n}",
+        ),
+        (
+            "\u{feff}{}\r\n",
+            "\u{feff}{\r\n  \"mcpServers\": {\r\n    \"mux\": {\r\n      \"command\": \"mux\",\r\n      \"args\": [\"mcp\"]\r\n    }\r\n  }\r\n}\r\n",
+        ),
+        (
+            "{\r\n \"a\": 1,\n \"b\": 2\r\n}\r\n",
+            "{\r\n \"a\": 1,\n \"b\": 2,\r\n \"mcpServers\": {\r\n  \"mux\": {\r\n   \"command\": \"mux\",\r\n   \"args\": [\"mcp\"]\r\n  }\r\n }\r\n}\r\n",
+        ),
+    ] {
+        assert_eq!(install(Agent::Cursor, before, &door()), after);
+    }
+    let inline = "mcp_servers = { a = { command = \"a\" } } # mine\n";
+    assert_eq!(
+        install(Agent::Codex, inline, &door()),
+        "mcp_servers = { a = { command = \"a\" } , mux = { command = \"mux\", args = [\"mcp\"] } } # mine\n"
+    );
+    let ours = "[mcp_servers.mux]\ncommand = \"mux\"\nargs = [\"mcp\"]\n";
+    for (before, after) in [
+        ("", ours.to_owned()),
+        ("# only this\n", format!("# only this\n\n{ours}")),
+        (
+            "[mcp_servers.a]\ncommand = \"a\"\n# [mcp_servers.b]\n",
+            format!("[mcp_servers.a]\ncommand = \"a\"\n# [mcp_servers.b]\n\n{ours}"),
+        ),
+        (
+            "[mcp_servers.a]\ncommand = \"a\"\n# of c\n[c]\n",
+            format!("[mcp_servers.a]\ncommand = \"a\"\n\n{ours}# of c\n[c]\n"),
+        ),
+        (
+            "[mcp_servers]\n\n[c]\n",
+            format!("[mcp_servers]\n\n{ours}\n[c]\n"),
+        ),
+    ] {
+        assert_eq!(install(Agent::Codex, before, &door()), after);
+    }
+    assert_eq!(
+        install(Agent::Codex, "model = \"x\"", &door()),
+        "model = \"x\"\n\n[mcp_servers.mux]\ncommand = \"mux\"\nargs = [\"mcp\"]\n"
+    );
+}
+
+#[test]
+fn agents_entries_are_taken_out_wherever_they_stand() {
+    for (before, after) in [
+        (
+            "{\"mcpServers\":{\"mux\":{},\"b\":{}}}",
+            "{\"mcpServers\":{\"b\":{}}}",
+        ),
+        (
+            "{\"mcpServers\":{\"a\":{},\"mux\":{}}}",
+            "{\"mcpServers\":{\"a\":{}}}",
+        ),
+        (
+            "{ \"mcpServers\": { \"mux\": {}, \"b\": {} } }",
+            "{ \"mcpServers\": { \"b\": {} } }",
+        ),
+        (
+            "{ \"mcpServers\": { \"mux\": {} } }",
+            "{ \"mcpServers\": { } }",
+        ),
+        (
+            "{\"mcpServers\":{\n  // a\n  \"mux\": {},\n  // b\n  \"b\": {}\n}}",
+            "{\"mcpServers\":{\n  // a\n  // b\n  \"b\": {}\n}}",
+        ),
+        (
+            "{\"mcpServers\":{\n  \"a\": {}, // one\n  \"mux\": {} // us\n}}",
+            "{\"mcpServers\":{\n  \"a\": {} // one\n // us\n}}",
+        ),
+        (
+            "{\"mcpServers\":{\n  \"a\": {},\n  \"mux\": {},\n}}",
+            "{\"mcpServers\":{\n  \"a\": {},\n}}",
+        ),
+        ("{\"mcpServers\":[]}", "{\"mcpServers\":[]}"),
+    ] {
+        assert_eq!(undo(Agent::Cursor, before), after);
+    }
+    for (before, after) in [
+        (
+            "a = 1\n\n# mine\n[mcp_servers.mux] # ours\ncommand = \"mux\"\nargs = [\n  \"mcp\",\n] # end\n# next\n[b]\n",
+            "a = 1\n\n# mine\n# next\n[b]\n",
+        ),
+        (
+            "[mcp_servers.mux]\n[mcp_servers.mux.env]\nA = \"b\"\n\n[mcp_servers.b]\ncommand = \"b\"\n\n[mcp_servers.mux.tools.x]\ny = 1",
+            "\n[mcp_servers.b]\ncommand = \"b\"\n",
+        ),
+        (
+            "[mcp_servers]\nmux = { command = \"mux\" }\nb.command = \"b\"\n",
+            "[mcp_servers]\nb.command = \"b\"\n",
+        ),
+        ("mcp_servers.mux.command = \"mux\"\nz = 1\n", "z = 1\n"),
+        ("[mcp_servers.mux]\n", ""),
+    ] {
+        assert_eq!(undo(Agent::Codex, before), after);
+    }
+}
+
+#[test]
+fn agents_files_that_cannot_be_read_say_where() {
+    let failure = |agent: Agent, bytes: &[u8]| {
+        let error = Document::parse(bytes, agent.format()).unwrap_err();
+        error.to_string()
+    };
+    for (agent, text, place) in [
+        (
+            Agent::Cursor,
+            "{\n  \"é😀\": 1 \"b\": 2\n}",
+            "line 2, column 11",
+        ),
+        (Agent::Cursor, "{\n  \"a\": [1, 2\n}\n", "line 3, column 1"),
+        (Agent::Cursor, "[1]", "one JSON object"),
+        (Agent::Cursor, "{ 'a': 1 }", "column 3"),
+        (Agent::Cursor, "// only this", "one JSON object"),
+        (Agent::Codex, "a = 1\n[b\n", "line 2, column 3"),
+    ] {
+        let told = failure(agent, text.as_bytes());
+        assert!(told.contains(place), "{text}: {told}");
+    }
+    assert!(failure(Agent::Zed, b"{\"\xff\": 1}").contains("UTF-8"));
+    let shape = Document::parse(b"{\"mcpServers\": [1]}", Format::Json).unwrap();
+    let error = shape.put(&["mcpServers"], "mux", &serde_json::json!({}));
+    assert!(error.unwrap_err().to_string().contains("`mcpServers`"));
+}
+
+#[test]
+fn agents_places_follow_the_system_and_its_variables() {
+    let places = |system, pairs: &[(&str, &str)]| {
+        let find = |name: &str| {
+            let found = pairs.iter().find(|(known, _)| *known == name)?;
+            Some(PathBuf::from(found.1))
+        };
+        Places::new(system, find)
+    };
+    let linux = places(System::Linux, &[("HOME", "/h")]).unwrap();
+    let files = Agent::ALL.map(|agent| linux.short(&linux.file(agent)));
+    assert_eq!(
+        files,
+        [
+            "~/.claude.json",
+            "~/.config/Claude/claude_desktop_config.json",
+            "~/.cursor/mcp.json",
+            "~/.config/Code/User/mcp.json",
+            "~/.codex/config.toml",
+            "~/.codeium/windsurf/mcp_config.json",
+            "~/.config/opencode/opencode.json",
+            "~/.config/zed/settings.json",
+        ]
+    );
+    let moved = [
+        ("HOME", "/h"),
+        ("XDG_CONFIG_HOME", "/x"),
+        ("CODEX_HOME", "/c"),
+        ("CLAUDE_CONFIG_DIR", "/d"),
+    ];
+    let moved = places(System::Linux, &moved).unwrap();
+    for (agent, file) in [
+        (Agent::Claude, "/d/.claude.json"),
+        (Agent::Vscode, "/x/Code/User/mcp.json"),
+        (Agent::Codex, "/c/config.toml"),
+        (Agent::Zed, "/x/zed/settings.json"),
+    ] {
+        assert_eq!(moved.file(agent), PathBuf::from(file));
+    }
+    let mac = places(
+        System::MacOs,
+        &[("HOME", "/h"), ("XDG_CONFIG_HOME", "relative")],
+    )
+    .unwrap();
+    for (agent, file) in [
+        (
+            Agent::ClaudeDesktop,
+            "/h/Library/Application Support/Claude/claude_desktop_config.json",
+        ),
+        (
+            Agent::Vscode,
+            "/h/Library/Application Support/Code/User/mcp.json",
+        ),
+        (Agent::Zed, "/h/.config/zed/settings.json"),
+    ] {
+        assert_eq!(mac.file(agent), PathBuf::from(file));
+    }
+    let windows = places(System::Windows, &[("USERPROFILE", "/u"), ("APPDATA", "/r")]).unwrap();
+    assert_eq!(
+        windows.file(Agent::Vscode),
+        PathBuf::from("/r/Code/User/mcp.json")
+    );
+    assert_eq!(
+        windows.file(Agent::Zed),
+        PathBuf::from("/r/Zed/settings.json")
+    );
+    assert_eq!(
+        windows.file(Agent::Cursor),
+        PathBuf::from("/u/.cursor/mcp.json")
+    );
+    assert!(places(System::Linux, &[]).is_none());
+}
+
+#[test]
+fn agents_diffs_show_no_secrets() {
+    for (line, shown) in [
+        ("  \"API_KEY\": \"abc\",", "  \"API_KEY\": \"…\","),
+        ("TOKEN = 'abc' # x", "TOKEN = '…' # x"),
+        (
+            "env = { A = \"b\", MY_TOKEN = \"c\", D = \"e\" }",
+            "env = { A = \"b\", MY_TOKEN = \"…\", D = \"e\" }",
+        ),
+        (
+            "\"args\": [\"--token\", \"abc\", \"-v\"]",
+            "\"args\": [\"--token\", \"…\", \"-v\"]",
+        ),
+        ("\"args\": [\"--token=abc\"]", "\"args\": [\"…\"]"),
+        ("\"ghp_0123456789abc\"", "\"…\""),
+        (
+            "\"Authorization\": \"Bearer ${TOKEN}\"",
+            "\"Authorization\": \"Bearer ${TOKEN}\"",
+        ),
+        (
+            "\"command\": \"mux\", \"args\": [\"mcp\"]",
+            "\"command\": \"mux\", \"args\": [\"mcp\"]",
+        ),
+        ("\"a\": \"say \\\"x\\\"\"", "\"a\": \"say \\\"x\\\"\""),
+    ] {
+        assert_eq!(masked(line), shown);
+    }
+    let diff = unified(
+        "a\n\"K_TOKEN\": \"1\"\nb\n",
+        "a\n\"K_TOKEN\": \"1\",\nc\nb\n",
+        "f",
+    );
+    assert_eq!(
+        diff,
+        "--- f\n+++ f\n@@ -1,3 +1,4 @@\n a\n-\"K_TOKEN\": \"…\"\n+\"K_TOKEN\": \"…\",\n+c\n b\n"
+    );
+    assert_eq!(unified("a\n", "a\n", "f"), "");
+}
+
+#[test]
+fn agents_entries_that_lead_to_us_are_known() {
+    use serde_json::json;
+    let leads = |name: &str, entry: serde_json::Value| {
+        Door::read(&entry).is_some_and(|door| door.is_ours(name))
+    };
+    assert!(leads(
+        "x",
+        json!({ "command": "/opt/bin/mux", "args": ["mcp", "--agent", "a"] })
+    ));
+    assert!(leads(
+        "x",
+        json!({ "command": "C:\\bin\\mux.exe", "args": ["mcp"] })
+    ));
+    assert!(leads("x", json!({ "command": ["mux", "mcp"] })));
+    assert!(leads(
+        "x",
+        json!({ "command": { "path": "mux", "args": ["mcp"] } })
+    ));
+    assert!(leads(
+        "mux",
+        json!({ "command": "/opt/wrapper.sh", "args": ["mcp"] })
+    ));
+    assert!(!leads("x", json!({ "command": "codex", "args": ["mcp"] })));
+    assert!(!leads(
+        "mux",
+        json!({ "command": "mux", "args": ["serve"] })
+    ));
+    assert!(!leads("mux", json!({ "url": "https://mux.com/mcp" })));
+}

@@ -1,0 +1,105 @@
+//! The stretches of a text that tables with headers take up.
+
+use std::ops::Range;
+
+use toml_edit::{Document, Item, Table};
+
+/// The text with one more table in a section: behind the last one there, or at the end of the file.
+pub(super) fn with(text: &str, section: &[&str], piece: &str) -> String {
+    let mut at = text.len();
+    if let Ok(document) = Document::parse(text) {
+        let mut siblings = Vec::new();
+        if let Some(found) = find(document.as_item(), section) {
+            collect(text, found, &mut siblings);
+        }
+        let mut all = Vec::new();
+        collect(text, document.as_item(), &mut all);
+        if let Some(last) = siblings.iter().map(|block| block.end).max()
+            && all.iter().any(|block| block.start >= last)
+        {
+            at = last;
+        }
+    }
+    let (before, after) = text.split_at(at);
+    let gap = match before.trim_end_matches([' ', '\t']) {
+        "" => "",
+        line if !line.ends_with('\n') => "\n\n",
+        line if line.ends_with("\n\n") || line.ends_with("\n\r\n") => "",
+        _ => "\n",
+    };
+    format!("{before}{gap}{piece}{after}")
+}
+
+/// The text without a table and those below it; nothing if it has no header.
+pub(super) fn without(text: &str, section: &[&str], name: &str) -> Option<String> {
+    let document = Document::parse(text).ok()?;
+    let table = find(document.as_item(), section)?
+        .as_table_like()?
+        .get(name)?;
+    let mut blocks = Vec::new();
+    collect(text, table, &mut blocks);
+    blocks.sort_by_key(|block| block.start);
+    if blocks.is_empty() {
+        return None;
+    }
+    let mut rest = text.to_owned();
+    for block in blocks.into_iter().rev() {
+        rest.replace_range(block.clone(), "");
+        // The blank line that stood between it and the one before.
+        let before = &rest[..block.start];
+        let blank = ["\n\r\n", "\n\n"]
+            .iter()
+            .find(|end| before.ends_with(**end));
+        if let Some(blank) = blank {
+            let start = block.start - blank.len() + 1;
+            rest.replace_range(start..block.start, "");
+        }
+    }
+    Some(rest)
+}
+
+fn find<'a>(root: &'a Item, section: &[&str]) -> Option<&'a Item> {
+    section
+        .iter()
+        .try_fold(root, |item, key| item.as_table_like()?.get(key))
+}
+
+/// Whole lines, from each header to the last value below it.
+fn collect(text: &str, item: &Item, blocks: &mut Vec<Range<usize>>) {
+    match item {
+        Item::Table(table) => collect_table(text, table, blocks),
+        Item::ArrayOfTables(tables) => {
+            for table in tables {
+                collect_table(text, table, blocks);
+            }
+        }
+        Item::None | Item::Value(_) => {}
+    }
+}
+
+fn collect_table(text: &str, table: &Table, blocks: &mut Vec<Range<usize>>) {
+    let header = table
+        .span()
+        .filter(|span| text[span.clone()].starts_with('['));
+    if let Some(span) = header.filter(|_| !table.is_implicit() && !table.is_dotted()) {
+        let start = text[..span.start].rfind('\n').map_or(0, |end| end + 1);
+        let last = end(table).max(span.end);
+        let end = text[last..]
+            .find('\n')
+            .map_or(text.len(), |at| last + at + 1);
+        blocks.push(start..end);
+    }
+    for (_, item) in table.iter() {
+        collect(text, item, blocks);
+    }
+}
+
+/// Where the last of a table's own values ends.
+fn end(table: &Table) -> usize {
+    let ends = table.iter().map(|(_, item)| match item {
+        Item::Value(value) => value.span().map_or(0, |span| span.end),
+        Item::Table(inner) if inner.is_dotted() => end(inner),
+        _ => 0,
+    });
+    ends.max().unwrap_or(0)
+}

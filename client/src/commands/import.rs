@@ -1,0 +1,180 @@
+//! `mux import`: takes over the servers that the agents have, into our own configuration.
+//!
+//! Invariant: a secret that stands in an agent's file goes into the `env` file and nowhere else, and an
+//! entry of ours is written over only when that was asked for.
+
+mod definition;
+mod env_file;
+mod foreign;
+mod merge;
+mod names;
+mod references;
+mod withhold;
+
+use std::{path::Path, time::SystemTime};
+
+use mux_client::within_seconds;
+use mux_proto::{Error, Kind, ReloadReport, endpoint::Dirs};
+
+use self::{
+    env_file::EnvFile,
+    foreign::Source,
+    merge::{Merged, merge},
+};
+use super::{Failure, Outcome, dirs, install::places, running};
+use crate::{
+    agents::{Agent, AgentFile, Document, DocumentError, FileError, Format, Places, unified},
+    args, exit,
+    render::{self, Import},
+};
+
+pub(super) async fn import(args: &args::Import, json: bool) -> Outcome {
+    let dirs = dirs()?;
+    let places = places()?;
+    let mut import = Import::new(args.dry_run, dirs.config_file(), dirs.env_file());
+    let sources = read_all(args, &places, &mut import)?;
+
+    let file = AgentFile::read(&dirs.config_file()).map_err(file_failure)?;
+    let config = Document::parse(file.bytes(), Format::Toml)
+        .map_err(|error| config_failure(&error, &dirs.config_file()))?;
+    let variables = AgentFile::read(&dirs.env_file()).map_err(file_failure)?;
+    let known = EnvFile::parse(&String::from_utf8_lossy(variables.bytes()));
+    let merged = merge(&sources, config, known, args.replace)
+        .map_err(|error| config_failure(&error, &dirs.config_file()))?;
+
+    let old = String::from_utf8_lossy(file.bytes()).into_owned();
+    import.diff = unified(&old, &merged.config, &places.short(&dirs.config_file()));
+    let changed = merged.config != old || merged.env.changed();
+    if changed && !args.dry_run {
+        write(&dirs, &file, &variables, &merged, &mut import)?;
+    }
+    import.carried = merged.carried;
+    if changed && !args.dry_run {
+        match reload().await {
+            Ok(report) => import.reloaded = report,
+            Err(error) => import.not_reloaded = Some(error.message),
+        }
+    }
+    Ok(render::imported(&import, json))
+}
+
+/// What the agents have. One whose file cannot be read costs its own servers only.
+fn read_all(
+    args: &args::Import,
+    places: &Places,
+    import: &mut Import,
+) -> Result<Vec<Source>, Failure> {
+    let mut agents = args.from.clone();
+    agents.sort_unstable();
+    agents.dedup();
+    if agents.is_empty() {
+        agents.extend(
+            Agent::ALL
+                .into_iter()
+                .filter(|agent| places.file(*agent).exists()),
+        );
+    }
+    if agents.is_empty() {
+        return Err(Error::new(
+            Kind::NotFound,
+            "no agent with servers was found on this machine",
+        )
+        .hint("`mux install --list` shows the files that mux knows")
+        .into());
+    }
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "Claude Code keeps servers by the directory in which it runs"
+    )]
+    let project = std::env::current_dir().ok();
+    let mut sources = Vec::new();
+    for agent in agents {
+        let path = places.file(agent);
+        match foreign::read(agent, &path, project.as_deref()) {
+            Ok((found, notes)) => {
+                import.read(agent, path, Ok(notes));
+                sources.extend(found);
+            }
+            Err(error) => import.read(agent, path, Err(error)),
+        }
+    }
+    Ok(sources)
+}
+
+/// The secrets first: an entry whose secret is missing would be refused, the other way round nothing is
+/// wrong.
+fn write(
+    dirs: &Dirs,
+    config: &AgentFile,
+    variables: &AgentFile,
+    merged: &Merged,
+    import: &mut Import,
+) -> Result<(), Failure> {
+    dirs.prepare()
+        .map_err(|error| Failure::from(exit::machinery(error.to_string())))?;
+    let now = SystemTime::now();
+    if merged.env.changed() {
+        close(&dirs.env_file())?;
+        if merged.env.wrote_over() {
+            import.env_backup = variables.back_up(now).map_err(file_failure)?;
+        }
+        variables
+            .replace(merged.env.text().as_bytes())
+            .map_err(file_failure)?;
+    }
+    if merged.config.as_bytes() != config.bytes() {
+        import.backup = config.back_up(now).map_err(file_failure)?;
+        config
+            .replace(merged.config.as_bytes())
+            .map_err(file_failure)?;
+    }
+    Ok(())
+}
+
+/// Nobody else may read the file with the secrets, from before there are any of ours in it.
+#[cfg(unix)]
+fn close(path: &Path) -> Result<(), Failure> {
+    use std::{fs, io, os::unix::fs::PermissionsExt as _};
+
+    match fs::set_permissions(path, fs::Permissions::from_mode(0o600)) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(exit::machinery(format!(
+            "cannot close {} to others: {error}",
+            path.display()
+        ))
+        .into()),
+        _ => Ok(()),
+    }
+}
+
+/// Files in a user's own directories are closed to others there.
+#[cfg(not(unix))]
+fn close(_path: &Path) -> Result<(), Failure> {
+    Ok(())
+}
+
+/// A daemon that runs reads the configuration again; none is started.
+async fn reload() -> Result<Option<ReloadReport>, Error> {
+    let Some(session) = running().await.map_err(|failure| failure.error)? else {
+        return Ok(None);
+    };
+    let answer = session.client.reload(within_seconds(30)).await;
+    answer
+        .map_err(|error| Failure::from(error).error)?
+        .map(Some)
+}
+
+fn file_failure(error: FileError) -> Failure {
+    exit::machinery(error.to_string()).into()
+}
+
+fn config_failure(error: &DocumentError, path: &Path) -> Failure {
+    let mut told = Error::new(
+        Kind::Validation,
+        format!("{} was left alone: {error}", path.display()),
+    )
+    .hint("mend it, then import again");
+    if let DocumentError::Syntax { line, column, .. } = error {
+        (told.line, told.column) = (Some(*line), Some(*column));
+    }
+    told.into()
+}

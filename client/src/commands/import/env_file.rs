@@ -1,0 +1,111 @@
+//! The `env` file beside config.toml: lines of `NAME=value`, as the daemon reads them.
+
+/// The file as it is, and as it will be.
+#[derive(Clone, Debug)]
+pub(super) struct EnvFile {
+    lines: Vec<String>,
+    changed: bool,
+    wrote_over: bool,
+}
+
+impl EnvFile {
+    pub(super) fn parse(text: &str) -> Self {
+        Self {
+            lines: text.lines().map(str::to_owned).collect(),
+            changed: false,
+            wrote_over: false,
+        }
+    }
+
+    /// The last line of a name decides.
+    pub(super) fn get(&self, name: &str) -> Option<&str> {
+        let mut values = self.lines.iter().rev().filter_map(|line| pair(line));
+        values.find_map(|(known, value)| (known == name).then_some(value))
+    }
+
+    /// Sets a variable, in its own line if it has one. `false`: a line cannot hold this value.
+    pub(super) fn set(&mut self, name: &str, value: &str) -> bool {
+        if value.contains(['\n', '\r', '\0']) {
+            return false;
+        }
+        if self.get(name) == Some(value) {
+            return true;
+        }
+        // One pair of quotes is taken off whatever it holds.
+        let line = format!("{name}=\"{value}\"");
+        let old = self
+            .lines
+            .iter()
+            .rposition(|line| pair(line).is_some_and(|(n, _)| n == name));
+        match old {
+            Some(index) => {
+                self.lines[index] = line;
+                self.wrote_over = true;
+            }
+            None => self.lines.push(line),
+        }
+        self.changed = true;
+        true
+    }
+
+    pub(super) fn changed(&self) -> bool {
+        self.changed
+    }
+
+    /// Whether a value that stood there is gone.
+    pub(super) fn wrote_over(&self) -> bool {
+        self.wrote_over
+    }
+
+    pub(super) fn text(&self) -> String {
+        let mut text = self.lines.join("\n");
+        if !text.is_empty() {
+            text.push('\n');
+        }
+        text
+    }
+}
+
+fn pair(line: &str) -> Option<(&str, &str)> {
+    let line = line.trim();
+    let line = line.strip_prefix("export ").unwrap_or(line);
+    if line.starts_with('#') {
+        return None;
+    }
+    let (name, value) = line.split_once('=')?;
+    let value = value.trim();
+    let inner = ['"', '\''].iter().find_map(|quote| {
+        value
+            .strip_prefix(*quote)
+            .and_then(|rest| rest.strip_suffix(*quote))
+    });
+    Some((name.trim(), inner.unwrap_or(value)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_added_changed_and_otherwise_left_alone() {
+        let mut file = EnvFile::parse("# mine\nexport A='1'\n\nB = two\n");
+        assert_eq!(
+            (file.get("A"), file.get("B"), file.get("C")),
+            (Some("1"), Some("two"), None)
+        );
+        assert!(file.set("A", "1") && !file.changed());
+        assert!(file.set("C", "a \"b\" $c # d"));
+        assert!(file.changed() && !file.wrote_over());
+        assert!(file.set("B", "2") && file.wrote_over());
+        assert_eq!(
+            file.text(),
+            "# mine\nexport A='1'\n\nB=\"2\"\nC=\"a \"b\" $c # d\"\n"
+        );
+        assert_eq!(
+            EnvFile::parse(&file.text()).get("C"),
+            Some("a \"b\" $c # d")
+        );
+        assert!(!file.set("D", "two\nlines"));
+        assert_eq!(file.get("D"), None);
+    }
+}

@@ -1,0 +1,332 @@
+//! The servers of an agent, in our terms.
+//!
+//! Every key of an entry is either carried over or named as one that was not.
+
+use std::{collections::BTreeSet, path::Path};
+
+use mux_proto::{Error, Kind};
+use serde_json::{Map, Value};
+
+use super::{
+    definition::Definition,
+    references::{Place, Translator, escaped},
+};
+use crate::{
+    agents::{Agent, AgentFile, Document, DocumentError, Door},
+    exit,
+};
+
+/// A server as an agent has it.
+#[derive(Debug)]
+pub(super) struct Source {
+    pub(super) agent: Agent,
+    /// As the agent calls it.
+    pub(super) name: String,
+    pub(super) server: Result<Definition, Skipped>,
+    /// What could not be carried over.
+    pub(super) notes: Vec<String>,
+}
+
+/// Why an entry is no server for us.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
+pub(super) enum Skipped {
+    #[error("it is mux itself")]
+    Ourselves,
+    #[error("an extension of Zed starts it, and only Zed knows how")]
+    Extension,
+    #[error("it has neither a command nor a url")]
+    Nothing,
+}
+
+/// What an agent's file holds, and what to say of the file as a whole.
+pub(super) fn read(
+    agent: Agent,
+    path: &Path,
+    project: Option<&Path>,
+) -> Result<(Vec<Source>, Vec<String>), Error> {
+    let file = AgentFile::read(path).map_err(|error| exit::machinery(error.to_string()))?;
+    if !file.exists() {
+        let message = format!("{} has no file {}", agent.title(), path.display());
+        return Err(Error::new(Kind::NotFound, message));
+    }
+    let document = Document::parse(file.bytes(), agent.format()).map_err(|error| {
+        let message = format!("{}: {error}", path.display());
+        let mut told = Error::new(Kind::Validation, message);
+        if let DocumentError::Syntax { line, column, .. } = error {
+            (told.line, told.column) = (Some(line), Some(column));
+        }
+        told
+    })?;
+    Ok(of_document(agent, &document, project))
+}
+
+fn of_document(
+    agent: Agent,
+    document: &Document,
+    project: Option<&Path>,
+) -> (Vec<Source>, Vec<String>) {
+    let (mut sources, mut notes) = (Vec::new(), Vec::new());
+    if agent == Agent::Claude {
+        let mut others = 0;
+        for (folder, entry) in document.servers(&["projects"]) {
+            let servers = entry["mcpServers"].as_object();
+            if project.is_some_and(|project| project == Path::new(folder)) {
+                // Its own word comes first, as Claude Code has it.
+                for (name, entry) in servers.into_iter().flatten() {
+                    let mut source = source(agent, name, entry);
+                    if let Ok(definition) = &mut source.server
+                        && definition.command.is_some()
+                    {
+                        definition.cwd.get_or_insert_with(|| escaped(folder));
+                    }
+                    sources.push(source);
+                }
+            } else {
+                others += servers.map_or(0, Map::len);
+            }
+        }
+        if others > 0 {
+            notes.push(format!(
+                "{others} of its servers belong to other projects; import from their directories"
+            ));
+        }
+    }
+    let section = agent.section(document);
+    let entries = document.servers(section);
+    sources.extend(
+        entries
+            .into_iter()
+            .map(|(name, entry)| source(agent, name, entry)),
+    );
+    (sources, notes)
+}
+
+fn source(agent: Agent, name: &str, entry: &Value) -> Source {
+    let (server, notes) = if Door::read(entry).is_some_and(|door| door.is_ours(name)) {
+        (Err(Skipped::Ourselves), Vec::new())
+    } else {
+        Reading::of(agent, entry)
+    };
+    Source {
+        agent,
+        name: name.to_owned(),
+        server,
+        notes,
+    }
+}
+
+/// One entry while it is read.
+struct Reading<'a> {
+    to: Translator<'a>,
+    definition: Definition,
+}
+
+impl Reading<'_> {
+    fn of(agent: Agent, entry: &Value) -> (Result<Definition, Skipped>, Vec<String>) {
+        let names = |key: &str| entry[key].as_object().into_iter().flatten();
+        let own: BTreeSet<String> = names("env")
+            .chain(names("environment"))
+            .map(|(name, _)| name.clone())
+            .collect();
+        let mut reading = Reading {
+            to: Translator {
+                agent,
+                own: &own,
+                notes: Vec::new(),
+                broken: false,
+            },
+            definition: Definition::default(),
+        };
+        let Some(fields) = entry.as_object() else {
+            return (Err(Skipped::Nothing), Vec::new());
+        };
+        for (key, value) in fields.iter().filter(|(_, value)| !value.is_null()) {
+            if !reading.field(key, value) {
+                reading
+                    .to
+                    .notes
+                    .push(format!("`{key}` is not carried over"));
+            }
+        }
+        let Reading { to, mut definition } = reading;
+        definition.disabled |= to.broken;
+        let server = match (&definition.command, &definition.url) {
+            (None, None) if agent == Agent::Zed => Err(Skipped::Extension),
+            (None, None) => Err(Skipped::Nothing),
+            _ => Ok(definition),
+        };
+        (server, to.notes)
+    }
+
+    /// Whether we have an equal for it.
+    fn field(&mut self, key: &str, value: &Value) -> bool {
+        let agent = self.to.agent;
+        match (key, value) {
+            ("type" | "transport", Value::String(kind)) => {
+                if kind == "sse" {
+                    self.to.notes.push(
+                        "`type: sse`, the older transport, is not told apart from HTTP".into(),
+                    );
+                }
+                true
+            }
+            // Zed: who made the entry.
+            ("source", Value::String(_)) => agent == Agent::Zed,
+            ("command", command) => self.command(command),
+            ("args", Value::Array(args)) => {
+                self.arguments(args);
+                true
+            }
+            ("env" | "environment", Value::Object(pairs)) => {
+                for (name, value) in pairs.iter().filter_map(|(n, v)| Some((n, plain(v)?))) {
+                    let value = self.to.text(&value, Place::Value);
+                    self.definition.env.insert(name.clone(), value);
+                }
+                true
+            }
+            ("headers" | "http_headers", Value::Object(pairs)) => {
+                for (name, value) in pairs.iter().filter_map(|(n, v)| Some((n, plain(v)?))) {
+                    let value = self.to.text(&value, Place::Value);
+                    self.definition.headers.insert(name.clone(), value);
+                }
+                true
+            }
+            ("url" | "serverUrl" | "httpUrl", Value::String(url)) => {
+                self.definition.url = Some(self.to.text(url, Place::Argument));
+                true
+            }
+            ("cwd", Value::String(folder)) => {
+                let folder = self.to.text(folder, Place::Argument);
+                // Theirs begins at a workspace, ours at the home directory.
+                let whole = folder.starts_with("${") || Path::new(&folder).is_absolute();
+                if whole {
+                    self.definition.cwd = Some(folder);
+                }
+                whole
+            }
+            ("disabled", Value::Bool(disabled)) => {
+                self.definition.disabled |= disabled;
+                true
+            }
+            ("enabled", Value::Bool(enabled)) => {
+                self.definition.disabled |= !enabled;
+                true
+            }
+            ("disabledTools" | "disabled_tools", Value::Array(tools)) => {
+                let names = tools.iter().filter_map(Value::as_str).map(str::to_owned);
+                self.definition.exclude.extend(names);
+                true
+            }
+            ("tools", Value::Array(tools)) => tools.iter().all(|tool| tool == "*"),
+            _ => self.times(key, value) || self.codex(key, value),
+        }
+    }
+
+    /// A text, opencode's list of words, or Zed's older object.
+    fn command(&mut self, command: &Value) -> bool {
+        match command {
+            Value::String(word) => {
+                self.definition.command = Some(self.to.text(word, Place::Argument));
+                true
+            }
+            Value::Array(words) => {
+                let Some((first, rest)) = words.split_first() else {
+                    return false;
+                };
+                self.arguments(rest);
+                self.command(first)
+            }
+            Value::Object(parts) => {
+                let known = |key: &String| ["path", "args", "env"].contains(&key.as_str());
+                let all = parts.keys().all(known);
+                let path = parts.get("path").is_some_and(|path| self.command(path));
+                for key in ["args", "env"] {
+                    if let Some(value) = parts.get(key).filter(|value| !value.is_null()) {
+                        self.field(key, value);
+                    }
+                }
+                all && path
+            }
+            _ => false,
+        }
+    }
+
+    fn arguments(&mut self, args: &[Value]) {
+        for arg in args.iter().filter_map(plain) {
+            let arg = self.to.text(&arg, Place::Argument);
+            self.definition.args.push(arg);
+        }
+    }
+
+    fn times(&mut self, key: &str, value: &Value) -> bool {
+        let Some(number) = value.as_f64().filter(|number| *number > 0.0) else {
+            return false;
+        };
+        let seconds = |seconds: f64| match seconds {
+            whole if whole.fract() == 0.0 => format!("{whole}s"),
+            part => format!("{:.0}ms", part * 1_000.0),
+        };
+        match (key, self.to.agent) {
+            ("startup_timeout_sec", _) => self.definition.start_timeout = Some(seconds(number)),
+            ("startup_timeout_ms", _) => {
+                self.definition.start_timeout = Some(seconds(number / 1_000.0));
+            }
+            ("tool_timeout_sec", _) => self.definition.call_timeout = Some(seconds(number)),
+            // How long it waits for the list of tools.
+            ("timeout", Agent::Opencode) => {
+                self.definition.start_timeout = Some(seconds(number / 1_000.0));
+            }
+            ("timeout", Agent::Claude) => {
+                self.definition.call_timeout = Some(seconds(number / 1_000.0));
+            }
+            _ => return false,
+        }
+        true
+    }
+
+    /// Codex names the variables instead of referring to them.
+    fn codex(&mut self, key: &str, value: &Value) -> bool {
+        if self.to.agent != Agent::Codex {
+            return false;
+        }
+        match (key, value) {
+            ("bearer_token_env_var", Value::String(name)) => {
+                let value = format!("Bearer ${{{name}}}");
+                self.definition
+                    .headers
+                    .insert("Authorization".into(), value);
+            }
+            ("env_http_headers", Value::Object(headers)) => {
+                for (header, name) in headers.iter().filter_map(|(h, n)| Some((h, n.as_str()?))) {
+                    self.definition
+                        .headers
+                        .insert(header.clone(), format!("${{{name}}}"));
+                }
+            }
+            ("env_vars", Value::Array(names)) => {
+                for name in names
+                    .iter()
+                    .filter_map(|n| n.as_str().or(n["name"].as_str()))
+                {
+                    let value = format!("${{{name}}}");
+                    self.definition.env.entry(name.into()).or_insert(value);
+                }
+            }
+            _ => return false,
+        }
+        true
+    }
+}
+
+/// A text, or what stands for one.
+fn plain(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(number) => Some(number.to_string()),
+        Value::Bool(value) => Some(value.to_string()),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,139 @@
+use serde_json::json;
+
+use super::*;
+
+fn read_one(agent: Agent, entry: Value) -> (Result<Value, Skipped>, Vec<String>) {
+    let source = source(agent, "it", &entry);
+    let server = source
+        .server
+        .map(|definition| Value::Object(definition.entry()));
+    (server, source.notes)
+}
+
+#[test]
+fn import_reads_every_way_to_write_an_entry() {
+    for (agent, theirs, ours) in [
+        (
+            Agent::Cursor,
+            json!({ "command": "a", "args": ["x", 1], "env": { "N": 5, "ON": true }, "disabled": false }),
+            json!({ "command": "a", "args": ["x", "1"], "env": { "N": "5", "ON": "true" } }),
+        ),
+        (
+            Agent::Opencode,
+            json!({ "type": "local", "command": ["a", "x"], "environment": { "V": "{env:W}" }, "enabled": false, "timeout": 1500 }),
+            json!({ "command": "a", "args": ["x"], "env": { "V": "${W}" }, "start_timeout": "1500ms", "enabled": false }),
+        ),
+        (
+            Agent::Zed,
+            json!({ "source": "custom", "command": { "path": "a", "args": ["$x"], "env": { "V": "w" } }, "settings": null }),
+            json!({ "command": "a", "args": ["$x"], "env": { "V": "w" } }),
+        ),
+        (
+            Agent::Windsurf,
+            json!({ "serverUrl": "https://h/mcp", "headers": { "A": "${env:B}" }, "disabledTools": ["t"] }),
+            json!({ "url": "https://h/mcp", "headers": { "A": "${B}" }, "tools": { "exclude": ["t"] } }),
+        ),
+        (
+            Agent::Codex,
+            json!({ "command": "a", "cwd": "/w", "env_vars": ["X", { "name": "Y", "source": "local" }], "startup_timeout_ms": 2000 }),
+            json!({ "command": "a", "env": { "X": "${X}", "Y": "${Y}" }, "cwd": "/w", "start_timeout": "2s" }),
+        ),
+        (
+            Agent::Codex,
+            json!({ "url": "https://h", "bearer_token_env_var": "T", "env_http_headers": { "X": "V" }, "http_headers": { "Y": "$z" } }),
+            json!({ "url": "https://h", "headers": { "Authorization": "Bearer ${T}", "X": "${V}", "Y": "$z" } }),
+        ),
+        (
+            Agent::Claude,
+            json!({ "type": "http", "url": "https://${HOST}/mcp", "timeout": 60000 }),
+            json!({ "url": "https://${HOST}/mcp", "call_timeout": "60s" }),
+        ),
+        (
+            Agent::Vscode,
+            json!({ "command": "a", "cwd": "${userHome}/w" }),
+            json!({ "command": "a", "cwd": "${HOME}/w" }),
+        ),
+    ] {
+        let (server, notes) = read_one(agent, theirs.clone());
+        assert_eq!((server.unwrap(), notes), (ours, vec![]), "{theirs}");
+    }
+}
+
+#[test]
+fn import_names_what_it_cannot_carry() {
+    for (agent, theirs, notes) in [
+        (
+            Agent::Cursor,
+            json!({ "command": "a", "envFile": ".env", "auth": {} }),
+            &["`envFile`", "`auth`"][..],
+        ),
+        (
+            Agent::Codex,
+            json!({ "command": "a", "enabled_tools": ["x"] }),
+            &["`enabled_tools`"],
+        ),
+        (
+            Agent::Claude,
+            json!({ "type": "sse", "url": "https://h" }),
+            &["sse"],
+        ),
+        (
+            Agent::Claude,
+            json!({ "command": "a", "cwd": "relative" }),
+            &["`cwd`"],
+        ),
+        (
+            Agent::Claude,
+            json!({ "command": "a", "env": { "A": "${B:-c}" } }),
+            &["${B:-…}"],
+        ),
+        (
+            Agent::Vscode,
+            json!({ "command": "a", "args": ["${workspaceFolder}"] }),
+            &["workspaceFolder"],
+        ),
+        (
+            Agent::Vscode,
+            json!({ "command": "a", "env": { "K": "${input:k}" } }),
+            &["MUX_INPUT_K"],
+        ),
+        (
+            Agent::Vscode,
+            json!({ "command": "a", "args": ["${command:pick}"] }),
+            &["command:pick"],
+        ),
+    ] {
+        let (server, told) = read_one(agent, theirs.clone());
+        assert_eq!(told.len(), notes.len(), "{theirs}: {told:?}");
+        assert!(
+            told.iter()
+                .zip(notes)
+                .all(|(told, part)| told.contains(part)),
+            "{told:?}"
+        );
+        let off = server.unwrap().get("enabled").is_some();
+        let broken = told[0].contains("switched off");
+        assert_eq!(off, broken, "{theirs}");
+    }
+}
+
+#[test]
+fn import_leaves_out_what_is_no_server() {
+    for (agent, theirs, reason) in [
+        (
+            Agent::Cursor,
+            json!({ "command": "/bin/mux", "args": ["mcp"] }),
+            Skipped::Ourselves,
+        ),
+        (
+            Agent::Zed,
+            json!({ "source": "extension", "settings": {} }),
+            Skipped::Extension,
+        ),
+        (Agent::Cursor, json!({ "args": [] }), Skipped::Nothing),
+        (Agent::Cursor, json!("text"), Skipped::Nothing),
+    ] {
+        let (server, _) = read_one(agent, theirs);
+        assert_eq!(server.unwrap_err(), reason);
+    }
+}

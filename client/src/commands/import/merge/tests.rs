@@ -1,0 +1,159 @@
+use std::{fs, path::Path};
+
+use serde_json::json;
+
+use super::*;
+use crate::commands::import::foreign;
+
+fn document(text: &str) -> Document {
+    Document::parse(text.as_bytes(), Format::Toml).unwrap()
+}
+
+fn merged(sources: &[Source], config: &str, env: &str, replace: bool) -> Merged {
+    merge(sources, document(config), EnvFile::parse(env), replace).unwrap()
+}
+
+fn source(agent: Agent, name: &str, command: &str, token: &str) -> Source {
+    Source {
+        agent,
+        name: name.into(),
+        server: Ok(Definition {
+            command: Some(command.into()),
+            env: [("API_TOKEN".to_owned(), token.to_owned())].into(),
+            ..Definition::default()
+        }),
+        notes: Vec::new(),
+    }
+}
+
+/// Each server of the agents, under which name it is now, and what became of it.
+fn fates(merged: &Merged) -> Vec<(&str, Fate)> {
+    let carried = merged.carried.iter();
+    carried
+        .map(|one| (one.server.as_deref().unwrap_or_default(), one.fate))
+        .collect()
+}
+
+#[test]
+fn import_of_each_agents_file_gives_our_entries() {
+    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/data/agents");
+    for (agent, name, env) in [
+        (
+            Agent::Claude,
+            "claude.json",
+            "MUX_TRACKER_TRACKER_PASSWORD=\"hunter2\"\n\
+             MUX_GITHUB_GITHUB_PERSONAL_ACCESS_TOKEN=\"ghp_0123456789abcdefghijABCDEFGHIJ012345\"\n",
+        ),
+        (
+            Agent::ClaudeDesktop,
+            "claude-desktop.json",
+            "MUX_REMOTE_AUTH_HEADER=\"Bearer abc123\"\n",
+        ),
+        (Agent::Cursor, "cursor.json", ""),
+        (Agent::Vscode, "vscode.json", ""),
+        (Agent::Codex, "codex.toml", ""),
+        (
+            Agent::Windsurf,
+            "windsurf.json",
+            "MUX_SQLITE_API_KEY=\"literal-value\"\n",
+        ),
+        (Agent::Opencode, "opencode.jsonc", ""),
+        (Agent::Opencode, "opencode-2.json", ""),
+        (
+            Agent::Zed,
+            "zed.json",
+            "MUX_POSTGRES_ARG_1=\"postgres://me:pässword@db/notes\"\n",
+        ),
+    ] {
+        let project = Path::new("/home/me/größe");
+        let (sources, _) = foreign::read(agent, &data.join(name), Some(project)).unwrap();
+        let first = merged(&sources, "# mine\n", "", false);
+        let expected = fs::read_to_string(data.join(format!("imported/{name}.toml"))).unwrap();
+        assert_eq!(first.config, expected, "{name}");
+        assert_eq!(first.env.text(), env, "{name}");
+        // The second time everything is there.
+        let again = merged(&sources, &first.config, &first.env.text(), true);
+        assert_eq!(again.config, first.config, "{name}");
+        assert!(!again.env.changed(), "{name}");
+        let same = |(_, fate): &(&str, Fate)| matches!(fate, Fate::Same | Fate::Skipped);
+        assert!(
+            fates(&again).iter().all(same),
+            "{name}: {:?}",
+            fates(&again)
+        );
+    }
+}
+
+#[test]
+fn import_gives_clashing_servers_of_two_agents_two_names_every_time() {
+    let sources = [
+        source(Agent::Claude, "a-b", "x", "one"),
+        source(Agent::Cursor, "a-b", "x", "one"),
+        source(Agent::Codex, "a_b", "y", "two"),
+        source(Agent::Zed, "a b", "x", "three"),
+    ];
+    let first = merged(&sources, "", "", false);
+    assert_eq!(
+        fates(&first),
+        [
+            ("a-b", Fate::Added),
+            ("a-b", Fate::Same),
+            ("a_b-codex", Fate::Added),
+            ("a-b-zed", Fate::Added),
+        ]
+    );
+    assert_eq!(
+        first.env.text(),
+        "MUX_A_B_API_TOKEN=\"one\"\nMUX_A_B_CODEX_API_TOKEN=\"two\"\nMUX_A_B_ZED_API_TOKEN=\"three\"\n"
+    );
+    for replace in [false, true] {
+        let again = merged(&sources, &first.config, &first.env.text(), replace);
+        let names: Vec<&str> = fates(&again).into_iter().map(|(name, _)| name).collect();
+        assert_eq!(names, ["a-b", "a-b", "a_b-codex", "a-b-zed"]);
+        assert_eq!(again.config, first.config);
+    }
+}
+
+#[test]
+fn import_writes_over_an_entry_only_when_asked() {
+    let config = "# top\n[servers.a]   # mine\ncommand = \"mine\"\nenv = { K = \"v\" }\ncall_timeout = \"9s\"\n\n[[policy]]\nmatch = \"a.*\"\naction = \"deny\"\n";
+    let sources = [source(Agent::Claude, "a", "theirs", "one")];
+    let kept = merged(&sources, config, "", false);
+    assert_eq!(fates(&kept), [("a", Fate::Kept)]);
+    assert_eq!(kept.config, config);
+    assert!(!kept.env.changed());
+
+    let replaced = merged(&sources, config, "", true);
+    assert_eq!(fates(&replaced), [("a", Fate::Replaced)]);
+    let read = document(&replaced.config);
+    assert_eq!(
+        read.server(SECTION, "a").unwrap(),
+        &json!({ "command": "theirs", "env": { "API_TOKEN": "${MUX_A_API_TOKEN}" }, "call_timeout": "9s" })
+    );
+    assert!(
+        replaced.config.contains("[[policy]]\nmatch = \"a.*\""),
+        "{}",
+        replaced.config
+    );
+    assert_eq!(replaced.env.get("MUX_A_API_TOKEN"), Some("one"));
+
+    // Another secret alone makes it another server.
+    let other = [source(Agent::Claude, "a", "theirs", "two")];
+    let told = merged(&other, &replaced.config, &replaced.env.text(), false);
+    assert_eq!(fates(&told), [("a", Fate::Kept)]);
+    let changed = merged(&other, &replaced.config, &replaced.env.text(), true);
+    assert_eq!(changed.env.get("MUX_A_API_TOKEN"), Some("two"));
+    assert!(changed.env.wrote_over());
+}
+
+#[test]
+fn import_says_that_a_secret_with_line_breaks_cannot_be_kept() {
+    let sources = [source(Agent::Claude, "a", "x", "-----BEGIN KEY\nabc\n")];
+    let told = merged(&sources, "", "", false);
+    assert!(
+        told.carried[0].notes[0].contains("MUX_A_API_TOKEN"),
+        "{:?}",
+        told.carried
+    );
+    assert!(!format!("{told:?}").contains("abc"));
+}

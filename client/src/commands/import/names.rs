@@ -1,0 +1,78 @@
+//! Names that our configuration takes.
+
+/// What `mux.NAME` means already. The daemon has the same list, and an end-to-end test compares them.
+const RESERVED: &[&str] = &[
+    "call",
+    "search",
+    "describe",
+    "catalog",
+    "discover",
+    "resources",
+    "prompts",
+    "input",
+    "emit",
+    "read",
+    "then",
+    "constructor",
+    "__proto__",
+];
+
+/// The nearest name that we can have.
+pub(super) fn allowed(name: &str) -> String {
+    let right = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    let spelled: String = name
+        .chars()
+        .map(|c| if right(c) { c } else { '-' })
+        .collect();
+    let mut spelled = spelled.trim_matches('-').to_owned();
+    if !spelled.starts_with(|c: char| c.is_ascii_alphabetic()) {
+        spelled = format!("server-{spelled}").trim_end_matches('-').to_owned();
+    }
+    if RESERVED.contains(&spelled.as_str()) {
+        spelled.push_str("-server");
+    }
+    spelled
+}
+
+/// Two servers must not be the same `mux.NAME`.
+pub(super) fn clash(one: &str, other: &str) -> bool {
+    one.replace('-', "_") == other.replace('-', "_")
+}
+
+/// The variable that holds a secret of a server.
+pub(super) fn variable(server: &str, key: &str) -> String {
+    let upper = |text: &str| -> String {
+        let words = text.chars().map(|c| {
+            if c.is_ascii_alphanumeric() {
+                c.to_ascii_uppercase()
+            } else {
+                '_'
+            }
+        });
+        words.collect::<String>().trim_matches('_').to_owned()
+    };
+    format!("MUX_{}_{}", upper(server), upper(key))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_become_allowed_ones() {
+        for (theirs, ours) in [
+            ("github", "github"),
+            ("my server/v2.0", "my-server-v2-0"),
+            ("@scope/tool", "scope-tool"),
+            ("7zip", "server-7zip"),
+            ("größe", "gr--e"),
+            ("検索", "server"),
+            ("search", "search-server"),
+            ("__proto__", "server-__proto__"),
+        ] {
+            assert_eq!(allowed(theirs), ours, "{theirs}");
+        }
+        assert!(clash("a-b", "a_b") && !clash("a", "b"));
+        assert_eq!(variable("my-server", "--api-key"), "MUX_MY_SERVER_API_KEY");
+    }
+}

@@ -1,0 +1,243 @@
+//! The agents' ways of referring to variables, in ours.
+
+use std::collections::BTreeSet;
+
+use crate::agents::Agent;
+
+/// Where a text stands.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Place {
+    /// A variable or a header: nobody writes `${NAME}` there and means the characters.
+    Value,
+    /// Programs expand some themselves, from variables that the entry gives them.
+    Argument,
+}
+
+/// What one entry is translated with.
+pub(super) struct Translator<'a> {
+    pub(super) agent: Agent,
+    /// The names of the variables that the entry sets.
+    pub(super) own: &'a BTreeSet<String>,
+    /// What could not be carried over.
+    pub(super) notes: Vec<String>,
+    /// Whether the server cannot work as it is now.
+    pub(super) broken: bool,
+}
+
+impl Translator<'_> {
+    pub(super) fn text(&mut self, text: &str, place: Place) -> String {
+        let mut out = String::with_capacity(text.len());
+        let mut rest = text;
+        while let Some(at) = rest.find(['$', '{']) {
+            out.push_str(&rest[..at]);
+            rest = &rest[at..];
+            let inner = |open: &str| {
+                let inside = rest.strip_prefix(open)?;
+                inside
+                    .find('}')
+                    .map(|end| (&inside[..end], &inside[end + 1..]))
+            };
+            if let Some((name, after)) = inner("${") {
+                match self.reference(name, place) {
+                    Some(ours) => out.push_str(&ours),
+                    None => out.push_str(&format!("$${{{}}}", escaped(name))),
+                }
+                rest = after;
+            } else if self.agent == Agent::Opencode
+                && let Some((name, after)) = inner("{")
+                && let Some(ours) = self.of_opencode(name)
+            {
+                out.push_str(&ours);
+                rest = after;
+            } else if let Some(after) = rest.strip_prefix('$') {
+                out.push_str(if after.starts_with(['$', '{']) {
+                    "$$"
+                } else {
+                    "$"
+                });
+                rest = after;
+            } else {
+                out.push('{');
+                rest = &rest[1..];
+            }
+        }
+        out.push_str(rest);
+        out
+    }
+
+    /// What stands in `${…}`; `None`: these very characters are meant.
+    fn reference(&mut self, inner: &str, place: Place) -> Option<String> {
+        if let Some(name) = inner.strip_prefix("env:").filter(|name| is_name(name)) {
+            return Some(format!("${{{name}}}"));
+        }
+        if let Some(id) = inner.strip_prefix("input:") {
+            let name = super::names::variable("input", id);
+            self.notes.push(format!(
+                "`{id}` is asked for by {}; put {name}=… into the file `env` beside config.toml",
+                self.agent.title()
+            ));
+            return Some(format!("${{{name}}}"));
+        }
+        match inner {
+            "userHome" => return Some("${HOME}".into()),
+            "pathSeparator" | "/" => return Some(std::path::MAIN_SEPARATOR.to_string()),
+            _ => {}
+        }
+        if let Some((name, default)) = inner.split_once(":-")
+            && is_name(name)
+            && self.agent == Agent::Claude
+        {
+            self.notes.push(format!(
+                "`${{{name}:-…}}` became its default, since muxd knows none: write ${{{name}}} to have the variable"
+            ));
+            return Some(escaped(default));
+        }
+        if is_name(inner) && !self.is_built_in(inner) {
+            let meant = match (place, self.agent) {
+                (Place::Value, _) => true,
+                (Place::Argument, _) if self.own.contains(inner) => false,
+                // These hand arguments on as they are.
+                (
+                    Place::Argument,
+                    Agent::ClaudeDesktop | Agent::Codex | Agent::Zed | Agent::Opencode,
+                ) => false,
+                (Place::Argument, _) => true,
+            };
+            return meant.then(|| format!("${{{inner}}}"));
+        }
+        if self.is_built_in(inner) || inner.contains(':') {
+            self.notes.push(format!(
+                "`${{{inner}}}` of {} has no equal here; the server is switched off until you change that",
+                self.agent.title()
+            ));
+            self.broken = true;
+        }
+        None
+    }
+
+    fn of_opencode(&mut self, inner: &str) -> Option<String> {
+        if let Some(name) = inner.strip_prefix("env:").filter(|name| is_name(name)) {
+            return Some(format!("${{{name}}}"));
+        }
+        let file = inner.strip_prefix("file:")?;
+        let name = super::names::variable("file", file);
+        self.notes.push(format!(
+            "what stands in the file {file} is not read; put {name}=… into the file `env` beside config.toml"
+        ));
+        Some(format!("${{{name}}}"))
+    }
+
+    /// Names of editors for what they have open.
+    fn is_built_in(&self, name: &str) -> bool {
+        let editor = matches!(self.agent, Agent::Vscode | Agent::Cursor | Agent::Windsurf);
+        editor
+            && (name.starts_with("workspace")
+                || name.starts_with("file")
+                || name.starts_with("relativeFile")
+                || matches!(
+                    name,
+                    "cwd" | "execPath" | "defaultBuildTask" | "selectedText" | "lineNumber"
+                ))
+    }
+}
+
+/// Text that means its own characters, in our syntax.
+pub(super) fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text.chars().peekable();
+    while let Some(c) = rest.next() {
+        out.push(c);
+        if c == '$' && matches!(rest.peek(), Some('$' | '{')) {
+            out.push('$');
+        }
+    }
+    out
+}
+
+/// The characters that a text means, unless it refers to a variable.
+pub(super) fn literal(text: &str) -> Option<String> {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find('$') {
+        out.push_str(&rest[..at]);
+        rest = &rest[at + 1..];
+        if rest.starts_with('{') {
+            return None;
+        }
+        rest = rest.strip_prefix('$').unwrap_or(rest);
+        out.push('$');
+    }
+    out.push_str(rest);
+    Some(out)
+}
+
+fn is_name(name: &str) -> bool {
+    !name.is_empty()
+        && !name.starts_with(|c: char| c.is_ascii_digit())
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn references_become_ours_and_dollar_signs_stay_what_they_are() {
+        use Place::{Argument, Value};
+        let own = BTreeSet::from(["AUTH".to_owned()]);
+        for (agent, place, theirs, ours) in [
+            (Agent::Claude, Value, "Bearer ${TOKEN}", "Bearer ${TOKEN}"),
+            (Agent::Claude, Value, "${URL:-http://a/$b}", "http://a/$b"),
+            (
+                Agent::Claude,
+                Argument,
+                "Authorization:${AUTH}",
+                "Authorization:$${AUTH}",
+            ),
+            (Agent::Claude, Argument, "${DIR}/x", "${DIR}/x"),
+            (Agent::ClaudeDesktop, Argument, "${DIR}/x", "$${DIR}/x"),
+            (Agent::Codex, Value, "${DIR}", "${DIR}"),
+            (
+                Agent::Vscode,
+                Value,
+                "${env:A_B}-${userHome}",
+                "${A_B}-${HOME}",
+            ),
+            (
+                Agent::Vscode,
+                Argument,
+                "${input:api-key}",
+                "${MUX_INPUT_API_KEY}",
+            ),
+            (
+                Agent::Vscode,
+                Argument,
+                "${workspaceFolder}/a",
+                "$${workspaceFolder}/a",
+            ),
+            (Agent::Opencode, Value, "Bearer {env:T}", "Bearer ${T}"),
+            (Agent::Opencode, Value, "{\"a\":{}}", "{\"a\":{}}"),
+            (Agent::Opencode, Value, "{file:~/.key}", "${MUX_FILE_KEY}"),
+            (Agent::Cursor, Value, "a$b $1 $", "a$b $1 $"),
+            (Agent::Cursor, Value, "$$ ${", "$$$ $${"),
+            (Agent::Cursor, Value, "${not a name}", "$${not a name}"),
+        ] {
+            let mut translator = Translator {
+                agent,
+                own: &own,
+                notes: Vec::new(),
+                broken: false,
+            };
+            assert_eq!(translator.text(theirs, place), ours, "{agent:?} {theirs}");
+            assert_eq!(translator.broken, theirs.contains("workspace"));
+        }
+    }
+
+    #[test]
+    fn what_is_escaped_means_itself() {
+        for text in ["a", "$", "$$", "${A}", "$${A}", "a$b$", "$$$", "{$}"] {
+            assert_eq!(literal(&escaped(text)).as_deref(), Some(text));
+        }
+        assert_eq!(literal("x${A}"), None);
+    }
+}

@@ -1,0 +1,66 @@
+//! How an agent is to start this very `mux`.
+
+use std::{
+    env,
+    path::{Path, PathBuf},
+};
+
+use mux_proto::variables;
+
+use super::super::{Failure, variable};
+use crate::{
+    agents::{Agent, Door},
+    args, exit,
+};
+
+pub(super) fn door(agent: Agent, args: &args::Install) -> Result<Door, Failure> {
+    let mut words = vec!["mcp".to_owned()];
+    if let Some(name) = &args.agent_name {
+        words.extend(["--agent".to_owned(), name.clone()]);
+    }
+    // A project's file is for everybody who has the project.
+    let home = variable(variables::HOME).filter(|_| !args.project);
+    Ok(Door {
+        command: command(agent, args.command.as_deref())?,
+        args: words,
+        env: home
+            .map(|home| (variables::HOME.to_owned(), home.display().to_string()))
+            .into_iter()
+            .collect(),
+    })
+}
+
+fn command(agent: Agent, asked: Option<&Path>) -> Result<String, Failure> {
+    let failed = |error: std::io::Error| {
+        Failure::from(
+            exit::machinery(format!("cannot tell where mux is: {error}"))
+                .hint("say it with --command"),
+        )
+    };
+    if let Some(asked) = asked {
+        // A single word is looked up by the agent.
+        if asked.components().count() == 1 {
+            return Ok(asked.display().to_string());
+        }
+        let whole = std::path::absolute(asked).map_err(failed)?;
+        return Ok(whole.display().to_string());
+    }
+    let this = env::current_exe().map_err(failed)?;
+    Ok(match on_path(&this) {
+        Some(_) if !agent.needs_absolute_command() => "mux".into(),
+        // As the user's PATH has it, since the file behind a link may have a version in its name.
+        Some(found) => found.display().to_string(),
+        None => this.display().to_string(),
+    })
+}
+
+/// `mux` of the user's PATH, if it is this one.
+fn on_path(this: &Path) -> Option<PathBuf> {
+    let path = variable("PATH")?;
+    let name = format!("mux{}", env::consts::EXE_SUFFIX);
+    let first = env::split_paths(&path)
+        .map(|folder| folder.join(&name))
+        .find(|file| file.is_file())?;
+    let same = first.canonicalize().ok()? == this.canonicalize().ok()?;
+    same.then_some(first)
+}

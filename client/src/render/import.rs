@@ -1,0 +1,260 @@
+//! What `mux import` took over, and what it could not. No value of a secret is in here.
+
+use std::{path::PathBuf, process::ExitCode};
+
+use anstream::{eprintln, println};
+use mux_proto::{Error, ReloadReport};
+use serde_json::{Value, json};
+
+use super::{
+    amounts::count,
+    document, note, shown,
+    style::{DIM, ERROR, GOOD, NAME, STRONG, WARN, harmless, paint},
+    warn,
+};
+use crate::{agents::Agent, exit};
+
+/// The whole of one import.
+#[derive(Debug)]
+pub(crate) struct Import {
+    dry_run: bool,
+    config: PathBuf,
+    env: PathBuf,
+    agents: Vec<Read>,
+    pub(crate) carried: Vec<Carried>,
+    pub(crate) diff: String,
+    /// What was kept of config.toml and of `env`.
+    pub(crate) backup: Option<PathBuf>,
+    pub(crate) env_backup: Option<PathBuf>,
+    /// What the daemon that runs made of it.
+    pub(crate) reloaded: Option<ReloadReport>,
+    pub(crate) not_reloaded: Option<String>,
+}
+
+/// An agent's file.
+#[derive(Debug)]
+struct Read {
+    agent: Agent,
+    file: PathBuf,
+    notes: Vec<String>,
+    error: Option<Error>,
+}
+
+/// One server of an agent.
+#[derive(Debug)]
+pub(crate) struct Carried {
+    pub(crate) agent: Agent,
+    /// As the agent calls it.
+    pub(crate) name: String,
+    /// As we do.
+    pub(crate) server: Option<String>,
+    pub(crate) fate: Fate,
+    pub(crate) disabled: bool,
+    /// Whether this version can start it.
+    pub(crate) usable: bool,
+    /// What could not be carried over.
+    pub(crate) notes: Vec<String>,
+    /// The variables that hold its secrets.
+    pub(crate) secrets: Vec<String>,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Fate {
+    Added,
+    Replaced,
+    /// It is there already.
+    Same,
+    /// An entry of ours with that name is another server, and stays.
+    Kept,
+    /// It is no server for us.
+    Skipped,
+}
+
+impl Fate {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Added => "added",
+            Self::Replaced => "replaced",
+            Self::Same => "same",
+            Self::Kept => "kept",
+            Self::Skipped => "skipped",
+        }
+    }
+}
+
+impl Import {
+    pub(crate) fn new(dry_run: bool, config: PathBuf, env: PathBuf) -> Self {
+        Self {
+            dry_run,
+            config,
+            env,
+            agents: Vec::new(),
+            carried: Vec::new(),
+            diff: String::new(),
+            backup: None,
+            env_backup: None,
+            reloaded: None,
+            not_reloaded: None,
+        }
+    }
+
+    /// An agent's file was read, or could not be.
+    pub(crate) fn read(&mut self, agent: Agent, file: PathBuf, notes: Result<Vec<String>, Error>) {
+        let (notes, error) = match notes {
+            Ok(notes) => (notes, None),
+            Err(error) => (Vec::new(), Some(error)),
+        };
+        self.agents.push(Read {
+            agent,
+            file,
+            notes,
+            error,
+        });
+    }
+
+    fn code(&self) -> u8 {
+        let mut errors = self.agents.iter().filter_map(|read| read.error.as_ref());
+        errors.next().map_or(0, |error| exit::code(&error.kind))
+    }
+
+    fn document(&self) -> Value {
+        let agents: Vec<Value> = self
+            .agents
+            .iter()
+            .map(|read| {
+                json!({
+                    "agent": read.agent.name(),
+                    "file": read.file,
+                    "notes": read.notes,
+                    "error": read.error,
+                })
+            })
+            .collect();
+        let servers: Vec<Value> = self.carried.iter().map(Carried::document).collect();
+        json!({
+            "ok": self.code() == 0,
+            "dry_run": self.dry_run,
+            "config": self.config,
+            "env": self.env,
+            "backup": self.backup,
+            "env_backup": self.env_backup,
+            "agents": agents,
+            "servers": servers,
+            "diff": self.diff,
+            "reloaded": self.reloaded,
+            "not_reloaded": self.not_reloaded,
+        })
+    }
+}
+
+impl Carried {
+    fn document(&self) -> Value {
+        json!({
+            "agent": self.agent.name(),
+            "name": self.name,
+            "server": self.server,
+            "status": self.fate.name(),
+            "enabled": !self.disabled,
+            "usable": self.usable,
+            "secrets": self.secrets,
+            "notes": self.notes,
+        })
+    }
+}
+
+/// Exits with 1 if some agent's file could not be read.
+pub(crate) fn imported(import: &Import, json: bool) -> ExitCode {
+    if json {
+        document(&import.document());
+        return ExitCode::from(import.code());
+    }
+    for read in &import.agents {
+        let title = paint(STRONG, read.agent.title());
+        println!("{title}  {}", paint(DIM, shown(&read.file)));
+        if let Some(error) = &read.error {
+            eprintln!("{}: {}", paint(ERROR, "error"), harmless(&error.message));
+        }
+        let mut mine = import
+            .carried
+            .iter()
+            .filter(|one| one.agent == read.agent)
+            .peekable();
+        if mine.peek().is_none() && read.error.is_none() {
+            println!("  no servers");
+        }
+        for carried in mine {
+            one(carried, import.dry_run);
+        }
+        for line in &read.notes {
+            println!("  {}", harmless(line));
+        }
+    }
+    end(import);
+    ExitCode::from(import.code())
+}
+
+fn one(carried: &Carried, dry_run: bool) {
+    let server = carried.server.as_deref().unwrap_or_default();
+    let renamed = match server == carried.name {
+        true => String::new(),
+        false => format!(" as {}", paint(NAME, server)),
+    };
+    let would = if dry_run { "would be " } else { "" };
+    let fate = match carried.fate {
+        Fate::Added => paint(GOOD, format!("{would}added")) + &renamed,
+        Fate::Replaced => paint(WARN, format!("{would}replaced")) + &renamed,
+        Fate::Same => format!("is there already{renamed}"),
+        Fate::Kept => {
+            paint(
+                WARN,
+                format!("left alone: the `{server}` you have is another server"),
+            ) + " (--replace writes over it)"
+        }
+        Fate::Skipped => paint(DIM, "left out"),
+    };
+    println!("  {} {fate}", paint(NAME, harmless(&carried.name)));
+    if matches!(carried.fate, Fate::Added | Fate::Replaced) {
+        if carried.disabled {
+            println!("    switched off (enabled = false)");
+        }
+        if !carried.usable {
+            println!("    has a url, which this version cannot use yet");
+        }
+        for name in &carried.secrets {
+            println!("    a secret {would}kept in `env` as {name}");
+        }
+    }
+    for line in &carried.notes {
+        println!("    {}", harmless(line));
+    }
+}
+
+fn end(import: &Import) {
+    let changed = |one: &&Carried| matches!(one.fate, Fate::Added | Fate::Replaced);
+    let servers = import.carried.iter().filter(changed).count();
+    let config = shown(&import.config);
+    if import.dry_run {
+        if !import.diff.is_empty() {
+            println!("\n{}", harmless(import.diff.trim_end()));
+        }
+        return;
+    }
+    if servers == 0 {
+        println!("nothing to change in {config}");
+        return;
+    }
+    println!("{} written to {config}", count(servers, "server"));
+    if let Some(backup) = &import.backup {
+        println!("the file as it was: {}", shown(backup));
+    }
+    match (&import.reloaded, &import.not_reloaded) {
+        (Some(report), _) => {
+            println!("muxd has read it");
+            for problem in &report.problems {
+                warn(problem);
+            }
+        }
+        (None, Some(problem)) => warn(format!("{problem}; run `mux reload`")),
+        (None, None) => note("`mux servers` starts muxd, which reads it"),
+    }
+}

@@ -1,0 +1,84 @@
+//! The agents' own files: `mux install` writes into them, `mux import` reads them.
+//!
+//! Invariant: nothing outside of a temporary home is read or written.
+
+mod import;
+mod install;
+mod secrets;
+mod undo;
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use mux_tests::TestEnv;
+
+/// An agent, a file as it may have it, and where that stands in its home.
+const FILES: &[(&str, &str, &str)] = &[
+    ("claude", "claude.json", ".claude.json"),
+    (
+        "claude-desktop",
+        "claude-desktop.json",
+        ".config/Claude/claude_desktop_config.json",
+    ),
+    ("cursor", "cursor.json", ".cursor/mcp.json"),
+    ("vscode", "vscode.json", ".config/Code/User/mcp.json"),
+    ("codex", "codex-crlf.toml", ".codex/config.toml"),
+    (
+        "windsurf",
+        "windsurf.json",
+        ".codeium/windsurf/mcp_config.json",
+    ),
+    (
+        "opencode",
+        "opencode.jsonc",
+        ".config/opencode/opencode.jsonc",
+    ),
+    ("zed", "zed.json", ".config/zed/settings.json"),
+];
+
+fn data(name: &str) -> Vec<u8> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("data/agents");
+    fs::read(folder.join(name)).unwrap()
+}
+
+/// A home in which all agents have their files.
+fn with_all() -> TestEnv {
+    let env = TestEnv::new();
+    for (_, name, place) in FILES {
+        write(&env, place, data(name));
+    }
+    env
+}
+
+fn write(env: &TestEnv, place: &str, bytes: impl AsRef<[u8]>) -> PathBuf {
+    let path = env.path(place);
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(&path, bytes).unwrap();
+    path
+}
+
+/// Every file of a home but those of the daemon, with what is in it.
+fn contents(env: &TestEnv) -> Vec<(PathBuf, Vec<u8>)> {
+    fn walk(folder: &Path, found: &mut Vec<(PathBuf, Vec<u8>)>) {
+        for entry in fs::read_dir(folder).unwrap().flatten() {
+            let path = entry.path();
+            if path.is_dir() {
+                walk(&path, found);
+            } else if path.is_file() {
+                found.push((path.clone(), fs::read(&path).unwrap()));
+            }
+        }
+    }
+    let mut found = Vec::new();
+    walk(env.home(), &mut found);
+    found.retain(|(path, _)| {
+        let rest = path.strip_prefix(env.home()).unwrap();
+        !["state", "cache", "run"]
+            .iter()
+            .any(|own| rest.starts_with(own))
+    });
+    found.sort();
+    found
+}

@@ -1,0 +1,232 @@
+//! `mux import`.
+
+use std::{fs, os::unix::fs::PermissionsExt as _};
+
+use mux_sandbox::typegen::names::{RESERVED_SERVERS, is_server_name};
+use mux_tests::TestEnv;
+use serde_json::{Map, Value, json};
+
+use super::{contents, data, with_all, write};
+
+fn servers(report: &Value) -> Vec<(&str, &str, &str)> {
+    let servers = report["servers"].as_array().unwrap().iter();
+    servers
+        .map(|one| {
+            let of = |key: &str| one[key].as_str().unwrap_or_default();
+            (of("agent"), of("server"), of("status"))
+        })
+        .collect()
+}
+
+#[test]
+fn agents_import_takes_all_servers_of_all_agents() {
+    let env = with_all();
+    env.write_config("# mine\n[servers.time]\ncommand = \"uvx\" # as I like it\nargs = [\"mcp-server-time\"]\n\n[daemon]\nidle_exit = \"1h\"\n");
+    let report = env.mux(["import", "--json"]).ok().json();
+    let added = servers(&report)
+        .into_iter()
+        .filter(|(_, _, status)| *status == "added");
+    let added: Vec<(&str, &str)> = added.map(|(agent, server, _)| (agent, server)).collect();
+    assert_eq!(
+        added,
+        [
+            ("claude", "github"),
+            ("claude", "docs"),
+            ("claude", "events"),
+            ("claude-desktop", "filesystem"),
+            ("claude-desktop", "remote"),
+            ("cursor", "github-cursor"),
+            ("cursor", "linear"),
+            ("cursor", "browser"),
+            ("vscode", "Perplexity-Search"),
+            ("vscode", "here"),
+            ("vscode", "github-vscode"),
+            ("codex", "context7"),
+            ("codex", "figma"),
+            ("windsurf", "sqlite"),
+            ("opencode", "everything"),
+            ("opencode", "sentry"),
+            ("zed", "postgres"),
+        ]
+    );
+    assert!(servers(&report).contains(&("zed", "time", "same")));
+    assert!(servers(&report).contains(&("zed", "", "skipped")));
+    let notes = report["agents"][0]["notes"][0].as_str().unwrap();
+    assert!(
+        notes.contains("2 of its servers belong to other projects"),
+        "{notes}"
+    );
+    let config = fs::read_to_string(env.dirs.config_file()).unwrap();
+    assert!(
+        config.starts_with("# mine\n[servers.time]\ncommand = \"uvx\" # as I like it\n"),
+        "{config}"
+    );
+    assert!(
+        config.contains("\n[daemon]\nidle_exit = \"1h\"\n"),
+        "{config}"
+    );
+    let backup = report["backup"].as_str().unwrap();
+    assert!(
+        fs::read_to_string(backup)
+            .unwrap()
+            .ends_with("idle_exit = \"1h\"\n")
+    );
+
+    // The daemon takes every entry for what it is.
+    let listed = env.mux(["servers", "--json"]).ok().json();
+    let listed: Map<String, Value> = listed
+        .as_array()
+        .or_else(|| listed["servers"].as_array())
+        .unwrap()
+        .iter()
+        .map(|one| (one["name"].as_str().unwrap().to_owned(), one.clone()))
+        .collect();
+    let problem = |name: &str| {
+        listed[name]["reason"]
+            .as_str()
+            .unwrap_or_default()
+            .to_owned()
+    };
+    assert!(
+        problem("linear").contains("`url`"),
+        "{:?}",
+        listed["linear"]
+    );
+    assert!(problem("Perplexity-Search").contains("MUX_INPUT_PERPLEXITY_KEY"));
+    assert_eq!(
+        problem("github") + &problem("sqlite") + &problem("filesystem"),
+        ""
+    );
+    assert!(!listed.contains_key("browser"), "it is switched off");
+
+    let before = contents(&env);
+    let again = env.mux(["import"]).ok();
+    assert!(
+        again.stdout.contains("nothing to change"),
+        "{}",
+        again.stdout
+    );
+    assert_eq!(contents(&env), before);
+}
+
+#[test]
+fn agents_import_only_shows_with_dry_run() {
+    let env = with_all();
+    let before = contents(&env);
+    let shown = env
+        .mux(["import", "--dry-run", "--from", "vscode,codex"])
+        .ok();
+    for part in [
+        "would be added as Perplexity-Search",
+        "put MUX_INPUT_PERPLEXITY_KEY=… into the file `env`",
+        "`${workspaceFolder}` of VS Code has no equal",
+        "`enabled_tools` is not carried over",
+        "has a url, which this version cannot use yet",
+        "\n+[servers.context7]\n",
+    ] {
+        assert!(shown.stdout.contains(part), "{part}: {}", shown.stdout);
+    }
+    assert!(
+        !shown.stdout.contains("github-mcp-server"),
+        "only these two were asked for"
+    );
+    assert_eq!(contents(&env), before);
+    assert_eq!(env.daemon(), None);
+}
+
+#[test]
+fn agents_import_leaves_alone_what_it_cannot_read() {
+    let env = TestEnv::new();
+    write(&env, ".cursor/mcp.json", "{\"mcpServers\": {]}");
+    write(
+        &env,
+        ".codeium/windsurf/mcp_config.json",
+        data("windsurf.json"),
+    );
+    let report = env.mux(["import", "--json"]).fails(1, &[]).json();
+    assert_eq!(report["agents"][0]["error"]["column"], 17);
+    assert_eq!(servers(&report), [("windsurf", "sqlite", "added")]);
+    env.mux(["import", "--from", "zed"])
+        .fails(1, &["Zed has no file"]);
+
+    env.write_config("[servers.x\n");
+    fs::remove_file(env.path(".cursor/mcp.json")).unwrap();
+    let before = contents(&env);
+    let error = env.mux(["import", "--json"]).fails(1, &[]).json();
+    assert_eq!(error["error"]["line"], 1);
+    assert!(
+        error["error"]["message"]
+            .as_str()
+            .unwrap()
+            .contains("config.toml was left alone")
+    );
+    assert_eq!(contents(&env), before);
+    let nothing = TestEnv::new();
+    nothing.mux(["import"]).fails(1, &["no agent with servers"]);
+}
+
+#[test]
+fn agents_import_renames_what_the_daemon_would_refuse() {
+    let env = TestEnv::new();
+    let entries: Map<String, Value> = RESERVED_SERVERS
+        .iter()
+        .chain(&["my server", "@scope/x.y", "7zip", "größe"])
+        .map(|name| {
+            (
+                (*name).to_owned(),
+                json!({ "command": format!("run-{name}") }),
+            )
+        })
+        .collect();
+    write(
+        &env,
+        ".cursor/mcp.json",
+        json!({ "mcpServers": entries }).to_string(),
+    );
+    let report = env.mux(["import", "--json"]).ok().json();
+    let names = servers(&report);
+    assert_eq!(names.len(), entries.len());
+    for (_, name, status) in names {
+        assert!(
+            is_server_name(name) && !RESERVED_SERVERS.contains(&name),
+            "{name}"
+        );
+        assert_eq!(status, "added", "{name}");
+    }
+}
+
+#[test]
+fn agents_import_keeps_the_users_entry_unless_told_otherwise() {
+    let env = TestEnv::new();
+    write(
+        &env,
+        ".codeium/windsurf/mcp_config.json",
+        data("windsurf.json"),
+    );
+    env.write_config("[servers.sqlite]\ncommand = \"mine\"\ncall_timeout = \"9s\"\n");
+    let before = contents(&env);
+    let kept = env.mux(["import"]).ok();
+    assert!(
+        kept.stdout
+            .contains("the `sqlite` you have is another server"),
+        "{}",
+        kept.stdout
+    );
+    assert_eq!(contents(&env), before);
+    fs::write(env.dirs.env_file(), "MINE=1\n").unwrap();
+    fs::set_permissions(env.dirs.env_file(), fs::Permissions::from_mode(0o644)).unwrap();
+    let report = env.mux(["import", "--replace", "--json"]).ok().json();
+    assert_eq!(servers(&report), [("windsurf", "sqlite", "replaced")]);
+    let config = fs::read_to_string(env.dirs.config_file()).unwrap();
+    assert!(
+        config.contains("call_timeout = \"9s\"") && config.contains("\"uvx\""),
+        "{config}"
+    );
+    let variables = fs::read_to_string(env.dirs.env_file()).unwrap();
+    assert_eq!(variables, "MINE=1\nMUX_SQLITE_API_KEY=\"literal-value\"\n");
+    let mode = fs::metadata(env.dirs.env_file())
+        .unwrap()
+        .permissions()
+        .mode();
+    assert_eq!(mode & 0o777, 0o600);
+}

@@ -1,0 +1,298 @@
+//! `mux install`.
+
+use std::{
+    fs,
+    os::unix::fs::{PermissionsExt as _, symlink},
+};
+
+use mux_tests::{TestEnv, env::binary, env::output};
+use serde_json::{Value, json};
+
+use super::{FILES, contents, data, with_all, write};
+
+#[test]
+fn agents_install_writes_into_every_agent_that_is_here() {
+    let env = with_all();
+    let done = env.mux(["install", "--json"]).ok().json();
+    assert_eq!(done["ok"], true);
+    let edits = done["agents"].as_array().unwrap();
+    assert_eq!(edits.len(), FILES.len());
+    for ((agent, name, place), edit) in FILES.iter().zip(edits) {
+        let path = env.path(place);
+        assert_eq!(edit["agent"], *agent);
+        assert_eq!(edit["file"], path.to_str().unwrap());
+        assert_eq!(
+            (&edit["status"], &edit["found"]),
+            (&json!("added"), &json!(true))
+        );
+        let backup = edit["backup"].as_str().unwrap();
+        assert!(backup.contains(".mux-backup-"), "{backup}");
+        assert_eq!(fs::read(backup).unwrap(), data(name), "{agent}");
+        // Whatever is removed comes back with a comma, and nothing else.
+        let diff = edit["diff"].as_str().unwrap();
+        let of = |sign: char| {
+            diff.lines()
+                .skip(2)
+                .filter(move |line| line.starts_with(sign))
+        };
+        assert!(of('-').count() <= 1 && of('+').count() >= 1, "{diff}");
+        assert!(
+            diff.contains("mcp") && !diff.contains("literal-value"),
+            "{diff}"
+        );
+    }
+    let before = contents(&env);
+    let again = env.mux(["install"]).ok();
+    assert_eq!(
+        again.stdout.matches("nothing to change").count(),
+        FILES.len()
+    );
+    assert_eq!(contents(&env), before, "and no more backups");
+    let list = env.mux(["install", "--list", "--json"]).ok().json();
+    for known in list["agents"].as_array().unwrap() {
+        assert_eq!(known["names"], json!(["mux"]), "{known}");
+        assert_eq!(known["installed"], true);
+    }
+    assert_eq!(env.daemon(), None);
+}
+
+#[test]
+fn agents_install_starts_this_mux_in_this_home() {
+    let env = TestEnv::new();
+    let mux = binary("mux");
+    let home = env.home().to_str().unwrap();
+    env.mux([
+        "install",
+        "cursor",
+        "codex",
+        "opencode",
+        "--agent-name",
+        "small",
+    ])
+    .ok();
+    let cursor: Value = read(&env, ".cursor/mcp.json");
+    let args = json!(["mcp", "--agent", "small"]);
+    assert_eq!(
+        cursor["mcpServers"]["mux"],
+        json!({ "command": mux, "args": args, "env": { "MUX_HOME": home } })
+    );
+    let opencode = read(&env, ".config/opencode/opencode.json");
+    assert_eq!(
+        opencode["mcp"]["mux"],
+        json!({
+            "type": "local", "command": [mux, "mcp", "--agent", "small"], "enabled": true,
+            "environment": { "MUX_HOME": home },
+        })
+    );
+    let codex = fs::read_to_string(env.path(".codex/config.toml")).unwrap();
+    assert!(
+        codex.starts_with("[mcp_servers.mux]\ncommand = \""),
+        "{codex}"
+    );
+    let mode = fs::metadata(env.path(".cursor/mcp.json"))
+        .unwrap()
+        .permissions()
+        .mode();
+    assert_eq!(mode & 0o777, 0o600, "what it makes is for its owner");
+
+    // Who has another home, or none, gets another entry.
+    let mut elsewhere = env.command("mux");
+    elsewhere
+        .env_remove("MUX_HOME")
+        .args(["install", "cursor", "--command", "mux"]);
+    output(&mut elsewhere).ok();
+    assert_eq!(
+        read(&env, ".cursor/mcp.json")["mcpServers"]["mux"],
+        json!({ "command": "mux", "args": ["mcp"] })
+    );
+}
+
+#[test]
+fn agents_install_writes_the_bare_name_if_the_path_leads_here() {
+    let env = TestEnv::new();
+    let folder = env.path("bin");
+    fs::create_dir(&folder).unwrap();
+    symlink(binary("mux"), folder.join("mux")).unwrap();
+    let mut install = env.command("mux");
+    install.env("PATH", format!("/usr/bin:{}", folder.display()));
+    output(install.args(["install", "claude", "claude-desktop"])).ok();
+    let command = |place, key: &str| read(&env, place)["mcpServers"]["mux"][key].clone();
+    assert_eq!(command(".claude.json", "command"), "mux");
+    assert_eq!(command(".claude.json", "type"), "stdio");
+    // A desktop program has another PATH.
+    let desktop = command(".config/Claude/claude_desktop_config.json", "command");
+    assert_eq!(desktop, folder.join("mux").to_str().unwrap());
+}
+
+#[test]
+fn agents_install_only_shows_with_dry_run() {
+    let env = with_all();
+    let before = contents(&env);
+    let shown = env.mux(["install", "--dry-run"]).ok();
+    assert_eq!(
+        shown.stdout.matches("`mux` would be added").count(),
+        FILES.len()
+    );
+    assert!(
+        shown.stdout.contains("\n+\t\t\"mux\": {\n"),
+        "{}",
+        shown.stdout
+    );
+    for secret in ["ghp_0123", "hunter2", "literal-value", "pässword", "abc123"] {
+        assert!(!shown.stdout.contains(secret), "{}", shown.stdout);
+    }
+    assert_eq!(contents(&env), before);
+}
+
+#[test]
+fn agents_install_keeps_modes_and_links() {
+    let env = TestEnv::new();
+    let real = write(&env, "dotfiles/cursor.json", "{}\n");
+    fs::set_permissions(&real, fs::Permissions::from_mode(0o640)).unwrap();
+    fs::create_dir(env.path(".cursor")).unwrap();
+    symlink("../dotfiles/cursor.json", env.path(".cursor/mcp.json")).unwrap();
+    env.mux(["install", "cursor"]).ok();
+    assert!(env.path(".cursor/mcp.json").is_symlink());
+    assert_eq!(
+        fs::metadata(&real).unwrap().permissions().mode() & 0o777,
+        0o640
+    );
+    assert!(fs::read_to_string(&real).unwrap().contains("\"mux\""));
+    assert_eq!(fs::read_dir(env.path("dotfiles")).unwrap().count(), 1);
+    let kept = fs::read_dir(env.path(".cursor")).unwrap().flatten();
+    let kept: Vec<_> = kept.filter(|entry| !entry.path().is_symlink()).collect();
+    assert_eq!(kept.len(), 1);
+    assert_eq!(
+        kept[0].metadata().unwrap().permissions().mode() & 0o777,
+        0o640
+    );
+
+    fs::set_permissions(&real, fs::Permissions::from_mode(0o440)).unwrap();
+    let before = contents(&env);
+    env.mux(["install", "cursor", "--undo"])
+        .fails(3, &["write-protected", "cursor.json"]);
+    assert_eq!(contents(&env), before);
+}
+
+#[test]
+fn agents_install_leaves_alone_what_it_cannot_read() {
+    let env = TestEnv::new();
+    write(
+        &env,
+        ".cursor/mcp.json",
+        "{\n  \"mcpServers\": {\n    \"a\": {}\n    \"b\": {}\n  }\n}\n",
+    );
+    write(&env, ".codex/config.toml", "a = [\n[b]\n");
+    write(
+        &env,
+        ".config/zed/settings.json",
+        "{\"context_servers\": []}",
+    );
+    write(&env, ".codeium/windsurf/mcp_config.json", "{}");
+    let before = contents(&env);
+    let done = env
+        .mux(["install", "--json", "--command", "mux"])
+        .fails(1, &[])
+        .json();
+    let edits = done["agents"].as_array().unwrap();
+    let of = |agent: &str| edits.iter().find(|edit| edit["agent"] == agent).unwrap();
+    assert_eq!(done["ok"], false);
+    let cursor = &of("cursor")["error"];
+    assert_eq!(
+        (&cursor["kind"], &cursor["line"]),
+        (&json!("validation"), &json!(3))
+    );
+    let hint = cursor["hint"].as_str().unwrap();
+    assert!(
+        hint.contains("{\"mcpServers\":{\"mux\":{\"command\":\"mux\""),
+        "{hint}"
+    );
+    let codex = &of("codex")["error"];
+    assert!(codex["line"].is_number(), "{codex}");
+    assert!(
+        codex["hint"]
+            .as_str()
+            .unwrap()
+            .contains("[mcp_servers.mux]"),
+        "{codex}"
+    );
+    let zed = of("zed")["error"]["message"].as_str().unwrap();
+    assert!(zed.contains("`context_servers`"), "{zed}");
+    assert_eq!(of("windsurf")["status"], "added");
+    let after = contents(&env);
+    let same = before.iter().filter(|file| after.contains(file)).count();
+    assert_eq!(same, before.len() - 1);
+    env.mux(["install", "cursor"]).fails(
+        1,
+        &["was left alone: line 3, column 12", "add this by hand"],
+    );
+    let list = env.mux(["install", "--list"]).ok();
+    assert!(
+        list.stdout.contains("cannot be read: line 3"),
+        "{}",
+        list.stdout
+    );
+}
+
+#[test]
+fn agents_install_does_not_write_over_another_server() {
+    let env = TestEnv::new();
+    let text = "{\"mcpServers\":{\"mux\":{\"url\":\"https://mux.com/mcp\"}}}";
+    let path = write(&env, ".cursor/mcp.json", text);
+    env.mux(["install", "cursor"])
+        .fails(1, &["`mux` is another server", "--name"]);
+    env.mux(["install", "cursor", "--undo"])
+        .fails(1, &["another server"]);
+    assert_eq!(fs::read_to_string(&path).unwrap(), text);
+    env.mux(["install", "cursor", "--name", "muxd"]).ok();
+    let list = env.mux(["install", "--list", "--json"]).ok().json();
+    assert_eq!(list["agents"][2]["names"], json!(["muxd"]));
+    env.mux(["install", "cursor", "--name", "muxd", "--undo"])
+        .ok();
+    assert_eq!(fs::read_to_string(&path).unwrap(), text);
+}
+
+#[test]
+fn agents_install_writes_into_a_project_when_asked() {
+    let env = TestEnv::new();
+    env.mux(["install", "--project", "--command", "mux"]).ok();
+    env.mux(["install", "vscode", "--project", "--command", "mux"])
+        .ok();
+    // Others have the file too, and none of them this home.
+    assert_eq!(
+        read(&env, ".mcp.json"),
+        json!({ "mcpServers": { "mux": { "type": "stdio", "command": "mux", "args": ["mcp"] } } })
+    );
+    assert_eq!(
+        read(&env, ".vscode/mcp.json")["servers"]["mux"]["type"],
+        "stdio"
+    );
+    assert!(!env.path(".claude.json").exists());
+    env.mux(["install", "codex", "--project"])
+        .fails(2, &["Codex", "claude, cursor and vscode"]);
+    env.mux(["install", "--project", "--undo"]).ok();
+    assert!(!env.path(".mcp.json").exists());
+}
+
+#[test]
+fn agents_install_without_agents_says_which_it_knows() {
+    let env = TestEnv::new();
+    env.mux(["install"])
+        .fails(1, &["no agent", "claude-desktop"]);
+    env.mux(["install", "emacs"])
+        .fails(2, &["emacs", "claude-desktop"]);
+    env.mux(["install", "cursor", "--name", "a b"])
+        .fails(2, &["begins with a letter"]);
+    let list = env.mux(["install", "--list"]).ok();
+    assert_eq!(list.stdout.matches("not found").count(), FILES.len());
+    let named = env.mux(["install", "zed"]).ok();
+    assert!(
+        named.stdout.contains("Zed seems not to be on this machine"),
+        "{}",
+        named.stdout
+    );
+}
+
+fn read(env: &TestEnv, place: &str) -> Value {
+    serde_json::from_slice(&fs::read(env.path(place)).unwrap()).unwrap()
+}
