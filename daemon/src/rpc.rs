@@ -8,6 +8,7 @@ mod convert;
 mod discovery;
 mod door;
 mod handler;
+mod held;
 mod notices;
 mod offers;
 mod runs;
@@ -32,6 +33,8 @@ use crate::state::Daemon;
 
 /// A client that has connected must say hello within this time.
 const GREETING: Duration = Duration::from_secs(5);
+/// The longest that one long poll waits.
+const POLL: Duration = Duration::from_secs(30);
 /// Requests of one client at once.
 const REQUESTS: usize = 256;
 /// Connections at once.

@@ -7,6 +7,7 @@ mod events;
 mod host;
 mod own;
 mod parts;
+mod reach;
 mod recorder;
 mod registry;
 mod run;

@@ -8,9 +8,12 @@ use mux_proto::{self as wire, Kind};
 use mux_sandbox::Target;
 use serde_json::Value;
 use tarpc::context::Context;
-use tracing::{debug, info, warn};
+use tracing::{debug, info};
 
-use super::{catalog, convert, discovery, door::Door, notices, offers, runs, status, told::Told};
+use super::{
+    POLL, catalog, convert, discovery, door::Door, held::held, notices, offers, runs, status,
+    told::Told,
+};
 use crate::{
     gateway::{Arguments, Call},
     runs::{Happening, Program},
@@ -19,8 +22,6 @@ use crate::{
 
 /// About how many bytes of events go into one page; a frame has room for much more.
 const PAGE: usize = 1 << 20;
-/// The longest that one poll waits.
-pub(super) const POLL: Duration = Duration::from_secs(30);
 
 /// The service of one connection.
 #[derive(Clone)]
@@ -44,16 +45,6 @@ impl Connection {
             wire::Error::new(Kind::Internal, message)
         })
     }
-}
-
-/// The value itself, or where it is kept if it is too long for a message.
-pub(super) async fn held(daemon: &Daemon, text: String) -> Result<wire::Held, wire::Error> {
-    let held = daemon.handles.hold(text, "the result").await;
-    let (held, word) = held.map_err(convert::error)?;
-    if let Some(word) = word {
-        warn!(word, "a result is sent as it is");
-    }
-    convert::held(held)
 }
 
 impl wire::Mux for Connection {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use mux_proto as wire;
 
-use super::{door::Door, handler::POLL};
+use super::{POLL, door::Door};
 use crate::notices::{Answer, AskKind, Cause, Notice};
 
 pub(super) async fn read(door: &Door, request: wire::NoticesRequest) -> wire::NoticePage {

@@ -4,7 +4,7 @@ use mux_proto as wire;
 use mux_sandbox::{Fault, Kind};
 use serde_json::Value;
 
-use super::{convert, door::Door, handler::held, told::Told};
+use super::{convert, door::Door, held::held, told::Told};
 use crate::{
     gateway::Asking,
     state::Daemon,

@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 
 #[cfg(test)]
 pub(super) use self::read::read;
-use super::host::Reach;
+use super::reach::Reach;
 use crate::{nearest::nearest, nesting};
 
 /// Their names, as they stand after `mux.`.

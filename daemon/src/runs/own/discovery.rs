@@ -13,7 +13,7 @@ use crate::{
         search::{Found, Page},
     },
     discovery::{Discovery, summary},
-    runs::host::Reach,
+    runs::reach::Reach,
     upstream::State,
 };
 

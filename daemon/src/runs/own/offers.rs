@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use super::given;
 use crate::{
     catalog::contents_of,
-    runs::host::{Reach, fitting},
+    runs::reach::{Reach, fitting},
     upstream::{OfferKind, Wanted},
 };
 
