@@ -9,6 +9,9 @@ use rmcp::{
 };
 use serde_json::Value;
 
+/// Of what a server puts beside an error, in characters.
+const DATA: usize = 2_000;
+
 /// A value as text: text as it is, everything else as JSON without spaces.
 pub(super) fn plain(value: &Value) -> String {
     match value {
@@ -35,6 +38,11 @@ pub(super) fn told(error: &Error) -> String {
     }
     if let Some(hint) = &error.hint {
         told.push_str(&format!("\n  hint: {}", hint.replace('\n', "\n  ")));
+    }
+    let data = error.details.as_ref().map(|details| &details["data"]);
+    if let Some(data) = data.filter(|data| !data.is_null()) {
+        let data: String = data.to_string().chars().take(DATA).collect();
+        told.push_str(&format!("\n  data: {data}"));
     }
     let others = error.details.as_ref().and_then(|d| d["others"].as_array());
     for other in others.into_iter().flatten() {

@@ -13,6 +13,8 @@ use rmcp::{
 };
 use serde_json::{Value, json};
 
+use super::subscriptions::Update;
+
 /// How much a word of a server weighs, from the least on.
 const LEVELS: &[&str] = &[
     "debug",
@@ -58,7 +60,8 @@ pub(super) struct Changed {
 /// As long as it lives, the subscription hears.
 pub(super) struct Subscribed {
     audience: Audience,
-    number: u64,
+    /// No other subscription of this process has it.
+    pub(super) number: u64,
 }
 
 impl Drop for Subscribed {
@@ -115,14 +118,17 @@ impl Audience {
         }
     }
 
-    pub(super) async fn resource_updated(&self, uri: &str) {
+    /// A subscription of the second era knows only what it named.
+    pub(super) async fn resource_updated(&self, update: &Update) {
         let (agent, sinks) = self.listeners();
         if let Some(agent) = agent {
-            let params = ResourceUpdatedNotificationParam::new(uri);
+            let params = ResourceUpdatedNotificationParam::new(update.uri.as_str());
             drop(agent.notify_resource_updated(params).await);
         }
         for sink in sinks {
-            drop(sink.notify_resource_updated(uri).await);
+            for uri in &update.wanted {
+                drop(sink.notify_resource_updated(uri.as_str()).await);
+            }
         }
     }
 

@@ -8,13 +8,16 @@ use std::{
     time::Duration,
 };
 
-use mux_client::within_seconds;
+use mux_client::{lost, within_seconds};
 use mux_proto::{Answer, AnswerRequest, AskKind, Cause, Error};
 use serde_json::Value;
 use tokio::{sync::mpsc, time::sleep};
 use tokio_util::sync::CancellationToken;
 
-use super::{link::Line, teller::Teller};
+use super::{
+    link::{Line, is_broken},
+    teller::Teller,
+};
 
 /// A question may come before the answer that says which run has begun.
 const EARLY: Duration = Duration::from_secs(2);
@@ -45,11 +48,12 @@ impl Question {
         let ask = self.ask;
         let request = AnswerRequest { ask, answer };
         let client = &self.line.session.client;
-        // If the line is broken, the call that it was for is over, too.
-        client
-            .answer(within_seconds(10), request)
-            .await
-            .unwrap_or(Ok(()))
+        match client.answer(within_seconds(10), request).await {
+            Ok(answered) => answered,
+            // The call that it was for is over, too.
+            Err(error) if is_broken(&error) => Ok(()),
+            Err(error) => Err(lost(error)),
+        }
     }
 }
 
@@ -61,10 +65,14 @@ pub(super) struct Desk(Arc<Mutex<Inner>>);
 struct Inner {
     jobs: HashMap<Cause, Place>,
     early: HashMap<Cause, Vec<Question>>,
-    open: HashMap<u64, CancellationToken>,
+    /// By the line and the number that a question has on it.
+    open: HashMap<(u64, u64), CancellationToken>,
+    seats: u64,
 }
 
 struct Place {
+    /// Of the request that sits there.
+    seat: u64,
     questions: mpsc::UnboundedSender<Question>,
     teller: Teller,
 }
@@ -73,11 +81,17 @@ struct Place {
 pub(super) struct Seat {
     desk: Desk,
     cause: Cause,
+    number: u64,
 }
 
 impl Drop for Seat {
     fn drop(&mut self) {
-        self.desk.inner().jobs.remove(&self.cause);
+        let mut inner = self.desk.inner();
+        // Another request may have sat down since.
+        let own = |place: &Place| place.seat == self.number;
+        if inner.jobs.get(&self.cause).is_some_and(own) {
+            inner.jobs.remove(&self.cause);
+        }
     }
 }
 
@@ -93,10 +107,20 @@ impl Desk {
             // The request that has just sat down listens.
             drop(questions.send(question));
         }
-        let place = Place { questions, teller };
+        inner.seats += 1;
+        let number = inner.seats;
+        let place = Place {
+            seat: number,
+            questions,
+            teller,
+        };
         inner.jobs.insert(cause.clone(), place);
         let desk = self.clone();
-        Seat { desk, cause }
+        Seat {
+            desk,
+            cause,
+            number,
+        }
     }
 
     /// Progress of what is caused by this goes there.
@@ -113,6 +137,7 @@ impl Desk {
         params: Value,
     ) {
         let withdrawn = CancellationToken::new();
+        let key = (line.number, ask);
         let question = Question {
             line,
             ask,
@@ -122,7 +147,7 @@ impl Desk {
         };
         let mut inner = self.inner();
         inner.open.retain(|_, token| !token.is_cancelled());
-        inner.open.insert(ask, withdrawn);
+        inner.open.insert(key, withdrawn);
         let rest = match inner.jobs.get(&cause) {
             Some(job) => job.questions.send(question).err().map(|unsent| unsent.0),
             None => Some(question),
@@ -135,8 +160,8 @@ impl Desk {
     }
 
     /// The daemon waits for the answer no more.
-    pub(super) fn withdraw(&self, ask: u64) {
-        if let Some(token) = self.inner().open.remove(&ask) {
+    pub(super) fn withdraw(&self, line: &Line, ask: u64) {
+        if let Some(token) = self.inner().open.remove(&(line.number, ask)) {
             token.cancel();
         }
     }

@@ -31,7 +31,7 @@ use super::{
     link::Link,
     offers::Offers,
     roots,
-    subscriptions::Subscriptions,
+    subscriptions::{Holder, Subscriptions},
     work,
 };
 
@@ -321,7 +321,9 @@ impl ServerHandler for Face {
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
         self.met(context.client_info());
-        self.subscriptions.set(&request.uri, true).await
+        self.subscriptions
+            .set(&request.uri, Holder::Agent, true)
+            .await
     }
 
     async fn unsubscribe(
@@ -329,7 +331,9 @@ impl ServerHandler for Face {
         request: UnsubscribeRequestParams,
         _: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        self.subscriptions.set(&request.uri, false).await
+        self.subscriptions
+            .set(&request.uri, Holder::Agent, false)
+            .await
     }
 
     fn accepted_subscription_filter(
@@ -343,17 +347,25 @@ impl ServerHandler for Face {
         self.met(context.request_context().client_info());
         let uris = context.accepted().resource_subscriptions.clone();
         let uris = uris.unwrap_or_default();
+        let subscribed = self.audience.subscribe(context.sink().clone());
+        let holder = Holder::Subscription(subscribed.number);
+        let mut refused = Ok(());
         for uri in &uris {
-            self.subscriptions.set(uri, true).await?;
+            refused = self.subscriptions.set(uri, holder, true).await;
+            if refused.is_err() {
+                break;
+            }
         }
-        let _subscribed = self.audience.subscribe(context.sink().clone());
-        tokio::select! {
-            () = context.cancelled() => {}
-            () = self.over.cancelled() => return Ok(()),
+        if refused.is_ok() {
+            tokio::select! {
+                () = context.cancelled() => {}
+                () = self.over.cancelled() => return Ok(()),
+            }
         }
         for uri in &uris {
-            self.subscriptions.set(uri, false).await?;
+            // What cannot be told to a server that is gone need not be.
+            drop(self.subscriptions.set(uri, holder, false).await);
         }
-        Ok(())
+        refused
     }
 }

@@ -43,29 +43,31 @@ pub(super) struct Follower {
 impl Follower {
     /// Until the process ends.
     pub(super) async fn forever(self) {
-        let mut opened = self.link.opened();
+        let Some(mut lines) = self.link.lines() else {
+            return;
+        };
         tokio::spawn(self.clone().announce(self.changed.subscribe()));
         let mut first = true;
-        loop {
-            let line = opened.borrow_and_update().clone();
-            if let Some(line) = line {
-                if !first {
-                    self.subscriptions.renew(&line).await;
-                    self.changed.send_modify(|changed| {
-                        *changed = Changed {
-                            tools: true,
-                            resources: true,
-                            prompts: true,
-                        };
-                    });
-                }
-                first = false;
-                tokio::spawn(self.clone().line(line));
+        while let Some(line) = lines.recv().await {
+            // What is asked on it is heard from the beginning, whatever takes its time below.
+            tokio::spawn(self.clone().line(Arc::clone(&line)));
+            if !first {
+                tokio::spawn(self.clone().resume(line));
             }
-            if opened.changed().await.is_err() {
-                return;
-            }
+            first = false;
         }
+    }
+
+    /// The daemon may be another one, and what it offers, too.
+    async fn resume(self, line: Arc<Line>) {
+        self.subscriptions.renew(&line).await;
+        self.changed.send_modify(|changed| {
+            *changed = Changed {
+                tools: true,
+                resources: true,
+                prompts: true,
+            };
+        });
     }
 
     async fn line(self, line: Arc<Line>) {
@@ -138,8 +140,8 @@ impl Follower {
                 changed.prompts |= prompts;
             }),
             NoticeKind::ResourceUpdated { server, uri } => {
-                if let Some(uri) = self.subscriptions.shown(&server, &uri) {
-                    self.audience.resource_updated(&uri).await;
+                if let Some(update) = self.subscriptions.shown(&server, &uri) {
+                    self.audience.resource_updated(&update).await;
                 }
             }
             // A run tells by its events.
@@ -177,7 +179,7 @@ impl Follower {
                 params,
                 ..
             } => self.desk.put(Arc::clone(line), ask, cause, kind, params),
-            NoticeKind::Withdrawn { ask } => self.desk.withdraw(ask),
+            NoticeKind::Withdrawn { ask } => self.desk.withdraw(line, ask),
             _ => {}
         }
     }
@@ -194,6 +196,12 @@ impl Follower {
             news.mark_unchanged();
             if changed.tools {
                 changed.tools = self.catalog.has_changed().await;
+            }
+            if changed.resources {
+                changed.resources = self.offers.resources_have_changed().await;
+            }
+            if changed.prompts {
+                changed.prompts = self.offers.prompts_have_changed().await;
             }
             if changed != Changed::default() {
                 self.audience.changed(changed).await;

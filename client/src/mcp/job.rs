@@ -200,6 +200,8 @@ impl Jobs {
     }
 
     fn park(&self, job: Job) -> Result<InputRequiredResult, ErrorData> {
+        // The request that was listening is answered.
+        job.teller.rest();
         let requests = job
             .asked
             .iter()

@@ -5,7 +5,10 @@
 
 use std::{
     path::PathBuf,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
     time::Duration,
 };
 
@@ -28,6 +31,8 @@ const HEARING: Duration = Duration::from_secs(1);
 
 /// An open connection, for as long as anybody holds it.
 pub(super) struct Line {
+    /// No other line of this process has it.
+    pub(super) number: u64,
     pub(super) session: Session,
     /// It broke, or another one has taken its place.
     over: CancellationToken,
@@ -41,8 +46,10 @@ pub(super) type Waiters = mpsc::UnboundedReceiver<oneshot::Sender<()>>;
 
 impl Line {
     fn new(session: Session, over: CancellationToken) -> Arc<Self> {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
         let (waiting, waiters) = mpsc::unbounded_channel();
         Arc::new(Self {
+            number: NEXT.fetch_add(1, Ordering::Relaxed),
             session,
             over,
             waiting,
@@ -84,9 +91,14 @@ struct Inner {
     program: Option<PathBuf>,
     /// For the next request.
     slot: Mutex<Arc<Slot>>,
-    /// The latest line that was opened.
-    opened: watch::Sender<Option<Arc<Line>>>,
+    /// To the one who listens on each line.
+    lines: mpsc::UnboundedSender<Arc<Line>>,
+    listener: Mutex<Option<Lines>>,
+    /// How many lines were opened so far.
+    opened: watch::Sender<u64>,
 }
+
+pub(super) type Lines = mpsc::UnboundedReceiver<Arc<Line>>;
 
 /// A line that may not be open yet.
 struct Slot {
@@ -116,11 +128,14 @@ impl Link {
             workspace: options.workspace.clone().or_else(|| options.cwd.clone()),
             ..Identity::new("mux mcp", version::BUILD)
         };
+        let (lines, listener) = mpsc::unbounded_channel();
         Self(Arc::new(Inner {
             dirs,
             program,
             slot: Mutex::new(Slot::new(me)),
-            opened: watch::Sender::new(None),
+            lines,
+            listener: Mutex::new(Some(listener)),
+            opened: watch::Sender::new(0),
         }))
     }
 
@@ -180,8 +195,11 @@ impl Link {
             let answer = method(line.session.client.clone(), request.clone());
             async move {
                 line.session.require(feature)?;
-                let answer = answer.await.map_err(lost)??;
-                Ok((line, answer))
+                let answer = answer.await;
+                if answer.as_ref().is_err_and(is_broken) {
+                    self.lose(&line);
+                }
+                Ok((line, answer.map_err(lost)??))
             }
         });
         asked.await
@@ -220,8 +238,14 @@ impl Link {
         });
     }
 
-    /// Is told of each line that is opened.
-    pub(super) fn opened(&self) -> watch::Receiver<Option<Arc<Line>>> {
+    /// Each line that is opened, for the one who asks first.
+    pub(super) fn lines(&self) -> Option<Lines> {
+        let listener = self.0.listener.lock();
+        listener.unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    /// Is told that a line was opened.
+    pub(super) fn opened(&self) -> watch::Receiver<u64> {
         self.0.opened.subscribe()
     }
 
@@ -245,7 +269,9 @@ impl Link {
             drop(session.client.notices(within_seconds(5), listening).await);
         }
         let line = Line::new(session, slot.over.clone());
-        self.0.opened.send_replace(Some(Arc::clone(&line)));
+        self.0.opened.send_modify(|count| *count += 1);
+        // Nobody listens any more when the process is about to end.
+        drop(self.0.lines.send(Arc::clone(&line)));
         line
     }
 }
@@ -258,6 +284,11 @@ pub(super) fn listen(after: u64, wait_ms: u64) -> NoticesRequest {
         wait_ms,
         answers: vec![AskKind::Elicitation, AskKind::Sampling, AskKind::Roots],
     }
+}
+
+/// Nothing will come on this line any more.
+pub(super) fn is_broken(error: &RpcError) -> bool {
+    !matches!(error, RpcError::DeadlineExceeded | RpcError::Server(_))
 }
 
 fn refused(error: ConnectError) -> Error {

@@ -1,6 +1,9 @@
 //! Resources and prompts of the servers, under their server's name, and the guide of our own.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
 
 use futures::FutureExt as _;
 use mux_client::within_seconds;
@@ -15,8 +18,9 @@ use rmcp::{
         Prompt, ReadResourceResult, Resource, ResourceTemplate,
     },
 };
-use serde::de::DeserializeOwned;
+use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
 
 use super::{
     Show, answers, guide,
@@ -29,6 +33,21 @@ use super::{
 const LISTS: u64 = 60;
 const ANSWERS: u64 = 60 * 60;
 
+type Digest = [u8; 32];
+
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+enum OfferKey {
+    Resources,
+    Templates,
+    Prompts,
+}
+
+fn digest(list: &impl Serialize) -> Digest {
+    // A list that cannot be written down is none that could be sent.
+    let text = serde_json::to_vec(list).unwrap_or_default();
+    Sha256::digest(text).into()
+}
+
 /// Cheap to clone.
 #[derive(Clone)]
 pub(super) struct Offers(Arc<Inner>);
@@ -37,6 +56,8 @@ struct Inner {
     link: Link,
     show: Show,
     prompts: Mutex<Names>,
+    /// Of the lists that the agent has.
+    seen: Mutex<BTreeMap<OfferKey, Digest>>,
 }
 
 impl Offers {
@@ -45,10 +66,57 @@ impl Offers {
             link,
             show,
             prompts: Mutex::default(),
+            seen: Mutex::default(),
         }))
     }
 
+    /// For the agent, which has seen it now; so are the others.
     pub(super) async fn resources(&self) -> Result<Vec<Resource>, Error> {
+        self.saw(OfferKey::Resources, self.all_resources().await)
+    }
+
+    pub(super) async fn templates(&self) -> Result<Vec<ResourceTemplate>, Error> {
+        self.saw(OfferKey::Templates, self.all_templates().await)
+    }
+
+    pub(super) async fn prompts(&self) -> Result<Vec<Prompt>, Error> {
+        self.saw(OfferKey::Prompts, self.all_prompts().await)
+    }
+
+    /// Whether the agent would see other lists than it has.
+    pub(super) async fn resources_have_changed(&self) -> bool {
+        (self.has_seen(OfferKey::Resources)
+            && self.differs(OfferKey::Resources, self.all_resources().await))
+            || (self.has_seen(OfferKey::Templates)
+                && self.differs(OfferKey::Templates, self.all_templates().await))
+    }
+
+    pub(super) async fn prompts_have_changed(&self) -> bool {
+        self.has_seen(OfferKey::Prompts)
+            && self.differs(OfferKey::Prompts, self.all_prompts().await)
+    }
+
+    fn has_seen(&self, key: OfferKey) -> bool {
+        self.seen().contains_key(&key)
+    }
+
+    fn saw<T: Serialize>(&self, key: OfferKey, list: Result<T, Error>) -> Result<T, Error> {
+        if let Ok(list) = &list {
+            self.seen().insert(key, digest(list));
+        }
+        list
+    }
+
+    fn differs<T: Serialize>(&self, key: OfferKey, list: Result<T, Error>) -> bool {
+        // A list that cannot be had now is told of when it can.
+        list.is_ok_and(|list| self.seen().get(&key) != Some(&digest(&list)))
+    }
+
+    fn seen(&self) -> MutexGuard<'_, BTreeMap<OfferKey, Digest>> {
+        self.0.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn all_resources(&self) -> Result<Vec<Resource>, Error> {
         let mut all: Vec<Resource> = self.has_guide().then(guide::resource).into_iter().collect();
         for Offered { server, mut offer } in self.list(OfferKind::Resources).await? {
             self.place(&server, &mut offer, "uri");
@@ -57,7 +125,7 @@ impl Offers {
         Ok(all)
     }
 
-    pub(super) async fn templates(&self) -> Result<Vec<ResourceTemplate>, Error> {
+    async fn all_templates(&self) -> Result<Vec<ResourceTemplate>, Error> {
         let mut all = Vec::new();
         for Offered { server, mut offer } in self.list(OfferKind::ResourceTemplates).await? {
             self.place(&server, &mut offer, "uriTemplate");
@@ -66,7 +134,7 @@ impl Offers {
         Ok(all)
     }
 
-    pub(super) async fn prompts(&self) -> Result<Vec<Prompt>, Error> {
+    async fn all_prompts(&self) -> Result<Vec<Prompt>, Error> {
         let mut all: Vec<Prompt> = self.has_guide().then(guide::prompt).into_iter().collect();
         let mut names = Names::default();
         for Offered { server, mut offer } in self.list(OfferKind::Prompts).await? {
@@ -128,6 +196,12 @@ impl Offers {
     ) -> Result<CompleteResult, ErrorData> {
         let mut params = serde_json::to_value(asked).map_err(internal)?;
         let reference = &mut params["ref"];
+        let ours = reference["name"] == guide::PROMPT || reference["uri"] == guide::URI;
+        if self.has_guide() && ours {
+            // It takes no arguments.
+            return serde_json::from_value(json!({ "completion": { "values": [] } }))
+                .map_err(internal);
+        }
         let server = match (reference["name"].as_str(), reference["uri"].as_str()) {
             (Some(name), _) => {
                 let (server, name) = self.prompt_named(name).await?;
@@ -204,7 +278,7 @@ impl Offers {
             return Ok((server.clone(), shown.to_owned()));
         }
         if self.names().find(shown).is_none() {
-            let listed = self.prompts().await;
+            let listed = self.all_prompts().await;
             listed.map_err(|error| answers::protocol(&error))?;
         }
         let names = self.names();

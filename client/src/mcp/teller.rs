@@ -37,6 +37,12 @@ impl Teller {
         state.logs = level.map(|level| (context.peer.clone(), level.to_owned()));
     }
 
+    /// Nobody listens until the request is asked again.
+    pub(super) fn rest(&self) {
+        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        (state.listener, state.logs) = (None, None);
+    }
+
     /// What a server logs meanwhile.
     pub(super) async fn log(&self, level: &str, logger: &str, data: Value) {
         let logs = self

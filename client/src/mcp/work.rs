@@ -99,7 +99,10 @@ async fn run(link: &Link, asked: own::Run, ear: Ear) -> Result<CallToolResult, E
     }
     let mut cancel = CancelOnDrop(Some((Arc::clone(&line), run.clone())));
     let result = follow(&line, &run, None, ear).await;
-    cancel.0 = None;
+    // A run that cannot be watched any more is stopped: the agent reads that it failed.
+    if result.is_ok() {
+        cancel.0 = None;
+    }
     result
 }
 
@@ -273,11 +276,10 @@ async fn read(link: &Link, asked: own::Read) -> Result<CallToolResult, Error> {
     Ok(result)
 }
 
+/// What is no time at all is refused by the daemon, which knows the limits.
 fn millis(seconds: f64) -> u64 {
-    // What is no time at all is refused by the daemon, which knows the limits.
-    Duration::try_from_secs_f64(seconds).map_or(0, |time| {
-        u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
-    })
+    // A cast stops at the ends of what fits.
+    (seconds * 1000.0).round() as u64
 }
 
 /// Stops a run that nobody waits for any more.
