@@ -4,6 +4,7 @@ mod asks;
 mod crowd;
 mod direct;
 mod life;
+mod offers;
 mod programs;
 
 use serde_json::Value;
