@@ -3,6 +3,8 @@
 //! No test asserts a time; whoever wants to know runs this, on a machine at rest, with release
 //! binaries (`scripts/bench`). Figures are printed as medians and 99th percentiles, with ratios.
 
+#[path = "bench/agents.rs"]
+mod agents;
 #[path = "bench/bare.rs"]
 mod bare;
 #[path = "bench/commands.rs"]
@@ -49,6 +51,7 @@ struct Args {
 enum Part {
     Process,
     Calls,
+    Agents,
     Types,
     Search,
     Pool,
@@ -78,6 +81,10 @@ fn main() -> anyhow::Result<()> {
             Part::Calls => {
                 figures::title("one warm tool call (fixture server: echo)");
                 runtime.block_on(sessions::measure(&place, args.rounds))?;
+            }
+            Part::Agents => {
+                figures::title("an agent at `mux mcp`");
+                agents::measure(args.rounds);
             }
             Part::Types => {
                 figures::title("types and checks");

@@ -1,0 +1,76 @@
+//! What `mux mcp` costs an agent: its start, a call, a program; beside the server alone, spoken to in the
+//! same way.
+
+use std::{process::Command, time::Instant};
+
+use mux_tests::{Agent, TestEnv, env::binary, process};
+use serde_json::{Value, json};
+
+use super::figures::{Samples, fact, millis, row};
+
+/// Agents at once, for the memory that each takes.
+const CROWD: usize = 20;
+
+pub(crate) fn measure(rounds: usize) {
+    let env = TestEnv::with_fixtures(&[("fix", &[])]);
+    env.mux(["call", "fix.pid"]).ok();
+
+    let mut starts = Samples::default();
+    let mut agents = Vec::new();
+    for _ in 0..CROWD {
+        let began = Instant::now();
+        let mut agent = Agent::legacy(&env, &[], json!({}));
+        agent.tools();
+        starts.push(began.elapsed());
+        agents.push(agent);
+    }
+    row("start, handshake, list of tools (daemon warm)", &starts);
+    let rss: Vec<u64> = agents
+        .iter()
+        .map(|agent| process::resident_bytes(agent.pid()))
+        .collect();
+    let mean = rss.iter().sum::<u64>() / rss.len() as u64;
+    fact("memory of one `mux mcp`", &format!("{} KiB", mean >> 10));
+    let Some(mut agent) = agents.pop() else {
+        return;
+    };
+    drop(agents);
+
+    let mut server = Agent::start(&mut Command::new(binary("mux-fixture-server")));
+    server.ask(
+        "initialize",
+        json!({
+            "protocolVersion": "2025-11-25",
+            "capabilities": {},
+            "clientInfo": { "name": "bench", "version": "1" },
+        }),
+    );
+    let text = json!({ "text": "hello" });
+    let alone = timed(rounds, &mut server, "echo", &text);
+    row("tools/call of the server alone", &alone);
+    let path = json!({ "path": "fix.echo", "arguments": text });
+    let through = timed(rounds, &mut agent, "call", &path);
+    row("the same through `call`", &through);
+    let over = millis(through.median()) - millis(alone.median());
+    fact("overhead at p50", &format!("{over:.3} ms"));
+    let mut passed = Agent::legacy(&env, &["--passthrough=fix"], json!({}));
+    row(
+        "the same in pass-through",
+        &timed(rounds, &mut passed, "echo", &text),
+    );
+    let code = json!({ "code": "return await mux.fix.echo({ text: 'hello' })" });
+    row("as a program", &timed(rounds, &mut agent, "run", &code));
+    let query = json!({ "query": "add numbers" });
+    row("search", &timed(rounds, &mut agent, "search", &query));
+}
+
+fn timed(rounds: usize, agent: &mut Agent, tool: &str, arguments: &Value) -> Samples {
+    let mut samples = Samples::default();
+    for _ in 0..10 {
+        agent.call(tool, arguments.clone());
+    }
+    for _ in 0..rounds {
+        samples.time(|| agent.call(tool, arguments.clone()));
+    }
+    samples
+}
