@@ -100,6 +100,7 @@ impl Gateway {
     /// Makes one call and gives the value that a program gets, as JSON text.
     pub async fn call(&self, call: Call, observer: &dyn CallObserver) -> Result<String, Fault> {
         let (server, name, raw) = self.resolve(call.target, &call.asking.scope)?;
+        let within = call_time(&server, call.within)?;
         let session = ready(&server, observer).await?;
         let tool = find(
             &call.asking.scope.view(&session.tools()),
@@ -121,7 +122,6 @@ impl Gateway {
             Some(place) => place,
             None => server.place(&call.asking.turn).await,
         };
-        let within = call_time(&server, call.within);
         let span = info_span!("call", path);
         let started = Instant::now();
         let number = observer.call_started(&path);
@@ -258,13 +258,24 @@ pub(crate) fn no_such_tool(tools: &ToolSet, server: &str, name: &str) -> Fault {
     }
 }
 
-/// How long one call of this server may take.
-fn call_time(server: &Server, asked: Option<Duration>) -> Duration {
-    let most = match server.definition() {
-        Ok(definition) => definition.call_timeout,
-        Err(_) => Duration::ZERO,
+/// How long one call of this server may take. Without any time it would be sent, and cancelled at once.
+fn call_time(server: &Server, asked: Option<Duration>) -> Result<Duration, Fault> {
+    let Ok(definition) = server.definition() else {
+        // It has no session.
+        return Ok(Duration::ZERO);
     };
-    asked.map_or(most, |asked| asked.min(most))
+    let most = definition.call_timeout;
+    let within = asked.map_or(most, |asked| asked.min(most));
+    if within.is_zero() {
+        let message = "a timeout of 0 leaves no time for a call: nothing was sent";
+        return Err(
+            Fault::new(Kind::Validation, message).hint(match most.is_zero() {
+                true => "call_timeout in the server's entry must be longer",
+                false => "give it more time, or none to have that of the server",
+            }),
+        );
+    }
+    Ok(within)
 }
 
 fn failure(path: &str, error: CallError) -> Fault {

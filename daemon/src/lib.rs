@@ -23,6 +23,7 @@ pub mod settings;
 pub mod state;
 pub mod upstream;
 
+mod length;
 mod nearest;
 mod nesting;
 mod rpc;

@@ -2,6 +2,7 @@
 //!
 //! Invariant: nothing below this module names `mux-proto`; `convert` translates both ways.
 
+mod budget;
 mod catalog;
 mod contained;
 mod convert;

@@ -16,6 +16,7 @@ mod ears;
 mod handler;
 mod in_flight;
 mod listing;
+mod lists;
 mod offer;
 mod offers;
 mod open;
@@ -93,7 +94,7 @@ impl Upstreams {
     }
 
     /// Takes over a configuration. Servers whose definition is the same keep their session; calls in
-    /// flight on the others finish on the old one.
+    /// flight on the others finish on the old one, and who follows their resources goes on to follow them.
     pub fn apply(&self, settings: &BTreeMap<String, ServerSettings>) -> Changes {
         let mut changes = Changes::default();
         let mut servers = self
@@ -109,7 +110,8 @@ impl Upstreams {
             kept
         });
         for (name, wanted) in settings {
-            match servers.get(name) {
+            let before = servers.get(name);
+            match before {
                 Some(server) if server.definition() == &wanted.definition => {
                     changes.unchanged.push(name.clone());
                     continue;
@@ -120,7 +122,11 @@ impl Upstreams {
                 }
                 None => changes.added.push(name.clone()),
             }
-            let server = Server::start(wanted.clone(), self.surroundings.clone());
+            let server = Server::start(
+                wanted.clone(),
+                self.surroundings.clone(),
+                before.map(|b| &**b),
+            );
             servers.insert(name.clone(), server);
         }
         drop(servers);

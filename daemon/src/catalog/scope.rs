@@ -16,6 +16,9 @@ use crate::{
     settings::{Agents, View},
 };
 
+/// Nothing has this name: whatever hides it hides everything of its server.
+const NO_NAME: &str = "\u{f8f0}\u{f8f7}\u{f8f1}\u{f8f6}\u{f8f2}\u{f8f5}\u{f8f3}\u{f8f4}\u{f8f0}\u{f8f1}\u{f8f5}\u{f8f2}";
+
 /// Everybody's scopes, made anew with each configuration.
 #[derive(Debug, Default)]
 pub struct Scopes {
@@ -111,12 +114,17 @@ impl Scope {
 
     /// Whether nothing of this server can be seen, whatever its tools are.
     pub fn hides_server(&self, server: &str) -> bool {
-        self.sight.exclude.iter().any(|pattern| {
-            let server_pattern = pattern.strip_suffix(".*").unwrap_or(pattern);
-            server_pattern == "*"
-                || (server_pattern.len() < pattern.len()
-                    && (glob(server_pattern, server) || glob(server_pattern, &spell(server))))
-        })
+        self.hides_path(server, NO_NAME)
+    }
+
+    /// The same for what is no tool, such as `resources/read` of a server.
+    pub fn hides_path(&self, server: &str, method: &str) -> bool {
+        let hides = |server: &str| {
+            let path = format!("{server}.{method}");
+            let mut exclude = self.sight.exclude.iter();
+            exclude.any(|pattern| glob(pattern, &path))
+        };
+        !self.sight.exclude.is_empty() && (hides(server) || hides(&spell(server)))
     }
 
     /// What is left of these servers.
@@ -201,6 +209,49 @@ mod tests {
         for agent in [None, Some("stranger")] {
             let all = scopes.of(agent);
             assert!(Arc::ptr_eq(&all.view(&files), &files) && !all.hides_server("web"));
+        }
+    }
+
+    #[test]
+    fn what_hides_everything_of_a_server_hides_the_server() {
+        for (exclude, server, hidden) in [
+            ("web*", "web", true),
+            ("web.*", "web", true),
+            ("*", "web", true),
+            ("*.*", "web", true),
+            ("w?b.*", "web", true),
+            ("my_files.*", "my-files", true),
+            ("my-files.*", "my-files", true),
+            ("web", "web", false),
+            ("web.?", "web", false),
+            ("web.resources/*", "web", false),
+            ("web.*", "webber", false),
+            ("web*", "files", false),
+        ] {
+            let scopes = scopes(&format!("[agents.small]\nexclude = [{exclude:?}]\n"));
+            let small = scopes.of(Some("small"));
+            assert_eq!(small.hides_server(server), hidden, "{exclude} {server}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_tool_is_hidden_by_its_path() {
+        let scopes =
+            scopes("[agents.small]\nexclude = [\"my_files.resources/*\", \"*.prompts/get\"]\n");
+        let small = scopes.of(Some("small"));
+        for (server, method, hidden) in [
+            ("my-files", "resources/read", true),
+            ("my-files", "resources/templates/list", true),
+            ("my-files", "prompts/list", false),
+            ("web", "prompts/get", true),
+            ("web", "resources/read", false),
+        ] {
+            assert_eq!(
+                small.hides_path(server, method),
+                hidden,
+                "{server} {method}"
+            );
+            assert!(!scopes.of(None).hides_path(server, method));
         }
     }
 }

@@ -1,13 +1,18 @@
 //! What servers offer beside tools, on the same way as a call: the server, policy, its session, a place in
 //! line, the request.
 //!
-//! Invariant: policy is asked with the canonical path `server.method`, such as `files.resources/read`.
+//! Invariant: policy and the agent's scope are asked with the canonical path `server.method`, such as
+//! `files.resources/read`.
 
-use std::{sync::Arc, time::Instant};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use futures::future::join_all;
 use mux_sandbox::{Fault, Kind, Turn};
 use serde_json::Value;
+use tokio::time::timeout;
 
 use super::{CallObserver, Gateway, call_time, failure, ready};
 use crate::{
@@ -18,6 +23,8 @@ use crate::{
 
 /// MCP's code for a resource that does not exist.
 const RESOURCE_NOT_FOUND: i32 = -32002;
+/// How long each server is waited for where all are asked: one that hangs is no reason to have nothing of the others.
+const WAIT: Duration = Duration::from_secs(10);
 
 /// Who wants something of a server.
 #[derive(Clone, Debug)]
@@ -41,22 +48,35 @@ pub struct Offered {
 
 impl Gateway {
     /// Everything of this kind, of one server or of all. One that offers nothing of the kind has an empty
-    /// list.
+    /// list. Each is waited for so long; without `wait`, one server as long as a call of it may take.
     pub async fn offers(
         &self,
         kind: OfferKind,
         server: Option<&str>,
+        wait: Option<Duration>,
         asking: &Asking,
     ) -> Result<Offered, Fault> {
+        let wait = wait.or(server.is_none().then_some(WAIT));
         let servers = match server {
-            Some(name) => vec![self.upstreams().find_seen(name, &asking.scope)?],
+            Some(name) => {
+                let server = self.upstreams().find_seen(name, &asking.scope)?;
+                self.allow(&path_of(&server, kind.method()))?;
+                vec![server]
+            }
             None => {
                 let mut all = self.upstreams().all();
                 all.retain(|server| !asking.scope.hides_server(server.name()));
                 all
             }
         };
-        let asked = servers.iter().map(|server| self.list(server, kind, asking));
+        let asked = servers.iter().map(|server| async move {
+            let list = self.list(server, kind, asking);
+            let Some(wait) = wait else { return list.await };
+            timeout(wait, list).await.unwrap_or_else(|_| {
+                server.withholds(kind);
+                Err(late(server.name(), wait))
+            })
+        });
         let mut offered = Offered::default();
         for (server, list) in servers.iter().zip(join_all(asked).await) {
             let name = server.name().to_owned();
@@ -74,11 +94,15 @@ impl Gateway {
         kind: OfferKind,
         asking: &Asking,
     ) -> Result<Arc<Vec<Value>>, Fault> {
-        let path = format!("{}.{}", server.name(), kind.method());
+        let path = path_of(server, kind.method());
+        self.allow(&path)?;
+        if asking.scope.hides_path(server.name(), kind.method()) {
+            return Ok(Arc::default());
+        }
         let sending = Sending {
             caller: Some(&asking.caller),
             place: None,
-            within: call_time(server, None),
+            within: call_time(server, None)?,
             progress: &|_| {},
         };
         // The session may end a moment before it is asked.
@@ -105,9 +129,8 @@ impl Gateway {
         asking: &Asking,
         observer: &dyn CallObserver,
     ) -> Result<Value, Fault> {
-        let server = self.upstreams().find_seen(server, &asking.scope)?;
-        let path = format!("{}.{}", server.name(), wanted.method());
-        self.allow(&path)?;
+        let (server, path) = self.open_way(server, wanted.method(), asking)?;
+        let within = call_time(&server, None)?;
         let mut session = ready(&server, observer).await?;
         let place = server.place(&asking.turn).await;
         let started = Instant::now();
@@ -115,7 +138,7 @@ impl Gateway {
         let sending = Sending {
             caller: Some(&asking.caller),
             place: Some(&place),
-            within: call_time(&server, None),
+            within,
             progress: &|progress: Progress| observer.call_progress(number, &path, progress),
         };
         let mut outcome = session.ask(wanted, &sending).await;
@@ -144,9 +167,7 @@ impl Gateway {
         mailbox: &Arc<Mailbox>,
         asking: &Asking,
     ) -> Result<(), Fault> {
-        let server = self.upstreams().find_seen(server, &asking.scope)?;
-        let path = format!("{}.resources/subscribe", server.name());
-        self.allow(&path)?;
+        let (server, path) = self.open_way(server, "resources/subscribe", asking)?;
         for last in [false, true] {
             let session = server.session().await?;
             let caller = &asking.caller;
@@ -164,6 +185,32 @@ impl Gateway {
         server.leave(uri, connection).await;
         Ok(())
     }
+
+    /// The server and the canonical path, if the caller sees it and policy lets it go there.
+    fn open_way(
+        &self,
+        server: &str,
+        method: &str,
+        asking: &Asking,
+    ) -> Result<(Arc<Server>, String), Fault> {
+        let server = self.upstreams().find_seen(server, &asking.scope)?;
+        let path = path_of(&server, method);
+        if asking.scope.hides_path(server.name(), method) {
+            let message = format!("there is no `{path}`");
+            return Err(Fault::new(Kind::NotFound, message).path(path));
+        }
+        self.allow(&path)?;
+        Ok((server, path))
+    }
+}
+
+fn path_of(server: &Server, method: &str) -> String {
+    format!("{}.{method}", server.name())
+}
+
+fn late(server: &str, wait: Duration) -> Fault {
+    let message = format!("`{server}` was not asked in time: it had {wait:?}");
+    Fault::new(Kind::Unavailable, message).hint("it may be starting or busy; ask again")
 }
 
 fn refused(path: &str, error: CallError) -> Fault {

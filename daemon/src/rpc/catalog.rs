@@ -7,7 +7,7 @@ use mux_proto as wire;
 use mux_sandbox::{Fault, Kind};
 use tokio::time::{Instant, timeout, timeout_at};
 
-use super::{convert, door::Door};
+use super::{budget::Budget, door::Door};
 use crate::{
     catalog::{Catalog, Known, Scope, Tool, ToolSet, Wording},
     gateway,
@@ -72,38 +72,53 @@ pub(super) async fn tools(
     };
     let catalog = upstreams.catalog();
     let wait = request.wait_ms.map(Duration::from_millis);
+    let detail = Detail {
+        schemas: request.schemas,
+        definitions: request.definitions,
+    };
+    let mut budget = Budget::new();
     for (server, tools) in sets(servers, wait).await {
         let tools = match tools {
             Ok(tools) => scope.view(&tools),
             Err(fault) => {
-                let error = convert::error(fault);
-                list.missing.push(wire::MissingServer {
-                    server: server.name().to_owned(),
-                    error,
-                });
+                list.missing.push(budget.missing(server.name(), fault));
                 continue;
             }
-        };
-        if server.open_session().is_none() {
-            list.remembered.push(server.name().to_owned());
-        }
-        list.warnings.extend(tools.warnings.iter().cloned());
-        let detail = Detail {
-            schemas: request.schemas,
-            definitions: request.definitions,
         };
         let wanted = |tool: &&Arc<Tool>| {
             matches(tool, &words) && (!request.direct || scope.offers_directly(tool))
         };
-        for tool in tools.iter().filter(wanted) {
-            list.total += 1;
-            if request.limit.is_none_or(|limit| list.tools.len() < limit) {
-                let tool = info(catalog, scope, &tools, tool, detail);
-                list.tools.push(tool);
+        let wanted: Vec<&Arc<Tool>> = tools.iter().filter(wanted).collect();
+        let room = request.limit.unwrap_or(usize::MAX);
+        let shown = wanted.iter().take(room.saturating_sub(list.tools.len()));
+        let shown = shown.map(|tool| info(catalog, scope, &tools, tool, detail));
+        match listed(shown, &tools.warnings, &mut budget) {
+            Ok(shown) => {
+                list.tools.extend(shown);
+                list.total += wanted.len();
+                list.warnings.extend(tools.warnings.iter().cloned());
+                if server.open_session().is_none() {
+                    list.remembered.push(server.name().to_owned());
+                }
             }
+            Err(fault) => list.missing.push(budget.missing(server.name(), fault)),
         }
     }
     Ok(list)
+}
+
+/// The tools of one server, if there is room for all of them and for what is said of them.
+fn listed(
+    tools: impl Iterator<Item = wire::ToolInfo>,
+    warnings: &[String],
+    budget: &mut Budget,
+) -> Result<Vec<wire::ToolInfo>, Fault> {
+    let mut left = *budget;
+    left.take(&warnings)?;
+    let listed = tools.map(|tool| left.take(&tool).map(|()| tool));
+    let listed = listed.collect::<Result<_, _>>()?;
+    *budget = left;
+    Ok(listed)
 }
 
 fn matches(tool: &Tool, words: &[String]) -> bool {
@@ -259,4 +274,36 @@ pub(super) fn forget_types(
         tools += catalog.forget(Some(server.name()), exact.as_deref());
     }
     Ok(wire::Forgotten { tools })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tools_that_no_frame_carries_take_no_room() {
+        let tool = || wire::ToolInfo {
+            path: "a.b".into(),
+            server: "a".into(),
+            name: "b".into(),
+            title: None,
+            description: Some("x".repeat(1 << 20)),
+            signature: String::new(),
+            read_only: None,
+            destructive: None,
+            input_schema: None,
+            output_schema: None,
+            observed_calls: None,
+            direct: false,
+            definition: None,
+        };
+        let tools = |count| std::iter::repeat_with(tool).take(count);
+        let mut budget = Budget::new();
+        assert_eq!(listed(tools(4), &[], &mut budget).unwrap().len(), 4);
+        let fault = listed(tools(100), &[], &mut budget).unwrap_err();
+        assert_eq!(fault.kind, Kind::Limit);
+        assert_eq!(listed(tools(4), &[], &mut budget).unwrap().len(), 4);
+        let warnings = vec!["x".repeat(8 << 20)];
+        assert!(listed(tools(0), &warnings, &mut budget).is_err());
+    }
 }

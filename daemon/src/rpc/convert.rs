@@ -39,7 +39,7 @@ fn details(text: String) -> Value {
 }
 
 /// A message that is longer than a frame would end the connection without a word.
-fn fits(text: &str, value: &Value) -> Result<(), wire::Error> {
+pub(super) fn fits(text: &str, value: &Value) -> Result<(), wire::Error> {
     // Room for the envelope.
     const MOST: usize = wire::transport::MAX_FRAME - 4096;
     // `1e15` is written anew as `1000000000000000.0`, and nothing grows by more.

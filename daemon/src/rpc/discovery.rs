@@ -4,8 +4,10 @@ use std::time::Duration;
 
 use mux_proto as wire;
 use mux_sandbox::Fault;
+use serde::Serialize;
 
 use super::{
+    budget::Budget,
     catalog::{Detail, info},
     convert,
     door::Door,
@@ -45,7 +47,7 @@ pub(super) async fn search(
         score: hit.score,
     });
     Ok(wire::SearchPage {
-        results: results.collect(),
+        results: fitting(results, &mut Budget::new())?,
         total: page.total,
         next: page.next,
         unknown: discovery.unknown(),
@@ -68,14 +70,25 @@ pub(super) async fn describe(
         schemas: request.schemas,
         ..Detail::default()
     };
+    let mut budget = Budget::new();
     let tools = described.iter().map(|found| wire::Description {
         tool: info(catalog, &scope, &found.tools, &found.tool, detail),
         declaration: catalog.declaration(&found.tool),
     });
     Ok(wire::Descriptions {
-        tools: tools.collect(),
-        missing: missing.into_iter().map(convert::error).collect(),
+        tools: fitting(tools, &mut budget)?,
+        missing: fitting(missing.into_iter().map(convert::error), &mut budget)?,
     })
+}
+
+fn fitting<T: Serialize>(
+    parts: impl Iterator<Item = T>,
+    budget: &mut Budget,
+) -> Result<Vec<T>, Fault> {
+    let fitting = parts.map(|part| budget.take(&part).map(|()| part));
+    fitting
+        .collect::<Result<_, Fault>>()
+        .map_err(|fault| fault.hint("name fewer tools, one if need be, and ask without schemas"))
 }
 
 pub(super) async fn inventory(
@@ -96,4 +109,18 @@ pub(super) async fn inventory(
         total: inventory.total,
         unknown,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_no_frame_carries_is_an_error_that_says_what_to_do() {
+        let parts = |count| std::iter::repeat_with(|| "x".repeat(1 << 20)).take(count);
+        assert_eq!(fitting(parts(11), &mut Budget::new()).unwrap().len(), 11);
+        let fault = fitting(parts(20), &mut Budget::new()).unwrap_err();
+        assert_eq!(fault.kind, mux_sandbox::Kind::Limit);
+        assert!(fault.hint.unwrap().contains("fewer"));
+    }
 }

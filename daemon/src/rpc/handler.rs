@@ -149,6 +149,8 @@ impl wire::Mux for Connection {
     }
 
     async fn call(self, _: Context, request: wire::CallRequest) -> Result<wire::Held, wire::Error> {
+        // What the agent sees stands in the configuration.
+        let daemon = self.configured().await?;
         let call = Call {
             target: Target::Path {
                 path: request.path,
@@ -162,7 +164,6 @@ impl wire::Mux for Connection {
             asking: offers::asking(&self.0, request.token),
         };
         let told = Told::of(&call.asking.caller);
-        let daemon = self.configured().await?;
         let _admitted = daemon.runs.admit().map_err(convert::error)?;
         let _room = self.0.call().await;
         let text = daemon
@@ -337,8 +338,7 @@ impl wire::Mux for Connection {
         request: wire::CompleteRequest,
     ) -> Result<Value, wire::Error> {
         let daemon = self.configured().await?;
-        let completion = offers::complete(daemon, &self.0, request);
-        completion.await.map_err(convert::error)
+        offers::complete(daemon, &self.0, request).await
     }
 
     async fn subscribe(

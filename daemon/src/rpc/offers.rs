@@ -1,12 +1,12 @@
 //! Resources, prompts and completions of servers, as clients see them.
 
 use mux_proto as wire;
-use mux_sandbox::{Fault, Kind};
+use mux_sandbox::Fault;
 use serde_json::Value;
 
-use super::{convert, door::Door, held::held, told::Told};
+use super::{budget::Budget, convert, door::Door, held::held, told::Told};
 use crate::{
-    gateway::Asking,
+    gateway::{Asking, Offered},
     state::Daemon,
     upstream::{OfferKind, Wanted},
 };
@@ -24,23 +24,38 @@ pub(super) async fn list(
     let asking = asking(door, None);
     let found = daemon
         .gateway
-        .offers(kind, request.server.as_deref(), &asking);
+        .offers(kind, request.server.as_deref(), None, &asking);
     let found = found.await?;
-    let offers = found.lists.into_iter().flat_map(|(server, list)| {
-        let offered = |offer: &Value| wire::Offered {
-            server: server.clone(),
-            offer: offer.clone(),
-        };
-        list.iter().map(offered).collect::<Vec<_>>()
-    });
-    let missing = found.missing.into_iter().map(|(server, fault)| {
-        let error = convert::error(fault);
-        wire::MissingServer { server, error }
-    });
-    Ok(wire::OfferList {
-        offers: offers.collect(),
-        missing: missing.collect(),
-    })
+    Ok(listed(found))
+}
+
+/// A server whose list has no room beside those before it is missing.
+fn listed(found: Offered) -> wire::OfferList {
+    let mut budget = Budget::new();
+    let mut answer = wire::OfferList::default();
+    for (server, list) in found.lists {
+        let mut left = budget;
+        let mut offered = Vec::with_capacity(list.len());
+        let full = list.iter().find_map(|offer| {
+            offered.push(wire::Offered {
+                server: server.clone(),
+                offer: offer.clone(),
+            });
+            left.take(&offered.last()).err()
+        });
+        match full {
+            None => {
+                answer.offers.append(&mut offered);
+                budget = left;
+            }
+            Some(fault) => answer.missing.push(budget.missing(&server, fault)),
+        }
+    }
+    let missing = found.missing.into_iter();
+    answer
+        .missing
+        .extend(missing.map(|(server, fault)| budget.missing(&server, fault)));
+    answer
 }
 
 pub(super) async fn read_resource(
@@ -70,12 +85,15 @@ pub(super) async fn complete(
     daemon: &Daemon,
     door: &Door,
     request: wire::CompleteRequest,
-) -> Result<Value, Fault> {
+) -> Result<Value, wire::Error> {
     let wanted = Wanted::completion(request.params).map_err(|wrong| {
         let message = format!("these are no params of completion/complete: {wrong}");
-        Fault::new(Kind::Validation, message)
+        wire::Error::new(wire::Kind::Validation, message)
     })?;
-    ask(daemon, door, &request.server, &wanted, None).await
+    let found = ask(daemon, door, &request.server, &wanted, None).await;
+    let completion = found.map_err(convert::error)?;
+    convert::fits(&completion.to_string(), &completion)?;
+    Ok(completion)
 }
 
 pub(super) async fn subscribe(
@@ -112,5 +130,47 @@ pub(super) fn asking(door: &Door, token: Option<String>) -> Asking {
         turn: door.turn(),
         scope: door.scope(),
         caller: door.caller(token),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use mux_sandbox::Kind;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_list_that_no_frame_carries_is_missing_from_the_answer() {
+        let list = |megabytes: usize| {
+            let text = "x".repeat(1 << 20);
+            let offer = |n| json!({ "uri": format!("a://{n}"), "description": text });
+            Arc::new((0..megabytes).map(offer).collect::<Vec<_>>())
+        };
+        let found = Offered {
+            lists: vec![
+                ("a".into(), list(1)),
+                ("much".into(), list(14)),
+                ("b".into(), list(1)),
+            ],
+            missing: vec![("dead".into(), Fault::new(Kind::Unavailable, "gone"))],
+        };
+        let answer = listed(found);
+        let servers: Vec<&str> = answer.offers.iter().map(|o| o.server.as_str()).collect();
+        assert_eq!(servers, ["a", "b"]);
+        let missing = answer.missing.iter();
+        let missing: Vec<_> = missing
+            .map(|m| (m.server.as_str(), m.error.kind.clone()))
+            .collect();
+        assert_eq!(
+            missing,
+            [
+                ("much", wire::Kind::Limit),
+                ("dead", wire::Kind::Unavailable)
+            ]
+        );
+        assert!(answer.missing[0].error.message.contains("one answer"));
     }
 }

@@ -48,6 +48,16 @@ enum Unanswered {
     Refused(String),
 }
 
+impl Unanswered {
+    /// What a client says is between it and the server.
+    fn logged(&self) -> String {
+        match self {
+            Self::Refused(_) => "the client refused to answer".into(),
+            why => why.to_string(),
+        }
+    }
+}
+
 impl Asks {
     pub(super) fn new(server: &str, ears: Arc<Ears>, limit: Duration) -> Self {
         Self {
@@ -114,9 +124,10 @@ impl Asks {
     ) -> Result<T, Unanswered> {
         let outcome = self.asked(kind, params, check, given_up).await;
         if let Err(why) = &outcome {
-            self.ears.note(&format!("[muxd] {kind:?}: {why}"));
+            self.ears
+                .note(&format!("[muxd] {kind:?}: {}", why.logged()));
         }
-        serde_json::from_value(outcome?).map_err(|e| Unanswered::Refused(e.to_string()))
+        serde_json::from_value(outcome?).map_err(|e| Unanswered::Refused(misshapen(&e)))
     }
 
     async fn asked(
@@ -154,12 +165,18 @@ impl Asks {
 }
 
 fn check_as<T: DeserializeOwned>(value: &Value) -> Result<(), String> {
-    T::deserialize(value).map(drop).map_err(|e| e.to_string())
+    T::deserialize(value).map(drop).map_err(|e| misshapen(&e))
+}
+
+/// serde's own words quote what a user has answered, which may be a secret.
+fn misshapen(error: &serde_json::Error) -> String {
+    let what = error.classify();
+    format!("the answer is not of the shape that MCP gives it ({what:?})")
 }
 
 /// What a form was filled with has names.
 fn check_elicited(value: &Value) -> Result<(), String> {
-    let result = ElicitResult::deserialize(value).map_err(|e| e.to_string())?;
+    let result = ElicitResult::deserialize(value).map_err(|e| misshapen(&e))?;
     match (result.action, result.content) {
         (ElicitationAction::Accept, Some(content)) if !content.is_object() => {
             Err("`content` is no object".into())
@@ -206,5 +223,21 @@ mod tests {
         ] {
             assert_eq!(check_elicited(&value).is_ok(), right, "{value}");
         }
+    }
+
+    #[test]
+    fn what_a_user_answered_stands_in_no_error_and_no_log() {
+        let secret = "hunter2";
+        let elicited = check_elicited(&json!({ "action": secret })).unwrap_err();
+        let sampled = check_as::<ElicitResult>(&json!(secret)).unwrap_err();
+        for error in [elicited, sampled] {
+            assert!(
+                error.contains("shape") && !error.contains(secret),
+                "{error}"
+            );
+        }
+        let refused = Unanswered::Refused(secret.into());
+        assert!(!refused.logged().contains(secret));
+        assert!(Unanswered::TooMany.logged().contains("16"));
     }
 }

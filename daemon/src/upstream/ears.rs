@@ -16,12 +16,7 @@ use rmcp::model::ProgressNotificationParam;
 use serde_json::Value;
 use tokio::sync::Notify;
 
-use super::{
-    beside::Beside,
-    in_flight::InFlight,
-    offers::{OfferKind, Offers},
-    stderr::Log,
-};
+use super::{beside::Beside, in_flight::InFlight, lists::Offers, offers::OfferKind, stderr::Log};
 use crate::notices::{Changed, Notice};
 
 pub(super) struct Ears {

@@ -11,16 +11,18 @@ use rmcp::{
 };
 use serde_json::{Map, Value};
 
-use crate::catalog::ToolDescription;
+use crate::{catalog::ToolDescription, length};
 
 const MAX_TOOLS: usize = 10_000;
 const MAX_PAGES: usize = 500;
+/// Of all pages together, as JSON text.
+const MAX_BYTES: usize = 64 << 20;
 /// JSON-RPC's code for it.
 const METHOD_NOT_FOUND: i32 = -32601;
 
 pub(super) async fn list_tools(peer: &Peer<RoleClient>) -> Result<Vec<ToolDescription>, String> {
     let mut tools = Vec::new();
-    let mut cursor = None;
+    let (mut cursor, mut room) = (None, MAX_BYTES);
     for _ in 0..MAX_PAGES {
         let page = PaginatedRequestParams::default().with_cursor(cursor);
         let page = match peer.list_tools(Some(page)).await {
@@ -29,6 +31,9 @@ pub(super) async fn list_tools(peer: &Peer<RoleClient>) -> Result<Vec<ToolDescri
             Err(ServiceError::McpError(e)) if e.code.0 == METHOD_NOT_FOUND => return Ok(tools),
             Err(error) => return Err(format!("its tools cannot be listed: {error}")),
         };
+        room = length::of(&page.tools, room)
+            .map(|length| room - length)
+            .ok_or_else(|| format!("its list of tools is longer than {MAX_BYTES} bytes"))?;
         tools.extend(page.tools.into_iter().map(describe));
         if tools.len() > MAX_TOOLS {
             return Err(format!("it lists more than {MAX_TOOLS} tools"));

@@ -22,16 +22,19 @@ use rmcp::model::{
 )]
 use rmcp::model::{SubscribeRequest, UnsubscribeRequest};
 use serde_json::{Map, Value};
-use tokio::{sync::OnceCell, time::Instant};
+use tokio::time::Instant;
 
 use super::{
+    lists::List,
     request::Sending,
     session::{CallError, Session, answer},
 };
-use crate::notices::Changed;
+use crate::{length, notices::Changed};
 
 const MOST: usize = 10_000;
 const MOST_PAGES: usize = 500;
+/// Of one list, as JSON text.
+const MOST_BYTES: usize = 16 << 20;
 /// JSON-RPC's code for it.
 const METHOD_NOT_FOUND: i32 = -32601;
 
@@ -75,49 +78,6 @@ impl OfferKind {
     }
 }
 
-type List = Arc<Vec<Value>>;
-
-/// The lists of one session, as far as somebody wanted them.
-#[derive(Debug, Default)]
-pub(super) struct Offers {
-    resources: Shelf,
-    templates: Shelf,
-    prompts: Shelf,
-}
-
-/// The cell is another one after a change, so that a list which was on its way then is not kept.
-#[derive(Debug, Default)]
-struct Shelf(Mutex<Arc<OnceCell<List>>>);
-
-impl Shelf {
-    fn cell(&self) -> Arc<OnceCell<List>> {
-        Arc::clone(&self.0.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-
-    fn forget(&self) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Arc::default();
-    }
-}
-
-impl Offers {
-    pub(super) fn forget_resources(&self) {
-        self.resources.forget();
-        self.templates.forget();
-    }
-
-    pub(super) fn forget_prompts(&self) {
-        self.prompts.forget();
-    }
-
-    fn cell(&self, kind: OfferKind) -> Arc<OnceCell<List>> {
-        match kind {
-            OfferKind::Resources => self.resources.cell(),
-            OfferKind::ResourceTemplates => self.templates.cell(),
-            OfferKind::Prompts => self.prompts.cell(),
-        }
-    }
-}
-
 impl Session {
     /// Everything of this kind; empty if the server knows nothing of the kind.
     pub async fn offers(
@@ -125,14 +85,13 @@ impl Session {
         kind: OfferKind,
         sending: &Sending<'_>,
     ) -> Result<Arc<Vec<Value>>, CallError> {
-        let cell = self.ears.offers.cell(kind);
-        let list = cell.get_or_try_init(|| self.list(kind, sending)).await?;
-        Ok(Arc::clone(list))
+        let shelf = self.ears.offers.shelf(kind);
+        shelf.get(self.list(kind, sending)).await
     }
 
     /// Whether somebody has asked for them before and nothing has changed since.
     pub fn knows_offers(&self, kind: OfferKind) -> bool {
-        self.ears.offers.cell(kind).initialized()
+        self.ears.offers.shelf(kind).is_known()
     }
 
     async fn list(&self, kind: OfferKind, sending: &Sending<'_>) -> Result<List, CallError> {
@@ -141,7 +100,7 @@ impl Session {
             return Ok(List::default());
         }
         let begun = Instant::now();
-        let (mut offers, mut cursor) = (Vec::new(), None);
+        let (mut offers, mut cursor, mut room) = (Vec::new(), None, MOST_BYTES);
         for _ in 0..MOST_PAGES {
             let sending = Sending {
                 within: sending.within.saturating_sub(begun.elapsed()),
@@ -155,8 +114,16 @@ impl Session {
                 }
                 Err(error) => return Err(error),
             };
+            let name = kind.name();
+            room = match length::of(&page, room) {
+                Some(length) => room - length,
+                None => {
+                    let message = format!("its list of {name} is longer than {MOST_BYTES} bytes");
+                    return Err(CallError::TooMuch(message));
+                }
+            };
             offers.extend(page);
-            let (name, count) = (kind.name(), offers.len());
+            let count = offers.len();
             if count > MOST {
                 return Err(CallError::TooMuch(format!(
                     "it lists {count} {name} and more, over the limit of {MOST}"

@@ -121,6 +121,7 @@ impl Session {
         let watch = Watch {
             offer: offer.clone(),
             last_lines,
+            listing: definition.start_timeout,
         };
         tokio::spawn(watch.over(Arc::clone(&session), service, child));
         Ok(session)

@@ -4,21 +4,22 @@
 //! come after the answer that it preceded, and a flood becomes as many tasks. Here each is heard where it
 //! comes in, and what rmcp has no use for goes no further.
 //!
-//! Invariant: a server has at most [`MOST_ASKED`] requests that were not answered; while it has, nothing
-//! more is read from it.
+//! Invariant: a server has at most [`MOST_ASKED`] requests whose answers have not left us; while it has,
+//! nothing more is read from it.
 
 use std::{
-    collections::HashSet,
+    collections::{HashMap, hash_map::Entry},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 use rmcp::{
     RoleClient,
-    model::{GetExtensions, GetMeta, JsonRpcMessage, RequestId, ServerNotification},
+    model::{GetExtensions, GetMeta, JsonRpcMessage, RequestId, ServerNotification, ServerResult},
     service::{RxJsonRpcMessage, TxJsonRpcMessage},
     transport::Transport,
 };
 use tokio::sync::Notify;
+use tracing::debug;
 
 use super::{ears::Ears, in_flight::Mark};
 
@@ -31,13 +32,32 @@ pub(super) struct Overheard<T> {
     asked: Arc<Asked>,
     /// A request for which there is no room.
     held: Option<RxJsonRpcMessage<RoleClient>>,
+    /// Whether rmcp answers a request that the server has cancelled. None before the handshake.
+    answers_cancelled: Option<bool>,
 }
 
-/// The requests of the server that were not answered.
+/// The requests of the server whose answers have not left us.
 #[derive(Default)]
 struct Asked {
-    ids: Mutex<HashSet<RequestId>>,
+    ids: Mutex<HashMap<RequestId, Stage>>,
     fewer: Notify,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Stage {
+    /// Its answer is still to come.
+    Open,
+    /// Its answer waits until the server takes it.
+    Answered,
+}
+
+/// Whether a request goes on to rmcp.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Begun {
+    Yes,
+    /// Another one of this name was not answered yet.
+    Repeated,
+    NoRoom,
 }
 
 impl<T> Overheard<T> {
@@ -47,15 +67,23 @@ impl<T> Overheard<T> {
             ears,
             asked: Arc::default(),
             held: None,
+            answers_cancelled: None,
         }
     }
 
     /// None if nobody else needs it.
-    fn hear(&self, message: RxJsonRpcMessage<RoleClient>) -> Option<RxJsonRpcMessage<RoleClient>> {
+    fn hear(
+        &mut self,
+        message: RxJsonRpcMessage<RoleClient>,
+    ) -> Option<RxJsonRpcMessage<RoleClient>> {
         let heard = match &message {
             JsonRpcMessage::Notification(heard) => heard,
             JsonRpcMessage::Response(answer) => {
                 self.ears.in_flight.answered(&answer.id);
+                if let ServerResult::InitializeResult(server) = &answer.result {
+                    let answers = !server.protocol_version.has_initialize();
+                    self.answers_cancelled.get_or_insert(answers);
+                }
                 return Some(message);
             }
             JsonRpcMessage::Error(answer) => {
@@ -75,10 +103,12 @@ impl<T> Overheard<T> {
                 self.ears.log(&told.params);
                 return None;
             }
-            // rmcp ends the request itself, and does not answer it any more.
+            // rmcp ends the request itself, and does not answer it any more unless it has done so already.
             ServerNotification::CancelledNotification(told) => {
-                if let Some(id) = &told.params.request_id {
-                    self.asked.answered(id);
+                if let Some(id) = &told.params.request_id
+                    && self.answers_cancelled == Some(false)
+                {
+                    self.asked.cancelled(id);
                 }
             }
             // rmcp forgets what it has cached of them.
@@ -116,12 +146,15 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for Overheard<T> {
             JsonRpcMessage::Error(sent) => answers.clone_from(&sent.id),
             JsonRpcMessage::Notification(_) => {}
         }
+        if let Some(id) = &answers {
+            self.asked.answered(id);
+        }
         let asked = Arc::clone(&self.asked);
         let sending = self.inner.send(item);
         async move {
             let sent = sending.await;
             if let Some(id) = answers {
-                asked.answered(&id);
+                asked.sent(&id);
             }
             sent
         }
@@ -142,12 +175,17 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for Overheard<T> {
             let JsonRpcMessage::Request(request) = &message else {
                 return Some(message);
             };
-            if self.asked.begin(&request.id) {
-                return Some(message);
+            match self.asked.begin(&request.id) {
+                Begun::Yes => return Some(message),
+                Begun::Repeated => {
+                    debug!(id = %request.id, "a request of a name in use is dropped")
+                }
+                Begun::NoRoom => {
+                    // It stays here if rmcp turns to something else meanwhile.
+                    self.held = Some(message);
+                    self.asked.fewer.notified().await;
+                }
             }
-            // It stays here if rmcp turns to something else meanwhile.
-            self.held = Some(message);
-            self.asked.fewer.notified().await;
         }
     }
 
@@ -157,22 +195,168 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for Overheard<T> {
 }
 
 impl Asked {
-    /// Whether there is room for it.
-    fn begin(&self, id: &RequestId) -> bool {
+    fn begin(&self, id: &RequestId) -> Begun {
         let mut ids = self.ids();
-        let room = ids.len() < MOST_ASKED;
-        if room {
-            ids.insert(id.clone());
+        let full = ids.len() >= MOST_ASKED;
+        match ids.entry(id.clone()) {
+            Entry::Occupied(_) => Begun::Repeated,
+            Entry::Vacant(_) if full => Begun::NoRoom,
+            Entry::Vacant(place) => {
+                place.insert(Stage::Open);
+                Begun::Yes
+            }
         }
-        room
     }
 
+    /// The answer is on its way.
     fn answered(&self, id: &RequestId) {
+        if let Some(stage) = self.ids().get_mut(id) {
+            *stage = Stage::Answered;
+        }
+    }
+
+    /// Nobody answers it any more.
+    fn cancelled(&self, id: &RequestId) {
+        let mut ids = self.ids();
+        if ids.get(id) == Some(&Stage::Open) {
+            ids.remove(id);
+            self.fewer.notify_one();
+        }
+    }
+
+    /// The answer has left us, or cannot.
+    fn sent(&self, id: &RequestId) {
         self.ids().remove(id);
         self.fewer.notify_one();
     }
 
-    fn ids(&self) -> MutexGuard<'_, HashSet<RequestId>> {
+    fn ids(&self) -> MutexGuard<'_, HashMap<RequestId, Stage>> {
         self.ids.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{collections::VecDeque, convert::Infallible};
+
+    use futures::{FutureExt as _, future::BoxFuture};
+    use rmcp::model::{ClientResult, EmptyResult};
+    use serde_json::json;
+    use tokio::sync::Semaphore;
+
+    use super::{super::beside::Beside, *};
+    use crate::notices::News;
+
+    /// A server that says all of this, and takes so many messages.
+    struct Script {
+        says: VecDeque<serde_json::Value>,
+        takes: Arc<Semaphore>,
+    }
+
+    impl Transport<RoleClient> for Script {
+        type Error = Infallible;
+
+        fn send(
+            &mut self,
+            _: TxJsonRpcMessage<RoleClient>,
+        ) -> impl Future<Output = Result<(), Infallible>> + Send + 'static {
+            let takes = Arc::clone(&self.takes);
+            async move {
+                takes.acquire().await.unwrap().forget();
+                Ok(())
+            }
+        }
+
+        async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
+            let said = self.says.pop_front()?;
+            Some(serde_json::from_value(said).unwrap())
+        }
+
+        async fn close(&mut self) -> Result<(), Infallible> {
+            Ok(())
+        }
+    }
+
+    fn ask(id: usize) -> serde_json::Value {
+        json!({ "jsonrpc": "2.0", "id": id, "method": "roots/list" })
+    }
+
+    fn cancel(id: usize) -> serde_json::Value {
+        let params = json!({ "requestId": id });
+        json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": params })
+    }
+
+    fn overheard(
+        version: &str,
+        says: impl IntoIterator<Item = serde_json::Value>,
+    ) -> (Overheard<Script>, Arc<Semaphore>) {
+        let server = json!({ "name": "s", "version": "0" });
+        let result =
+            json!({ "protocolVersion": version, "capabilities": {}, "serverInfo": server });
+        let hello = json!({ "jsonrpc": "2.0", "id": 0, "result": result });
+        let folder = tempfile::tempdir().unwrap();
+        let beside = Beside::new(Arc::new(News::default()));
+        let ears = Ears::new("s", &folder.path().join("log"), &beside);
+        let takes = Arc::new(Semaphore::new(0));
+        let says = [hello].into_iter().chain(says).collect();
+        let script = Script {
+            says,
+            takes: Arc::clone(&takes),
+        };
+        (Overheard::new(script, ears), takes)
+    }
+
+    /// How many requests come through before nothing more is read.
+    fn requests(overheard: &mut Overheard<Script>) -> usize {
+        let mut count = 0;
+        while let Some(message) = overheard.receive().now_or_never() {
+            match message {
+                Some(JsonRpcMessage::Request(_)) => count += 1,
+                Some(_) => {}
+                None => return count,
+            }
+        }
+        count
+    }
+
+    #[test]
+    fn a_request_that_bears_the_name_of_another_is_no_further_one() {
+        let (mut overheard, _) = overheard("2025-11-25", (0..1_000).map(|_| ask(7)));
+        assert_eq!(requests(&mut overheard), 1);
+    }
+
+    #[test]
+    fn a_request_has_its_place_until_its_answer_is_sent_though_it_is_cancelled() {
+        let says = (0..1_000).flat_map(|id| [ask(id), cancel(id)]);
+        let (mut overheard, takes) = overheard("2025-11-25", says);
+        let mut sending = Vec::new();
+        let mut answered = || {
+            while let Some(Some(message)) = overheard.receive().now_or_never() {
+                if let JsonRpcMessage::Request(request) = message {
+                    let result = ClientResult::EmptyResult(EmptyResult {});
+                    let answer = JsonRpcMessage::response(result, request.id);
+                    let sent: BoxFuture<'static, _> = overheard.send(answer).boxed();
+                    sending.push(sent);
+                }
+            }
+            takes.add_permits(3);
+            sending.retain_mut(|sending| sending.as_mut().now_or_never().is_none());
+            sending.len()
+        };
+        // Three leave, and as many come.
+        for _ in 0..3 {
+            assert_eq!(answered(), MOST_ASKED - 3);
+        }
+    }
+
+    #[test]
+    fn what_is_cancelled_and_will_not_be_answered_makes_room() {
+        let pairs = || (0..1_000).flat_map(|id| [ask(id), cancel(id)]);
+        assert_eq!(requests(&mut overheard("2025-11-25", pairs()).0), 1_000);
+        // Of later versions, rmcp answers it all the same.
+        assert_eq!(
+            requests(&mut overheard("2026-07-28", pairs()).0),
+            MOST_ASKED
+        );
     }
 }

@@ -97,7 +97,12 @@ pub(super) enum Event {
 }
 
 impl Server {
-    pub(super) fn start(settings: ServerSettings, surroundings: Surroundings) -> Arc<Self> {
+    /// With the place of the one `before`, it takes over what clients know of it and who follows its resources.
+    pub(super) fn start(
+        settings: ServerSettings,
+        surroundings: Surroundings,
+        before: Option<&Self>,
+    ) -> Arc<Self> {
         let (mailbox, events) = mpsc::unbounded_channel();
         let broken = settings.definition.as_ref().err().cloned();
         let offer = settings.definition.as_ref().ok().map(|definition| {
@@ -117,7 +122,10 @@ impl Server {
             tools: offer.as_ref().and_then(Offer::recall).map(Arc::new),
             ..ServerView::default()
         };
-        let beside = Beside::new(Arc::clone(&surroundings.news));
+        let beside = before.map_or_else(
+            || Beside::new(Arc::clone(&surroundings.news)),
+            |before| Arc::clone(&before.beside),
+        );
         let (wishes, wished) = mpsc::unbounded_channel();
         let calls_at_once = settings.definition.as_ref().map_or(0, |d| d.calls_at_once);
         let server = Arc::new(Self {
@@ -286,16 +294,22 @@ impl Server {
             connection,
             done,
         };
-        if self.wishes.send(wish).is_ok() {
+        match self.wishes.send(wish) {
             // An error means that the task has ended, and with it every subscription.
-            _ = left.await;
+            Ok(()) => _ = left.await,
+            Err(_) => _ = self.beside.subscribers.leave(uri, connection),
         }
     }
 
     /// The connection has ended.
     pub(super) fn forget(&self, connection: u64) {
-        // A task that has ended already follows nothing.
-        drop(self.wishes.send(Wish::Gone(connection)));
+        if self.wishes.send(Wish::Gone(connection)).is_err() {
+            // There is no task, since the entry cannot be used; the next one takes over who follows what.
+            let subscribers = &self.beside.subscribers;
+            for uri in subscribers.of(connection) {
+                subscribers.leave(&uri, connection);
+            }
+        }
     }
 
     pub fn view(&self) -> ServerView {

@@ -49,7 +49,7 @@ pub struct Session {
 }
 
 /// Why a call has no result.
-#[derive(Debug, thiserror::Error)]
+#[derive(Clone, Debug, thiserror::Error)]
 pub enum CallError {
     /// It never left the daemon.
     #[error("the session had ended before the call was sent")]

@@ -5,6 +5,7 @@
 
 use std::{collections::HashSet, sync::Arc, time::Duration};
 
+use futures::future::join_all;
 use mux_sandbox::{Fault, Kind};
 use tokio::sync::{mpsc, oneshot};
 use tracing::{debug, warn};
@@ -16,6 +17,11 @@ use super::{
     subscribers::Entered,
 };
 use crate::notices::{Caller, Mailbox};
+
+/// How long the server may take for a request for which others wait.
+const TIDYING: Duration = Duration::from_secs(5);
+/// So many of them are on their way at once.
+const AT_ONCE: usize = 64;
 
 pub(super) enum Wish {
     Follow {
@@ -59,7 +65,7 @@ impl Subscriptions {
                     let outcome = tokio::select! {
                         outcome = self.follow(&session, &uri, &mailbox, &caller) => outcome,
                         () = done.closed() => {
-                            self.leave(&uri, mailbox.connection()).await;
+                            self.leave(&[uri], mailbox.connection()).await;
                             continue;
                         }
                     };
@@ -71,14 +77,13 @@ impl Subscriptions {
                     connection,
                     done,
                 } => {
-                    self.leave(&uri, connection).await;
+                    self.leave(&[uri], connection).await;
                     // As above.
                     _ = done.send(());
                 }
                 Wish::Gone(connection) => {
-                    for uri in self.beside.subscribers.of(connection) {
-                        self.leave(&uri, connection).await;
-                    }
+                    let uris = self.beside.subscribers.of(connection);
+                    self.leave(&uris, connection).await;
                 }
                 Wish::Opened(session) => self.adopt(&session).await,
             }
@@ -124,14 +129,20 @@ impl Subscriptions {
         }
     }
 
-    async fn leave(&mut self, uri: &str, connection: u64) {
-        let last = self.beside.subscribers.leave(uri, connection);
-        if let Some((session, have)) = &mut self.current
-            && last
-            && have.remove(uri)
-        {
-            let sending = Sending::alone(self.within);
-            if let Err(error) = session.unsubscribe(uri, &sending).await {
+    async fn leave(&mut self, uris: &[String], connection: u64) {
+        let mut over: Vec<&str> = uris.iter().map(String::as_str).collect();
+        over.retain(|uri| self.beside.subscribers.leave(uri, connection));
+        let Some((session, have)) = &mut self.current else {
+            return;
+        };
+        over.retain(|uri| have.remove(*uri));
+        let session: &Session = session;
+        let unsubscribe = |uri| async move {
+            let sending = Sending::alone(TIDYING);
+            session.unsubscribe(uri, &sending).await
+        };
+        for (uri, outcome) in over.iter().zip(each(&over, unsubscribe).await) {
+            if let Err(error) = outcome {
                 debug!(uri, %error, "a subscription may not have ended");
             }
         }
@@ -143,11 +154,17 @@ impl Subscriptions {
         if !session.is_open() || known.is_some_and(|(known, _)| Arc::ptr_eq(known, session)) {
             return;
         }
+        let uris = self.beside.subscribers.uris();
+        let wanted: Vec<&str> = uris.iter().map(String::as_str).collect();
+        let subscribe = |uri| async move {
+            let sending = Sending::alone(TIDYING);
+            session.subscribe(uri, &sending).await
+        };
         let mut have = HashSet::new();
-        for uri in self.beside.subscribers.uris() {
-            match session.subscribe(&uri, &Sending::alone(self.within)).await {
+        for (uri, outcome) in wanted.iter().zip(each(&wanted, subscribe).await) {
+            match outcome {
                 Ok(()) => {
-                    have.insert(uri);
+                    have.insert((*uri).to_owned());
                 }
                 Err(error) => warn!(uri, %error, "a subscription could not be renewed"),
             }
@@ -156,8 +173,58 @@ impl Subscriptions {
     }
 }
 
+/// One request for each resource, many at a time, with their outcomes in the same order. A server that answers
+/// none of so many is asked no more.
+async fn each<'a, F: Future<Output = Result<(), CallError>>>(
+    uris: &[&'a str],
+    ask: impl Fn(&'a str) -> F,
+) -> Vec<Result<(), CallError>> {
+    let mut outcomes = Vec::with_capacity(uris.len());
+    for some in uris.chunks(AT_ONCE) {
+        let asked = join_all(some.iter().map(|uri| ask(uri))).await;
+        let hangs = |outcome: &Result<_, _>| matches!(outcome, Err(CallError::TimedOut(_)));
+        let all_hang = asked.iter().all(hangs);
+        outcomes.extend(asked);
+        if all_hang {
+            break;
+        }
+    }
+    outcomes.resize(uris.len(), Err(CallError::NotSent));
+    outcomes
+}
+
 /// The task has ended with its server.
 pub(super) fn retired(server: &str) -> Fault {
     let message = format!("the server `{server}` was removed or changed");
     Fault::new(Kind::Unavailable, message).hint("try again")
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::time::{Instant, sleep};
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn many_requests_wait_together_and_a_server_that_hangs_gets_no_more() {
+        let uris = vec!["a"; 10 * AT_ONCE];
+        let begun = Instant::now();
+        let slow = |_| async {
+            sleep(TIDYING / 20).await;
+            Ok(())
+        };
+        assert!(each(&uris, slow).await.iter().all(Result::is_ok));
+        assert_eq!(begun.elapsed(), TIDYING / 2);
+        let begun = Instant::now();
+        let hanging = |_| async {
+            sleep(TIDYING).await;
+            Err(CallError::TimedOut(TIDYING))
+        };
+        let outcomes = each(&uris, hanging).await;
+        assert_eq!((outcomes.len(), begun.elapsed()), (uris.len(), TIDYING));
+        let sent = outcomes
+            .iter()
+            .filter(|outcome| !matches!(outcome, Err(CallError::NotSent)));
+        assert_eq!(sent.count(), AT_ONCE);
+    }
 }

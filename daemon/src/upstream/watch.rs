@@ -3,7 +3,7 @@
 //! Invariant: whatever ends it, the cause is known before anybody is told, and the process is gone
 //! before the session counts as ended.
 
-use std::{pin::pin, sync::Arc};
+use std::{pin::pin, sync::Arc, time::Duration};
 
 use rmcp::{RoleClient, service::RunningService};
 use tokio::time::timeout;
@@ -23,6 +23,8 @@ use crate::keeper::{ChildExit, KeptChild};
 pub(super) struct Watch {
     pub(super) offer: Offer,
     pub(super) last_lines: LastLines,
+    /// How long the server may take to list its tools again.
+    pub(super) listing: Duration,
 }
 
 impl Watch {
@@ -80,17 +82,26 @@ impl Watch {
     }
 
     async fn refresh(&self, session: &Session) {
-        match list_tools(&session.peer).await {
+        let listed = timeout(self.listing, list_tools(&session.peer)).await;
+        let listed = listed.unwrap_or_else(|_| {
+            let limit = self.listing;
+            Err(format!("no answer within {limit:?} (start_timeout)"))
+        });
+        match listed {
             Ok(tools) => {
                 let set = self.offer.list(tools);
                 info!(
                     server = self.offer.name,
                     tools = set.len(),
-                    "the tools have changed"
+                    "the tools were listed again"
                 );
-                session.tools.store(Arc::new(set));
+                let key = set.key;
+                let before = session.tools.swap(Arc::new(set));
                 self.offer.tell();
-                session.ears.tools_listed();
+                // A server may say so with every request.
+                if before.key != key {
+                    session.ears.tools_listed();
+                }
             }
             Err(error) => warn!(
                 server = self.offer.name,

@@ -144,6 +144,18 @@ fn a_call_without_an_answer_is_timed_out_by_name_and_cancelled_at_the_server() {
 }
 
 #[test]
+fn a_call_without_any_time_is_not_sent() {
+    let (env, log) = with_log("");
+    env.mux(["call", "fix.hang", "--timeout", "0s"])
+        .fails(1, &["validation", "a timeout of 0"]);
+    assert_eq!(calls_of(&log, "hang"), 0);
+    assert!(
+        env.starts("fix").is_empty(),
+        "not even the server is started"
+    );
+}
+
+#[test]
 fn a_run_that_is_over_time_names_the_call_and_cancels_it() {
     let (env, _) = with_log("");
     let output = env.mux(["run", "--timeout", "1s", "-e", "await mux.fix.hang({})"]);

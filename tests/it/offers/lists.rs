@@ -1,6 +1,6 @@
 //! Lists of resources, templates and prompts, and what is read of them.
 
-use mux_client::within_seconds;
+use mux_client::{Identity, within_seconds};
 use mux_proto::{CompleteRequest, Held, Kind, OfferKind, PromptRequest};
 use mux_tests::{TestEnv, process};
 use serde_json::{Map, Value, json};
@@ -124,6 +124,77 @@ async fn what_policy_denies_reaches_no_server() {
         6
     );
     assert_eq!(asked(&log, "resources/read"), 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_list_that_policy_denies_is_asked_for_at_no_server() {
+    let rules = "[[policy]]\nmatch = \"fix.resources/list\"\naction = \"deny\"\n";
+    let (env, log) = with_offers("");
+    let config = std::fs::read_to_string(env.dirs.config_file()).unwrap();
+    let other = env.fixture("other", &["--offers"]);
+    env.write_config(&format!("{config}{other}{rules}"));
+    let client = Client::deaf(&env).await;
+    let error = client.offers(OfferKind::Resources, Some("fix")).await;
+    assert_eq!(error.unwrap_err().kind, Kind::Denied);
+    let list = client.offers(OfferKind::Resources, None).await.unwrap();
+    assert!(list.offers.iter().all(|offer| offer.server == "other"));
+    assert_eq!((list.offers.len(), list.missing.len()), (6, 1));
+    let missing = &list.missing[0];
+    assert_eq!(
+        (missing.server.as_str(), &missing.error.kind),
+        ("fix", &Kind::Denied)
+    );
+    assert_eq!(asked(&log, "resources/list"), 0);
+    assert!(env.starts("fix").is_empty(), "it need not be started");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_hidden_from_an_agent_offers_it_nothing() {
+    let (env, log) = with_offers(
+        "[agents.small]\nexclude = [\"fix.resources/*\"]\n[agents.none]\nexclude = [\"fi*\"]\n",
+    );
+    let agent = async |name: &str| {
+        let mut identity = Identity::new("test", "0");
+        identity.agent = Some(name.into());
+        Client::of(&env, &identity).await
+    };
+    let (small, none) = (agent("small").await, agent("none").await);
+    let list = small
+        .offers(OfferKind::Resources, Some("fix"))
+        .await
+        .unwrap();
+    assert!(list.offers.is_empty() && list.missing.is_empty());
+    let list = small.offers(OfferKind::Prompts, Some("fix")).await.unwrap();
+    assert_eq!(list.offers.len(), 1);
+    let read = small.read("fix://text/hello").await;
+    assert_eq!(read.unwrap_err().kind, Kind::NotFound);
+    let followed = small.subscribe("fix://text/hello", true).await;
+    assert_eq!(followed.unwrap_err().kind, Kind::NotFound);
+    let list = none.offers(OfferKind::Prompts, None).await.unwrap();
+    assert!(list.offers.is_empty() && list.missing.is_empty());
+    let read = none.read("fix://text/hello").await.unwrap_err();
+    assert!(read.message.contains("no server"), "{read:?}");
+    assert_eq!(
+        asked(&log, "resources/read") + asked(&log, "resources/subscribe"),
+        0
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_hangs_takes_nothing_from_the_others() {
+    let (env, _) = with_offers("");
+    let config = std::fs::read_to_string(env.dirs.config_file()).unwrap();
+    let mute = env.fixture("mute", &["--mute"]);
+    env.write_config(&format!("{config}{mute}start_timeout = \"1h\"\n"));
+    let client = Client::deaf(&env).await;
+    let list = client.offers(OfferKind::Prompts, None).await.unwrap();
+    assert_eq!((list.offers.len(), list.missing.len()), (1, 1));
+    let missing = &list.missing[0];
+    assert_eq!(
+        (missing.server.as_str(), &missing.error.kind),
+        ("mute", &Kind::Unavailable)
+    );
+    assert!(missing.error.message.contains("in time"), "{missing:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

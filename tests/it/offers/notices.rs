@@ -1,12 +1,12 @@
 //! What a client is told: changes of the pool, progress, logs.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use mux_proto::{AskKind, Cause, EventKind, NoticeKind, OfferKind};
 use mux_tests::{TestEnv, process};
 use serde_json::json;
 
-use super::{Client, with_offers};
+use super::{Client, asked, with_offers};
 
 fn changed(notice: &NoticeKind) -> [bool; 3] {
     match notice {
@@ -52,6 +52,37 @@ async fn every_listener_is_told_what_has_changed() {
     deaf.call("echo", json!({ "text": "{\"a\":1}" })).await;
     deaf.call("announce", json!({ "what": "prompts" })).await;
     assert_eq!(changed(&one.next().await), [false, false, true]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn tools_that_are_listed_again_as_they_were_are_no_news() {
+    let (env, _) = with_offers("");
+    let listed = || env.log().matches("the tools were listed again").count();
+    let client = Client::ready(&env, &[]).await;
+    client.call("list_changed", json!({})).await;
+    let begun = Instant::now();
+    while listed() < 1 {
+        assert!(begun.elapsed() < Duration::from_secs(30));
+        client.call("echo", json!({ "text": "and now?" })).await;
+    }
+    assert!(client.notices(300).await.is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_hangs_in_its_list_is_asked_again_when_it_says_so_again() {
+    let env = TestEnv::new();
+    let log = env.path("calls");
+    let fix = env.fixture("fix", &["--list-once", "--call-log", log.to_str().unwrap()]);
+    env.write_config(&format!("{fix}start_timeout = \"1s\"\n"));
+    let client = Client::ready(&env, &[]).await;
+    for times in 1..=2 {
+        client.call("list_changed", json!({})).await;
+        let begun = Instant::now();
+        while asked(&log, "tools/list") < times {
+            assert!(begun.elapsed() < Duration::from_secs(30));
+            client.call("echo", json!({ "text": "and now?" })).await;
+        }
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -76,6 +76,28 @@ async fn a_new_session_is_subscribed_again() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn whoever_follows_a_resource_does_so_after_the_entry_has_changed() {
+    let (env, log) = with_offers("");
+    let mut client = Client::listening(&env, &[]).await;
+    client.subscribe(URI, true).await.unwrap();
+    let config = std::fs::read_to_string(env.dirs.config_file()).unwrap();
+    // An entry that cannot be used comes between.
+    env.write_config(&format!("{config}call_timeout = \"soon\"\n"));
+    env.mux(["reload"]).ok();
+    env.write_config(&format!("{config}call_timeout = \"50s\"\n"));
+    env.mux(["reload"]).ok();
+    client.call("echo", json!({ "text": "awake" })).await;
+    for _ in 0..2000 {
+        if asked(&log, "resources/subscribe") == 2 {
+            break;
+        }
+        client.call("echo", json!({ "text": "and now?" })).await;
+    }
+    assert_eq!(client.call("touch", json!({ "uri": URI })).await, "true");
+    is_updated(&mut client).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_the_server_or_policy_refuses_is_not_followed() {
     let rules = "[[policy]]\nmatch = \"fix.resources/sub*\"\naction = \"deny\"\n";
     let (env, log) = with_offers("");

@@ -71,7 +71,7 @@ async fn list(
     let Listed { server } = given(name, arguments, USAGE)?;
     let found = reach
         .gateway
-        .offers(kind, Some(&server), &reach.asking)
+        .offers(kind, Some(&server), None, &reach.asking)
         .await?;
     match found.missing.into_iter().next() {
         Some((_, fault)) => Err(fault),

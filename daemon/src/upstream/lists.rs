@@ -1,0 +1,115 @@
+//! The lists of one session: what its server offers beside tools, as far as somebody wanted to know.
+//!
+//! Invariant: a list is asked for by one of those who want it, and all of them get the same outcome.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use serde_json::Value;
+use tokio::sync::OnceCell;
+
+use super::{offers::OfferKind, session::CallError};
+
+pub(super) type List = Arc<Vec<Value>>;
+
+/// The lists of one session, as far as somebody wanted them.
+#[derive(Debug, Default)]
+pub(super) struct Offers {
+    resources: Shelf,
+    templates: Shelf,
+    prompts: Shelf,
+}
+
+/// All who wait for the same list get the same outcome, so that none of them asks a server again which has just
+/// failed another.
+type Cell = Arc<OnceCell<Result<List, CallError>>>;
+
+/// The cell is another one after a change, so that a list which was on its way then is not kept, and after a
+/// failure.
+#[derive(Debug, Default)]
+pub(super) struct Shelf(Mutex<Cell>);
+
+impl Shelf {
+    pub(super) fn is_known(&self) -> bool {
+        self.cell().initialized()
+    }
+
+    fn cell(&self) -> Cell {
+        Arc::clone(&self.lock())
+    }
+
+    fn forget(&self) {
+        *self.lock() = Arc::default();
+    }
+
+    /// The list, asked for by one of those who want it.
+    pub(super) async fn get(
+        &self,
+        list: impl Future<Output = Result<List, CallError>>,
+    ) -> Result<List, CallError> {
+        let cell = self.cell();
+        let outcome = cell.get_or_init(|| list).await.clone();
+        if outcome.is_err() {
+            let mut current = self.lock();
+            if Arc::ptr_eq(&current, &cell) {
+                *current = Arc::default();
+            }
+        }
+        outcome
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Cell> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Offers {
+    pub(super) fn forget_resources(&self) {
+        self.resources.forget();
+        self.templates.forget();
+    }
+
+    pub(super) fn forget_prompts(&self) {
+        self.prompts.forget();
+    }
+
+    pub(super) fn shelf(&self, kind: OfferKind) -> &Shelf {
+        match kind {
+            OfferKind::Resources => &self.resources,
+            OfferKind::ResourceTemplates => &self.templates,
+            OfferKind::Prompts => &self.prompts,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::{FutureExt as _, future::join_all};
+    use tokio::sync::oneshot;
+
+    use super::*;
+
+    #[test]
+    fn a_failure_is_that_of_all_who_wait_and_of_nobody_after() {
+        let shelf = Shelf::default();
+        let tries = Mutex::new(Vec::new());
+        let waiter = || {
+            shelf.get(async {
+                let (done, outcome) = oneshot::channel();
+                tries.lock().unwrap().push(done);
+                outcome.await.unwrap()
+            })
+        };
+        let mut all = std::pin::pin!(join_all([waiter(), waiter(), waiter()]));
+        assert!(all.as_mut().now_or_never().is_none());
+        let first = tries.lock().unwrap().remove(0);
+        first.send(Err(CallError::NotSent)).unwrap();
+        let outcomes = all.now_or_never().expect("nobody asks again");
+        assert!(outcomes.iter().all(Result::is_err) && tries.lock().unwrap().is_empty());
+        let mut next = std::pin::pin!(waiter());
+        assert!(next.as_mut().now_or_never().is_none());
+        let second = tries.lock().unwrap().remove(0);
+        second.send(Ok(List::default())).unwrap();
+        assert!(next.now_or_never().unwrap().is_ok());
+        assert!(shelf.cell().initialized());
+    }
+}
