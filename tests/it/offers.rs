@@ -164,8 +164,20 @@ impl Client {
     }
 
     async fn offers(&self, kind: OfferKind, server: Option<&str>) -> Result<OfferList, Error> {
-        let server = server.map(str::to_owned);
-        let request = OffersRequest { kind, server };
+        self.offers_within(kind, server, None).await
+    }
+
+    async fn offers_within(
+        &self,
+        kind: OfferKind,
+        server: Option<&str>,
+        wait_ms: Option<u64>,
+    ) -> Result<OfferList, Error> {
+        let request = OffersRequest {
+            kind,
+            server: server.map(str::to_owned),
+            wait_ms,
+        };
         let offers = self
             .session
             .client

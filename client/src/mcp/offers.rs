@@ -228,7 +228,13 @@ impl Offers {
             Show::Server(server) => Some(server.clone()),
             _ => None,
         };
-        let request = OffersRequest { kind, server };
+        // Of several, those that come late are left out.
+        let wait_ms = server.is_some().then_some(LISTS * 900);
+        let request = OffersRequest {
+            kind,
+            server,
+            wait_ms,
+        };
         let offers = |client: MuxClient, request| async move {
             client.offers(within_seconds(LISTS), request).await
         };

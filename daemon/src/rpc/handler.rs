@@ -11,8 +11,8 @@ use tarpc::context::Context;
 use tracing::{debug, info};
 
 use super::{
-    POLL, catalog, convert, discovery, door::Door, held::held, notices, offers, runs, status,
-    told::Told,
+    POLL, budget::Budget, catalog, convert, discovery, door::Door, held::held, notices, offers,
+    runs, status, told::Told,
 };
 use crate::{
     gateway::{Arguments, Call},
@@ -187,9 +187,9 @@ impl wire::Mux for Connection {
 
     async fn types(self, _: Context, request: wire::TypesRequest) -> Result<String, wire::Error> {
         let upstreams = self.configured().await?.gateway.upstreams();
-        catalog::types(upstreams, &self.0.scope(), request)
-            .await
-            .map_err(convert::error)
+        let types = catalog::types(upstreams, &self.0.scope(), request).await;
+        let types = types.and_then(|text| Budget::new().take(&text).map(|()| text));
+        types.map_err(convert::error)
     }
 
     async fn servers(self, _: Context) -> Result<Vec<wire::ServerInfo>, wire::Error> {

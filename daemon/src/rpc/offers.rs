@@ -1,5 +1,7 @@
 //! Resources, prompts and completions of servers, as clients see them.
 
+use std::time::Duration;
+
 use mux_proto as wire;
 use mux_sandbox::Fault;
 use serde_json::Value;
@@ -22,10 +24,9 @@ pub(super) async fn list(
         wire::OfferKind::Prompts => OfferKind::Prompts,
     };
     let asking = asking(door, None);
-    let found = daemon
-        .gateway
-        .offers(kind, request.server.as_deref(), None, &asking);
-    let found = found.await?;
+    let wait = request.wait_ms.map(Duration::from_millis);
+    let server = request.server.as_deref();
+    let found = daemon.gateway.offers(kind, server, wait, &asking).await?;
     Ok(listed(found))
 }
 

@@ -20,6 +20,10 @@ pub struct OffersRequest {
     /// Of one server; of all if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server: Option<String>,
+    /// How long to wait for each server; one that comes later is among the missing. Without it, 10 s where
+    /// all are listed, and for one server as long as a call of it may take.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wait_ms: Option<u64>,
 }
 
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]

@@ -228,3 +228,52 @@ async fn a_resource_is_read_on_the_next_session_when_the_last_one_is_gone() {
         (2, 2)
     );
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_is_waited_for_as_long_as_somebody_says() {
+    let (env, _) = with_offers("");
+    let config = std::fs::read_to_string(env.dirs.config_file()).unwrap();
+    let mute = env.fixture("mute", &["--mute"]);
+    env.write_config(&format!("{config}{mute}start_timeout = \"1h\"\n"));
+    let client = Client::deaf(&env).await;
+    client
+        .offers(OfferKind::Prompts, Some("fix"))
+        .await
+        .unwrap();
+    for server in [None, Some("mute")] {
+        let list = client.offers_within(OfferKind::Prompts, server, Some(250));
+        let list = list.await.unwrap();
+        assert_eq!(list.offers.len(), usize::from(server.is_none()));
+        let error = &list.missing[0].error;
+        assert_eq!(error.kind, Kind::Unavailable);
+        assert!(error.message.contains("250ms"), "{error:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_list_of_long_pages_without_end_is_given_up() {
+    let env = TestEnv::with_fixtures(&[("fix", &["--offers", "--endless", "6000000"])]);
+    let client = Client::deaf(&env).await;
+    let list = client.offers(OfferKind::Resources, Some("fix")).await;
+    let missing = &list.unwrap().missing[0];
+    assert_eq!(missing.error.kind, Kind::Limit);
+    assert!(
+        missing.error.message.contains("longer than 16777216 bytes"),
+        "{missing:?}"
+    );
+    let list = client.offers(OfferKind::Prompts, Some("fix")).await;
+    assert_eq!(list.unwrap().offers.len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_list_of_tools_of_long_pages_without_end_is_no_start() {
+    let env = TestEnv::with_fixtures(&[("fix", &["--offers", "--endless-tools", "12000000"])]);
+    let client = Client::deaf(&env).await;
+    let list = client.offers(OfferKind::Prompts, Some("fix")).await;
+    let error = &list.unwrap().missing[0].error;
+    assert_eq!(error.kind, Kind::Unavailable);
+    assert!(
+        error.message.contains("longer than 67108864 bytes"),
+        "{error:?}"
+    );
+}

@@ -110,6 +110,7 @@ fn offers() -> OffersRequest {
     OffersRequest {
         kind: OfferKind::ResourceTemplates,
         server: Some("fix".into()),
+        wait_ms: None,
     }
 }
 
