@@ -134,8 +134,12 @@ impl Mailbox {
                     changed = pool.changed() => changed,
                 }
             };
+            // A timer rounds up to a millisecond, which every call through `mux mcp` would wait.
+            if !page.is_empty() || wait.is_zero() {
+                return page;
+            }
             // The pool has ended with the daemon, or the time is over: there is just nothing new.
-            if !page.is_empty() || !matches!(timeout_at(until, news).await, Ok(Ok(()))) {
+            if !matches!(timeout_at(until, news).await, Ok(Ok(()))) {
                 return page;
             }
         }
