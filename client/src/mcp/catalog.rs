@@ -4,21 +4,19 @@
 //! Invariant: an agent hears of a change only if the list is another one than it has seen. A list that
 //! changes for nothing costs every agent its cached prompt.
 
-use std::{
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use mux_client::within_seconds;
 use mux_proto::{Error, InventoryRequest, MuxClient, ToolInfo, ToolsRequest};
 use rmcp::model::{JsonObject, Tool};
+use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 
 use super::{Options, Show, link::Link, names::Names, own};
 
-/// How long a list waits for servers that nobody has ever seen the tools of. What comes later is told
-/// with a change of the list.
-const FIRST_SIGHT: Duration = Duration::from_secs(5);
+/// Milliseconds that an answer waits for servers that nobody has ever seen the tools of. What comes later
+/// is told with a change of the list.
+pub(super) const FIRST_SIGHT: u64 = 5_000;
 
 #[derive(Clone)]
 pub(super) struct Catalog(Arc<Inner>);
@@ -126,7 +124,7 @@ impl Catalog {
     async fn inventory(&self) -> Result<String, Error> {
         let request = InventoryRequest {
             budget_tokens: self.0.inventory_tokens,
-            wait_ms: millis(FIRST_SIGHT),
+            wait_ms: FIRST_SIGHT,
         };
         let send = |client: MuxClient, request| async move {
             client.inventory(within_seconds(30), request).await
@@ -140,7 +138,7 @@ impl Catalog {
             server,
             direct,
             definitions: true,
-            wait_ms: Some(millis(FIRST_SIGHT)),
+            wait_ms: Some(FIRST_SIGHT),
             ..ToolsRequest::default()
         };
         let send = |client: MuxClient, request| async move {
@@ -172,12 +170,9 @@ fn any_object() -> JsonObject {
     JsonObject::from_iter([("type".to_owned(), "object".into())])
 }
 
-fn digest(tools: &[Tool]) -> [u8; 32] {
+/// Tells lists apart.
+pub(super) fn digest(list: &impl Serialize) -> [u8; 32] {
     // A list that cannot be written down is none that could be sent.
-    let text = serde_json::to_vec(tools).unwrap_or_default();
+    let text = serde_json::to_vec(list).unwrap_or_default();
     Sha256::digest(text).into()
-}
-
-fn millis(time: Duration) -> u64 {
-    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }

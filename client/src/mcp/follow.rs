@@ -193,7 +193,6 @@ impl Follower {
                 changed = std::mem::take(slot);
                 false
             });
-            news.mark_unchanged();
             if changed.tools {
                 changed.tools = self.catalog.has_changed().await;
             }

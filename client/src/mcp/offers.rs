@@ -20,10 +20,11 @@ use rmcp::{
 };
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
-use sha2::{Digest as _, Sha256};
 
 use super::{
-    Show, answers, guide,
+    Show, answers,
+    catalog::digest,
+    guide,
     job::{Ear, Output, Work},
     link::Link,
     names::{self, Names},
@@ -40,12 +41,6 @@ enum OfferKey {
     Resources,
     Templates,
     Prompts,
-}
-
-fn digest(list: &impl Serialize) -> Digest {
-    // A list that cannot be written down is none that could be sent.
-    let text = serde_json::to_vec(list).unwrap_or_default();
-    Sha256::digest(text).into()
 }
 
 /// Cheap to clone.

@@ -19,6 +19,7 @@ use tokio::{sync::mpsc, time::timeout};
 
 use super::{
     answers,
+    catalog::FIRST_SIGHT,
     job::{Ear, Output, Work},
     link::{Line, Link},
     own,
@@ -30,8 +31,6 @@ use super::{
 const PATIENCE: Duration = Duration::from_secs(60 * 60);
 /// What `read` gives at once: a context has less room than a program.
 const READ: u64 = 32 * 1024;
-/// Milliseconds for servers that nobody has ever seen the tools of.
-const FIRST_SIGHT: u64 = 5_000;
 const WAIT: f64 = 30.0;
 const MOST_WAIT: f64 = 300.0;
 

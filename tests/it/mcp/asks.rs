@@ -144,3 +144,17 @@ fn a_server_whose_caller_cannot_be_told_is_declined_at_once() {
     let result = one.result(id);
     assert!(text(&result).contains("cancel"), "{result}");
 }
+
+#[test]
+fn questions_that_nobody_answers_keep_no_place_at_the_server() {
+    let env = pool();
+    let mut agent = Agent::modern(&env, &["--passthrough=conf"], everything());
+    // More than the calls that a server gets at once.
+    for _ in 0..12 {
+        let asked = agent.call("test_elicitation", json!({ "message": "?" }));
+        assert_eq!(asked["resultType"], "input_required", "{asked}");
+    }
+    let sum = agent.call("add", json!({ "a": 1, "b": 2 }));
+    assert_eq!(sum["resultType"], "complete", "{sum}");
+    assert!(text(&sum).contains('3'), "{sum}");
+}
