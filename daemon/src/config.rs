@@ -57,8 +57,42 @@ pub struct ServerEntry {
     pub enabled: Option<bool>,
     /// From the start of the process to its list of tools, such as `"60s"`.
     pub start_timeout: Option<String>,
-    /// One call, such as `"2m"`.
+    /// One call, from its last sign of life, such as `"2m"`.
     pub call_timeout: Option<String>,
+    /// One call, however much progress it makes.
+    pub total_timeout: Option<String>,
+    /// Calls on their way at once, in place of `limits.calls_per_server`.
+    pub calls_at_once: Option<usize>,
+    /// `auto`, `streamable-http` or `sse`, for a `url`.
+    pub transport: Option<String>,
+    /// A Unix socket that takes the requests for the `url`.
+    pub socket: Option<String>,
+    pub oauth: Option<OauthEntry>,
+    /// `lazy` or `eager`.
+    pub start: Option<String>,
+    /// Without calls, such as `"30m"`; or `"never"`.
+    pub idle_close: Option<String>,
+    /// `never`, `read_only` or `idempotent`: what is sent again if nobody knows whether it happened.
+    pub retry: Option<String>,
+}
+
+/// `oauth = false`, or what is known of the client.
+#[derive(Clone, Debug, Deserialize, PartialEq)]
+#[serde(untagged)]
+pub enum OauthEntry {
+    Switch(bool),
+    Own(OauthClient),
+}
+
+/// `oauth = { … }` of a server.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq)]
+#[serde(default, deny_unknown_fields)]
+pub struct OauthClient {
+    pub client_id: Option<String>,
+    pub client_secret: Option<String>,
+    pub scopes: Vec<String>,
+    /// Of the callback on the loopback interface.
+    pub port: Option<u16>,
 }
 
 impl ServerEntry {
@@ -74,6 +108,14 @@ impl ServerEntry {
         "enabled",
         "start_timeout",
         "call_timeout",
+        "total_timeout",
+        "calls_at_once",
+        "transport",
+        "socket",
+        "oauth",
+        "start",
+        "idle_close",
+        "retry",
     ];
 }
 
@@ -211,9 +253,18 @@ impl Config {
         compiler
             || self.servers.values().flatten().any(|entry| {
                 let values = entry.args.iter().chain(entry.env.values());
+                let oauth = match &entry.oauth {
+                    Some(OauthEntry::Own(own)) => [&own.client_id, &own.client_secret],
+                    _ => [&None, &None],
+                };
                 values
-                    .chain(&entry.command)
-                    .chain(&entry.cwd)
+                    .chain(entry.headers.values())
+                    .chain(
+                        [&entry.command, &entry.cwd, &entry.url, &entry.socket]
+                            .into_iter()
+                            .flatten(),
+                    )
+                    .chain(oauth.into_iter().flatten())
                     .any(|text| text.contains("${"))
             })
     }

@@ -6,12 +6,9 @@
 mod agents;
 mod checks;
 mod limits;
+mod server;
 
-use std::{
-    collections::BTreeMap,
-    path::{Path, PathBuf},
-    time::Duration,
-};
+use std::{collections::BTreeMap, path::Path, time::Duration};
 
 use mux_sandbox::typegen::names::{RESERVED_SERVERS, is_server_name, spell};
 
@@ -19,16 +16,11 @@ pub use self::{
     agents::{Agents, View},
     checks::{Checks, Strictness},
     limits::Allowed,
+    server::{Link, Oauth, Process, Remote, RemoteTransport, Retry, ServerDefinition, Share},
 };
 
-use crate::{
-    config::{Config, ServerEntry},
-    environment::Environment,
-    policy::Policy,
-};
+use crate::{config::Config, environment::Environment, policy::Policy};
 
-const START_TIMEOUT: Duration = Duration::from_secs(60);
-const CALL_TIMEOUT: Duration = Duration::from_secs(300);
 const IDLE_EXIT: Duration = Duration::from_secs(3 * 60 * 60);
 
 /// What the daemon works with.
@@ -51,42 +43,6 @@ pub struct ServerSettings {
     pub name: String,
     /// How to start it, or why it cannot be used.
     pub definition: Result<ServerDefinition, String>,
-}
-
-/// Everything that decides what a session of a server is. Two equal definitions share one.
-#[derive(Clone, Debug, PartialEq)]
-pub struct ServerDefinition {
-    pub command: String,
-    pub args: Vec<String>,
-    /// Command and arguments as they were written: an expanded variable may be a secret.
-    pub written: Vec<String>,
-    pub env: BTreeMap<String, String>,
-    pub cwd: PathBuf,
-    /// Globs of tool names that are not offered.
-    pub exclude: Vec<String>,
-    pub start_timeout: Duration,
-    pub call_timeout: Duration,
-    /// Calls on their way at once; more wait in line.
-    pub calls_at_once: usize,
-    /// How long a client may take to answer what the server asks.
-    pub ask: Duration,
-}
-
-impl ServerDefinition {
-    /// The command line as one would type it, with the names of variables and without their values.
-    pub fn command_line(&self) -> String {
-        self.written
-            .iter()
-            .map(|word| {
-                if word.contains([' ', '"', '\'']) {
-                    format!("{word:?}")
-                } else {
-                    word.clone()
-                }
-            })
-            .collect::<Vec<_>>()
-            .join(" ")
-    }
 }
 
 impl Settings {
@@ -120,7 +76,7 @@ impl Settings {
             .map(|(name, entry)| {
                 let definition = check_name(&name, &names)
                     .and(entry)
-                    .and_then(|entry| define(entry, environment, home, terms));
+                    .and_then(|entry| ServerDefinition::resolve(entry, environment, home, terms));
                 (name.clone(), ServerSettings { name, definition })
             })
             .collect();
@@ -159,70 +115,6 @@ fn check_name(name: &str, all: &[String]) -> Result<(), String> {
     }
 }
 
-fn define(
-    entry: ServerEntry,
-    environment: &Environment,
-    home: &Path,
-    (calls_at_once, ask): (usize, Duration),
-) -> Result<ServerDefinition, String> {
-    if entry.url.is_some() {
-        return Err(
-            "servers with a `url` are not supported by this version yet; use `command`".into(),
-        );
-    }
-    if !entry.headers.is_empty() {
-        return Err("`headers` go with `url`, which this version does not support yet".into());
-    }
-    match entry.share.as_deref() {
-        None | Some("user") => {}
-        Some(other @ ("workspace" | "client" | "run")) => {
-            return Err(format!(
-                "share = \"{other}\" is not supported by this version yet, and sharing the session \
-                 more widely than you asked would be wrong; use share = \"user\" or leave it out"
-            ));
-        }
-        Some(other) => {
-            return Err(format!(
-                "share = {other:?} is none of user, workspace, client, run"
-            ));
-        }
-    }
-    let expand = |text: &String| environment.expand(text);
-    let command = entry.command.ok_or("`command` is missing")?;
-    let written = std::iter::once(&command)
-        .chain(&entry.args)
-        .cloned()
-        .collect();
-    let command = expand(&command)?;
-    if command.trim().is_empty() {
-        return Err("`command` is empty".into());
-    }
-    let cwd = match &entry.cwd {
-        Some(cwd) => home.join(expand(cwd)?),
-        None => home.to_owned(),
-    };
-    let timeout = |text: &Option<String>, what, default| match text {
-        Some(text) => duration(text, what),
-        None => Ok(default),
-    };
-    Ok(ServerDefinition {
-        command,
-        written,
-        args: entry.args.iter().map(expand).collect::<Result<_, _>>()?,
-        env: entry
-            .env
-            .iter()
-            .map(|(name, value)| Ok((name.clone(), expand(value)?)))
-            .collect::<Result<_, String>>()?,
-        cwd,
-        exclude: entry.tools.exclude,
-        start_timeout: timeout(&entry.start_timeout, "start_timeout", START_TIMEOUT)?,
-        call_timeout: timeout(&entry.call_timeout, "call_timeout", CALL_TIMEOUT)?,
-        calls_at_once,
-        ask,
-    })
-}
-
 fn duration(text: &str, what: &str) -> Result<Duration, String> {
     humantime::parse_duration(text)
         .map_err(|e| format!("{what} = {text:?} is not a duration such as \"30s\" ({e})"))
@@ -254,10 +146,19 @@ mod tests {
             ),
             ("[servers.a]\n", "`command` is missing"),
             ("[servers.a]\ncommand = \"x\"\nargs = [\"${NOPE}\"]", "NOPE"),
-            ("[servers.a]\nurl = \"https://x\"", "not supported"),
+            ("[servers.a]\nurl = \"ftp://x\"", "http://"),
             (
-                "[servers.a]\ncommand = \"x\"\nshare = \"run\"",
-                "share = \"user\"",
+                "[servers.a]\nurl = \"https://x\"\nargs = [\"y\"]",
+                "`command`",
+            ),
+            (
+                "[servers.a]\ncommand = \"x\"\nheaders = { A = \"b\" }",
+                "`url`",
+            ),
+            ("[servers.a]\ncommand = \"x\"\nshare = \"all\"", "workspace"),
+            (
+                "[servers.a]\ncommand = \"x\"\ncalls_at_once = 0",
+                "1 to 256",
             ),
             (
                 "[servers.a]\ncommand = \"x\"\ncall_timeout = \"soon\"",
@@ -279,9 +180,12 @@ mod tests {
         let environment = Environment::of([("HOME".into(), "/home/me".into())]);
         let settings = Settings::resolve(config, &environment, Path::new("/home/me"));
         let a = settings.servers["a"].definition.as_ref().unwrap();
-        assert_eq!(a.command, "/home/me/bin/x");
-        assert_eq!(a.cwd, Path::new("/home/me/notes"));
-        assert_eq!(a.command_line(), "${HOME}/bin/x \"a b\"");
+        assert_eq!(a.link.shown(), "${HOME}/bin/x \"a b\"");
+        let Link::Process(process) = &a.link else {
+            panic!("{a:?}");
+        };
+        assert_eq!(process.command, "/home/me/bin/x");
+        assert_eq!(process.cwd, Path::new("/home/me/notes"));
         assert_eq!(a.calls_at_once, 3);
         assert_eq!(settings.servers.len(), 1);
     }

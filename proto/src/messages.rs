@@ -226,6 +226,47 @@ pub struct ServerInfo {
     pub starts: u64,
     pub calls: u64,
     pub in_flight: u64,
+    /// `stdio`, `streamable-http` or `sse`, once it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub transport: Option<String>,
+    /// Who shares one session: `user`, `workspace`, `client` or `run`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub share: Option<String>,
+    /// Why, where nobody has said so in the configuration.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub share_reason: Option<String>,
+    /// One for each that shares, where there may be several.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sessions: Vec<SessionInfo>,
+    /// Where the server wants its users to sign in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub auth: Option<AuthState>,
+    /// Until it is tried again, while it is backing off.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry_in_ms: Option<u64>,
+    /// What a user should look at, such as tools that are not what they were.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
+}
+
+/// One session of a server that has several.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct SessionInfo {
+    /// Whose it is: a directory, a client, a run.
+    pub of: String,
+    pub state: ServerState,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pid: Option<u32>,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AuthState {
+    /// Nobody has signed in, or not any more: `mux servers login NAME`.
+    Required,
+    SignedIn,
 }
 
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
@@ -235,6 +276,10 @@ pub enum ServerState {
     Cold,
     Starting,
     Ready,
+    /// It answers, and something is wrong with it.
+    Degraded,
+    /// It could not be started, and is tried again after a while.
+    BackingOff,
     /// The last start failed; the next call tries again.
     Failed,
     /// The configuration of this server cannot be used.

@@ -6,7 +6,8 @@
 /// [`crate::Held`], and a run may end with [`crate::Outcome::Stored`]. 3: November 2026, programs are
 /// type-checked, and a run may tell of it with [`crate::EventKind::Checked`].
 /// 4: November 2026, servers ask back: notices, and [`crate::EventKind::CallProgress`].
-pub const CONTRACT: u32 = 4;
+/// 5: November 2026, servers behind URLs, and more than one session of a server.
+pub const CONTRACT: u32 = 5;
 
 /// The build of this program, for the eye and for the warning about a daemon of another build.
 pub const BUILD: &str = env!("CARGO_PKG_VERSION");

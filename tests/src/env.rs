@@ -247,6 +247,18 @@ impl TestEnv {
         panic!("{tool} was not called {times} times");
     }
 
+    /// Waits until the daemon's log holds this text.
+    #[track_caller]
+    pub fn until_logged(&self, text: &str) {
+        for _ in 0..2000 {
+            if self.log().contains(text) {
+                return;
+            }
+            self.mux(["status"]).ok();
+        }
+        panic!("{text:?} was not logged");
+    }
+
     /// Ends the daemon and waits until its process is gone; its log is complete then.
     pub fn stop(&self) {
         if let Some(pid) = self.daemon() {

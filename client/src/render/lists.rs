@@ -215,6 +215,8 @@ fn state(state: ServerState) -> Cell {
         ServerState::Cold => Cell::new("cold").fg(Color::DarkGrey),
         ServerState::Starting => Cell::new("starting").fg(Color::Yellow),
         ServerState::Ready => Cell::new("ready").fg(Color::Green),
+        ServerState::Degraded => Cell::new("degraded").fg(Color::Yellow),
+        ServerState::BackingOff => Cell::new("backing off").fg(Color::Yellow),
         ServerState::Failed => Cell::new("failed").fg(Color::Red),
         ServerState::Broken => Cell::new("broken").fg(Color::Red),
     }

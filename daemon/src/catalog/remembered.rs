@@ -15,7 +15,7 @@ use tracing::debug;
 use super::{Digest, ToolDescription, shelf::Shelf};
 use crate::{
     cache::{Cache, Key, Space},
-    settings::ServerDefinition,
+    settings::{Link, ServerDefinition},
 };
 
 /// Counts up whenever more is written down of a tool, so that no list lacks it.
@@ -29,20 +29,25 @@ impl ListKey {
     /// The values of its environment are left out: they may be secrets, and a token that was renewed
     /// makes no other server.
     pub fn of(name: &str, definition: &ServerDefinition) -> Self {
-        let cwd = definition.cwd.to_string_lossy();
-        let digest = Digest::new()
-            .bytes(&FORMAT.to_le_bytes())
-            .text(name)
-            .text(&definition.command)
-            .text(&cwd);
-        let digest = definition
-            .args
-            .iter()
-            .fold(digest.text("args"), |digest, arg| digest.text(arg));
-        let digest = definition
-            .env
-            .keys()
-            .fold(digest.text("env"), |digest, name| digest.text(name));
+        let digest = Digest::new().bytes(&FORMAT.to_le_bytes()).text(name);
+        let digest = match &definition.link {
+            Link::Process(process) => {
+                let digest = digest
+                    .text(&process.command)
+                    .text(&process.cwd.to_string_lossy());
+                let digest = process
+                    .args
+                    .iter()
+                    .fold(digest.text("args"), |digest, arg| digest.text(arg));
+                let names = process.env.keys();
+                names.fold(digest.text("env"), |digest, name| digest.text(name))
+            }
+            Link::Remote(remote) => {
+                let digest = digest.text("url").text(&remote.url);
+                let names = remote.headers.keys();
+                names.fold(digest.text("headers"), |digest, name| digest.text(name))
+            }
+        };
         Self(digest.key())
     }
 }

@@ -220,7 +220,7 @@ pub(super) fn server(server: &Server) -> wire::ServerInfo {
         },
         reason: view.reason,
         command: match server.definition() {
-            Ok(definition) => definition.command_line(),
+            Ok(definition) => definition.link.shown(),
             Err(_) => String::new(),
         },
         pid: view.pid,
@@ -231,6 +231,13 @@ pub(super) fn server(server: &Server) -> wire::ServerInfo {
         starts: view.starts,
         calls: view.calls,
         in_flight: view.in_flight,
+        transport: None,
+        share: None,
+        share_reason: None,
+        sessions: Vec::new(),
+        auth: None,
+        retry_in_ms: None,
+        warnings: Vec::new(),
     }
 }
 

@@ -29,7 +29,7 @@ use super::{
     transport::StdioTransport,
     watch::Watch,
 };
-use crate::settings::ServerDefinition;
+use crate::settings::{Link, ServerDefinition};
 
 /// Between the end of a server's input and TERM, and between TERM and KILL.
 pub(super) const GRACE: Duration = Duration::from_secs(2);
@@ -45,7 +45,10 @@ impl Session {
     ) -> Result<Arc<Self>, String> {
         let started = Instant::now();
         let name = offer.name.as_str();
-        let mut child = launcher.launch(name, definition).await?;
+        let Link::Process(process) = &definition.link else {
+            return Err("servers with a `url` are not supported yet".into());
+        };
+        let mut child = launcher.launch(name, process).await?;
         let (Some(stdin), Some(stdout), Some(stderr)) =
             (child.stdin.take(), child.stdout.take(), child.stderr.take())
         else {

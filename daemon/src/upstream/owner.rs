@@ -136,7 +136,7 @@ impl Owner {
                 )
                 .hint(format!(
                     "its log: {log}; its command: {}",
-                    self.definition.command_line()
+                    self.definition.link.shown()
                 )))
             }
         };

@@ -14,7 +14,7 @@ use tracing::warn;
 use crate::{
     environment::Environment,
     keeper::{Keeper, KeeperError, KeptChild, SpawnError, SpawnSpec},
-    settings::ServerDefinition,
+    settings::Process,
 };
 
 /// How long a program that only has something to say may take.
@@ -68,28 +68,24 @@ impl Launcher {
     }
 
     /// The process of a server, with pipes to all three of its streams.
-    pub(super) async fn launch(
-        &self,
-        name: &str,
-        definition: &ServerDefinition,
-    ) -> Result<KeptChild, String> {
+    pub(super) async fn launch(&self, name: &str, process: &Process) -> Result<KeptChild, String> {
         let mut environment = self.0.environment.clone();
         let basis = match environment.wait_for(Option::is_some).await {
             Ok(found) => found.clone().unwrap_or_default().passed(),
             // Nobody will ever fill it: the daemon is ending.
             Err(_) => return Err("the daemon is ending".into()),
         };
-        let declared = definition.env.iter().map(|(n, v)| (n.as_str(), v.as_str()));
+        let declared = process.env.iter().map(|(n, v)| (n.as_str(), v.as_str()));
         let mut env: Vec<(OsString, OsString)> = Vec::new();
         for (name, value) in basis.iter().chain(declared) {
             env.retain(|(known, _)| known.to_str() != Some(name));
             env.push((name.into(), value.into()));
         }
         let spec = SpawnSpec {
-            program: PathBuf::from(&definition.command),
-            args: definition.args.iter().map(OsString::from).collect(),
+            program: PathBuf::from(&process.command),
+            args: process.args.iter().map(OsString::from).collect(),
             env,
-            cwd: definition.cwd.clone(),
+            cwd: process.cwd.clone(),
             tag: name.to_owned(),
         };
         let keeper = self.keeper().await.map_err(|e| e.to_string())?;

@@ -3,10 +3,10 @@
 mod agents;
 
 use mux_proto::{
-    CheckerStatus, Diagnostics, Error, Event, EventKind, EventPage, Forgotten, Handle, Held, Kind,
-    Level, MissingServer, Outcome, ReadPage, ReloadReport, RunCounts, RunInfo, RunList, RunStarted,
-    RunState, ServerInfo, ServerState, Status, ToolInfo, ToolList, TypesPage, Welcome,
-    WorkerStatus, service::MuxResponse,
+    AuthState, CheckerStatus, Diagnostics, Error, Event, EventKind, EventPage, Forgotten, Handle,
+    Held, Kind, Level, MissingServer, Outcome, ReadPage, ReloadReport, RunCounts, RunInfo, RunList,
+    RunStarted, RunState, ServerInfo, ServerState, SessionInfo, Status, ToolInfo, ToolList,
+    TypesPage, Welcome, WorkerStatus, service::MuxResponse,
 };
 use serde_json::json;
 
@@ -273,6 +273,18 @@ fn server() -> ServerInfo {
         starts: 1,
         calls: 2,
         in_flight: 3,
+        transport: Some("stdio".into()),
+        share: Some("workspace".into()),
+        share_reason: Some("it asks for roots".into()),
+        sessions: vec![SessionInfo {
+            of: "/home/me/project".into(),
+            state: ServerState::BackingOff,
+            reason: Some("why".into()),
+            pid: Some(4714),
+        }],
+        auth: Some(AuthState::Required),
+        retry_in_ms: Some(250),
+        warnings: vec!["something".into()],
     }
 }
 

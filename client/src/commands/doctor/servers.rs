@@ -27,9 +27,13 @@ pub(super) fn look(status: &Status) -> Group {
                 format!("{name}: {reason}"),
                 format!("change [servers.{name}] in {config} and run `mux reload`"),
             ),
-            ServerState::Failed => group.fail(
+            ServerState::Failed | ServerState::BackingOff => group.fail(
                 format!("{name}: {reason}"),
                 format!("`mux servers logs {name}` shows what it said, `mux servers restart {name}` tries again"),
+            ),
+            ServerState::Degraded => group.note(
+                format!("{name}: {reason}"),
+                Some(&format!("`mux servers logs {name}` shows more")),
             ),
             ServerState::Ready | ServerState::Cold | ServerState::Starting => {}
         }

@@ -1,0 +1,322 @@
+//! `[servers.NAME]`: how a server is reached and how its sessions are kept.
+//!
+//! Invariant: an entry that asks for something which cannot be done is an error that names the key, and
+//! never means something else.
+
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use super::duration;
+use crate::{
+    config::{OauthEntry, ServerEntry},
+    environment::Environment,
+};
+
+const START_TIMEOUT: Duration = Duration::from_secs(60);
+const CALL_TIMEOUT: Duration = Duration::from_secs(300);
+const TOTAL_TIMEOUT: Duration = Duration::from_secs(60 * 60);
+
+/// Everything that decides what a session of a server is. Two equal definitions share one.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ServerDefinition {
+    pub link: Link,
+    /// Globs of tool names that are not offered.
+    pub exclude: Vec<String>,
+    /// `None`: as the server's behaviour shows.
+    pub share: Option<Share>,
+    /// Opened with the daemon, and again after its end, without anybody's need.
+    pub eager: bool,
+    /// A session that nobody has used for so long is closed. `None`: never.
+    pub idle_close: Option<Duration>,
+    pub retry: Retry,
+    pub start_timeout: Duration,
+    /// One call, from its last sign of life.
+    pub call_timeout: Duration,
+    /// One call, however much progress it makes.
+    pub total_timeout: Duration,
+    /// Calls on their way at once; more wait in line.
+    pub calls_at_once: usize,
+    /// How long a client may take to answer what the server asks.
+    pub ask: Duration,
+}
+
+/// How a server is reached.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Link {
+    Process(Process),
+    Remote(Remote),
+}
+
+/// A program that speaks over its standard streams.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Process {
+    pub command: String,
+    pub args: Vec<String>,
+    /// Command and arguments as they were written: an expanded variable may be a secret.
+    pub written: Vec<String>,
+    pub env: BTreeMap<String, String>,
+    pub cwd: PathBuf,
+}
+
+/// A server behind a URL.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Remote {
+    pub url: String,
+    /// As it was written: an expanded variable may be a secret.
+    pub written: String,
+    pub headers: BTreeMap<String, String>,
+    /// `None`: found out.
+    pub transport: Option<RemoteTransport>,
+    /// A Unix socket to which the requests go, whatever host the URL names.
+    pub socket: Option<PathBuf>,
+    pub oauth: Oauth,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum RemoteTransport {
+    StreamableHttp,
+    Sse,
+}
+
+/// What a user has said of signing in.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Oauth {
+    /// Never: an answer of 401 is an error like any other.
+    Off,
+    /// Where the server asks for it. Empty values are found out.
+    On {
+        client_id: Option<String>,
+        client_secret: Option<String>,
+        scopes: Vec<String>,
+        /// Of the callback on the loopback interface; any free one otherwise.
+        port: Option<u16>,
+    },
+}
+
+/// Who shares one session.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub enum Share {
+    User,
+    Workspace,
+    Client,
+    Run,
+}
+
+/// Which calls may be sent again when nobody knows whether they happened.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum Retry {
+    #[default]
+    Never,
+    /// Those of tools that are annotated as read-only.
+    ReadOnly,
+    /// Those, and the ones of tools that are annotated as idempotent.
+    Idempotent,
+}
+
+impl Link {
+    /// The command line or URL as one would write it, with the names of variables and without their
+    /// values.
+    pub fn shown(&self) -> String {
+        match self {
+            Self::Process(process) => process.command_line(),
+            Self::Remote(remote) => remote.written.clone(),
+        }
+    }
+}
+
+impl Process {
+    fn command_line(&self) -> String {
+        let quoted = |word: &String| match word.contains([' ', '"', '\'']) {
+            true => format!("{word:?}"),
+            false => word.clone(),
+        };
+        self.written
+            .iter()
+            .map(quoted)
+            .collect::<Vec<_>>()
+            .join(" ")
+    }
+}
+
+impl ServerDefinition {
+    /// `calls_at_once` and `ask` are those of `[limits]`.
+    pub(super) fn resolve(
+        entry: ServerEntry,
+        environment: &Environment,
+        home: &Path,
+        (calls_at_once, ask): (usize, Duration),
+    ) -> Result<Self, String> {
+        let time = |text: &Option<String>, what, default| match text {
+            Some(text) => duration(text, what),
+            None => Ok(default),
+        };
+        let calls_at_once = entry.calls_at_once.unwrap_or(calls_at_once);
+        if !(1..=256).contains(&calls_at_once) {
+            return Err("calls_at_once must be a number from 1 to 256".into());
+        }
+        Ok(Self {
+            exclude: entry.tools.exclude.clone(),
+            share: choice(
+                entry.share.as_deref(),
+                "share",
+                &[
+                    ("user", Share::User),
+                    ("workspace", Share::Workspace),
+                    ("client", Share::Client),
+                    ("run", Share::Run),
+                ],
+            )?,
+            eager: choice(
+                entry.start.as_deref(),
+                "start",
+                &[("lazy", false), ("eager", true)],
+            )?
+            .unwrap_or_default(),
+            idle_close: match entry.idle_close.as_deref() {
+                None | Some("never") => None,
+                Some(text) => Some(duration(text, "idle_close")?),
+            },
+            retry: choice(
+                entry.retry.as_deref(),
+                "retry",
+                &[
+                    ("never", Retry::Never),
+                    ("read_only", Retry::ReadOnly),
+                    ("idempotent", Retry::Idempotent),
+                ],
+            )?
+            .unwrap_or_default(),
+            start_timeout: time(&entry.start_timeout, "start_timeout", START_TIMEOUT)?,
+            call_timeout: time(&entry.call_timeout, "call_timeout", CALL_TIMEOUT)?,
+            total_timeout: time(&entry.total_timeout, "total_timeout", TOTAL_TIMEOUT)?,
+            calls_at_once,
+            ask,
+            link: link(entry, environment, home)?,
+        })
+    }
+}
+
+fn link(entry: ServerEntry, environment: &Environment, home: &Path) -> Result<Link, String> {
+    let remote = [
+        ("headers", !entry.headers.is_empty()),
+        ("transport", entry.transport.is_some()),
+        ("socket", entry.socket.is_some()),
+        ("oauth", entry.oauth.is_some()),
+    ];
+    let local = [
+        ("args", !entry.args.is_empty()),
+        ("env", !entry.env.is_empty()),
+        ("cwd", entry.cwd.is_some()),
+    ];
+    let misplaced = |keys: &[(&str, bool)], with: &str| match keys.iter().find(|(_, set)| *set) {
+        Some((key, _)) => Err(format!("`{key}` goes with `{with}`")),
+        None => Ok(()),
+    };
+    match (&entry.command, &entry.url) {
+        (Some(_), Some(_)) => Err("an entry has `command` or `url`, and not both".into()),
+        (None, None) => {
+            Err("`command` is missing, or `url` for a server that runs elsewhere".into())
+        }
+        (Some(_), None) => {
+            misplaced(&remote, "url")?;
+            process(entry, environment, home).map(Link::Process)
+        }
+        (None, Some(_)) => {
+            misplaced(&local, "command")?;
+            self::remote(entry, environment, home).map(Link::Remote)
+        }
+    }
+}
+
+fn process(entry: ServerEntry, environment: &Environment, home: &Path) -> Result<Process, String> {
+    let expand = |text: &String| environment.expand(text);
+    let command = entry.command.unwrap_or_default();
+    let written = std::iter::once(&command)
+        .chain(&entry.args)
+        .cloned()
+        .collect();
+    let command = expand(&command)?;
+    if command.trim().is_empty() {
+        return Err("`command` is empty".into());
+    }
+    Ok(Process {
+        command,
+        written,
+        args: entry.args.iter().map(expand).collect::<Result<_, _>>()?,
+        env: expanded(&entry.env, environment)?,
+        cwd: match &entry.cwd {
+            Some(cwd) => home.join(expand(cwd)?),
+            None => home.to_owned(),
+        },
+    })
+}
+
+fn remote(entry: ServerEntry, environment: &Environment, home: &Path) -> Result<Remote, String> {
+    let written = entry.url.unwrap_or_default();
+    let url = environment.expand(&written)?;
+    match url::Url::parse(&url) {
+        Ok(parsed) if matches!(parsed.scheme(), "http" | "https") && parsed.has_host() => {}
+        // The text is not repeated: it may hold a secret.
+        _ => return Err("`url` must be http:// or https:// and a host".into()),
+    }
+    let transport = [
+        ("auto", None),
+        ("streamable-http", Some(RemoteTransport::StreamableHttp)),
+        ("sse", Some(RemoteTransport::Sse)),
+    ];
+    Ok(Remote {
+        url,
+        written,
+        headers: expanded(&entry.headers, environment)?,
+        transport: choice(entry.transport.as_deref(), "transport", &transport)?.flatten(),
+        socket: match &entry.socket {
+            Some(socket) => Some(home.join(environment.expand(socket)?)),
+            None => None,
+        },
+        oauth: oauth(entry.oauth, environment)?,
+    })
+}
+
+fn oauth(entry: Option<OauthEntry>, environment: &Environment) -> Result<Oauth, String> {
+    let own = match entry {
+        Some(OauthEntry::Switch(false)) => return Ok(Oauth::Off),
+        None | Some(OauthEntry::Switch(true)) => Default::default(),
+        Some(OauthEntry::Own(own)) => own,
+    };
+    let expand = |text: Option<String>| text.map(|text| environment.expand(&text)).transpose();
+    Ok(Oauth::On {
+        client_id: expand(own.client_id)?,
+        client_secret: expand(own.client_secret)?,
+        scopes: own.scopes,
+        port: own.port,
+    })
+}
+
+fn expanded(
+    pairs: &BTreeMap<String, String>,
+    environment: &Environment,
+) -> Result<BTreeMap<String, String>, String> {
+    let pairs = pairs.iter();
+    pairs
+        .map(|(name, value)| Ok((name.clone(), environment.expand(value)?)))
+        .collect()
+}
+
+/// One of a few words; `None` if the key was left out.
+fn choice<T: Copy>(
+    text: Option<&str>,
+    key: &str,
+    choices: &[(&str, T)],
+) -> Result<Option<T>, String> {
+    let Some(text) = text else { return Ok(None) };
+    match choices.iter().find(|(word, _)| *word == text) {
+        Some((_, value)) => Ok(Some(*value)),
+        None => {
+            let words: Vec<&str> = choices.iter().map(|(word, _)| *word).collect();
+            Err(format!("{key} = {text:?} is none of {}", words.join(", ")))
+        }
+    }
+}
