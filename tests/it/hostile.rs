@@ -167,8 +167,8 @@ impl Arena {
         fs::write(&source, &case.program).unwrap();
         let mut args: Vec<&OsStr> = vec!["--json".as_ref(), "run".as_ref(), source.as_os_str()];
         args.extend(case.args.iter().map(OsStr::new));
-        // Where memory is slow, taking it all takes long.
-        if case.name.starts_with("memory") && case.args.is_empty() {
+        // Where memory or the processor is slow, taking it all takes long.
+        if !case.may_time_out() && case.args.is_empty() {
             args.extend(["--timeout", "120s"].map(OsStr::new));
         }
         self.pulse.begin();

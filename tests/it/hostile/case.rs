@@ -84,6 +84,16 @@ impl Case {
         self.engine.as_deref().is_none_or(|only| only == engine)
     }
 
+    /// Whether its time may be what ends it.
+    pub(super) fn may_time_out(&self) -> bool {
+        let on_engines = self.must_on.iter().map(|(_, end)| end);
+        let timeout = End::Error("timeout".into());
+        self.must
+            .iter()
+            .chain(on_engines)
+            .any(|end| *end == timeout)
+    }
+
     /// Whether it ended as it must on this engine.
     pub(super) fn judge(&self, output: &Output, engine: &str) -> Result<(), String> {
         let Ok(document) = serde_json::from_str::<Value>(&output.stdout) else {
