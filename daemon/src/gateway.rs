@@ -294,6 +294,15 @@ fn failure(path: &str, error: CallError) -> Fault {
             format!("{path} did not answer within {within:?} and was cancelled"),
         )
         .hint("call_timeout in the server's entry allows more"),
+        CallError::SignIn(challenge) => Fault::new(
+            Kind::AuthRequired,
+            format!("{path} was not called: {challenge}"),
+        )
+        .hint("sign in, or correct the server's `headers`; then call it again"),
+        CallError::Declined(why) => Fault::new(
+            Kind::Unavailable,
+            format!("{path} was not taken by the server: {why}"),
+        ),
         CallError::Refused {
             code,
             message,

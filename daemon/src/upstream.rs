@@ -15,6 +15,7 @@ mod beside;
 mod ears;
 mod handler;
 mod in_flight;
+mod link;
 mod listing;
 mod lists;
 mod offer;

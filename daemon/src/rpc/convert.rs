@@ -231,7 +231,7 @@ pub(super) fn server(server: &Server) -> wire::ServerInfo {
         starts: view.starts,
         calls: view.calls,
         in_flight: view.in_flight,
-        transport: None,
+        transport: view.transport.map(str::to_owned),
         share: None,
         share_reason: None,
         sessions: Vec::new(),

@@ -1,4 +1,5 @@
-//! From a definition to a session that is ready: the process, the handshake, the list of tools.
+//! From a definition to a session that is ready: the way to the server, the handshake, the list of
+//! tools.
 //!
 //! Invariant: a process that does not become a session is ended, with its tree, before the error is
 //! told.
@@ -10,7 +11,10 @@ use std::{
 };
 
 use arc_swap::ArcSwap;
-use rmcp::service::{ClientInitializeError, serve_client};
+use rmcp::{
+    RoleClient,
+    service::{ClientInitializeError, RunningService, serve_client},
+};
 use tokio::time::timeout;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tracing::info;
@@ -20,99 +24,150 @@ use super::{
     beside::Beside,
     ears::Ears,
     handler::Handler,
+    link::{LinkError, OpenError, Unsigned, Way, Wire},
     listing::list_tools,
     offer::Offer,
     overheard::Overheard,
     process::Launcher,
     session::{LAST_WORDS, Session},
-    stderr,
-    transport::StdioTransport,
     watch::Watch,
 };
-use crate::settings::{Link, ServerDefinition};
+use crate::{
+    catalog::ToolDescription,
+    settings::{Link, Remote, RemoteTransport, ServerDefinition},
+};
 
 /// Between the end of a server's input and TERM, and between TERM and KILL.
 pub(super) const GRACE: Duration = Duration::from_secs(2);
 
 impl Session {
-    /// Starts the process and shakes hands. An error tells a person what to do.
+    /// Finds the way to the server and shakes hands. An error tells a person what to do.
     pub(super) async fn open(
         offer: &Offer,
         definition: &ServerDefinition,
         launcher: &Launcher,
         log: PathBuf,
         beside: &Arc<Beside>,
-    ) -> Result<Arc<Self>, String> {
-        let started = Instant::now();
+    ) -> Result<Arc<Self>, OpenError> {
+        let opening = Opening {
+            started: Instant::now(),
+            offer,
+            definition,
+            log: &log,
+            beside,
+        };
+        let remote = match &definition.link {
+            Link::Process(process) => {
+                let way = Way::process(&offer.name, process, launcher, log.clone()).await?;
+                return opening.over(way).await.map_err(OpenError::from);
+            }
+            Link::Remote(remote) => remote,
+        };
+        let way = async |over| remote_way(remote, over, launcher).await;
+        let first = remote.transport.unwrap_or(RemoteTransport::StreamableHttp);
+        let unfit = match opening.over(way(first).await?).await {
+            Ok(session) => return Ok(session),
+            Err(unfit) => unfit,
+        };
+        let elder = unfit
+            .link
+            .as_ref()
+            .is_some_and(LinkError::is_no_streamable_http);
+        if remote.transport.is_some() || !elder {
+            return Err(unfit.into());
+        }
+        match opening.over(way(RemoteTransport::Sse).await?).await {
+            Ok(session) => Ok(session),
+            // What the address said first is nearer to what is wrong with it.
+            Err(_) => Err(unfit.into()),
+        }
+    }
+}
+
+async fn remote_way(
+    remote: &Remote,
+    over: RemoteTransport,
+    launcher: &Launcher,
+) -> Result<Way, OpenError> {
+    let environment = launcher.environment().await?;
+    Way::remote(remote, over, &environment, Arc::new(Unsigned))
+}
+
+/// What every way to a session needs.
+struct Opening<'a> {
+    started: Instant,
+    offer: &'a Offer,
+    definition: &'a ServerDefinition,
+    log: &'a PathBuf,
+    beside: &'a Arc<Beside>,
+}
+
+impl Opening<'_> {
+    async fn over(&self, way: Way) -> Result<Arc<Session>, Unfit> {
+        let (offer, definition) = (self.offer, self.definition);
         let name = offer.name.as_str();
-        let Link::Process(process) = &definition.link else {
-            return Err("servers with a `url` are not supported yet".into());
-        };
-        let mut child = launcher.launch(name, process).await?;
-        let (Some(stdin), Some(stdout), Some(stderr)) =
-            (child.stdin.take(), child.stdout.take(), child.stderr.take())
-        else {
-            return Err("the process has no pipes".into());
-        };
-        let pid = child.pid;
-        let (last_lines, stderr_ended) = stderr::drain(stderr, log.clone());
-        let ears = Ears::new(name, &log, beside);
+        let Way {
+            wire,
+            behind,
+            last_lines,
+        } = way;
+        let (pid, transport) = (behind.pid(), wire.name());
+        let ears = Ears::new(name, self.log, self.beside);
         let handler = Handler {
             asks: Asks::new(name, Arc::clone(&ears), definition.ask),
         };
-        let transport = StdioTransport::new(stdout, stdin, log, last_lines.clone());
-        let transport = Overheard::new(transport, Arc::clone(&ears));
-        let mut handshake = Box::pin(async {
-            let service = serve_client(handler, transport).await.map_err(unfit)?;
-            let tools = list_tools(service.peer()).await.map_err(|problem| {
-                let gone = service.peer().is_transport_closed();
-                Unfit { problem, gone }
-            })?;
-            Ok::<_, Unfit>((service, tools))
-        });
-        let ended = |exit| format!("the process ended at once ({exit})");
+        let wire = Overheard::new(wire, Arc::clone(&ears));
+        let mut handshake = Box::pin(shake_hands(handler, wire));
+        let at_once = |end: String| match pid {
+            Some(_) => end.replacen("ended", "ended at once", 1),
+            None => end,
+        };
         let outcome = tokio::select! {
             biased;
             outcome = &mut handshake => outcome,
-            exit = child.wait() => {
-                // What it said on its output is still being read.
-                drop(timeout(LAST_WORDS, &mut handshake).await);
-                Err(Unfit { problem: ended(exit), gone: false })
+            end = behind.ended() => {
+                // What it said on its output is still being read, and says more of the reason.
+                match timeout(LAST_WORDS, &mut handshake).await {
+                    Ok(Err(unfit)) if unfit.link.is_some() && pid.is_none() => Err(unfit),
+                    _ => Err(Unfit::of(at_once(end))),
+                }
             }
             () = tokio::time::sleep(definition.start_timeout) => {
                 let limit = definition.start_timeout;
-                let problem = format!("it was not ready within {limit:?} (start_timeout)");
-                Err(Unfit { problem, gone: false })
+                Err(Unfit::of(format!("it was not ready within {limit:?} (start_timeout)")))
             }
         };
         // With it ends the process's input, which asks it to leave.
         drop(handshake);
         let (service, tools) = match outcome {
             Ok(ready) => ready,
-            Err(Unfit { mut problem, gone }) => {
+            Err(mut unfit) => {
                 // A process that ends closes its pipes a moment before its end is known.
-                if gone && let Ok(exit) = timeout(LAST_WORDS, child.wait()).await {
-                    problem = ended(exit);
+                if unfit.gone
+                    && let Some(end) = behind.last_word().await
+                {
+                    unfit.problem = at_once(end);
                 }
-                child.stop(GRACE).await;
-                _ = timeout(LAST_WORDS, stderr_ended).await;
-                return Err(last_lines.after(problem));
+                behind.stop().await;
+                unfit.problem = last_lines.after(unfit.problem);
+                return Err(unfit);
             }
         };
         let set = offer.list(tools);
         let peer_info = service.peer().peer_info();
-        let session = Arc::new(Self {
+        let session = Arc::new(Session {
             peer: service.peer().clone(),
             tools: ArcSwap::from_pointee(set),
             ears,
             pid,
+            transport,
             identity: peer_info.as_ref().and_then(|info| {
                 info.server_info
                     .as_ref()
                     .map(|s| format!("{} {}", s.name, s.version))
             }),
             protocol: peer_info.map(|info| info.protocol_version.to_string()),
-            start_time: started.elapsed(),
+            start_time: self.started.elapsed(),
             calls: TaskTracker::new(),
             shut: CancellationToken::new(),
             closing: CancellationToken::new(),
@@ -120,33 +175,75 @@ impl Session {
             ended: CancellationToken::new(),
             cause: Mutex::new(None),
         });
-        info!(server = name, pid, took = ?session.start_time, tools = session.tools().len(), "session open");
+        info!(server = name, pid, transport, took = ?session.start_time, tools = session.tools().len(), "session open");
         let watch = Watch {
             offer: offer.clone(),
             last_lines,
             listing: definition.start_timeout,
         };
-        tokio::spawn(watch.over(Arc::clone(&session), service, child));
+        tokio::spawn(watch.over(Arc::clone(&session), service, behind));
         Ok(session)
     }
 }
 
-/// Why a process that was started is no session.
+/// Why a way to a server is no session.
 struct Unfit {
     problem: String,
-    /// It closed its pipes.
+    /// It closed its end.
     gone: bool,
+    /// What was wrong on the way, if that was it.
+    link: Option<LinkError>,
+}
+
+impl Unfit {
+    fn of(problem: String) -> Self {
+        Self {
+            problem,
+            gone: false,
+            link: None,
+        }
+    }
+}
+
+impl From<Unfit> for OpenError {
+    fn from(unfit: Unfit) -> Self {
+        match unfit.link {
+            Some(LinkError::SignIn(challenge)) => Self::SignIn(challenge),
+            _ => Self::Failed(unfit.problem),
+        }
+    }
+}
+
+async fn shake_hands(
+    handler: Handler,
+    wire: Overheard<Wire>,
+) -> Result<(RunningService<RoleClient, Handler>, Vec<ToolDescription>), Unfit> {
+    let service = serve_client(handler, wire).await.map_err(unfit)?;
+    match list_tools(service.peer()).await {
+        Ok(tools) => Ok((service, tools)),
+        Err(problem) => Err(Unfit {
+            problem,
+            gone: service.peer().is_transport_closed(),
+            link: None,
+        }),
+    }
 }
 
 fn unfit(error: ClientInitializeError) -> Unfit {
+    let link = LinkError::of_handshake(&error);
     let gone = matches!(
         error,
         ClientInitializeError::ConnectionClosed(_) | ClientInitializeError::TransportError { .. }
     );
-    let problem = if gone {
-        "it closed its pipes before it had answered".into()
-    } else {
-        format!("the handshake failed: {error}")
+    let problem = match &link {
+        Some(LinkError::Unreached(problem)) => problem.clone(),
+        Some(other) => other.to_string(),
+        None if gone => "it closed its pipes before it had answered".into(),
+        None => format!("the handshake failed: {error}"),
     };
-    Unfit { problem, gone }
+    Unfit {
+        problem,
+        gone,
+        link,
+    }
 }

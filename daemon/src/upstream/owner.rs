@@ -15,11 +15,15 @@ use tracing::{Instrument, warn};
 use super::{
     Session, Surroundings,
     beside::Beside,
+    link::OpenError,
     offer::Offer,
     server::{Event, ServerView, State, Waiter},
     subscriptions::Wish,
 };
-use crate::{notices::Changed, settings::ServerDefinition};
+use crate::{
+    notices::Changed,
+    settings::{Link, ServerDefinition},
+};
 
 pub(super) enum Phase {
     Closed,
@@ -108,7 +112,7 @@ impl Owner {
         tokio::spawn(open.in_current_span());
     }
 
-    fn opened(&mut self, outcome: Result<Arc<Session>, String>) {
+    fn opened(&mut self, outcome: Result<Arc<Session>, OpenError>) {
         let (Phase::Opening(waiters) | Phase::Reopening(waiters)) =
             std::mem::replace(&mut self.phase, Phase::Closed)
         else {
@@ -119,25 +123,37 @@ impl Owner {
                 self.opened_well(&session);
                 Ok(session)
             }
-            Err(problem) => {
+            Err(error) => {
+                let problem = error.to_string();
                 warn!(problem, "the server cannot be started");
                 self.see(|view| {
                     view.state = State::Failed;
                     view.reason = Some(problem.clone());
                     view.pid = None;
                 });
-                let log = self.log.display();
-                Err(Fault::new(
-                    Kind::Unavailable,
-                    format!(
-                        "the server `{}` cannot be started: {problem}",
-                        self.offer.name
+                let name = &self.offer.name;
+                let (kind, hint) = match (&error, &self.definition.link) {
+                    (OpenError::SignIn(_), _) => (
+                        Kind::AuthRequired,
+                        format!("`mux servers login {name}`, or give a token in its `headers`"),
                     ),
+                    (OpenError::Failed(_), Link::Remote(remote)) => (
+                        Kind::Unavailable,
+                        format!("its address: {}", remote.shown()),
+                    ),
+                    (OpenError::Failed(_), link) => {
+                        let (log, command) = (self.log.display(), link.shown());
+                        (
+                            Kind::Unavailable,
+                            format!("its log: {log}; its command: {command}"),
+                        )
+                    }
+                };
+                Err(Fault::new(
+                    kind,
+                    format!("the server `{name}` cannot be started: {problem}"),
                 )
-                .hint(format!(
-                    "its log: {log}; its command: {}",
-                    self.definition.link.shown()
-                )))
+                .hint(hint))
             }
         };
         for waiter in waiters {
@@ -152,7 +168,8 @@ impl Owner {
             known = view.tools.as_ref().map(|tools| tools.key);
             view.state = State::Ready;
             view.reason = None;
-            view.pid = Some(session.pid);
+            view.pid = session.pid;
+            view.transport = Some(session.transport);
             view.identity.clone_from(&session.identity);
             view.protocol.clone_from(&session.protocol);
             view.start_time = Some(session.start_time);

@@ -17,6 +17,7 @@ use tokio::time::{Instant, timeout};
 use tracing::debug;
 
 use super::{
+    link::LinkError,
     server::CallInFlight,
     session::{CallError, LAST_WORDS, Session},
 };
@@ -106,11 +107,16 @@ impl Session {
                 message: error.message.into_owned(),
                 data: error.data,
             },
-            // The process has closed its end of the pipe, and half a line is no call.
-            ServiceError::TransportSend(_) => {
-                self.shut.cancel();
-                CallError::NotSent
-            }
+            ServiceError::TransportSend(error) => match LinkError::of_call(&error) {
+                // Nothing of it has left us, or nobody has looked at it: the next session may have it.
+                LinkError::Unreached(_) | LinkError::Gone => {
+                    self.shut.cancel();
+                    CallError::NotSent
+                }
+                LinkError::SignIn(challenge) => CallError::SignIn(challenge),
+                LinkError::Declined { text, .. } => CallError::Declined(text),
+                LinkError::Lost(text) => CallError::Unknown(text),
+            },
             ServiceError::TransportClosed => CallError::Unknown(self.cause()),
             other => CallError::Protocol(other.to_string()),
         }

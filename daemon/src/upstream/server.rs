@@ -19,6 +19,7 @@ use tracing::{Instrument, info_span};
 use super::{
     Session, Surroundings,
     beside::Beside,
+    link::OpenError,
     offer::Offer,
     offers::OfferKind,
     owner::{Owner, Phase},
@@ -58,6 +59,8 @@ pub struct ServerView {
     /// Why, where that is not obvious.
     pub reason: Option<String>,
     pub pid: Option<u32>,
+    /// Of the last session.
+    pub transport: Option<&'static str>,
     pub identity: Option<String>,
     pub protocol: Option<String>,
     pub start_time: Option<Duration>,
@@ -85,7 +88,7 @@ pub(super) type Waiter = oneshot::Sender<Result<Arc<Session>, Fault>>;
 
 pub(super) enum Event {
     Acquire(Waiter),
-    Opened(Result<Arc<Session>, String>),
+    Opened(Result<Arc<Session>, OpenError>),
     /// The session is over; the reason.
     Over(String),
     Restart(Waiter),

@@ -18,7 +18,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use super::{ears::Ears, request::Sending};
+use super::{ears::Ears, link::Challenge, request::Sending};
 use crate::catalog::ToolSet;
 
 /// How long the last words of a process that has ended may take to arrive.
@@ -30,7 +30,9 @@ pub struct Session {
     pub(super) peer: Peer<RoleClient>,
     pub(super) tools: ArcSwap<ToolSet>,
     pub(super) ears: Arc<Ears>,
-    pub pid: u32,
+    /// None for a server that runs elsewhere.
+    pub pid: Option<u32>,
+    pub transport: &'static str,
     /// What the server calls itself, with its version.
     pub identity: Option<String>,
     pub protocol: Option<String>,
@@ -59,6 +61,12 @@ pub enum CallError {
     Unknown(String),
     #[error("no answer within {0:?}")]
     TimedOut(Duration),
+    /// The server has not taken it: somebody has to sign in first.
+    #[error("{0}")]
+    SignIn(Challenge),
+    /// The server has not taken it.
+    #[error("{0}")]
+    Declined(String),
     /// The server answered with a protocol error.
     #[error("{message}")]
     Refused {

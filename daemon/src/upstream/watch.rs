@@ -5,19 +5,22 @@
 
 use std::{pin::pin, sync::Arc, time::Duration};
 
+use futures::{FutureExt as _, future::FusedFuture as _};
 use rmcp::{RoleClient, service::RunningService};
 use tokio::time::timeout;
 use tracing::{info, warn};
 
 use super::{
     handler::Handler,
+    link::Behind,
     listing::list_tools,
     offer::Offer,
-    open::GRACE,
     session::{LAST_WORDS, Session},
     stderr::LastLines,
 };
-use crate::keeper::{ChildExit, KeptChild};
+
+/// How long a remote server may take to the end of the session; its own limit is shorter.
+const FAREWELL: Duration = Duration::from_secs(3);
 
 /// What watches a session until its end.
 pub(super) struct Watch {
@@ -32,10 +35,10 @@ impl Watch {
         self,
         session: Arc<Session>,
         service: RunningService<RoleClient, Handler>,
-        child: KeptChild,
+        behind: Behind,
     ) {
         let cancel = service.cancellation_token();
-        let mut serving = pin!(service.waiting());
+        let mut serving = pin!(service.waiting().fuse());
         // Beside the others, so that a server which hangs in it can still be closed.
         let refreshing = async {
             loop {
@@ -43,26 +46,30 @@ impl Watch {
                 self.refresh(&session).await;
             }
         };
-        let exit = tokio::select! {
-            exit = child.wait() => {
+        let end = tokio::select! {
+            end = behind.ended() => {
                 session.shut.cancel();
                 // What it had written before its end is still in the pipe.
                 drop(timeout(LAST_WORDS, &mut serving).await);
-                Some(exit)
+                Some(end)
             }
             () = session.shut.cancelled() => {
                 drop(timeout(LAST_WORDS, &mut serving).await);
-                timeout(LAST_WORDS, child.wait()).await.ok()
+                behind.last_word().await
             }
             () = session.closing.cancelled() => None,
             // The pipes are closed; most processes follow at once and say why by their status.
-            _ = &mut serving => timeout(LAST_WORDS, child.wait()).await.ok(),
+            _ = &mut serving => behind.last_word().await,
             never = refreshing => never,
         };
-        session.set_cause(self.cause(exit));
+        session.set_cause(self.cause(end));
         session.known.cancel();
         cancel.cancel();
-        child.stop(GRACE).await;
+        if !serving.is_terminated() && session.pid.is_none() {
+            // The server is told that the session is over.
+            drop(timeout(FAREWELL, &mut serving).await);
+        }
+        behind.stop().await;
         info!(
             server = self.offer.name,
             pid = session.pid,
@@ -73,11 +80,8 @@ impl Watch {
         session.ended.cancel();
     }
 
-    fn cause(&self, exit: Option<ChildExit>) -> String {
-        let what = match exit {
-            Some(exit) => format!("the process ended ({exit})"),
-            None => "it closed its output or broke the protocol".into(),
-        };
+    fn cause(&self, end: Option<String>) -> String {
+        let what = end.unwrap_or_else(|| "it closed its output or broke the protocol".into());
         self.last_lines.after(what)
     }
 

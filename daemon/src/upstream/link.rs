@@ -1,0 +1,195 @@
+//! The way to a server: what its messages go over, and what stands behind it.
+//!
+//! A process is spoken to over its pipes; a remote server over streamable HTTP, or over the HTTP+SSE of
+//! 2024-11-05.
+//! Invariant: whatever the way is, an error of it says what became of the message.
+
+mod authorization;
+mod body;
+mod client;
+mod ending;
+mod error;
+mod exchange;
+mod streamable;
+
+use std::{path::PathBuf, sync::Arc};
+
+use futures::{FutureExt as _, TryFutureExt as _, future::BoxFuture};
+use rmcp::{
+    RoleClient,
+    service::{RxJsonRpcMessage, TxJsonRpcMessage},
+    transport::Transport,
+};
+use tokio::{net::unix::pipe, sync::oneshot, time::timeout};
+
+pub(crate) use self::{
+    authorization::{Authorization, Unsigned},
+    error::{Challenge, LinkError, OpenError},
+};
+use self::{ending::Ending, exchange::Exchange, streamable::StreamableTransport};
+use super::{
+    process::Launcher,
+    session::LAST_WORDS,
+    stderr::{self, LastLines},
+    transport::StdioTransport,
+};
+use crate::{
+    environment::Environment,
+    keeper::KeptChild,
+    settings::{Process, Remote, RemoteTransport},
+};
+
+/// What messages go over.
+pub(super) enum Wire {
+    Stdio(StdioTransport<pipe::Receiver, pipe::Sender>),
+    Streamable(StreamableTransport),
+}
+
+/// What is at the other end.
+pub(super) enum Behind {
+    Process {
+        child: KeptChild,
+        /// Resolves when everything that it wrote to its standard error was read.
+        stderr_ended: oneshot::Receiver<()>,
+    },
+    Remote(Ending),
+}
+
+/// A way that stands, before the first word.
+pub(super) struct Way {
+    pub(super) wire: Wire,
+    pub(super) behind: Behind,
+    /// What was said beside the messages, for errors.
+    pub(super) last_lines: LastLines,
+}
+
+impl Way {
+    /// Starts a process.
+    pub(super) async fn process(
+        name: &str,
+        process: &Process,
+        launcher: &Launcher,
+        log: PathBuf,
+    ) -> Result<Self, OpenError> {
+        let mut child = launcher.launch(name, process).await?;
+        let (Some(stdin), Some(stdout), Some(stderr)) =
+            (child.stdin.take(), child.stdout.take(), child.stderr.take())
+        else {
+            return Err(OpenError::Failed("the process has no pipes".into()));
+        };
+        let (last_lines, stderr_ended) = stderr::drain(stderr, log.clone());
+        let transport = StdioTransport::new(stdout, stdin, log, last_lines.clone());
+        Ok(Self {
+            wire: Wire::Stdio(transport),
+            behind: Behind::Process {
+                child,
+                stderr_ended,
+            },
+            last_lines,
+        })
+    }
+
+    /// Makes ready to speak to a remote server; nothing is sent yet.
+    pub(super) fn remote(
+        remote: &Remote,
+        over: RemoteTransport,
+        environment: &Environment,
+        authorization: Arc<dyn Authorization>,
+    ) -> Result<Self, OpenError> {
+        let ending = Ending::default();
+        let exchange = Exchange::new(remote, environment, authorization, ending.clone())?;
+        let wire = match over {
+            RemoteTransport::StreamableHttp => {
+                Wire::Streamable(streamable::transport(exchange, &remote.url))
+            }
+            RemoteTransport::Sse => {
+                return Err(OpenError::Failed(
+                    "HTTP+SSE of 2024-11-05 is not supported yet".into(),
+                ));
+            }
+        };
+        Ok(Self {
+            wire,
+            behind: Behind::Remote(ending),
+            last_lines: LastLines::default(),
+        })
+    }
+}
+
+impl Wire {
+    /// As `mux servers` shows it.
+    pub(super) fn name(&self) -> &'static str {
+        match self {
+            Self::Stdio(_) => "stdio",
+            Self::Streamable(_) => "streamable-http",
+        }
+    }
+}
+
+impl Transport<RoleClient> for Wire {
+    type Error = LinkError;
+
+    fn send(
+        &mut self,
+        item: TxJsonRpcMessage<RoleClient>,
+    ) -> impl Future<Output = Result<(), LinkError>> + Send + 'static {
+        let sending: BoxFuture<'static, _> = match self {
+            Self::Stdio(over) => over.send(item).map_err(LinkError::from).boxed(),
+            Self::Streamable(over) => over.send(item).map_err(LinkError::of_http).boxed(),
+        };
+        sending
+    }
+
+    async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
+        match self {
+            Self::Stdio(over) => over.receive().await,
+            Self::Streamable(over) => over.receive().await,
+        }
+    }
+
+    async fn close(&mut self) -> Result<(), LinkError> {
+        match self {
+            Self::Stdio(over) => over.close().await.map_err(LinkError::from),
+            Self::Streamable(over) => over.close().await.map_err(LinkError::of_http),
+        }
+    }
+}
+
+impl Behind {
+    pub(super) fn pid(&self) -> Option<u32> {
+        match self {
+            Self::Process { child, .. } => Some(child.pid),
+            Self::Remote(_) => None,
+        }
+    }
+
+    /// Resolves at its end, with a sentence on it.
+    pub(super) async fn ended(&self) -> String {
+        match self {
+            Self::Process { child, .. } => format!("the process ended ({})", child.wait().await),
+            Self::Remote(ending) => ending.told().await,
+        }
+    }
+
+    /// The same in the moment after which the messages have ended; `None` if it goes on.
+    pub(super) async fn last_word(&self) -> Option<String> {
+        match self {
+            Self::Process { .. } => timeout(LAST_WORDS, self.ended()).await.ok(),
+            Self::Remote(ending) => ending.cause(),
+        }
+    }
+
+    /// Ends a process, with its tree. All that it said has been read then.
+    pub(super) async fn stop(self) {
+        match self {
+            Self::Process {
+                child,
+                stderr_ended,
+            } => {
+                child.stop(super::open::GRACE).await;
+                _ = timeout(LAST_WORDS, stderr_ended).await;
+            }
+            Self::Remote(_) => {}
+        }
+    }
+}

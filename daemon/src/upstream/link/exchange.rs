@@ -1,0 +1,336 @@
+//! One HTTP request to a remote server and the beginning of its answer.
+//!
+//! Invariant: a request is sent once; a second time only after an answer that says that it was not
+//! taken for want of a token.
+
+use std::{
+    collections::HashMap,
+    fmt,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use reqwest::{
+    Client, Method, Response, StatusCode, Url,
+    header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue, LOCATION, WWW_AUTHENTICATE},
+};
+use tokio::sync::Semaphore;
+
+use super::{
+    authorization::Authorization,
+    client::{client, proxy_secrets},
+    ending::Ending,
+    error::{Challenge, LinkError},
+};
+use crate::{environment::Environment, settings::Remote};
+
+/// Requests of one session whose answers have not come.
+const MOST_AT_ONCE: usize = 32;
+
+/// Speaks HTTP to one server, for one session; cheap to clone.
+#[derive(Clone)]
+pub(in crate::upstream) struct Exchange(Arc<Inner>);
+
+struct Inner {
+    client: Client,
+    /// The entry's own, which go with every request.
+    headers: HeaderMap,
+    authorization: Arc<dyn Authorization>,
+    /// The address as a person may see it.
+    shown: String,
+    /// What must not stand in an error, though a server may say it.
+    secrets: Vec<String>,
+    ending: Ending,
+    places: Arc<Semaphore>,
+    /// For an answer that is long: one at a time is kept in memory.
+    long: Arc<Semaphore>,
+    /// Whether the server has spoken on a stream of its own.
+    stood: AtomicBool,
+}
+
+impl fmt::Debug for Exchange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Exchange")
+            .field("to", &self.0.shown)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What is asked.
+pub(super) struct Request<'a> {
+    pub(super) method: Method,
+    pub(super) url: &'a str,
+    pub(super) headers: HeaderMap,
+    pub(super) body: Option<Vec<u8>>,
+}
+
+impl Exchange {
+    pub(super) fn new(
+        remote: &Remote,
+        environment: &Environment,
+        authorization: Arc<dyn Authorization>,
+        ending: Ending,
+    ) -> Result<Self, String> {
+        let mut headers = HeaderMap::new();
+        for (name, value) in &remote.headers {
+            let key = HeaderName::try_from(name)
+                .map_err(|_| format!("headers: {name:?} is no name of a header"))?;
+            let mut value = HeaderValue::from_str(value)
+                .map_err(|_| format!("headers: the value of {name} cannot be sent"))?;
+            value.set_sensitive(true);
+            headers.insert(key, value);
+        }
+        let mut secrets = secrets_of(remote);
+        secrets.extend(proxy_secrets(environment));
+        Ok(Self(Arc::new(Inner {
+            client: client(environment, remote.socket.as_deref())?,
+            headers,
+            authorization,
+            shown: remote.shown(),
+            secrets,
+            ending,
+            places: Arc::new(Semaphore::new(MOST_AT_ONCE)),
+            long: Arc::new(Semaphore::new(1)),
+            stood: AtomicBool::new(false),
+        })))
+    }
+
+    pub(super) fn ending(&self) -> &Ending {
+        &self.0.ending
+    }
+
+    pub(super) fn places(&self) -> Arc<Semaphore> {
+        Arc::clone(&self.0.places)
+    }
+
+    pub(super) fn long(&self) -> Arc<Semaphore> {
+        Arc::clone(&self.0.long)
+    }
+
+    /// Notes that the server has a stream of its own, and says whether that was known.
+    pub(super) fn stands(&self) {
+        self.0.stood.store(true, Ordering::Relaxed);
+    }
+
+    pub(super) fn stood(&self) -> bool {
+        self.0.stood.load(Ordering::Relaxed)
+    }
+
+    /// Any answer but one that asks for a token.
+    pub(super) async fn send(&self, request: Request<'_>) -> Result<Response, LinkError> {
+        let authorization = &self.0.authorization;
+        let mut token = authorization.token().await?;
+        let mut tried = false;
+        loop {
+            let response = self.send_once(&request, token.as_deref()).await?;
+            let Some(challenge) = challenge(&response) else {
+                return Ok(response);
+            };
+            drop(response);
+            if tried {
+                return Err(LinkError::SignIn(challenge));
+            }
+            tried = true;
+            let sent = token.take();
+            match authorization.refused(sent.as_deref(), &challenge).await? {
+                Some(other) => token = Some(other),
+                None => return Err(LinkError::SignIn(challenge)),
+            }
+        }
+    }
+
+    async fn send_once(
+        &self,
+        request: &Request<'_>,
+        token: Option<&str>,
+    ) -> Result<Response, LinkError> {
+        let url = Url::parse(request.url)
+            .map_err(|_| LinkError::Unreached("the address cannot be read".into()))?;
+        let mut headers = self.0.headers.clone();
+        headers.extend(request.headers.clone());
+        if let Some(token) = token {
+            let mut value = HeaderValue::try_from(format!("Bearer {token}"))
+                .map_err(|_| LinkError::Unreached("the token cannot be sent".into()))?;
+            value.set_sensitive(true);
+            headers.insert(AUTHORIZATION, value);
+        }
+        let mut sending = self.0.client.request(request.method.clone(), url);
+        if let Some(body) = &request.body {
+            sending = sending.body(body.clone());
+        }
+        let sent = sending.headers(headers).send().await;
+        sent.map_err(|error| self.failed(error))
+    }
+
+    /// What a failure says of the request, in words without secrets.
+    pub(super) fn failed(&self, error: reqwest::Error) -> LinkError {
+        let (connecting, building) = (error.is_connect(), error.is_builder());
+        let why = causes(&error.without_url());
+        let shown = &self.0.shown;
+        if building {
+            return LinkError::Unreached(self.clean(&format!("the request cannot be made: {why}")));
+        }
+        if !connecting {
+            let text = format!("the connection to {shown} was lost: {why}");
+            return LinkError::Lost(self.clean(&text));
+        }
+        let fix = fix_of(&why);
+        let text = self.clean(&format!("{shown} cannot be reached: {why}; {fix}"));
+        // The next call finds out whether it can be reached again, over a session of its own.
+        self.0.ending.tell(text.clone());
+        LinkError::Unreached(text)
+    }
+
+    /// What an answer that is none says of the request.
+    pub(super) fn refused(&self, status: StatusCode, headers: &HeaderMap, body: &str) -> LinkError {
+        let said = excerpt(body);
+        let said = match said.is_empty() {
+            true => String::new(),
+            false => format!("; it says: {said}"),
+        };
+        let fix = match status.as_u16() {
+            300..400 => return self.redirected(status, headers),
+            403 => "its headers or its token do not allow this",
+            404 => "check the path of `url`",
+            405 => "this address does not take messages: check `url`, or its `transport`",
+            407 => "the proxy wants a user and a password: HTTPS_PROXY=http://user:password@host",
+            408 | 429 => "try again later",
+            500..600 => "the trouble is on the server's side",
+            _ => "check `url` and `headers`",
+        };
+        let text = format!("{} answers HTTP {status}: {fix}{said}", self.0.shown);
+        let text = self.clean(&text);
+        match status.is_server_error() {
+            true => LinkError::Lost(text),
+            false => LinkError::Declined {
+                status: status.as_u16(),
+                text,
+            },
+        }
+    }
+
+    fn redirected(&self, status: StatusCode, headers: &HeaderMap) -> LinkError {
+        let target = headers.get(LOCATION).and_then(|to| to.to_str().ok());
+        // Its query may hold anything.
+        let target = target.map(|to| to.split(['?', '#']).next().unwrap_or(to));
+        let to = target.map_or("elsewhere".into(), |to| format!("to {}", excerpt(to)));
+        let text = format!(
+            "{} redirects {to} (HTTP {status}), which is not followed: write that address as `url` if you trust it",
+            self.0.shown
+        );
+        LinkError::Declined {
+            status: status.as_u16(),
+            text: self.clean(&text),
+        }
+    }
+
+    /// Without the secrets that we know.
+    pub(super) fn clean(&self, text: &str) -> String {
+        let secrets = self.0.secrets.iter();
+        secrets.fold(text.to_owned(), |text, secret| text.replace(secret, "***"))
+    }
+
+    pub(super) fn shown(&self) -> &str {
+        &self.0.shown
+    }
+}
+
+/// The headers of rmcp, without those that are ours to set.
+pub(super) fn header_map(headers: HashMap<HeaderName, HeaderValue>) -> HeaderMap {
+    headers.into_iter().collect()
+}
+
+fn challenge(response: &Response) -> Option<Challenge> {
+    let header = response.headers().get(WWW_AUTHENTICATE);
+    let header = header.and_then(|header| header.to_str().ok()).unwrap_or("");
+    let wanted = match response.status().as_u16() {
+        401 => true,
+        // Without that word it is no matter of signing in.
+        403 => header.contains("insufficient_scope"),
+        _ => false,
+    };
+    wanted.then(|| Challenge {
+        status: response.status().as_u16(),
+        header: header.to_owned(),
+    })
+}
+
+fn secrets_of(remote: &Remote) -> Vec<String> {
+    let mut secrets: Vec<String> = Vec::new();
+    for value in remote.headers.values() {
+        secrets.push(value.clone());
+        // `Bearer x` is said as `x`, too.
+        secrets.extend(value.split_whitespace().map(str::to_owned));
+    }
+    if let Ok(url) = Url::parse(&remote.url) {
+        secrets.extend(url.password().map(str::to_owned));
+        for (_, value) in url.query_pairs() {
+            secrets.push(value.into_owned());
+        }
+        secrets.extend(
+            url.query()
+                .into_iter()
+                .flat_map(|query| query.split('&'))
+                .filter_map(|pair| Some(pair.split_once('=')?.1.to_owned())),
+        );
+    }
+    // A short one is no secret, and stands in many a word.
+    secrets.retain(|secret| secret.len() >= 6 && !secret.eq_ignore_ascii_case("bearer"));
+    secrets.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
+    secrets.dedup();
+    secrets
+}
+
+/// An error with its sources, each said once.
+pub(super) fn causes(error: &dyn std::error::Error) -> String {
+    let mut text = String::new();
+    let mut next = error.source();
+    while let Some(cause) = next {
+        let said = cause.to_string();
+        // Of hyper, whose own sources say more.
+        let empty = said.starts_with("client error") || said.starts_with("connection error");
+        if !(empty && cause.source().is_some()) && !text.contains(&said) {
+            if !text.is_empty() {
+                text.push_str(": ");
+            }
+            text.push_str(&said);
+        }
+        next = cause.source();
+    }
+    match text.is_empty() {
+        true => error.to_string(),
+        false => text,
+    }
+}
+
+fn fix_of(why: &str) -> &'static str {
+    let why = why.to_ascii_lowercase();
+    let says = |words: &[&str]| words.iter().any(|word| why.contains(word));
+    if says(&["certificate", "unknownissuer", "tls", "handshake"]) {
+        "if its certificate is one of your own, name the file in SSL_CERT_FILE in the `env` file beside config.toml"
+    } else if says(&["dns", "lookup", "resolve", "name or service"]) {
+        "check the host of `url`, and the network"
+    } else if says(&["proxy", "tunnel"]) {
+        "check HTTP_PROXY and HTTPS_PROXY, or name the host in NO_PROXY"
+    } else {
+        "is the server running? check `url`"
+    }
+}
+
+/// The beginning of what a server says, in one line.
+fn excerpt(text: &str) -> String {
+    const LENGTH: usize = 200;
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let line = words.join(" ");
+    let mut short: String = line
+        .chars()
+        .filter(|c| !c.is_control())
+        .take(LENGTH)
+        .collect();
+    if short.len() < line.len() {
+        short.push('…');
+    }
+    short
+}
