@@ -80,6 +80,15 @@ impl Catalog {
         self.remembered.keep(key, tools);
     }
 
+    /// The server has asked for roots: from now on it is known that it does.
+    pub fn remember_roots(&self, key: &ListKey) {
+        self.remembered.keep_roots(key);
+    }
+
+    pub fn asks_for_roots(&self, key: &ListKey) -> bool {
+        self.remembered.asks_for_roots(key)
+    }
+
     /// The servers, or their tools, are others than before.
     pub fn changed(&self) {
         self.news.send_replace(());

@@ -147,6 +147,7 @@ pub struct LimitsEntry {
     pub calls: Option<u32>,
     pub calls_at_once: Option<usize>,
     pub calls_per_server: Option<usize>,
+    pub starts: Option<usize>,
     pub ask: Option<String>,
     pub argument: Option<Size>,
     pub console: Option<Size>,

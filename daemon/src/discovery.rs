@@ -16,7 +16,7 @@ use crate::{
         search::{Page, Query},
     },
     gateway::{self, Gateway},
-    upstream::{Server, State, Upstreams},
+    upstream::{Server, State, Upstreams, Whose},
 };
 
 /// Paths that can be described at once.
@@ -35,6 +35,8 @@ const INVENTORY_TOKENS: usize = 2_000;
 pub struct Discovery<'a> {
     pub upstreams: &'a Upstreams,
     pub scope: &'a Scope,
+    /// Whose sessions are opened for it.
+    pub whose: &'a Whose,
 }
 
 /// A tool that was asked for by its path.
@@ -143,8 +145,8 @@ impl Discovery<'_> {
         let tools = match server.tools() {
             Some(tools) => tools,
             None => {
-                let session = server.session().await;
-                session.map_err(|fault| fault.path(path))?.tools()
+                let held = server.session(self.whose).await;
+                held.map_err(|fault| fault.path(path))?.session.tools()
             }
         };
         let tools = self.scope.view(&tools);
@@ -175,7 +177,12 @@ impl Discovery<'_> {
         let wait = wait.min(LONGEST_WAIT);
         if !wait.is_zero() {
             let unknown = self.unknown_servers();
-            join_all(unknown.iter().map(|server| timeout(wait, server.session()))).await;
+            join_all(
+                unknown
+                    .iter()
+                    .map(|server| timeout(wait, server.session(self.whose))),
+            )
+            .await;
         }
     }
 
@@ -224,7 +231,13 @@ pub async fn keep_ready(gateway: &Gateway) {
     loop {
         let scope = gateway.scope(None);
         let scope = &scope;
-        Discovery { upstreams, scope }.prepare().await;
+        let whose = &Whose::default();
+        let discovery = Discovery {
+            upstreams,
+            scope,
+            whose,
+        };
+        discovery.prepare().await;
         if news.changed().await.is_err() {
             return;
         }

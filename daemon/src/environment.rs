@@ -36,6 +36,9 @@ const PASSED: &[&str] = &[
 const MARK: &[u8] = b"\0mux-environment\0";
 const FALLBACK_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
+/// Stands for `${workspace}` in what is expanded. No variable holds a NUL.
+pub const WORKSPACE: &str = "\0workspace\0";
+
 /// Names and values.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Environment(BTreeMap<String, String>);
@@ -119,7 +122,15 @@ impl Environment {
             .map(|(name, value)| (name.as_str(), value.as_str()))
     }
 
-    /// `${NAME}` replaced by its value, `$$` by a dollar sign.
+    /// The same where no session is meant.
+    pub fn expand_here(&self, text: &str) -> Result<String, String> {
+        match self.expand(text)? {
+            text if text.contains(WORKSPACE) => Err("`${workspace}` has no meaning here".into()),
+            text => Ok(text),
+        }
+    }
+
+    /// `${NAME}` replaced by its value, `${workspace}` by [`WORKSPACE`], `$$` by a dollar sign.
     pub fn expand(&self, text: &str) -> Result<String, String> {
         let mut out = String::with_capacity(text.len());
         let mut rest = text;
@@ -139,9 +150,12 @@ impl Environment {
                         "`${{{name}}}`: commands are not supported by this version yet"
                     ));
                 }
-                let value = self.0.get(name).ok_or_else(|| {
-                    format!("the variable {name} is not set; set it in the `env` file beside config.toml")
-                })?;
+                let value = match name {
+                    "workspace" => WORKSPACE,
+                    name => self.0.get(name).ok_or_else(|| {
+                        format!("the variable {name} is not set; set it in the `env` file beside config.toml")
+                    })?,
+                };
                 out.push_str(value);
                 rest = &after[end + 1..];
             } else {

@@ -7,6 +7,7 @@
 //! spelling of the name has been resolved.
 
 mod arguments;
+mod attempts;
 mod offers;
 
 use std::{
@@ -18,17 +19,17 @@ use mux_sandbox::{Fault, Kind, Target};
 use serde_json::Value;
 use tracing::{debug, info_span};
 
-use self::arguments::Readers;
 pub use self::{
     arguments::Arguments,
     offers::{Asking, Offered},
 };
+use self::{arguments::Readers, attempts::Attempts};
 use crate::{
     catalog::{Scope, Scopes, Tool, ToolSet, value_of},
     notices::Progress,
     policy::{Decision, Policy},
     settings::Agents,
-    upstream::{CallError, Sending, Server, Session, State, Upstreams},
+    upstream::{CallError, Held, Sending, Server, Upstreams, Whose},
 };
 
 /// Is told what happens to a call.
@@ -41,6 +42,8 @@ pub trait CallObserver: Send + Sync {
     /// The server tells how far the call is; not more often than somebody can follow.
     fn call_progress(&self, call: u32, path: &str, progress: Progress);
     fn call_ended(&self, call: u32, path: &str, took: Duration, outcome: Result<usize, &Fault>);
+    /// Its server ended before it answered, and the call is sent again because it does no harm.
+    fn call_repeated(&self, path: &str, cause: &str);
 }
 
 /// Resolves names, asks policy, and calls.
@@ -100,8 +103,9 @@ impl Gateway {
     /// Makes one call and gives the value that a program gets, as JSON text.
     pub async fn call(&self, call: Call, observer: &dyn CallObserver) -> Result<String, Fault> {
         let (server, name, raw) = self.resolve(call.target, &call.asking.scope)?;
-        let within = call_time(&server, call.within)?;
-        let session = ready(&server, observer).await?;
+        let (within, whole) = call_times(&server, call.within)?;
+        let whose = Whose::of(&call.asking.caller);
+        let Held { slot, session } = ready(&server, &whose, observer).await?;
         let tool = find(
             &call.asking.scope.view(&session.tools()),
             server.name(),
@@ -114,13 +118,13 @@ impl Gateway {
             .map_err(|fault| fault.path(&path))?;
         // What nobody has a place for is kept as text.
         let early = match call.arguments.are_long() {
-            true => Some(server.place(&call.asking.turn).await),
+            true => Some(slot.place(&call.asking.turn).await),
             false => None,
         };
         let arguments = self.readers.read(&tool, &call.arguments).await?;
         let place = match early {
             Some(place) => place,
-            None => server.place(&call.asking.turn).await,
+            None => slot.place(&call.asking.turn).await,
         };
         let span = info_span!("call", path);
         let started = Instant::now();
@@ -129,22 +133,33 @@ impl Gateway {
             caller: Some(&call.asking.caller),
             place: Some(&place),
             within,
+            whole,
             progress: &|progress| observer.call_progress(number, &path, progress),
         };
-        let first = session.call(&tool.name, arguments, &sending).await;
-        let result = match first {
-            // It may have ended while the call stood in line, or a moment ago.
-            Err(CallError::NotSent) => {
-                let arguments = self.readers.read(&tool, &call.arguments).await;
-                match (ready(&server, observer).await, arguments) {
-                    (Ok(next), Ok(arguments)) => next
-                        .call(&tool.name, arguments, &sending)
-                        .await
-                        .map_err(|error| failure(&path, error)),
-                    (Err(fault), _) | (_, Err(fault)) => Err(fault),
+        let mut result = session.call(&tool.name, arguments, &sending).await;
+        let mut attempts = Attempts::of(&server, &tool);
+        let result = loop {
+            match result {
+                Err(error) if attempts.another(&error) => {
+                    if let CallError::Unknown(cause) = &error {
+                        observer.call_repeated(&path, cause);
+                    }
+                    let arguments = self.readers.read(&tool, &call.arguments).await;
+                    let next = ready(&server, &whose, observer).await;
+                    let (next, arguments) = match (next, arguments) {
+                        (Ok(next), Ok(arguments)) => (next.session, arguments),
+                        // What was not sent again is as unknown as it was.
+                        (Err(fault), _) | (_, Err(fault)) => {
+                            break Err(match error {
+                                CallError::Unknown(_) => failure(&path, error),
+                                _ => fault,
+                            });
+                        }
+                    };
+                    result = next.call(&tool.name, arguments, &sending).await;
                 }
+                result => break result.map_err(|error| failure(&path, error)),
             }
-            result => result.map_err(|error| failure(&path, error)),
         };
         let outcome = result.and_then(|result| match raw {
             true => Ok(result.to_string()),
@@ -221,18 +236,18 @@ impl Gateway {
     }
 }
 
-/// The server's session, with word to the observer if it has to be opened first.
-async fn ready(server: &Server, observer: &dyn CallObserver) -> Result<Arc<Session>, Fault> {
-    if let Some(session) = server.open_session() {
-        return Ok(session);
+/// The caller's session, with word to the observer if it has to be opened first.
+async fn ready(server: &Server, whose: &Whose, observer: &dyn CallObserver) -> Result<Held, Fault> {
+    if let Some(held) = server.open_session(whose) {
+        return Ok(held);
     }
-    if server.view().state != State::Broken {
+    if server.definition().is_ok() {
         observer.server_starting(server.name());
     }
     let asked = Instant::now();
-    let session = server.session().await?;
+    let held = server.session(whose).await?;
     observer.server_ready(server.name(), asked.elapsed());
-    Ok(session)
+    Ok(held)
 }
 
 pub(crate) fn find(tools: &ToolSet, server: &str, name: &str) -> Result<Arc<Tool>, Fault> {
@@ -258,15 +273,17 @@ pub(crate) fn no_such_tool(tools: &ToolSet, server: &str, name: &str) -> Fault {
     }
 }
 
-/// How long one call of this server may take. Without any time it would be sent, and cancelled at once.
-fn call_time(server: &Server, asked: Option<Duration>) -> Result<Duration, Fault> {
+/// How long one call of this server may be quiet, and take; what somebody asks for is the whole of it. Without
+/// any time it would be sent, and cancelled at once.
+fn call_times(server: &Server, asked: Option<Duration>) -> Result<(Duration, Duration), Fault> {
     let Ok(definition) = server.definition() else {
         // It has no session.
-        return Ok(Duration::ZERO);
+        return Ok((Duration::ZERO, Duration::ZERO));
     };
     let most = definition.call_timeout;
-    let within = asked.map_or(most, |asked| asked.min(most));
-    if within.is_zero() {
+    let whole = definition.total_timeout;
+    let whole = asked.map_or(whole, |asked| asked.min(whole));
+    if whole.is_zero() || most.is_zero() {
         let message = "a timeout of 0 leaves no time for a call: nothing was sent";
         return Err(
             Fault::new(Kind::Validation, message).hint(match most.is_zero() {
@@ -275,7 +292,7 @@ fn call_time(server: &Server, asked: Option<Duration>) -> Result<Duration, Fault
             }),
         );
     }
-    Ok(within)
+    Ok((most.min(whole), whole))
 }
 
 fn failure(path: &str, error: CallError) -> Fault {
@@ -303,6 +320,11 @@ fn failure(path: &str, error: CallError) -> Fault {
             Kind::Unavailable,
             format!("{path} was not taken by the server: {why}"),
         ),
+        CallError::TooLong(whole) => Fault::new(
+            Kind::Timeout,
+            format!("{path} took longer than {whole:?} in all and was cancelled"),
+        )
+        .hint("it may have told of progress; total_timeout in the server's entry allows more"),
         CallError::Refused {
             code,
             message,

@@ -18,7 +18,7 @@ use crate::{
     catalog::{Scope, Wording},
     check::{Checker, CheckerStatus, Diagnostic, Types},
     settings::{Checks, Strictness},
-    upstream::{Server, Upstreams},
+    upstream::{Server, Upstreams, Whose},
 };
 
 /// A server whose tools nobody knows yet, and which a program names, gets so long to list them.
@@ -85,14 +85,14 @@ impl Inspector {
         &self,
         source: &str,
         agent: Option<&str>,
-        scope: &Scope,
+        (scope, whose): (&Scope, &Whose),
         turn: &Turn,
     ) -> Inspection {
         let strictness = self.terms().of(agent);
         if strictness == Strictness::Off {
             return Inspection::default();
         }
-        let mut found = self.checked(source, scope).await;
+        let mut found = self.checked(source, scope, whose).await;
         // The compiler and the engine are not of one mind about every program.
         if found.syntax {
             let limits = Limits::default();
@@ -110,7 +110,7 @@ impl Inspector {
         &self,
         source: String,
         agent: Option<&str>,
-        scope: &Scope,
+        (scope, whose): (&Scope, &Whose),
         turn: &Turn,
         limits: &Limits,
     ) -> Result<Inspection, Fault> {
@@ -123,17 +123,17 @@ impl Inspector {
                 unchecked: Some("check is off in the configuration".into()),
                 ..Inspection::default()
             },
-            _ => self.checked(&source, scope).await.inspection,
+            _ => self.checked(&source, scope, whose).await.inspection,
         };
         inspection.soften(strictness);
         inspection.add(parsed);
         Ok(inspection)
     }
 
-    async fn checked(&self, source: &str, scope: &Scope) -> Checked {
+    async fn checked(&self, source: &str, scope: &Scope, whose: &Whose) -> Checked {
         let mut found = self.checker.check(&self.types(scope).await, source).await;
         // Whoever has no checker needs no types.
-        if found.is_ok() && self.learn_lists(source, scope).await {
+        if found.is_ok() && self.learn_lists(source, scope, whose).await {
             found = self.checker.check(&self.types(scope).await, source).await;
         }
         match found {
@@ -165,7 +165,7 @@ impl Inspector {
 
     /// Servers that the program names, and whose tools nobody knows, are asked for them: the program would
     /// have to wait for them anyway. Whether any of them told.
-    async fn learn_lists(&self, source: &str, scope: &Scope) -> bool {
+    async fn learn_lists(&self, source: &str, scope: &Scope, whose: &Whose) -> bool {
         let named = |server: &Arc<Server>| {
             let name = server.name();
             server.definition().is_ok()
@@ -176,7 +176,7 @@ impl Inspector {
         let unknown: Vec<_> = self.upstreams.all().into_iter().filter(named).collect();
         let asked = unknown.iter().map(|server| async {
             // One that cannot be reached stays unknown, and a call says why.
-            matches!(timeout(FIRST_LIST, server.session()).await, Ok(Ok(_)))
+            matches!(timeout(FIRST_LIST, server.session(whose)).await, Ok(Ok(_)))
         });
         join_all(asked).await.contains(&true)
     }

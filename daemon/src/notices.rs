@@ -15,7 +15,7 @@ use serde_json::Value;
 
 pub use self::{
     caller::Caller,
-    clock::{Clock, Standing},
+    clock::{Clock, Mark, Standing},
     mailbox::{Asked, Mailbox, Question},
     news::{Changed, News},
 };

@@ -44,6 +44,7 @@ use crate::{
     inspect::{Inspection, Inspector},
     lifecycle::Present,
     notices::{Caller, Cause, Mailbox},
+    upstream::Whose,
 };
 
 /// After a drain: for what was cancelled to end, and for clients to read how their runs ended.
@@ -199,11 +200,13 @@ impl Runs {
         &self,
         source: String,
         agent: Option<&str>,
-        scope: &Scope,
+        (scope, whose): (&Scope, &Whose),
         turn: &Turn,
     ) -> Result<Inspection, Fault> {
         let (limits, inspector) = (self.limits(), &self.inspector);
-        inspector.all(source, agent, scope, turn, &limits).await
+        inspector
+            .all(source, agent, (scope, whose), turn, &limits)
+            .await
     }
 
     /// By its id, or by the number at the end of it.
@@ -256,6 +259,7 @@ impl Runs {
             outcome: None,
         };
         let gateway = Arc::clone(&self.gateway);
+        let whose = Whose::of(&caller);
         let turn = request.turn.clone();
         let host = Host::new(
             gateway,
@@ -272,7 +276,7 @@ impl Runs {
             let (agent, turn) = (agent.as_deref(), &request.turn);
             let look = self
                 .inspector
-                .before_run(&request.source, agent, &scope, turn);
+                .before_run(&request.source, agent, (&scope, &whose), turn);
             let found = tokio::select! {
                 found = look => found,
                 // The pool sees it, too, and says so.
@@ -380,6 +384,7 @@ impl Drop for Finish<'_> {
         let outcome = self.outcome.take().unwrap_or_else(|| {
             Err(Fault::new(Kind::Internal, "the run was lost in the daemon").hint("see `mux logs`"))
         });
+        self.runs.gateway.upstreams().run_over(&self.run.id);
         self.runs.registry().count(outcome.is_ok());
         self.run.set_ended(outcome.as_ref().err());
         self.recorder.push(Happening::Ended(outcome));

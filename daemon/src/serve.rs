@@ -27,7 +27,7 @@ use crate::{
     runs::Runs,
     settings::Allowed,
     state::{Daemon, Places},
-    upstream::{Launcher, Surroundings, Upstreams},
+    upstream::{Launcher, Starts, Surroundings, Upstreams},
 };
 
 /// Runs that are under way get this long to finish.
@@ -91,6 +91,7 @@ pub async fn serve(
         logs: setup.server_logs,
         catalog: Arc::clone(&catalog),
         news: Arc::default(),
+        starts: Arc::new(Starts::new(Allowed::default().starts)),
     };
     let upstreams = Arc::new(Upstreams::new(surroundings));
     let gateway = Arc::new(Gateway::new(Arc::clone(&upstreams), Policy::default()));

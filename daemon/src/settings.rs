@@ -7,6 +7,7 @@ mod agents;
 mod checks;
 mod limits;
 mod server;
+mod workspace;
 
 use std::{collections::BTreeMap, path::Path, time::Duration};
 
@@ -61,7 +62,7 @@ impl Settings {
             ),
         };
         let path = |text: &str| {
-            let path = environment.expand(text)?;
+            let path = environment.expand_here(text)?;
             Ok(home.join(path).to_string_lossy().into_owned())
         };
         let checks = Checks::resolve(&config.check, &config.agents, path, &mut problems);

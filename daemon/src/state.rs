@@ -118,6 +118,7 @@ impl Daemon {
         let mut problems = environment.overlay_file(&self.places.env);
         let settings = Settings::resolve(config, &environment, &self.places.home);
         self.gateway.set_agents(&settings.agents);
+        self.gateway.upstreams().set_starts(settings.limits.starts);
         let changes = self.gateway.upstreams().apply(&settings.servers);
         self.gateway.set_policy(settings.policy.clone());
         let allowed = &settings.limits;

@@ -1,8 +1,10 @@
-//! The sessions to the user's MCP servers: one per server, opened at first need, shared by all.
+//! The sessions to the user's MCP servers: opened at first need, shared by all who may share.
 //!
-//! Each server has one task that owns its state (`server`, `owner`); a session is a value that many
-//! callers hold at once (`session`, `request`, `offers`), opened in `open` and followed to its end in
-//! `watch`; a process is started by the keeper (`process`) and spoken to in lines (`transport`).
+//! A server (`server`, `family`) has a slot for each `key` that its `sharing` gives to callers, and each `slot` one
+//! task that owns its state (`owner`). A session is a value that many callers hold at once (`session`, `request`,
+//! `offers`), opened in `open` and followed to its end in `watch`; a process is started by the keeper (`process`)
+//! when it is its turn (`starts`) and spoken to in lines (`transport`). What fails is tried again by the rule of the
+//! `breaker`; one that hangs is found out in `liveness`, and what else is wrong with it stands in its `health`.
 //!
 //! What servers say of their own accord is heard in `overheard` and goes on in `ears`: to the calls that
 //! are `in_flight`, to those who follow a resource (`subscriptions`), to the log. What they ask goes
@@ -12,27 +14,38 @@
 
 mod asks;
 mod beside;
+mod breaker;
 mod ears;
+mod family;
 mod handler;
+mod health;
 mod in_flight;
+mod key;
 mod link;
 mod listing;
 mod lists;
+mod liveness;
 mod offer;
 mod offers;
 mod open;
 mod overheard;
 mod owner;
+mod pace;
 mod places;
 mod process;
 mod progress;
 mod request;
 mod server;
 mod session;
+mod sharing;
+mod slot;
+mod starts;
 mod stderr;
 mod subscribers;
 mod subscriptions;
+mod tenant;
 mod transport;
+mod view;
 mod watch;
 
 use std::{
@@ -45,11 +58,15 @@ use futures::future::join_all;
 use mux_sandbox::{Fault, Kind, typegen::names::spell};
 
 pub use self::{
+    key::Whose,
     offers::{OfferKind, Wanted},
     process::Launcher,
     request::Sending,
-    server::{Server, ServerView, State},
+    server::{Held, Server},
     session::{CallError, Session},
+    slot::{CallInFlight, Slot},
+    starts::Starts,
+    view::{ServerView, SlotView, State},
 };
 use crate::{
     catalog::{Catalog, Known, Scope},
@@ -68,6 +85,8 @@ pub struct Surroundings {
     pub catalog: Arc<Catalog>,
     /// Is told when the pool offers something else.
     pub news: Arc<News>,
+    /// Those that start at the same time.
+    pub starts: Arc<Starts>,
 }
 
 /// All configured servers.
@@ -123,11 +142,7 @@ impl Upstreams {
                 }
                 None => changes.added.push(name.clone()),
             }
-            let server = Server::start(
-                wanted.clone(),
-                self.surroundings.clone(),
-                before.map(|b| &**b),
-            );
+            let server = Server::start(wanted.clone(), &self.surroundings, before.map(|b| &**b));
             servers.insert(name.clone(), server);
         }
         drop(servers);
@@ -150,11 +165,23 @@ impl Upstreams {
         &self.surroundings.news
     }
 
-    /// A connection has ended: it follows no resource any more.
+    /// A connection has ended: it follows no resource any more, and the sessions that were its own end.
     pub fn forget(&self, connection: u64) {
         for server in self.read().values() {
             server.forget(connection);
         }
+    }
+
+    /// A run has ended, and with it the sessions that were its own.
+    pub fn run_over(&self, run: &str) {
+        for server in self.read().values() {
+            server.run_over(run);
+        }
+    }
+
+    /// So many servers start at the same time from now on.
+    pub fn set_starts(&self, count: usize) {
+        self.surroundings.starts.set(count);
     }
 
     /// Every server with the tools that it is known to have.

@@ -160,11 +160,43 @@ pub(crate) fn servers(
     }
     println!("{}", table(servers));
     for server in servers {
-        if let Some(reason) = &server.reason {
-            println!("{}: {}", paint(NAME, &server.name), reason.trim());
+        for remark in remarks_on(server) {
+            println!("{}: {}", paint(NAME, &server.name), harmless(&remark));
         }
     }
     ExitCode::SUCCESS
+}
+
+/// Why it is as it is, and what a user should look at.
+fn remarks_on(server: &ServerInfo) -> Vec<String> {
+    let retry = server
+        .retry_in_ms
+        .map(|ms| format!("tried again in {:.1} s", ms as f64 / 1e3));
+    let reason = server
+        .reason
+        .as_deref()
+        .map(|reason| reason.trim().to_owned());
+    let mut remarks: Vec<String> = match (reason, retry) {
+        (Some(reason), Some(retry)) => vec![format!("{retry}; {reason}")],
+        (reason, retry) => reason.or(retry).into_iter().collect(),
+    };
+    if let (Some(share), Some(why)) = (&server.share, &server.share_reason)
+        && share != "user"
+    {
+        remarks.push(format!("one session for each {share}: {why}"));
+    }
+    for session in &server.sessions {
+        // That of the best one stands above.
+        if let Some(reason) = session
+            .reason
+            .as_deref()
+            .filter(|_| session.reason != server.reason)
+        {
+            remarks.push(format!("{}: {}", session.of, reason.trim()));
+        }
+    }
+    remarks.extend(server.warnings.iter().cloned());
+    remarks
 }
 
 /// A table without lines, as wide as its content or the terminal.
@@ -186,10 +218,10 @@ pub(super) fn flush(table: &Table) -> String {
         .join("\n")
 }
 
-/// One row a server.
+/// One row a server, and one a session of those that may have several.
 pub(super) fn table(servers: &[ServerInfo]) -> String {
     let mut table = bare([
-        "SERVER", "STATE", "TOOLS", "START", "CALLS", "PID", "COMMAND",
+        "SERVER", "STATE", "TOOLS", "START", "CALLS", "PID", "SHARE", "COMMAND",
     ]);
     for server in servers {
         let number = |n: Option<u64>| n.map_or_else(|| "-".into(), |n| n.to_string());
@@ -204,8 +236,19 @@ pub(super) fn table(servers: &[ServerInfo]) -> String {
             ),
             Cell::new(server.calls),
             Cell::new(number(server.pid.map(u64::from))),
+            Cell::new(server.share.as_deref().unwrap_or("-")),
             Cell::new(&server.command),
         ]);
+        for session in &server.sessions {
+            table.add_row([
+                Cell::new(format!("  {}", session.of)),
+                state(session.state),
+                Cell::new(""),
+                Cell::new(""),
+                Cell::new(""),
+                Cell::new(number(session.pid.map(u64::from))),
+            ]);
+        }
     }
     flush(&table)
 }

@@ -52,6 +52,13 @@ impl ListKey {
     }
 }
 
+impl ListKey {
+    /// That the server asks for roots is kept beside its list.
+    fn of_roots(&self) -> Key {
+        Digest::new().text("roots").bytes(&self.0).key()
+    }
+}
+
 pub(super) struct Remembered {
     shelf: Shelf,
     lists: Mutex<HashMap<Key, Vec<u8>>>,
@@ -89,6 +96,17 @@ impl Remembered {
             self.shelf.put(Space::Catalogs, key.0, bytes.clone());
             lists.insert(key.0, bytes);
         }
+    }
+
+    /// The server asks for the directories in which its clients work.
+    pub(super) fn keep_roots(&self, key: &ListKey) {
+        const YES: &[u8] = b"true";
+        self.shelf.put(Space::Catalogs, key.of_roots(), YES.into());
+        self.lists().insert(key.of_roots(), YES.into());
+    }
+
+    pub(super) fn asks_for_roots(&self, key: &ListKey) -> bool {
+        self.lists().contains_key(&key.of_roots())
     }
 
     fn lists(&self) -> MutexGuard<'_, HashMap<Key, Vec<u8>>> {

@@ -14,11 +14,11 @@ use mux_sandbox::{Fault, Kind, Turn};
 use serde_json::Value;
 use tokio::time::timeout;
 
-use super::{CallObserver, Gateway, call_time, failure, ready};
+use super::{CallObserver, Gateway, call_times, failure, ready};
 use crate::{
     catalog::Scope,
     notices::{Caller, Mailbox, Progress},
-    upstream::{CallError, OfferKind, Sending, Server, Wanted},
+    upstream::{CallError, Held, OfferKind, Sending, Server, Wanted, Whose},
 };
 
 /// MCP's code for a resource that does not exist.
@@ -73,7 +73,7 @@ impl Gateway {
             let list = self.list(server, kind, asking);
             let Some(wait) = wait else { return list.await };
             timeout(wait, list).await.unwrap_or_else(|_| {
-                server.withholds(kind);
+                server.withholds(&Whose::of(&asking.caller), kind);
                 Err(late(server.name(), wait))
             })
         });
@@ -99,21 +99,25 @@ impl Gateway {
         if asking.scope.hides_path(server.name(), kind.method()) {
             return Ok(Arc::default());
         }
+        let (within, whole) = call_times(server, None)?;
         let sending = Sending {
             caller: Some(&asking.caller),
             place: None,
-            within: call_time(server, None)?,
+            within,
+            whole,
             progress: &|_| {},
         };
+        let whose = Whose::of(&asking.caller);
         // The session may end a moment before it is asked.
         for last in [false, true] {
-            let session = server.session().await;
-            let session = session.inspect_err(|_| server.withholds(kind))?;
+            let held = server.session(&whose).await;
+            let held = held.inspect_err(|_| server.withholds(&whose, kind))?;
+            let Held { slot, session } = held;
             let _in_flight = match session.knows_offers(kind) {
                 true => None,
-                false => Some(server.place(&asking.turn).await),
+                false => Some(slot.place(&asking.turn).await),
             };
-            match server.offers(&session, kind, &sending).await {
+            match slot.offers(&session, kind, &sending).await {
                 Err(CallError::NotSent) if !last => {}
                 list => return list.map_err(|error| refused(&path, error)),
             }
@@ -130,22 +134,24 @@ impl Gateway {
         observer: &dyn CallObserver,
     ) -> Result<Value, Fault> {
         let (server, path) = self.open_way(server, wanted.method(), asking)?;
-        let within = call_time(&server, None)?;
-        let mut session = ready(&server, observer).await?;
-        let place = server.place(&asking.turn).await;
+        let (within, whole) = call_times(&server, None)?;
+        let whose = Whose::of(&asking.caller);
+        let Held { slot, mut session } = ready(&server, &whose, observer).await?;
+        let place = slot.place(&asking.turn).await;
         let started = Instant::now();
         let number = observer.call_started(&path);
         let sending = Sending {
             caller: Some(&asking.caller),
             place: Some(&place),
             within,
+            whole,
             progress: &|progress: Progress| observer.call_progress(number, &path, progress),
         };
         let mut outcome = session.ask(wanted, &sending).await;
         if let Err(CallError::NotSent) = outcome {
             // It ended while this stood in line, or a moment ago.
-            match ready(&server, observer).await {
-                Ok(next) => session = next,
+            match ready(&server, &whose, observer).await {
+                Ok(next) => session = next.session,
                 Err(fault) => {
                     observer.call_ended(number, &path, started.elapsed(), Err(&fault));
                     return Err(fault);
@@ -169,9 +175,9 @@ impl Gateway {
     ) -> Result<(), Fault> {
         let (server, path) = self.open_way(server, "resources/subscribe", asking)?;
         for last in [false, true] {
-            let session = server.session().await?;
             let caller = &asking.caller;
-            match server.follow(&session, uri, mailbox, caller).await? {
+            let Held { slot, session } = server.session(&Whose::of(caller)).await?;
+            match slot.follow(&session, uri, mailbox, caller).await? {
                 Err(CallError::NotSent) if !last => {}
                 outcome => return outcome.map_err(|error| refused(&path, error)),
             }

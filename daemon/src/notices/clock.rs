@@ -21,6 +21,13 @@ struct State {
     stood: Duration,
 }
 
+/// A moment, by a clock.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Mark {
+    at: Instant,
+    stood: Duration,
+}
+
 impl Clock {
     /// How long it has stood still so far.
     pub fn stood(&self) -> Duration {
@@ -29,12 +36,27 @@ impl Clock {
         state.stood + now.unwrap_or_default()
     }
 
+    /// Now, for [`Clock::over_since`].
+    pub fn mark(&self) -> Mark {
+        Mark {
+            at: Instant::now(),
+            stood: self.stood(),
+        }
+    }
+
     /// Resolves when so much time has been counted since `begun`.
     pub async fn over(&self, begun: Instant, within: Duration) {
+        let stood = Duration::ZERO;
+        self.over_since(Mark { at: begun, stood }, within).await;
+    }
+
+    /// Resolves when so much time has been counted since then.
+    pub async fn over_since(&self, mark: Mark, within: Duration) {
         let mut state = self.0.subscribe();
         loop {
             let State { held, stood, .. } = *state.borrow_and_update();
-            let Some(due) = begun.checked_add(within.saturating_add(stood)) else {
+            let stood = stood.saturating_sub(mark.stood);
+            let Some(due) = mark.at.checked_add(within.saturating_add(stood)) else {
                 return std::future::pending().await;
             };
             let running = held == 0;

@@ -11,7 +11,7 @@ use super::{budget::Budget, door::Door};
 use crate::{
     catalog::{Catalog, Known, Scope, Tool, ToolSet, Wording},
     gateway,
-    upstream::{Server, Upstreams},
+    upstream::{Server, Upstreams, Whose},
 };
 
 /// The tools of every server that can be reached; servers are started at the same time.
@@ -19,20 +19,20 @@ type Sets = Vec<(Arc<Server>, Result<Arc<ToolSet>, Fault>)>;
 
 /// Nobody waits for a server whose tools are known from its last session. It is started all the same, so
 /// that a list which has changed is not believed for ever.
-async fn sets(servers: Vec<Arc<Server>>, wait: Option<Duration>) -> Sets {
+async fn sets(servers: Vec<Arc<Server>>, whose: &Whose, wait: Option<Duration>) -> Sets {
     join_all(servers.into_iter().map(|server| async move {
         let tools = match server.tools() {
             Some(tools) => {
-                if server.open_session().is_none() {
-                    let server = Arc::clone(&server);
-                    tokio::spawn(async move { drop(server.session().await) });
+                if !server.is_open() {
+                    let (server, whose) = (Arc::clone(&server), whose.clone());
+                    tokio::spawn(async move { drop(server.session(&whose).await) });
                 }
                 Ok(tools)
             }
             None => match wait {
-                None => server.session().await.map(|session| session.tools()),
-                Some(wait) => match timeout(wait, server.session()).await {
-                    Ok(session) => session.map(|session| session.tools()),
+                None => server.session(whose).await.map(|held| held.session.tools()),
+                Some(wait) => match timeout(wait, server.session(whose)).await {
+                    Ok(held) => held.map(|held| held.session.tools()),
                     Err(_) => Err(late(server.name(), wait)),
                 },
             },
@@ -49,7 +49,7 @@ fn late(server: &str, wait: Duration) -> Fault {
 
 pub(super) async fn tools(
     upstreams: &Upstreams,
-    scope: &Scope,
+    (scope, whose): (&Scope, &Whose),
     request: wire::ToolsRequest,
 ) -> Result<wire::ToolList, Fault> {
     let mut servers = match &request.server {
@@ -77,7 +77,7 @@ pub(super) async fn tools(
         definitions: request.definitions,
     };
     let mut budget = Budget::new();
-    for (server, tools) in sets(servers, wait).await {
+    for (server, tools) in sets(servers, whose, wait).await {
         let tools = match tools {
             Ok(tools) => scope.view(&tools),
             Err(fault) => {
@@ -97,7 +97,7 @@ pub(super) async fn tools(
                 list.tools.extend(shown);
                 list.total += wanted.len();
                 list.warnings.extend(tools.warnings.iter().cloned());
-                if server.open_session().is_none() {
+                if !server.is_open() {
                     list.remembered.push(server.name().to_owned());
                 }
             }
@@ -166,14 +166,14 @@ pub(super) fn info(
 /// The `.d.ts` of everything, of some servers, or of single tools.
 pub(super) async fn types(
     upstreams: &Upstreams,
-    scope: &Scope,
+    (scope, whose): (&Scope, &Whose),
     request: wire::TypesRequest,
 ) -> Result<String, Fault> {
     let catalog = upstreams.catalog();
     if request.paths.is_empty() {
         let mut servers = upstreams.all();
         servers.retain(|server| !scope.hides_server(server.name()));
-        let known = scope.seen(known(sets(servers, None).await));
+        let known = scope.seen(known(sets(servers, whose, None).await));
         let types = catalog.types(&known, Wording::Reader).await;
         return Ok(types.text.to_string());
     }
@@ -187,7 +187,7 @@ pub(super) async fn types(
             .iter()
             .map(|name| upstreams.find_seen(name, scope))
             .collect::<Result<_, _>>()?;
-        let sets = sets(servers, None).await;
+        let sets = sets(servers, whose, None).await;
         // Somebody asked for just these, so one that cannot be reached is an error.
         for (_, set) in &sets {
             if let Err(fault) = set {
@@ -202,7 +202,7 @@ pub(super) async fn types(
     for path in tools {
         let (server, name) = path.split_once('.').unwrap_or((&path, ""));
         let server = upstreams.find_seen(server, scope)?;
-        let (_, set) = sets(vec![Arc::clone(&server)], None).await.remove(0);
+        let (_, set) = sets(vec![Arc::clone(&server)], whose, None).await.remove(0);
         let tool = gateway::find(&scope.view(&set?), server.name(), name)?;
         out.push_str(&catalog.declaration(&tool));
     }

@@ -12,6 +12,7 @@ use crate::{
     inspect::Inspection,
     nesting,
     runs::{self, Event, Happening},
+    settings::Share,
     upstream::{Changes, Server, State},
 };
 
@@ -211,13 +212,7 @@ pub(super) fn server(server: &Server) -> wire::ServerInfo {
     let view = server.view();
     wire::ServerInfo {
         name: server.name().to_owned(),
-        state: match view.state {
-            State::Cold => wire::ServerState::Cold,
-            State::Starting => wire::ServerState::Starting,
-            State::Ready => wire::ServerState::Ready,
-            State::Failed => wire::ServerState::Failed,
-            State::Broken => wire::ServerState::Broken,
-        },
+        state: state(view.state),
         reason: view.reason,
         command: match server.definition() {
             Ok(definition) => definition.link.shown(),
@@ -232,12 +227,41 @@ pub(super) fn server(server: &Server) -> wire::ServerInfo {
         calls: view.calls,
         in_flight: view.in_flight,
         transport: view.transport.map(str::to_owned),
-        share: None,
-        share_reason: None,
-        sessions: Vec::new(),
+        share: view.share.map(|share| {
+            let word = match share {
+                Share::User => "user",
+                Share::Workspace => "workspace",
+                Share::Client => "client",
+                Share::Run => "run",
+            };
+            word.into()
+        }),
+        share_reason: view.share_reason.map(str::to_owned),
+        sessions: view
+            .sessions
+            .into_iter()
+            .map(|session| wire::SessionInfo {
+                of: session.of,
+                state: state(session.state),
+                reason: session.reason,
+                pid: session.pid,
+            })
+            .collect(),
         auth: None,
-        retry_in_ms: None,
-        warnings: Vec::new(),
+        retry_in_ms: view.retry_in.map(millis),
+        warnings: view.warnings,
+    }
+}
+
+fn state(state: State) -> wire::ServerState {
+    match state {
+        State::Cold => wire::ServerState::Cold,
+        State::Starting => wire::ServerState::Starting,
+        State::Ready => wire::ServerState::Ready,
+        State::Degraded => wire::ServerState::Degraded,
+        State::BackingOff => wire::ServerState::BackingOff,
+        State::Failed => wire::ServerState::Failed,
+        State::Broken => wire::ServerState::Broken,
     }
 }
 

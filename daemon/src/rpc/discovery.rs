@@ -22,10 +22,11 @@ pub(super) async fn search(
     door: &Door,
     request: wire::SearchRequest,
 ) -> Result<wire::SearchPage, Fault> {
-    let scope = door.scope();
+    let (scope, whose) = (door.scope(), door.whose());
     let discovery = Discovery {
         upstreams: daemon.gateway.upstreams(),
         scope: &scope,
+        whose: &whose,
     };
     let wire::SearchRequest {
         query,
@@ -59,10 +60,11 @@ pub(super) async fn describe(
     door: &Door,
     request: wire::DescribeRequest,
 ) -> Result<wire::Descriptions, Fault> {
-    let scope = door.scope();
+    let (scope, whose) = (door.scope(), door.whose());
     let discovery = Discovery {
         upstreams: daemon.gateway.upstreams(),
         scope: &scope,
+        whose: &whose,
     };
     let (described, missing) = discovery.describe(&request.paths).await?;
     let catalog = discovery.catalog();
@@ -96,10 +98,11 @@ pub(super) async fn inventory(
     door: &Door,
     request: wire::InventoryRequest,
 ) -> Result<wire::Inventory, Fault> {
-    let scope = door.scope();
+    let (scope, whose) = (door.scope(), door.whose());
     let discovery = Discovery {
         upstreams: daemon.gateway.upstreams(),
         scope: &scope,
+        whose: &whose,
     };
     discovery.meet(Duration::from_millis(request.wait_ms)).await;
     let (inventory, unknown) = discovery.inventory(request.budget_tokens).await;

@@ -16,6 +16,7 @@ use crate::{
     notices::{Caller, Cause, Mailbox},
     runs::{Origin, Run},
     state::Daemon,
+    upstream::Whose,
 };
 
 /// Calls of one connection that are on their way at once, outside of runs. More wait.
@@ -138,6 +139,11 @@ impl Door {
             workspace: self.origin().workspace.clone(),
             clock: Arc::default(),
         })
+    }
+
+    /// For whom something is asked of a server, outside of runs.
+    pub(super) fn whose(&self) -> Whose {
+        Whose::of(&self.caller(None))
     }
 
     /// The run ends with this connection, unless it is detached.

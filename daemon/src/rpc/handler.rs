@@ -144,7 +144,8 @@ impl wire::Mux for Connection {
         let (turn, origin) = (self.0.turn(), self.0.origin());
         let runs = &self.configured().await?.runs;
         let (agent, scope) = (origin.agent.as_deref(), self.0.scope());
-        let found = runs.check(request.source, agent, &scope, &turn);
+        let whose = self.0.whose();
+        let found = runs.check(request.source, agent, (&scope, &whose), &turn);
         found.await.map(convert::inspection).map_err(convert::error)
     }
 
@@ -180,14 +181,15 @@ impl wire::Mux for Connection {
         request: wire::ToolsRequest,
     ) -> Result<wire::ToolList, wire::Error> {
         let upstreams = self.configured().await?.gateway.upstreams();
-        catalog::tools(upstreams, &self.0.scope(), request)
+        catalog::tools(upstreams, (&self.0.scope(), &self.0.whose()), request)
             .await
             .map_err(convert::error)
     }
 
     async fn types(self, _: Context, request: wire::TypesRequest) -> Result<String, wire::Error> {
         let upstreams = self.configured().await?.gateway.upstreams();
-        let types = catalog::types(upstreams, &self.0.scope(), request).await;
+        let whom = (&*self.0.scope(), &self.0.whose());
+        let types = catalog::types(upstreams, whom, request).await;
         let types = types.and_then(|text| Budget::new().take(&text).map(|()| text));
         types.map_err(convert::error)
     }
@@ -208,7 +210,8 @@ impl wire::Mux for Connection {
             .upstreams()
             .find(&name)
             .map_err(convert::error)?;
-        server.restart().await.map_err(convert::error)?;
+        let whose = self.0.whose();
+        server.restart(&whose).await.map_err(convert::error)?;
         Ok(convert::server(&server))
     }
 

@@ -37,5 +37,7 @@ impl CallObserver for Told {
         }
     }
 
+    fn call_repeated(&self, _path: &str, _cause: &str) {}
+
     fn call_ended(&self, _call: u32, _path: &str, _took: Duration, _: Result<usize, &Fault>) {}
 }

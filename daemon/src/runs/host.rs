@@ -14,6 +14,7 @@ use super::{
 use crate::{
     gateway::{Arguments, Asking, Call, Gateway},
     handles::Handles,
+    upstream::Whose,
 };
 
 pub(super) struct Host {
@@ -30,6 +31,7 @@ impl Host {
         let reach = Reach {
             gateway,
             handles,
+            whose: Whose::of(&asking.caller),
             asking,
             observer: Arc::new(Observer::new(recorder)),
         };

@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use mux_sandbox::{Fault, Kind, limits::MOST_ANSWER};
+use mux_sandbox::{Fault, Kind, Level, limits::MOST_ANSWER};
 use serde_json::json;
 
 use super::{Happening, recorder::Recorder};
@@ -18,6 +18,7 @@ use crate::{
     gateway::{Asking, CallObserver, Gateway},
     handles::Handles,
     notices::Progress,
+    upstream::Whose,
 };
 
 #[derive(Clone)]
@@ -25,6 +26,8 @@ pub(super) struct Reach {
     pub(super) gateway: Arc<Gateway>,
     pub(super) handles: Handles,
     pub(super) asking: Asking,
+    /// Whose sessions it uses.
+    pub(super) whose: Whose,
     pub(super) observer: Arc<Observer>,
 }
 
@@ -85,6 +88,14 @@ impl CallObserver for Observer {
                 progress,
             });
         }
+    }
+
+    fn call_repeated(&self, path: &str, cause: &str) {
+        let cause = cause.lines().next().unwrap_or_default();
+        self.recorder.push(Happening::Console {
+            level: Level::Warn,
+            text: format!("[mux] {path} is sent again, since it changes nothing: {cause}"),
+        });
     }
 
     fn call_ended(&self, call: u32, path: &str, took: Duration, outcome: Result<usize, &Fault>) {

@@ -15,6 +15,7 @@ use crate::{
 
 const MIB: u64 = 1 << 20;
 const CALLS_PER_SERVER: usize = 8;
+const STARTS: usize = 4;
 const QUEUE: usize = 1_000;
 const ASK: Duration = Duration::from_secs(5 * 60);
 
@@ -29,6 +30,8 @@ pub struct Allowed {
     pub terms: Terms,
     /// Calls of one server at once; more wait in line.
     pub calls_per_server: usize,
+    /// Servers that start at the same time; more wait in line.
+    pub starts: usize,
     /// How long a client may take to answer what a server asks. Its call stands still meanwhile.
     pub ask: Duration,
 }
@@ -44,6 +47,7 @@ impl Default for Allowed {
             },
             terms: Terms::default(),
             calls_per_server: CALLS_PER_SERVER,
+            starts: STARTS,
             ask: ASK,
         }
     }
@@ -57,6 +61,7 @@ impl Allowed {
             pool,
             terms,
             calls_per_server,
+            starts,
             ask,
         } = &mut this;
         let mut read = Reader { problems };
@@ -85,6 +90,7 @@ impl Allowed {
             1..=256,
             calls_per_server,
         );
+        read.number(entry.starts, "starts", 1..=64, starts);
         read.number(entry.timers, "timers", 1..=1_000_000, &mut run.timers);
         read.number(entry.workers, "workers", 1..=256, &mut pool.ceiling);
         read.number(entry.queue, "queue", 1..=100_000, &mut pool.queue);

@@ -9,10 +9,10 @@ use std::{
     time::Duration,
 };
 
-use super::duration;
+use super::{duration, workspace::below};
 use crate::{
     config::{OauthEntry, ServerEntry},
-    environment::Environment,
+    environment::{Environment, WORKSPACE},
 };
 
 const START_TIMEOUT: Duration = Duration::from_secs(60);
@@ -29,7 +29,7 @@ pub struct ServerDefinition {
     pub share: Option<Share>,
     /// Opened with the daemon, and again after its end, without anybody's need.
     pub eager: bool,
-    /// A session that nobody has used for so long is closed. `None`: never.
+    /// A session that nobody has used for so long is closed. `None`: as its key says.
     pub idle_close: Option<Duration>,
     pub retry: Retry,
     pub start_timeout: Duration,
@@ -192,7 +192,7 @@ impl ServerDefinition {
         if !(1..=256).contains(&calls_at_once) {
             return Err("calls_at_once must be a number from 1 to 256".into());
         }
-        Ok(Self {
+        let this = Self {
             exclude: entry.tools.exclude.clone(),
             share: choice(
                 entry.share.as_deref(),
@@ -211,7 +211,8 @@ impl ServerDefinition {
             )?
             .unwrap_or_default(),
             idle_close: match entry.idle_close.as_deref() {
-                None | Some("never") => None,
+                None => None,
+                Some("never") => Some(Duration::MAX),
                 Some(text) => Some(duration(text, "idle_close")?),
             },
             retry: choice(
@@ -230,7 +231,13 @@ impl ServerDefinition {
             calls_at_once,
             ask,
             link: link(entry, environment, home)?,
-        })
+        };
+        match this.share {
+            Some(Share::User) if this.uses_workspace() => {
+                Err("share = \"user\" leaves `${workspace}` without a meaning".into())
+            }
+            _ => Ok(this),
+        }
     }
 }
 
@@ -283,7 +290,7 @@ fn process(entry: ServerEntry, environment: &Environment, home: &Path) -> Result
         args: entry.args.iter().map(expand).collect::<Result<_, _>>()?,
         env: expanded(&entry.env, environment)?,
         cwd: match &entry.cwd {
-            Some(cwd) => home.join(expand(cwd)?),
+            Some(cwd) => below(home, &expand(cwd)?),
             None => home.to_owned(),
         },
     })
@@ -292,7 +299,8 @@ fn process(entry: ServerEntry, environment: &Environment, home: &Path) -> Result
 fn remote(entry: ServerEntry, environment: &Environment, home: &Path) -> Result<Remote, String> {
     let written = entry.url.unwrap_or_default();
     let url = environment.expand(&written)?;
-    match url::Url::parse(&url) {
+    // A folder is a path, which any URL may hold.
+    match url::Url::parse(&url.replace(WORKSPACE, "/workspace")) {
         Ok(parsed) if matches!(parsed.scheme(), "http" | "https") && parsed.has_host() => {}
         // The text is not repeated: it may hold a secret.
         _ => return Err("`url` must be http:// or https:// and a host".into()),
@@ -308,7 +316,7 @@ fn remote(entry: ServerEntry, environment: &Environment, home: &Path) -> Result<
         headers: expanded(&entry.headers, environment)?,
         transport: choice(entry.transport.as_deref(), "transport", &transport)?.flatten(),
         socket: match &entry.socket {
-            Some(socket) => Some(home.join(environment.expand(socket)?)),
+            Some(socket) => Some(below(home, &environment.expand(socket)?)),
             None => None,
         },
         oauth: oauth(entry.oauth, environment)?,
@@ -321,7 +329,7 @@ fn oauth(entry: Option<OauthEntry>, environment: &Environment) -> Result<Oauth, 
         None | Some(OauthEntry::Switch(true)) => Default::default(),
         Some(OauthEntry::Own(own)) => own,
     };
-    let expand = |text: Option<String>| text.map(|text| environment.expand(&text)).transpose();
+    let expand = |text: Option<String>| text.map(|text| environment.expand_here(&text)).transpose();
     Ok(Oauth::On {
         client_id: expand(own.client_id)?,
         client_secret: expand(own.client_secret)?,

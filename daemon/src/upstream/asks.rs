@@ -97,15 +97,16 @@ impl Asks {
         })
     }
 
-    /// The client's own, or the directory in which it works, or none.
+    /// The client's own, or the directory in which it works, or that of everybody who shares the session.
     #[expect(deprecated, reason = "servers of today ask for them")]
     pub(super) async fn roots(&self, given_up: &CancellationToken) -> ListRootsResult {
+        let party = self.ears.in_flight.party();
+        let workspace = party.and_then(|party| party.caller.workspace.clone());
+        let workspace = self.ears.asks_for_roots(workspace);
         let check = check_as::<ListRootsResult>;
         let params = Value::Object(serde_json::Map::new());
         let answer = self.ask(AskKind::Roots, params, check, given_up).await;
         answer.unwrap_or_else(|_| {
-            let party = self.ears.in_flight.party();
-            let workspace = party.and_then(|party| party.caller.workspace.clone());
             let root = workspace.and_then(|folder| {
                 let name = folder.file_name().map(|n| n.to_string_lossy().into_owned());
                 let root = Root::new(uri_of(folder.to_str()?)?);

@@ -1,5 +1,5 @@
-//! What a server has beside its tools, across its sessions: the lists that clients know, and who
-//! follows which resource.
+//! What a session's place has beside its tools, across the sessions: whose they are, the lists that clients
+//! know, and who follows which resource.
 //!
 //! Invariant: clients are told of a change only if what they know is no longer so.
 
@@ -12,23 +12,39 @@ use super::{
     request::Sending,
     session::Session,
     subscribers::Subscribers,
+    tenant::Tenant,
 };
 use crate::notices::News;
 
 #[derive(Debug)]
 pub(super) struct Beside {
-    pub(super) subscribers: Subscribers,
+    pub(super) subscribers: Arc<Subscribers>,
     pub(super) news: Arc<News>,
-    told: Told,
+    pub(super) tenant: Arc<Tenant>,
+    told: Arc<Told>,
+}
+
+/// Who listens to a place, whatever becomes of its server.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Audience {
+    pub(super) subscribers: Arc<Subscribers>,
+    told: Arc<Told>,
 }
 
 impl Beside {
-    pub(super) fn new(news: Arc<News>) -> Arc<Self> {
+    pub(super) fn of(news: Arc<News>, tenant: Arc<Tenant>, audience: Audience) -> Arc<Self> {
         Arc::new(Self {
-            subscribers: Subscribers::default(),
+            subscribers: audience.subscribers,
             news,
-            told: Told::default(),
+            tenant,
+            told: audience.told,
         })
+    }
+
+    /// Nobody's in particular.
+    #[cfg(test)]
+    pub(super) fn new(news: Arc<News>) -> Arc<Self> {
+        Self::of(news, Arc::default(), Audience::default())
     }
 
     /// Somebody was told this list, or that it cannot be had.

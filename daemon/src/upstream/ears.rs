@@ -3,7 +3,7 @@
 //! Invariant: nothing here waits. It is called where the server's messages come in.
 
 use std::{
-    path::Path,
+    path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError},
 };
 
@@ -16,7 +16,10 @@ use rmcp::model::ProgressNotificationParam;
 use serde_json::Value;
 use tokio::sync::Notify;
 
-use super::{beside::Beside, in_flight::InFlight, lists::Offers, offers::OfferKind, stderr::Log};
+use super::{
+    beside::Beside, in_flight::InFlight, lists::Offers, liveness::Alive, offers::OfferKind,
+    stderr::Log,
+};
 use crate::notices::{Changed, Notice};
 
 pub(super) struct Ears {
@@ -27,6 +30,8 @@ pub(super) struct Ears {
     pub(super) tools: Arc<Notify>,
     beside: Arc<Beside>,
     log: Mutex<Log>,
+    /// When anything was heard last.
+    pub(super) alive: Alive,
 }
 
 impl Ears {
@@ -38,6 +43,7 @@ impl Ears {
             tools: Arc::default(),
             beside: Arc::clone(beside),
             log: Mutex::new(Log::open(log)),
+            alive: Alive::default(),
         })
     }
 
@@ -81,6 +87,12 @@ impl Ears {
 
     pub(super) fn resource_updated(&self, uri: &str) {
         self.beside.subscribers.tell(&self.server, uri);
+    }
+
+    /// The server asks for roots, while a call from this workspace is on its way, if one is. The workspace to tell
+    /// it of.
+    pub(super) fn asks_for_roots(&self, caller: Option<PathBuf>) -> Option<PathBuf> {
+        self.beside.tenant.asks_for_roots(caller)
     }
 
     pub(super) fn tools_changed(&self) {

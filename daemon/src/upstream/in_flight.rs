@@ -10,6 +10,7 @@ use std::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU64, Ordering},
     },
+    time::Duration,
 };
 
 use rmcp::model::{ProgressNotificationParam, ProgressToken, RequestId};
@@ -123,11 +124,20 @@ impl InFlight {
         let state = self.state();
         let number = state.tokens.get(&told.progress_token);
         match number.and_then(|number| state.flights.get(number)) {
-            Some(entry) => entry.meter.set(told),
+            Some(entry) => {
+                entry.meter.sign(entry.clock.mark());
+                entry.meter.set(told);
+            }
             None => {
                 self.strangers.fetch_add(1, Ordering::Relaxed);
             }
         }
+    }
+
+    /// Whether somebody waits for anything.
+    pub(super) fn has_calls(&self) -> bool {
+        let state = self.state();
+        state.flights.values().any(|entry| entry.caller.is_some())
     }
 
     /// How often progress was told of what nobody waits for.
@@ -177,6 +187,18 @@ impl State {
 }
 
 impl Flight {
+    /// Resolves when nothing was heard of its progress for so long.
+    pub(super) async fn quiet(&self, within: Duration) {
+        let mut since = self.clock.mark();
+        loop {
+            self.clock.over_since(since, within).await;
+            match self.meter.last_sign() {
+                Some(sign) if sign != since => since = sign,
+                _ => return,
+            }
+        }
+    }
+
     pub(super) fn mark(&self) -> Mark {
         Mark(self.number)
     }

@@ -43,6 +43,14 @@ impl Offer {
         Some(ToolSet::new(&self.name, tools, &self.exclude))
     }
 
+    pub(super) fn remember_roots(&self) {
+        self.catalog.remember_roots(&self.key);
+    }
+
+    pub(super) fn asks_for_roots(&self) -> bool {
+        self.catalog.asks_for_roots(&self.key)
+    }
+
     /// To be called when everybody can see what it lists.
     pub(super) fn tell(&self) {
         self.catalog.changed();

@@ -24,6 +24,7 @@ use super::{
     beside::Beside,
     ears::Ears,
     handler::Handler,
+    health::Health,
     link::{LinkError, OpenError, Unsigned, Way, Wire},
     listing::list_tools,
     offer::Offer,
@@ -159,6 +160,7 @@ impl Opening<'_> {
             peer: service.peer().clone(),
             tools: ArcSwap::from_pointee(set),
             ears,
+            health: Health::default(),
             pid,
             transport,
             identity: peer_info.as_ref().and_then(|info| {

@@ -166,6 +166,7 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for Overheard<T> {
                 Some(held) => held,
                 None => {
                     let message = self.inner.receive().await?;
+                    self.ears.alive.heard();
                     match self.hear(message) {
                         Some(message) => message,
                         None => continue,

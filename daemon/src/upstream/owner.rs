@@ -1,184 +1,330 @@
-//! The task that owns one server's state.
+//! The task that owns one slot's state.
 //!
-//! Invariant: nothing but this task opens or closes the server's session.
+//! Invariant: nothing but this task opens or closes the slot's session, and nothing is opened that the
+//! breaker has not let through.
 
 use std::{
     path::PathBuf,
     sync::{Arc, Mutex, PoisonError},
+    time::Duration,
 };
 
 use arc_swap::ArcSwapOption;
 use mux_sandbox::{Fault, Kind};
-use tokio::sync::mpsc;
-use tracing::{Instrument, warn};
+use tokio::{
+    sync::mpsc,
+    time::{Instant, sleep_until},
+};
+use tracing::{Instrument, info, warn};
 
 use super::{
-    Session, Surroundings,
+    Session,
     beside::Beside,
+    breaker::{Breaker, Gate, LIVED, MOST_FAILURES, WINDOW},
+    family::Family,
+    key::Key,
     link::OpenError,
-    offer::Offer,
-    server::{Event, ServerView, State, Waiter},
+    liveness,
+    slot::{Event, Over, Seen, Usage, Waiter},
     subscriptions::Wish,
+    tenant::Tenant,
+    view::State,
 };
 use crate::{
     notices::Changed,
-    settings::{Link, ServerDefinition},
+    settings::{Link, ServerDefinition, Share},
 };
+
+/// A session of a workspace, a client or a run that nobody has used for so long is closed, unless its entry
+/// says otherwise.
+const UNUSED: Duration = Duration::from_secs(30 * 60);
+const REMOVED: &str = "the server was removed or changed";
 
 pub(super) enum Phase {
     Closed,
+    /// It failed a moment ago and is tried again then, for these.
+    Resting(Vec<Waiter>, Instant),
     Opening(Vec<Waiter>),
-    Open(Arc<Session>),
+    Open(Arc<Session>, Instant),
     /// The old session is being closed for these.
-    Reopening(Vec<Waiter>),
+    Reopening(Vec<Waiter>, Arc<Session>, Instant),
 }
 
-/// The task that owns one server's state.
+/// The task that owns one slot's state.
 pub(super) struct Owner {
-    pub(super) offer: Offer,
+    pub(super) family: Arc<Family>,
+    /// With the workspace of its key filled in.
     pub(super) definition: Arc<ServerDefinition>,
-    pub(super) log: PathBuf,
-    pub(super) surroundings: Surroundings,
+    pub(super) tenant: Arc<Tenant>,
     pub(super) mailbox: mpsc::UnboundedSender<Event>,
     pub(super) open: Arc<ArcSwapOption<Session>>,
     pub(super) beside: Arc<Beside>,
     /// To the task that owns the subscriptions.
     pub(super) wishes: mpsc::UnboundedSender<Wish>,
-    pub(super) view: Arc<Mutex<ServerView>>,
+    pub(super) seen: Arc<Mutex<Seen>>,
+    pub(super) usage: Arc<Usage>,
+    pub(super) breaker: Arc<Breaker>,
     pub(super) phase: Phase,
+    /// Whether it is pinged: a server behind a URL has nothing to do between requests.
+    pub(super) probed: bool,
+    /// It is to be open whether or not somebody comes.
+    pub(super) wanted: bool,
 }
 
 impl Owner {
     pub(super) async fn run(mut self, mut events: mpsc::UnboundedReceiver<Event>) {
-        while let Some(event) = events.recv().await {
+        loop {
+            let due = self.due();
+            let event = tokio::select! {
+                event = events.recv() => event,
+                () = sleep_until(due.unwrap_or_else(Instant::now)), if due.is_some() => {
+                    self.look();
+                    continue;
+                }
+            };
             match event {
-                Event::Acquire(waiter) => self.acquire(waiter),
-                Event::Restart(waiter) => self.restart(waiter),
-                Event::Opened(outcome) => self.opened(outcome),
-                Event::Over(reason) => self.over(&reason),
-                Event::Retire { now, done } => {
-                    self.retire(now, events).await;
+                Some(Event::Acquire { waiter, workspace }) => self.acquire(waiter, workspace),
+                Some(Event::Wake) => {
+                    self.wanted = true;
+                    if matches!(self.phase, Phase::Closed) {
+                        self.approach(Vec::new());
+                    }
+                }
+                Some(Event::Restart(waiter)) => self.restart(waiter),
+                Some(Event::Opened(outcome)) => self.opened(outcome),
+                Some(Event::Over(over)) => self.over(&over),
+                // What is due may be another time now.
+                Some(Event::Moved) => {}
+                Some(Event::Retire { why, now, done }) => {
+                    self.retire(why, now, events).await;
                     if let Some(done) = done {
                         // The one who asked may have gone.
                         _ = done.send(());
                     }
                     return;
                 }
+                None => return,
             }
         }
     }
 
-    fn acquire(&mut self, waiter: Waiter) {
+    /// When there is something to look after without an event.
+    fn due(&self) -> Option<Instant> {
+        match &self.phase {
+            Phase::Resting(_, until) => Some(*until),
+            Phase::Open(..) => {
+                let limit = self.idle_close()?;
+                // While something is on its way, its end is not known.
+                let since = self.usage.idle_since().unwrap_or_else(Instant::now);
+                since.checked_add(limit)
+            }
+            Phase::Closed | Phase::Opening(_) | Phase::Reopening(..) => None,
+        }
+    }
+
+    fn look(&mut self) {
         match &mut self.phase {
-            Phase::Open(session) if session.is_open() => {
+            Phase::Resting(waiters, _) => {
+                let waiters = std::mem::take(waiters);
+                self.approach(waiters);
+            }
+            Phase::Open(session, _) => {
+                let session = Arc::clone(session);
+                let limit = self.idle_close().unwrap_or(UNUSED);
+                let unused = self.usage.idle_since();
+                let over = unused.is_some_and(|since| since.elapsed() >= limit);
+                if over && !self.beside.subscribers.any() && session.is_open() {
+                    self.wanted = false;
+                    let limit = humantime::format_duration(limit);
+                    session.close(&format!("closed after {limit} without a call (idle_close)"));
+                } else if over {
+                    // Followed, or ending.
+                    self.usage.touch();
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn idle_close(&self) -> Option<Duration> {
+        let by_key = || match self.tenant.key() {
+            Key::User => None,
+            Key::Workspace(_) | Key::Client(_) | Key::Run(_) => Some(UNUSED),
+        };
+        self.definition.idle_close.or_else(by_key)
+    }
+
+    fn acquire(&mut self, waiter: Waiter, workspace: Option<PathBuf>) {
+        match &mut self.phase {
+            Phase::Open(session, _) if session.is_open() => {
                 // The one who asked may have gone.
                 drop(waiter.send(Ok(Arc::clone(session))));
             }
-            Phase::Opening(waiters) | Phase::Reopening(waiters) => waiters.push(waiter),
-            // It has just ended and its process may still be going: one at a time.
-            Phase::Open(_) => self.phase = Phase::Reopening(vec![waiter]),
-            Phase::Closed => self.begin(vec![waiter]),
+            Phase::Opening(waiters) | Phase::Reopening(waiters, ..) => waiters.push(waiter),
+            Phase::Resting(waiters, _) => {
+                if waiters.is_empty() {
+                    self.tenant.opened_for(workspace);
+                }
+                waiters.push(waiter);
+            }
+            Phase::Open(session, since) => {
+                self.tenant.opened_for(workspace);
+                // It has just ended and its process may still be going: one at a time.
+                let (session, since) = (Arc::clone(session), *since);
+                self.phase = Phase::Reopening(vec![waiter], session, since);
+            }
+            Phase::Closed => {
+                self.tenant.opened_for(workspace);
+                self.approach(vec![waiter]);
+            }
         }
     }
 
     fn restart(&mut self, waiter: Waiter) {
+        self.breaker.reset();
         match &mut self.phase {
-            Phase::Open(session) => {
+            Phase::Open(session, since) => {
                 session.close("it was restarted");
-                self.phase = Phase::Reopening(vec![waiter]);
+                let (session, since) = (Arc::clone(session), *since);
+                self.phase = Phase::Reopening(vec![waiter], session, since);
             }
-            _ => self.acquire(waiter),
+            Phase::Resting(waiters, _) => {
+                let mut waiters = std::mem::take(waiters);
+                waiters.push(waiter);
+                self.approach(waiters);
+            }
+            _ => self.acquire(waiter, None),
         }
+    }
+
+    /// Opens it now, or when the breaker says so, or tells those who wait that it is shut.
+    fn approach(&mut self, waiters: Vec<Waiter>) {
+        match self.breaker.enter(Instant::now()) {
+            Gate::Go => self.begin(waiters),
+            Gate::Rest(until) => {
+                self.see(|seen| seen.retry_at = Some(until));
+                self.phase = Phase::Resting(waiters, until);
+            }
+            Gate::Shut { until, cause } => {
+                let fault = self.shut(until, &cause);
+                tell(waiters, &Err(fault));
+                let reason =
+                    || format!("it failed {MOST_FAILURES} times within {WINDOW:?}: {cause}");
+                self.see(|seen| {
+                    if seen.state != State::BackingOff {
+                        seen.reason = Some(reason());
+                    }
+                    seen.state = State::BackingOff;
+                    seen.retry_at = Some(until);
+                });
+                self.rest_until(until);
+            }
+        }
+    }
+
+    /// Nobody waits; it is tried again then if it is to be open.
+    fn rest_until(&mut self, until: Instant) {
+        // Of a shut breaker whose one try is another's, nobody knows how long it takes.
+        let until = until.max(Instant::now() + Duration::from_millis(100));
+        self.phase = match self.is_wanted() {
+            true => Phase::Resting(Vec::new(), until),
+            false => Phase::Closed,
+        };
+    }
+
+    fn is_wanted(&self) -> bool {
+        self.wanted && self.family.sharing.now().share == Share::User
     }
 
     fn begin(&mut self, waiters: Vec<Waiter>) {
         self.phase = Phase::Opening(waiters);
-        self.see(|view| {
-            view.state = State::Starting;
-            view.reason = None;
+        self.see(|seen| {
+            *seen = Seen {
+                state: State::Starting,
+                ..Seen::default()
+            };
         });
         let mailbox = self.mailbox.clone();
-        let (offer, definition) = (self.offer.clone(), Arc::clone(&self.definition));
-        let (launcher, log) = (self.surroundings.launcher.clone(), self.log.clone());
-        let beside = Arc::clone(&self.beside);
+        let (family, definition) = (Arc::clone(&self.family), Arc::clone(&self.definition));
+        let (beside, seen) = (Arc::clone(&self.beside), Arc::clone(&self.seen));
         let open = async move {
-            let outcome = Session::open(&offer, &definition, &launcher, log, &beside).await;
+            let (offer, launcher) = (&family.offer, &family.surroundings.launcher);
+            let opening = Session::open(offer, &definition, launcher, family.log.clone(), &beside);
+            let reason = |reason: Option<&str>| {
+                let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
+                seen.reason = reason.map(str::to_owned);
+            };
+            let outcome = match definition.link {
+                Link::Remote(_) => opening.await,
+                Link::Process(_) => {
+                    let opening = async {
+                        reason(None);
+                        opening.await
+                    };
+                    let waits = || reason(Some("waits for its turn to start (limits.starts)"));
+                    let starts = &family.surroundings.starts;
+                    starts.start(waits, opening).await
+                }
+            };
             if let Err(unheard) = mailbox.send(Event::Opened(outcome))
                 && let Event::Opened(Ok(session)) = unheard.0
             {
-                session.close("the server was removed or changed");
+                session.close(REMOVED);
             }
         };
         tokio::spawn(open.in_current_span());
     }
 
     fn opened(&mut self, outcome: Result<Arc<Session>, OpenError>) {
-        let (Phase::Opening(waiters) | Phase::Reopening(waiters)) =
-            std::mem::replace(&mut self.phase, Phase::Closed)
-        else {
-            return;
+        let waiters = match std::mem::replace(&mut self.phase, Phase::Closed) {
+            Phase::Opening(waiters) => waiters,
+            other => {
+                self.phase = other;
+                return;
+            }
         };
-        let answer = match outcome {
+        match outcome {
             Ok(session) => {
                 self.opened_well(&session);
-                Ok(session)
+                tell(waiters, &Ok(session));
             }
             Err(error) => {
                 let problem = error.to_string();
                 warn!(problem, "the server cannot be started");
-                self.see(|view| {
-                    view.state = State::Failed;
-                    view.reason = Some(problem.clone());
-                    view.pid = None;
-                });
-                let name = &self.offer.name;
-                let (kind, hint) = match (&error, &self.definition.link) {
-                    (OpenError::SignIn(_), _) => (
-                        Kind::AuthRequired,
-                        format!("`mux servers login {name}`, or give a token in its `headers`"),
-                    ),
-                    (OpenError::Failed(_), Link::Remote(remote)) => (
-                        Kind::Unavailable,
-                        format!("its address: {}", remote.shown()),
-                    ),
-                    (OpenError::Failed(_), link) => {
-                        let (log, command) = (self.log.display(), link.shown());
-                        (
-                            Kind::Unavailable,
-                            format!("its log: {log}; its command: {command}"),
-                        )
-                    }
-                };
-                Err(Fault::new(
-                    kind,
-                    format!("the server `{name}` cannot be started: {problem}"),
-                )
-                .hint(hint))
+                let fault = Err(self.unstarted(&error));
+                // It is well, and can be had as soon as somebody has signed in.
+                if let OpenError::SignIn(_) = error {
+                    self.see(|seen| {
+                        *seen = Seen {
+                            state: State::Failed,
+                            reason: Some(problem),
+                            ..Seen::default()
+                        };
+                    });
+                    tell(waiters, &fault);
+                    return;
+                }
+                let until = self.failed(&problem);
+                tell(waiters, &fault);
+                self.rest_until(until);
             }
-        };
-        for waiter in waiters {
-            // Some may have gone.
-            drop(waiter.send(answer.clone()));
         }
     }
 
     fn opened_well(&mut self, session: &Arc<Session>) {
-        let mut known = None;
-        self.see(|view| {
-            known = view.tools.as_ref().map(|tools| tools.key);
-            view.state = State::Ready;
-            view.reason = None;
-            view.pid = session.pid;
-            view.transport = Some(session.transport);
-            view.identity.clone_from(&session.identity);
-            view.protocol.clone_from(&session.protocol);
-            view.start_time = Some(session.start_time);
-            view.tools = Some(session.tools());
-            view.starts += 1;
+        self.breaker.opened();
+        self.see(|seen| {
+            *seen = Seen {
+                state: State::Ready,
+                pid: session.pid,
+                ..Seen::default()
+            };
         });
+        self.usage.touch();
+        let changed = self.family.opened(session);
         self.open.store(Some(Arc::clone(session)));
-        self.offer.tell();
-        if known != Some(session.tools().key) {
+        self.family.offer.tell();
+        if changed {
             self.beside.news.tell(Changed::TOOLS);
         }
         // A task that has ended follows nothing.
@@ -186,36 +332,130 @@ impl Owner {
         let (beside, opened) = (Arc::clone(&self.beside), Arc::clone(session));
         let within = self.definition.call_timeout;
         tokio::spawn(async move { beside.compare(&opened, within).await }.in_current_span());
+        if self.probed {
+            tokio::spawn(liveness::follow(Arc::clone(session), within).in_current_span());
+        }
         let (mailbox, watched) = (self.mailbox.clone(), Arc::clone(session));
         tokio::spawn(async move {
             let reason = watched.ended().await;
+            let asked = watched.closing.is_cancelled();
             // A task that has ended does not care.
-            drop(mailbox.send(Event::Over(reason)));
+            drop(mailbox.send(Event::Over(Over { reason, asked })));
         });
-        self.phase = Phase::Open(Arc::clone(session));
+        self.phase = Phase::Open(Arc::clone(session), Instant::now());
     }
 
-    fn over(&mut self, reason: &str) {
+    fn over(&mut self, over: &Over) {
         self.open.store(None);
-        self.see(|view| {
-            view.state = State::Cold;
-            view.reason = Some(reason.to_owned());
-            view.pid = None;
-        });
-        match std::mem::replace(&mut self.phase, Phase::Closed) {
-            Phase::Reopening(waiters) => self.begin(waiters),
-            Phase::Opening(waiters) => self.phase = Phase::Opening(waiters),
-            Phase::Open(_) | Phase::Closed => {}
+        let (waiters, session, since) = match std::mem::replace(&mut self.phase, Phase::Closed) {
+            Phase::Open(session, since) => (Vec::new(), session, since),
+            Phase::Reopening(waiters, session, since) => (waiters, session, since),
+            other => {
+                self.phase = other;
+                return;
+            }
+        };
+        self.family.over(&session);
+        let lived = since.elapsed() >= LIVED;
+        let mut until = Instant::now();
+        if lived {
+            self.breaker.reset();
+        }
+        if over.asked || lived {
+            self.see(|seen| {
+                *seen = Seen {
+                    reason: Some(over.reason.clone()),
+                    ..Seen::default()
+                };
+            });
+        } else {
+            until = self.failed(&over.reason);
+        }
+        match waiters.is_empty() {
+            true => self.rest_until(until),
+            false => self.approach(waiters),
         }
     }
 
+    /// Until when to rest.
+    fn failed(&self, cause: &str) -> Instant {
+        let (until, open) = self.breaker.failed(Instant::now(), cause);
+        if open {
+            info!(
+                cause,
+                "it fails again and again, and is left alone for a while"
+            );
+        }
+        self.see(|seen| {
+            *seen = Seen {
+                state: match open {
+                    true => State::BackingOff,
+                    false => State::Failed,
+                },
+                reason: Some(cause.to_owned()),
+                pid: None,
+                retry_at: Some(until),
+            };
+        });
+        until
+    }
+
+    fn unstarted(&self, error: &OpenError) -> Fault {
+        let (name, link) = (&self.family.name, &self.definition.link);
+        let (kind, hint) = match (error, link) {
+            (OpenError::SignIn(_), _) => (
+                Kind::AuthRequired,
+                format!("`mux servers login {name}`, or give a token in its `headers`"),
+            ),
+            (OpenError::Failed(_), Link::Remote(remote)) => (
+                Kind::Unavailable,
+                format!("its address: {}", remote.shown()),
+            ),
+            (OpenError::Failed(_), Link::Process(_)) => {
+                let (log, command) = (self.family.log.display(), link.shown());
+                (
+                    Kind::Unavailable,
+                    format!("its log: {log}; its command: {command}"),
+                )
+            }
+        };
+        let message = format!("the server `{name}` cannot be started: {error}");
+        Fault::new(kind, message).hint(hint)
+    }
+
+    fn shut(&self, until: Instant, cause: &str) -> Fault {
+        let name = &self.family.name;
+        let rest = until.saturating_duration_since(Instant::now());
+        let when = match rest.is_zero() {
+            true => "it is being tried again now".to_owned(),
+            false => format!("it is tried again in {:.1} s", rest.as_secs_f64()),
+        };
+        let message = format!(
+            "the server `{name}` failed {MOST_FAILURES} times within {WINDOW:?} and is left alone; {when}. The last \
+             time: {cause}"
+        );
+        let log = self.family.log.display();
+        Fault::new(Kind::Unavailable, message).hint(format!(
+            "`mux servers restart {name}` tries it now; its log: {log}"
+        ))
+    }
+
     /// The end: whoever waits is told, and the session is closed with its last call.
-    async fn retire(mut self, now: bool, mut events: mpsc::UnboundedReceiver<Event>) {
+    async fn retire(
+        mut self,
+        why: &'static str,
+        now: bool,
+        mut events: mpsc::UnboundedReceiver<Event>,
+    ) {
         events.close();
         let mut session = match std::mem::replace(&mut self.phase, Phase::Closed) {
-            Phase::Open(session) => Some(session),
+            Phase::Open(session, _) | Phase::Reopening(_, session, _) => Some(session),
             // A start that is under way closes what it opens, since nobody takes it.
-            Phase::Opening(_) | Phase::Reopening(_) | Phase::Closed => None,
+            Phase::Opening(_) => {
+                self.breaker.abandoned();
+                None
+            }
+            Phase::Resting(..) | Phase::Closed => None,
         };
         while let Some(event) = events.recv().await {
             if let Event::Opened(Ok(opened)) = event {
@@ -224,14 +464,22 @@ impl Owner {
         }
         let Some(session) = session else { return };
         self.open.store(None);
+        self.family.over(&session);
         if !now {
             session.idle().await;
         }
-        session.close("the server was removed or changed");
+        session.close(why);
         session.ended().await;
     }
 
-    fn see(&self, change: impl FnOnce(&mut ServerView)) {
-        change(&mut self.view.lock().unwrap_or_else(PoisonError::into_inner));
+    fn see(&self, change: impl FnOnce(&mut Seen)) {
+        change(&mut self.seen.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+}
+
+fn tell(waiters: Vec<Waiter>, outcome: &Result<Arc<Session>, Fault>) {
+    for waiter in waiters {
+        // Some may have gone.
+        drop(waiter.send(outcome.clone()));
     }
 }

@@ -11,7 +11,7 @@ use std::{
 use rmcp::model::ProgressNotificationParam;
 use tokio::{sync::Notify, time::sleep};
 
-use crate::notices::Progress;
+use crate::notices::{Mark, Progress};
 
 /// The first words of a request, which are told as they come. Most have no more.
 const AT_ONCE: usize = 10;
@@ -24,6 +24,8 @@ const LONGEST: usize = 2_000;
 pub(super) struct Meter {
     latest: Mutex<Option<Progress>>,
     moved: Notify,
+    /// When it moved last.
+    sign: Mutex<Option<Mark>>,
 }
 
 impl Meter {
@@ -35,6 +37,14 @@ impl Meter {
             message: told.message.as_ref().map(cut),
         });
         self.moved.notify_one();
+    }
+
+    pub(super) fn sign(&self, mark: Mark) {
+        *self.sign.lock().unwrap_or_else(PoisonError::into_inner) = Some(mark);
+    }
+
+    pub(super) fn last_sign(&self) -> Option<Mark> {
+        *self.sign.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// What nobody was told yet.

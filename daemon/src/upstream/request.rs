@@ -18,8 +18,8 @@ use tracing::debug;
 
 use super::{
     link::LinkError,
-    server::CallInFlight,
     session::{CallError, LAST_WORDS, Session},
+    slot::CallInFlight,
 };
 use crate::notices::{Caller, Progress};
 
@@ -30,8 +30,9 @@ pub struct Sending<'a> {
     pub caller: Option<&'a Arc<Caller>>,
     /// What it holds among the calls of the server, given up as soon as somebody is asked.
     pub place: Option<&'a CallInFlight>,
-    /// The time in which somebody is asked is not counted.
     pub within: Duration,
+    /// However much progress it makes.
+    pub whole: Duration,
     /// Is told how far it is.
     pub progress: &'a (dyn Fn(Progress) + Send + Sync),
 }
@@ -43,6 +44,7 @@ impl Sending<'_> {
             caller: None,
             place: None,
             within,
+            whole: within,
             progress: &|_| {},
         }
     }
@@ -85,8 +87,11 @@ impl Session {
             answer = &mut answer => answer,
             // rmcp notices the end of the pipes itself; this is for a process that left them open.
             () = self.known.cancelled() => Err(ServiceError::TransportClosed),
-            () = flight.clock.over(begun, sending.within) => {
+            () = flight.quiet(sending.within) => {
                 return Err(CallError::TimedOut(sending.within));
+            }
+            () = flight.clock.over(begun, sending.whole) => {
+                return Err(CallError::TooLong(sending.whole));
             }
             never = &mut following => match never {},
         };

@@ -1,171 +1,101 @@
-//! One configured server, as everybody but its own task sees it.
+//! One configured server: its sessions, one for each key, and what is known of it as a whole.
 //!
-//! Invariant: at most one process of a server is starting or running at a time. Everybody who comes
-//! meanwhile waits for that one.
+//! Invariant: a caller gets a session of its own key or none. A session that changes hands, because its
+//! server turned out to depend on the workspace, is nobody else's from that moment on.
 
 use std::{
-    sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicU64, Ordering},
-    },
-    time::Duration,
+    collections::HashMap,
+    path::PathBuf,
+    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak, atomic::Ordering},
 };
 
-use arc_swap::ArcSwapOption;
-use mux_sandbox::{Fault, Kind, Turn};
-use tokio::sync::{mpsc, oneshot};
-use tracing::{Instrument, info_span};
+use futures::future::join_all;
+use mux_sandbox::{Fault, Kind};
 
 use super::{
     Session, Surroundings,
-    beside::Beside,
-    link::OpenError,
-    offer::Offer,
+    beside::Audience,
+    family::Family,
+    key::{Key, Whose},
     offers::OfferKind,
-    owner::{Owner, Phase},
-    places::{Places, Seat},
-    request::Sending,
-    session::CallError,
-    subscriptions::{Subscriptions, Wish, retired},
+    slot::{Event, Slot},
+    subscriptions::retired,
+    tenant::Tenant,
+    view::{ServerView, SlotView, State},
 };
 use crate::{
     catalog::{Known, ToolSet},
-    notices::{Caller, Mailbox},
-    settings::{ServerDefinition, ServerSettings},
+    settings::{ServerDefinition, ServerSettings, Share},
 };
 
-/// A server and the way to its session.
+/// Sessions of one server. One that nobody uses makes room for another.
+const MOST_SLOTS: usize = 16;
+/// How often somebody is sent on to another slot before it is a mistake.
+const MOST_MOVES: usize = 4;
+
+/// A server and the way to its sessions.
 #[derive(Debug)]
 pub struct Server {
+    me: Weak<Self>,
     name: String,
     definition: Result<ServerDefinition, String>,
-    mailbox: mpsc::UnboundedSender<Event>,
-    /// The open session, for those who need not ask the task.
-    open: Arc<ArcSwapOption<Session>>,
-    /// For its calls.
-    places: Arc<Places>,
-    beside: Arc<Beside>,
-    /// To the task that owns the subscriptions.
-    wishes: mpsc::UnboundedSender<Wish>,
-    view: Arc<Mutex<ServerView>>,
-    calls: AtomicU64,
-    in_flight: AtomicU64,
+    /// None if the definition is no good.
+    family: Option<Arc<Family>>,
+    slots: Mutex<Slots>,
 }
 
-/// What can be seen of a server from outside.
-#[derive(Clone, Debug, Default)]
-pub struct ServerView {
-    pub state: State,
-    /// Why, where that is not obvious.
-    pub reason: Option<String>,
-    pub pid: Option<u32>,
-    /// Of the last session.
-    pub transport: Option<&'static str>,
-    pub identity: Option<String>,
-    pub protocol: Option<String>,
-    pub start_time: Option<Duration>,
-    pub starts: u64,
-    /// Of the open session, or of the last one, which may have been another daemon's.
-    pub tools: Option<Arc<ToolSet>>,
-    pub calls: u64,
-    pub in_flight: u64,
+/// Guarded by `Server::slots`.
+#[derive(Debug, Default)]
+struct Slots {
+    by_key: HashMap<Key, Arc<Slot>>,
+    /// Who listens where, whether or not there is a slot, and across definitions.
+    audiences: HashMap<Key, Audience>,
+    retired: bool,
 }
 
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub enum State {
-    /// Not started yet, or closed.
-    #[default]
-    Cold,
-    Starting,
-    Ready,
-    /// The last start failed; the next call tries again.
-    Failed,
-    /// Its configuration cannot be used.
-    Broken,
-}
-
-pub(super) type Waiter = oneshot::Sender<Result<Arc<Session>, Fault>>;
-
-pub(super) enum Event {
-    Acquire(Waiter),
-    Opened(Result<Arc<Session>, OpenError>),
-    /// The session is over; the reason.
-    Over(String),
-    Restart(Waiter),
-    /// No more callers: end the session when its calls are done, or at once.
-    Retire {
-        now: bool,
-        done: Option<oneshot::Sender<()>>,
-    },
+/// A session that somebody was given, and its place.
+#[derive(Clone, Debug)]
+pub struct Held {
+    pub slot: Arc<Slot>,
+    pub session: Arc<Session>,
 }
 
 impl Server {
     /// With the place of the one `before`, it takes over what clients know of it and who follows its resources.
     pub(super) fn start(
         settings: ServerSettings,
-        surroundings: Surroundings,
+        surroundings: &Surroundings,
         before: Option<&Self>,
     ) -> Arc<Self> {
-        let (mailbox, events) = mpsc::unbounded_channel();
-        let broken = settings.definition.as_ref().err().cloned();
-        let offer = settings.definition.as_ref().ok().map(|definition| {
-            Offer::new(
-                &settings.name,
-                definition,
-                Arc::clone(&surroundings.catalog),
-            )
-        });
-        let view = ServerView {
-            state: if broken.is_some() {
-                State::Broken
-            } else {
-                State::Cold
-            },
-            reason: broken,
-            tools: offer.as_ref().and_then(Offer::recall).map(Arc::new),
-            ..ServerView::default()
+        let definition = settings.definition.as_ref().ok();
+        let family = definition
+            .map(|definition| Family::new(&settings.name, definition, surroundings.clone()));
+        let slots = Slots {
+            audiences: before.map_or_else(HashMap::new, |before| before.slots().audiences.clone()),
+            ..Slots::default()
         };
-        let beside = before.map_or_else(
-            || Beside::new(Arc::clone(&surroundings.news)),
-            |before| Arc::clone(&before.beside),
-        );
-        let (wishes, wished) = mpsc::unbounded_channel();
-        let calls_at_once = settings.definition.as_ref().map_or(0, |d| d.calls_at_once);
-        let server = Arc::new(Self {
+        let server = Arc::new_cyclic(|me| Self {
+            me: me.clone(),
             name: settings.name,
             definition: settings.definition,
-            mailbox: mailbox.clone(),
-            open: Arc::default(),
-            places: Places::new(calls_at_once),
-            beside: Arc::clone(&beside),
-            wishes: wishes.clone(),
-            view: Arc::new(Mutex::new(view)),
-            calls: AtomicU64::new(0),
-            in_flight: AtomicU64::new(0),
+            family,
+            slots: Mutex::new(slots),
         });
-        if let (Ok(definition), Some(offer)) = (&server.definition, offer) {
-            let subscriptions = Subscriptions {
-                beside: Arc::clone(&beside),
-                within: definition.call_timeout,
-                current: None,
-            };
-            let owner = Owner {
-                offer,
-                definition: Arc::new(definition.clone()),
-                log: surroundings.logs.join(format!("{}.log", server.name)),
-                surroundings,
-                mailbox,
-                open: Arc::clone(&server.open),
-                beside,
-                wishes,
-                view: Arc::clone(&server.view),
-                phase: Phase::Closed,
-            };
-            let span = info_span!("server", name = server.name);
-            tokio::spawn(subscriptions.run(wished).instrument(span.clone()));
-            tokio::spawn(owner.run(events).instrument(span));
-        }
+        server.wake();
         server
+    }
+
+    /// Opens a session that is to be open from the beginning. One that not everybody shares waits for the
+    /// first who needs it.
+    fn wake(&self) {
+        let Some(family) = &self.family else { return };
+        if family.definition.eager
+            && family.sharing.now().share == Share::User
+            && let Ok(slot) = self.slot(&Whose::default())
+        {
+            // It was made a moment ago.
+            _ = slot.tell(Event::Wake);
+        }
     }
 
     pub fn name(&self) -> &str {
@@ -176,37 +106,130 @@ impl Server {
         &self.definition
     }
 
-    /// The session if one is open now.
-    pub fn open_session(&self) -> Option<Arc<Session>> {
-        self.open.load_full().filter(|session| session.is_open())
+    /// Whether there is any session now.
+    pub fn is_open(&self) -> bool {
+        let slots = self.slots();
+        let mut all = slots.by_key.values();
+        all.any(|slot| slot.open_session().is_some())
     }
 
-    /// The open session, or a new one.
-    pub async fn session(&self) -> Result<Arc<Session>, Fault> {
-        match self.open_session() {
-            Some(session) => Ok(session),
-            None => self.ask(Event::Acquire).await,
+    /// The caller's session if it is open now.
+    pub fn open_session(&self, whose: &Whose) -> Option<Held> {
+        let key = self.family.as_ref()?.sharing.key(whose).ok()?;
+        let slot = Arc::clone(self.slots().by_key.get(&key)?);
+        let session = slot.open_session()?;
+        Some(Held { slot, session })
+    }
+
+    /// The caller's session, or a new one.
+    pub async fn session(&self, whose: &Whose) -> Result<Held, Fault> {
+        for _ in 0..MOST_MOVES {
+            let slot = self.slot(whose)?;
+            // It was given up meanwhile, and there may be another.
+            let Ok(outcome) = slot.session(whose).await else {
+                continue;
+            };
+            let session = outcome?;
+            // Its server may have asked for roots meanwhile, and be another workspace's now.
+            if Some(slot.tenant.key()) == self.key(whose).ok() {
+                return Ok(Held { slot, session });
+            }
+        }
+        Err(retired(&self.name))
+    }
+
+    fn family(&self) -> Result<&Arc<Family>, Fault> {
+        self.family.as_ref().ok_or_else(|| {
+            let problem = self.definition.as_ref().err().map_or("", String::as_str);
+            Fault::new(
+                Kind::Unavailable,
+                format!("the server `{}` cannot be used: {problem}", self.name),
+            )
+            .hint("correct its entry in config.toml, then run `mux reload`")
+        })
+    }
+
+    fn key(&self, whose: &Whose) -> Result<Key, Fault> {
+        self.family()?.sharing.key(whose).map_err(|_| {
+            let message = format!(
+                "the server `{}` works in a workspace (its entry uses ${{workspace}}), and this client has none",
+                self.name
+            );
+            Fault::new(Kind::Unavailable, message)
+                .hint("run it inside a project, or pass --workspace")
+        })
+    }
+
+    /// The caller's slot, made now if need be.
+    fn slot(&self, whose: &Whose) -> Result<Arc<Slot>, Fault> {
+        let (family, key) = (self.family()?, self.key(whose)?);
+        let mut slots = self.slots();
+        if slots.retired {
+            return Err(retired(&self.name));
+        }
+        if let Some(slot) = slots.by_key.get(&key) {
+            return Ok(Arc::clone(slot));
+        }
+        if slots.by_key.len() >= MOST_SLOTS && !slots.make_room() {
+            let message = format!(
+                "{MOST_SLOTS} sessions of the server `{}` are in use, one for each {}, and there is no room for \
+                 another",
+                self.name,
+                name_of(family.sharing.now().share)
+            );
+            return Err(Fault::new(Kind::Busy, message)
+                .hint("try again when one of them has ended; `mux servers` shows them"));
+        }
+        let tenant = Tenant::new(self.me.clone(), key.clone(), whose.workspace.clone());
+        let audience = slots.audiences.entry(key.clone()).or_default().clone();
+        let slot = Slot::start(family, tenant, audience);
+        slots.by_key.insert(key, Arc::clone(&slot));
+        Ok(slot)
+    }
+
+    /// A session's server asks for roots: it depends on the workspace. If nobody has said who shares it, it
+    /// belongs to the workspace of the one for whom it asks.
+    pub(super) fn asked_for_roots(&self, tenant: &Tenant, workspace: Option<PathBuf>) {
+        let Some(family) = &self.family else { return };
+        // Nobody gets a slot by the old rule while the session changes hands.
+        let mut slots = self.slots();
+        family.sharing.asked_for_roots();
+        let Some(workspace) = workspace.filter(|_| family.sharing.is_found_out()) else {
+            return;
+        };
+        let key = Key::Workspace(workspace.clone());
+        if tenant.key() != Key::User || slots.by_key.contains_key(&key) {
+            return;
+        }
+        let is_it = |slot: &Arc<Slot>| std::ptr::eq(Arc::as_ptr(&slot.tenant), tenant);
+        if slots.by_key.get(&Key::User).is_some_and(is_it)
+            && let Some(slot) = slots.by_key.remove(&Key::User)
+        {
+            tenant.moves_to(workspace);
+            // One that has ended has nothing due.
+            _ = slot.tell(Event::Moved);
+            if let Some(audience) = slots.audiences.remove(&Key::User) {
+                slots.audiences.insert(key.clone(), audience);
+            }
+            slots.by_key.insert(key, slot);
         }
     }
 
     /// The tools that it is known to have, connected or not.
     pub fn tools(&self) -> Option<Arc<ToolSet>> {
-        match self.open_session() {
-            Some(session) => Some(session.tools()),
-            None => self.seen().tools.clone(),
-        }
+        self.family.as_ref()?.tools()
     }
 
     /// With the types that go with them.
     pub fn known(&self) -> Known {
         let tools = self.tools();
-        let note = match (&tools, self.open_session()) {
-            (Some(_), Some(_)) => None,
-            (Some(_), None) => {
+        let note = match (&tools, self.is_open()) {
+            (Some(_), true) => None,
+            (Some(_), false) => {
                 Some("not connected; these are its tools as of its last session".into())
             }
             (None, _) => {
-                let reason = self.seen().reason.clone();
+                let reason = self.view().reason;
                 Some(reason.unwrap_or_else(|| "its tools are not known yet".into()))
             }
         };
@@ -217,158 +240,181 @@ impl Server {
         }
     }
 
-    /// Closes the session, if there is one, and opens another.
-    pub async fn restart(&self) -> Result<Arc<Session>, Fault> {
-        self.ask(Event::Restart).await
-    }
-
-    async fn ask(&self, event: impl FnOnce(Waiter) -> Event) -> Result<Arc<Session>, Fault> {
-        if let Err(problem) = &self.definition {
-            return Err(Fault::new(
-                Kind::Unavailable,
-                format!("the server `{}` cannot be used: {problem}", self.name),
-            )
-            .hint("correct its entry in config.toml, then run `mux reload`"));
+    /// Closes all sessions that there are and opens them again; the caller's if there is none. What went
+    /// wrong before is forgotten.
+    pub async fn restart(&self, whose: &Whose) -> Result<(), Fault> {
+        self.family()?.breaker.reset();
+        let mut up = self.all();
+        up.retain(|slot| slot.is_up());
+        if up.is_empty() {
+            if let Ok(Err(fault)) = self.slot(whose)?.restart().await {
+                return Err(fault);
+            }
+            return Ok(());
         }
-        let (reply, answer) = oneshot::channel();
-        let retired = || {
-            let message = format!("the server `{}` was removed or changed", self.name);
-            Fault::new(Kind::Unavailable, message).hint("try again")
-        };
-        self.mailbox.send(event(reply)).map_err(|_| retired())?;
-        answer.await.unwrap_or_else(|_| Err(retired()))
-    }
-
-    /// A place among the calls that this server gets at once; those who wait take turns.
-    pub async fn place(self: &Arc<Self>, turn: &Turn) -> CallInFlight {
-        let place = self.places.take(turn).await;
-        self.calls.fetch_add(1, Ordering::Relaxed);
-        self.in_flight.fetch_add(1, Ordering::Relaxed);
-        CallInFlight {
-            server: Arc::clone(self),
-            seat: Seat::new(place),
-        }
-    }
-
-    /// Everything of this kind that the session offers. Clients are told if they know it otherwise.
-    pub async fn offers(
-        &self,
-        session: &Session,
-        kind: OfferKind,
-        sending: &Sending<'_>,
-    ) -> Result<Arc<Vec<serde_json::Value>>, CallError> {
-        let list = session.offers(kind, sending).await;
-        self.beside
-            .tell(kind, list.as_ref().ok().map(|list| &list[..]));
-        list
+        let outcomes = join_all(up.iter().map(|slot| slot.restart())).await;
+        // One that was given up meanwhile need not come back.
+        let faults = outcomes
+            .into_iter()
+            .filter_map(|outcome| outcome.ok()?.err());
+        faults.take(1).next().map_or(Ok(()), Err)
     }
 
     /// The server cannot be asked for its offers.
-    pub fn withholds(&self, kind: OfferKind) {
-        self.beside.tell(kind, None);
+    pub fn withholds(&self, whose: &Whose, kind: OfferKind) {
+        let key = self.key(whose).ok();
+        let slot = key.and_then(|key| self.slots().by_key.get(&key).cloned());
+        if let Some(slot) = slot {
+            slot.beside.tell(kind, None);
+        }
     }
 
-    /// From now on the connection is told when the resource changes.
-    pub async fn follow(
-        &self,
-        session: &Arc<Session>,
-        uri: &str,
-        mailbox: &Arc<Mailbox>,
-        caller: &Arc<Caller>,
-    ) -> Result<Result<(), CallError>, Fault> {
-        let (done, outcome) = oneshot::channel();
-        let wish = Wish::Follow {
-            session: Arc::clone(session),
-            uri: uri.to_owned(),
-            mailbox: Arc::clone(mailbox),
-            caller: Arc::clone(caller),
-            done,
-        };
-        let gone = || retired(&self.name);
-        self.wishes.send(wish).map_err(|_| gone())?;
-        outcome.await.map_err(|_| gone())
-    }
-
-    /// From now on it is told no more.
+    /// From now on the connection is told no more.
     pub async fn leave(&self, uri: &str, connection: u64) {
-        let (done, left) = oneshot::channel();
-        let wish = Wish::Leave {
-            uri: uri.to_owned(),
-            connection,
-            done,
-        };
-        match self.wishes.send(wish) {
-            // An error means that the task has ended, and with it every subscription.
-            Ok(()) => _ = left.await,
-            Err(_) => _ = self.beside.subscribers.leave(uri, connection),
+        let audiences: Vec<Audience> = self.slots().audiences.values().cloned().collect();
+        let slots = self.all();
+        let follows = |slot: &&Arc<Slot>| slot.beside.subscribers.has(uri, connection);
+        join_all(
+            slots
+                .iter()
+                .filter(follows)
+                .map(|slot| slot.leave(uri, connection)),
+        )
+        .await;
+        for audience in audiences {
+            audience.subscribers.leave(uri, connection);
         }
     }
 
     /// The connection has ended.
     pub(super) fn forget(&self, connection: u64) {
-        if self.wishes.send(Wish::Gone(connection)).is_err() {
-            // There is no task, since the entry cannot be used; the next one takes over who follows what.
-            let subscribers = &self.beside.subscribers;
-            for uri in subscribers.of(connection) {
-                subscribers.leave(&uri, connection);
+        self.end(&Key::Client(connection), "its client has gone");
+        let mut slots = self.slots();
+        let Slots {
+            by_key, audiences, ..
+        } = &mut *slots;
+        audiences.retain(|key, audience| match by_key.get(key) {
+            Some(slot) => {
+                slot.forget(connection);
+                true
             }
+            None => {
+                audience.subscribers.forget(connection);
+                audience.subscribers.any()
+            }
+        });
+    }
+
+    /// The run has ended.
+    pub(super) fn run_over(&self, run: &str) {
+        self.end(&Key::Run(run.to_owned()), "its run has ended");
+    }
+
+    /// The slot and its session, now.
+    fn end(&self, key: &Key, why: &'static str) {
+        let mut slots = self.slots();
+        slots.audiences.remove(key);
+        if let Some(slot) = slots.by_key.remove(key) {
+            slot.retire(why, true);
         }
     }
 
     pub fn view(&self) -> ServerView {
-        let mut view = self.seen().clone();
-        if let Some(session) = self.open_session() {
-            view.tools = Some(session.tools());
+        let Some(family) = &self.family else {
+            return ServerView {
+                state: State::Broken,
+                reason: self.definition.as_ref().err().cloned(),
+                ..ServerView::default()
+            };
+        };
+        let (facts, shared) = (family.facts(), family.sharing.now());
+        let mut keyed = self.all();
+        keyed.sort_by_key(|slot| slot.tenant.key());
+        let views: Vec<SlotView> = keyed.iter().map(|slot| slot.view()).collect();
+        let best = views.iter().min_by_key(|view| view.state).cloned();
+        let best = best.unwrap_or_default();
+        let several = views.len() > 1 || shared.share != Share::User;
+        let uneager = family.definition.eager && shared.share != Share::User;
+        let uneager = uneager.then(|| {
+            let whom = name_of(shared.share);
+            format!(
+                "start = \"eager\" waits: it has a session for each {whom}, and nobody has come"
+            )
+        });
+        ServerView {
+            state: best.state,
+            reason: best.reason,
+            pid: best.pid,
+            retry_in: best.retry_in,
+            transport: facts.transport,
+            identity: facts.identity,
+            protocol: facts.protocol,
+            start_time: facts.start_time,
+            starts: facts.starts,
+            tools: facts.tools,
+            calls: family.calls.load(Ordering::Relaxed),
+            in_flight: family.in_flight.load(Ordering::Relaxed),
+            share: Some(shared.share),
+            share_reason: shared.reason,
+            sessions: if several { views } else { Vec::new() },
+            warnings: family
+                .sharing
+                .warning()
+                .into_iter()
+                .chain(uneager.filter(|_| keyed.is_empty()))
+                .collect(),
         }
-        view.calls = self.calls.load(Ordering::Relaxed);
-        view.in_flight = self.in_flight.load(Ordering::Relaxed);
-        view
     }
 
-    fn seen(&self) -> MutexGuard<'_, ServerView> {
-        self.view.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Out of the configuration: no new callers; the session ends with its last call.
+    /// Out of the configuration: no new callers; the sessions end with their last calls.
     pub(super) fn retire(&self) {
-        // A task that has ended already has nothing to retire.
-        drop(self.mailbox.send(Event::Retire {
-            now: false,
-            done: None,
-        }));
-    }
-
-    /// Ends the session now and waits for it.
-    pub(super) async fn close(&self) {
-        let (done, over) = oneshot::channel();
-        if self
-            .mailbox
-            .send(Event::Retire {
-                now: true,
-                done: Some(done),
-            })
-            .is_ok()
-        {
-            // An error means that the task has ended, which is what was asked for.
-            _ = over.await;
+        for slot in self.give_up() {
+            slot.retire("the server was removed or changed", false);
         }
     }
-}
 
-/// One of the calls that are on their way.
-pub struct CallInFlight {
-    server: Arc<Server>,
-    seat: Arc<Seat>,
-}
+    /// Ends all sessions now and waits for it.
+    pub(super) async fn close(&self) {
+        let slots = self.give_up();
+        join_all(slots.iter().map(|slot| slot.close())).await;
+    }
 
-impl CallInFlight {
-    pub(super) fn seat(&self) -> &Arc<Seat> {
-        &self.seat
+    fn give_up(&self) -> Vec<Arc<Slot>> {
+        let mut slots = self.slots();
+        slots.retired = true;
+        slots.by_key.drain().map(|(_, slot)| slot).collect()
+    }
+
+    fn all(&self) -> Vec<Arc<Slot>> {
+        self.slots().by_key.values().cloned().collect()
+    }
+
+    fn slots(&self) -> MutexGuard<'_, Slots> {
+        self.slots.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Drop for CallInFlight {
-    fn drop(&mut self) {
-        self.server.in_flight.fetch_sub(1, Ordering::Relaxed);
+impl Slots {
+    /// Gives up the slot that was not used for the longest time; false if all are in use.
+    fn make_room(&mut self) -> bool {
+        let unused = self.by_key.iter();
+        let unused = unused.filter_map(|(key, slot)| Some((slot.unused_since()?, key.clone())));
+        let Some((_, key)) = unused.min() else {
+            return false;
+        };
+        self.audiences.remove(&key);
+        if let Some(slot) = self.by_key.remove(&key) {
+            slot.retire("it made room for the session of another", false);
+        }
+        true
+    }
+}
+
+fn name_of(share: Share) -> &'static str {
+    match share {
+        Share::User => "user",
+        Share::Workspace => "workspace",
+        Share::Client => "client",
+        Share::Run => "run",
     }
 }

@@ -5,7 +5,7 @@
 
 use std::{
     sync::{Arc, Mutex, PoisonError},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use arc_swap::ArcSwap;
@@ -18,7 +18,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use super::{ears::Ears, link::Challenge, request::Sending};
+use super::{ears::Ears, health::Health, link::Challenge, request::Sending};
 use crate::catalog::ToolSet;
 
 /// How long the last words of a process that has ended may take to arrive.
@@ -33,6 +33,7 @@ pub struct Session {
     /// None for a server that runs elsewhere.
     pub pid: Option<u32>,
     pub transport: &'static str,
+    pub(super) health: Health,
     /// What the server calls itself, with its version.
     pub identity: Option<String>,
     pub protocol: Option<String>,
@@ -67,6 +68,9 @@ pub enum CallError {
     /// The server has not taken it.
     #[error("{0}")]
     Declined(String),
+    /// It went on for longer than anything may.
+    #[error("longer than {0:?} in all")]
+    TooLong(Duration),
     /// The server answered with a protocol error.
     #[error("{message}")]
     Refused {
@@ -114,7 +118,20 @@ impl Session {
         sending: &Sending<'_>,
     ) -> Result<Value, CallError> {
         let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
-        match self.request(CallToolRequest::new(params), sending).await? {
+        let begun = Instant::now();
+        // While somebody is asked, it is not the server that is slow.
+        let stood = || {
+            sending
+                .caller
+                .map_or(Duration::ZERO, |caller| caller.clock.stood())
+        };
+        let before = stood();
+        let outcome = self.request(CallToolRequest::new(params), sending).await;
+        let asking = stood().saturating_sub(before);
+        self.health
+            .pace
+            .took(tool, begun.elapsed().saturating_sub(asking));
+        match outcome? {
             ServerResult::CallToolResult(result) => answer(result),
             _ => Err(CallError::Protocol("the answer is no tool result".into())),
         }

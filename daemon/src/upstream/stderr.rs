@@ -17,8 +17,9 @@ use tokio::sync::oneshot;
 const ROTATE: u64 = 10 << 20;
 const MAX_LINE: u64 = 8 << 10;
 const KEPT: usize = 20;
-/// Lines that an error repeats.
-const SHOWN: usize = 10;
+/// Bytes of them that an error repeats, and of one of them.
+const SHOWN: usize = 4 << 10;
+const SHOWN_LINE: usize = 1 << 10;
 
 /// The last lines of one process.
 #[derive(Clone, Debug, Default)]
@@ -36,7 +37,15 @@ impl LastLines {
     /// A problem, with the last lines as its witness.
     pub(super) fn after(&self, problem: String) -> String {
         let lines = self.get();
-        let shown = &lines[lines.len().saturating_sub(SHOWN)..];
+        let cut = |line: &String| line[..line.floor_char_boundary(SHOWN_LINE)].to_owned();
+        let lines: Vec<String> = lines.iter().map(cut).collect();
+        let mut room = SHOWN;
+        let fitting = lines.iter().rev().take_while(|line| {
+            let fits = line.len() <= room;
+            room = room.saturating_sub(line.len());
+            fits
+        });
+        let shown = &lines[lines.len() - fitting.count()..];
         if shown.is_empty() {
             problem
         } else {

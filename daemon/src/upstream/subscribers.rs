@@ -73,6 +73,25 @@ impl Subscribers {
             .collect()
     }
 
+    pub(super) fn has(&self, uri: &str, connection: u64) -> bool {
+        let all = self.all();
+        let those = all.get(uri);
+        those.is_some_and(|those| those.iter().any(|m| m.connection() == connection))
+    }
+
+    /// Whether anybody wants to hear anything.
+    pub(super) fn any(&self) -> bool {
+        !self.all().is_empty()
+    }
+
+    /// The connection has ended.
+    pub(super) fn forget(&self, connection: u64) {
+        self.all().retain(|_, those| {
+            those.retain(|mailbox| mailbox.connection() != connection);
+            !those.is_empty()
+        });
+    }
+
     pub(super) fn uris(&self) -> Vec<String> {
         self.all().keys().cloned().collect()
     }

@@ -91,6 +91,9 @@ impl Watch {
             let limit = self.listing;
             Err(format!("no answer within {limit:?} (start_timeout)"))
         });
+        session
+            .health
+            .listed(listed.as_ref().map(drop).map_err(String::as_str));
         match listed {
             Ok(tools) => {
                 let set = self.offer.list(tools);

@@ -71,7 +71,7 @@ interface Mux {
       namespaces: {
         name: string;
         tools: number | null;
-        state: "cold" | "starting" | "ready" | "failed" | "broken";
+        state: "cold" | "starting" | "ready" | "degraded" | "failed" | "backing_off" | "broken";
       }[];
     }>;
     /** The tools, in the order of their paths, or the best first if there is a query. */

@@ -78,6 +78,7 @@ impl Reach {
         Discovery {
             upstreams: self.gateway.upstreams(),
             scope: &self.asking.scope,
+            whose: &self.whose,
         }
     }
 }
@@ -199,6 +200,8 @@ pub(super) fn namespaces(arguments: &str, reach: &Reach) -> Result<String, Fault
             State::Cold => "cold",
             State::Starting => "starting",
             State::Ready => "ready",
+            State::Degraded => "degraded",
+            State::BackingOff => "backing_off",
             State::Failed => "failed",
             State::Broken => "broken",
         };

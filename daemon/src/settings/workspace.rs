@@ -1,0 +1,64 @@
+//! `${workspace}` in a server's entry: known only when somebody asks for a session.
+//!
+//! Invariant: what stands for it until then cannot come out of a variable or a user's text.
+
+use std::path::{Path, PathBuf};
+
+use super::{Link, ServerDefinition};
+use crate::environment::WORKSPACE;
+
+impl ServerDefinition {
+    /// Whether its sessions differ by workspace.
+    pub fn uses_workspace(&self) -> bool {
+        let holds = |text: &String| text.contains(WORKSPACE);
+        match &self.link {
+            Link::Process(process) => {
+                let texts = std::iter::once(&process.command).chain(&process.args);
+                texts.chain(process.env.values()).any(holds)
+                    || process.cwd.to_string_lossy().contains(WORKSPACE)
+            }
+            Link::Remote(remote) => {
+                let socket = remote.socket.as_ref();
+                std::iter::once(&remote.url)
+                    .chain(remote.headers.values())
+                    .any(holds)
+                    || socket.is_some_and(|path| path.to_string_lossy().contains(WORKSPACE))
+            }
+        }
+    }
+
+    /// The definition in a workspace.
+    pub fn at(&self, workspace: &Path) -> Self {
+        let mut this = self.clone();
+        let here = workspace.to_string_lossy();
+        let fill = |text: &mut String| *text = text.replace(WORKSPACE, &here);
+        let fill_path = |path: &mut PathBuf| {
+            let text = path.to_string_lossy();
+            if text.contains(WORKSPACE) {
+                *path = PathBuf::from(text.replace(WORKSPACE, &here));
+            }
+        };
+        match &mut this.link {
+            Link::Process(process) => {
+                fill(&mut process.command);
+                process.args.iter_mut().for_each(fill);
+                process.env.values_mut().for_each(fill);
+                fill_path(&mut process.cwd);
+            }
+            Link::Remote(remote) => {
+                fill(&mut remote.url);
+                remote.headers.values_mut().for_each(fill);
+                remote.socket.iter_mut().for_each(fill_path);
+            }
+        }
+        this
+    }
+}
+
+/// A path of the configuration: where the workspace is, that is where it begins.
+pub(super) fn below(home: &Path, text: &str) -> PathBuf {
+    match text.starts_with(WORKSPACE) {
+        true => PathBuf::from(text),
+        false => home.join(text),
+    }
+}

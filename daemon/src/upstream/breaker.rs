@@ -1,0 +1,212 @@
+//! When a server that fails may be tried again.
+//!
+//! After each failure it rests, twice as long as before. One that fails too often within a minute is left
+//! alone: whoever calls it is told so at once, and after the rest one try shows whether it has recovered.
+//! Invariant: a failure is forgotten only by a session that lived, or by somebody who says so.
+
+use std::{
+    collections::{VecDeque, hash_map::RandomState},
+    hash::{BuildHasher as _, Hasher as _},
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use tokio::time::Instant;
+
+/// The rest after the first failure.
+const SHORTEST: Duration = Duration::from_millis(250);
+const LONGEST: Duration = Duration::from_secs(30);
+/// So many failures within [`WINDOW`] open the breaker.
+pub(super) const MOST_FAILURES: usize = 5;
+pub(super) const WINDOW: Duration = Duration::from_secs(60);
+/// A session that has lived so long was no failure.
+pub(super) const LIVED: Duration = Duration::from_secs(10);
+
+#[derive(Debug, Default)]
+pub(super) struct Breaker(Mutex<State>);
+
+/// Guarded by `Breaker`.
+#[derive(Debug, Default)]
+struct State {
+    phase: Phase,
+    /// Within the window.
+    failures: VecDeque<Instant>,
+    /// Since the last session that lived.
+    streak: u32,
+    rest: Option<Instant>,
+    cause: String,
+}
+
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+enum Phase {
+    #[default]
+    Closed,
+    Open,
+    /// One try is under way.
+    Trying,
+    /// The try has become a session, which must live to close the breaker.
+    Proving,
+}
+
+/// Whether a session may be opened now.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Gate {
+    Go,
+    /// Not before then; worth waiting for.
+    Rest(Instant),
+    /// Not before then, and nobody should wait; what was wrong the last time.
+    Shut {
+        until: Instant,
+        cause: String,
+    },
+}
+
+impl Breaker {
+    /// Whoever is let through tells how it went: by `opened`, `failed` or `abandoned`.
+    pub(super) fn enter(&self, now: Instant) -> Gate {
+        let mut state = self.state();
+        let rest = state.rest.filter(|rest| *rest > now);
+        match (state.phase, rest) {
+            (Phase::Closed | Phase::Proving, Some(until)) => Gate::Rest(until),
+            (Phase::Closed | Phase::Proving, None) => Gate::Go,
+            (Phase::Open, None) => {
+                state.phase = Phase::Trying;
+                Gate::Go
+            }
+            (Phase::Open | Phase::Trying, rest) => Gate::Shut {
+                until: rest.unwrap_or(now),
+                cause: state.cause.clone(),
+            },
+        }
+    }
+
+    pub(super) fn opened(&self) {
+        let mut state = self.state();
+        state.rest = None;
+        if state.phase == Phase::Trying {
+            state.phase = Phase::Proving;
+        }
+    }
+
+    /// A start that failed, or a session that ended right after it. Until when to rest, and whether the
+    /// breaker is open now.
+    pub(super) fn failed(&self, now: Instant, cause: &str) -> (Instant, bool) {
+        let mut state = self.state();
+        let recent = |failure: &Instant| now.duration_since(*failure) < WINDOW;
+        state.failures.retain(recent);
+        state.failures.push_back(now);
+        if state.failures.len() > MOST_FAILURES {
+            state.failures.pop_front();
+        }
+        state.streak = state.streak.saturating_add(1);
+        let rest = now + pause(state.streak, chance());
+        state.rest = Some(rest);
+        cause.clone_into(&mut state.cause);
+        if state.phase != Phase::Closed || state.failures.len() >= MOST_FAILURES {
+            state.phase = Phase::Open;
+        }
+        (rest, state.phase == Phase::Open)
+    }
+
+    /// The try will tell nothing: whoever made it was called off.
+    pub(super) fn abandoned(&self) {
+        let mut state = self.state();
+        if state.phase == Phase::Trying {
+            state.phase = Phase::Open;
+        }
+    }
+
+    /// A session has lived, or somebody has seen to it.
+    pub(super) fn reset(&self) {
+        *self.state() = State::default();
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The rest after so many failures, shorter by up to a quarter so that servers which failed together do not
+/// come back together.
+fn pause(streak: u32, chance: f64) -> Duration {
+    let doubled = SHORTEST.saturating_mul(1 << streak.saturating_sub(1).min(16));
+    doubled.min(LONGEST).mul_f64(1.0 - chance / 4.0)
+}
+
+/// From 0 to 1.
+fn chance() -> f64 {
+    let bits = RandomState::new().build_hasher().finish() >> 40;
+    bits as f64 / (1 << 24) as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shut(gate: Gate) -> bool {
+        matches!(gate, Gate::Shut { .. })
+    }
+
+    #[test]
+    fn a_rest_doubles_from_a_quarter_of_a_second_to_half_a_minute() {
+        let rests = [1, 2, 3, 7, 8, 100].map(|streak| pause(streak, 0.0).as_millis());
+        assert_eq!(rests, [250, 500, 1_000, 16_000, 30_000, 30_000]);
+        assert_eq!(pause(1, 1.0), SHORTEST.mul_f64(0.75));
+        assert!((0..1_000).all(|_| (0.0..1.0).contains(&chance())));
+    }
+
+    #[test]
+    fn five_failures_in_a_minute_shut_it_and_one_try_is_let_through_after_the_rest() {
+        let (breaker, mut now) = (Breaker::default(), Instant::now());
+        for failure in 1..=MOST_FAILURES {
+            assert_eq!(breaker.enter(now), Gate::Go, "{failure}");
+            let (rest, open) = breaker.failed(now, "why");
+            assert_eq!(open, failure == MOST_FAILURES);
+            match breaker.enter(now) {
+                Gate::Rest(until) => assert!(!open && until == rest),
+                Gate::Shut { until, cause } => assert!(open && until == rest && cause == "why"),
+                Gate::Go => panic!("no rest"),
+            }
+            now = rest;
+        }
+        assert_eq!(breaker.enter(now), Gate::Go);
+        assert!(shut(breaker.enter(now)), "one try is enough");
+        // It fails: shut again, for longer.
+        let (rest, open) = breaker.failed(now, "still");
+        assert!(
+            open && rest - now > Duration::from_secs(5),
+            "{:?}",
+            rest - now
+        );
+        // The next one comes up, dies again at once, and is no recovery.
+        assert_eq!(breaker.enter(rest), Gate::Go);
+        breaker.opened();
+        assert_eq!(breaker.enter(rest), Gate::Go, "there is a session");
+        assert!(breaker.failed(rest, "again").1);
+        assert!(shut(breaker.enter(rest)));
+        breaker.reset();
+        assert_eq!(breaker.enter(rest), Gate::Go);
+        assert!(!breaker.failed(rest, "once").1);
+    }
+
+    #[test]
+    fn failures_that_are_far_apart_never_shut_it() {
+        let (breaker, mut now) = (Breaker::default(), Instant::now());
+        for _ in 0..50 {
+            assert_eq!(breaker.enter(now), Gate::Go);
+            assert!(!breaker.failed(now, "why").1);
+            now += Duration::from_secs(31);
+        }
+    }
+
+    #[test]
+    fn a_try_that_was_called_off_leaves_the_way_to_the_next() {
+        let (breaker, mut now) = (Breaker::default(), Instant::now());
+        for _ in 0..MOST_FAILURES {
+            now = breaker.failed(now, "why").0;
+        }
+        assert_eq!(breaker.enter(now), Gate::Go);
+        breaker.abandoned();
+        assert_eq!(breaker.enter(now), Gate::Go);
+    }
+}

@@ -1,0 +1,130 @@
+//! What all sessions of one server have in common.
+//!
+//! Invariant: what is known of a server is known of it as a whole; of several sessions the latest is right.
+
+use std::{
+    path::PathBuf,
+    sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::AtomicU64},
+    time::Duration,
+};
+
+use super::{
+    Session, Surroundings, breaker::Breaker, offer::Offer, places::Places, sharing::Sharing,
+};
+use crate::{
+    catalog::ToolSet,
+    settings::{Link, ServerDefinition},
+};
+
+#[derive(Debug)]
+pub(super) struct Family {
+    pub(super) name: String,
+    pub(super) definition: ServerDefinition,
+    pub(super) offer: Offer,
+    pub(super) log: PathBuf,
+    pub(super) surroundings: Surroundings,
+    pub(super) sharing: Arc<Sharing>,
+    /// Of the sessions that are no workspace's.
+    pub(super) breaker: Arc<Breaker>,
+    /// Of a server that runs elsewhere, whose capacity its sessions share. A process has its own.
+    pub(super) places: Option<Arc<Places>>,
+    facts: Mutex<Facts>,
+    pub(super) calls: AtomicU64,
+    pub(super) in_flight: AtomicU64,
+}
+
+/// As of the latest session.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Facts {
+    pub(super) transport: Option<&'static str>,
+    pub(super) identity: Option<String>,
+    pub(super) protocol: Option<String>,
+    pub(super) start_time: Option<Duration>,
+    pub(super) starts: u64,
+    /// At first as they were remembered.
+    pub(super) tools: Option<Arc<ToolSet>>,
+    latest: Option<Arc<Session>>,
+}
+
+impl Family {
+    pub(super) fn new(
+        name: &str,
+        definition: &ServerDefinition,
+        surroundings: Surroundings,
+    ) -> Arc<Self> {
+        let offer = Offer::new(name, definition, Arc::clone(&surroundings.catalog));
+        let facts = Facts {
+            tools: offer.recall().map(Arc::new),
+            ..Facts::default()
+        };
+        let elsewhere = matches!(definition.link, Link::Remote(_));
+        Arc::new(Self {
+            name: name.to_owned(),
+            log: surroundings.logs.join(format!("{name}.log")),
+            sharing: Sharing::new(definition, offer.clone()),
+            places: elsewhere.then(|| Places::new(definition.calls_at_once)),
+            definition: definition.clone(),
+            offer,
+            surroundings,
+            breaker: Arc::default(),
+            facts: Mutex::new(facts),
+            calls: AtomicU64::new(0),
+            in_flight: AtomicU64::new(0),
+        })
+    }
+
+    /// A session was opened. Whether its tools are other than those that were known.
+    pub(super) fn opened(&self, session: &Arc<Session>) -> bool {
+        let tools = session.tools();
+        let mut facts = self.locked();
+        let before = facts.current_tools().map(|tools| tools.key);
+        let changed = before != Some(tools.key);
+        *facts = Facts {
+            transport: Some(session.transport),
+            identity: session.identity.clone(),
+            protocol: session.protocol.clone(),
+            start_time: Some(session.start_time),
+            starts: facts.starts + 1,
+            tools: Some(tools),
+            latest: Some(Arc::clone(session)),
+        };
+        changed
+    }
+
+    /// A session has ended; its last list stays known.
+    pub(super) fn over(&self, session: &Arc<Session>) {
+        let mut facts = self.locked();
+        if facts
+            .latest
+            .as_ref()
+            .is_some_and(|latest| Arc::ptr_eq(latest, session))
+        {
+            facts.tools = facts.current_tools();
+            facts.latest = None;
+        }
+    }
+
+    pub(super) fn facts(&self) -> Facts {
+        let facts = self.locked();
+        Facts {
+            tools: facts.current_tools(),
+            ..facts.clone()
+        }
+    }
+
+    pub(super) fn tools(&self) -> Option<Arc<ToolSet>> {
+        self.locked().current_tools()
+    }
+
+    fn locked(&self) -> MutexGuard<'_, Facts> {
+        self.facts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Facts {
+    /// A session lists its tools again when its server says so.
+    fn current_tools(&self) -> Option<Arc<ToolSet>> {
+        let latest = self.latest.as_ref().map(|session| session.tools());
+        latest.or_else(|| self.tools.clone())
+    }
+}

@@ -1,0 +1,154 @@
+//! Who shares a session of a server, and why.
+//!
+//! Each server is started in its own fixed directory, so what it does can depend on the workspace of a
+//! caller in three ways only: its entry names the workspace, it asks for roots, or it holds on to one
+//! project in its memory. The first two show; for the third there is a short list.
+//! Invariant: what the user has said is never overruled.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
+};
+
+use super::{
+    key::{Key, Whose},
+    offer::Offer,
+};
+use crate::settings::{Link, ServerDefinition, Share};
+
+/// Servers that hold on to one project, by the name of their program or package.
+const ONE_PROJECT: &[(&str, &str)] = &[
+    ("serena", "it works on one project at a time"),
+    ("serena-agent", "it works on one project at a time"),
+    ("serena-mcp-server", "it works on one project at a time"),
+    ("@playwright/mcp", ONE_BROWSER),
+    ("playwright-mcp", ONE_BROWSER),
+    ("mcp-server-playwright", ONE_BROWSER),
+    ("chrome-devtools-mcp", ONE_BROWSER),
+];
+const ONE_BROWSER: &str = "it drives one browser, which workspaces would take from each other";
+const ENTRY: &str = "its entry uses ${workspace}";
+const ROOTS: &str = "it asks for roots";
+const NOTHING: &str = "nothing shows that it depends on a workspace";
+
+/// What starts a package by its name, and what it may say before that.
+const RUNNERS: &[&str] = &[
+    "npx", "bunx", "pnpx", "uvx", "pipx", "pnpm", "yarn", "npm", "uv",
+];
+const WORDS: &[&str] = &["run", "exec", "dlx", "x", "tool"];
+
+#[derive(Debug)]
+pub(super) struct Sharing {
+    said: Option<Share>,
+    /// As its entry shows.
+    shown: Option<&'static str>,
+    needs_workspace: bool,
+    /// It has asked for roots, now or in another life.
+    roots: AtomicBool,
+    offer: Offer,
+}
+
+/// Who shares.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) struct Shared {
+    pub(super) share: Share,
+    /// Where the user has not said so.
+    pub(super) reason: Option<&'static str>,
+}
+
+/// The entry names the workspace, and the caller has none.
+#[derive(Debug, PartialEq)]
+pub(super) struct NoWorkspace;
+
+impl Sharing {
+    pub(super) fn new(definition: &ServerDefinition, offer: Offer) -> Arc<Self> {
+        let needs_workspace = definition.uses_workspace();
+        Arc::new(Self {
+            said: definition.share,
+            shown: needs_workspace
+                .then_some(ENTRY)
+                .or_else(|| known(definition)),
+            needs_workspace,
+            roots: AtomicBool::new(offer.asks_for_roots()),
+            offer,
+        })
+    }
+
+    pub(super) fn now(&self) -> Shared {
+        if let Some(share) = self.said {
+            return Shared {
+                share,
+                reason: None,
+            };
+        }
+        let why = self
+            .shown
+            .or_else(|| self.asks_for_roots().then_some(ROOTS));
+        Shared {
+            share: why.map_or(Share::User, |_| Share::Workspace),
+            reason: Some(why.unwrap_or(NOTHING)),
+        }
+    }
+
+    /// Whether its behaviour decides.
+    pub(super) fn is_found_out(&self) -> bool {
+        self.said.is_none()
+    }
+
+    pub(super) fn asks_for_roots(&self) -> bool {
+        self.roots.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn asked_for_roots(&self) {
+        if !self.roots.swap(true, Ordering::Relaxed) {
+            self.offer.remember_roots();
+        }
+    }
+
+    /// Where one would look for the reason why the workspaces see each other.
+    pub(super) fn warning(&self) -> Option<String> {
+        let shared = self.said == Some(Share::User) && self.asks_for_roots();
+        shared.then(|| {
+            "it asks for roots, and one session serves all workspaces (share = \"user\"): it gets those of the \
+             one client that is calling, or none"
+                .into()
+        })
+    }
+
+    /// The session of this caller. Whoever lacks what the key is made of shares with the others who do, or
+    /// has the next smaller one: a call outside of a run is its client's, a detached run is its own.
+    pub(super) fn key(&self, whose: &Whose) -> Result<Key, NoWorkspace> {
+        if self.needs_workspace && whose.workspace.is_none() {
+            return Err(NoWorkspace);
+        }
+        let client = || whose.connection.map(Key::Client);
+        let run = || whose.run.clone().map(Key::Run);
+        let key = match self.now().share {
+            Share::User => None,
+            Share::Workspace => whose.workspace.clone().map(Key::Workspace),
+            Share::Client => client().or_else(run),
+            Share::Run => run().or_else(client),
+        };
+        Ok(key.unwrap_or(Key::User))
+    }
+}
+
+fn known(definition: &ServerDefinition) -> Option<&'static str> {
+    let Link::Process(process) = &definition.link else {
+        return None;
+    };
+    let program = process.command.rsplit(['/', '\\']).next()?;
+    let package = match RUNNERS.contains(&program) {
+        true => process
+            .args
+            .iter()
+            .map(String::as_str)
+            .find(|arg| !arg.starts_with('-') && !WORDS.contains(arg))?,
+        false => program,
+    };
+    // `name@1.2`, where the name may begin with an `@` of its own, and `name==1.2`.
+    let end = package.get(1..).and_then(|rest| rest.find(['@', '=']));
+    let name = end.map_or(package, |end| &package[..=end]);
+    let found = ONE_PROJECT.iter().find(|(known, _)| *known == name);
+    found.map(|(_, reason)| *reason)
+}

@@ -1,0 +1,63 @@
+//! What can be seen of a server from outside.
+//!
+//! Invariant: a view is a copy. Nobody who looks holds anything up.
+
+use std::{sync::Arc, time::Duration};
+
+use crate::{catalog::ToolSet, settings::Share};
+
+/// A server, over all its sessions.
+#[derive(Clone, Debug, Default)]
+pub struct ServerView {
+    pub state: State,
+    /// Why, where that is not obvious.
+    pub reason: Option<String>,
+    pub pid: Option<u32>,
+    /// Of the latest session.
+    pub transport: Option<&'static str>,
+    pub identity: Option<String>,
+    pub protocol: Option<String>,
+    pub start_time: Option<Duration>,
+    pub starts: u64,
+    /// Of the latest session, which may have been another daemon's.
+    pub tools: Option<Arc<ToolSet>>,
+    pub calls: u64,
+    pub in_flight: u64,
+    pub share: Option<Share>,
+    /// Where nobody has said so.
+    pub share_reason: Option<&'static str>,
+    /// Where there may be several.
+    pub sessions: Vec<SlotView>,
+    /// Until it is tried again.
+    pub retry_in: Option<Duration>,
+    /// What a user should look at.
+    pub warnings: Vec<String>,
+}
+
+/// One session's place.
+#[derive(Clone, Debug, Default)]
+pub struct SlotView {
+    pub of: String,
+    pub state: State,
+    pub reason: Option<String>,
+    pub pid: Option<u32>,
+    pub retry_in: Option<Duration>,
+}
+
+/// In the order of how much somebody who wants to call has to wait.
+#[derive(Clone, Copy, Debug, Default, Eq, Ord, PartialEq, PartialOrd)]
+pub enum State {
+    Ready,
+    /// It answers, but not as it should.
+    Degraded,
+    Starting,
+    /// Not started yet, or closed.
+    #[default]
+    Cold,
+    /// The last start failed; the next call tries again.
+    Failed,
+    /// It failed so often that it is left alone for a while.
+    BackingOff,
+    /// Its configuration cannot be used.
+    Broken,
+}
