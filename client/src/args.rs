@@ -1,13 +1,17 @@
 //! The command line, and nothing but its shape.
 
 mod agents;
+mod pins;
 
 use std::{path::PathBuf, time::Duration};
 
 use clap::{Args as ClapArgs, Parser, Subcommand};
 use clap_complete::Shell;
 
-pub(crate) use self::agents::{Import, Install};
+pub(crate) use self::{
+    agents::{Import, Install},
+    pins::{Accept, Pins},
+};
 
 /// Call the tools of all your MCP servers, one by one or with one typed program.
 #[derive(Debug, Parser)]
@@ -316,6 +320,15 @@ pub(crate) enum ServersCommand {
     /// Close a server's session and start it again
     #[command(after_help = "Example: mux servers restart files")]
     Restart { server: String },
+    /// List its tools beside what was pinned of them
+    #[command(after_help = "Example: mux servers pins github")]
+    Pins(Pins),
+    /// Show what its tools have become since they were first trusted, and accept it
+    #[command(
+        after_help = "It asks before it accepts; without a terminal, --yes says so. What changes while you look is not \
+        accepted.\nExamples:\n  mux servers accept github\n  mux servers accept github create_issue --yes"
+    )]
+    Accept(Accept),
     /// Show what a server wrote to its standard error
     #[command(after_help = "Example: mux servers logs files -n 20")]
     Logs {

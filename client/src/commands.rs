@@ -8,6 +8,7 @@ mod install;
 mod logs;
 mod mcp;
 mod parts;
+mod pins;
 mod run;
 mod runs;
 mod setup;

@@ -10,6 +10,7 @@ mod lists;
 mod live;
 mod one_run;
 mod parts;
+mod pins;
 mod progress;
 mod record;
 mod run_view;
@@ -40,6 +41,7 @@ pub(crate) use self::{
     install::{Edit, Known, Status, edits, known},
     lists::{found, servers, tool, tools},
     one_run::run,
+    pins::{accepted, ask_to_accept, differences, pins},
     progress::Waiting,
     record::Record,
     run_view::RunView,

@@ -4,15 +4,20 @@
 //! Invariant: nothing here asks a server or waits for the disk; what it knows can be learned again.
 
 mod arguments;
+mod description;
 mod digest;
+pub mod hygiene;
+mod imitation;
 pub mod inventory;
 mod learned;
 mod lessons;
 mod remembered;
 mod results;
+mod schema;
 mod scope;
 pub mod search;
 mod shelf;
+mod standing;
 mod tools;
 mod types;
 
@@ -22,12 +27,15 @@ use mux_sandbox::typegen;
 use tokio::sync::watch;
 
 pub use self::{
+    description::ToolDescription,
     digest::Digest,
+    imitation::imitations,
     learned::Learned,
     remembered::ListKey,
     results::{contents_of, value_of},
     scope::{Scope, Scopes},
-    tools::{Tool, ToolDescription, ToolSet},
+    standing::{Change, Standing},
+    tools::{Tool, ToolSet},
     types::{Known, Wording},
 };
 use self::{lessons::Lessons, remembered::Remembered, shelf::Shelf, types::Texts};
@@ -140,7 +148,7 @@ impl Catalog {
     pub fn declaration(&self, tool: &Tool) -> String {
         let shape = self.learned.shape(tool);
         let observed = Wording::Reader.observed(shape.as_deref());
-        typegen::tool_declaration(&tool.server, &tool.declaration(observed))
+        typegen::tool_declaration(&tool.server, &tool.whole_declaration(observed))
     }
 
     /// The `mux.d.ts` of these servers.

@@ -10,7 +10,9 @@ use toml::{Table, Value};
 
 use crate::nearest::nearest;
 
-const TOP_LEVEL: &[&str] = &["servers", "policy", "limits", "daemon", "check", "agents"];
+const TOP_LEVEL: &[&str] = &[
+    "servers", "policy", "limits", "daemon", "check", "agents", "pins",
+];
 /// Sections of the design that this version does not know how to honour yet.
 const LATER: &[&str] = &["sources"];
 
@@ -23,6 +25,7 @@ pub struct Config {
     pub daemon: DaemonEntry,
     pub check: CheckEntry,
     pub agents: BTreeMap<String, AgentEntry>,
+    pub pins: PinsEntry,
     /// What was ignored, and why.
     pub problems: Vec<String>,
 }
@@ -74,6 +77,10 @@ pub struct ServerEntry {
     pub idle_close: Option<String>,
     /// `never`, `read_only` or `idempotent`: what is sent again if nobody knows whether it happened.
     pub retry: Option<String>,
+    /// As `[pins] on_change`, for this server's tools.
+    pub pins: Option<String>,
+    /// `error`, `warn` or `off`: what becomes of a result that is not as its tool declares.
+    pub check_results: Option<String>,
 }
 
 /// `oauth = false`, or what is known of the client.
@@ -116,6 +123,8 @@ impl ServerEntry {
         "start",
         "idle_close",
         "retry",
+        "pins",
+        "check_results",
     ];
 }
 
@@ -187,6 +196,14 @@ pub struct CheckEntry {
     pub tsc: Option<String>,
 }
 
+/// `[pins]`
+#[derive(Clone, Debug, Default, Deserialize, PartialEq)]
+#[serde(default, deny_unknown_fields)]
+pub struct PinsEntry {
+    /// `"refuse"`, `"warn"` or `"off"`: what becomes of a tool that is not what it was.
+    pub on_change: Option<String>,
+}
+
 /// `[agents.NAME]`
 #[derive(Clone, Debug, Default, Deserialize, PartialEq)]
 #[serde(default)]
@@ -234,6 +251,7 @@ impl Config {
                 "limits" => config.limits = read(value, "limits").map_err(shape)?,
                 "check" => config.check = read(value, "check").map_err(shape)?,
                 "agents" => config.read_agents(value).map_err(shape)?,
+                "pins" => config.pins = read(value, "pins").map_err(shape)?,
                 "daemon" => config.daemon = read(value, "daemon").map_err(shape)?,
                 later if LATER.contains(&later) => config.problems.push(format!(
                     "[{later}] is ignored: this version does not know it yet"

@@ -9,6 +9,7 @@
 mod arguments;
 mod attempts;
 mod offers;
+mod standing;
 
 use std::{
     sync::{Arc, RwLock},
@@ -23,12 +24,12 @@ pub use self::{
     arguments::Arguments,
     offers::{Asking, Offered},
 };
-use self::{arguments::Readers, attempts::Attempts};
+use self::{arguments::Readers, attempts::Attempts, standing::Sent};
 use crate::{
     catalog::{Scope, Scopes, Tool, ToolSet, value_of},
     notices::Progress,
     policy::{Decision, Policy},
-    settings::Agents,
+    settings::{Agents, ResultCheck},
     upstream::{CallError, Held, Sending, Server, Upstreams, Whose},
 };
 
@@ -106,13 +107,11 @@ impl Gateway {
         let (within, whole) = call_times(&server, call.within)?;
         let whose = Whose::of(&call.asking.caller);
         let Held { slot, session } = ready(&server, &whose, observer).await?;
-        let tool = find(
-            &call.asking.scope.view(&session.tools()),
-            server.name(),
-            &name,
-        )?;
+        let tools = session.current_tools().await;
+        let tool = find(&call.asking.scope.view(&tools), server.name(), &name)?;
         let path = tool.path();
         self.allow(&path)?;
+        tool.check_standing()?;
         call.arguments
             .check_nesting()
             .map_err(|fault| fault.path(&path))?;
@@ -136,34 +135,42 @@ impl Gateway {
             whole,
             progress: &|progress| observer.call_progress(number, &path, progress),
         };
-        let mut result = session.call(&tool.name, arguments, &sending).await;
+        let mut sent = self
+            .send(&session, &tool, Some(arguments), &call.arguments, &sending)
+            .await;
         let mut attempts = Attempts::of(&server, &tool);
-        let result = loop {
-            match result {
-                Err(error) if attempts.another(&error) => {
-                    if let CallError::Unknown(cause) = &error {
-                        observer.call_repeated(&path, cause);
-                    }
-                    let arguments = self.readers.read(&tool, &call.arguments).await;
-                    let next = ready(&server, &whose, observer).await;
-                    let (next, arguments) = match (next, arguments) {
-                        (Ok(next), Ok(arguments)) => (next.session, arguments),
-                        // What was not sent again is as unknown as it was.
-                        (Err(fault), _) | (_, Err(fault)) => {
-                            break Err(match error {
-                                CallError::Unknown(_) => failure(&path, error),
-                                _ => fault,
-                            });
-                        }
-                    };
-                    result = next.call(&tool.name, arguments, &sending).await;
-                }
-                result => break result.map_err(|error| failure(&path, error)),
+        while let Ok(Sent {
+            answer: Err(error), ..
+        }) = &sent
+            && attempts.another(error)
+        {
+            // What was not sent again is as unknown as it was.
+            let unknown = matches!(error, CallError::Unknown(_)).then(|| error.clone());
+            if let Some(CallError::Unknown(cause)) = &unknown {
+                observer.call_repeated(&path, cause);
             }
-        };
-        let outcome = result.and_then(|result| match raw {
-            true => Ok(result.to_string()),
-            false => value_of(&tool, result).map(|value| self.observed(&tool, value)),
+            let again = match ready(&server, &whose, observer).await {
+                Ok(next) => {
+                    self.send(&next.session, &tool, None, &call.arguments, &sending)
+                        .await
+                }
+                Err(fault) => Err(fault),
+            };
+            sent = match (again, unknown) {
+                (Err(_), Some(error)) => Ok(Sent {
+                    tool: Arc::clone(&tool),
+                    answer: Err(error),
+                }),
+                (again, _) => again,
+            };
+        }
+        let outcome = sent.and_then(|Sent { tool, answer }| {
+            let result = answer.map_err(|error| failure(&path, error))?;
+            match raw {
+                true => Ok(result.to_string()),
+                false => value_of(&tool, result, result_check(&server))
+                    .map(|value| self.observed(&tool, value)),
+            }
         });
         let took = started.elapsed();
         span.in_scope(|| debug!(?took, ok = outcome.is_ok(), "call ended"));
@@ -271,6 +278,14 @@ pub(crate) fn no_such_tool(tools: &ToolSet, server: &str, name: &str) -> Fault {
             fault.hint(format!("did you mean\n{}", near.join("\n")))
         }
     }
+}
+
+fn result_check(server: &Server) -> ResultCheck {
+    let definition = server.definition().as_ref();
+    definition.map_or_else(
+        |_| ResultCheck::default(),
+        |definition| definition.check_results,
+    )
 }
 
 /// How long one call of this server may be quiet, and take; what somebody asks for is the whole of it. Without

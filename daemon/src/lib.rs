@@ -17,6 +17,7 @@ pub mod lifecycle;
 pub mod logging;
 pub mod memory;
 pub mod notices;
+pub mod pins;
 pub mod policy;
 pub mod runs;
 pub mod settings;

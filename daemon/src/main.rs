@@ -192,6 +192,7 @@ fn setup(dirs: &Dirs) -> anyhow::Result<Setup> {
         keeper_lock: dirs.keeper_lock(),
         snapshots: dirs.cache.join("snapshots"),
         knowledge: dirs.cache.join("types"),
+        pins: dirs.pins(),
         checker: CheckSettings {
             compiler: None,
             managed: dirs.typescript(),

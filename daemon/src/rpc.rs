@@ -12,6 +12,7 @@ mod handler;
 mod held;
 mod notices;
 mod offers;
+mod pins;
 mod runs;
 mod status;
 mod told;

@@ -22,6 +22,7 @@ use crate::{
     handles::{Handles, Terms},
     inspect::Inspector,
     lifecycle::{Activity, InstanceLock, Shutdown},
+    pins::Pins,
     policy::Policy,
     rpc::{self, Connections},
     runs::Runs,
@@ -52,6 +53,8 @@ pub struct Setup {
     pub snapshots: PathBuf,
     /// Where it is kept what servers list and what was learned of their tools.
     pub knowledge: PathBuf,
+    /// Where it is kept what tools were when they were first trusted.
+    pub pins: PathBuf,
     pub checker: CheckSettings,
     /// This process's environment, in case that the login shell tells none.
     pub environment: Environment,
@@ -62,6 +65,8 @@ pub struct Setup {
 pub enum ServeError {
     #[error("cannot start the pool of workers: {0}")]
     Pool(io::Error),
+    #[error("cannot start the keeping of pins: {0}")]
+    Pins(io::Error),
 }
 
 /// Serves until somebody asks for the end, or nobody has come for long enough. `ready` is called
@@ -86,10 +91,12 @@ pub async fn serve(
         }
     });
     let catalog = Catalog::new();
+    let pins = Pins::open(setup.pins).map_err(ServeError::Pins)?;
     let surroundings = Surroundings {
         launcher: launcher.clone(),
         logs: setup.server_logs,
         catalog: Arc::clone(&catalog),
+        pins: Arc::clone(&pins),
         news: Arc::default(),
         starts: Arc::new(Starts::new(Allowed::default().starts)),
     };
@@ -158,6 +165,7 @@ pub async fn serve(
     }
     runs.inspector().close().await;
     catalog.settle(LAST_WORDS).await;
+    pins.settle(LAST_WORDS).await;
     launcher.close().await;
     pool.close();
     // Whoever comes now finds no socket, and then the lock free.

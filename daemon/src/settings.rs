@@ -6,6 +6,7 @@
 mod agents;
 mod checks;
 mod limits;
+mod pins;
 mod server;
 mod workspace;
 
@@ -17,7 +18,10 @@ pub use self::{
     agents::{Agents, View},
     checks::{Checks, Strictness},
     limits::Allowed,
-    server::{Link, Oauth, Process, Remote, RemoteTransport, Retry, ServerDefinition, Share},
+    pins::OnChange,
+    server::{
+        Link, Oauth, Process, Remote, RemoteTransport, ResultCheck, Retry, ServerDefinition, Share,
+    },
 };
 
 use crate::{config::Config, environment::Environment, policy::Policy};
@@ -69,7 +73,8 @@ impl Settings {
         let agents = Agents::resolve(&config.agents, &config.servers);
         let policy = Policy::new(&config.policy, &mut problems);
         let names: Vec<String> = config.servers.keys().cloned().collect();
-        let terms = (limits.calls_per_server, limits.ask);
+        let pins = pins::resolve(&config.pins, &mut problems);
+        let terms = (limits.calls_per_server, limits.ask, pins);
         let servers: BTreeMap<_, _> = config
             .servers
             .into_iter()

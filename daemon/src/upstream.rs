@@ -34,6 +34,7 @@ mod pace;
 mod places;
 mod process;
 mod progress;
+mod relist;
 mod request;
 mod server;
 mod session;
@@ -72,6 +73,7 @@ use crate::{
     catalog::{Catalog, Known, Scope},
     nearest::nearest_few,
     notices::{Changed, News},
+    pins::Pins,
     settings::ServerSettings,
 };
 
@@ -83,6 +85,8 @@ pub struct Surroundings {
     pub logs: PathBuf,
     /// Where their tools are remembered.
     pub catalog: Arc<Catalog>,
+    /// What they were when they were first trusted.
+    pub pins: Arc<Pins>,
     /// Is told when the pool offers something else.
     pub news: Arc<News>,
     /// Those that start at the same time.
@@ -159,6 +163,10 @@ impl Upstreams {
 
     pub fn catalog(&self) -> &Arc<Catalog> {
         &self.surroundings.catalog
+    }
+
+    pub fn pins(&self) -> &Arc<Pins> {
+        &self.surroundings.pins
     }
 
     pub fn news(&self) -> &News {

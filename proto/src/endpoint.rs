@@ -164,6 +164,11 @@ impl Dirs {
         self.cache.join("typescript")
     }
 
+    /// What the tools of each server were when they were first trusted.
+    pub fn pins(&self) -> PathBuf {
+        self.state.join("pins")
+    }
+
     pub fn logs(&self) -> PathBuf {
         self.state.join("log")
     }

@@ -3,6 +3,7 @@
 mod discovery;
 mod notices;
 mod offers;
+mod pins;
 mod runs;
 
 use std::path::PathBuf;
@@ -10,7 +11,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-pub use self::{discovery::*, notices::*, offers::*, runs::*};
+pub use self::{discovery::*, notices::*, offers::*, pins::*, runs::*};
 use crate::Error;
 
 /// First message of a connection.
@@ -156,6 +157,9 @@ pub struct ToolInfo {
     /// Offered as an ordinary tool beside programs.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub direct: bool,
+    /// It is not what it was when it was first trusted.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub changed: bool,
     /// MCP's `Tool`, whole, as the server gave it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub definition: Option<Value>,

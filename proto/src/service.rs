@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use crate::{AcceptPinsRequest, AcceptedPins, PinList, PinsRequest};
 use crate::{
     AnswerRequest, CallRequest, CheckRequest, CompleteRequest, DescribeRequest, Descriptions,
     Diagnostics, Error, EventPage, EventsRequest, ForgetTypesRequest, Forgotten, Held, Hello,
@@ -107,4 +108,10 @@ pub trait Mux {
 
     /// Answers an [`crate::NoticeKind::Ask`]. Nothing happens if nobody waits for it any more.
     async fn answer(request: AnswerRequest) -> Result<(), Error>;
+
+    /// The tools of one server beside what was pinned of them.
+    async fn pins(request: PinsRequest) -> Result<PinList, Error>;
+
+    /// Pins tools as they are now. `validation` if one of them is not what was seen.
+    async fn accept_pins(request: AcceptPinsRequest) -> Result<AcceptedPins, Error>;
 }

@@ -41,4 +41,6 @@ pub const FEATURES: &[&str] = &[
     "subscribe",
     "notices",
     "answer",
+    "pins",
+    "accept_pins",
 ];

@@ -6,6 +6,7 @@
 mod args;
 mod asks;
 mod catalog;
+mod changes;
 mod family;
 mod faults;
 mod offers;

@@ -12,6 +12,7 @@ mod hostile;
 mod lifecycle;
 mod mcp;
 mod offers;
+mod pins;
 mod pool;
 mod protocol;
 mod real;

@@ -7,7 +7,7 @@ use mux_proto::{
     DescribeRequest, SearchRequest, ToolInfo, ToolList, ToolsRequest, TypesRequest, transport,
 };
 
-use super::{Failure, Outcome, dirs, logs, running, session};
+use super::{Failure, Outcome, dirs, logs, pins, running, session};
 use crate::{
     args::{self, ServersCommand},
     render,
@@ -127,6 +127,8 @@ pub(super) async fn servers(args: args::Servers, json: bool) -> Outcome {
             let info = answer?.map_err(Failure::from)?;
             Ok(render::restarted(&info, json))
         }
+        Some(ServersCommand::Pins(args)) => pins::list(args, json).await,
+        Some(ServersCommand::Accept(args)) => pins::accept(args, json).await,
         Some(ServersCommand::Logs { server, logs: args }) => {
             logs::server(&server, &args, json).await
         }

@@ -79,7 +79,11 @@ fn print_tool(tool: &ToolInfo, pad: &str) {
         (Some(true), _) => format!(" {}", paint(WARN, "destructive")),
         _ => String::new(),
     };
-    println!("{pad}{}{rest}{mark}", paint(NAME, &tool.path));
+    let changed = match tool.changed {
+        true => format!(" {}", paint(WARN, "changed")),
+        false => String::new(),
+    };
+    println!("{pad}{}{rest}{mark}{changed}", paint(NAME, &tool.path));
     if let Some(line) = tool.description.as_deref().and_then(first_line) {
         println!("{pad}    {}", paint(DIM, line));
     }
@@ -162,6 +166,9 @@ pub(crate) fn servers(
     for server in servers {
         for remark in remarks_on(server) {
             println!("{}: {}", paint(NAME, &server.name), harmless(&remark));
+        }
+        for warning in &server.warnings {
+            warn(format!("{}: {warning}", server.name));
         }
     }
     ExitCode::SUCCESS

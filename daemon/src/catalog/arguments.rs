@@ -1,26 +1,21 @@
 //! Arguments against a tool's input schema, compiled once.
 //!
-//! Invariant: no reference is ever fetched. A schema that cannot be compiled validates nothing, and
-//! says so once in the log.
+//! Invariant: a schema that cannot be compiled, or takes too long, validates nothing, and says so in the log.
 
 use std::sync::OnceLock;
 
-use jsonschema::{ValidationError, Validator};
 use mux_sandbox::{Fault, Kind};
 use serde_json::{Map, Value, json};
 use tracing::warn;
 
-use super::Tool;
-
-/// How many mistakes one error names.
-const SHOWN: usize = 5;
-/// Among more values none is named: the validator makes all its errors before it gives the first, and
-/// one takes up to two kilobytes.
-const SEARCHED: usize = 10_000;
+use super::{
+    Tool,
+    schema::{Schema, Verdict, Words},
+};
 
 /// The compiled schema, made at the first call.
 #[derive(Debug, Default)]
-pub(super) struct Arguments(OnceLock<Option<Validator>>);
+pub(super) struct Arguments(OnceLock<Option<Schema>>);
 
 impl Tool {
     /// The arguments as an object that fits the schema, or what is wrong with them.
@@ -61,10 +56,18 @@ impl Tool {
 
     fn checked(&self, object: Map<String, Value>) -> Result<Map<String, Value>, Fault> {
         let value = Value::Object(object);
-        if let Some(validator) = self.validator()
-            && !validator.is_valid(&value)
+        match self
+            .schema()
+            .map(|schema| schema.check(&value, Words::Author))
         {
-            return Err(self.refuse(&mistakes(validator, &value)));
+            Some(Verdict::Fails(mistakes)) => return Err(self.refuse(&mistakes)),
+            Some(Verdict::TooMuch) => {
+                warn!(
+                    tool = self.path(),
+                    "its input schema takes too long; these arguments are not validated"
+                );
+            }
+            Some(Verdict::Fits) | None => {}
         }
         match value {
             Value::Object(object) => Ok(object),
@@ -72,14 +75,13 @@ impl Tool {
         }
     }
 
-    fn validator(&self) -> Option<&Validator> {
+    fn schema(&self) -> Option<&Schema> {
         let compile = || {
-            jsonschema::options()
-                .build(&self.input_schema)
-                .inspect_err(|error| {
-                    warn!(tool = self.path(), %error, "the input schema cannot be compiled; arguments are not validated");
-                })
-                .ok()
+            let compiled = Schema::compile(&self.input_schema);
+            let compiled = compiled.inspect_err(|error| {
+                warn!(tool = self.path(), %error, "the input schema cannot be compiled; arguments are not validated");
+            });
+            compiled.ok()
         };
         self.arguments.0.get_or_init(compile).as_ref()
     }
@@ -100,41 +102,6 @@ impl Tool {
     }
 }
 
-/// The first few places at which arguments do not fit.
-fn mistakes(validator: &Validator, arguments: &Value) -> Vec<String> {
-    let count = count(arguments);
-    if count > SEARCHED {
-        return vec![format!(
-            "one of their {count} values is wrong, and among more than {SEARCHED} none is looked for"
-        )];
-    }
-    let shown = |error: ValidationError<'_>| {
-        let place = error.instance_path().to_string();
-        let place = place.trim_start_matches('/').replace('/', ".");
-        let message = shortened(&error.to_string());
-        if place.is_empty() {
-            message
-        } else {
-            format!("{place}: {message}")
-        }
-    };
-    validator
-        .iter_errors(arguments)
-        .take(SHOWN)
-        .map(shown)
-        .collect()
-}
-
-/// The values in a value, itself included. It is not nested deep: that was asked before.
-fn count(value: &Value) -> usize {
-    let inside: usize = match value {
-        Value::Array(items) => items.iter().map(count).sum(),
-        Value::Object(fields) => fields.values().map(count).sum(),
-        _ => 0,
-    };
-    inside + 1
-}
-
 fn wants(schema: &Value, kind: &str) -> bool {
     match &schema["type"] {
         Value::String(only) => only == kind,
@@ -150,17 +117,6 @@ fn read_as(schema: &Value, text: &str) -> Value {
         return Value::String(text.to_owned());
     }
     parsed().unwrap_or_else(|| Value::String(text.to_owned()))
-}
-
-/// A value in an error is cut: it may be a whole file.
-fn shortened(message: &str) -> String {
-    const MOST: usize = 300;
-    if message.len() <= MOST {
-        return message.to_owned();
-    }
-    let head = &message[..message.floor_char_boundary(MOST / 2)];
-    let tail = &message[message.ceil_char_boundary(message.len() - MOST / 2)..];
-    format!("{head} … {tail}")
 }
 
 fn shape(value: &Value) -> &'static str {

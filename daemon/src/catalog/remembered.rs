@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use tracing::debug;
 
-use super::{Digest, ToolDescription, shelf::Shelf};
+use super::{Digest, Standing, ToolDescription, shelf::Shelf};
 use crate::{
     cache::{Cache, Key, Space},
     settings::{Link, ServerDefinition},
@@ -159,6 +159,7 @@ impl From<Stored> for ToolDescription {
             read_only: tool.read_only,
             destructive: tool.destructive,
             extra: tool.extra,
+            standing: Standing::default(),
         }
     }
 }

@@ -3,23 +3,42 @@
 //! The structured content if the tool declares an output schema; otherwise the only text, parsed if
 //! it is a JSON object or array; otherwise the only part, or an array of all parts. A result marked
 //! as an error becomes an error of kind `tool`, with the content in its details.
+//!
+//! Structured content that is not as its schema says is an error of kind `validation`, which tells where and never
+//! what: the value may be secret. The whole result is there for whoever asks for it raw.
+
+use std::sync::OnceLock;
 
 use mux_sandbox::{Fault, Kind};
 use serde_json::{Value, json};
+use tracing::{debug, warn};
 
-use super::Tool;
+use super::{
+    Tool,
+    schema::{Schema, Verdict, Words},
+};
+use crate::settings::ResultCheck;
 
 const MAX_MESSAGE: usize = 4 * 1024;
 
+/// The compiled output schema, made with the first result, and what was wrong with a result.
+#[derive(Debug, Default)]
+pub(super) struct Results {
+    schema: OnceLock<Option<Schema>>,
+    mismatch: OnceLock<String>,
+}
+
 /// `result` is the whole `CallToolResult`.
-pub fn value_of(tool: &Tool, mut result: Value) -> Result<Value, Fault> {
+pub fn value_of(tool: &Tool, mut result: Value, check: ResultCheck) -> Result<Value, Fault> {
     if result.get("isError").and_then(Value::as_bool) == Some(true) {
         return Err(failure(tool, &result));
     }
-    if tool.output_schema.is_some()
-        && let Some(structured) = result.get_mut("structuredContent")
-    {
-        return Ok(structured.take());
+    if tool.output_schema.is_some() {
+        let structured = result.get_mut("structuredContent").map(Value::take);
+        tool.check_result(structured.as_ref(), check)?;
+        if let Some(structured) = structured {
+            return Ok(structured);
+        }
     }
     let mut parts = match result.get_mut("content").map(Value::take) {
         Some(Value::Array(parts)) => parts,
@@ -37,6 +56,65 @@ pub fn value_of(tool: &Tool, mut result: Value) -> Result<Value, Fault> {
             }
         }
         _ => Ok(Value::Array(parts)),
+    }
+}
+
+impl Tool {
+    /// What was wrong with a result, if one was not as the tool declares.
+    pub fn mismatch(&self) -> Option<&str> {
+        self.results.mismatch.get().map(String::as_str)
+    }
+
+    fn check_result(&self, structured: Option<&Value>, check: ResultCheck) -> Result<(), Fault> {
+        if check == ResultCheck::Off {
+            return Ok(());
+        }
+        let path = self.path();
+        let mistakes = match structured {
+            None => {
+                vec!["it declares a schema of its result and gave no structured content".to_owned()]
+            }
+            Some(value) => match self
+                .result_schema()
+                .map(|s| s.check(value, Words::Stranger))
+            {
+                Some(Verdict::Fails(mistakes)) => mistakes,
+                Some(Verdict::TooMuch) => {
+                    debug!(tool = path, "this result takes too long to validate");
+                    return Ok(());
+                }
+                Some(Verdict::Fits) | None => return Ok(()),
+            },
+        };
+        let message = format!(
+            "the result of {path} is not as it declares: {}",
+            mistakes.join("; ")
+        );
+        if self.results.mismatch.set(message.clone()).is_ok() {
+            warn!(tool = path, "{message}");
+        }
+        if check == ResultCheck::Warn {
+            return Ok(());
+        }
+        let hint = format!(
+            "it is the server's mistake; the call has happened. `mux.call.raw` gives the whole result, and \
+             check_results = \"warn\" in [servers.{}] lets such results pass",
+            self.server
+        );
+        let mut fault = Fault::new(Kind::Validation, message).hint(hint).path(path);
+        fault.details = Some(json!({ "mistakes": mistakes }).to_string());
+        Err(fault)
+    }
+
+    fn result_schema(&self) -> Option<&Schema> {
+        let compile = || {
+            let compiled = Schema::compile(self.output_schema.as_ref()?);
+            let compiled = compiled.inspect_err(|error| {
+                warn!(tool = self.path(), %error, "the output schema cannot be compiled; results are not validated");
+            });
+            compiled.ok()
+        };
+        self.results.schema.get_or_init(compile).as_ref()
     }
 }
 
@@ -106,6 +184,14 @@ mod tests {
     use super::*;
 
     fn value(output_schema: Option<Value>, result: Value) -> Result<Value, Fault> {
+        checked(output_schema, result, ResultCheck::Error)
+    }
+
+    fn checked(
+        output_schema: Option<Value>,
+        result: Value,
+        check: ResultCheck,
+    ) -> Result<Value, Fault> {
         let described = ToolDescription {
             name: "t".into(),
             input_schema: json!({}),
@@ -113,7 +199,7 @@ mod tests {
             ..ToolDescription::default()
         };
         let set = ToolSet::new("s", vec![described], &[]);
-        value_of(set.find("t").unwrap(), result)
+        value_of(set.find("t").unwrap(), result, check)
     }
 
     #[test]
@@ -174,5 +260,52 @@ mod tests {
         );
         assert_eq!(fault.path.as_deref(), Some("s.t"));
         assert!(fault.details.unwrap().contains("content"));
+    }
+
+    #[test]
+    fn a_result_keeps_to_its_schema_or_is_an_error_that_holds_none_of_it() {
+        let schema = json!({ "type": "object", "properties": { "n": { "type": "integer" } }, "required": ["n"] });
+        let text = json!([{ "type": "text", "text": "as text" }]);
+        let structured = |value: Value| json!({ "content": text, "structuredContent": value });
+        for (result, expected) in [
+            (
+                structured(json!({ "n": "secret" })),
+                Err("/n: expected integer, got string"),
+            ),
+            (structured(json!({})), Err("the property \"n\" is missing")),
+            (structured(Value::Null), Err("expected object, got null")),
+            (
+                json!({ "content": text }),
+                Err("gave no structured content"),
+            ),
+            (structured(json!({ "n": 1 })), Ok(json!({ "n": 1 }))),
+        ] {
+            let outcome = value(Some(schema.clone()), result.clone());
+            match expected {
+                Ok(expected) => assert_eq!(outcome.unwrap(), expected),
+                Err(part) => {
+                    let fault = outcome.unwrap_err();
+                    assert_eq!(fault.kind, Kind::Validation);
+                    assert!(fault.message.contains(part), "{}", fault.message);
+                    assert!(!fault.details.unwrap().contains("secret"));
+                    assert_eq!(fault.path.as_deref(), Some("s.t"));
+                    for lenient in [ResultCheck::Warn, ResultCheck::Off] {
+                        assert!(checked(Some(schema.clone()), result.clone(), lenient).is_ok());
+                    }
+                }
+            }
+        }
+        let any = |schema: Value, value: Value| {
+            checked(Some(schema), structured(value), ResultCheck::Error)
+        };
+        assert_eq!(
+            any(json!({ "type": "array" }), json!([1])).unwrap(),
+            json!([1])
+        );
+        assert_eq!(
+            any(json!({ "type": "nonsense" }), json!([1])).unwrap(),
+            json!([1])
+        );
+        assert!(any(json!({ "prefixItems": [{ "const": 2 }] }), json!([1])).is_err());
     }
 }

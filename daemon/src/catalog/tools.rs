@@ -2,12 +2,24 @@
 //!
 //! Invariant: a [`ToolSet`] never changes. A server whose tools change gets a new one.
 
-use std::{borrow::Cow, collections::HashMap, sync::Arc};
+use std::{
+    borrow::Cow,
+    collections::HashMap,
+    sync::{Arc, OnceLock},
+};
 
 use mux_sandbox::typegen::{self, Observed, ToolDecl, names};
 use serde_json::{Map, Value};
 
-use super::{arguments::Arguments, digest::Digest};
+use super::{
+    Standing, ToolDescription,
+    arguments::Arguments,
+    digest::Digest,
+    hygiene::{clean, clean_members, clean_schema, shortened},
+    imitation::Look,
+    results::Results,
+    standing,
+};
 use crate::{cache::Key, nearest::nearest_few, policy::glob};
 
 /// A tool as its server describes it.
@@ -18,7 +30,10 @@ pub struct Tool {
     /// As the server spells it.
     pub name: String,
     pub title: Option<String>,
+    /// As it stands beside others.
     pub description: Option<String>,
+    /// All of it, where that is more.
+    whole_description: Option<String>,
     pub input_schema: Value,
     pub output_schema: Option<Value>,
     pub read_only: Option<bool>,
@@ -29,35 +44,35 @@ pub struct Tool {
     pub key: Key,
     /// Names the whole definition: another one may mean another tool under the same name.
     pub definition_key: Key,
+    pub standing: Standing,
     pub(super) arguments: Arguments,
-}
-
-/// What a server says of a tool, before it is checked.
-#[derive(Clone, Debug, Default)]
-pub struct ToolDescription {
-    pub name: String,
-    pub title: Option<String>,
-    pub description: Option<String>,
-    pub input_schema: Value,
-    pub output_schema: Option<Value>,
-    pub read_only: Option<bool>,
-    pub destructive: Option<bool>,
-    /// Everything else of MCP's `Tool`.
-    pub extra: Map<String, Value>,
+    pub(super) results: Results,
+    look: OnceLock<Look>,
 }
 
 impl Tool {
-    fn new(server: Arc<str>, described: ToolDescription) -> Self {
+    fn new(server: Arc<str>, mut described: ToolDescription) -> Self {
+        readable(&mut described, &server);
+        let path = format!("{server}.{}", described.name);
+        let description = described.description;
+        let short = description
+            .as_deref()
+            .and_then(|text| shortened(text, &path));
+        let (description, whole_description) = match short {
+            Some(head) => (Some(head), description),
+            None => (description, None),
+        };
         let key = Digest::of_generator()
             .text(&server)
             .text(&described.name)
             .maybe(described.title.as_deref())
-            .maybe(described.description.as_deref())
+            .maybe(description.as_deref())
             .json(&described.input_schema)
             .json(described.output_schema.as_ref().unwrap_or(&Value::Null))
             .key();
         let whole = Digest::new()
             .bytes(&key)
+            .maybe(whole_description.as_deref())
             .json(&Value::Object(described.extra.clone()));
         Self {
             server,
@@ -66,12 +81,16 @@ impl Tool {
             extra: described.extra,
             name: described.name,
             title: described.title,
-            description: described.description,
+            description,
+            whole_description,
             input_schema: described.input_schema,
             output_schema: described.output_schema,
             read_only: described.read_only,
             destructive: described.destructive,
+            standing: described.standing,
             arguments: Arguments::default(),
+            results: Results::default(),
+            look: OnceLock::new(),
         }
     }
 
@@ -82,17 +101,25 @@ impl Tool {
 
     /// MCP's `Tool`, whole.
     pub fn definition(&self) -> Value {
-        let mut definition = Map::new();
-        definition.insert("name".into(), self.name.clone().into());
-        if let Some(description) = &self.description {
-            definition.insert("description".into(), description.clone().into());
-        }
-        definition.insert("inputSchema".into(), self.input_schema.clone());
-        if let Some(schema) = &self.output_schema {
-            definition.insert("outputSchema".into(), schema.clone());
-        }
-        definition.extend(self.extra.clone());
-        Value::Object(definition)
+        let described = ToolDescription {
+            name: self.name.clone(),
+            description: self.description.clone(),
+            input_schema: self.input_schema.clone(),
+            output_schema: self.output_schema.clone(),
+            extra: self.extra.clone(),
+            ..ToolDescription::default()
+        };
+        described.definition()
+    }
+
+    /// As its name is compared with others.
+    pub(super) fn look(&self) -> &Look {
+        self.look.get_or_init(|| Look::of(&self.name))
+    }
+
+    /// Its name for the eye: what nobody sees is left out.
+    pub fn shown_name(&self) -> String {
+        clean(&self.name).into_owned()
     }
 
     /// `files.read(args: {…}): Promise<…>` on one line, without what was learned of its results.
@@ -109,6 +136,46 @@ impl Tool {
             input_schema: &self.input_schema,
             output_schema: self.output_schema.as_ref(),
         }
+    }
+
+    /// All of its description, for whoever asks for this one.
+    pub fn whole_description(&self) -> Option<&str> {
+        let whole = self.whole_description.as_deref();
+        whole.or(self.description.as_deref())
+    }
+
+    /// The same with all of a long description, for whoever asks for this one.
+    pub fn whole_declaration<'a>(&'a self, observed: Option<Observed<'a>>) -> ToolDecl<'a> {
+        ToolDecl {
+            description: self.whole_description(),
+            ..self.declaration(observed)
+        }
+    }
+}
+
+/// What the server says, as readers get it: words without what nobody sees, and before those of a refused tool that it
+/// is one.
+fn readable(described: &mut ToolDescription, server: &str) {
+    let cleaned = |text: &mut String| *text = clean(text).into_owned();
+    described.title.as_mut().map(cleaned);
+    described.description.as_mut().map(cleaned);
+    clean_schema(&mut described.input_schema);
+    described.output_schema.as_mut().map(clean_schema);
+    for (name, member) in &mut described.extra {
+        match member {
+            Value::String(title) if name == "title" => cleaned(title),
+            Value::Object(annotations) if name == "annotations" => clean_members(annotations),
+            _ => {}
+        }
+    }
+    if let Standing::Changed(change) = &described.standing
+        && change.refused
+    {
+        let mark = standing::mark(server, change);
+        described.description = Some(match &described.description {
+            Some(was) => format!("{mark}\n\n{was}"),
+            None => mark,
+        });
     }
 }
 
@@ -185,6 +252,9 @@ impl ToolSet {
                     .or_insert(place);
             }
         }
+        for (place, tool) in self.tools.iter().enumerate() {
+            self.by_name.entry(tool.shown_name()).or_insert(place);
+        }
         for collision in &collisions {
             let exact: Vec<String> = collision
                 .names
@@ -210,6 +280,16 @@ impl ToolSet {
         match found.is_some_and(|found| found.name == tool.name) {
             true => spelled,
             false => Cow::Borrowed(&tool.name),
+        }
+    }
+
+    /// The server's spelling without what nobody sees, where that leads to this tool.
+    pub fn shown(&self, tool: &Tool) -> String {
+        let shown = tool.shown_name();
+        let found = self.find(&shown);
+        match found.is_some_and(|found| found.name == tool.name) {
+            true => shown,
+            false => tool.name.clone(),
         }
     }
 
@@ -272,6 +352,19 @@ mod tests {
         }
         assert_eq!(set.warnings.len(), 1);
         assert!(set.warnings[0].contains("ambiguous"), "{:?}", set.warnings);
+    }
+
+    #[test]
+    fn what_nobody_sees_of_a_name_is_needed_by_nobody_but_its_server() {
+        let set = set(&["odd\u{200b}one", "plain", "pla\u{200b}in"], &[]);
+        let odd = set.find("oddone").unwrap();
+        assert_eq!(
+            (odd.name.as_str(), set.shown(odd).as_str()),
+            ("odd\u{200b}one", "oddone")
+        );
+        let twin = set.find("pla\u{200b}in").unwrap();
+        assert_eq!(set.find("plain").unwrap().name, "plain");
+        assert_eq!(set.shown(twin), twin.name);
     }
 
     #[test]

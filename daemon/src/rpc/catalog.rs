@@ -9,7 +9,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 
 use super::{budget::Budget, door::Door};
 use crate::{
-    catalog::{Catalog, Known, Scope, Tool, ToolSet, Wording},
+    catalog::{Catalog, Known, Scope, Tool, ToolSet, Wording, imitations},
     gateway,
     upstream::{Server, Upstreams, Whose},
 };
@@ -77,7 +77,9 @@ pub(super) async fn tools(
         definitions: request.definitions,
     };
     let mut budget = Budget::new();
-    for (server, tools) in sets(servers, whose, wait).await {
+    let sets = sets(servers, whose, wait).await;
+    let imitated = imitations(&scope.seen(upstreams.known()));
+    for (server, tools) in sets {
         let tools = match tools {
             Ok(tools) => scope.view(&tools),
             Err(fault) => {
@@ -92,11 +94,15 @@ pub(super) async fn tools(
         let room = request.limit.unwrap_or(usize::MAX);
         let shown = wanted.iter().take(room.saturating_sub(list.tools.len()));
         let shown = shown.map(|tool| info(catalog, scope, &tools, tool, detail));
-        match listed(shown, &tools.warnings, &mut budget) {
+        let mut warnings = tools.warnings.clone();
+        warnings.extend(tools.remarks());
+        let imitated = imitated.iter().filter(|(name, _)| name == server.name());
+        warnings.extend(imitated.flat_map(|(_, told)| told.iter().cloned()));
+        match listed(shown, &warnings, &mut budget) {
             Ok(shown) => {
                 list.tools.extend(shown);
                 list.total += wanted.len();
-                list.warnings.extend(tools.warnings.iter().cloned());
+                list.warnings.extend(warnings);
                 if !server.is_open() {
                     list.remembered.push(server.name().to_owned());
                 }
@@ -149,7 +155,7 @@ pub(super) fn info(
     wire::ToolInfo {
         path: tools.path(tool),
         server: tool.server.to_string(),
-        name: tool.name.clone(),
+        name: tools.shown(tool),
         title: tool.title.clone(),
         description: tool.description.clone(),
         signature: catalog.signature_in(tools, tool),
@@ -159,6 +165,7 @@ pub(super) fn info(
         output_schema: tool.output_schema.clone().filter(|_| detail.schemas),
         observed_calls: observed.filter(|calls| *calls > 0 && tool.output_schema.is_none()),
         direct: scope.offers_directly(tool),
+        changed: tool.change().is_some(),
         definition: detail.definitions.then(|| tool.definition()),
     }
 }
@@ -295,6 +302,7 @@ mod tests {
             output_schema: None,
             observed_calls: None,
             direct: false,
+            changed: false,
             definition: None,
         };
         let tools = |count| std::iter::repeat_with(tool).take(count);

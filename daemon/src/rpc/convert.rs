@@ -210,6 +210,9 @@ fn level(level: Level) -> wire::Level {
 
 pub(super) fn server(server: &Server) -> wire::ServerInfo {
     let view = server.view();
+    let remarks = view.tools.as_ref().map(|tools| tools.remarks());
+    let mut warnings = view.warnings;
+    warnings.extend(remarks.unwrap_or_default());
     wire::ServerInfo {
         name: server.name().to_owned(),
         state: state(view.state),
@@ -249,7 +252,7 @@ pub(super) fn server(server: &Server) -> wire::ServerInfo {
             .collect(),
         auth: None,
         retry_in_ms: view.retry_in.map(millis),
-        warnings: view.warnings,
+        warnings,
     }
 }
 

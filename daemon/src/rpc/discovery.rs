@@ -74,7 +74,10 @@ pub(super) async fn describe(
     };
     let mut budget = Budget::new();
     let tools = described.iter().map(|found| wire::Description {
-        tool: info(catalog, &scope, &found.tools, &found.tool, detail),
+        tool: wire::ToolInfo {
+            description: found.tool.whole_description().map(str::to_owned),
+            ..info(catalog, &scope, &found.tools, &found.tool, detail)
+        },
         declaration: catalog.declaration(&found.tool),
     });
     Ok(wire::Descriptions {

@@ -12,7 +12,7 @@ use tracing::{debug, info};
 
 use super::{
     POLL, budget::Budget, catalog, convert, discovery, door::Door, held::held, notices, offers,
-    runs, status, told::Told,
+    pins, runs, status, told::Told,
 };
 use crate::{
     gateway::{Arguments, Call},
@@ -367,5 +367,27 @@ impl wire::Mux for Connection {
     async fn answer(self, _: Context, request: wire::AnswerRequest) -> Result<(), wire::Error> {
         self.daemon()?;
         notices::answer(&self.0, request)
+    }
+
+    async fn pins(
+        self,
+        _: Context,
+        request: wire::PinsRequest,
+    ) -> Result<wire::PinList, wire::Error> {
+        let upstreams = self.configured().await?.gateway.upstreams();
+        pins::list(upstreams, &self.0.whose(), request)
+            .await
+            .map_err(convert::error)
+    }
+
+    async fn accept_pins(
+        self,
+        _: Context,
+        request: wire::AcceptPinsRequest,
+    ) -> Result<wire::AcceptedPins, wire::Error> {
+        let upstreams = self.configured().await?.gateway.upstreams();
+        pins::accept(upstreams, &self.0.whose(), request)
+            .await
+            .map_err(convert::error)
     }
 }

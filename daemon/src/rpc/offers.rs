@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::{budget::Budget, convert, door::Door, held::held, told::Told};
 use crate::{
+    catalog::hygiene::clean_schema,
     gateway::{Asking, Offered},
     state::Daemon,
     upstream::{OfferKind, Wanted},
@@ -38,9 +39,11 @@ fn listed(found: Offered) -> wire::OfferList {
         let mut left = budget;
         let mut offered = Vec::with_capacity(list.len());
         let full = list.iter().find_map(|offer| {
+            let mut offer = offer.clone();
+            clean_schema(&mut offer);
             offered.push(wire::Offered {
                 server: server.clone(),
-                offer: offer.clone(),
+                offer,
             });
             left.take(&offered.last()).err()
         });

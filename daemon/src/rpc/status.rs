@@ -3,7 +3,7 @@
 use mux_proto as wire;
 
 use super::convert;
-use crate::state::Daemon;
+use crate::{catalog::imitations, state::Daemon};
 
 pub(super) fn of(daemon: &Daemon) -> wire::Status {
     let workers = daemon.runs.pool().status();
@@ -12,6 +12,7 @@ pub(super) fn of(daemon: &Daemon) -> wire::Status {
     problems.extend(workers.problem);
     let cache = daemon.gateway.upstreams().catalog().cache();
     problems.extend(cache.and_then(|cache| cache.status().problem));
+    problems.extend(daemon.gateway.upstreams().pins().problems());
     wire::Status {
         build: wire::version::BUILD.into(),
         contract: wire::version::CONTRACT,
@@ -43,11 +44,16 @@ pub(super) fn of(daemon: &Daemon) -> wire::Status {
 }
 
 pub(super) fn servers(daemon: &Daemon) -> Vec<wire::ServerInfo> {
-    let servers = daemon.gateway.upstreams().all();
+    let upstreams = daemon.gateway.upstreams();
+    let servers = upstreams.all();
+    let servers = servers.iter().map(|server| convert::server(server));
+    let mut servers: Vec<wire::ServerInfo> = servers.collect();
+    for (name, told) in imitations(&upstreams.known()) {
+        if let Some(server) = servers.iter_mut().find(|server| server.name == name) {
+            server.warnings.extend(told);
+        }
+    }
     servers
-        .iter()
-        .map(|server| convert::server(server))
-        .collect()
 }
 
 /// Resident memory of this process.

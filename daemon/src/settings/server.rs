@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use super::{duration, workspace::below};
+use super::{OnChange, duration, workspace::below};
 use crate::{
     config::{OauthEntry, ServerEntry},
     environment::{Environment, WORKSPACE},
@@ -41,6 +41,9 @@ pub struct ServerDefinition {
     pub calls_at_once: usize,
     /// How long a client may take to answer what the server asks.
     pub ask: Duration,
+    /// What becomes of a tool that is not what it was when it was first trusted.
+    pub pins: OnChange,
+    pub check_results: ResultCheck,
 }
 
 /// How a server is reached.
@@ -116,6 +119,18 @@ pub enum Retry {
     Idempotent,
 }
 
+/// What becomes of a result that is not as its tool declares.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum ResultCheck {
+    /// It is an error. The protocol obliges servers to keep to what they declare.
+    #[default]
+    Error,
+    /// It is passed on, and said in the log and beside the server.
+    Warn,
+    /// Nobody looks.
+    Off,
+}
+
 impl Link {
     /// The command line or URL as one would write it, with the names of variables and without their
     /// values.
@@ -177,12 +192,12 @@ impl Process {
 }
 
 impl ServerDefinition {
-    /// `calls_at_once` and `ask` are those of `[limits]`.
+    /// `calls_at_once` and `ask` are those of `[limits]`, `on_change` that of `[pins]`.
     pub(super) fn resolve(
         entry: ServerEntry,
         environment: &Environment,
         home: &Path,
-        (calls_at_once, ask): (usize, Duration),
+        (calls_at_once, ask, on_change): (usize, Duration, OnChange),
     ) -> Result<Self, String> {
         let time = |text: &Option<String>, what, default| match text {
             Some(text) => duration(text, what),
@@ -230,6 +245,17 @@ impl ServerDefinition {
             total_timeout: time(&entry.total_timeout, "total_timeout", TOTAL_TIMEOUT)?,
             calls_at_once,
             ask,
+            pins: choice(entry.pins.as_deref(), "pins", OnChange::WORDS)?.unwrap_or(on_change),
+            check_results: choice(
+                entry.check_results.as_deref(),
+                "check_results",
+                &[
+                    ("error", ResultCheck::Error),
+                    ("warn", ResultCheck::Warn),
+                    ("off", ResultCheck::Off),
+                ],
+            )?
+            .unwrap_or_default(),
             link: link(entry, environment, home)?,
         };
         match this.share {

@@ -14,11 +14,10 @@ use std::{
 use rmcp::model::LoggingMessageNotificationParam;
 use rmcp::model::ProgressNotificationParam;
 use serde_json::Value;
-use tokio::sync::Notify;
 
 use super::{
     beside::Beside, in_flight::InFlight, lists::Offers, liveness::Alive, offers::OfferKind,
-    stderr::Log,
+    relist::Relist, stderr::Log,
 };
 use crate::notices::{Changed, Notice};
 
@@ -27,7 +26,7 @@ pub(super) struct Ears {
     pub(super) in_flight: Arc<InFlight>,
     pub(super) offers: Arc<Offers>,
     /// The list of tools is to be asked for again.
-    pub(super) tools: Arc<Notify>,
+    pub(super) tools: Relist,
     beside: Arc<Beside>,
     log: Mutex<Log>,
     /// When anything was heard last.
@@ -40,7 +39,7 @@ impl Ears {
             server: server.to_owned(),
             in_flight: Arc::default(),
             offers: Arc::default(),
-            tools: Arc::default(),
+            tools: Relist::default(),
             beside: Arc::clone(beside),
             log: Mutex::new(Log::open(log)),
             alive: Alive::default(),
@@ -96,7 +95,7 @@ impl Ears {
     }
 
     pub(super) fn tools_changed(&self) {
-        self.tools.notify_one();
+        self.tools.announce();
     }
 
     /// Since they have changed.

@@ -52,7 +52,12 @@ impl Family {
         definition: &ServerDefinition,
         surroundings: Surroundings,
     ) -> Arc<Self> {
-        let offer = Offer::new(name, definition, Arc::clone(&surroundings.catalog));
+        let offer = Offer::new(
+            name,
+            definition,
+            Arc::clone(&surroundings.catalog),
+            Arc::clone(&surroundings.pins),
+        );
         let facts = Facts {
             tools: offer.recall().map(Arc::new),
             ..Facts::default()

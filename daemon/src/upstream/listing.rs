@@ -11,7 +11,10 @@ use rmcp::{
 };
 use serde_json::{Map, Value};
 
-use crate::{catalog::ToolDescription, length};
+use crate::{
+    catalog::{Standing, ToolDescription},
+    length,
+};
 
 const MAX_TOOLS: usize = 10_000;
 const MAX_PAGES: usize = 500;
@@ -63,6 +66,7 @@ fn describe(tool: Tool) -> ToolDescription {
             .map(|schema| Value::Object((*schema).clone())),
         name: tool.name.into_owned(),
         extra,
+        standing: Standing::default(),
     }
 }
 

@@ -1,11 +1,15 @@
-//! What a server offers: its list of tools made into what can be called, and remembered.
+//! What a server offers: its list of tools held against its pins, made into what can be called, and remembered.
+//!
+//! Invariant: whatever list becomes a set of tools has been held against the pins here.
 
 use std::sync::Arc;
 
+use tokio::sync::watch;
 use tracing::warn;
 
 use crate::{
     catalog::{Catalog, ListKey, ToolDescription, ToolSet},
+    pins::{PinKey, Pins},
     settings::ServerDefinition,
 };
 
@@ -15,23 +19,33 @@ pub(super) struct Offer {
     exclude: Vec<String>,
     key: ListKey,
     catalog: Arc<Catalog>,
+    pinned: PinKey,
+    pins: Arc<Pins>,
 }
 
 impl Offer {
-    pub(super) fn new(name: &str, definition: &ServerDefinition, catalog: Arc<Catalog>) -> Self {
+    pub(super) fn new(
+        name: &str,
+        definition: &ServerDefinition,
+        catalog: Arc<Catalog>,
+        pins: Arc<Pins>,
+    ) -> Self {
         Self {
             name: name.to_owned(),
             exclude: definition.exclude.clone(),
             key: ListKey::of(name, definition),
             catalog,
+            pinned: PinKey::of(name, definition),
+            pins,
         }
     }
 
     /// What the server lists now.
     pub(super) fn list(&self, tools: Vec<ToolDescription>) -> ToolSet {
         self.catalog.remember(&self.key, &tools);
+        let tools = self.pins.judge(&self.pinned, tools);
         let set = ToolSet::new(&self.name, tools, &self.exclude);
-        for warning in &set.warnings {
+        for warning in set.warnings.iter().chain(&set.remarks()) {
             warn!(server = self.name, "{warning}");
         }
         set
@@ -40,6 +54,7 @@ impl Offer {
     /// What it listed when it was last connected.
     pub(super) fn recall(&self) -> Option<ToolSet> {
         let tools = self.catalog.recall(&self.key)?;
+        let tools = self.pins.recall(&self.pinned, tools);
         Some(ToolSet::new(&self.name, tools, &self.exclude))
     }
 
@@ -49,6 +64,11 @@ impl Offer {
 
     pub(super) fn asks_for_roots(&self) -> bool {
         self.catalog.asks_for_roots(&self.key)
+    }
+
+    /// Is told when somebody has accepted something: what was listed before is to be listed again.
+    pub(super) fn accepted(&self) -> watch::Receiver<()> {
+        self.pins.accepted()
     }
 
     /// To be called when everybody can see what it lists.

@@ -90,6 +90,17 @@ impl Session {
         self.tools.load_full()
     }
 
+    /// Those that it listed last, once what it has announced is in the list.
+    pub async fn current_tools(&self) -> Arc<ToolSet> {
+        self.ears.tools.settled().await;
+        self.tools()
+    }
+
+    /// Asks for the list again. Whoever wants the [`Self::current_tools`] waits for it.
+    pub fn list_again(&self) {
+        self.ears.tools.announce();
+    }
+
     pub fn is_open(&self) -> bool {
         !self.shut.is_cancelled()
             && !self.known.is_cancelled()

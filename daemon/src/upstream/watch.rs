@@ -40,10 +40,19 @@ impl Watch {
         let cancel = service.cancellation_token();
         let mut serving = pin!(service.waiting().fuse());
         // Beside the others, so that a server which hangs in it can still be closed.
+        let mut accepted = self.offer.accepted();
         let refreshing = async {
             loop {
-                session.ears.tools.notified().await;
+                let tools = &session.ears.tools;
+                let wanted = tokio::select! {
+                    wanted = tools.wanted() => wanted,
+                    Ok(()) = accepted.changed() => {
+                        tools.announce();
+                        continue;
+                    }
+                };
                 self.refresh(&session).await;
+                tools.done(wanted);
             }
         };
         let end = tokio::select! {

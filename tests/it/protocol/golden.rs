@@ -164,6 +164,8 @@ fn the_daemon_understands_the_recorded_requests_and_its_answers_are_understood()
             "tools" => assert_eq!(answer["tools"][0]["path"], "fix.add"),
             "types" => assert!(answer.as_str().unwrap().contains("add(")),
             "servers" => assert_eq!(answer[0]["name"], "fix"),
+            "pins" => assert_eq!(answer["tools"][0]["standing"], "trusted"),
+            "accept_pins" => assert_eq!(answer["tools"], 1),
             "restart_server" => assert_eq!(answer["starts"], 2),
             "reload" => assert_eq!(answer["unchanged"], json!(["fix"])),
             // It stops reading from those who have been served, so the last one is not sent.

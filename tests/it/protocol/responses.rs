@@ -1,6 +1,7 @@
 //! One response of each method, every field filled in.
 
 mod agents;
+mod pins;
 
 use mux_proto::{
     AuthState, CheckerStatus, Diagnostics, Error, Event, EventKind, EventPage, Forgotten, Handle,
@@ -16,6 +17,7 @@ use super::requests::HANDLE;
 pub(super) fn all() -> Vec<(&'static str, MuxResponse)> {
     let mut all = of_everybody();
     all.extend(agents::all());
+    all.extend(pins::all());
     all
 }
 

@@ -37,6 +37,12 @@ pub(super) fn look(status: &Status) -> Group {
             ),
             ServerState::Ready | ServerState::Cold | ServerState::Starting => {}
         }
+        for warning in &server.warnings {
+            group.warn(
+                format!("{name}: {warning}"),
+                format!("`mux servers pins {name}` lists its tools"),
+            );
+        }
     }
     let servers = status.servers.len();
     if servers == 0 && group.checks.is_empty() {

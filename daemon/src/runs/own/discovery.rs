@@ -138,8 +138,8 @@ pub(super) async fn describe(arguments: &str, reach: &Reach) -> Result<String, F
         let tool = &found.tool;
         let mut shown = entry(&discovery, &found.tools, tool);
         // All of it, since somebody asked for just this one.
-        if let Some(description) = &tool.description {
-            shown.insert("description".into(), description.clone().into());
+        if let Some(description) = tool.whole_description() {
+            shown.insert("description".into(), description.into());
         }
         let traits = [
             ("readOnly", tool.read_only),

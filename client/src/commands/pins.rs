@@ -1,0 +1,108 @@
+//! `mux servers pins`, `mux servers accept`.
+//!
+//! Invariant: what is accepted is what was shown, by its digest.
+
+use std::io::{self, BufRead as _, IsTerminal as _};
+
+use mux_client::Session;
+use mux_proto::{
+    AcceptPinsRequest, Error, Kind, PinInfo, PinList, PinStanding, PinsRequest, SeenTool, transport,
+};
+
+use super::{Failure, Outcome, session, show::STARTS};
+use crate::{args, render};
+
+pub(super) async fn list(args: args::Pins, json: bool) -> Outcome {
+    let list = pins(&session().await?, args.server, false, json).await?;
+    Ok(render::pins(&list, json))
+}
+
+pub(super) async fn accept(args: args::Accept, json: bool) -> Outcome {
+    let session = session().await?;
+    let list = pins(&session, args.server, true, json).await?;
+    let wanted = wanted(&list, &args.tools)?;
+    if wanted.is_empty() {
+        return Ok(render::accepted(&list.server, &wanted, 0, json));
+    }
+    if !json {
+        render::differences(&list.server, &wanted);
+    }
+    let agreed = args.yes || (!json && asked(wanted.len()));
+    if !agreed {
+        let (server, count) = (&list.server, wanted.len());
+        let message = format!("nothing was accepted: {count} of the tools of `{server}` wait");
+        let error = Error::new(Kind::Pending, message);
+        return Err(error.hint("--yes accepts what is shown").into());
+    }
+    let seen = wanted.iter().filter_map(|tool| {
+        Some(SeenTool {
+            name: tool.name.clone(),
+            digest: tool.digest.clone()?,
+        })
+    });
+    let request = AcceptPinsRequest {
+        server: list.server.clone(),
+        tools: seen.collect(),
+    };
+    let answer = session
+        .client
+        .accept_pins(transport::within(STARTS), request)
+        .await?;
+    let accepted = answer.map_err(Failure::from)?;
+    Ok(render::accepted(
+        &list.server,
+        &wanted,
+        accepted.tools,
+        json,
+    ))
+}
+
+async fn pins(
+    session: &Session,
+    server: String,
+    current: bool,
+    json: bool,
+) -> Result<PinList, Failure> {
+    let waiting = render::Waiting::begin(&format!("asking {server} for its tools"), json);
+    let request = PinsRequest { server, current };
+    let answer = session
+        .client
+        .pins(transport::within(STARTS), request)
+        .await;
+    waiting.end();
+    answer?.map_err(Failure::from)
+}
+
+/// Those that were named, or all of which somebody should take note.
+fn wanted(list: &PinList, names: &[String]) -> Result<Vec<PinInfo>, Failure> {
+    let waits = |tool: &PinInfo| {
+        matches!(
+            tool.standing,
+            PinStanding::New | PinStanding::Changed | PinStanding::Refused
+        )
+    };
+    for name in names {
+        if !list.tools.iter().any(|tool| tool.name == *name) {
+            let server = &list.server;
+            let message = format!("`{server}` has no tool `{name}`");
+            let error = Error::new(Kind::NotFound, message);
+            return Err(error
+                .hint(format!("`mux servers pins {server}` lists its tools"))
+                .into());
+        }
+    }
+    let meant = |tool: &PinInfo| names.is_empty() || names.contains(&tool.name);
+    let wanted = list.tools.iter().filter(|tool| waits(tool) && meant(tool));
+    Ok(wanted.cloned().collect())
+}
+
+/// Asks whoever sits there. Nobody does where there is no terminal.
+fn asked(count: usize) -> bool {
+    if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
+        return false;
+    }
+    render::ask_to_accept(count);
+    let mut answer = String::new();
+    let read = io::stdin().lock().read_line(&mut answer);
+    read.is_ok() && matches!(answer.trim().to_lowercase().as_str(), "y" | "yes")
+}

@@ -1,0 +1,216 @@
+//! A server's pins on the disk: a line with the checksum of the rest, and JSON.
+//!
+//! Invariant: a file is whole and ours, or it is no file of pins; and one that is none is moved aside, so that its absence
+//! is never taken for a first meeting.
+
+use std::{
+    fs::{self, DirBuilder, OpenOptions},
+    io::{self, Read as _, Write as _},
+    os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _},
+    path::{Path, PathBuf},
+};
+
+use nix::{fcntl::OFlag, unistd::geteuid};
+use serde::{Deserialize, Serialize};
+
+use super::book::{Book, Pin, State};
+
+/// Counts up when more of a tool is taken over: what was pinned without it must not count as changed then.
+const MAGIC: &str = "mux-pins 1 ";
+/// Far more than the longest book.
+const LONGEST: u64 = 64 << 20;
+/// Of one server.
+const KEPT: usize = 16;
+
+/// Whose pins they are.
+#[derive(Clone, Debug, Deserialize, Eq, Hash, PartialEq, Serialize)]
+pub(super) struct Owner {
+    pub(super) server: String,
+    /// Names how the server is reached.
+    pub(super) definition: String,
+}
+
+impl Owner {
+    fn file(&self) -> String {
+        format!("{}.{}.pins", self.server, &self.definition[..16])
+    }
+}
+
+/// What was found where a server's pins should be.
+pub(super) enum Found {
+    Nothing,
+    Book(Book),
+    /// Why there is nothing any more.
+    Damaged(String),
+}
+
+#[derive(Deserialize, Serialize)]
+struct Stored {
+    #[serde(flatten)]
+    owner: Owner,
+    /// Not all of its tools have been looked at since pins were lost.
+    #[serde(default)]
+    lost: bool,
+    tools: Vec<StoredPin>,
+}
+
+#[derive(Deserialize, Serialize)]
+struct StoredPin {
+    name: String,
+    digest: String,
+    since: u64,
+    #[serde(default)]
+    new: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    definition: Option<String>,
+}
+
+pub(super) fn read(folder: &Path, owner: &Owner) -> Found {
+    let path = folder.join(owner.file());
+    let problem = match text(&path).and_then(|text| parse(&text, owner)) {
+        Ok(book) => return Found::Book(book),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            let aside = aside(&path);
+            return match fs::symlink_metadata(&aside) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => Found::Nothing,
+                _ => Found::Damaged(format!("they are at {}", aside.display())),
+            };
+        }
+        Err(error) => error,
+    };
+    let aside = aside(&path);
+    match fs::rename(&path, &aside) {
+        Ok(()) => Found::Damaged(format!("{problem}; moved to {}", aside.display())),
+        Err(kept) => Found::Damaged(format!("{problem}; {} stays: {kept}", path.display())),
+    }
+}
+
+fn aside(path: &Path) -> PathBuf {
+    path.with_extension("damaged")
+}
+
+fn text(path: &Path) -> io::Result<String> {
+    let file = OpenOptions::new()
+        .read(true)
+        .custom_flags((OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK).bits())
+        .open(path)?;
+    let meta = file.metadata()?;
+    let wrong = if !meta.is_file() {
+        "it is no file"
+    } else if meta.uid() != geteuid().as_raw() {
+        "it belongs to another user"
+    } else if meta.mode() & 0o022 != 0 {
+        "others may write to it"
+    } else if meta.len() > LONGEST {
+        "it is too long"
+    } else {
+        let mut text = String::new();
+        file.take(LONGEST).read_to_string(&mut text)?;
+        return Ok(text);
+    };
+    Err(io::Error::other(wrong))
+}
+
+fn parse(text: &str, owner: &Owner) -> io::Result<Book> {
+    let damaged = |what: &str| io::Error::other(what.to_owned());
+    let (head, body) = text.split_once('\n').unwrap_or_default();
+    let sum = head
+        .strip_prefix(MAGIC)
+        .ok_or_else(|| damaged("it is no file of pins"))?;
+    if blake3::hash(body.as_bytes()).to_hex().as_str() != sum {
+        return Err(damaged("its checksum is wrong"));
+    }
+    let stored: Stored = serde_json::from_str(body)?;
+    if stored.owner != *owner {
+        return Err(damaged("it belongs to another server"));
+    }
+    let pin = |stored: StoredPin| {
+        let digest = blake3::Hash::from_hex(&stored.digest).ok()?.into();
+        let pin = Pin {
+            digest,
+            since: stored.since,
+            is_new: stored.new,
+            definition: stored.definition,
+        };
+        Some((stored.name, pin))
+    };
+    let pins = stored.tools.into_iter().map(pin).collect::<Option<_>>();
+    Ok(Book {
+        state: match stored.lost {
+            true => State::Lost,
+            false => State::Known,
+        },
+        pins: pins.ok_or_else(|| damaged("a digest in it is none"))?,
+    })
+}
+
+pub(super) fn encode(owner: &Owner, book: &Book) -> Vec<u8> {
+    let tools = book.pins.iter().map(|(name, pin)| StoredPin {
+        name: name.clone(),
+        digest: blake3::Hash::from(pin.digest).to_hex().to_string(),
+        since: pin.since,
+        new: pin.is_new,
+        definition: pin.definition.clone(),
+    });
+    let stored = Stored {
+        owner: owner.clone(),
+        lost: book.state == State::Lost,
+        tools: tools.collect(),
+    };
+    // Plain data with names that are text.
+    let body = serde_json::to_string(&stored).unwrap_or_default();
+    let sum = blake3::hash(body.as_bytes()).to_hex();
+    format!("{MAGIC}{sum}\n{body}").into_bytes()
+}
+
+/// On the disk when it returns. `whole` says that nothing is missing any more of what was damaged.
+pub(super) fn write(folder: &Path, owner: &Owner, bytes: &[u8], whole: bool) -> io::Result<()> {
+    DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(folder)?;
+    let path = folder.join(owner.file());
+    let next = path.with_extension("next");
+    // One that a crash has left.
+    drop(fs::remove_file(&next));
+    if !path.exists() {
+        forget_older(folder, owner);
+    }
+    let mut file = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(&next)?;
+    file.write_all(bytes)?;
+    file.sync_all()?;
+    fs::rename(&next, &path)?;
+    fs::File::open(folder)?.sync_all()?;
+    if whole {
+        drop(fs::remove_file(aside(&path)));
+    }
+    Ok(())
+}
+
+/// A server that was reached in many ways keeps the pins of the last few.
+fn forget_older(folder: &Path, owner: &Owner) {
+    let prefix = format!("{}.", owner.server);
+    let Ok(entries) = fs::read_dir(folder) else {
+        return;
+    };
+    let ours = entries.flatten().filter(|entry| {
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        name.starts_with(&prefix) && name.ends_with(".pins")
+    });
+    let dated =
+        ours.filter_map(|entry| Some((entry.metadata().ok()?.modified().ok()?, entry.path())));
+    let mut dated: Vec<_> = dated.collect();
+    dated.sort_unstable();
+    let over = (dated.len() + 1).saturating_sub(KEPT);
+    for (_, path) in dated.into_iter().take(over) {
+        drop(fs::remove_file(path));
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,127 @@
+//! Files of pins that are whole, damaged, or somebody else's.
+
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+
+use super::*;
+
+fn owner() -> Owner {
+    Owner {
+        server: "s".into(),
+        definition: "0123456789abcdef0123".into(),
+    }
+}
+
+fn book() -> Book {
+    let pin = Pin {
+        digest: [7; 32],
+        since: 12,
+        is_new: true,
+        definition: Some("{}".into()),
+    };
+    Book {
+        state: State::Known,
+        pins: [("tool".to_owned(), pin)].into(),
+    }
+}
+
+fn written(folder: &Path) -> PathBuf {
+    write(folder, &owner(), &encode(&owner(), &book()), true).unwrap();
+    folder.join(owner().file())
+}
+
+#[test]
+fn what_is_written_is_read_and_nobody_else_may() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path().join("pins");
+    assert!(matches!(read(&folder, &owner()), Found::Nothing));
+    let path = written(&folder);
+    let mode = |path: &Path| fs::metadata(path).unwrap().mode() & 0o777;
+    assert_eq!((mode(&path), mode(&folder)), (0o600, 0o700));
+    let Found::Book(found) = read(&folder, &owner()) else {
+        panic!("it is there");
+    };
+    assert_eq!(format!("{found:?}"), format!("{:?}", book()));
+}
+
+#[test]
+fn whatever_is_wrong_with_a_file_it_is_moved_aside_and_never_a_first_meeting() {
+    let other = Owner {
+        server: "t".into(),
+        ..owner()
+    };
+    let damages: &[(&str, &dyn Fn(&Path))] = &[
+        ("cut", &|path| {
+            let bytes = fs::read(path).unwrap();
+            fs::write(path, &bytes[..bytes.len() - 1]).unwrap();
+        }),
+        ("empty", &|path| fs::write(path, "").unwrap()),
+        ("rubbish", &|path| fs::write(path, b"\0\xff\n\n").unwrap()),
+        ("later", &|path| {
+            fs::write(path, "mux-pins 2 0\n{}").unwrap()
+        }),
+        ("foreign", &|path| {
+            fs::write(path, encode(&other, &book())).unwrap()
+        }),
+        ("open", &|path| {
+            fs::set_permissions(path, fs::Permissions::from_mode(0o666)).unwrap()
+        }),
+        ("link", &|path| {
+            fs::rename(path, path.with_extension("elsewhere")).unwrap();
+            symlink(path.with_extension("elsewhere"), path).unwrap();
+        }),
+        ("folder", &|path| {
+            fs::remove_file(path).unwrap();
+            fs::create_dir(path).unwrap();
+        }),
+    ];
+    for (what, damage) in damages {
+        let folder = tempfile::tempdir().unwrap();
+        let path = written(folder.path());
+        damage(&path);
+        for _ in 0..2 {
+            let Found::Damaged(why) = read(folder.path(), &owner()) else {
+                panic!("{what}");
+            };
+            assert!(why.contains(".damaged"), "{what}: {why}");
+        }
+        assert!(fs::symlink_metadata(&path).is_err(), "{what}");
+        // What is whole again takes its place.
+        if *what != "folder" {
+            written(folder.path());
+            assert!(
+                matches!(read(folder.path(), &owner()), Found::Book(_)),
+                "{what}"
+            );
+            assert!(fs::symlink_metadata(aside(&path)).is_err(), "{what}");
+        }
+    }
+}
+
+#[test]
+fn every_flipped_bit_is_noticed() {
+    let bytes = encode(&owner(), &book());
+    for place in 0..bytes.len() {
+        let mut flipped = bytes.clone();
+        flipped[place] ^= 1;
+        let read = String::from_utf8(flipped).map(|text| parse(&text, &owner()));
+        assert!(!matches!(read, Ok(Ok(_))), "byte {place}");
+    }
+}
+
+#[test]
+fn a_server_that_is_reached_in_ever_other_ways_keeps_the_last_few() {
+    let folder = tempfile::tempdir().unwrap();
+    for n in 0..KEPT + 5 {
+        let owner = Owner {
+            server: "s".into(),
+            definition: format!("{n:020}"),
+        };
+        let owner = Owner {
+            definition: owner.definition.chars().rev().collect(),
+            ..owner
+        };
+        write(folder.path(), &owner, &encode(&owner, &book()), true).unwrap();
+        assert!(matches!(read(folder.path(), &owner), Found::Book(_)));
+    }
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), KEPT);
+}

@@ -1,0 +1,108 @@
+//! A server's tools beside their pins, and what somebody accepts of them.
+
+use std::sync::Arc;
+
+use mux_proto as wire;
+use mux_sandbox::{Fault, Kind};
+
+use super::budget::Budget;
+use crate::{
+    catalog::{Standing, Tool, ToolSet},
+    pins::{AcceptError, PinKey, Pinned, readable},
+    upstream::{Server, Upstreams, Whose},
+};
+
+pub(super) async fn list(
+    upstreams: &Upstreams,
+    whose: &Whose,
+    request: wire::PinsRequest,
+) -> Result<wire::PinList, Fault> {
+    let server = upstreams.find(&request.server)?;
+    let tools = match server.tools() {
+        Some(tools) if !request.current => tools,
+        _ => asked(&server, whose).await?,
+    };
+    let key = key(&server)?;
+    let pinned = upstreams.pins().of(&key, &tools);
+    let mut budget = Budget::new();
+    let infos = tools.iter().zip(pinned).map(|(tool, pinned)| {
+        let info = info(tool, pinned);
+        budget.take(&info).map(|()| info)
+    });
+    Ok(wire::PinList {
+        tools: infos.collect::<Result<_, _>>()?,
+        server: server.name().to_owned(),
+    })
+}
+
+pub(super) async fn accept(
+    upstreams: &Upstreams,
+    whose: &Whose,
+    request: wire::AcceptPinsRequest,
+) -> Result<wire::AcceptedPins, Fault> {
+    let server = upstreams.find(&request.server)?;
+    let seen = request.tools.into_iter().map(|seen| {
+        let digest = blake3::Hash::from_hex(&seen.digest);
+        let wrong = || format!("the digest of `{}` is none", seen.name);
+        match digest {
+            Ok(digest) => Ok((seen.name, digest.into())),
+            Err(_) => Err(Fault::new(Kind::Validation, wrong())),
+        }
+    });
+    let seen = seen.collect::<Result<Vec<_>, _>>()?;
+    let session = server.session(whose).await?.session;
+    let tools = session.current_tools().await;
+    let accepted = upstreams.pins().accept(&key(&server)?, &tools, &seen).await;
+    let written = accepted.map_err(|error| refused(server.name(), &error))?;
+    written.map_err(|error| {
+        let message =
+            format!("the pins cannot be written: {error}; what was accepted holds until muxd ends");
+        Fault::new(Kind::Internal, message).hint("see `mux status`")
+    })?;
+    session.list_again();
+    session.current_tools().await;
+    Ok(wire::AcceptedPins { tools: seen.len() })
+}
+
+async fn asked(server: &Server, whose: &Whose) -> Result<Arc<ToolSet>, Fault> {
+    Ok(server.session(whose).await?.session.current_tools().await)
+}
+
+fn key(server: &Server) -> Result<PinKey, Fault> {
+    match server.definition() {
+        Ok(definition) => Ok(PinKey::of(server.name(), definition)),
+        Err(problem) => Err(Fault::new(Kind::Unavailable, problem.clone())),
+    }
+}
+
+fn refused(server: &str, error: &AcceptError) -> Fault {
+    let message = format!("nothing was accepted of `{server}`: {error}");
+    match error {
+        AcceptError::Unknown(_) => Fault::new(Kind::NotFound, message)
+            .hint(format!("`mux servers pins {server}` lists its tools")),
+        AcceptError::Other(_) => {
+            Fault::new(Kind::Validation, message).hint("look again at what it is now")
+        }
+        AcceptError::Off => Fault::new(Kind::Validation, message)
+            .hint("`pins` in its entry, or `on_change` in [pins], is \"off\""),
+    }
+}
+
+fn info(tool: &Tool, pinned: Pinned) -> wire::PinInfo {
+    let change = tool.change();
+    let digest = change.map(|change| change.digest).or(pinned.digest);
+    wire::PinInfo {
+        name: tool.name.clone(),
+        standing: match (&tool.standing, pinned.digest) {
+            (Standing::Changed(_), _) if tool.is_refused() => wire::PinStanding::Refused,
+            (Standing::Changed(_), _) => wire::PinStanding::Changed,
+            (Standing::New, _) => wire::PinStanding::New,
+            (Standing::Trusted, Some(_)) => wire::PinStanding::Trusted,
+            (Standing::Trusted, None) => wire::PinStanding::Unpinned,
+        },
+        digest: digest.map(|digest| blake3::Hash::from(digest).to_hex().to_string()),
+        since_ms: pinned.since.map(|seconds| seconds.saturating_mul(1000)),
+        before: change.and_then(|change| readable(change.before.as_ref()?)),
+        now: change.and_then(|change| readable(&change.now)),
+    }
+}

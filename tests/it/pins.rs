@@ -1,0 +1,113 @@
+//! Tools that become others than those that were trusted, names that imitate, words that nobody sees, and results that
+//! are not as they were declared.
+
+mod accept;
+mod changes;
+mod damage;
+mod names;
+mod results;
+
+use std::{fs, path::PathBuf};
+
+use mux_tests::TestEnv;
+use serde_json::{Value, json};
+
+/// What a server says of a tool when nobody looks.
+const POISON: &str = "POISON";
+
+/// A home with the fixture server `fix`, whose tools a test can change.
+struct Home {
+    env: TestEnv,
+    changes: PathBuf,
+    log: PathBuf,
+}
+
+impl Home {
+    /// `keys` are added to the server's entry.
+    fn new(keys: &str) -> Self {
+        let env = TestEnv::new();
+        let (changes, log) = (env.path("changes.json"), env.path("calls"));
+        let args = [
+            "--changes",
+            changes.to_str().unwrap(),
+            "--call-log",
+            log.to_str().unwrap(),
+        ];
+        let config = format!("{}{keys}\n", env.fixture("fix", &args));
+        env.write_config(&config);
+        Self { env, changes, log }
+    }
+
+    /// A home whose user has called the tools as they were, and whose server says something else of `echo` now.
+    fn poisoned(keys: &str) -> Self {
+        let home = Self::new(keys);
+        home.echo().ok();
+        home.change(&poison());
+        home.announce();
+        home
+    }
+
+    fn change(&self, changes: &Value) {
+        fs::write(&self.changes, changes.to_string()).unwrap();
+    }
+
+    /// The server says that its tools have changed.
+    fn announce(&self) {
+        self.env.mux(["call", "fix.list_changed"]).ok();
+    }
+
+    fn echo(&self) -> mux_tests::env::Output {
+        self.env.mux(["--json", "call", "fix.echo", "text=hello"])
+    }
+
+    #[track_caller]
+    fn echo_is_refused(&self) {
+        self.echo().fails(
+            5,
+            &[
+                "fix.echo is not what it was when you first trusted it",
+                "\"denied\"",
+                "mux servers accept fix",
+            ],
+        );
+    }
+
+    fn warnings(&self) -> Vec<String> {
+        let servers = self.env.mux(["--json", "servers"]).ok().json();
+        let warnings = servers[0]["warnings"].as_array().cloned();
+        let warnings = warnings.unwrap_or_default().into_iter();
+        warnings
+            .map(|text| text.as_str().unwrap().to_owned())
+            .collect()
+    }
+
+    fn standing(&self, tool: &str) -> String {
+        let pins = self
+            .env
+            .mux(["--json", "servers", "pins", "fix"])
+            .ok()
+            .json();
+        let tools = pins["tools"].as_array().unwrap();
+        let found = tools.iter().find(|found| found["name"] == tool);
+        found.unwrap()["standing"].as_str().unwrap().to_owned()
+    }
+
+    /// The tools that were called so far, in the order in which the server heard it.
+    fn called(&self) -> Vec<String> {
+        let text = fs::read_to_string(&self.log).unwrap_or_default();
+        let lines = text
+            .lines()
+            .map(|line| serde_json::from_str::<Value>(line).unwrap());
+        let tools = lines.filter_map(|line| line["tool"].as_str().map(str::to_owned));
+        tools.collect()
+    }
+}
+
+/// Another description, another title and another argument of `echo`.
+fn poison() -> Value {
+    let schema = json!({
+        "type": "object",
+        "properties": { "text": { "type": "string" }, POISON: { "type": "string", "description": POISON } },
+    });
+    json!({ "echo": { "list": { "title": POISON, "description": POISON, "inputSchema": schema } } })
+}

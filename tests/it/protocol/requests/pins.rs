@@ -1,0 +1,24 @@
+//! What tools were, and what somebody accepts.
+
+use mux_proto::{AcceptPinsRequest, PinsRequest, SeenTool, service::MuxRequest};
+
+/// Of what the fixture server says of `pid`.
+const DIGEST: &str = "@@";
+
+pub(super) fn all() -> Vec<(&'static str, MuxRequest)> {
+    let pins = PinsRequest {
+        server: "fix".into(),
+        current: true,
+    };
+    let accept = AcceptPinsRequest {
+        server: "fix".into(),
+        tools: vec![SeenTool {
+            name: "pid".into(),
+            digest: DIGEST.into(),
+        }],
+    };
+    vec![
+        ("pins", MuxRequest::Pins { request: pins }),
+        ("accept_pins", MuxRequest::AcceptPins { request: accept }),
+    ]
+}
