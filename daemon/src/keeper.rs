@@ -5,7 +5,8 @@
 //! however the daemon died.  The daemon cannot promise that itself (nothing runs in it after
 //! SIGKILL), so on Linux it starts `muxd keeper`, which has no threads, is the subreaper of every
 //! server tree, passes the ends of their pipes to the daemon, and ends the trees when the daemon's
-//! end of their common socket closes.  Elsewhere `direct` stands in, which promises less.
+//! end of their common socket closes.  Above the keeper stands its guard, which ends what a keeper
+//! leaves that was killed itself; what is left of all three the next keeper ends.  Elsewhere `direct` stands in, which promises less.
 //!
 //! The daemon's side is [`Keeper`] and [`KeptChild`]; the keeper process is [`run_keeper`].  What
 //! they say to each other stands in `wire`.
@@ -20,6 +21,8 @@ mod control;
 #[cfg(target_os = "linux")]
 mod entry;
 #[cfg(target_os = "linux")]
+mod guard;
+#[cfg(target_os = "linux")]
 mod launch;
 #[cfg(target_os = "linux")]
 mod link;
@@ -31,6 +34,8 @@ mod owner;
 mod passing;
 #[cfg(target_os = "linux")]
 mod process_table;
+#[cfg(target_os = "linux")]
+mod remains;
 #[cfg(target_os = "linux")]
 mod serve;
 #[cfg(target_os = "linux")]

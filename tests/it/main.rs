@@ -12,6 +12,8 @@ mod hostile;
 mod lifecycle;
 mod mcp;
 mod offers;
+mod once;
+mod orphans;
 mod pins;
 mod pool;
 mod protocol;

@@ -3,6 +3,7 @@
 pub mod agent;
 pub mod chance;
 pub mod clients;
+pub mod dice;
 pub mod env;
 pub mod frames;
 pub mod golden;

@@ -62,14 +62,21 @@ pub(super) fn hide_inherited_descriptors() -> io::Result<()> {
     Ok(())
 }
 
-pub(super) fn launch(request: SpawnRequest) -> Result<Launched, Refused> {
+/// What the markers of a keeper's children have in common.
+pub(super) struct Origin {
+    /// The keeper's pid, as the daemon knows it.
+    pub(super) keeper: u32,
+    pub(super) home: String,
+}
+
+pub(super) fn launch(request: SpawnRequest, origin: &Origin) -> Result<Launched, Refused> {
     let cwd = PathBuf::from(OsString::from(request.cwd));
     // The exec reports a bad directory and a missing program alike, so the directory goes first.
     enter(&cwd).map_err(|error| Refused {
         kind: SpawnFailure::BadCwd,
         error,
     })?;
-    let marker = marker(&request.tag, std::process::id(), request.id);
+    let marker = marker(&request.tag, origin.keeper, request.id, &origin.home);
     let env = request.env.into_iter();
     let mut command = Command::new(OsString::from(request.program));
     command

@@ -6,7 +6,7 @@
 use std::{
     fs::{File, OpenOptions, TryLockError},
     io,
-    os::unix::fs::OpenOptionsExt,
+    os::unix::fs::{MetadataExt, OpenOptionsExt},
     path::Path,
     time::{Duration, Instant},
 };
@@ -22,7 +22,8 @@ pub(super) enum Lock {
         file: File,
         until: Instant,
     },
-    Held(#[expect(dead_code, reason = "kept open: closing it would release the lock")] File),
+    /// Kept open: closing it would release the lock.
+    Held(File),
     /// Better a server too many for a moment than none for ever.
     Missed,
 }
@@ -67,6 +68,21 @@ impl Lock {
         warn("get the lock of an earlier keeper", &error);
         *self = Lock::Missed;
         None
+    }
+
+    pub(super) fn is_held(&self) -> bool {
+        matches!(self, Lock::Held(_))
+    }
+
+    /// What names the file among all that exist at a time: the same for all keepers of one home.
+    pub(super) fn home(&self) -> String {
+        let (Lock::Waiting { file, .. } | Lock::Held(file)) = self else {
+            return "none".to_owned();
+        };
+        file.metadata().map_or_else(
+            |_| "none".to_owned(),
+            |file| format!("{:x}-{:x}", file.dev(), file.ino()),
+        )
     }
 
     pub(super) fn is_settled(&self) -> bool {

@@ -124,6 +124,11 @@ impl Owner {
                     warn!(%error, "the keeper cannot be understood; another one is needed");
                     break;
                 },
+                // Of its guard, to be exact: without one it is asked to end what it has.
+                _ = self.process.wait() => {
+                    warn!(pid = self.pid, "the keeper has lost its guard; another one is needed");
+                    break;
+                }
             }
         }
         // Whoever asks from here on, or waits in line, hears that the keeper has gone.

@@ -37,6 +37,19 @@ impl ProcessTable {
         all.filter(move |process| process.parent == parent)
     }
 
+    /// Everything that runs, but for `pid` and what it descends from.
+    pub(super) fn others(&self, pid: Pid) -> impl Iterator<Item = Process> {
+        let mut spared = HashSet::from([pid]);
+        let mut below = pid;
+        while let Some(process) = self.0.iter().find(|process| process.pid == below)
+            && spared.insert(process.parent)
+        {
+            below = process.parent;
+        }
+        let all = self.0.iter().copied();
+        all.filter(move |process| !process.zombie && !spared.contains(&process.pid))
+    }
+
     /// `roots` and everything below them.
     pub(super) fn trees(&self, roots: impl IntoIterator<Item = Process>) -> Vec<Process> {
         let mut found: Vec<Process> = roots.into_iter().collect();
@@ -54,15 +67,21 @@ impl ProcessTable {
     }
 }
 
-/// The marker's value for one child: unique, and readable for a human in `ps e`.
-pub(super) fn marker(tag: &str, keeper: u32, id: u64) -> OsString {
-    format!("{tag}/{keeper}/{id}").into()
+/// The marker's value for one child: unique, and readable for a human in `ps e`. `home` is what all
+/// keepers of one lock have in common.
+pub(super) fn marker(tag: &str, keeper: u32, id: u64, home: &str) -> OsString {
+    format!("{tag}/{keeper}/{id}/{home}").into()
 }
 
 /// Whether `marker` was given by this keeper, to whichever child.
 pub(super) fn is_of_keeper(marker: &[u8], keeper: u32) -> bool {
-    let mut parts = marker.rsplitn(3, |byte| *byte == b'/').skip(1);
+    let mut parts = marker.rsplitn(4, |byte| *byte == b'/').skip(2);
     parts.next() == Some(keeper.to_string().as_bytes())
+}
+
+/// Whether `marker` was given by some keeper of this home.
+pub(super) fn is_of_home(marker: &[u8], home: &str) -> bool {
+    marker.rsplit(|byte| *byte == b'/').next() == Some(home.as_bytes())
 }
 
 /// The marker in the environment that a process was started with.  `None` also for a process whose
@@ -149,10 +168,28 @@ mod tests {
     }
 
     #[test]
+    fn others_are_all_but_a_process_and_its_ancestors() {
+        let table = ProcessTable(vec![
+            process(1, 0, 1),
+            process(2, 1, 2),
+            process(3, 2, 2),
+            process(4, 2, 2),
+            process(5, 3, 5),
+        ]);
+        let pids: Vec<i32> = table
+            .others(Pid::from_raw(3))
+            .map(|it| it.pid.as_raw())
+            .collect();
+        assert_eq!(pids, [4, 5]);
+    }
+
+    #[test]
     fn a_marker_names_its_keeper_whatever_the_tag() {
-        let marker = marker("files/a", 12, 3);
+        let marker = marker("files/a", 12, 3, "8-1f");
         assert!(is_of_keeper(marker.as_bytes(), 12));
         assert!(!is_of_keeper(marker.as_bytes(), 3));
         assert!(!is_of_keeper(b"12", 12));
+        assert!(is_of_home(marker.as_bytes(), "8-1f"));
+        assert!(!is_of_home(marker.as_bytes(), "1f"));
     }
 }

@@ -20,8 +20,10 @@ use nix::{
 
 use super::{
     control::Control,
-    launch::{Launched, Refused, hide_inherited_descriptors, launch},
+    guard::{Side, split},
+    launch::{Launched, Origin, Refused, hide_inherited_descriptors, launch},
     lock::Lock,
+    remains::Remains,
     signals::{Reaped, Signals, reap},
     trees::Trees,
     wire::{Event, FrameError, Request, SpawnRequest, WIRE},
@@ -40,6 +42,8 @@ struct Keeper {
     signals: Signals,
     control: Control,
     lock: Lock,
+    remains: Remains,
+    origin: Origin,
     trees: Trees,
     closing: Option<Closing>,
 }
@@ -60,12 +64,8 @@ enum Progress {
 /// To be called before any thread or runtime exists: it changes what belongs to the whole process,
 /// and forks.
 pub fn run_keeper(lock: &Path) -> ExitCode {
-    match Keeper::new(lock).and_then(Keeper::run) {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => {
-            warn("end every process", &io::ErrorKind::TimedOut.into());
-            ExitCode::FAILURE
-        }
+    match live(lock) {
+        Ok(code) => code,
         Err(error) => {
             warn("keep the daemon's servers", &error);
             ExitCode::FAILURE
@@ -73,20 +73,38 @@ pub fn run_keeper(lock: &Path) -> ExitCode {
     }
 }
 
+/// As the keeper, and beside it as its guard.
+fn live(lock: &Path) -> io::Result<ExitCode> {
+    let signals = Signals::block()?;
+    hide_inherited_descriptors().unwrap_or_else(|error| warn("list the descriptors", &error));
+    // Fails only where we lead a session already, which is what it is for.
+    setsid().ok();
+    // Before the fork: what is open twice is locked until both have closed it.
+    let lock = Lock::open(lock, Instant::now(), warn);
+    // After the lock is open: its path may be relative.
+    chdir("/")?;
+    let keeper = std::process::id();
+    if let Side::Guard(code) = split()? {
+        return Ok(code);
+    }
+    if Keeper::new(keeper, signals, lock)?.run()? {
+        return Ok(ExitCode::SUCCESS);
+    }
+    warn("end every process", &io::ErrorKind::TimedOut.into());
+    Ok(ExitCode::FAILURE)
+}
+
 impl Keeper {
-    fn new(lock: &Path) -> io::Result<Self> {
-        let signals = Signals::block()?;
-        hide_inherited_descriptors().unwrap_or_else(|error| warn("list the descriptors", &error));
-        // Fails only where we lead a session already, which is what it is for.
-        setsid().ok();
+    /// `keeper` is how the daemon knows it, which is by its guard.
+    fn new(keeper: u32, signals: Signals, lock: Lock) -> io::Result<Self> {
         prctl::set_child_subreaper(true)?;
         prctl::set_name(c"muxd-keeper")?;
-        let lock = Lock::open(lock, Instant::now(), warn);
-        // After the lock is open: its path may be relative.
-        chdir("/")?;
+        let home = lock.home();
         Ok(Keeper {
             signals,
             control: Control::from_stdin()?,
+            remains: Remains::of(&home),
+            origin: Origin { keeper, home },
             lock,
             trees: Trees::default(),
             closing: None,
@@ -99,7 +117,12 @@ impl Keeper {
         loop {
             let now = Instant::now();
             let lock_at = self.lock.wait(now, warn);
+            let remains_at = match self.lock.is_held() {
+                true => self.remains.end(now, warn),
+                false => None,
+            };
             if self.lock.is_settled()
+                && remains_at.is_none()
                 && let Err(error) = self.serve(now)
             {
                 warn("understand the daemon", &io::Error::other(error));
@@ -114,7 +137,10 @@ impl Keeper {
             match self.close(now, alone) {
                 Progress::Done { everything_ended } => return Ok(everything_ended),
                 Progress::Until(close_at) => {
-                    let next = [lock_at, kill_at, close_at].into_iter().flatten().min();
+                    let next = [lock_at, remains_at, kill_at, close_at]
+                        .into_iter()
+                        .flatten()
+                        .min();
                     self.wait(next)?;
                 }
             }
@@ -207,7 +233,7 @@ impl Keeper {
 
     fn spawn(&mut self, request: SpawnRequest) {
         let id = request.id;
-        match launch(request) {
+        match launch(request, &self.origin) {
             Ok(launched) => {
                 self.trees.add(id, &launched);
                 let Launched { pid, pipes, .. } = launched;

@@ -28,7 +28,7 @@ const SWEEP_ROUND: Duration = Duration::from_millis(20);
 
 struct Sweep {
     keeper: u32,
-    /// The process groups of the keeper's children.
+    /// The process groups of the keeper and its children.
     groups: HashSet<Pid>,
     /// What was killed: a zombie has no marker to know it by.
     killed: HashSet<Pid>,
@@ -39,7 +39,9 @@ struct Sweep {
 pub(super) async fn sweep(keeper: u32, children: impl Iterator<Item = u32>) {
     let mut sweep = Sweep {
         keeper,
+        // Also the keeper's own, where it was its guard that was killed.
         groups: children
+            .chain([keeper])
             .map(|pid| Pid::from_raw(pid.cast_signed()))
             .collect(),
         killed: HashSet::new(),

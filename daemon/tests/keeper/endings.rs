@@ -3,6 +3,7 @@
 //! Invariant: after each of these, no process of the tree is left.
 
 use std::{
+    fs,
     io::Write,
     os::{fd::OwnedFd, unix::net::UnixStream},
     process::{Command, Stdio},
@@ -81,6 +82,20 @@ async fn what_a_child_leaves_behind_ends_after_it() {
     ended(witness, PROMISED).await;
 }
 
+/// A frame as a daemon sends it.
+fn spawn(place: &Place, script: &str) -> Vec<u8> {
+    let spawn = serde_json::json!({ "spawn": {
+        "id": 1,
+        "program": "/bin/sh",
+        "args": ["-c", script],
+        "env": [["PATH", "/usr/bin:/bin"], ["WITNESS", place.path("witness")]],
+        "cwd": "/",
+        "tag": "test",
+    }});
+    let body = serde_json::to_vec(&spawn).unwrap();
+    [&(body.len() as u32).to_le_bytes()[..], &body].concat()
+}
+
 /// The socket's end is all that a keeper sees of a daemon that was killed, so the test speaks the
 /// wire itself and drops it.
 #[tokio::test]
@@ -94,19 +109,7 @@ async fn nothing_outlives_a_killed_daemon() {
         .stdout(Stdio::null())
         .spawn()
         .unwrap();
-    let spawn = serde_json::json!({ "spawn": {
-        "id": 1,
-        "program": "/bin/sh",
-        "args": ["-c", OBSTINATE],
-        "env": [["PATH", "/usr/bin:/bin"], ["WITNESS", place.path("witness")]],
-        "cwd": "/",
-        "tag": "test",
-    }});
-    let body = serde_json::to_vec(&spawn).unwrap();
-    daemon
-        .write_all(&(body.len() as u32).to_le_bytes())
-        .unwrap();
-    daemon.write_all(&body).unwrap();
+    daemon.write_all(&spawn(&place, OBSTINATE)).unwrap();
     let witness = place.witness(4).await;
     // What a service manager or a terminal sends to all is not for the keeper to act on.
     for signal in [Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP] {
@@ -137,13 +140,13 @@ async fn close_ends_the_children_and_tells_how() {
 }
 
 #[tokio::test]
-async fn a_killed_keeper_is_noticed_and_leaves_nothing() {
+async fn a_keeper_killed_with_its_guard_is_noticed_and_leaves_nothing() {
     let place = Place::new("killed-keeper");
     let keeper = place.keeper().await;
     let script = OBSTINATE.replace("env -i PATH=\"$PATH\"", "");
     let child = keeper.spawn(place.sh(&script)).await.unwrap();
     let witness = place.witness(4).await;
-    kill(Pid::from_raw(keeper.pid() as i32), Signal::SIGKILL).unwrap();
+    kill_both(keeper.pid());
     assert_eq!(child.wait().await, ChildExit::LOST);
     ended(witness, PROMISED).await;
     keeper.gone().await;
@@ -151,6 +154,80 @@ async fn a_killed_keeper_is_noticed_and_leaves_nothing() {
     assert!(matches!(error, SpawnError::Keeper(_)), "{error}");
     let next = place.keeper().await;
     assert!(next.spawn(place.sh("true")).await.is_ok());
+}
+
+/// The keeper itself, below the guard that its pid names.
+fn below(guard: u32) -> Pid {
+    let children = fs::read_to_string(format!("/proc/{guard}/task/{guard}/children")).unwrap();
+    Pid::from_raw(children.trim().parse().unwrap())
+}
+
+/// The keeper first, while its guard cannot act.
+fn kill_both(guard: u32) {
+    let keeper = below(guard);
+    let guard = Pid::from_raw(guard as i32);
+    for (pid, signal) in [
+        (guard, Signal::SIGSTOP),
+        (keeper, Signal::SIGKILL),
+        (guard, Signal::SIGKILL),
+    ] {
+        kill(pid, signal).unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_killed_keeper_with_a_guard_leaves_not_even_what_nothing_ties_to_it() {
+    let place = Place::new("guarded-keeper");
+    let keeper = place.keeper().await;
+    let child = keeper.spawn(place.sh(OBSTINATE)).await.unwrap();
+    let witness = place.witness(4).await;
+    kill(below(keeper.pid()), Signal::SIGKILL).unwrap();
+    assert_eq!(child.wait().await, ChildExit::LOST);
+    keeper.gone().await;
+    ended(witness, Duration::from_millis(100)).await;
+}
+
+#[tokio::test]
+async fn a_keeper_whose_guard_was_killed_ends_all_and_is_replaced() {
+    let place = Place::new("killed-guard");
+    let keeper = place.keeper().await;
+    let child = keeper.spawn(place.sh(OBSTINATE)).await.unwrap();
+    let witness = place.witness(4).await;
+    let inner = below(keeper.pid());
+    kill(Pid::from_raw(keeper.pid() as i32), Signal::SIGKILL).unwrap();
+    ended(witness, PROMISED).await;
+    keeper.gone().await;
+    assert_eq!(child.wait().await.signal, Some(9));
+    assert_eq!(
+        kill(inner, None),
+        Err(nix::errno::Errno::ESRCH),
+        "not even a zombie"
+    );
+    assert!(keeper.spawn(place.sh("true")).await.is_err());
+    assert!(place.keeper().await.spawn(place.sh("true")).await.is_ok());
+}
+
+/// A daemon, its keeper and the guard, killed at one instant: the next keeper ends what they had.
+#[tokio::test]
+async fn what_nobody_could_end_the_next_keeper_ends_before_it_starts_anything() {
+    let place = Place::new("remains");
+    let (mut daemon, keepers) = UnixStream::pair().unwrap();
+    let mut guard = Command::new(MUXD)
+        .arg("keeper")
+        .arg(place.path("lock"))
+        .stdin(OwnedFd::from(keepers))
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    // One that lost its environment cannot be known any more.
+    let script = OBSTINATE.replace("env -i PATH=\"$PATH\"", "");
+    daemon.write_all(&spawn(&place, &script)).unwrap();
+    let witness = place.witness(4).await;
+    kill_both(guard.id());
+    guard.wait().unwrap();
+    let next = place.keeper().await;
+    assert!(next.spawn(place.sh("true")).await.is_ok());
+    ended(witness, Duration::from_millis(100)).await;
 }
 
 #[tokio::test]

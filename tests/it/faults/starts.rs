@@ -171,8 +171,8 @@ fn a_keeper_that_was_killed_takes_its_servers_along_and_the_next_call_starts_bot
         let tree = Tree::of(keeper);
         assert_eq!(
             tree.pids().len(),
-            4,
-            "the keeper, two servers, and the child of one"
+            5,
+            "the keeper and its guard, two servers, and the child of one"
         );
         process::kill(keeper);
         let left = tree.left_after(PROMISE);

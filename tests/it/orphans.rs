@@ -1,0 +1,170 @@
+//! Nothing outlives its daemon: 200 rounds of every shape of process tree with every ending.
+//!
+//! Invariant of all of it: 2 s after the daemon, or after the keeper where that was what ended, no
+//! process of theirs is left. Where the daemon, the keeper and its guard were killed at one instant,
+//! nobody is left who could see to that; then the next daemon ends what stayed before it starts a server.
+//!
+//! One shape is known by nothing but by whom it descends from: a process that left its parent, its group
+//! and its environment. It ends with the daemon and with the keeper; where only its server ends, or both
+//! the keeper and its guard were killed at one instant, it stays.
+
+mod endings;
+mod shapes;
+
+#[cfg(target_os = "linux")]
+mod wrappers;
+
+use std::{
+    fs, thread,
+    time::{Duration, Instant},
+};
+
+use mux_tests::{
+    TestEnv,
+    dice::{self, Dice},
+    process::{self, Tree},
+};
+
+use self::{
+    endings::{ENDINGS, Ending},
+    shapes::{BARE, SHAPES},
+};
+
+/// What is promised.
+const GONE: Duration = Duration::from_secs(2);
+/// For what has no promise, and only must not hang.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Of servers that do not answer at their start.
+const LATE: &str = "start_timeout = \"3s\"\n";
+
+const ROUNDS: usize = 200;
+/// Homes at once: most of a round is waiting for servers that do not want to go.
+const HOMES: usize = 8;
+
+#[test]
+fn two_hundred_ends_leave_nothing() {
+    let seed = dice::seed();
+    thread::scope(|scope| {
+        let homes: Vec<_> = (0..HOMES)
+            .map(|home| {
+                scope.spawn(move || {
+                    let env = TestEnv::new();
+                    let mut dice = Dice::new(seed, home as u64);
+                    for round in (home..ROUNDS).step_by(HOMES) {
+                        // Each ending meets each shape, and some other one beside it.
+                        let ending = ENDINGS[round % ENDINGS.len()];
+                        let first = (round / ENDINGS.len() + round) % SHAPES.len();
+                        let second = dice.below(SHAPES.len());
+                        let shapes = [first, second].map(|shape| match ending.knows_the_bare() {
+                            false if SHAPES[shape].name == BARE => 0,
+                            _ => shape,
+                        });
+                        play(&env, round, ending, shapes, &mut dice)
+                            .unwrap_or_else(|why| panic!("MUX_TEST_SEED={seed}: {why}"));
+                    }
+                })
+            })
+            .collect();
+        for home in homes {
+            home.join().unwrap();
+        }
+    });
+}
+
+/// One daemon with two servers, from its start to its end.
+fn play(
+    env: &TestEnv,
+    round: usize,
+    ending: Ending,
+    shapes: [usize; 2],
+    dice: &mut Dice,
+) -> Result<(), String> {
+    let witness = env.path(&format!("round-{round:03}.w"));
+    fs::write(&witness, "").unwrap();
+    let witness = witness.to_str().unwrap();
+    let names = shapes.map(|shape| format!("s{round:03}_{}", SHAPES[shape].name));
+    let names = [format!("{}_a", names[0]), format!("{}_b", names[1])];
+    let what = format!("round {round}, {names:?}, {ending:?}");
+
+    let late: &[&str] = match ending.is_in_start() {
+        true => &["--slow-start", "100000"],
+        false => &[],
+    };
+    let entry = |n: usize, more| SHAPES[shapes[n]].entry(env, &names[n], witness, more);
+    let (first, second) = (entry(0, late), entry(1, &[]));
+    let limit = if late.is_empty() { "" } else { LATE };
+    env.write_config(&format!("{first}{limit}{second}"));
+    let own = ending.daemon_of_ones_own(env);
+    // A daemon that lived on from the round before.
+    env.mux(["reload"]).ok();
+    let mut starting = None;
+    for (n, name) in names.iter().enumerate() {
+        let call = ["call".to_owned(), format!("{name}.echo"), "text=x".into()];
+        if n == 0 && ending.is_in_start() {
+            starting = Some(env.begin(call));
+            until_started(env, name);
+        } else {
+            env.mux(call).ok();
+        }
+    }
+    let daemon = Tree::of(env.daemon().unwrap());
+    ending.happen(env, dice);
+
+    let ended = Instant::now();
+    if ending.takes_all() {
+        // What is next comes at once, and meets nothing of what was.
+        env.write_config(&env.fixture("next", &[]));
+        env.mux(["call", "next.echo", "text=x"]).ok();
+        return nothing_left(witness, ended, GONE, &what);
+    }
+    let within = match ending.is_polite() {
+        true => PATIENCE,
+        false => GONE,
+    };
+    if ending.spares_the_daemon() {
+        nothing_left(witness, ended, within, &what)?;
+    } else {
+        nothing_left(env.home().to_str().unwrap(), ended, within, &what)?;
+        // Also of those that mention nothing, such as workers.
+        let left = daemon.left_after(GONE.saturating_sub(ended.elapsed()));
+        if !left.is_empty() {
+            return Err(format!("{what}: {left:#?}"));
+        }
+    }
+    if let Some(starting) = starting {
+        let code = starting.wait().code;
+        if code == 0 {
+            return Err(format!("{what}: a call of what never started went well"));
+        }
+    }
+    drop(own);
+    Ok(())
+}
+
+/// Waits until the server's process is there; it does not answer yet.
+fn until_started(env: &TestEnv, name: &str) {
+    for _ in 0..2000 {
+        if !env.starts(name).is_empty() {
+            return;
+        }
+        env.mux(["status"]).ok();
+    }
+    panic!("{name} was not started");
+}
+
+/// Whether nothing mentions this text, or does so no more in time. What was forked meanwhile counts.
+fn nothing_left(text: &str, since: Instant, within: Duration, what: &str) -> Result<(), String> {
+    loop {
+        // Our own commands mention the home, too.
+        let mut found = process::mentioning(text);
+        found.retain(|pid| *pid != std::process::id() as i32);
+        if found.is_empty() {
+            return Ok(());
+        }
+        let left = Tree::watch(found).left_after(within.saturating_sub(since.elapsed()));
+        if !left.is_empty() {
+            return Err(format!("{what}: after {:?}: {left:#?}", since.elapsed()));
+        }
+    }
+}

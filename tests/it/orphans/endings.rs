@@ -1,0 +1,134 @@
+//! The ways in which a daemon, its keeper and its servers come to their end, as data.
+
+use mux_tests::{Running, TestEnv, dice::Dice, process};
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Ending {
+    /// SIGKILL to those of the three that are named, in any order.
+    Kill(&'static [Who]),
+    /// The same to a daemon whose parent does not look, so that it stays a zombie.
+    KillUnreaped,
+    /// `mux stop`, with these arguments.
+    Stop(&'static [&'static str]),
+    /// The server leaves the configuration.
+    Reload,
+    /// The same while the server starts.
+    KillInStart,
+    StopInStart,
+    ReloadInStart,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Who {
+    Daemon,
+    Keeper,
+    Guard,
+}
+
+use Who::{Daemon, Guard, Keeper};
+
+pub(super) const ENDINGS: &[Ending] = &[
+    Ending::Kill(&[Daemon]),
+    Ending::KillUnreaped,
+    Ending::Kill(&[Keeper]),
+    Ending::Kill(&[Guard]),
+    Ending::Kill(&[Daemon, Keeper]),
+    Ending::Kill(&[Daemon, Guard]),
+    Ending::Kill(&[Keeper, Guard]),
+    Ending::Kill(&[Daemon, Keeper, Guard]),
+    Ending::Stop(&["--now"]),
+    Ending::Stop(&[]),
+    Ending::Reload,
+    Ending::KillInStart,
+    Ending::StopInStart,
+    Ending::ReloadInStart,
+];
+
+impl Ending {
+    pub(super) fn is_in_start(self) -> bool {
+        matches!(
+            self,
+            Self::KillInStart | Self::StopInStart | Self::ReloadInStart
+        )
+    }
+
+    /// Whether the daemon lives on.
+    pub(super) fn spares_the_daemon(self) -> bool {
+        match self {
+            Self::Kill(who) => !who.contains(&Daemon),
+            Self::Reload | Self::ReloadInStart => true,
+            _ => false,
+        }
+    }
+
+    /// Whether nobody is left who could end anything, before the next daemon.
+    pub(super) fn takes_all(self) -> bool {
+        matches!(self, Self::Kill(who) if who.len() == 3)
+    }
+
+    /// Whether somebody is there who ends everything below, whatever it was.
+    pub(super) fn knows_the_bare(self) -> bool {
+        match self {
+            Self::Kill(who) => !(who.contains(&Keeper) && who.contains(&Guard)),
+            Self::Reload | Self::ReloadInStart => false,
+            _ => true,
+        }
+    }
+
+    /// Whether servers are asked before they are told: for up to 4 s, which is no orphan's time.
+    pub(super) fn is_polite(self) -> bool {
+        matches!(self, Self::Reload | Self::ReloadInStart)
+    }
+
+    /// A daemon that the test itself is the parent of, where that matters.
+    pub(super) fn daemon_of_ones_own(self, env: &TestEnv) -> Option<Running> {
+        (self == Self::KillUnreaped).then(|| env.serve())
+    }
+
+    pub(super) fn happen(self, env: &TestEnv, dice: &mut Dice) {
+        let daemon = env.daemon().unwrap();
+        match self {
+            Self::Kill(who) => kill(daemon, who, dice),
+            Self::KillUnreaped | Self::KillInStart => process::kill(daemon),
+            Self::Stop(args) => stop(env, daemon, args),
+            Self::StopInStart => stop(env, daemon, &["--now"]),
+            Self::Reload | Self::ReloadInStart => {
+                env.write_config("");
+                env.mux(["reload"]).ok();
+            }
+        }
+    }
+}
+
+fn stop(env: &TestEnv, daemon: i32, args: &[&str]) {
+    env.mux([&["stop"], args].concat()).ok();
+    assert!(process::wait_for_end(daemon, super::PATIENCE));
+}
+
+fn kill(daemon: i32, who: &[Who], dice: &mut Dice) {
+    let (guard, keeper) = keepers(daemon);
+    let mut pids: Vec<i32> = who
+        .iter()
+        .map(|who| match who {
+            Daemon => daemon,
+            Keeper => keeper,
+            Guard => guard,
+        })
+        .collect();
+    for n in (1..pids.len()).rev() {
+        pids.swap(n, dice.below(n + 1));
+    }
+    pids.into_iter().for_each(process::kill);
+}
+
+/// The guard, and the keeper below it.
+fn keepers(daemon: i32) -> (i32, i32) {
+    let all = process::descendants(daemon);
+    let named = |name: &str| {
+        let is = |pid: &&i32| {
+            std::fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|it| it.trim() == name)
+        };
+        *all.iter().find(is).unwrap_or_else(|| panic!("no {name}"))
+    };
+    (named("muxd-guard"), named("muxd-keeper"))
+}

@@ -1,0 +1,104 @@
+//! The shapes of process trees that servers come in, as data: what a shell runs in place of the server.
+//!
+//! In each `$0` and `$@` are the fixture server and its arguments, and `$WITNESS` is a file of the round.
+//! Invariant: whatever is started mentions the round in its arguments or its environment, and ends by
+//! itself when the test does.
+
+use mux_tests::{TestEnv, env::binary};
+
+pub(super) struct Shape {
+    pub(super) name: &'static str,
+    script: &'static str,
+    args: &'static [&'static str],
+}
+
+/// What the scripts call: a process that only SIGKILL ends, and that goes with the test.
+const STAY: &str = r#"STAY='trap "" TERM HUP INT; exec tail -q --pid="$TESTER" -f "$WITNESS" >/dev/null 2>&1'; export STAY; "#;
+
+const DEAF: &[&str] = &["--ignore-eof", "--ignore-term"];
+
+/// What leaves its parent and its environment has nothing left to be known by, once nobody is left who
+/// is above it.
+pub(super) const BARE: &str = "bare";
+
+pub(super) const SHAPES: &[Shape] = &[
+    Shape {
+        name: "plain",
+        script: r#"exec "$0" "$@""#,
+        args: &[],
+    },
+    // A package runner, a shell below it, and the server below that.
+    Shape {
+        name: "npx",
+        script: r#"sh -c '"$0" "$@"; exit $?' "$0" "$@"; exit $?"#,
+        args: &[],
+    },
+    Shape {
+        name: "npx_deaf",
+        script: r#"sh -c '"$0" "$@"; exit $?' "$0" "$@"; exit $?"#,
+        args: DEAF,
+    },
+    // A runner that waits for its child and dies without it.
+    Shape {
+        name: "uvx",
+        script: r#"exec 3<&0; "$0" "$@" <&3 & wait $!"#,
+        args: &["--ignore-eof"],
+    },
+    Shape {
+        name: "deaf",
+        script: r#"trap "" HUP INT; exec "$0" "$@""#,
+        args: DEAF,
+    },
+    Shape {
+        name: "family",
+        script: r#"exec "$0" "$@""#,
+        args: &["--grandchild", "--setsid", "--hold-stdio"],
+    },
+    // Forked twice, with a session of its own and init for its parent.
+    Shape {
+        name: "double_fork",
+        script: r#"(setsid sh -c "$STAY" &) ; exec "$0" "$@""#,
+        args: &[],
+    },
+    // The same, and nothing of its environment is left.
+    Shape {
+        name: BARE,
+        script: r#"(setsid env -i PATH="$PATH" TESTER="$TESTER" WITNESS="$WITNESS" sh -c "$STAY" &)
+            exec "$0" "$@""#,
+        args: &["--ignore-eof"],
+    },
+    // Starts another one when it is told to go.
+    Shape {
+        name: "heir",
+        script: r#"heir() { setsid sh -c "$STAY" & }
+            trap heir TERM
+            exec 3<&0; "$0" "$@" <&3 &
+            wait $!; heir; wait"#,
+        args: &[],
+    },
+    // Starts one after the other for as long as it lives, which is until it is killed.
+    Shape {
+        name: "fertile",
+        script: r#"(trap "" TERM HUP; while :; do setsid sh -c "$STAY" & sleep 0.05; done) &
+            exec "$0" "$@""#,
+        args: DEAF,
+    },
+];
+
+impl Shape {
+    /// `[servers.NAME]` of this shape. Its pids, and those of everything below it, mention `witness`.
+    pub(super) fn entry(&self, env: &TestEnv, name: &str, witness: &str, more: &[&str]) -> String {
+        let pids = env.pid_file(name);
+        let script = format!("{STAY}{}", self.script);
+        let mut words = vec!["-c", &script];
+        let fixture = binary("mux-fixture-server");
+        words.push(fixture.to_str().unwrap());
+        words.extend(["--pid-file", pids.to_str().unwrap()]);
+        words.extend(self.args.iter().chain(more));
+        let tester = std::process::id();
+        format!(
+            "[servers.{name}]\ncommand = \"sh\"\nargs = {words:?}\n\
+             env = {{ WITNESS = {witness:?}, TESTER = \"{tester}\" }}\n"
+        )
+    }
+}
