@@ -3,6 +3,8 @@
 //! Invariant: one entry that cannot be used disables that entry alone. Only a file that is not TOML,
 //! or whose top level is wrong, is refused as a whole.
 
+mod texts;
+
 use std::{collections::BTreeMap, path::Path};
 
 use serde::Deserialize;
@@ -220,14 +222,13 @@ pub struct AgentEntry {
 }
 
 impl Config {
-    /// Reads the file. A file that does not exist is an empty one.
-    pub fn load(path: &Path) -> Result<Self, ConfigError> {
-        let shown = path.display().to_string();
+    /// The text of the file; `None` if there is no such file.
+    pub fn read(path: &Path) -> Result<Option<String>, ConfigError> {
         match std::fs::read_to_string(path) {
-            Ok(text) => Self::parse(&text, &shown),
-            Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(Self::default()),
+            Ok(text) => Ok(Some(text)),
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(None),
             Err(source) => Err(ConfigError::Read {
-                path: shown,
+                path: path.display().to_string(),
                 source,
             }),
         }
@@ -239,20 +240,24 @@ impl Config {
             path: path.to_owned(),
             message: e.to_string().trim().to_owned(),
         })?;
-        let shape = |message| ConfigError::Shape {
+        Self::of(table).map_err(|message| ConfigError::Shape {
             path: path.to_owned(),
             message,
-        };
+        })
+    }
+
+    /// The same of what was read already.
+    pub fn of(table: Table) -> Result<Self, String> {
         let mut config = Self::default();
         for (key, value) in table {
             match key.as_str() {
-                "servers" => config.read_servers(value).map_err(shape)?,
-                "policy" => config.policy = read(value, "policy").map_err(shape)?,
-                "limits" => config.limits = read(value, "limits").map_err(shape)?,
-                "check" => config.check = read(value, "check").map_err(shape)?,
-                "agents" => config.read_agents(value).map_err(shape)?,
-                "pins" => config.pins = read(value, "pins").map_err(shape)?,
-                "daemon" => config.daemon = read(value, "daemon").map_err(shape)?,
+                "servers" => config.read_servers(value)?,
+                "policy" => config.policy = read(value, "policy")?,
+                "limits" => config.limits = read(value, "limits")?,
+                "check" => config.check = read(value, "check")?,
+                "agents" => config.read_agents(value)?,
+                "pins" => config.pins = read(value, "pins")?,
+                "daemon" => config.daemon = read(value, "daemon")?,
                 later if LATER.contains(&later) => config.problems.push(format!(
                     "[{later}] is ignored: this version does not know it yet"
                 )),
@@ -264,28 +269,6 @@ impl Config {
             }
         }
         Ok(config)
-    }
-
-    /// Whether any value refers to a variable, which only the login shell may know.
-    pub fn needs_environment(&self) -> bool {
-        let compiler = self.check.tsc.iter().any(|path| path.contains("${"));
-        compiler
-            || self.servers.values().flatten().any(|entry| {
-                let values = entry.args.iter().chain(entry.env.values());
-                let oauth = match &entry.oauth {
-                    Some(OauthEntry::Own(own)) => [&own.client_id, &own.client_secret],
-                    _ => [&None, &None],
-                };
-                values
-                    .chain(entry.headers.values())
-                    .chain(
-                        [&entry.command, &entry.cwd, &entry.url, &entry.socket]
-                            .into_iter()
-                            .flatten(),
-                    )
-                    .chain(oauth.into_iter().flatten())
-                    .any(|text| text.contains("${"))
-            })
     }
 
     fn read_agents(&mut self, value: Value) -> Result<(), String> {
@@ -397,8 +380,12 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_file_is_an_empty_one() {
-        let config = Config::load(Path::new("/nonexistent/config.toml")).unwrap();
-        assert!(config.servers.is_empty());
+    fn a_missing_file_is_told_from_an_empty_one() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("config.toml");
+        assert_eq!(Config::read(&file).unwrap(), None);
+        std::fs::write(&file, "").unwrap();
+        assert_eq!(Config::read(&file).unwrap().as_deref(), Some(""));
+        assert!(Config::read(dir.path()).is_err());
     }
 }

@@ -59,7 +59,7 @@ impl Discovery<'_> {
     }
 
     fn known(&self) -> Vec<Known> {
-        self.scope.seen(self.upstreams.known())
+        self.upstreams.known_seen(self.scope)
     }
 
     /// Servers whose tools nobody knows, because they were never connected.
@@ -69,12 +69,8 @@ impl Discovery<'_> {
     }
 
     fn unknown_servers(&self) -> Vec<Arc<Server>> {
-        let mut servers = self.upstreams.all();
-        servers.retain(|server| {
-            server.tools().is_none()
-                && server.definition().is_ok()
-                && !self.scope.hides_server(server.name())
-        });
+        let mut servers = self.upstreams.all_seen(self.scope);
+        servers.retain(|server| server.tools().is_none() && server.definition().is_ok());
         servers
     }
 
@@ -161,8 +157,7 @@ impl Discovery<'_> {
     }
 
     pub fn namespaces(&self) -> Vec<Namespace> {
-        let mut servers = self.upstreams.all();
-        servers.retain(|server| !self.scope.hides_server(server.name()));
+        let servers = self.upstreams.all_seen(self.scope);
         let namespaces = servers.iter().map(|server| Namespace {
             name: server.name().to_owned(),
             tools: server.tools().map(|tools| self.scope.view(&tools).len()),
@@ -229,7 +224,7 @@ pub async fn keep_ready(gateway: &Gateway) {
     let upstreams = gateway.upstreams();
     let mut news = upstreams.catalog().news();
     loop {
-        let scope = gateway.scope(None);
+        let scope = gateway.scope(None, None);
         let scope = &scope;
         let whose = &Whose::default();
         let discovery = Discovery {

@@ -2,12 +2,25 @@
 //! configuration. Never that of whichever client happened to start the daemon.
 //!
 //! Invariant: a server sees a short list of names from here plus what its entry declares; everything
-//! else that a login shell exports stays here and serves `${VAR}` only.
+//! else that a login shell exports stays here and serves `${VAR}` and `${cmd:…}` only.
 
-use std::{collections::BTreeMap, ffi::OsString, path::Path};
+mod commands;
+mod parts;
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    ffi::OsString,
+    path::Path,
+};
 
 use tracing::warn;
 
+pub use self::commands::{Commands, Told};
+pub(crate) use self::commands::{MOST, WITHIN};
+use self::{
+    commands::Answer,
+    parts::{Part, parts},
+};
 use crate::keeper::SpawnSpec;
 
 /// What every program may expect to see.
@@ -41,11 +54,25 @@ pub const WORKSPACE: &str = "\0workspace\0";
 
 /// Names and values.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Environment(BTreeMap<String, String>);
+pub struct Environment {
+    variables: BTreeMap<String, String>,
+    /// What the commands of the configuration told.
+    commands: BTreeMap<String, Answer>,
+}
 
 impl Environment {
     pub fn of(pairs: impl IntoIterator<Item = (String, String)>) -> Self {
-        Self(pairs.into_iter().collect())
+        Self {
+            variables: pairs.into_iter().collect(),
+            commands: BTreeMap::new(),
+        }
+    }
+
+    /// The same with another variable.
+    pub fn with(&self, name: &str, value: &str) -> Self {
+        let mut more = self.clone();
+        more.variables.insert(name.to_owned(), value.to_owned());
+        more
     }
 
     /// The login shell's environment; `basis` (of this process) where there is no shell that answers.
@@ -55,7 +82,7 @@ impl Environment {
         run: impl AsyncFnOnce(SpawnSpec) -> Result<Vec<u8>, String>,
     ) -> Self {
         let shell = basis
-            .0
+            .variables
             .get("SHELL")
             .cloned()
             .unwrap_or_else(|| "/bin/sh".into());
@@ -71,12 +98,8 @@ impl Environment {
     }
 
     /// Adds the lines of the `env` file, `NAME=value` each; they win. Says which lines it left out.
-    pub fn overlay_file(&mut self, path: &Path) -> Vec<String> {
-        let text = match std::fs::read_to_string(path) {
-            Ok(text) => text,
-            Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Vec::new(),
-            Err(e) => return vec![format!("cannot read {}: {e}", path.display())],
-        };
+    /// `path` is for that.
+    pub fn overlay(&mut self, text: &str, path: &Path) -> Vec<String> {
         let mut problems = Vec::new();
         for (index, line) in text.lines().enumerate() {
             let line = line.trim();
@@ -86,7 +109,7 @@ impl Environment {
             }
             match line.split_once('=') {
                 Some((name, value)) if is_name(name.trim()) => {
-                    self.0
+                    self.variables
                         .insert(name.trim().to_owned(), unquote(value.trim()).to_owned());
                 }
                 // The line is not repeated here: it may be a secret with a typing error.
@@ -104,20 +127,20 @@ impl Environment {
     pub fn passed(&self) -> Self {
         let mut passed: BTreeMap<_, _> = PASSED
             .iter()
-            .filter_map(|name| Some(((*name).to_owned(), self.0.get(*name)?.clone())))
+            .filter_map(|name| Some(((*name).to_owned(), self.variables.get(*name)?.clone())))
             .collect();
         passed
             .entry("PATH".into())
             .or_insert_with(|| FALLBACK_PATH.into());
-        Self(passed)
+        Self::of(passed)
     }
 
     pub fn get(&self, name: &str) -> Option<&str> {
-        self.0.get(name).map(String::as_str)
+        self.variables.get(name).map(String::as_str)
     }
 
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.0
+        self.variables
             .iter()
             .map(|(name, value)| (name.as_str(), value.as_str()))
     }
@@ -130,41 +153,53 @@ impl Environment {
         }
     }
 
-    /// `${NAME}` replaced by its value, `${workspace}` by [`WORKSPACE`], `$$` by a dollar sign.
+    /// `${NAME}` replaced by its value, `${cmd:…}` by what the command told, `${workspace}` by
+    /// [`WORKSPACE`], `$$` by a dollar sign.
     pub fn expand(&self, text: &str) -> Result<String, String> {
         let mut out = String::with_capacity(text.len());
-        let mut rest = text;
-        while let Some(at) = rest.find('$') {
-            out.push_str(&rest[..at]);
-            rest = &rest[at + 1..];
-            if let Some(after) = rest.strip_prefix('$') {
-                out.push('$');
-                rest = after;
-            } else if let Some(after) = rest.strip_prefix('{') {
-                let end = after
-                    .find('}')
-                    .ok_or("`${` without `}`; write `$$` for a dollar sign")?;
-                let name = &after[..end];
-                if name.starts_with("cmd:") {
-                    return Err(format!(
-                        "`${{{name}}}`: commands are not supported by this version yet"
-                    ));
-                }
-                let value = match name {
-                    "workspace" => WORKSPACE,
-                    name => self.0.get(name).ok_or_else(|| {
-                        format!("the variable {name} is not set; set it in the `env` file beside config.toml")
-                    })?,
-                };
-                out.push_str(value);
-                rest = &after[end + 1..];
-            } else {
-                out.push('$');
+        for part in parts(text)? {
+            match part {
+                Part::Plain(plain) => out.push_str(plain),
+                Part::Variable { name, default } => out.push_str(self.variable(name, default)?),
+                Part::Command(command) => match self.commands.get(command) {
+                    Some(answer) => out.push_str(answer.as_ref().map_err(Clone::clone)?),
+                    None => {
+                        return Err("`${cmd:…}` may stand in args, env, url, headers and the \
+                                    client's id and secret of oauth, and nowhere else"
+                            .into());
+                    }
+                },
             }
         }
-        out.push_str(rest);
         Ok(out)
     }
+
+    fn variable<'a>(&'a self, name: &str, default: Option<&'a str>) -> Result<&'a str, String> {
+        let found = self.variables.get(name).map(String::as_str);
+        // A project's is its root; anybody else's is that of a session.
+        let found = found.or((name == "workspace").then_some(WORKSPACE));
+        match default {
+            // As a shell has it: an empty one is none.
+            Some(default) => Ok(found.filter(|value| !value.is_empty()).unwrap_or(default)),
+            None => found.ok_or_else(|| {
+                format!(
+                    "the variable {name} is not set; set it in the `env` file beside config.toml"
+                )
+            }),
+        }
+    }
+}
+
+/// The commands that a text names. One that cannot be taken apart has none, and says why when it is
+/// expanded.
+pub(crate) fn commands_in(text: &str) -> BTreeSet<String> {
+    let parts = parts(text).unwrap_or_default().into_iter();
+    parts
+        .filter_map(|part| match part {
+            Part::Command(command) => Some(command.to_owned()),
+            _ => None,
+        })
+        .collect()
 }
 
 fn question(shell: &str, basis: &Environment) -> SpawnSpec {
@@ -193,7 +228,7 @@ fn read(printed: &[u8]) -> Option<Environment> {
         .filter(|(name, _)| is_name(name))
         .map(|(name, value)| (name.to_owned(), value.to_owned()))
         .collect();
-    found.contains_key("PATH").then_some(Environment(found))
+    found.contains_key("PATH").then(|| Environment::of(found))
 }
 
 fn is_name(name: &str) -> bool {
@@ -233,14 +268,15 @@ mod tests {
         assert_eq!(env.expand("$$HOME $5 $").unwrap(), "$HOME $5 $");
         assert!(env.expand("${C}").unwrap_err().contains("variable C"));
         assert!(env.expand("${A").unwrap_err().contains("without"));
+        assert_eq!(env.expand("${A:-x}${C:-y}${C:-}").unwrap(), "1y");
+        assert!(env.expand("${cmd:x}").unwrap_err().contains("headers"));
     }
 
     #[test]
     fn the_env_file_wins_and_its_bad_lines_are_counted_but_not_shown() {
-        let file = tempfile::NamedTempFile::new().unwrap();
-        std::fs::write(&file, "# keys\nexport A=\"new\"\nB = 'b c'\ns3cret\n").unwrap();
+        let text = "# keys\nexport A=\"new\"\nB = 'b c'\ns3cret\n";
         let mut env = env(&[("A", "old")]);
-        let problems = env.overlay_file(file.path());
+        let problems = env.overlay(text, Path::new("env"));
         assert_eq!(env.expand("${A} ${B}").unwrap(), "new b c");
         assert_eq!(problems.len(), 1);
         assert!(problems[0].contains("line 4") && !problems[0].contains("s3cret"));

@@ -12,6 +12,8 @@ mod offers;
 mod standing;
 
 use std::{
+    collections::BTreeMap,
+    path::Path,
     sync::{Arc, RwLock},
     time::{Duration, Instant},
 };
@@ -29,6 +31,7 @@ use crate::{
     catalog::{Scope, Scopes, Tool, ToolSet, value_of},
     notices::Progress,
     policy::{Decision, Policy},
+    projects::Outlook,
     settings::{Agents, ResultCheck},
     upstream::{CallError, Held, Sending, Server, Upstreams, Whose},
 };
@@ -86,19 +89,20 @@ impl Gateway {
             .unwrap_or_else(std::sync::PoisonError::into_inner) = policy;
     }
 
-    pub fn set_agents(&self, agents: &Agents) {
+    /// Who sees what from now on. The index of what they see is made anew.
+    pub fn set_views(&self, agents: &Agents, projects: BTreeMap<Arc<Path>, Arc<Outlook>>) {
         *self
             .scopes
             .write()
-            .unwrap_or_else(std::sync::PoisonError::into_inner) = Scopes::new(agents);
+            .unwrap_or_else(std::sync::PoisonError::into_inner) = Scopes::new(agents, projects);
     }
 
-    /// What an agent sees now.
-    pub fn scope(&self, agent: Option<&str>) -> Arc<Scope> {
+    /// What an agent sees now, within a project or elsewhere.
+    pub fn scope(&self, agent: Option<&str>, project: Option<&Path>) -> Arc<Scope> {
         self.scopes
             .read()
             .unwrap_or_else(std::sync::PoisonError::into_inner)
-            .of(agent)
+            .within(project, agent)
     }
 
     /// Makes one call and gives the value that a program gets, as JSON text.
@@ -110,7 +114,7 @@ impl Gateway {
         let tools = session.current_tools().await;
         let tool = find(&call.asking.scope.view(&tools), server.name(), &name)?;
         let path = tool.path();
-        self.allow(&path)?;
+        self.allow(&path, &call.asking.scope)?;
         tool.check_standing()?;
         call.arguments
             .check_nesting()
@@ -220,7 +224,16 @@ impl Gateway {
         Ok((found, tool, raw))
     }
 
-    fn allow(&self, path: &str) -> Result<(), Fault> {
+    fn allow(&self, path: &str, scope: &Scope) -> Result<(), Fault> {
+        let project = scope.project();
+        if let Some((project, rule)) = project.and_then(|p| Some((p, p.denial(path)?))) {
+            let root = project.root.display();
+            let message =
+                format!("{path} is denied by the policy {rule:?} of the project in {root}");
+            return Err(Fault::new(Kind::Denied, message)
+                .hint("it stands in the project's .mux.toml")
+                .path(path));
+        }
         let policy = self
             .policy
             .read()

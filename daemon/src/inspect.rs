@@ -67,7 +67,7 @@ impl Inspector {
 
     /// What a program of somebody who sees so much is checked against now.
     pub async fn types(&self, scope: &Scope) -> Types {
-        let known = scope.seen(self.upstreams.known());
+        let known = self.upstreams.known_seen(scope);
         let catalog = self.upstreams.catalog();
         catalog.types(&known, Wording::Checker).await
     }
@@ -170,10 +170,14 @@ impl Inspector {
             let name = server.name();
             server.definition().is_ok()
                 && server.tools().is_none()
-                && !scope.hides_server(name)
                 && (source.contains(name) || source.contains(spell(name).as_ref()))
         };
-        let unknown: Vec<_> = self.upstreams.all().into_iter().filter(named).collect();
+        let unknown: Vec<_> = self
+            .upstreams
+            .all_seen(scope)
+            .into_iter()
+            .filter(named)
+            .collect();
         let asked = unknown.iter().map(|server| async {
             // One that cannot be reached stays unknown, and a call says why.
             matches!(timeout(FIRST_LIST, server.session(whose)).await, Ok(Ok(_)))

@@ -19,10 +19,12 @@ pub mod memory;
 pub mod notices;
 pub mod pins;
 pub mod policy;
+pub mod projects;
 pub mod runs;
 pub mod settings;
 pub mod state;
 pub mod upstream;
+pub mod watching;
 
 mod length;
 mod nearest;

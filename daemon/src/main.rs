@@ -186,6 +186,7 @@ fn setup(dirs: &Dirs) -> anyhow::Result<Setup> {
             socket: dirs.socket(),
             log: dirs.logs(),
             home,
+            approvals: dirs.state.join("projects.json"),
         },
         server_logs: dirs.logs().join("servers"),
         results: dirs.results(),

@@ -13,6 +13,7 @@ mod held;
 mod notices;
 mod offers;
 mod pins;
+mod projects;
 mod runs;
 mod status;
 mod told;

@@ -320,9 +320,8 @@ impl Runs {
         let names: serde_json::Map<_, _> = self
             .gateway
             .upstreams()
-            .known()
+            .known_seen(scope)
             .iter()
-            .filter(|server| !scope.hides_server(&server.name))
             .map(|server| {
                 let tools = server.tools.as_ref().map(|tools| scope.view(tools));
                 let tools: Vec<_> = tools

@@ -29,6 +29,7 @@ use crate::{
     settings::Allowed,
     state::{Daemon, Places},
     upstream::{Launcher, Starts, Surroundings, Upstreams},
+    watching::Watching,
 };
 
 /// Runs that are under way get this long to finish.
@@ -124,17 +125,21 @@ pub async fn serve(
         activity.clone(),
         shutdown.clone(),
         environment,
+        launcher.clone(),
     );
     let background = tokio::spawn({
         let (daemon, launcher) = (Arc::clone(&daemon), launcher.clone());
         let (catalog, knowledge) = (Arc::clone(&catalog), setup.knowledge);
         async move {
             catalog.load(Cache::open(knowledge).await).await;
-            // A configuration that cannot be read still gets a daemon that says so.
-            drop(daemon.reload().await);
-            launcher.warm_up().await;
-            daemon.runs.inspector().warm().await;
-            discovery::keep_ready(&daemon.gateway).await;
+            let warm_up = async {
+                // A configuration that cannot be read still gets a daemon that says so.
+                daemon.configured().await;
+                launcher.warm_up().await;
+                daemon.runs.inspector().warm().await;
+                discovery::keep_ready(&daemon.gateway).await;
+            };
+            tokio::join!(daemon.follow_files(Watching::start()), warm_up);
         }
     });
 

@@ -5,18 +5,20 @@
 
 mod agents;
 mod checks;
+mod differences;
 mod limits;
 mod pins;
 mod server;
 mod workspace;
 
-use std::{collections::BTreeMap, path::Path, time::Duration};
+use std::{collections::BTreeMap, path::Path, sync::Arc, time::Duration};
 
 use mux_sandbox::typegen::names::{RESERVED_SERVERS, is_server_name, spell};
 
 pub use self::{
     agents::{Agents, View},
     checks::{Checks, Strictness},
+    differences::Differences,
     limits::Allowed,
     pins::OnChange,
     server::{
@@ -24,7 +26,11 @@ pub use self::{
     },
 };
 
-use crate::{config::Config, environment::Environment, policy::Policy};
+use crate::{
+    config::{Config, ServerEntry},
+    environment::Environment,
+    policy::Policy,
+};
 
 const IDLE_EXIT: Duration = Duration::from_secs(3 * 60 * 60);
 
@@ -32,10 +38,14 @@ const IDLE_EXIT: Duration = Duration::from_secs(3 * 60 * 60);
 #[derive(Clone, Debug)]
 pub struct Settings {
     pub servers: BTreeMap<String, ServerSettings>,
+    /// Those that are switched off, each with its command line or URL as it was written.
+    pub disabled: BTreeMap<String, String>,
     pub policy: Policy,
     pub limits: Allowed,
     pub checks: Checks,
     pub agents: Agents,
+    /// What happens to a tool that is not what it was, unless its server's entry says otherwise.
+    pub on_change: OnChange,
     /// `None`: never.
     pub idle_exit: Option<Duration>,
     /// What was ignored, and why.
@@ -46,8 +56,33 @@ pub struct Settings {
 #[derive(Clone, Debug, PartialEq)]
 pub struct ServerSettings {
     pub name: String,
+    /// The directory whose file defines it, for a server that is not the user's own.
+    pub project: Option<Arc<Path>>,
     /// How to start it, or why it cannot be used.
     pub definition: Result<ServerDefinition, String>,
+}
+
+impl ServerSettings {
+    pub fn key(&self) -> String {
+        key(&self.name, self.project.as_deref())
+    }
+
+    /// Of the file with what it writes to its standard error.
+    pub fn log_name(&self) -> String {
+        let Some(root) = &self.project else {
+            return format!("{}.log", self.name);
+        };
+        let root = blake3::hash(root.as_os_str().as_encoded_bytes()).to_hex();
+        format!("{}@{}.log", self.name, &root[..8])
+    }
+}
+
+/// Tells apart what has the same name in two projects. No name of a server has an `@`.
+pub fn key(name: &str, project: Option<&Path>) -> String {
+    match project {
+        Some(root) => format!("{name}@{}", root.display()),
+        None => name.to_owned(),
+    }
 }
 
 impl Settings {
@@ -73,32 +108,50 @@ impl Settings {
         let agents = Agents::resolve(&config.agents, &config.servers);
         let policy = Policy::new(&config.policy, &mut problems);
         let names: Vec<String> = config.servers.keys().cloned().collect();
-        let pins = pins::resolve(&config.pins, &mut problems);
-        let terms = (limits.calls_per_server, limits.ask, pins);
-        let servers: BTreeMap<_, _> = config
-            .servers
-            .into_iter()
-            .filter(|(_, entry)| !matches!(entry, Ok(e) if e.enabled == Some(false)))
-            .map(|(name, entry)| {
-                let definition = check_name(&name, &names)
-                    .and(entry)
-                    .and_then(|entry| ServerDefinition::resolve(entry, environment, home, terms));
-                (name.clone(), ServerSettings { name, definition })
-            })
-            .collect();
+        let on_change = pins::resolve(&config.pins, &mut problems);
+        let terms = limits.terms(on_change);
+        let mut disabled = BTreeMap::new();
+        let mut servers = BTreeMap::new();
+        for (name, entry) in config.servers {
+            if let Ok(off) = &entry
+                && off.enabled == Some(false)
+            {
+                disabled.insert(name, shown(off));
+                continue;
+            }
+            let definition = check_name(&name, &names)
+                .and(entry)
+                .and_then(|entry| ServerDefinition::resolve(entry, environment, home, terms));
+            let server = ServerSettings {
+                name: name.clone(),
+                project: None,
+                definition,
+            };
+            servers.insert(name, server);
+        }
         Self {
             servers,
+            disabled,
             policy,
             limits,
             checks,
             agents,
+            on_change,
             idle_exit,
             problems,
         }
     }
 }
 
-fn check_name(name: &str, all: &[String]) -> Result<(), String> {
+/// An entry's command line or URL, for the eye.
+pub(crate) fn shown(entry: &ServerEntry) -> String {
+    match &entry.url {
+        Some(url) => url.clone(),
+        None => server::command_line(entry.command.iter().chain(&entry.args)),
+    }
+}
+
+pub(crate) fn check_name(name: &str, all: &[String]) -> Result<(), String> {
     if !is_server_name(name) {
         return Err(format!(
             "the name {name:?} must match [A-Za-z][A-Za-z0-9_-]*; rename it"
@@ -194,5 +247,6 @@ mod tests {
         assert_eq!(process.cwd, Path::new("/home/me/notes"));
         assert_eq!(a.calls_at_once, 3);
         assert_eq!(settings.servers.len(), 1);
+        assert_eq!(settings.disabled["b"], "y");
     }
 }

@@ -1,25 +1,31 @@
 //! What one daemon holds, shared by all connections.
 //!
-//! Invariant: every field is either immutable or guards itself; nobody holds two of them locked.
+//! Invariant: every field is either immutable or guards itself; nobody holds two of them locked. The one
+//! lock that spans an await is that of `loading`, so that two loads never cross.
+
+mod loading;
+mod projects;
 
 use std::{
+    collections::BTreeMap,
     path::PathBuf,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Instant,
 };
 
-use tokio::sync::watch;
-use tracing::{info, warn};
+use tokio::sync::{self, Notify, watch};
 
+use self::loading::Loading;
+pub use self::loading::{Report, Trigger};
 use crate::{
-    config::Config,
     environment::Environment,
     gateway::Gateway,
     handles::Handles,
     lifecycle::{Activity, Shutdown},
+    projects::{Approvals, Projects},
     runs::Runs,
-    settings::Settings,
-    upstream::Changes,
+    upstream::Launcher,
+    watching::Watching,
 };
 
 /// Files that a user may want to look at.
@@ -31,6 +37,8 @@ pub struct Places {
     pub log: PathBuf,
     /// Where servers start.
     pub home: PathBuf,
+    /// Which projects the user has approved.
+    pub approvals: PathBuf,
 }
 
 pub struct Daemon {
@@ -43,12 +51,31 @@ pub struct Daemon {
     pub shutdown: Shutdown,
     /// The login shell's environment, once it is known.
     pub environment: watch::Receiver<Option<Environment>>,
-    /// What is wrong with the configuration in force, or with the one that was refused.
-    problems: Mutex<Vec<String>>,
+    launcher: Launcher,
+    loading: sync::Mutex<Loading>,
+    projects: Mutex<Projects>,
+    standing: Mutex<Standing>,
     configured: watch::Sender<bool>,
+    /// Other directories are to be watched than before.
+    moved: Notify,
+}
+
+/// What there is to say of the configuration in force.
+#[derive(Debug, Default)]
+struct Standing {
+    /// What is wrong with it, or with the one that was refused.
+    problems: Vec<String>,
+    /// What cannot be watched.
+    unwatched: Vec<String>,
+    /// Servers that are switched off.
+    disabled: BTreeMap<String, String>,
 }
 
 impl Daemon {
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "called in one place, by names that say all"
+    )]
     pub fn new(
         places: Places,
         gateway: Arc<Gateway>,
@@ -57,11 +84,11 @@ impl Daemon {
         activity: Activity,
         shutdown: Shutdown,
         environment: watch::Receiver<Option<Environment>>,
+        launcher: Launcher,
     ) -> Arc<Self> {
-        let (started, problems) = (Instant::now(), Mutex::default());
-        let configured = watch::Sender::new(false);
+        let projects = Projects::new(Approvals::open(places.approvals.clone()));
         Arc::new(Self {
-            started,
+            started: Instant::now(),
             places,
             gateway,
             runs,
@@ -69,23 +96,28 @@ impl Daemon {
             activity,
             shutdown,
             environment,
-            problems,
-            configured,
+            launcher,
+            loading: sync::Mutex::default(),
+            projects: Mutex::new(projects),
+            standing: Mutex::default(),
+            configured: watch::Sender::new(false),
+            moved: Notify::new(),
         })
     }
 
+    /// What is wrong and concerns everybody.
     pub fn problems(&self) -> Vec<String> {
-        self.problems
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        let standing = self.standing();
+        let all = standing.problems.iter().chain(&standing.unwatched);
+        let mut problems: Vec<String> = all.cloned().collect();
+        drop(standing);
+        problems.extend(self.projects().approvals().problem());
+        problems
     }
 
-    /// Reads the configuration again. One that cannot be read leaves the last good one in force.
-    pub async fn reload(&self) -> Result<(Changes, Vec<String>), String> {
-        let outcome = self.load().await;
-        self.configured.send_replace(true);
-        outcome
+    /// The servers that are switched off, each with its command line or URL.
+    pub fn disabled(&self) -> BTreeMap<String, String> {
+        self.standing().disabled.clone()
     }
 
     /// Resolves when the configuration has been read for the first time, well or not.
@@ -99,48 +131,34 @@ impl Daemon {
         );
     }
 
-    async fn load(&self) -> Result<(Changes, Vec<String>), String> {
-        let config = Config::load(&self.places.config).map_err(|error| {
-            let problem = error.to_string();
-            warn!(problem, "the configuration is refused");
-            self.set_problems(vec![problem.clone()]);
-            problem
-        })?;
-        let mut environment = if config.needs_environment() {
-            let mut known = self.environment.clone();
-            match known.wait_for(Option::is_some).await {
-                Ok(found) => found.clone().unwrap_or_default(),
-                Err(_) => return Err("the daemon is ending".into()),
+    /// Reads the configuration for the first time, and again whenever it changes.
+    pub async fn follow_files(self: &Arc<Self>, mut watching: Watching) {
+        // What changes from here on is noticed.
+        self.watch_over(&mut watching);
+        drop(self.load(Trigger::Start).await);
+        loop {
+            // Links and projects may lead elsewhere by now.
+            self.watch_over(&mut watching);
+            tokio::select! {
+                () = watching.stirred() => {}
+                () = self.settled() => self.watch_over(&mut watching),
             }
-        } else {
-            Environment::default()
-        };
-        let mut problems = environment.overlay_file(&self.places.env);
-        let settings = Settings::resolve(config, &environment, &self.places.home);
-        self.gateway.set_agents(&settings.agents);
-        self.gateway.upstreams().set_starts(settings.limits.starts);
-        let changes = self.gateway.upstreams().apply(&settings.servers);
-        self.gateway.set_policy(settings.policy.clone());
-        let allowed = &settings.limits;
-        self.runs.set_limits(allowed.run.clone());
-        self.runs.pool().set_bounds(allowed.pool);
-        self.runs.inspector().set_terms(settings.checks.clone());
-        self.handles.set_terms(allowed.terms);
-        self.activity.set_idle_exit(settings.idle_exit);
-        problems.extend(settings.problems.iter().cloned());
-        problems.extend(settings.servers.values().filter_map(|server| {
-            let problem = server.definition.as_ref().err()?;
-            Some(format!("[servers.{}]: {problem}", server.name))
-        }));
-        for problem in &problems {
-            warn!(problem, "configuration");
+            self.look_again().await;
         }
-        info!(?changes, "configuration loaded");
-        self.set_problems(problems.clone());
-        Ok((changes, problems))
     }
 
-    fn set_problems(&self, problems: Vec<String>) {
-        *self.problems.lock().unwrap_or_else(PoisonError::into_inner) = problems;
+    fn watch_over(&self, watching: &mut Watching) {
+        let mut files = self.projects().watched();
+        files.extend([self.places.config.clone(), self.places.env.clone()]);
+        let unwatched = watching.cover(&files);
+        self.standing().unwatched = unwatched;
+    }
+
+    fn standing(&self) -> MutexGuard<'_, Standing> {
+        self.standing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn projects(&self) -> MutexGuard<'_, Projects> {
+        self.projects.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -74,7 +74,7 @@ use crate::{
     nearest::nearest_few,
     notices::{Changed, News},
     pins::Pins,
-    settings::ServerSettings,
+    settings::{self, ServerSettings},
 };
 
 /// What every server needs to start.
@@ -192,13 +192,22 @@ impl Upstreams {
         self.surroundings.starts.set(count);
     }
 
-    /// Every server with the tools that it is known to have.
-    pub fn known(&self) -> Vec<Known> {
-        self.read().values().map(|server| server.known()).collect()
+    /// Every server that is seen there, with the tools that it is known to have.
+    pub fn known_seen(&self, scope: &Scope) -> Vec<Known> {
+        let seen = self.all_seen(scope);
+        scope.seen(seen.iter().map(|server| server.known()).collect())
     }
 
     pub fn all(&self) -> Vec<Arc<Server>> {
         self.read().values().cloned().collect()
+    }
+
+    /// Those of which an agent sees something.
+    pub fn all_seen(&self, scope: &Scope) -> Vec<Arc<Server>> {
+        let servers = self.read();
+        let mut seen: Vec<_> = servers.values().filter(|s| is_seen(s, scope)).collect();
+        seen.sort_by(|a, b| a.name().cmp(b.name()));
+        seen.into_iter().cloned().collect()
     }
 
     /// A server by its name or by the spelling that programs use.
@@ -208,18 +217,28 @@ impl Upstreams {
 
     /// The same for an agent: a server of which it sees nothing is not there.
     pub fn find_seen(&self, name: &str, scope: &Scope) -> Result<Arc<Server>, Fault> {
-        let servers = self.read();
-        let is_seen = |server: &str| !scope.hides_server(server);
-        let exact = servers.get(name);
-        let spelled = || servers.values().find(|server| spell(server.name()) == name);
-        if let Some(server) = exact.or_else(spelled)
-            && is_seen(server.name())
         {
-            return Ok(Arc::clone(server));
+            let servers = self.read();
+            let of_project = || {
+                let root = Some(Arc::clone(&scope.project()?.root));
+                servers.get(&settings::key(name, root.as_deref()))
+            };
+            let spelled = || {
+                let mut all = servers.values();
+                all.find(|server| spell(server.name()) == name && is_seen(server, scope))
+            };
+            let exact = servers.get(name).or_else(of_project);
+            let exact = exact.filter(|server| is_seen(server, scope));
+            if let Some(server) = exact.or_else(spelled) {
+                return Ok(Arc::clone(server));
+            }
         }
-        let known = servers.keys().map(String::as_str);
-        let known: Vec<&str> = known.filter(|server| is_seen(server)).collect();
+        let seen = self.all_seen(scope);
+        let known: Vec<&str> = seen.iter().map(|server| server.name()).collect();
         let fault = Fault::new(Kind::NotFound, format!("there is no server `{name}`"));
+        if let Some(hint) = scope.project().and_then(|project| project.withholds(name)) {
+            return Err(fault.hint(hint));
+        }
         Err(
             match nearest_few(name, known.iter().copied(), 3).as_slice() {
                 [] if known.is_empty() => fault.hint("no server is configured; see `mux servers`"),
@@ -245,4 +264,8 @@ impl Upstreams {
             .read()
             .unwrap_or_else(std::sync::PoisonError::into_inner)
     }
+}
+
+fn is_seen(server: &Server, scope: &Scope) -> bool {
+    scope.sees_project(server.project()) && !scope.hides_server(server.name())
 }

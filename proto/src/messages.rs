@@ -4,14 +4,15 @@ mod discovery;
 mod notices;
 mod offers;
 mod pins;
+mod projects;
 mod runs;
 
-use std::path::PathBuf;
+use std::{collections::BTreeMap, path::PathBuf};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-pub use self::{discovery::*, notices::*, offers::*, pins::*, runs::*};
+pub use self::{discovery::*, notices::*, offers::*, pins::*, projects::*, runs::*};
 use crate::Error;
 
 /// First message of a connection.
@@ -251,6 +252,9 @@ pub struct ServerInfo {
     /// What a user should look at, such as tools that are not what they were.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
+    /// The project whose file defines it, for a server that is not the user's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub project: Option<PathBuf>,
 }
 
 /// One session of a server that has several.
@@ -288,6 +292,8 @@ pub enum ServerState {
     Failed,
     /// The configuration of this server cannot be used.
     Broken,
+    /// The configuration has it switched off: `mux servers enable NAME`.
+    Disabled,
 }
 
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
@@ -370,6 +376,9 @@ pub struct ReloadReport {
     pub changed: Vec<String>,
     pub unchanged: Vec<String>,
     pub problems: Vec<String>,
+    /// Of each that changed, the keys that differ.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub reasons: BTreeMap<String, Vec<String>>,
 }
 
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]

@@ -114,4 +114,14 @@ pub trait Mux {
 
     /// Pins tools as they are now. `validation` if one of them is not what was seen.
     async fn accept_pins(request: AcceptPinsRequest) -> Result<AcceptedPins, Error>;
+    /// Projects whose files define servers, approved or not.
+    async fn projects(request: crate::ProjectsRequest) -> Result<crate::ProjectList, Error>;
+
+    /// Approves what the user has seen. `validation` if it is something else by now.
+    async fn approve_project(
+        request: crate::ApproveProjectRequest,
+    ) -> Result<crate::ProjectInfo, Error>;
+
+    /// Takes an approval back; the project's servers end.
+    async fn revoke_project(root: std::path::PathBuf) -> Result<crate::ProjectRevoked, Error>;
 }

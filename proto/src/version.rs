@@ -43,4 +43,7 @@ pub const FEATURES: &[&str] = &[
     "answer",
     "pins",
     "accept_pins",
+    "projects",
+    "approve_project",
+    "revoke_project",
 ];

@@ -1,10 +1,11 @@
-//! What one agent sees of the tools.
+//! What one agent sees of the tools, in the directory in which it works.
 //!
 //! Invariant: a tool that is hidden from an agent cannot be told from one that does not exist. Whoever works for an
 //! agent looks at a server's tools through [`Scope::view`] and at nothing beside it.
 
 use std::{
-    collections::HashMap,
+    collections::{BTreeMap, HashMap},
+    path::Path,
     sync::{Arc, Mutex, PoisonError},
 };
 
@@ -13,6 +14,7 @@ use mux_sandbox::typegen::names::spell;
 use super::{Known, Tool, ToolSet, search::Finder};
 use crate::{
     policy::glob,
+    projects::Outlook,
     settings::{Agents, View},
 };
 
@@ -24,7 +26,13 @@ const NO_NAME: &str = "\u{f8f0}\u{f8f7}\u{f8f1}\u{f8f6}\u{f8f2}\u{f8f5}\u{f8f3}\
 pub struct Scopes {
     everybody: Arc<Scope>,
     agents: HashMap<String, Arc<Scope>>,
+    projects: BTreeMap<Arc<Path>, Arc<Outlook>>,
+    /// The same within projects, made when somebody comes there.
+    within: Mutex<Within>,
 }
+
+/// By project, and by agent.
+type Within = HashMap<(Arc<Path>, Option<String>), Arc<Scope>>;
 
 /// What one agent sees.
 #[derive(Debug, Default)]
@@ -32,6 +40,8 @@ pub struct Scope {
     sight: Arc<Sight>,
     /// Globs of the paths that are offered as ordinary tools.
     direct: Vec<String>,
+    /// Of those who work in one.
+    project: Option<Arc<Outlook>>,
 }
 
 /// Shared by all agents who see the same tools.
@@ -51,7 +61,7 @@ struct Seen {
 }
 
 impl Scopes {
-    pub fn new(agents: &Agents) -> Self {
+    pub fn new(agents: &Agents, projects: BTreeMap<Arc<Path>, Arc<Outlook>>) -> Self {
         let mut sights: Vec<Arc<Sight>> = Vec::new();
         let mut scope = |view: &View| {
             let known = sights.iter().find(|sight| sight.exclude == view.exclude);
@@ -66,6 +76,7 @@ impl Scopes {
             Arc::new(Scope {
                 sight,
                 direct: view.direct.clone(),
+                project: None,
             })
         };
         Self {
@@ -74,7 +85,45 @@ impl Scopes {
                 .own()
                 .map(|(name, view)| (name.to_owned(), scope(view)))
                 .collect(),
+            projects,
+            within: Mutex::default(),
         }
+    }
+
+    /// The same for one who works in a project.
+    pub fn within(&self, project: Option<&Path>, agent: Option<&str>) -> Arc<Scope> {
+        let outside = self.of(agent);
+        let Some(outlook) = project.and_then(|root| self.projects.get(root)) else {
+            return outside;
+        };
+        // Agents without a word of their own are everybody.
+        let own = agent.filter(|agent| self.agents.contains_key(*agent));
+        let key = (Arc::clone(&outlook.root), own.map(str::to_owned));
+        let mut within = self.within.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(scope) = within.get(&key) {
+            return Arc::clone(scope);
+        }
+        // Two servers of one name are never in one index.
+        let same = within.iter().find(|((root, _), scope)| {
+            *root == key.0 && scope.sight.exclude == outside.sight.exclude
+        });
+        let sight = same.map_or_else(
+            || {
+                Arc::new(Sight {
+                    exclude: outside.sight.exclude.clone(),
+                    ..Sight::default()
+                })
+            },
+            |(_, scope)| Arc::clone(&scope.sight),
+        );
+        let direct = outside.direct.iter().chain(&outlook.direct).cloned();
+        let scope = Arc::new(Scope {
+            sight,
+            direct: direct.collect(),
+            project: Some(Arc::clone(outlook)),
+        });
+        within.insert(key, Arc::clone(&scope));
+        scope
     }
 
     /// An agent that nobody configured sees what everybody does.
@@ -110,6 +159,16 @@ impl Scope {
         };
         views.insert(Arc::clone(&first.server), seen);
         view
+    }
+
+    /// Whether a server of this project, or of none, is one that is seen here.
+    pub fn sees_project(&self, project: Option<&Path>) -> bool {
+        project.is_none_or(|root| self.project().is_some_and(|own| &*own.root == root))
+    }
+
+    /// The project in which the agent works.
+    pub fn project(&self) -> Option<&Outlook> {
+        self.project.as_deref()
     }
 
     /// Whether nothing of this server can be seen, whatever its tools are.
@@ -172,7 +231,8 @@ mod tests {
     fn scopes(config: &str) -> Scopes {
         let config = Config::parse(config, "c").unwrap();
         let home = std::path::Path::new("/home/me");
-        Scopes::new(&Settings::resolve(config, &Default::default(), home).agents)
+        let agents = Settings::resolve(config, &Default::default(), home).agents;
+        Scopes::new(&agents, BTreeMap::new())
     }
 
     fn set(server: &str, names: &[&str]) -> Arc<ToolSet> {
@@ -210,6 +270,47 @@ mod tests {
             let all = scopes.of(agent);
             assert!(Arc::ptr_eq(&all.view(&files), &files) && !all.hides_server("web"));
         }
+    }
+
+    #[test]
+    fn who_works_in_a_project_sees_its_servers_and_nobody_else_does() {
+        let config = Config::parse(
+            "[agents.small]\nexclude = [\"web.*\"]\n[agents.also]\nexclude = [\"web.*\"]\n",
+            "c",
+        )
+        .unwrap();
+        let home = Path::new("/home/me");
+        let agents = Settings::resolve(config, &Default::default(), home).agents;
+        let (one, two): (Arc<Path>, Arc<Path>) = (Path::new("/1").into(), Path::new("/2").into());
+        let outlook = |root: &Arc<Path>| {
+            let outlook = Outlook {
+                root: Arc::clone(root),
+                withheld: BTreeMap::new(),
+                denied: Vec::new(),
+                direct: vec!["db.show".into()],
+                notes: Vec::new(),
+            };
+            (Arc::clone(root), Arc::new(outlook))
+        };
+        let scopes = Scopes::new(&agents, BTreeMap::from([outlook(&one), outlook(&two)]));
+        let nobody = scopes.within(None, None);
+        let there = scopes.within(Some(&one), Some("stranger"));
+        assert!(nobody.sees_project(None) && !nobody.sees_project(Some(&one)));
+        assert!(there.sees_project(None) && there.sees_project(Some(&one)));
+        assert!(!there.sees_project(Some(&two)));
+        assert!(
+            Arc::ptr_eq(&there, &scopes.within(Some(&one), None)),
+            "it is kept"
+        );
+        let elsewhere = scopes.within(Some(Path::new("/3")), None);
+        assert!(Arc::ptr_eq(&elsewhere, &scopes.of(None)));
+        let [small, also] = ["small", "also"].map(|agent| scopes.within(Some(&one), Some(agent)));
+        assert!(small.hides_server("web") && Arc::ptr_eq(&small.sight, &also.sight));
+        assert!(!Arc::ptr_eq(
+            &there.sight,
+            &scopes.within(Some(&two), None).sight
+        ));
+        assert_eq!(there.direct, ["db.show"]);
     }
 
     #[test]

@@ -60,14 +60,10 @@ impl Gateway {
         let servers = match server {
             Some(name) => {
                 let server = self.upstreams().find_seen(name, &asking.scope)?;
-                self.allow(&path_of(&server, kind.method()))?;
+                self.allow(&path_of(&server, kind.method()), &asking.scope)?;
                 vec![server]
             }
-            None => {
-                let mut all = self.upstreams().all();
-                all.retain(|server| !asking.scope.hides_server(server.name()));
-                all
-            }
+            None => self.upstreams().all_seen(&asking.scope),
         };
         let asked = servers.iter().map(|server| async move {
             let list = self.list(server, kind, asking);
@@ -95,7 +91,7 @@ impl Gateway {
         asking: &Asking,
     ) -> Result<Arc<Vec<Value>>, Fault> {
         let path = path_of(server, kind.method());
-        self.allow(&path)?;
+        self.allow(&path, &asking.scope)?;
         if asking.scope.hides_path(server.name(), kind.method()) {
             return Ok(Arc::default());
         }
@@ -186,8 +182,14 @@ impl Gateway {
     }
 
     /// From now on it is told no more.
-    pub async fn leave(&self, server: &str, uri: &str, connection: u64) -> Result<(), Fault> {
-        let server = self.upstreams().find(server)?;
+    pub async fn leave(
+        &self,
+        server: &str,
+        uri: &str,
+        scope: &Scope,
+        connection: u64,
+    ) -> Result<(), Fault> {
+        let server = self.upstreams().find_seen(server, scope)?;
         server.leave(uri, connection).await;
         Ok(())
     }
@@ -205,7 +207,7 @@ impl Gateway {
             let message = format!("there is no `{path}`");
             return Err(Fault::new(Kind::NotFound, message).path(path));
         }
-        self.allow(&path)?;
+        self.allow(&path, &asking.scope)?;
         Ok((server, path))
     }
 }

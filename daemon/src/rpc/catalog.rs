@@ -52,11 +52,10 @@ pub(super) async fn tools(
     (scope, whose): (&Scope, &Whose),
     request: wire::ToolsRequest,
 ) -> Result<wire::ToolList, Fault> {
-    let mut servers = match &request.server {
+    let servers = match &request.server {
         Some(name) => vec![upstreams.find_seen(name, scope)?],
-        None => upstreams.all(),
+        None => upstreams.all_seen(scope),
     };
-    servers.retain(|server| !scope.hides_server(server.name()));
     let words: Vec<String> = request
         .query
         .iter()
@@ -78,7 +77,7 @@ pub(super) async fn tools(
     };
     let mut budget = Budget::new();
     let sets = sets(servers, whose, wait).await;
-    let imitated = imitations(&scope.seen(upstreams.known()));
+    let imitated = imitations(&upstreams.known_seen(scope));
     for (server, tools) in sets {
         let tools = match tools {
             Ok(tools) => scope.view(&tools),
@@ -178,8 +177,7 @@ pub(super) async fn types(
 ) -> Result<String, Fault> {
     let catalog = upstreams.catalog();
     if request.paths.is_empty() {
-        let mut servers = upstreams.all();
-        servers.retain(|server| !scope.hides_server(server.name()));
+        let servers = upstreams.all_seen(scope);
         let known = scope.seen(known(sets(servers, whose, None).await));
         let types = catalog.types(&known, Wording::Reader).await;
         return Ok(types.text.to_string());
@@ -241,7 +239,7 @@ pub(super) async fn watch_types(
     let until = Instant::now() + wait;
     loop {
         news.mark_unchanged();
-        let seen = door.scope().seen(upstreams.known());
+        let seen = upstreams.known_seen(&door.scope());
         let types = catalog.types(&seen, Wording::Checker).await;
         let name = blake3::Hash::from(types.hash).to_hex().to_string();
         if known != Some(name.as_str()) {

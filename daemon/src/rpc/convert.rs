@@ -1,6 +1,10 @@
 //! Between the daemon's own types and the contract's.
 
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::{
+    collections::BTreeMap,
+    path::Path,
+    time::{SystemTime, UNIX_EPOCH},
+};
 
 use mux_proto as wire;
 use mux_sandbox::{Fault, Level};
@@ -12,8 +16,9 @@ use crate::{
     inspect::Inspection,
     nesting,
     runs::{self, Event, Happening},
-    settings::Share,
-    upstream::{Changes, Server, State},
+    settings::{self, Share},
+    state::Report,
+    upstream::{Server, State},
 };
 
 pub(super) fn error(fault: Fault) -> wire::Error {
@@ -253,28 +258,57 @@ pub(super) fn server(server: &Server) -> wire::ServerInfo {
         auth: None,
         retry_in_ms: view.retry_in.map(millis),
         warnings,
+        project: server.project().map(Into::into),
     }
 }
 
-fn state(state: State) -> wire::ServerState {
-    match state {
-        State::Cold => wire::ServerState::Cold,
-        State::Starting => wire::ServerState::Starting,
-        State::Ready => wire::ServerState::Ready,
-        State::Degraded => wire::ServerState::Degraded,
-        State::BackingOff => wire::ServerState::BackingOff,
-        State::Failed => wire::ServerState::Failed,
-        State::Broken => wire::ServerState::Broken,
+/// A server that is switched off.
+pub(super) fn disabled((name, command): (String, String)) -> wire::ServerInfo {
+    wire::ServerInfo {
+        name,
+        state: wire::ServerState::Disabled,
+        reason: None,
+        command,
+        pid: None,
+        tools: None,
+        identity: None,
+        protocol: None,
+        start_ms: None,
+        starts: 0,
+        calls: 0,
+        in_flight: 0,
+        transport: None,
+        share: None,
+        share_reason: None,
+        sessions: Vec::new(),
+        auth: None,
+        retry_in_ms: None,
+        warnings: Vec::new(),
+        project: None,
     }
 }
 
-pub(super) fn reload(changes: Changes, problems: Vec<String>) -> wire::ReloadReport {
+/// What concerns the servers that are seen from a project, or from nowhere.
+pub(super) fn reload(report: Report, project: Option<&Path>) -> wire::ReloadReport {
+    let end = project.map(|root| settings::key("", Some(root)));
+    let seen = |key: String| match (key.contains('@'), &end) {
+        (false, _) => Some(key),
+        (true, Some(end)) => key.strip_suffix(end.as_str()).map(str::to_owned),
+        (true, None) => None,
+    };
+    let all = |keys: Vec<String>| keys.into_iter().filter_map(seen).collect();
+    let differences = report.differences;
+    let changed = differences.changed.into_iter();
+    let reasons: BTreeMap<_, _> = changed
+        .filter_map(|(key, reasons)| Some((seen(key)?, reasons)))
+        .collect();
     wire::ReloadReport {
-        added: changes.added,
-        removed: changes.removed,
-        changed: changes.changed,
-        unchanged: changes.unchanged,
-        problems,
+        added: all(differences.added),
+        removed: all(differences.removed),
+        changed: reasons.keys().cloned().collect(),
+        unchanged: all(differences.unchanged),
+        problems: report.problems,
+        reasons,
     }
 }
 
@@ -294,5 +328,17 @@ mod tests {
         let error = held(Held::Inline(growing)).unwrap_err();
         assert_eq!(error.kind, wire::Kind::Limit);
         assert!(error.message.contains("16773120"), "{error:?}");
+    }
+}
+
+fn state(state: State) -> wire::ServerState {
+    match state {
+        State::Cold => wire::ServerState::Cold,
+        State::Starting => wire::ServerState::Starting,
+        State::Ready => wire::ServerState::Ready,
+        State::Degraded => wire::ServerState::Degraded,
+        State::BackingOff => wire::ServerState::BackingOff,
+        State::Failed => wire::ServerState::Failed,
+        State::Broken => wire::ServerState::Broken,
     }
 }

@@ -3,11 +3,14 @@
 //! Invariant: the runs of a connection end with it, unless they are detached or their owner has read
 //! how they ended; so do its subscriptions, and the questions that it was asked.
 
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::{
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak},
+};
 
 use mux_proto::Hello;
 use mux_sandbox::Turn;
-use tokio::sync::{Notify, Semaphore, SemaphorePermit};
+use tokio::sync::{Notify, OnceCell, Semaphore, SemaphorePermit};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
@@ -38,12 +41,15 @@ pub(super) struct Door {
     calls: Semaphore,
     /// From its first request on.
     mailbox: OnceLock<Arc<Mailbox>>,
+    /// Where it works, once its project was looked at.
+    arrival: OnceCell<Option<PathBuf>>,
 }
 
 impl Door {
     pub(super) fn new(daemon: Arc<Daemon>, number: u64) -> Arc<Self> {
         Arc::new(Self {
             mailbox: OnceLock::new(),
+            arrival: OnceCell::new(),
             daemon,
             number,
             hello: OnceLock::new(),
@@ -99,10 +105,42 @@ impl Door {
         }
     }
 
+    /// The project of the directory in which the client works is known from here on.
+    pub(super) async fn arrive(&self) {
+        let workspace = self.origin().workspace.clone();
+        self.arrival
+            .get_or_init(|| async move {
+                if let Some(workspace) = &workspace {
+                    self.daemon.arrived(workspace).await;
+                }
+                workspace
+            })
+            .await;
+        self.daemon.projects_in_force().await;
+    }
+
     /// What the client's agent sees now.
     pub(super) fn scope(&self) -> Arc<Scope> {
         let agent = self.hello.get().and_then(|hello| hello.agent.as_deref());
-        self.daemon.gateway.scope(agent)
+        self.daemon.gateway.scope(agent, self.project().as_deref())
+    }
+
+    /// What there is where the client works, whatever its agent sees of it.
+    pub(super) fn sight(&self) -> Arc<Scope> {
+        self.daemon.gateway.scope(None, self.project().as_deref())
+    }
+
+    pub(super) fn project(&self) -> Option<Arc<Path>> {
+        let workspace = self.arrival.get()?.as_deref()?;
+        self.daemon.project_of(workspace)
+    }
+
+    /// What the user should know of that project.
+    pub(super) fn notes(&self) -> Vec<String> {
+        let scope = self.sight();
+        scope
+            .project()
+            .map_or_else(Vec::new, |project| project.notes.clone())
     }
 
     /// Room for one call of this connection.
@@ -182,5 +220,8 @@ impl Drop for Door {
             mailbox.close();
         }
         self.daemon.gateway.upstreams().forget(self.number);
+        if let Some(Some(workspace)) = self.arrival.get() {
+            self.daemon.left(workspace);
+        }
     }
 }

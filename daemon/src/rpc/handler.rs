@@ -2,26 +2,29 @@
 //!
 //! Invariant: nothing is answered before `hello`, and what a connection started ends with it.
 
-use std::{sync::Arc, time::Duration};
+use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use mux_proto::{self as wire, Kind};
 use mux_sandbox::Target;
 use serde_json::Value;
 use tarpc::context::Context;
+use tokio::time::timeout;
 use tracing::{debug, info};
 
 use super::{
     POLL, budget::Budget, catalog, convert, discovery, door::Door, held::held, notices, offers,
-    pins, runs, status, told::Told,
+    pins, projects, runs, status, told::Told,
 };
 use crate::{
     gateway::{Arguments, Call},
     runs::{Happening, Program},
-    state::Daemon,
+    state::{Daemon, Trigger},
 };
 
 /// About how many bytes of events go into one page; a frame has room for much more.
 const PAGE: usize = 1 << 20;
+/// What `status` waits for a configuration that is being read.
+const A_MOMENT: Duration = Duration::from_millis(500);
 
 /// The service of one connection.
 #[derive(Clone)]
@@ -36,6 +39,7 @@ impl Connection {
     async fn configured(&self) -> Result<&Arc<Daemon>, wire::Error> {
         let daemon = self.daemon()?;
         daemon.configured().await;
+        self.0.arrive().await;
         Ok(daemon)
     }
 
@@ -78,7 +82,9 @@ impl wire::Mux for Connection {
 
     async fn status(self, _: Context) -> Result<wire::Status, wire::Error> {
         let daemon = self.daemon()?;
-        Ok(status::of(daemon))
+        // It waits for nothing that may take long.
+        drop(timeout(A_MOMENT, self.configured()).await);
+        Ok(status::of(daemon, &self.0))
     }
 
     async fn start_run(
@@ -195,7 +201,7 @@ impl wire::Mux for Connection {
     }
 
     async fn servers(self, _: Context) -> Result<Vec<wire::ServerInfo>, wire::Error> {
-        Ok(status::servers(self.configured().await?))
+        Ok(status::servers(self.configured().await?, &self.0))
     }
 
     async fn restart_server(
@@ -208,7 +214,7 @@ impl wire::Mux for Connection {
             .await?
             .gateway
             .upstreams()
-            .find(&name)
+            .find_seen(&name, &self.0.sight())
             .map_err(convert::error)?;
         let whose = self.0.whose();
         server.restart(&whose).await.map_err(convert::error)?;
@@ -217,11 +223,13 @@ impl wire::Mux for Connection {
 
     async fn reload(self, _: Context) -> Result<wire::ReloadReport, wire::Error> {
         let daemon = self.daemon()?;
-        let (changes, problems) = daemon.reload().await.map_err(|problem| {
+        // At the start of a daemon, somebody wants the second reading.
+        self.configured().await?;
+        let report = daemon.load(Trigger::Asked).await.map_err(|problem| {
             wire::Error::new(Kind::Validation, problem)
                 .hint("the last good configuration stays in force")
         })?;
-        Ok(convert::reload(changes, problems))
+        Ok(convert::reload(report, self.0.project().as_deref()))
     }
 
     async fn stop(self, _: Context, request: wire::StopRequest) -> Result<(), wire::Error> {
@@ -375,7 +383,7 @@ impl wire::Mux for Connection {
         request: wire::PinsRequest,
     ) -> Result<wire::PinList, wire::Error> {
         let upstreams = self.configured().await?.gateway.upstreams();
-        pins::list(upstreams, &self.0.whose(), request)
+        pins::list(upstreams, &self.0, request)
             .await
             .map_err(convert::error)
     }
@@ -386,8 +394,32 @@ impl wire::Mux for Connection {
         request: wire::AcceptPinsRequest,
     ) -> Result<wire::AcceptedPins, wire::Error> {
         let upstreams = self.configured().await?.gateway.upstreams();
-        pins::accept(upstreams, &self.0.whose(), request)
+        pins::accept(upstreams, &self.0, request)
             .await
             .map_err(convert::error)
+    }
+
+    async fn projects(
+        self,
+        _: Context,
+        request: wire::ProjectsRequest,
+    ) -> Result<wire::ProjectList, wire::Error> {
+        projects::list(self.configured().await?, request).await
+    }
+
+    async fn approve_project(
+        self,
+        _: Context,
+        request: wire::ApproveProjectRequest,
+    ) -> Result<wire::ProjectInfo, wire::Error> {
+        projects::approve(self.configured().await?, request).await
+    }
+
+    async fn revoke_project(
+        self,
+        _: Context,
+        root: PathBuf,
+    ) -> Result<wire::ProjectRevoked, wire::Error> {
+        projects::revoke(self.configured().await?, &root).await
     }
 }

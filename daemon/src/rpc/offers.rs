@@ -108,7 +108,8 @@ pub(super) async fn subscribe(
     let (gateway, mailbox) = (&daemon.gateway, door.mailbox());
     let (server, uri) = (request.server.as_str(), request.uri.as_str());
     if !request.subscribe {
-        return gateway.leave(server, uri, mailbox.connection()).await;
+        let (scope, connection) = (door.scope(), mailbox.connection());
+        return gateway.leave(server, uri, &scope, connection).await;
     }
     let _admitted = daemon.runs.admit()?;
     gateway

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use mux_proto as wire;
 use mux_sandbox::{Fault, Kind};
 
-use super::budget::Budget;
+use super::{budget::Budget, door::Door};
 use crate::{
     catalog::{Standing, Tool, ToolSet},
     pins::{AcceptError, PinKey, Pinned, readable},
@@ -14,13 +14,13 @@ use crate::{
 
 pub(super) async fn list(
     upstreams: &Upstreams,
-    whose: &Whose,
+    door: &Door,
     request: wire::PinsRequest,
 ) -> Result<wire::PinList, Fault> {
-    let server = upstreams.find(&request.server)?;
+    let server = upstreams.find_seen(&request.server, &door.sight())?;
     let tools = match server.tools() {
         Some(tools) if !request.current => tools,
-        _ => asked(&server, whose).await?,
+        _ => asked(&server, &door.whose()).await?,
     };
     let key = key(&server)?;
     let pinned = upstreams.pins().of(&key, &tools);
@@ -37,10 +37,10 @@ pub(super) async fn list(
 
 pub(super) async fn accept(
     upstreams: &Upstreams,
-    whose: &Whose,
+    door: &Door,
     request: wire::AcceptPinsRequest,
 ) -> Result<wire::AcceptedPins, Fault> {
-    let server = upstreams.find(&request.server)?;
+    let server = upstreams.find_seen(&request.server, &door.sight())?;
     let seen = request.tools.into_iter().map(|seen| {
         let digest = blake3::Hash::from_hex(&seen.digest);
         let wrong = || format!("the digest of `{}` is none", seen.name);
@@ -50,7 +50,7 @@ pub(super) async fn accept(
         }
     });
     let seen = seen.collect::<Result<Vec<_>, _>>()?;
-    let session = server.session(whose).await?.session;
+    let session = server.session(&door.whose()).await?.session;
     let tools = session.current_tools().await;
     let accepted = upstreams.pins().accept(&key(&server)?, &tools, &seen).await;
     let written = accepted.map_err(|error| refused(server.name(), &error))?;

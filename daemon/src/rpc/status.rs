@@ -2,13 +2,14 @@
 
 use mux_proto as wire;
 
-use super::convert;
+use super::{convert, door::Door};
 use crate::{catalog::imitations, state::Daemon};
 
-pub(super) fn of(daemon: &Daemon) -> wire::Status {
+pub(super) fn of(daemon: &Daemon, door: &Door) -> wire::Status {
     let workers = daemon.runs.pool().status();
     let counts = daemon.runs.counts();
     let mut problems = daemon.problems();
+    problems.extend(door.notes());
     problems.extend(workers.problem);
     let cache = daemon.gateway.upstreams().catalog().cache();
     problems.extend(cache.and_then(|cache| cache.status().problem));
@@ -35,7 +36,7 @@ pub(super) fn of(daemon: &Daemon) -> wire::Status {
             succeeded: counts.succeeded,
             failed: counts.failed,
         },
-        servers: servers(daemon),
+        servers: servers(daemon, door),
         config: daemon.places.config.clone(),
         socket: daemon.places.socket.clone(),
         log: daemon.places.log.clone(),
@@ -43,16 +44,18 @@ pub(super) fn of(daemon: &Daemon) -> wire::Status {
     }
 }
 
-pub(super) fn servers(daemon: &Daemon) -> Vec<wire::ServerInfo> {
-    let upstreams = daemon.gateway.upstreams();
-    let servers = upstreams.all();
+/// All of the user's, and those of the project in which he stands.
+pub(super) fn servers(daemon: &Daemon, door: &Door) -> Vec<wire::ServerInfo> {
+    let (upstreams, sight) = (daemon.gateway.upstreams(), door.sight());
+    let servers = upstreams.all_seen(&sight);
     let servers = servers.iter().map(|server| convert::server(server));
     let mut servers: Vec<wire::ServerInfo> = servers.collect();
-    for (name, told) in imitations(&upstreams.known()) {
+    for (name, told) in imitations(&upstreams.known_seen(&sight)) {
         if let Some(server) = servers.iter_mut().find(|server| server.name == name) {
             server.warnings.extend(told);
         }
     }
+    servers.extend(daemon.disabled().into_iter().map(convert::disabled));
     servers
 }
 

@@ -7,7 +7,7 @@ use std::{fmt::Debug, ops::RangeInclusive, str::FromStr, time::Duration};
 use bytesize::ByteSize;
 use mux_sandbox::{Bounds, Limits, Memory};
 
-use super::duration;
+use super::{OnChange, duration};
 use crate::{
     config::{LimitsEntry, Size},
     handles::Terms,
@@ -54,6 +54,11 @@ impl Default for Allowed {
 }
 
 impl Allowed {
+    /// What a server's own entry may say otherwise, and how long one may be asked.
+    pub fn terms(&self, on_change: OnChange) -> (usize, Duration, OnChange) {
+        (self.calls_per_server, self.ask, on_change)
+    }
+
     pub(super) fn resolve(entry: &LimitsEntry, problems: &mut Vec<String>) -> Self {
         let mut this = Self::default();
         let Self {

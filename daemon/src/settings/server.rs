@@ -136,7 +136,7 @@ impl Link {
     /// values.
     pub fn shown(&self) -> String {
         match self {
-            Self::Process(process) => process.command_line(),
+            Self::Process(process) => command_line(&process.written),
             Self::Remote(remote) => remote.shown(),
         }
     }
@@ -177,23 +177,20 @@ impl Remote {
     }
 }
 
-impl Process {
-    fn command_line(&self) -> String {
-        let quoted = |word: &String| match word.contains([' ', '"', '\'']) {
-            true => format!("{word:?}"),
-            false => word.clone(),
-        };
-        self.written
-            .iter()
-            .map(quoted)
-            .collect::<Vec<_>>()
-            .join(" ")
-    }
+/// As one would type it.
+pub(super) fn command_line<'a>(words: impl IntoIterator<Item = &'a String>) -> String {
+    let quoted = |word: &String| match word.is_empty() || word.contains([' ', '"', '\'']) {
+        true => format!("{word:?}"),
+        false => word.clone(),
+    };
+    let words = words.into_iter().map(quoted);
+    words.collect::<Vec<_>>().join(" ")
 }
 
 impl ServerDefinition {
-    /// `calls_at_once` and `ask` are those of `[limits]`, `on_change` that of `[pins]`.
-    pub(super) fn resolve(
+    /// `home` is where it starts unless it says otherwise; `calls_at_once` and `ask` are those of `[limits]`,
+    /// `on_change` that of `[pins]`.
+    pub(crate) fn resolve(
         entry: ServerEntry,
         environment: &Environment,
         home: &Path,

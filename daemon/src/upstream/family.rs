@@ -50,6 +50,7 @@ impl Family {
     pub(super) fn new(
         name: &str,
         definition: &ServerDefinition,
+        log: PathBuf,
         surroundings: Surroundings,
     ) -> Arc<Self> {
         let offer = Offer::new(
@@ -65,7 +66,7 @@ impl Family {
         let elsewhere = matches!(definition.link, Link::Remote(_));
         Arc::new(Self {
             name: name.to_owned(),
-            log: surroundings.logs.join(format!("{name}.log")),
+            log,
             sharing: Sharing::new(definition, offer.clone()),
             places: elsewhere.then(|| Places::new(definition.calls_at_once)),
             definition: definition.clone(),

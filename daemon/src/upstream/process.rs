@@ -12,13 +12,17 @@ use tokio::{
 use tracing::warn;
 
 use crate::{
-    environment::Environment,
+    environment::{Environment, Told},
     keeper::{Keeper, KeeperError, KeptChild, SpawnError, SpawnSpec},
     settings::Process,
 };
 
 /// How long a program that only has something to say may take.
 const ANSWER: Duration = Duration::from_secs(5);
+/// What it may print: an environment is shorter.
+const LONGEST: usize = 16 << 20;
+/// Between its end and that of what it printed, if something else holds its pipes.
+const LAST_BYTES: Duration = Duration::from_millis(100);
 
 /// Starts processes; cheap to clone.
 #[derive(Clone)]
@@ -103,25 +107,52 @@ impl Launcher {
     /// What a program prints. It and all that it started are ended with its answer, or with the
     /// time for it.
     pub async fn output(&self, spec: SpawnSpec) -> Result<Vec<u8>, String> {
+        let told = self.told(spec, ANSWER, LONGEST).await?;
+        Ok(told.printed)
+    }
+
+    /// The same with how it ended, for a program that prints at most so many bytes.
+    pub async fn told(
+        &self,
+        spec: SpawnSpec,
+        within: Duration,
+        most: usize,
+    ) -> Result<Told, String> {
         let keeper = self.keeper().await.map_err(|e| e.to_string())?;
         let mut child = keeper.spawn(spec).await.map_err(|e| e.to_string())?;
         drop(child.stdin.take());
-        let (Some(mut stdout), Some(mut stderr)) = (child.stdout.take(), child.stderr.take())
-        else {
+        let (Some(stdout), Some(mut stderr)) = (child.stdout.take(), child.stderr.take()) else {
             return Err("the process has no pipes".into());
         };
         let mut printed = Vec::new();
         let mut complaints = tokio::io::sink();
-        let both = async {
-            tokio::try_join!(
-                stdout.read_to_end(&mut printed),
-                tokio::io::copy(&mut stderr, &mut complaints)
-            )
+        let mut stdout = stdout.take(most as u64 + 1);
+        let mut exit = None;
+        let all = async {
+            let mut read = std::pin::pin!(async {
+                let both = tokio::join!(
+                    stdout.read_to_end(&mut printed),
+                    tokio::io::copy(&mut stderr, &mut complaints)
+                );
+                // Pipes that break have nothing more to tell.
+                drop(both);
+            });
+            tokio::select! {
+                () = &mut read => exit = Some(child.wait().await),
+                ended = child.wait() => {
+                    exit = Some(ended);
+                    // What it started may hold its pipes for ever.
+                    _ = timeout(LAST_BYTES, read).await;
+                }
+            }
         };
-        match timeout(ANSWER, both).await {
-            Ok(Ok(_)) => Ok(printed),
-            Ok(Err(error)) => Err(error.to_string()),
-            Err(_) => Err(format!("it did not answer within {ANSWER:?}")),
+        let timely = timeout(within, all).await.is_ok();
+        if printed.len() > most {
+            return Err(format!("it printed more than {most} bytes"));
+        }
+        match exit {
+            Some(exit) if timely => Ok(Told { printed, exit }),
+            _ => Err(format!("it did not answer within {within:?}")),
         }
     }
 

@@ -5,7 +5,7 @@
 
 use std::{
     collections::HashMap,
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::{Arc, Mutex, MutexGuard, PoisonError, Weak, atomic::Ordering},
 };
 
@@ -38,6 +38,7 @@ const MOST_MOVES: usize = 4;
 pub struct Server {
     me: Weak<Self>,
     name: String,
+    project: Option<Arc<Path>>,
     definition: Result<ServerDefinition, String>,
     /// None if the definition is no good.
     family: Option<Arc<Family>>,
@@ -67,9 +68,10 @@ impl Server {
         surroundings: &Surroundings,
         before: Option<&Self>,
     ) -> Arc<Self> {
+        let log = surroundings.logs.join(settings.log_name());
         let definition = settings.definition.as_ref().ok();
         let family = definition
-            .map(|definition| Family::new(&settings.name, definition, surroundings.clone()));
+            .map(|definition| Family::new(&settings.name, definition, log, surroundings.clone()));
         let slots = Slots {
             audiences: before.map_or_else(HashMap::new, |before| before.slots().audiences.clone()),
             ..Slots::default()
@@ -77,6 +79,7 @@ impl Server {
         let server = Arc::new_cyclic(|me| Self {
             me: me.clone(),
             name: settings.name,
+            project: settings.project,
             definition: settings.definition,
             family,
             slots: Mutex::new(slots),
@@ -100,6 +103,11 @@ impl Server {
 
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// The directory whose file defines it, for a server that is not the user's own.
+    pub fn project(&self) -> Option<&Path> {
+        self.project.as_deref()
     }
 
     pub fn definition(&self) -> &Result<ServerDefinition, String> {

@@ -1,0 +1,89 @@
+//! From what a project defines to servers, for those who work in it.
+//!
+//! Invariant: nothing is expanded of a project that is not approved.
+
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
+
+use super::{Outlook, Project};
+use crate::{
+    config::ServerEntry,
+    environment::Environment,
+    settings::{OnChange, ServerDefinition, ServerSettings, check_name},
+};
+
+impl Project {
+    /// Whether any value refers to a variable.
+    pub fn needs_environment(&self) -> bool {
+        self.entries().any(ServerEntry::needs_environment)
+    }
+
+    /// The commands whose answers its servers need, once it is approved.
+    pub fn commands(&self) -> impl Iterator<Item = String> {
+        self.entries().flat_map(ServerEntry::commands)
+    }
+
+    fn entries(&self) -> impl Iterator<Item = &ServerEntry> {
+        let all = self.content.servers.values();
+        all.filter_map(|defined| defined.entry.as_ref().ok())
+            .filter(|entry| entry.enabled != Some(false))
+    }
+
+    /// Its servers, beside the user's own which have these names; and what those who work there see.
+    /// `terms` are those of every server.
+    pub fn resolve(
+        &self,
+        taken: &[String],
+        environment: &Environment,
+        terms: (usize, Duration, OnChange),
+    ) -> (Outlook, Vec<ServerSettings>) {
+        let (given, mut notes) = self.servers(taken);
+        let mut outlook = Outlook {
+            root: Arc::clone(&self.root),
+            withheld: BTreeMap::new(),
+            denied: Vec::new(),
+            direct: Vec::new(),
+            notes: Vec::new(),
+        };
+        if !self.is_approved() {
+            let given = given.iter();
+            outlook.withheld = given
+                .map(|(name, defined)| ((*name).to_owned(), defined.file))
+                .collect();
+            outlook.notes.push(self.invitation());
+            return (outlook, Vec::new());
+        }
+        notes.extend(self.content.problems.iter().cloned());
+        let environment = environment.with("workspace", &self.root.to_string_lossy());
+        let names: Vec<String> = given.keys().map(|name| (*name).to_owned()).collect();
+        let mut servers = Vec::new();
+        for (name, defined) in given {
+            let entry = defined.entry.clone();
+            if matches!(&entry, Ok(entry) if entry.enabled == Some(false)) {
+                continue;
+            }
+            if let Ok(entry) = &entry {
+                let direct = entry.tools.direct.iter();
+                let direct = direct.map(|glob| format!("{name}.{glob}"));
+                outlook.direct.extend(direct);
+            }
+            let definition = check_name(name, &names).and(entry).and_then(|entry| {
+                ServerDefinition::resolve(entry, &environment, &self.root, terms)
+            });
+            if let Err(problem) = &definition {
+                let root = self.root.display();
+                notes.push(format!(
+                    "[servers.{name}] of {} in {root}: {problem}",
+                    defined.file
+                ));
+            }
+            servers.push(ServerSettings {
+                name: name.to_owned(),
+                project: Some(Arc::clone(&self.root)),
+                definition,
+            });
+        }
+        outlook.denied.clone_from(&self.content.denied);
+        outlook.notes = notes;
+        (outlook, servers)
+    }
+}

@@ -1,0 +1,112 @@
+//! Who sees which project, and what an approval is of.
+
+use std::fs;
+
+use super::*;
+
+struct Ground {
+    dir: tempfile::TempDir,
+    projects: Projects,
+}
+
+impl Ground {
+    fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let approvals = Approvals::open(dir.path().join("projects.json"));
+        let projects = Projects::new(approvals);
+        Self { dir, projects }
+    }
+
+    fn project(&self, name: &str, text: &str) -> PathBuf {
+        let root = self.dir.path().join(name);
+        fs::create_dir_all(&root).unwrap();
+        fs::write(root.join(".mcp.json"), text).unwrap();
+        fs::canonicalize(root).unwrap()
+    }
+
+    /// Whether there is anything new.
+    fn arrive(&mut self, workspace: &Path) -> bool {
+        let looked = look(workspace, self.dir.path());
+        self.projects.arrived(workspace, looked);
+        let stale = self.projects.is_stale();
+        let (_, number) = self.projects.snapshot();
+        self.projects.set_in_force(number);
+        stale
+    }
+
+    fn standing(&self, root: &Path) -> Standing {
+        self.projects.project(root).unwrap().standing
+    }
+}
+
+const ONE: &str = r#"{"mcpServers": {"db": {"command": "one"}}}"#;
+const TWO: &str = r#"{"mcpServers": {"db": {"command": "two"}, "my-web": {"command": "w"}}}"#;
+
+#[test]
+fn an_approval_is_of_one_content_in_one_place() {
+    let mut ground = Ground::new();
+    let (one, two) = (ground.project("one", ONE), ground.project("two", ONE));
+    assert!(ground.arrive(&one) && ground.arrive(&two));
+    assert!(!ground.arrive(&one), "nothing new");
+    let seen = ground
+        .projects
+        .project(&one)
+        .unwrap()
+        .files
+        .digest()
+        .unwrap();
+    ground.projects.approve(&one, &seen).unwrap();
+    assert_eq!(ground.standing(&one), Standing::Approved);
+    assert_eq!(
+        ground.standing(&two),
+        Standing::New,
+        "the same text elsewhere"
+    );
+    ground.project("one", TWO);
+    ground.projects.read_again(&one, Files::read(&one));
+    assert!(ground.projects.is_stale());
+    assert_eq!(ground.standing(&one), Standing::Changed);
+    let refused = ground.projects.approve(&one, &seen).unwrap_err();
+    assert!(refused.contains("others by now"), "{refused}");
+    ground.project("one", ONE);
+    ground.projects.read_again(&one, Files::read(&one));
+    assert_eq!(
+        ground.standing(&one),
+        Standing::Approved,
+        "it is what was seen"
+    );
+    assert!(ground.projects.revoke(&one).unwrap());
+    assert!(!ground.projects.revoke(&one).unwrap());
+    assert_eq!(ground.standing(&one), Standing::New);
+}
+
+#[test]
+fn a_project_is_that_of_its_own_directories() {
+    let mut ground = Ground::new();
+    let one = ground.project("one", ONE);
+    let (sub, beside) = (one.join("a/b"), ground.dir.path().join("beside"));
+    fs::create_dir_all(&sub).unwrap();
+    fs::create_dir_all(&beside).unwrap();
+    ground.arrive(&sub);
+    ground.arrive(&beside);
+    assert_eq!(ground.projects.of(&sub).as_deref(), Some(one.as_path()));
+    assert_eq!(ground.projects.of(&beside), None);
+    let watched = ground.projects.watched();
+    assert!(watched.contains(&one.join("a/.mcp.json")), "one may come");
+    ground.projects.left(&sub);
+    assert_eq!(ground.projects.of(&sub), None);
+    assert!(ground.projects.watched().contains(&one.join(".mcp.json")));
+}
+
+#[test]
+fn the_users_own_names_are_theirs() {
+    let mut ground = Ground::new();
+    let one = ground.project("one", TWO);
+    ground.arrive(&one);
+    let project = ground.projects.project(&one).unwrap();
+    let (servers, notes) = project.servers(&["my_web".into(), "other".into()]);
+    assert_eq!(servers.keys().collect::<Vec<_>>(), [&"db"]);
+    assert!(notes[0].contains("[servers.my_web]"), "{notes:?}");
+    let told = project.invitation();
+    assert!(told.contains("`db`, `my-web`") && told.contains("mux project approve"));
+}

@@ -1,0 +1,138 @@
+//! Clients come to a directory, and its project is looked at; the user approves it, or takes that back.
+//!
+//! Invariant: the disk is read beside the connections' own work, and never while the projects are locked.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
+
+use tokio::{task::spawn_blocking, time::timeout};
+
+use super::{Daemon, Trigger};
+use crate::projects::{Files, Looked, Project, look};
+
+/// A directory on a disk that does not answer has no project.
+const LOOK: Duration = Duration::from_secs(2);
+/// Most clients are gone before it is worth a watch.
+const STAY: Duration = Duration::from_millis(500);
+
+impl Daemon {
+    /// A client works there from now on, until it has [`left`](Self::left). Cancel-safe.
+    pub async fn arrived(&self, workspace: &Path) {
+        let looked = self.look(workspace).await.unwrap_or_default();
+        self.projects().arrived(workspace, looked);
+        self.moved.notify_one();
+    }
+
+    /// Resolves when what was last seen of the projects is in force.
+    pub async fn projects_in_force(self: &Arc<Self>) {
+        if self.projects().is_stale() {
+            // What is wrong stands in `status`.
+            drop(self.load(Trigger::Projects).await);
+        }
+    }
+
+    pub fn left(&self, workspace: &Path) {
+        self.projects().left(workspace);
+    }
+
+    /// The project of a directory in which a client works.
+    pub fn project_of(&self, workspace: &Path) -> Option<Arc<Path>> {
+        self.projects().of(workspace)
+    }
+
+    /// The project to which a directory belongs, as it is now.
+    pub async fn project(self: &Arc<Self>, dir: &Path) -> Option<Project> {
+        let (place, files) = self.look(dir).await?;
+        let (root, files) = (place.root?, files?);
+        self.read_again(&root, Some(files)).await;
+        self.projects().project(&root)
+    }
+
+    /// Those in which somebody works or worked, and those that are approved.
+    pub async fn all_projects(&self) -> Vec<Project> {
+        let others: Vec<PathBuf> = {
+            let projects = self.projects();
+            let read = projects.roots();
+            let approved = projects.approvals().roots();
+            let others = approved.filter(|root| !read.iter().any(|known| **known == **root));
+            others.map(Path::to_owned).collect()
+        };
+        let read = spawn_blocking(move || {
+            let read = |root: PathBuf| (Files::read(&root).unwrap_or_default(), root);
+            others.into_iter().map(read).collect::<Vec<_>>()
+        });
+        let others = read.await.unwrap_or_default();
+        let projects = self.projects();
+        let mut all = projects.all();
+        let others = others.into_iter();
+        all.extend(others.map(|(files, root)| projects.described(root.into(), files)));
+        all.sort_by(|a, b| a.root.cmp(&b.root));
+        all
+    }
+
+    /// The user approves what he has `seen`, by its digest.
+    pub async fn approve(self: &Arc<Self>, root: &Path, seen: String) -> Result<(), String> {
+        let files = self.files(root.to_owned()).await;
+        self.read_again(root, files).await;
+        let (daemon, place) = (Arc::clone(self), root.to_owned());
+        // It waits for the disk.
+        let approved = spawn_blocking(move || daemon.projects().approve(&place, &seen));
+        approved.await.map_err(|error| error.to_string())??;
+        self.load(Trigger::Projects).await.map(drop)
+    }
+
+    /// Whether anything was approved there.
+    pub async fn revoke(self: &Arc<Self>, root: &Path) -> Result<bool, String> {
+        let (daemon, place) = (Arc::clone(self), root.to_owned());
+        let revoked = spawn_blocking(move || daemon.projects().revoke(&place));
+        let revoked = revoked.await.map_err(|error| error.to_string())??;
+        self.load(Trigger::Projects).await.map(|_| revoked)
+    }
+
+    /// Looks at every project that is known, and wherever somebody works. Whether any is otherwise.
+    pub(super) async fn look_at_projects(&self) -> bool {
+        let (workspaces, roots) = {
+            let projects = self.projects();
+            (projects.workspaces(), projects.roots())
+        };
+        for workspace in workspaces {
+            if let Some(looked) = self.look(&workspace).await {
+                self.projects().seen(&workspace, looked);
+            }
+        }
+        for root in roots {
+            let files = self.files(root.to_path_buf()).await;
+            self.projects().read_again(&root, files);
+        }
+        self.projects().is_stale()
+    }
+
+    /// Resolves when other directories are to be watched, and nobody comes or goes for a moment.
+    pub(super) async fn settled(&self) {
+        self.moved.notified().await;
+        tokio::time::sleep(STAY).await;
+    }
+
+    async fn read_again(self: &Arc<Self>, root: &Path, files: Option<Files>) {
+        self.projects().read_again(root, files);
+        self.moved.notify_one();
+        self.projects_in_force().await;
+    }
+
+    async fn look(&self, workspace: &Path) -> Option<Looked> {
+        if !workspace.is_absolute() {
+            return None;
+        }
+        let (workspace, home) = (workspace.to_owned(), self.places.home.clone());
+        let looking = spawn_blocking(move || look(&workspace, &home));
+        timeout(LOOK, looking).await.ok()?.ok()
+    }
+
+    async fn files(&self, root: PathBuf) -> Option<Files> {
+        let reading = spawn_blocking(move || Files::read(&root));
+        timeout(LOOK, reading).await.ok()?.ok()?
+    }
+}
