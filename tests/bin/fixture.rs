@@ -9,6 +9,7 @@ mod catalog;
 mod changes;
 mod family;
 mod faults;
+mod hostile;
 mod offers;
 mod serve;
 mod startup;

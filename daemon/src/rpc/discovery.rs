@@ -42,7 +42,7 @@ pub(super) async fn search(
     let results = page.hits.into_iter().map(|hit| wire::ToolHit {
         path: hit.tools.path(&hit.tool),
         server: hit.tool.server.to_string(),
-        name: hit.tool.name.clone(),
+        name: hit.tools.shown(&hit.tool),
         description: discovery::summary(&hit.tool),
         signature: catalog.signature_in(&hit.tools, &hit.tool),
         score: hit.score,

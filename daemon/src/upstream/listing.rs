@@ -18,8 +18,8 @@ use crate::{
 
 const MAX_TOOLS: usize = 10_000;
 const MAX_PAGES: usize = 500;
-/// Of all pages together, as JSON text.
-const MAX_BYTES: usize = 64 << 20;
+/// Of all pages together, as JSON text. What is kept of a list takes several times as much.
+const MAX_BYTES: usize = 8 << 20;
 /// JSON-RPC's code for it.
 const METHOD_NOT_FOUND: i32 = -32601;
 

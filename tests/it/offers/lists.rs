@@ -273,7 +273,7 @@ async fn a_list_of_tools_of_long_pages_without_end_is_no_start() {
     let error = &list.unwrap().missing[0].error;
     assert_eq!(error.kind, Kind::Unavailable);
     assert!(
-        error.message.contains("longer than 67108864 bytes"),
+        error.message.contains("longer than 8388608 bytes"),
         "{error:?}"
     );
 }

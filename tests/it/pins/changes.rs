@@ -18,7 +18,7 @@ fn a_tool_that_changed_is_refused_and_nobody_reads_its_new_words() {
     let seen = [
         env.mux(["types"]).ok().stdout,
         env.mux(["types", "fix.echo"]).ok().stdout,
-        env.mux(["--json", "tools", "--schemas"]).ok().stdout,
+        env.mux(["tools", "--json", "--schemas"]).ok().stdout,
         env.mux(["tools", "echo"]).ok().stdout,
         env.mux(["servers"]).ok().stdout,
         env.mux(["doctor"]).stdout,

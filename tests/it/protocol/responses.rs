@@ -251,6 +251,7 @@ fn tools() -> ToolList {
             input_schema: Some(json!({ "type": "object" })),
             output_schema: Some(json!({})),
             observed_calls: Some(3),
+            changed: true,
             direct: false,
             definition: None,
         }],

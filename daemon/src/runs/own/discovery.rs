@@ -117,7 +117,7 @@ fn entry(discovery: &Discovery<'_>, tools: &ToolSet, tool: &Tool) -> Map<String,
     let mut shown = Map::new();
     shown.insert("path".into(), tools.path(tool).into());
     shown.insert("server".into(), (*tool.server).into());
-    shown.insert("name".into(), tool.name.clone().into());
+    shown.insert("name".into(), tools.shown(tool).into());
     if let Some(description) = summary(tool) {
         shown.insert("description".into(), description.into());
     }

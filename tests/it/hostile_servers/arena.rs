@@ -1,0 +1,216 @@
+//! One daemon, a server that is called all along, and the rows' servers, one at a time.
+//!
+//! Invariant: nothing here waits for a time. What has to come to rest does so between two calls.
+
+use std::{
+    fs,
+    time::{Duration, Instant},
+};
+
+use mux_client::{Identity, Session, within_seconds};
+use mux_proto::{CallRequest, Held, Outcome, RunRequest};
+use mux_tests::{TestEnv, env::binary, process};
+use serde_json::{Value, json};
+use tokio::{runtime::Runtime, sync::watch};
+
+use super::rows::{Must, Row};
+
+/// What a daemon may hold more than before, whatever a server did.
+const KEPT: u64 = 32 << 20;
+/// What has not been given back by then never is.
+const REST: Duration = Duration::from_secs(30);
+/// Nobody who does no harm waits for a call as long as that.
+const HANG: u64 = 20;
+/// Of a row.
+const PATIENCE: u64 = 150;
+
+pub(super) struct Arena {
+    runtime: Runtime,
+    session: Session,
+    daemon: i32,
+    resident: u64,
+    other: i32,
+    /// The last to go: the others talk to its daemon.
+    env: TestEnv,
+}
+
+impl Arena {
+    pub(super) fn new(rows: &[Row]) -> Self {
+        let env = TestEnv::new();
+        let mut config = env.fixture("other", &[]);
+        for row in rows {
+            let kind = row.flags.iter().any(|flag| flag.starts_with("--hostile"));
+            let hostile: &[&str] = if kind { &[] } else { &["--hostile"] };
+            config += &env.fixture(row.name, &[hostile, row.flags].concat());
+            config += row.entry;
+        }
+        env.write_config(&config);
+        let runtime = Runtime::new().unwrap();
+        let session = runtime.block_on(async {
+            let me = Identity::new("victim", "0");
+            let session = mux_client::connect_or_spawn(&env.dirs, Some(binary("muxd")), &me)
+                .await
+                .unwrap();
+            // Workers and all are warm after some of them.
+            for n in 0..20 {
+                call_other(&session, n).await.unwrap();
+                run(&session, "return 1", "other").await;
+            }
+            session
+        });
+        let daemon = env.daemon().unwrap();
+        Self {
+            runtime,
+            session,
+            daemon,
+            resident: process::resident_bytes(daemon),
+            other: env.starts("other")[0],
+            env,
+        }
+    }
+
+    /// What is wrong, in words.
+    pub(super) fn check(&self, row: &Row) -> Result<(), String> {
+        self.runtime.block_on(self.check_beside_calls(row))
+    }
+
+    async fn check_beside_calls(&self, row: &Row) -> Result<(), String> {
+        forget_peak(self.daemon);
+        let (over, is_over) = watch::channel(false);
+        let harm = async {
+            let outcome = run(&self.session, row.program, row.name).await;
+            over.send_replace(true);
+            outcome
+        };
+        let (outcome, beside) = tokio::join!(harm, self.call_all_along(is_over));
+        let problems = [
+            judge(&outcome, &row.must),
+            beside,
+            self.start_again(row).await,
+            self.rest().await,
+            same("the daemon", self.env.daemon(), Some(self.daemon)),
+            same(
+                "the other's processes",
+                self.env.starts("other"),
+                vec![self.other],
+            ),
+        ];
+        let problems: Vec<String> = problems.into_iter().filter_map(Result::err).collect();
+        match problems.is_empty() {
+            true => Ok(()),
+            false => Err(problems.join("; ")),
+        }
+    }
+
+    /// Calls the other server until the row is over, and once more at least.
+    async fn call_all_along(&self, is_over: watch::Receiver<bool>) -> Result<(), String> {
+        for n in 0.. {
+            let last = *is_over.borrow();
+            call_other(&self.session, n).await?;
+            if last {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whatever it did: asked to, it starts again, or says why it cannot.
+    async fn start_again(&self, row: &Row) -> Result<(), String> {
+        if matches!(row.must, Must::Fail("unavailable", _)) {
+            // Its lists are as they are.
+            return Ok(());
+        }
+        let restarted = self
+            .session
+            .client
+            .restart_server(within_seconds(PATIENCE), row.name.to_owned())
+            .await
+            .map_err(|why| format!("the restart was not answered: {why}"))?;
+        let path = format!("{}.echo", row.name);
+        restarted.map_err(|error| format!("it does not start again: {error:?}"))?;
+        let answer = call(&self.session, &path, json!({ "text": "again" })).await;
+        same("after a restart", answer, Ok(json!("again")))
+    }
+
+    /// Waits until the daemon holds no more than before.
+    async fn rest(&self) -> Result<(), String> {
+        let until = Instant::now() + REST;
+        for n in 0.. {
+            let grown = process::resident_bytes(self.daemon).saturating_sub(self.resident);
+            if grown <= KEPT {
+                break;
+            }
+            if Instant::now() > until {
+                let peak = process::peak_bytes(self.daemon).saturating_sub(self.resident);
+                let (grown, peak) = (grown >> 20, peak >> 20);
+                return Err(format!(
+                    "the daemon has grown by {grown} MiB, {peak} at its peak"
+                ));
+            }
+            call_other(&self.session, n).await?;
+        }
+        Ok(())
+    }
+}
+
+/// From here on the most memory that it has is looked for.
+fn forget_peak(pid: i32) {
+    // A system that does not let us shows the peak since the start.
+    drop(fs::write(format!("/proc/{pid}/clear_refs"), "5"));
+}
+
+async fn call_other(session: &Session, n: u64) -> Result<(), String> {
+    let answer = call(session, "other.add", json!({ "a": n, "b": 1 })).await;
+    same("another server", answer, Ok(json!({ "sum": n + 1 })))
+}
+
+async fn call(session: &Session, path: &str, arguments: Value) -> Result<Value, String> {
+    let request = CallRequest {
+        path: path.into(),
+        arguments,
+        ..CallRequest::default()
+    };
+    match session.client.call(within_seconds(HANG), request).await {
+        Ok(Ok(Held::Value(value))) => Ok(value),
+        other => Err(format!("{other:?}")),
+    }
+}
+
+async fn run(session: &Session, program: &str, server: &str) -> Outcome {
+    let request = RunRequest {
+        source: format!("const it = mux[mux.input];\n{program}"),
+        input: json!(server),
+        timeout_ms: Some(PATIENCE * 1000),
+        ..RunRequest::default()
+    };
+    let finished = mux_client::run(session, request, |_| {}).await;
+    finished.unwrap().outcome
+}
+
+fn judge(outcome: &Outcome, must: &Must) -> Result<(), String> {
+    match (outcome, must) {
+        (Outcome::Result(value), Must::Give(json)) => {
+            let wanted: Value = serde_json::from_str(json).unwrap();
+            same("its program", value, &wanted)
+        }
+        (Outcome::Error(error), Must::Fail(kind, says)) => {
+            let found = serde_json::to_value(&error.kind).unwrap();
+            same("the kind of error", found, json!(kind))
+                .map_err(|why| format!("{why}: {}", error.message))?;
+            let hint = error.hint.as_deref().unwrap_or_default();
+            match format!("{} {hint}", error.message).contains(says) {
+                true => Ok(()),
+                false => Err(format!("{says:?} is missing in {error:?}")),
+            }
+        }
+        (outcome, Must::Give(json)) => Err(format!("{outcome:?}, not {json}")),
+        (outcome, Must::Fail(kind, _)) => Err(format!("{outcome:?}, not {kind}")),
+    }
+}
+
+fn same<T: PartialEq + std::fmt::Debug>(what: &str, actual: T, expected: T) -> Result<(), String> {
+    if actual == expected {
+        return Ok(());
+    }
+    Err(format!("{what}: {actual:?}, not {expected:?}"))
+}
