@@ -329,6 +329,16 @@ pub(crate) enum ServersCommand {
         accepted.\nExamples:\n  mux servers accept github\n  mux servers accept github create_issue --yes"
     )]
     Accept(Accept),
+    /// Sign in to a server that wants to know its users
+    #[command(
+        after_help = "A browser opens, and the daemon keeps what it brings back. Where no browser can reach this\n\
+        machine, --paste takes the address at which it ends.\n\
+        Examples:\n  mux servers login docs\n  mux servers login docs --paste"
+    )]
+    Login(Login),
+    /// Sign out: the tokens are revoked and forgotten
+    #[command(after_help = "Example: mux servers logout docs")]
+    Logout { server: String },
     /// Show what a server wrote to its standard error
     #[command(after_help = "Example: mux servers logs files -n 20")]
     Logs {
@@ -336,6 +346,20 @@ pub(crate) enum ServersCommand {
         #[command(flatten)]
         logs: Logs,
     },
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Login {
+    pub(crate) server: String,
+    /// Only print the address
+    #[arg(long)]
+    pub(crate) no_browser: bool,
+    /// Read the address that the browser was sent to from standard input
+    #[arg(long)]
+    pub(crate) paste: bool,
+    /// Open the address with this program
+    #[arg(long, value_name = "PROGRAM", conflicts_with = "no_browser")]
+    pub(crate) browser: Option<PathBuf>,
 }
 
 // Without its own group, whose name would be that of the subcommand it is flattened into.

@@ -5,6 +5,7 @@ mod control;
 mod doctor;
 mod import;
 mod install;
+mod login;
 mod logs;
 mod mcp;
 mod parts;

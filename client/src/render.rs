@@ -8,6 +8,7 @@ mod import;
 mod install;
 mod lists;
 mod live;
+mod login;
 mod one_run;
 mod parts;
 mod pins;
@@ -40,6 +41,7 @@ pub(crate) use self::{
     import::{Carried, Fate, Import, imported},
     install::{Edit, Known, Status, edits, known},
     lists::{found, servers, tool, tools},
+    login::{logged_out, open_this, paste_this, signed_in},
     one_run::run,
     pins::{accepted, ask_to_accept, differences, pins},
     progress::Waiting,

@@ -186,6 +186,8 @@ pub enum Size {
 pub struct DaemonEntry {
     /// Without clients and runs, such as `"3h"`; `"never"` switches it off.
     pub idle_exit: Option<String>,
+    /// `"auto"`: tokens go into the system's keyring, if there is one; `"never"`: into a file.
+    pub keyring: Option<String>,
 }
 
 /// `[check]`

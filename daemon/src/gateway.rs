@@ -339,11 +339,16 @@ fn failure(path: &str, error: CallError) -> Fault {
             format!("{path} did not answer within {within:?} and was cancelled"),
         )
         .hint("call_timeout in the server's entry allows more"),
-        CallError::SignIn(challenge) => Fault::new(
-            Kind::AuthRequired,
-            format!("{path} was not called: {challenge}"),
-        )
-        .hint("sign in, or correct the server's `headers`; then call it again"),
+        CallError::SignIn(challenge) => {
+            let server = path.split('.').next().unwrap_or(path);
+            Fault::new(
+                Kind::AuthRequired,
+                format!("{path} was not called: {challenge}"),
+            )
+            .hint(format!(
+                "`mux servers login {server}`, or give a token in its `headers`; then call it again"
+            ))
+        }
         CallError::Declined(why) => Fault::new(
             Kind::Unavailable,
             format!("{path} was not taken by the server: {why}"),

@@ -3,6 +3,7 @@
 //! [`serve`] is the whole daemon between the lock and its release; `main` does what must happen
 //! before there are threads.
 
+pub mod auth;
 pub mod cache;
 pub mod catalog;
 pub mod check;

@@ -20,12 +20,14 @@ const NAME: &str = "muxd";
 /// What rmcp logs here are whole messages: what a user answered a server stands in no log, whoever asks
 /// for more.
 const MESSAGES: &str = "rmcp::service=warn";
+/// And here: codes that tokens are given for, and what authorization servers give beside tokens.
+const SIGNING_IN: &str = "rmcp::transport::auth=info,rmcp::transport::common::auth=info";
 
 /// The cache's store tells every page that it writes. Who wants to hear that names it.
 fn quiet(filter: &str) -> String {
     match filter.contains(CHATTY) {
-        true => format!("{filter},{MESSAGES}"),
-        false => format!("{filter},{CHATTY}=warn,{MESSAGES}"),
+        true => format!("{filter},{MESSAGES},{SIGNING_IN}"),
+        false => format!("{filter},{CHATTY}=warn,{MESSAGES},{SIGNING_IN}"),
     }
 }
 

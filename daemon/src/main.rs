@@ -192,6 +192,9 @@ fn setup(dirs: &Dirs) -> anyhow::Result<Setup> {
         results: dirs.results(),
         keeper_lock: dirs.keeper_lock(),
         snapshots: dirs.cache.join("snapshots"),
+        tokens: dirs.tokens(),
+        // A trial must not write into the user's own.
+        keyring: dirs.home().is_none(),
         knowledge: dirs.cache.join("types"),
         pins: dirs.pins(),
         checker: CheckSettings {

@@ -10,6 +10,7 @@ mod discovery;
 mod door;
 mod handler;
 mod held;
+mod login;
 mod notices;
 mod offers;
 mod pins;

@@ -13,6 +13,7 @@ use tokio::sync::watch;
 use tracing::{info, warn};
 
 use crate::{
+    auth::{Auth, Network},
     cache::Cache,
     catalog::Catalog,
     check::{CheckSettings, Checker},
@@ -28,7 +29,7 @@ use crate::{
     runs::Runs,
     settings::Allowed,
     state::{Daemon, Places},
-    upstream::{Launcher, Starts, Surroundings, Upstreams},
+    upstream::{Launcher, Starts, Surroundings, Upstreams, http_client},
     watching::Watching,
 };
 
@@ -52,6 +53,10 @@ pub struct Setup {
     pub keeper_lock: PathBuf,
     /// Where the workers' snapshots are kept.
     pub snapshots: PathBuf,
+    /// Where tokens are kept, or what is known of those in the keyring.
+    pub tokens: PathBuf,
+    /// Whether they go into the keyring, unless the configuration says otherwise.
+    pub keyring: bool,
     /// Where it is kept what servers list and what was learned of their tools.
     pub knowledge: PathBuf,
     /// Where it is kept what tools were when they were first trusted.
@@ -93,6 +98,11 @@ pub async fn serve(
     });
     let catalog = Catalog::new();
     let pins = Pins::open(setup.pins).map_err(ServeError::Pins)?;
+    let network = Network {
+        environment: environment.clone(),
+        client: http_client,
+    };
+    let auth = Auth::open(setup.tokens, setup.keyring, network);
     let surroundings = Surroundings {
         launcher: launcher.clone(),
         logs: setup.server_logs,
@@ -100,6 +110,7 @@ pub async fn serve(
         pins: Arc::clone(&pins),
         news: Arc::default(),
         starts: Arc::new(Starts::new(Allowed::default().starts)),
+        auth: Arc::clone(&auth),
     };
     let upstreams = Arc::new(Upstreams::new(surroundings));
     let gateway = Arc::new(Gateway::new(Arc::clone(&upstreams), Policy::default()));
@@ -122,6 +133,7 @@ pub async fn serve(
         gateway,
         Arc::clone(&runs),
         handles,
+        auth,
         activity.clone(),
         shutdown.clone(),
         environment,

@@ -48,6 +48,8 @@ pub struct Settings {
     pub on_change: OnChange,
     /// `None`: never.
     pub idle_exit: Option<Duration>,
+    /// Whether tokens go into the system's keyring; `None`: as the place of the daemon suggests.
+    pub keyring: Option<bool>,
     /// What was ignored, and why.
     pub problems: Vec<String>,
 }
@@ -100,6 +102,16 @@ impl Settings {
                 }),
             ),
         };
+        let keyring = match config.daemon.keyring.as_deref() {
+            None => None,
+            Some("auto") => Some(true),
+            Some("never") => Some(false),
+            Some(text) => {
+                problems.push(format!("daemon.keyring = {text:?} is none of auto, never"));
+                // What a user mistyped was about a file, more likely than not.
+                Some(false)
+            }
+        };
         let path = |text: &str| {
             let path = environment.expand_here(text)?;
             Ok(home.join(path).to_string_lossy().into_owned())
@@ -138,6 +150,7 @@ impl Settings {
             agents,
             on_change,
             idle_exit,
+            keyring,
             problems,
         }
     }

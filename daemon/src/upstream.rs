@@ -60,6 +60,7 @@ use mux_sandbox::{Fault, Kind, typegen::names::spell};
 
 pub use self::{
     key::Whose,
+    link::builder as http_client,
     offers::{OfferKind, Wanted},
     process::Launcher,
     request::Sending,
@@ -70,6 +71,7 @@ pub use self::{
     view::{ServerView, SlotView, State},
 };
 use crate::{
+    auth::Auth,
     catalog::{Catalog, Known, Scope},
     nearest::nearest_few,
     notices::{Changed, News},
@@ -91,6 +93,8 @@ pub struct Surroundings {
     pub news: Arc<News>,
     /// Those that start at the same time.
     pub starts: Arc<Starts>,
+    /// Has the tokens for remote servers.
+    pub auth: Arc<Auth>,
 }
 
 /// All configured servers.

@@ -169,6 +169,11 @@ impl Dirs {
         self.state.join("pins")
     }
 
+    /// Tokens of those who have signed in to servers, unless the keyring has them.
+    pub fn tokens(&self) -> PathBuf {
+        self.state.join("tokens.json")
+    }
+
     pub fn logs(&self) -> PathBuf {
         self.state.join("log")
     }

@@ -1,6 +1,7 @@
 //! The messages of the contract: plain data with names that speak for themselves.
 
 mod discovery;
+mod login;
 mod notices;
 mod offers;
 mod pins;
@@ -12,7 +13,7 @@ use std::{collections::BTreeMap, path::PathBuf};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-pub use self::{discovery::*, notices::*, offers::*, pins::*, projects::*, runs::*};
+pub use self::{discovery::*, login::*, notices::*, offers::*, pins::*, projects::*, runs::*};
 use crate::Error;
 
 /// First message of a connection.
@@ -320,6 +321,8 @@ pub struct Status {
     /// What is wrong and goes on being wrong: a config that does not parse, workers that do not start.
     #[serde(default)]
     pub problems: Vec<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<TokenStatus>,
 }
 
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]

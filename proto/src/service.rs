@@ -6,7 +6,8 @@ use crate::{AcceptPinsRequest, AcceptedPins, PinList, PinsRequest};
 use crate::{
     AnswerRequest, CallRequest, CheckRequest, CompleteRequest, DescribeRequest, Descriptions,
     Diagnostics, Error, EventPage, EventsRequest, ForgetTypesRequest, Forgotten, Held, Hello,
-    Inventory, InventoryRequest, NoticePage, NoticesRequest, OfferList, OffersRequest,
+    Inventory, InventoryRequest, LoggedOut, LoginFinishRequest, LoginRequest, LoginStarted,
+    LoginState, LoginWaitRequest, NoticePage, NoticesRequest, OfferList, OffersRequest,
     PromptRequest, ReadPage, ReadRequest, ReloadReport, ResourceRequest, RunInfo, RunList,
     RunRequest, RunStarted, RunsRequest, SearchPage, SearchRequest, ServerInfo, Status,
     StopRequest, SubscribeRequest, ToolList, ToolsRequest, TypesPage, TypesRequest,
@@ -114,6 +115,7 @@ pub trait Mux {
 
     /// Pins tools as they are now. `validation` if one of them is not what was seen.
     async fn accept_pins(request: AcceptPinsRequest) -> Result<AcceptedPins, Error>;
+
     /// Projects whose files define servers, approved or not.
     async fn projects(request: crate::ProjectsRequest) -> Result<crate::ProjectList, Error>;
 
@@ -124,4 +126,16 @@ pub trait Mux {
 
     /// Takes an approval back; the project's servers end.
     async fn revoke_project(root: std::path::PathBuf) -> Result<crate::ProjectRevoked, Error>;
+
+    /// Begins to sign the user in to a server. One that is under way there is given up.
+    async fn login(request: LoginRequest) -> Result<LoginStarted, Error>;
+
+    /// Waits for the outcome, or until `wait_ms` have passed.
+    async fn login_wait(request: LoginWaitRequest) -> Result<LoginState, Error>;
+
+    /// Hands in by hand what the browser would have brought.
+    async fn login_finish(request: LoginFinishRequest) -> Result<LoginState, Error>;
+
+    /// Has the tokens for a server revoked, and forgets them.
+    async fn logout(server: String) -> Result<LoggedOut, Error>;
 }

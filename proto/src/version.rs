@@ -46,4 +46,8 @@ pub const FEATURES: &[&str] = &[
     "projects",
     "approve_project",
     "revoke_project",
+    "login",
+    "login_wait",
+    "login_finish",
+    "logout",
 ];

@@ -12,6 +12,7 @@ mod hostile;
 mod hostile_servers;
 mod lifecycle;
 mod mcp;
+mod oauth;
 mod offers;
 mod once;
 mod orphans;

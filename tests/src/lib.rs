@@ -1,6 +1,7 @@
 //! What the end-to-end tests stand on: a hermetic `MUX_HOME` with a daemon of its own.
 
 pub mod agent;
+pub mod authority;
 pub mod chance;
 pub mod clients;
 pub mod dice;
@@ -13,5 +14,6 @@ pub mod running;
 mod snapshot;
 
 pub use agent::Agent;
+pub use authority::Authority;
 pub use env::{Output, TestEnv};
 pub use running::Running;

@@ -64,6 +64,11 @@ impl Running {
         self.hear(text);
     }
 
+    /// What of standard error was read so far.
+    pub fn heard(&self) -> &str {
+        &self.heard
+    }
+
     /// The next line on standard output; empty at its end.
     pub fn next_line_of_output(&mut self) -> String {
         let mut line = String::new();

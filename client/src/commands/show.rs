@@ -7,7 +7,7 @@ use mux_proto::{
     DescribeRequest, SearchRequest, ToolInfo, ToolList, ToolsRequest, TypesRequest, transport,
 };
 
-use super::{Failure, Outcome, dirs, logs, pins, running, session};
+use super::{Failure, Outcome, dirs, login, logs, pins, running, session};
 use crate::{
     args::{self, ServersCommand},
     render,
@@ -129,6 +129,8 @@ pub(super) async fn servers(args: args::Servers, json: bool) -> Outcome {
         }
         Some(ServersCommand::Pins(args)) => pins::list(args, json).await,
         Some(ServersCommand::Accept(args)) => pins::accept(args, json).await,
+        Some(ServersCommand::Login(args)) => login::login(args, json).await,
+        Some(ServersCommand::Logout { server }) => login::logout(server, json).await,
         Some(ServersCommand::Logs { server, logs: args }) => {
             logs::server(&server, &args, json).await
         }

@@ -4,7 +4,7 @@ use std::{path::Path, process::ExitCode};
 
 use anstream::{eprintln, print, println};
 use comfy_table::{Cell, Color, ContentArrangement, Table, presets};
-use mux_proto::{ServerInfo, ServerState, ToolInfo, ToolList};
+use mux_proto::{AuthState, ServerInfo, ServerState, ToolInfo, ToolList};
 
 use super::{
     amounts, document, note, shown,
@@ -169,6 +169,15 @@ pub(crate) fn servers(
         }
         for warning in &server.warnings {
             warn(format!("{}: {warning}", server.name));
+        }
+        let name = paint(NAME, &server.name);
+        match server.auth {
+            Some(AuthState::Required) => println!("{name}: `mux servers login {}`", server.name),
+            Some(AuthState::SignedIn) => println!("{name}: signed in"),
+            None => {}
+        }
+        for warning in &server.warnings {
+            println!("{}: {}", paint(NAME, &server.name), warning);
         }
     }
     ExitCode::SUCCESS

@@ -10,7 +10,9 @@ use mux_proto as wire;
 use mux_sandbox::{Fault, Level};
 use serde_json::{Value, json};
 
+use super::login;
 use crate::{
+    auth::{Auth, Standing},
     check::CheckerStatus,
     handles::{Held, Page},
     inspect::Inspection,
@@ -213,11 +215,16 @@ fn level(level: Level) -> wire::Level {
     }
 }
 
-pub(super) fn server(server: &Server) -> wire::ServerInfo {
+pub(super) fn server(auth: &Auth, server: &Server) -> wire::ServerInfo {
     let view = server.view();
+    let account = login::account(auth, server);
+    let warning = account.as_ref().and_then(|account| account.warning());
+    let warning =
+        warning.map(|warning| format!("{warning}: `mux servers login {}`", server.name()));
     let remarks = view.tools.as_ref().map(|tools| tools.remarks());
     let mut warnings = view.warnings;
     warnings.extend(remarks.unwrap_or_default());
+    warnings.extend(warning);
     wire::ServerInfo {
         name: server.name().to_owned(),
         state: state(view.state),
@@ -255,7 +262,10 @@ pub(super) fn server(server: &Server) -> wire::ServerInfo {
                 pid: session.pid,
             })
             .collect(),
-        auth: None,
+        auth: account
+            .as_ref()
+            .and_then(|account| account.standing())
+            .map(standing),
         retry_in_ms: view.retry_in.map(millis),
         warnings,
         project: server.project().map(Into::into),
@@ -285,6 +295,13 @@ pub(super) fn disabled((name, command): (String, String)) -> wire::ServerInfo {
         retry_in_ms: None,
         warnings: Vec::new(),
         project: None,
+    }
+}
+
+fn standing(standing: Standing) -> wire::AuthState {
+    match standing {
+        Standing::Required => wire::AuthState::Required,
+        Standing::SignedIn => wire::AuthState::SignedIn,
     }
 }
 

@@ -12,8 +12,8 @@ use tokio::time::timeout;
 use tracing::{debug, info};
 
 use super::{
-    POLL, budget::Budget, catalog, convert, discovery, door::Door, held::held, notices, offers,
-    pins, projects, runs, status, told::Told,
+    POLL, budget::Budget, catalog, convert, discovery, door::Door, held::held, login, notices,
+    offers, pins, projects, runs, status, told::Told,
 };
 use crate::{
     gateway::{Arguments, Call},
@@ -209,16 +209,13 @@ impl wire::Mux for Connection {
         _: Context,
         name: String,
     ) -> Result<wire::ServerInfo, wire::Error> {
-        let server = self
-            .configured()
-            .await?
-            .gateway
-            .upstreams()
-            .find_seen(&name, &self.0.sight())
-            .map_err(convert::error)?;
+        let daemon = self.configured().await?;
+        let server = daemon.gateway.upstreams();
+        let server = server.find_seen(&name, &self.0.sight());
+        let server = server.map_err(convert::error)?;
         let whose = self.0.whose();
         server.restart(&whose).await.map_err(convert::error)?;
-        Ok(convert::server(&server))
+        Ok(convert::server(&daemon.auth, &server))
     }
 
     async fn reload(self, _: Context) -> Result<wire::ReloadReport, wire::Error> {
@@ -421,5 +418,34 @@ impl wire::Mux for Connection {
         root: PathBuf,
     ) -> Result<wire::ProjectRevoked, wire::Error> {
         projects::revoke(self.configured().await?, &root).await
+    }
+
+    async fn login(
+        self,
+        _: Context,
+        request: wire::LoginRequest,
+    ) -> Result<wire::LoginStarted, wire::Error> {
+        login::begin(self.configured().await?, &self.0, &request.server).await
+    }
+
+    async fn login_wait(
+        self,
+        _: Context,
+        request: wire::LoginWaitRequest,
+    ) -> Result<wire::LoginState, wire::Error> {
+        let wait = Duration::from_millis(request.wait_ms).min(POLL);
+        login::wait(self.daemon()?, &request.login, wait).await
+    }
+
+    async fn login_finish(
+        self,
+        _: Context,
+        request: wire::LoginFinishRequest,
+    ) -> Result<wire::LoginState, wire::Error> {
+        login::finish(self.daemon()?, request).await
+    }
+
+    async fn logout(self, _: Context, server: String) -> Result<wire::LoggedOut, wire::Error> {
+        login::logout(self.configured().await?, &self.0, &server).await
     }
 }

@@ -14,6 +14,8 @@ pub(super) fn of(daemon: &Daemon, door: &Door) -> wire::Status {
     let cache = daemon.gateway.upstreams().catalog().cache();
     problems.extend(cache.and_then(|cache| cache.status().problem));
     problems.extend(daemon.gateway.upstreams().pins().problems());
+    let kept = daemon.auth.kept();
+    problems.extend(kept.problem);
     wire::Status {
         build: wire::version::BUILD.into(),
         contract: wire::version::CONTRACT,
@@ -41,6 +43,11 @@ pub(super) fn of(daemon: &Daemon, door: &Door) -> wire::Status {
         socket: daemon.places.socket.clone(),
         log: daemon.places.log.clone(),
         problems,
+        tokens: Some(wire::TokenStatus {
+            keyring: kept.keyring,
+            file: kept.file.to_owned(),
+            note: kept.note.map(str::to_owned),
+        }),
     }
 }
 
@@ -48,7 +55,9 @@ pub(super) fn of(daemon: &Daemon, door: &Door) -> wire::Status {
 pub(super) fn servers(daemon: &Daemon, door: &Door) -> Vec<wire::ServerInfo> {
     let (upstreams, sight) = (daemon.gateway.upstreams(), door.sight());
     let servers = upstreams.all_seen(&sight);
-    let servers = servers.iter().map(|server| convert::server(server));
+    let servers = servers
+        .iter()
+        .map(|server| convert::server(&daemon.auth, server));
     let mut servers: Vec<wire::ServerInfo> = servers.collect();
     for (name, told) in imitations(&upstreams.known_seen(&sight)) {
         if let Some(server) = servers.iter_mut().find(|server| server.name == name) {

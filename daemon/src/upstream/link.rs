@@ -10,6 +10,7 @@ mod client;
 mod ending;
 mod error;
 mod exchange;
+mod signed;
 mod streamable;
 
 use std::{path::PathBuf, sync::Arc};
@@ -22,9 +23,11 @@ use rmcp::{
 };
 use tokio::{net::unix::pipe, sync::oneshot, time::timeout};
 
+pub use self::client::builder;
 pub(crate) use self::{
     authorization::{Authorization, Unsigned},
     error::{Challenge, LinkError, OpenError},
+    signed::Signed,
 };
 use self::{ending::Ending, exchange::Exchange, streamable::StreamableTransport};
 use super::{

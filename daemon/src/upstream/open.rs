@@ -25,7 +25,7 @@ use super::{
     ears::Ears,
     handler::Handler,
     health::Health,
-    link::{LinkError, OpenError, Unsigned, Way, Wire},
+    link::{Authorization, LinkError, OpenError, Signed, Unsigned, Way, Wire},
     listing::list_tools,
     offer::Offer,
     overheard::Overheard,
@@ -34,6 +34,7 @@ use super::{
     watch::Watch,
 };
 use crate::{
+    auth::Auth,
     catalog::ToolDescription,
     settings::{Link, Remote, RemoteTransport, ServerDefinition},
 };
@@ -49,6 +50,7 @@ impl Session {
         launcher: &Launcher,
         log: PathBuf,
         beside: &Arc<Beside>,
+        auth: &Auth,
     ) -> Result<Arc<Self>, OpenError> {
         let opening = Opening {
             started: Instant::now(),
@@ -64,7 +66,7 @@ impl Session {
             }
             Link::Remote(remote) => remote,
         };
-        let way = async |over| remote_way(remote, over, launcher).await;
+        let way = async |over| remote_way(remote, over, launcher, auth).await;
         let first = remote.transport.unwrap_or(RemoteTransport::StreamableHttp);
         let unfit = match opening.over(way(first).await?).await {
             Ok(session) => return Ok(session),
@@ -89,9 +91,14 @@ async fn remote_way(
     remote: &Remote,
     over: RemoteTransport,
     launcher: &Launcher,
+    auth: &Auth,
 ) -> Result<Way, OpenError> {
     let environment = launcher.environment().await?;
-    Way::remote(remote, over, &environment, Arc::new(Unsigned))
+    let authorization: Arc<dyn Authorization> = match auth.account(remote) {
+        Some(account) => Arc::new(Signed(account)),
+        None => Arc::new(Unsigned),
+    };
+    Way::remote(remote, over, &environment, authorization)
 }
 
 /// What every way to a session needs.

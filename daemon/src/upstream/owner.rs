@@ -248,8 +248,10 @@ impl Owner {
         let (family, definition) = (Arc::clone(&self.family), Arc::clone(&self.definition));
         let (beside, seen) = (Arc::clone(&self.beside), Arc::clone(&self.seen));
         let open = async move {
-            let (offer, launcher) = (&family.offer, &family.surroundings.launcher);
-            let opening = Session::open(offer, &definition, launcher, family.log.clone(), &beside);
+            let (offer, around) = (&family.offer, &family.surroundings);
+            let log = family.log.clone();
+            let (launcher, auth) = (&around.launcher, &around.auth);
+            let opening = Session::open(offer, &definition, launcher, log, &beside, auth);
             let reason = |reason: Option<&str>| {
                 let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
                 seen.reason = reason.map(str::to_owned);

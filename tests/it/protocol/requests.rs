@@ -1,6 +1,7 @@
 //! One request of each method, as clients of this contract send it.
 
 mod agents;
+mod login;
 mod pins;
 
 use mux_proto::{
@@ -18,6 +19,7 @@ pub(super) const HANDLE: &str = "h_404bbc5ff7e0599c4ce536226a039a85";
 pub(super) fn all() -> Vec<(&'static str, MuxRequest)> {
     let mut all = of_everybody();
     all.extend(agents::all());
+    all.extend(login::all());
     all.extend(pins::all());
     all.extend(ends());
     all

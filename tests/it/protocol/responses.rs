@@ -1,13 +1,14 @@
 //! One response of each method, every field filled in.
 
 mod agents;
+mod login;
 mod pins;
 
 use mux_proto::{
     AuthState, CheckerStatus, Diagnostics, Error, Event, EventKind, EventPage, Forgotten, Handle,
     Held, Kind, Level, MissingServer, Outcome, ReadPage, ReloadReport, RunCounts, RunInfo, RunList,
-    RunStarted, RunState, ServerInfo, ServerState, SessionInfo, Status, ToolInfo, ToolList,
-    TypesPage, Welcome, WorkerStatus, service::MuxResponse,
+    RunStarted, RunState, ServerInfo, ServerState, SessionInfo, Status, TokenStatus, ToolInfo,
+    ToolList, TypesPage, Welcome, WorkerStatus, service::MuxResponse,
 };
 use serde_json::json;
 
@@ -17,6 +18,7 @@ use super::requests::HANDLE;
 pub(super) fn all() -> Vec<(&'static str, MuxResponse)> {
     let mut all = of_everybody();
     all.extend(agents::all());
+    all.extend(login::all());
     all.extend(pins::all());
     all
 }
@@ -327,6 +329,11 @@ fn status() -> Status {
         socket: "/run/user/1000/mux/muxd.sock".into(),
         log: "/home/me/.local/state/mux/log".into(),
         problems: vec!["something".into()],
+        tokens: Some(TokenStatus {
+            keyring: false,
+            file: "/home/me/.local/state/mux/tokens.json".into(),
+            note: Some("why".into()),
+        }),
     }
 }
 

@@ -1,6 +1,6 @@
 //! What the daemon found wrong with the configuration, and servers that cannot be used.
 
-use mux_proto::{ServerState, Status};
+use mux_proto::{AuthState, ServerState, Status};
 
 use super::Group;
 
@@ -23,6 +23,10 @@ pub(super) fn look(status: &Status) -> Group {
         let reason = server.reason.as_deref().unwrap_or("it did not say why");
         let reason = reason.trim();
         match server.state {
+            _ if server.auth == Some(AuthState::Required) => group.note(
+                format!("{name}: somebody has to sign in"),
+                Some(&format!("`mux servers login {name}`")),
+            ),
             ServerState::Broken => group.fail(
                 format!("{name}: {reason}"),
                 format!("change [servers.{name}] in {config} and run `mux reload`"),
@@ -43,6 +47,16 @@ pub(super) fn look(status: &Status) -> Group {
                 format!("`mux servers pins {name}` lists its tools"),
             );
         }
+    }
+    if let Some(note) = status
+        .tokens
+        .as_ref()
+        .and_then(|tokens| tokens.note.as_ref())
+    {
+        group.note(
+            format!("tokens are kept in a file, since the keyring cannot be used: {note}"),
+            Some("keyring = \"never\" in [daemon] says that this is meant"),
+        );
     }
     let servers = status.servers.len();
     if servers == 0 && group.checks.is_empty() {

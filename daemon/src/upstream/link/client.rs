@@ -21,6 +21,13 @@ const MOST_REDIRECTS: usize = 5;
 /// A client for everything that is asked of one server. With a `socket` it connects to that, whatever
 /// the host.
 pub(crate) fn client(environment: &Environment, socket: Option<&Path>) -> Result<Client, String> {
+    builder(environment, socket)?
+        .build()
+        .map_err(|error| format!("the HTTP client cannot be made: {}", error.without_url()))
+}
+
+/// The same before it is made, for those who want something else of it.
+pub fn builder(environment: &Environment, socket: Option<&Path>) -> Result<ClientBuilder, String> {
     static PROVIDER: Once = Once::new();
     PROVIDER.call_once(|| {
         // Somebody else may have installed one.
@@ -36,13 +43,10 @@ pub(crate) fn client(environment: &Environment, socket: Option<&Path>) -> Result
         // Without this the daemon's own environment would be read.
         .no_proxy();
     builder = trust(builder, environment)?;
-    builder = match socket {
-        Some(socket) => builder.unix_socket(socket),
-        None => proxies(builder, environment)?,
-    };
-    builder
-        .build()
-        .map_err(|error| format!("the HTTP client cannot be made: {}", error.without_url()))
+    match socket {
+        Some(socket) => Ok(builder.unix_socket(socket)),
+        None => proxies(builder, environment),
+    }
 }
 
 /// Only from one path to another of the same origin, and only so that the request stays what it is.

@@ -40,6 +40,8 @@ pub struct Challenge {
     pub status: u16,
     /// Its `WWW-Authenticate`, empty if there was none.
     pub header: String,
+    /// What is known of the reason, for the user.
+    pub why: Option<String>,
 }
 
 /// Why there is no session.
@@ -51,8 +53,33 @@ pub(crate) enum OpenError {
     Failed(String),
 }
 
+impl Challenge {
+    /// rmcp carries one text: the reason follows behind a line end, which no header holds.
+    fn to_carry(&self) -> String {
+        match &self.why {
+            Some(why) => format!("{}\n{why}", self.header),
+            None => self.header.clone(),
+        }
+    }
+
+    fn carried(status: u16, text: &str) -> Self {
+        let (header, why) = match text.split_once('\n') {
+            Some((header, why)) => (header, Some(why.to_owned())),
+            None => (text, None),
+        };
+        Self {
+            status,
+            header: header.to_owned(),
+            why,
+        }
+    }
+}
+
 impl fmt::Display for Challenge {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(why) = &self.why {
+            return write!(f, "{why} (HTTP {})", self.status);
+        }
         match self.status {
             403 => f.write_str("it asks for more rights than were given (HTTP 403)"),
             status => write!(f, "it wants its users to sign in (HTTP {status})"),
@@ -65,14 +92,12 @@ impl LinkError {
     pub(super) fn of_http(error: StreamableHttpError<Self>) -> Self {
         match error {
             StreamableHttpError::Client(error) => error,
-            StreamableHttpError::AuthRequired(error) => Self::SignIn(Challenge {
-                status: 401,
-                header: error.www_authenticate_header,
-            }),
-            StreamableHttpError::InsufficientScope(error) => Self::SignIn(Challenge {
-                status: 403,
-                header: error.www_authenticate_header,
-            }),
+            StreamableHttpError::AuthRequired(error) => {
+                Self::SignIn(Challenge::carried(401, &error.www_authenticate_header))
+            }
+            StreamableHttpError::InsufficientScope(error) => {
+                Self::SignIn(Challenge::carried(403, &error.www_authenticate_header))
+            }
             StreamableHttpError::SessionExpired => Self::Gone,
             error => Self::Lost(error.to_string()),
         }
@@ -122,10 +147,9 @@ impl From<LinkError> for StreamableHttpError<LinkError> {
     fn from(error: LinkError) -> Self {
         match error {
             // rmcp tries a stream again after any other error.
-            LinkError::SignIn(Challenge {
-                status: 401,
-                header,
-            }) => Self::AuthRequired(AuthRequiredError::new(header)),
+            LinkError::SignIn(challenge) if challenge.status == 401 => {
+                Self::AuthRequired(AuthRequiredError::new(challenge.to_carry()))
+            }
             error => Self::Client(error),
         }
     }

@@ -4,10 +4,10 @@
 //! taken for want of a token.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, VecDeque},
     fmt,
     sync::{
-        Arc,
+        Arc, Mutex, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
 };
@@ -28,6 +28,8 @@ use crate::{environment::Environment, settings::Remote};
 
 /// Requests of one session whose answers have not come.
 const MOST_AT_ONCE: usize = 32;
+/// A server may speak of the last one while the next one is in use.
+const MOST_TOKENS: usize = 4;
 
 /// Speaks HTTP to one server, for one session; cheap to clone.
 #[derive(Clone)]
@@ -42,6 +44,8 @@ struct Inner {
     shown: String,
     /// What must not stand in an error, though a server may say it.
     secrets: Vec<String>,
+    /// The last tokens that were sent, which must not either.
+    tokens: Mutex<VecDeque<String>>,
     ending: Ending,
     places: Arc<Semaphore>,
     /// For an answer that is long: one at a time is kept in memory.
@@ -90,6 +94,7 @@ impl Exchange {
             authorization,
             shown: remote.shown(),
             secrets,
+            tokens: Mutex::default(),
             ending,
             places: Arc::new(Semaphore::new(MOST_AT_ONCE)),
             long: Arc::new(Semaphore::new(1)),
@@ -130,7 +135,7 @@ impl Exchange {
             };
             drop(response);
             if tried {
-                return Err(LinkError::SignIn(challenge));
+                return Err(authorization.given_up(&challenge).await);
             }
             tried = true;
             let sent = token.take();
@@ -151,6 +156,7 @@ impl Exchange {
         let mut headers = self.0.headers.clone();
         headers.extend(request.headers.clone());
         if let Some(token) = token {
+            self.remember(token);
             let mut value = HeaderValue::try_from(format!("Bearer {token}"))
                 .map_err(|_| LinkError::Unreached("the token cannot be sent".into()))?;
             value.set_sensitive(true);
@@ -229,7 +235,19 @@ impl Exchange {
     /// Without the secrets that we know.
     pub(super) fn clean(&self, text: &str) -> String {
         let secrets = self.0.secrets.iter();
-        secrets.fold(text.to_owned(), |text, secret| text.replace(secret, "***"))
+        let text = secrets.fold(text.to_owned(), |text, secret| text.replace(secret, "***"));
+        let tokens = self.0.tokens.lock().unwrap_or_else(PoisonError::into_inner);
+        tokens
+            .iter()
+            .fold(text, |text, token| text.replace(token, "***"))
+    }
+
+    fn remember(&self, token: &str) {
+        let mut tokens = self.0.tokens.lock().unwrap_or_else(PoisonError::into_inner);
+        if !tokens.iter().any(|known| known == token) {
+            tokens.truncate(MOST_TOKENS - 1);
+            tokens.push_front(token.to_owned());
+        }
     }
 
     pub(super) fn shown(&self) -> &str {
@@ -254,6 +272,7 @@ fn challenge(response: &Response) -> Option<Challenge> {
     wanted.then(|| Challenge {
         status: response.status().as_u16(),
         header: header.to_owned(),
+        why: None,
     })
 }
 

@@ -1,0 +1,189 @@
+//! `mux servers login`, `mux servers logout`.
+//!
+//! Invariant: an address is opened only if it is http or https, and never through a shell.
+
+use std::{
+    io::{self, IsTerminal},
+    path::PathBuf,
+    process::Stdio,
+};
+
+use mux_client::{Session, within_seconds};
+use mux_proto::{
+    Kind, LoginFinishRequest, LoginRequest, LoginStarted, LoginState, LoginWaitRequest, transport,
+};
+use tokio::process::{Child, Command};
+
+use super::{Failure, Outcome, session, show::STARTS, variable};
+use crate::{args, exit, render};
+
+/// One long poll; the daemon waits no longer.
+const POLL: u64 = 30_000;
+/// The authorization server is found and asked, and may be slow.
+const BEGINNING: u64 = 180;
+
+pub(super) async fn login(args: args::Login, json: bool) -> Outcome {
+    let session = session().await?;
+    session.require("login").map_err(Failure::from)?;
+    let waiting = render::Waiting::begin("finding out who signs its users in", json);
+    let request = LoginRequest {
+        server: args.server,
+    };
+    let started = session
+        .client
+        .login(within_seconds(BEGINNING), request)
+        .await;
+    waiting.end();
+    let started = started?.map_err(Failure::from)?;
+    if !is_openable(&started.url) {
+        let message = "the authorization server gave an address that is not http or https";
+        return Err(exit::machinery(message.into()).into());
+    }
+    let opened = match args.no_browser || args.paste {
+        true => None,
+        false => browser(args.browser).and_then(|program| open(&program, &started.url)),
+    };
+    render::open_this(&started.url, opened.is_some());
+    // Nobody could say where the browser has ended, if no terminal is there.
+    let paste = args.paste || (opened.is_none() && io::stdin().is_terminal());
+    let state = match paste {
+        true => pasted(&session, &started).await?,
+        false => outcome(&session, &started).await?,
+    };
+    drop(opened);
+    Ok(render::signed_in(&state, json))
+}
+
+pub(super) async fn logout(server: String, json: bool) -> Outcome {
+    let session = session().await?;
+    session.require("logout").map_err(Failure::from)?;
+    let ended = session.client.logout(transport::within(STARTS), server);
+    let ended = ended.await?.map_err(Failure::from)?;
+    Ok(render::logged_out(&ended, json))
+}
+
+/// Waits for the browser.
+async fn outcome(session: &Session, started: &LoginStarted) -> Result<LoginState, Failure> {
+    loop {
+        let request = LoginWaitRequest {
+            login: started.login.clone(),
+            wait_ms: POLL,
+        };
+        // Opening the server is a part of it, and no poll waits longer than its own time.
+        let state = session.client.login_wait(within_seconds(60), request);
+        let state = state.await?.map_err(Failure::from)?;
+        if !state.pending {
+            return Ok(state);
+        }
+    }
+}
+
+/// Waits for the browser, and for somebody who hands in by hand what it would bring.
+async fn pasted(session: &Session, started: &LoginStarted) -> Result<LoginState, Failure> {
+    render::paste_this();
+    let waited = outcome(session, started);
+    tokio::pin!(waited);
+    loop {
+        let line = tokio::select! {
+            state = &mut waited => return state,
+            line = line() => line,
+        };
+        let Some(line) = line else {
+            // Nothing more will come by hand.
+            return waited.await;
+        };
+        if line.trim().is_empty() {
+            continue;
+        }
+        let request = LoginFinishRequest {
+            login: started.login.clone(),
+            redirect_url: line.trim().to_owned(),
+        };
+        let finished = session
+            .client
+            .login_finish(within_seconds(BEGINNING), request);
+        match finished.await? {
+            Ok(state) if state.pending => {}
+            Ok(state) => return Ok(state),
+            // The login is still open, and the next line may be the right one.
+            Err(error) if error.kind == Kind::Validation && io::stdin().is_terminal() => {
+                render::note(&error.message);
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+/// The next line of standard input; `None` at its end.
+async fn line() -> Option<String> {
+    let read = tokio::task::spawn_blocking(|| {
+        let mut line = String::new();
+        let count = io::stdin().read_line(&mut line).ok()?;
+        (count > 0).then_some(line)
+    });
+    read.await.ok().flatten()
+}
+
+fn is_openable(address: &str) -> bool {
+    let parsed = url::Url::parse(address);
+    parsed.is_ok_and(|url| matches!(url.scheme(), "http" | "https") && url.has_host())
+}
+
+/// What opens addresses here, with what comes before the address; `None` if nobody would see it.
+fn browser(wanted: Option<PathBuf>) -> Option<Vec<PathBuf>> {
+    if let Some(program) = wanted {
+        return Some(vec![program]);
+    }
+    if cfg!(target_os = "macos") {
+        return Some(vec!["/usr/bin/open".into()]);
+    }
+    if cfg!(windows) {
+        return Some(vec![
+            "rundll32.exe".into(),
+            "url.dll,FileProtocolHandler".into(),
+        ]);
+    }
+    // Without a screen `xdg-open` would put a browser into this terminal.
+    let screen = ["WAYLAND_DISPLAY", "DISPLAY"]
+        .into_iter()
+        .find_map(variable);
+    screen.map(|_| vec!["xdg-open".into()])
+}
+
+/// Starts it and does not wait: some browsers stay.
+fn open(program: &[PathBuf], url: &str) -> Option<Child> {
+    let (program, before) = program.split_first()?;
+    let child = Command::new(program)
+        .args(before)
+        .arg(url)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn();
+    match child {
+        Ok(child) => Some(child),
+        Err(error) => {
+            render::note(&format!("{} cannot be started: {error}", program.display()));
+            None
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_addresses_of_the_web_are_opened() {
+        for (address, openable) in [
+            ("https://issuer.test/authorize?x=1", true),
+            ("http://127.0.0.1:1/authorize", true),
+            ("file:///etc/passwd", false),
+            ("javascript:alert(1)", false),
+            ("-flag", false),
+            ("vscode://x", false),
+        ] {
+            assert_eq!(is_openable(address), openable, "{address}");
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! Signing in to a server, and out of it.
+
+use std::process::ExitCode;
+
+use anstream::{eprintln, println};
+use mux_proto::{LoggedOut, LoginState};
+use serde_json::json;
+
+use super::{
+    amounts, document, note,
+    style::{NAME, harmless, paint},
+    warn,
+};
+
+/// Where the user says yes. On standard error: it is no result.
+pub(crate) fn open_this(url: &str, opened: bool) {
+    match opened {
+        true => eprintln!("a browser opens; if none does, open this address:"),
+        false => eprintln!("open this address in a browser:"),
+    }
+    eprintln!("\n{}\n", harmless(url));
+}
+
+pub(crate) fn paste_this() {
+    eprintln!(
+        "if it ends at a page that cannot be shown (127.0.0.1), paste the address of that page here:"
+    );
+}
+
+pub(crate) fn signed_in(state: &LoginState, json: bool) -> ExitCode {
+    if json {
+        document(&json!({ "ok": true, "login": state }));
+        return ExitCode::SUCCESS;
+    }
+    let name = paint(NAME, &state.server);
+    let by = state.issuer.as_deref().unwrap_or("an unnamed server");
+    println!("signed in to {name} by {}", harmless(by));
+    if !state.scopes.is_empty() {
+        println!("allowed: {}", harmless(&state.scopes.join(" ")));
+    }
+    match (&state.problem, state.tools) {
+        (Some(problem), _) => warn(format!("the server cannot be used yet: {problem}")),
+        (None, Some(tools)) => println!("{} to call", amounts::count(tools, "tool")),
+        (None, None) => {}
+    }
+    ExitCode::SUCCESS
+}
+
+pub(crate) fn logged_out(ended: &LoggedOut, json: bool) -> ExitCode {
+    if json {
+        document(&json!({ "ok": true, "logout": ended }));
+        return ExitCode::SUCCESS;
+    }
+    let name = paint(NAME, &ended.server);
+    match ended.was_signed_in {
+        false => println!("nobody was signed in to {name}"),
+        true if ended.revoked => println!("signed out of {name}; its tokens are revoked"),
+        true => println!("signed out of {name}; its tokens are forgotten"),
+    }
+    if let Some(problem) = &ended.problem {
+        note(&format!("they are not revoked: {problem}"));
+    }
+    ExitCode::SUCCESS
+}

@@ -1,0 +1,261 @@
+//! Servers behind a login: OAuth 2.1 as MCP has it.
+//!
+//! A `login` sends the user with a question (`authority`) to the authorization server and waits for him to
+//! come back (`callback`); the `account` then has the token for every request, asks for the next one
+//! (`endpoint`) before it ends, and says when somebody has to sign in again. Tokens are kept in the `store`.
+//!
+//! Invariant: a token leaves the daemon in requests to the server that it is for, and to the authorization
+//! server that gave it, alone. It stands in no log, no error, no answer, and no worker.
+
+mod account;
+mod authority;
+mod callback;
+mod endpoint;
+mod error;
+mod file;
+mod keyring;
+mod login;
+mod reach;
+mod record;
+mod secret;
+mod store;
+
+use std::{
+    collections::HashMap,
+    path::{Path, PathBuf},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+pub use self::{
+    account::{Account, Standing},
+    endpoint::Network,
+    error::AuthError,
+    login::{Attempt, Opening, SignedIn},
+    secret::Secret,
+};
+use self::{
+    authority::Terms,
+    callback::{Callback, redirect_uri},
+    endpoint::Endpoints,
+    record::{Key, canonical},
+    store::Store,
+};
+use crate::settings::{Oauth, Remote};
+
+/// All logins of one user.
+#[derive(Debug)]
+pub struct Auth {
+    store: Arc<Store>,
+    network: Network,
+    /// Whether the keyring is used unless the configuration says otherwise.
+    keyring: bool,
+    accounts: Mutex<HashMap<Key, Arc<Account>>>,
+    /// The last one of each server.
+    attempts: Mutex<HashMap<String, Arc<Attempt>>>,
+    last: AtomicU64,
+}
+
+/// Where tokens are kept.
+#[derive(Clone, Debug)]
+pub struct Kept<'a> {
+    pub keyring: bool,
+    pub file: &'a Path,
+    /// Why the keyring is not used, where it was to be.
+    pub note: Option<&'a str>,
+    /// Why the file is not used.
+    pub problem: Option<String>,
+}
+
+/// What became of a login that was ended.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct LoggedOut {
+    pub was_signed_in: bool,
+    pub revoked: bool,
+    pub problem: Option<String>,
+}
+
+impl Auth {
+    /// `file` is where tokens are kept, or what is known of those in the keyring.
+    pub fn open(file: PathBuf, keyring: bool, network: Network) -> Arc<Self> {
+        Arc::new(Self {
+            store: Arc::new(Store::open(file, keyring)),
+            network,
+            keyring,
+            accounts: Mutex::default(),
+            attempts: Mutex::default(),
+            last: AtomicU64::new(0),
+        })
+    }
+
+    /// What the configuration says of it; `None`: nothing.
+    pub fn use_keyring(&self, uses: Option<bool>) {
+        self.store.use_keyring(uses.unwrap_or(self.keyring));
+    }
+
+    /// Who keeps the token for this server; `None` where nobody signs in.
+    pub fn account(&self, remote: &Remote) -> Option<Arc<Account>> {
+        let (terms, key, server) = self.terms(remote)?;
+        let mut accounts = locked(&self.accounts);
+        let account = accounts.entry(key.clone()).or_insert_with(|| {
+            let (store, network) = (Arc::clone(&self.store), self.network.clone());
+            Arc::new(Account::new(key, server, store, network))
+        });
+        account.set_client_secret(terms.client_secret);
+        Some(Arc::clone(account))
+    }
+
+    /// Begins to sign in. `opening` opens the server's session afterwards.
+    pub async fn login(
+        &self,
+        server: &str,
+        remote: &Remote,
+        opening: Opening,
+    ) -> Result<Arc<Attempt>, AuthError> {
+        let inapplicable = || {
+            let why = "it is not one to sign in to: its entry has `oauth = false`, a `socket`, or an \
+                       Authorization header of its own";
+            AuthError::Inapplicable(why.into())
+        };
+        let account = self.account(remote).ok_or_else(inapplicable)?;
+        let (terms, ..) = self.terms(remote).ok_or_else(inapplicable)?;
+        if let Some(problem) = self.store.problem() {
+            return Err(AuthError::Store(problem));
+        }
+        let before = locked(&self.attempts).remove(server);
+        if let Some(before) = before {
+            before.give_up().await;
+        }
+        let callback = callback(&terms, &account).await?;
+        let question = authority::question(&account, &terms, &callback.redirect_uri()).await?;
+        let id = format!("login-{}", self.last.fetch_add(1, Ordering::Relaxed) + 1);
+        let attempt = Attempt::begin(id, server, account, question, callback, opening);
+        let before = locked(&self.attempts).insert(server.to_owned(), Arc::clone(&attempt));
+        if let Some(before) = before {
+            // Two were begun at once: the later one counts.
+            before.give_up().await;
+        }
+        Ok(attempt)
+    }
+
+    pub fn attempt(&self, id: &str) -> Result<Arc<Attempt>, AuthError> {
+        let attempts = locked(&self.attempts);
+        let found = attempts.values().find(|attempt| attempt.id == id);
+        found.cloned().ok_or_else(|| {
+            let is_ours = id
+                .strip_prefix("login-")
+                .and_then(|n| n.parse::<u64>().ok());
+            match is_ours.is_some_and(|n| (1..=self.last.load(Ordering::Relaxed)).contains(&n)) {
+                true => AuthError::Superseded,
+                false => AuthError::Unknown(id.to_owned()),
+            }
+        })
+    }
+
+    /// How long a user may take.
+    pub fn limit(&self) -> Duration {
+        login::LIMIT
+    }
+
+    /// Ends the login at this server: with its authorization server, if that can be asked, and here.
+    pub async fn logout(&self, remote: &Remote) -> Result<LoggedOut, AuthError> {
+        let Some(account) = self.account(remote) else {
+            return Ok(LoggedOut::default());
+        };
+        if let Some(problem) = self.store.problem() {
+            return Err(AuthError::Store(problem));
+        }
+        let login = account.login().await;
+        let record = account.known();
+        account.forget();
+        let Some(record) = record else {
+            return Ok(LoggedOut::default());
+        };
+        // First here: a token that nobody has any more is as good as revoked.
+        self.store.forget(&record).await?;
+        let revoked = match (&record.revocation_endpoint, login) {
+            (None, _) => Err("the authorization server offers no revocation".into()),
+            (_, None) => Err("the keyring that holds the token does not answer".into()),
+            (Some(endpoint), Some(login)) => {
+                let secrets = account.completed(&login.secrets);
+                match Endpoints::of(&account.server, &self.network).await {
+                    Ok(endpoints) => endpoints.revoke(endpoint, &record, &secrets).await,
+                    Err(problem) => Err(problem),
+                }
+            }
+        };
+        Ok(LoggedOut {
+            was_signed_in: true,
+            revoked: revoked.is_ok(),
+            problem: revoked.err(),
+        })
+    }
+
+    pub fn kept(&self) -> Kept<'_> {
+        let (keyring, note) = self.store.keyring();
+        Kept {
+            keyring,
+            file: self.store.path(),
+            note,
+            problem: self.store.problem(),
+        }
+    }
+
+    /// What the entry says, where it does not rule out that somebody signs in.
+    fn terms(&self, remote: &Remote) -> Option<(Terms, Key, url::Url)> {
+        let Oauth::On {
+            client_id,
+            client_secret,
+            scopes,
+            port,
+        } = &remote.oauth
+        else {
+            return None;
+        };
+        let mut headers = remote.headers.keys();
+        let own = headers.any(|name| name.eq_ignore_ascii_case("authorization"));
+        // A token for the host in the address is not for whoever listens on a socket.
+        if own || remote.socket.is_some() {
+            return None;
+        }
+        let server = canonical(&remote.url)?;
+        let key = Key {
+            resource: server.to_string(),
+            client: client_id.clone(),
+        };
+        let terms = Terms {
+            client_id: client_id.clone(),
+            client_secret: client_secret.clone().map(Secret::new),
+            scopes: scopes.clone(),
+            port: *port,
+        };
+        Some((terms, key, server))
+    }
+}
+
+/// The port that the entry names, the one that we are registered with, or any.
+async fn callback(terms: &Terms, account: &Account) -> Result<Callback, AuthError> {
+    if let Some(port) = terms.port {
+        let taken =
+            |error| AuthError::PortTaken(format!("oauth.port = {port} cannot be used: {error}"));
+        return Callback::bind(port).await.map_err(taken);
+    }
+    let registered = account.known().and_then(|record| {
+        let port = url::Url::parse(&record.redirect).ok()?.port()?;
+        (redirect_uri(port) == record.redirect).then_some(port)
+    });
+    if let Some(port) = registered
+        && let Ok(callback) = Callback::bind(port).await
+    {
+        return Ok(callback);
+    }
+    let taken = |error| AuthError::PortTaken(format!("no port of 127.0.0.1 can be used: {error}"));
+    Callback::bind(0).await.map_err(taken)
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,388 @@
+//! One user's standing with one server: the token for the next request, and what to do when it is refused.
+//!
+//! Invariant: however many ask, one refresh is on its way, and what it brings is kept on the disk before
+//! anybody uses it. Whoever asks may go; the refresh goes on, since the old token may be dead already.
+
+use std::{
+    fmt,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use futures::{
+    FutureExt,
+    future::{BoxFuture, Shared},
+};
+use rmcp::transport::auth::WWWAuthenticateParams;
+use tracing::{info, warn};
+use url::Url;
+
+use super::{
+    endpoint::{Endpoints, Network, Refusal},
+    error::{AuthError, told},
+    record::{Key, Record, Secrets, union},
+    secret::Secret,
+    store::Store,
+};
+
+type Refreshing = Shared<BoxFuture<'static, Result<Secret, AuthError>>>;
+
+/// What everybody sees of it.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Standing {
+    /// Somebody has to sign in.
+    Required,
+    SignedIn,
+}
+
+/// The tokens for one server, shared by all its sessions.
+pub struct Account {
+    pub(super) key: Key,
+    pub(super) server: Url,
+    pub(super) store: Arc<Store>,
+    pub(super) network: Network,
+    held: Mutex<Held>,
+}
+
+#[derive(Default)]
+struct Held {
+    /// The store was asked.
+    looked: bool,
+    login: Option<Arc<Login>>,
+    refreshing: Option<Refreshing>,
+    /// Why somebody has to sign in.
+    required: Option<String>,
+    /// The `WWW-Authenticate` of the last answer that asked for a login.
+    challenge: Option<String>,
+    /// Of a client that the user has registered himself; not kept with the tokens.
+    client_secret: Option<Secret>,
+}
+
+/// A login with its secrets.
+#[derive(Clone, PartialEq)]
+pub(super) struct Login {
+    pub(super) record: Record,
+    pub(super) secrets: Secrets,
+}
+
+impl Account {
+    pub(super) fn new(key: Key, server: Url, store: Arc<Store>, network: Network) -> Self {
+        Self {
+            key,
+            server,
+            store,
+            network,
+            held: Mutex::default(),
+        }
+    }
+
+    /// For the next request; `None` if nobody has signed in, and the server may not mind.
+    pub async fn token(self: &Arc<Self>) -> Result<Option<Secret>, AuthError> {
+        let Some(login) = self.login().await else {
+            return Ok(None);
+        };
+        if let Some(why) = self.held().required.clone() {
+            return Err(AuthError::Required(why));
+        }
+        let Some(access) = &login.secrets.access else {
+            return Err(self.require("nobody is signed in any more"));
+        };
+        let record = &login.record;
+        if !record.is_stale() || (!record.refreshable && !record.is_over()) {
+            return Ok(Some(access.clone()));
+        }
+        match self.refreshed(&login).await {
+            Err(AuthError::Unavailable(why)) if !record.is_over() => {
+                warn!(why, "the token is refreshed later");
+                Ok(Some(access.clone()))
+            }
+            outcome => outcome.map(Some),
+        }
+    }
+
+    /// The server answered 401 to a request with this token, or without one: what to try once more.
+    pub async fn rejected(
+        self: &Arc<Self>,
+        token: Option<&Secret>,
+        challenge: Option<&str>,
+    ) -> Result<Secret, AuthError> {
+        self.heed(challenge);
+        let Some(login) = self.login().await else {
+            return Err(self.require("nobody has signed in"));
+        };
+        match &login.secrets.access {
+            // Somebody else was quicker.
+            Some(access) if Some(access) != token && !login.record.is_over() => Ok(access.clone()),
+            _ => self.refreshed(&login).await,
+        }
+    }
+
+    /// The server answered 401 to the token that it was tried with once more.
+    pub fn refused(&self, challenge: Option<&str>) -> AuthError {
+        self.heed(challenge);
+        self.require("the server does not accept its token")
+    }
+
+    /// The server answered 403. `None` if that is not for want of a scope.
+    pub async fn forbidden(&self, challenge: Option<&str>) -> Option<AuthError> {
+        let challenge = challenge?;
+        let params = WWWAuthenticateParams::parse(challenge, &self.server);
+        if !params.is_insufficient_scope() {
+            return None;
+        }
+        let scopes: Vec<String> = params
+            .scope
+            .as_deref()
+            .unwrap_or_default()
+            .split_whitespace()
+            .map(told)
+            .collect();
+        if let Some(login) = self.login().await {
+            self.want(&login, &scopes).await;
+        }
+        Some(AuthError::Required(match scopes.is_empty() {
+            true => "the login does not allow that".into(),
+            false => format!("the login lacks the scope {}", scopes.join(" ")),
+        }))
+    }
+
+    /// `None` if the server has not asked for a login so far.
+    pub fn standing(&self) -> Option<Standing> {
+        {
+            let held = self.held();
+            if held.required.is_some() {
+                return Some(Standing::Required);
+            }
+            if held.looked {
+                return held.login.as_ref().map(|_| Standing::SignedIn);
+            }
+        }
+        self.store.find(&self.key).map(|_| Standing::SignedIn)
+    }
+
+    /// What a user should know of a login that works.
+    pub fn warning(&self) -> Option<String> {
+        let record = self.known()?;
+        let lacking: Vec<&str> = record
+            .wanted
+            .iter()
+            .filter(|scope| !record.scopes.contains(scope))
+            .map(String::as_str)
+            .collect();
+        let lacks = !lacking.is_empty();
+        lacks.then(|| format!("the login lacks the scope {}", lacking.join(" ")))
+    }
+
+    /// What is known of the login, without its secrets.
+    pub(super) fn known(&self) -> Option<Record> {
+        let held = self.held().login.clone();
+        match held {
+            Some(login) => Some(login.record.clone()),
+            None => self.store.find(&self.key),
+        }
+    }
+
+    pub(super) fn challenge(&self) -> Option<String> {
+        self.held().challenge.clone()
+    }
+
+    pub(super) fn set_client_secret(&self, secret: Option<Secret>) {
+        self.held().client_secret = secret;
+    }
+
+    /// The login, from the disk if need be.
+    pub(super) async fn login(&self) -> Option<Arc<Login>> {
+        {
+            let held = self.held();
+            if held.looked {
+                return held.login.clone();
+            }
+        }
+        let record = self.store.find(&self.key);
+        let login = match record {
+            Some(record) => {
+                let Some(secrets) = self.store.secrets(&record).await else {
+                    self.require("the keyring that holds its token does not answer");
+                    return None;
+                };
+                Some(Arc::new(Login { record, secrets }))
+            }
+            None => None,
+        };
+        let unreadable = self.store.problem().is_some();
+        let mut held = self.held();
+        // Somebody may have signed in meanwhile.
+        if !held.looked && !unreadable {
+            held.looked = true;
+            held.login = login;
+        }
+        held.login.clone()
+    }
+
+    /// Somebody has signed in: it is kept before it is used.
+    pub(super) async fn signed_in(&self, login: Login) -> Result<(), AuthError> {
+        let kept = {
+            let mut held = self.held();
+            // What a refresh that is on its way brings is of no use any more.
+            (held.looked, held.login) = (true, None);
+            self.kept(&login)
+        };
+        kept.await?;
+        let mut held = self.held();
+        *held = Held {
+            looked: true,
+            login: Some(Arc::new(login)),
+            client_secret: held.client_secret.take(),
+            ..Held::default()
+        };
+        Ok(())
+    }
+
+    /// Nobody is signed in any more.
+    pub(super) fn forget(&self) {
+        let mut held = self.held();
+        *held = Held {
+            looked: true,
+            client_secret: held.client_secret.take(),
+            ..Held::default()
+        };
+    }
+
+    /// The secrets with those that are not kept.
+    pub(super) fn completed(&self, secrets: &Secrets) -> Secrets {
+        let own = self.held().client_secret.clone();
+        Secrets {
+            client: own.or_else(|| secrets.client.clone()),
+            ..secrets.clone()
+        }
+    }
+
+    /// The token of the refresh that is on its way, of a new one, or of one that was quicker.
+    async fn refreshed(self: &Arc<Self>, login: &Arc<Login>) -> Result<Secret, AuthError> {
+        let refreshing = {
+            let mut held = self.held();
+            match (&held.login, &held.refreshing) {
+                (_, Some(refreshing)) => refreshing.clone(),
+                (Some(now), None) if !Arc::ptr_eq(now, login) => {
+                    let access = now.secrets.access.clone();
+                    return access.ok_or_else(|| AuthError::Required("nobody is signed in".into()));
+                }
+                _ => {
+                    let (this, login) = (Arc::clone(self), Arc::clone(login));
+                    let task = tokio::spawn(async move { this.refresh(&login).await });
+                    let ending = |_| Err(AuthError::Unavailable("the daemon is ending".into()));
+                    let refreshing = task.map(move |done| done.unwrap_or_else(ending));
+                    let refreshing = refreshing.boxed().shared();
+                    held.refreshing = Some(refreshing.clone());
+                    refreshing
+                }
+            }
+        };
+        refreshing.await
+    }
+
+    /// The one refresh.
+    async fn refresh(&self, login: &Arc<Login>) -> Result<Secret, AuthError> {
+        let mut next = Login::clone(login);
+        let outcome = self.exchange(login, &mut next).await;
+        if next != **login {
+            // Nothing is kept over a login or a logout that came meanwhile.
+            let current = self.held().is(login).then(|| self.kept(&next));
+            if let Some(kept) = current
+                && let Err(error) = kept.await
+            {
+                // The old one may be dead: what we have in our hand is better than nothing.
+                warn!(%error, "a refreshed token is not kept");
+            }
+        }
+        let mut held = self.held();
+        held.refreshing = None;
+        if held.is(login) {
+            held.login = Some(Arc::new(next));
+            if let Err(AuthError::Required(why)) = &outcome {
+                held.required = Some(why.clone());
+            }
+        }
+        outcome
+    }
+
+    /// Changes the login into the next one; gives the token.
+    async fn exchange(&self, login: &Login, next: &mut Login) -> Result<Secret, AuthError> {
+        let Login { record, secrets } = login;
+        let Some(token) = &secrets.refresh else {
+            return Err(AuthError::Required("the login has ended".into()));
+        };
+        let endpoints = Endpoints::of(&self.server, &self.network)
+            .await
+            .map_err(AuthError::Unavailable)?;
+        let completed = self.completed(secrets);
+        match endpoints.refresh(record, &completed, token).await {
+            Ok(grant) => {
+                let access = grant.access_token.clone();
+                next.record.take(&mut next.secrets, grant, &record.scopes);
+                info!(resource = record.key.resource, "token refreshed");
+                Ok(access)
+            }
+            Err(Refusal::Rejected(why)) => {
+                (next.secrets.refresh, next.record.refreshable) = (None, false);
+                Err(AuthError::Required(format!("the login has ended: {why}")))
+            }
+            Err(Refusal::Failed(why)) => Err(AuthError::Unavailable(why)),
+        }
+    }
+
+    /// Remembers what the server has asked for, for the next login.
+    async fn want(&self, login: &Arc<Login>, scopes: &[String]) {
+        let wanted = union(&login.record.wanted, scopes);
+        if wanted == login.record.wanted {
+            return;
+        }
+        let mut more = Login::clone(login);
+        more.record.wanted = wanted;
+        let kept = {
+            let mut held = self.held();
+            if held.refreshing.is_some() || !held.is(login) {
+                // The next answer of this kind brings them again.
+                return;
+            }
+            let kept = self.kept(&more);
+            held.login = Some(Arc::new(more));
+            kept
+        };
+        if let Err(error) = kept.await {
+            warn!(%error, "the scopes that a server wants are not kept");
+        }
+    }
+
+    fn kept(&self, login: &Login) -> impl Future<Output = Result<(), AuthError>> + use<> {
+        let Login { record, secrets } = login.clone();
+        self.store.save(record, secrets)
+    }
+
+    fn heed(&self, challenge: Option<&str>) {
+        if let Some(challenge) = challenge {
+            self.held().challenge = Some(challenge.to_owned());
+        }
+    }
+
+    fn require(&self, why: &str) -> AuthError {
+        self.held().required = Some(why.to_owned());
+        AuthError::Required(why.to_owned())
+    }
+
+    fn held(&self) -> MutexGuard<'_, Held> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Held {
+    fn is(&self, login: &Arc<Login>) -> bool {
+        let held = self.login.as_ref();
+        held.is_some_and(|held| Arc::ptr_eq(held, login))
+    }
+}
+
+impl fmt::Debug for Account {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Account").field("key", &self.key).finish()
+    }
+}

@@ -1,0 +1,265 @@
+//! Who vouches for the users of a server, and the question that the user is sent there with.
+//!
+//! Discovery (RFC 9728, RFC 8414, OpenID), registration (RFC 7591), PKCE and the exchange of the code are
+//! rmcp's; what it lets pass and the protocol does not is refused here.
+//! Invariant: nothing is registered and nobody is sent anywhere before the metadata was checked.
+
+use rmcp::transport::auth::{
+    AuthError as Problem, AuthorizationManager, AuthorizationMetadata,
+    AuthorizationMetadataSource as Source, OAuthClientConfig,
+};
+use serde_json::Value;
+use tokio::time::timeout;
+use url::Url;
+
+use super::{
+    account::{Account, Login},
+    endpoint::{Endpoints, PATIENCE, chain},
+    error::{AuthError, told},
+    reach::Reach,
+    record::{Grant, Record, Secrets, union},
+    secret::Secret,
+};
+const NAME: &str = "muxd";
+
+/// What a user has said of signing in to this server.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Terms {
+    pub(super) client_id: Option<String>,
+    pub(super) client_secret: Option<Secret>,
+    pub(super) scopes: Vec<String>,
+    pub(super) port: Option<u16>,
+}
+
+/// A question that the user can be sent with.
+pub(super) struct Question {
+    manager: AuthorizationManager,
+    pub(super) url: Url,
+    /// What the answer must bring back.
+    pub(super) state: Secret,
+    record: Record,
+    client_secret: Option<Secret>,
+    asked: Vec<String>,
+}
+
+/// Finds the authorization server, makes us known to it, and asks for the user.
+pub(super) async fn question(
+    account: &Account,
+    terms: &Terms,
+    redirect: &str,
+) -> Result<Question, AuthError> {
+    let endpoints = Endpoints::of(&account.server, &account.network);
+    let endpoints = endpoints.await.map_err(AuthError::Unavailable)?;
+    let mut manager = endpoints
+        .manager(&account.server)
+        .await
+        .map_err(AuthError::Unavailable)?;
+    let challenge = account.challenge();
+    let found = manager.resolve_metadata_from_challenge(challenge.as_deref());
+    let found = limited("its metadata", found).await?;
+    check(&found.metadata, found.source, &endpoints.reach)?;
+    let metadata = found.metadata;
+    manager.set_metadata(metadata.clone());
+
+    let issuer = match &metadata.issuer {
+        Some(issuer) => issuer.clone(),
+        None => account.server.origin().ascii_serialization(),
+    };
+    let before = account.login().await;
+    let before = before.filter(|login| login.record.issuer == issuer);
+    let mut scopes = match terms.scopes.is_empty() {
+        true => manager.select_initial_scopes(&[]).await,
+        false => terms.scopes.clone(),
+    };
+    if let Some(before) = &before {
+        scopes = union(&scopes, &before.record.scopes);
+        scopes = union(&scopes, &before.record.wanted);
+    }
+    let asked: Vec<&str> = scopes.iter().map(String::as_str).collect();
+
+    let client = match (&terms.client_id, &before) {
+        (Some(id), _) => client(id, redirect, terms.client_secret.as_ref()),
+        // As we are known there already, if the browser is sent to the same place.
+        (None, Some(before)) if before.record.redirect == redirect => {
+            let secret = before.secrets.client.as_ref();
+            client(&before.record.client_id, redirect, secret)
+        }
+        (None, _) => register(&mut manager, &metadata, redirect, &asked).await?,
+    };
+    let own = terms.client_id.is_some();
+    let client_secret = client.client_secret.clone().filter(|_| !own);
+    let client_secret = client_secret.map(Secret::new);
+    let client_id = client.client_id.clone();
+    manager.configure_client(client).map_err(unfit)?;
+    let url = manager.get_authorization_url(&asked).await.map_err(unfit)?;
+    let url = Url::parse(&url)
+        .map_err(|_| AuthError::Unfit("its authorization endpoint is no address".into()))?;
+    let state = parameter(&url, "state").unwrap_or_default();
+    let audience = parameter(&url, "resource");
+    let record = Record {
+        issuer,
+        key: account.key.clone(),
+        client_id,
+        redirect: redirect.to_owned(),
+        audience: audience.unwrap_or_else(|| account.key.resource.clone()),
+        token_endpoint: metadata.token_endpoint.clone(),
+        revocation_endpoint: text(&metadata, "revocation_endpoint"),
+        secret_in_body: wants_secret_in_body(&metadata),
+        scopes: Vec::new(),
+        wanted: Vec::new(),
+        received_at: 0,
+        expires_in: None,
+        refreshable: false,
+    };
+    Ok(Question {
+        manager,
+        url,
+        state: Secret::new(state),
+        record,
+        client_secret,
+        asked: scopes,
+    })
+}
+
+impl Question {
+    /// Has the code that the user was sent back with exchanged for tokens.
+    pub(super) async fn answered(
+        self,
+        code: &Secret,
+        issuer: Option<&str>,
+    ) -> Result<Login, AuthError> {
+        let exchanged = self.manager.exchange_code_for_token_with_issuer(
+            code.expose(),
+            self.state.expose(),
+            issuer,
+        );
+        let grant = limited("a token", exchanged).await.map_err(|error| {
+            let hidden = |text: &str| code.hidden_in(&self.state.hidden_in(text));
+            match error {
+                AuthError::Denied(why) => AuthError::Denied(hidden(&why)),
+                AuthError::Unfit(why) => AuthError::Unfit(hidden(&why)),
+                AuthError::Unavailable(why) => AuthError::Unavailable(hidden(&why)),
+                error => error,
+            }
+        })?;
+        let grant = serde_json::to_value(&grant).unwrap_or_default();
+        let grant = serde_json::from_value::<Grant>(grant)
+            .map_err(|_| "its answer makes no sense".to_owned())
+            .and_then(Grant::check)
+            .map_err(AuthError::Unfit)?;
+        let (mut record, mut secrets) = (self.record, Secrets::default());
+        secrets.client = self.client_secret;
+        record.take(&mut secrets, grant, &self.asked);
+        Ok(Login { record, secrets })
+    }
+}
+
+async fn limited<T>(
+    what: &str,
+    asked: impl Future<Output = Result<T, Problem>>,
+) -> Result<T, AuthError> {
+    match timeout(PATIENCE * 2, asked).await {
+        Ok(outcome) => outcome.map_err(unfit),
+        Err(_) => {
+            let limit = PATIENCE * 2;
+            Err(AuthError::Unavailable(format!(
+                "{what} took longer than {limit:?}"
+            )))
+        }
+    }
+}
+
+/// What the protocol demands, and rmcp lets pass.
+fn check(metadata: &AuthorizationMetadata, source: Source, reach: &Reach) -> Result<(), AuthError> {
+    let endpoints = [
+        (
+            "authorization endpoint",
+            Some(&metadata.authorization_endpoint),
+        ),
+        ("token endpoint", Some(&metadata.token_endpoint)),
+        (
+            "registration endpoint",
+            metadata.registration_endpoint.as_ref(),
+        ),
+    ];
+    for (what, endpoint) in endpoints {
+        let Some(endpoint) = endpoint else { continue };
+        let url = Url::parse(endpoint)
+            .map_err(|_| AuthError::Unfit(format!("its {what} is no address")))?;
+        reach.check(what, &url).map_err(AuthError::Unfit)?;
+    }
+    let methods = metadata.code_challenge_methods_supported.as_deref();
+    // Servers of the first revision have defaults in place of metadata.
+    let silent = source == Source::LegacyEndpointFallback;
+    let proves = methods.is_some_and(|methods| methods.iter().any(|method| method == "S256"));
+    match proves || silent {
+        true => Ok(()),
+        false => Err(AuthError::Unfit(
+            "its authorization server does not offer PKCE with S256, without which a code can be stolen"
+                .into(),
+        )),
+    }
+}
+
+fn client(id: &str, redirect: &str, secret: Option<&Secret>) -> OAuthClientConfig {
+    let config = OAuthClientConfig::new(id, redirect);
+    match secret {
+        Some(secret) => config.with_client_secret(secret.expose()),
+        None => config,
+    }
+}
+
+async fn register(
+    manager: &mut AuthorizationManager,
+    metadata: &AuthorizationMetadata,
+    redirect: &str,
+    scopes: &[&str],
+) -> Result<OAuthClientConfig, AuthError> {
+    if metadata.registration_endpoint.is_none() {
+        return Err(AuthError::Unfit(
+            "its authorization server lets nobody register by himself: register muxd there, with the \
+             redirect http://127.0.0.1:PORT/callback, and put oauth = { client_id = \"…\", port = PORT } \
+             into the entry"
+                .into(),
+        ));
+    }
+    let registered = manager.register_client(NAME, redirect, scopes);
+    limited("the registration", registered).await
+}
+
+/// rmcp's words, shortened, under what they mean for the user.
+fn unfit(problem: Problem) -> AuthError {
+    let why = chain(&problem);
+    match problem {
+        Problem::DiscoveryRequestFailed { .. } | Problem::HttpError(_) => {
+            AuthError::Unavailable(why)
+        }
+        Problem::TokenExchangeFailed(why) | Problem::RegistrationFailed(why) => {
+            AuthError::Denied(told(&why))
+        }
+        Problem::NoAuthorizationSupport => {
+            AuthError::Unfit("it does not say who signs its users in".into())
+        }
+        _ => AuthError::Unfit(why),
+    }
+}
+
+fn parameter(url: &Url, name: &str) -> Option<String> {
+    let found = url.query_pairs().find(|(key, _)| key == name)?;
+    Some(found.1.into_owned())
+}
+
+fn text(metadata: &AuthorizationMetadata, name: &str) -> Option<String> {
+    let found = metadata.additional_fields.get(name)?;
+    found.as_str().map(str::to_owned)
+}
+
+/// As rmcp decides it for the exchange of the code.
+fn wants_secret_in_body(metadata: &AuthorizationMetadata) -> bool {
+    let methods = metadata
+        .additional_fields
+        .get("token_endpoint_auth_methods_supported")
+        .and_then(Value::as_array);
+    let has = |name: &str| methods.is_some_and(|all| all.iter().any(|method| method == name));
+    has("client_secret_post") && !has("client_secret_basic")
+}

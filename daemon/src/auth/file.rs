@@ -1,0 +1,225 @@
+//! `tokens.json` in the state directory: what is known of all logins, and their secrets where no keyring
+//! holds them.
+//!
+//! Invariant: it is read only if nobody else could have read or written it, and it is replaced as a whole:
+//! whoever is killed in between leaves the old one or the new one.
+
+use std::{
+    fs, io,
+    io::Write as _,
+    path::{Path, PathBuf},
+};
+
+use serde::{Deserialize, Serialize};
+
+use super::record::{Record, Secrets};
+
+/// A file that is longer was not written by us.
+const MOST: u64 = 16 << 20;
+
+/// One login as the file has it.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub(super) struct Entry {
+    #[serde(flatten)]
+    pub(super) record: Record,
+    /// `None`: the keyring holds them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) secrets: Option<Secrets>,
+}
+
+#[derive(Default, Deserialize, Serialize)]
+struct Document {
+    version: u32,
+    logins: Vec<Entry>,
+}
+
+const VERSION: u32 = 1;
+
+#[derive(Clone, Debug)]
+pub(super) struct TokenFile(PathBuf);
+
+/// Why the file is not used, with the way out.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum FileError {
+    #[error("cannot read {path:?}: {source}")]
+    Read { path: PathBuf, source: io::Error },
+    #[error("cannot write {path:?}: {source}")]
+    Write { path: PathBuf, source: io::Error },
+    #[error("{path:?} holds tokens and belongs to user {owner}, not to you; remove it")]
+    Foreign { path: PathBuf, owner: u32 },
+    #[error(
+        "{path:?} holds tokens and others can read it (mode {mode:03o}); run: chmod 600 {path:?}"
+    )]
+    Open { path: PathBuf, mode: u32 },
+    #[error("{0:?} holds tokens and is not an ordinary file; remove it")]
+    NoFile(PathBuf),
+    #[error("{path:?} is not as muxd wrote it ({problem}); remove it and sign in again")]
+    Shape { path: PathBuf, problem: String },
+}
+
+impl TokenFile {
+    pub(super) fn new(path: PathBuf) -> Self {
+        Self(path)
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// A file that does not exist is an empty one.
+    pub(super) fn read(&self) -> Result<Vec<Entry>, FileError> {
+        let path = || self.0.clone();
+        let unreadable = |source| FileError::Read {
+            path: path(),
+            source,
+        };
+        match self.0.symlink_metadata() {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(unreadable(error)),
+            Ok(found) if !found.is_file() => return Err(FileError::NoFile(path())),
+            Ok(found) if found.len() > MOST => {
+                let problem = format!("{} bytes", found.len());
+                return Err(FileError::Shape {
+                    path: path(),
+                    problem,
+                });
+            }
+            Ok(found) => self.check(&found)?,
+        }
+        let text = fs::read(&self.0).map_err(unreadable)?;
+        let document: Document =
+            serde_json::from_slice(&text).map_err(|error| FileError::Shape {
+                path: path(),
+                // Its own words could repeat a part of the file.
+                problem: format!("line {}, column {}", error.line(), error.column()),
+            })?;
+        if document.version > VERSION {
+            return Err(FileError::Shape {
+                path: path(),
+                problem: format!("version {} of a newer muxd", document.version),
+            });
+        }
+        Ok(document.logins)
+    }
+
+    /// Returns when the disk has it.
+    pub(super) fn write(&self, logins: Vec<Entry>) -> Result<(), FileError> {
+        let document = Document {
+            version: VERSION,
+            logins,
+        };
+        self.replace(&document).map_err(|source| FileError::Write {
+            path: self.0.clone(),
+            source,
+        })
+    }
+
+    fn replace(&self, document: &Document) -> io::Result<()> {
+        let unfinished = self.0.with_extension("json.new");
+        // One that a killed daemon left may have another mode.
+        match fs::remove_file(&unfinished) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        let mut file = created(&unfinished)?;
+        file.write_all(&serde_json::to_vec_pretty(document)?)?;
+        file.sync_all()?;
+        fs::rename(&unfinished, &self.0)?;
+        match self.0.parent() {
+            // The rename itself.
+            Some(parent) => fs::File::open(parent)?.sync_all(),
+            None => Ok(()),
+        }
+    }
+
+    #[cfg(unix)]
+    fn check(&self, found: &fs::Metadata) -> Result<(), FileError> {
+        use std::os::unix::fs::MetadataExt;
+        let path = self.0.clone();
+        let (owner, mode) = (found.uid(), found.mode() & 0o777);
+        if owner != nix::unistd::geteuid().as_raw() {
+            return Err(FileError::Foreign { path, owner });
+        }
+        match mode & 0o077 {
+            0 => Ok(()),
+            _ => Err(FileError::Open { path, mode }),
+        }
+    }
+
+    #[cfg(not(unix))]
+    fn check(&self, _: &fs::Metadata) -> Result<(), FileError> {
+        Ok(())
+    }
+}
+
+fn created(path: &Path) -> io::Result<fs::File> {
+    let mut options = fs::File::options();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::OpenOptionsExt;
+        options.mode(0o600);
+    }
+    options.open(path)
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    use super::*;
+    use crate::auth::{record::tests::record, secret::Secret};
+
+    fn entry() -> Entry {
+        Entry {
+            record: record(Some(60), 0),
+            secrets: Some(Secrets {
+                access: Some(Secret::new("a")),
+                ..Secrets::default()
+            }),
+        }
+    }
+
+    #[test]
+    fn what_was_written_is_read_and_nobody_else_can() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = TokenFile::new(folder.path().join("tokens.json"));
+        assert!(file.read().unwrap().is_empty());
+        file.write(vec![entry()]).unwrap();
+        file.write(vec![entry()]).unwrap();
+        assert_eq!(file.read().unwrap(), [entry()]);
+        let mode = fs::metadata(file.path()).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_file_that_others_can_read_is_refused_with_the_way_out() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = TokenFile::new(folder.path().join("tokens.json"));
+        file.write(vec![entry()]).unwrap();
+        for mode in [0o640, 0o604, 0o620] {
+            fs::set_permissions(file.path(), fs::Permissions::from_mode(mode)).unwrap();
+            let error = file.read().unwrap_err().to_string();
+            assert!(error.contains("chmod 600"), "{error}");
+        }
+    }
+
+    #[test]
+    fn links_and_rubbish_are_refused_without_repeating_them() {
+        let folder = tempfile::tempdir().unwrap();
+        let real = folder.path().join("real.json");
+        fs::write(&real, "{}").unwrap();
+        let file = TokenFile::new(folder.path().join("tokens.json"));
+        symlink(&real, file.path()).unwrap();
+        assert!(matches!(file.read(), Err(FileError::NoFile(_))));
+        fs::remove_file(file.path()).unwrap();
+        fs::write(file.path(), "{\"version\":\"tok-123\"").unwrap();
+        fs::set_permissions(file.path(), fs::Permissions::from_mode(0o600)).unwrap();
+        let error = file.read().unwrap_err().to_string();
+        assert!(
+            error.contains("line 1") && !error.contains("tok-123"),
+            "{error}"
+        );
+    }
+}

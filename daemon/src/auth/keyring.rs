@@ -1,0 +1,92 @@
+//! The system's keyring: the Secret Service, the keychain, or whatever there is.
+//!
+//! Invariant: nobody waits for it longer than a limit. One that did not answer once counts as none for the
+//! life of the daemon, and its reason is kept for `mux doctor`.
+
+use std::{
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
+
+use keyring::v1::Entry;
+use tokio::{task::spawn_blocking, time::timeout};
+
+use super::record::Secrets;
+
+/// It may ask its user to unlock it, on a screen where nobody sits.
+const PATIENCE: Duration = Duration::from_secs(5);
+const SERVICE: &str = "muxd";
+
+#[derive(Clone, Debug)]
+pub(super) struct Keyring {
+    /// Keeps the entries of one state directory apart from another's.
+    scope: Arc<str>,
+    absent: Arc<OnceLock<String>>,
+}
+
+impl Keyring {
+    pub(super) fn new(scope: &str) -> Self {
+        Self {
+            scope: scope.into(),
+            absent: Arc::default(),
+        }
+    }
+
+    /// Why it counts as none.
+    pub(super) fn absence(&self) -> Option<&str> {
+        self.absent.get().map(String::as_str)
+    }
+
+    /// `None` if it has none, or does not answer.
+    pub(super) async fn read(&self, id: &str) -> Option<Secrets> {
+        let text = self.ask(id, |entry| match entry.get_secret() {
+            Err(keyring::Error::NoEntry) => Ok(None),
+            found => found.map(Some),
+        });
+        serde_json::from_slice(&text.await??).ok()
+    }
+
+    /// Whether it has them now.
+    pub(super) async fn write(&self, id: &str, secrets: &Secrets) -> bool {
+        let Ok(text) = serde_json::to_vec(secrets) else {
+            return false;
+        };
+        let written = self.ask(id, move |entry| entry.set_secret(&text));
+        written.await.is_some()
+    }
+
+    pub(super) async fn forget(&self, id: &str) {
+        let forgotten = self.ask(id, |entry| match entry.delete_credential() {
+            Err(keyring::Error::NoEntry) => Ok(()),
+            outcome => outcome,
+        });
+        // One that does not answer keeps a token that was revoked.
+        _ = forgotten.await;
+    }
+
+    async fn ask<T: Send + 'static>(
+        &self,
+        id: &str,
+        question: impl FnOnce(Entry) -> keyring::Result<T> + Send + 'static,
+    ) -> Option<T> {
+        if self.absence().is_some() {
+            return None;
+        }
+        let name = format!("{id}@{}", self.scope);
+        let asked = spawn_blocking(move || match Entry::store_status() {
+            Ok(()) => Entry::new(SERVICE, &name)
+                .and_then(question)
+                .map_err(|error| error.to_string()),
+            Err(error) => Err(error.to_string()),
+        });
+        let problem = match timeout(PATIENCE, asked).await {
+            Ok(Ok(Ok(answer))) => return Some(answer),
+            Ok(Ok(Err(problem))) => problem,
+            Ok(Err(_)) => "its library failed".into(),
+            Err(_) => format!("it did not answer within {PATIENCE:?}"),
+        };
+        // Somebody else may have said so meanwhile.
+        drop(self.absent.set(problem));
+        None
+    }
+}

@@ -1,0 +1,256 @@
+//! One attempt to sign in: from the question until the user has answered, or somebody gives up.
+//!
+//! Invariant: only what brings the state of this very question is an answer, and the first one counts.
+
+use std::{
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use futures::future::BoxFuture;
+use tokio::{
+    sync::{mpsc, oneshot, watch},
+    time::{Instant, timeout, timeout_at},
+};
+use tokio_util::sync::CancellationToken;
+use tracing::info;
+use url::{Url, form_urlencoded};
+
+use super::{
+    account::Account,
+    authority::Question,
+    callback::{Callback, Redirect},
+    error::{AuthError, told},
+    secret::Secret,
+};
+
+/// For the user to say yes.
+pub(super) const LIMIT: Duration = Duration::from_secs(5 * 60);
+
+/// A login as those see it who wait for it.
+#[derive(Debug)]
+pub struct Attempt {
+    pub id: String,
+    pub server: String,
+    /// Where the user says yes.
+    pub url: String,
+    pub redirect_port: u16,
+    redirects: mpsc::Sender<Redirect>,
+    outcome: watch::Receiver<Option<Result<SignedIn, AuthError>>>,
+    given_up: CancellationToken,
+    /// Resolves when its port is free. Guarded for the one who takes it.
+    over: Mutex<Option<oneshot::Receiver<()>>>,
+}
+
+/// What a login came to.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SignedIn {
+    pub issuer: String,
+    pub scopes: Vec<String>,
+    /// What the server offers to this user, or why it cannot be opened all the same.
+    pub opened: Result<usize, String>,
+}
+
+/// Opens the server's session anew; gives the number of its tools.
+pub type Opening = Box<dyn FnOnce() -> BoxFuture<'static, Result<usize, String>> + Send>;
+
+impl Attempt {
+    pub(super) fn begin(
+        id: String,
+        server: &str,
+        account: Arc<Account>,
+        question: Question,
+        callback: Callback,
+        opening: Opening,
+    ) -> Arc<Self> {
+        let (redirects, brought) = mpsc::channel(8);
+        let (ended, outcome) = watch::channel(None);
+        let (free, over) = oneshot::channel();
+        let given_up = CancellationToken::new();
+        let attempt = Arc::new(Self {
+            id,
+            server: server.to_owned(),
+            url: question.url.to_string(),
+            redirect_port: callback.port,
+            redirects: redirects.clone(),
+            outcome,
+            given_up: given_up.clone(),
+            over: Mutex::new(Some(over)),
+        });
+        let server = server.to_owned();
+        tokio::spawn(async move {
+            let receiving = callback.serve(redirects);
+            let answering = answer(&server, &account, question, brought);
+            let signed_in = tokio::select! {
+                signed_in = answering => signed_in,
+                () = receiving => Err(AuthError::Superseded),
+                () = given_up.cancelled() => Err(AuthError::Superseded),
+            };
+            // The port is free.
+            drop(free);
+            let outcome = match signed_in {
+                Ok((issuer, scopes)) => {
+                    info!(server, issuer, "signed in");
+                    let opened = opening().await;
+                    Ok(SignedIn {
+                        issuer,
+                        scopes,
+                        opened,
+                    })
+                }
+                Err(error) => Err(error),
+            };
+            // Whoever asked may have gone.
+            drop(ended.send(Some(outcome)));
+        });
+        attempt
+    }
+
+    /// `None` if nobody has answered in that time.
+    pub async fn outcome(&self, within: Duration) -> Option<Result<SignedIn, AuthError>> {
+        let mut outcome = self.outcome.clone();
+        let found = timeout(within, outcome.wait_for(Option::is_some)).await;
+        match found {
+            Ok(Ok(found)) => found.clone(),
+            Ok(Err(_)) => Some(Err(AuthError::Superseded)),
+            Err(_) => None,
+        }
+    }
+
+    /// Hands in the address that a browser was sent to. An error leaves the login open.
+    pub async fn finish(&self, redirect_url: &str) -> Result<(), AuthError> {
+        let no_answer = |why: &str| AuthError::NoAnswer(why.to_owned());
+        let url = Url::parse(redirect_url.trim())
+            .map_err(|_| no_answer("this is no address of a login"))?;
+        let query = url
+            .query()
+            .ok_or_else(|| no_answer("this address has nothing behind a `?`"))?
+            .to_owned();
+        let (told, outcome) = oneshot::channel();
+        let over = || AuthError::Unknown(self.id.clone());
+        let brought = Redirect { query, told };
+        self.redirects.send(brought).await.map_err(|_| over())?;
+        match outcome.await {
+            // What became of it is told by the outcome.
+            Ok(_) => Ok(()),
+            Err(_) if self.outcome.borrow().is_some() => Ok(()),
+            Err(_) => Err(no_answer("this address belongs to another login")),
+        }
+    }
+
+    /// Ends it; returns when its port is free.
+    pub(super) async fn give_up(&self) {
+        self.given_up.cancel();
+        let over = {
+            let mut over = self.over.lock().unwrap_or_else(PoisonError::into_inner);
+            over.take()
+        };
+        if let Some(over) = over {
+            // Nothing is ever sent: it is dropped.
+            _ = over.await;
+        }
+    }
+}
+
+/// What a browser can bring.
+enum Brought {
+    Code {
+        code: Secret,
+        issuer: Option<String>,
+    },
+    Refusal(String),
+}
+
+async fn answer(
+    server: &str,
+    account: &Account,
+    question: Question,
+    mut brought: mpsc::Receiver<Redirect>,
+) -> Result<(String, Vec<String>), AuthError> {
+    let deadline = Instant::now() + LIMIT;
+    let late = |_| AuthError::TimedOut(LIMIT);
+    loop {
+        let next = timeout_at(deadline, brought.recv()).await.map_err(late)?;
+        let Redirect { query, told } = next.ok_or(AuthError::Superseded)?;
+        let Some(found) = read(&query, &question.state) else {
+            // A stranger, or the page of a login that was given up: the right one may still come. Dropping
+            // `told` says so.
+            continue;
+        };
+        let outcome = take(account, question, found).await;
+        let page = match &outcome {
+            Ok(_) => Ok(format!(
+                "You are signed in to {server}. You can close this page."
+            )),
+            Err(error) => Err(format!("You are not signed in to {server}: {error}.")),
+        };
+        // The browser may have gone.
+        drop(told.send(page));
+        return outcome;
+    }
+}
+
+/// `None` if it is no answer to this question.
+fn read(query: &str, state: &Secret) -> Option<Brought> {
+    let value = |name: &str| {
+        let mut pairs = form_urlencoded::parse(query.as_bytes());
+        let found = pairs.find(|(key, _)| key == name)?;
+        Some(found.1.into_owned())
+    };
+    let state_matches = value("state").is_some_and(|found| Secret::new(found) == *state);
+    if !state_matches || state.expose().is_empty() {
+        return None;
+    }
+    if let Some(error) = value("error") {
+        let error = match value("error_description") {
+            Some(description) => format!("{error}, {description}"),
+            None => error,
+        };
+        return Some(Brought::Refusal(told(&error)));
+    }
+    let (code, issuer) = (Secret::new(value("code")?), value("iss"));
+    Some(Brought::Code { code, issuer })
+}
+
+async fn take(
+    account: &Account,
+    question: Question,
+    brought: Brought,
+) -> Result<(String, Vec<String>), AuthError> {
+    let (code, issuer) = match brought {
+        Brought::Refusal(why) => return Err(AuthError::Denied(why)),
+        Brought::Code { code, issuer } => (code, issuer),
+    };
+    let login = question.answered(&code, issuer.as_deref()).await?;
+    let (issuer, scopes) = (login.record.issuer.clone(), login.record.scopes.clone());
+    account.signed_in(login).await?;
+    Ok((issuer, scopes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_state_of_the_question_makes_an_answer() {
+        let state = Secret::new("s1");
+        for query in ["code=c", "code=c&state=s2", "state=s1", "code=c&state=", ""] {
+            assert!(read(query, &state).is_none(), "{query}");
+        }
+        assert!(read("code=c&state=", &Secret::new("")).is_none());
+        let Some(Brought::Code { code, issuer }) =
+            read("code=c%2B1&state=s1&iss=https%3A%2F%2Fi", &state)
+        else {
+            panic!("no code");
+        };
+        assert_eq!(
+            (code.expose(), issuer.as_deref()),
+            ("c+1", Some("https://i"))
+        );
+        let refusal = read(
+            "error=access_denied&error_description=no%0Away&state=s1",
+            &state,
+        );
+        assert!(matches!(refusal, Some(Brought::Refusal(why)) if why == "access_denied, no way"));
+    }
+}

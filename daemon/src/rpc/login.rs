@@ -1,0 +1,140 @@
+//! Signing in to servers, and out.
+//!
+//! Invariant: what goes over the socket is the address to open and what became of it; no token.
+
+use std::{sync::Arc, time::Duration};
+
+use mux_proto as wire;
+
+use super::{POLL, convert, door::Door};
+use crate::{
+    auth::{Account, Auth, AuthError, Opening, SignedIn},
+    settings::{Link, Remote},
+    state::Daemon,
+    upstream::Server,
+};
+
+/// Who keeps the tokens for a server, if it is one to sign in to.
+pub(super) fn account(auth: &Auth, server: &Server) -> Option<Arc<Account>> {
+    match &server.definition().as_ref().ok()?.link {
+        Link::Remote(remote) => auth.account(remote),
+        Link::Process(_) => None,
+    }
+}
+
+pub(super) async fn begin(
+    daemon: &Arc<Daemon>,
+    door: &Door,
+    name: &str,
+) -> Result<wire::LoginStarted, wire::Error> {
+    let server = daemon.gateway.upstreams().find_seen(name, &door.sight());
+    let server = server.map_err(convert::error)?;
+    let remote = remote(&server).map_err(|error| failed(server.name(), &error))?;
+    let opening: Opening = Box::new({
+        let (server, whose) = (Arc::clone(&server), door.whose());
+        move || {
+            Box::pin(async move {
+                let opened = server.restart(&whose).await;
+                let tools = || server.tools().map_or(0, |tools| tools.len());
+                opened.map(|()| tools()).map_err(|fault| fault.message)
+            })
+        }
+    });
+    let attempt = daemon.auth.login(server.name(), &remote, opening).await;
+    let attempt = attempt.map_err(|error| failed(server.name(), &error))?;
+    Ok(wire::LoginStarted {
+        login: attempt.id.clone(),
+        url: attempt.url.clone(),
+        redirect_port: attempt.redirect_port,
+        expires_ms: convert::millis(daemon.auth.limit()),
+    })
+}
+
+pub(super) async fn wait(
+    daemon: &Daemon,
+    login: &str,
+    wait: Duration,
+) -> Result<wire::LoginState, wire::Error> {
+    let attempt = daemon.auth.attempt(login);
+    let attempt = attempt.map_err(|error| failed(login, &error))?;
+    let server = attempt.server.clone();
+    match attempt.outcome(wait).await {
+        None => Ok(state(server, None)),
+        Some(Ok(signed_in)) => Ok(state(server, Some(signed_in))),
+        Some(Err(error)) => Err(failed(&server, &error)),
+    }
+}
+
+pub(super) async fn finish(
+    daemon: &Daemon,
+    request: wire::LoginFinishRequest,
+) -> Result<wire::LoginState, wire::Error> {
+    let attempt = daemon.auth.attempt(&request.login);
+    let attempt = attempt.map_err(|error| failed(&request.login, &error))?;
+    let finished = attempt.finish(&request.redirect_url).await;
+    finished.map_err(|error| failed(&attempt.server, &error))?;
+    wait(daemon, &request.login, POLL).await
+}
+
+pub(super) async fn logout(
+    daemon: &Daemon,
+    door: &Door,
+    name: &str,
+) -> Result<wire::LoggedOut, wire::Error> {
+    let server = daemon.gateway.upstreams().find_seen(name, &door.sight());
+    let server = server.map_err(convert::error)?;
+    let remote = remote(&server).map_err(|error| failed(server.name(), &error))?;
+    let ended = daemon.auth.logout(&remote).await;
+    let ended = ended.map_err(|error| failed(server.name(), &error))?;
+    if ended.was_signed_in && server.is_open() {
+        // It goes on as nobody, or says that somebody has to sign in.
+        drop(server.restart(&door.whose()).await);
+    }
+    Ok(wire::LoggedOut {
+        server: server.name().to_owned(),
+        was_signed_in: ended.was_signed_in,
+        revoked: ended.revoked,
+        problem: ended.problem,
+    })
+}
+
+fn remote(server: &Server) -> Result<Remote, AuthError> {
+    match server.definition().as_ref().map(|known| &known.link) {
+        Ok(Link::Remote(remote)) => Ok(remote.clone()),
+        Ok(Link::Process(_)) => Err(AuthError::Inapplicable(
+            "it is a program of yours, and nobody signs in to it".into(),
+        )),
+        Err(problem) => Err(AuthError::Inapplicable(format!(
+            "its entry cannot be used: {problem}"
+        ))),
+    }
+}
+
+fn state(server: String, signed_in: Option<SignedIn>) -> wire::LoginState {
+    let pending = signed_in.is_none();
+    let (issuer, scopes, opened) = match signed_in {
+        Some(signed_in) => (
+            Some(signed_in.issuer),
+            signed_in.scopes,
+            Some(signed_in.opened),
+        ),
+        None => (None, Vec::new(), None),
+    };
+    let (tools, problem) = match opened {
+        Some(Ok(tools)) => (Some(tools), None),
+        Some(Err(problem)) => (None, Some(problem)),
+        None => (None, None),
+    };
+    wire::LoginState {
+        server,
+        pending,
+        issuer,
+        scopes,
+        tools,
+        problem,
+    }
+}
+
+fn failed(server: &str, error: &AuthError) -> wire::Error {
+    convert::error(error.fault(server))
+}

@@ -1,0 +1,85 @@
+//! Servers behind a login, with an authorization server that is as strict as a good one.
+
+mod canaries;
+mod flow;
+mod refusals;
+mod tokens;
+
+use mux_client::{Identity, Session, within_seconds};
+use mux_proto::{LoginRequest, LoginStarted, LoginState, LoginWaitRequest};
+use mux_tests::{
+    Authority, TestEnv,
+    authority::{Page, browse},
+    env::binary,
+};
+
+/// Longer than anything here takes.
+const PATIENCE: u64 = 60;
+
+async fn client(env: &TestEnv) -> Session {
+    let identity = Identity::new("test", "0");
+    mux_client::connect_or_spawn(&env.dirs, Some(binary("muxd")), &identity)
+        .await
+        .unwrap()
+}
+
+async fn begin(session: &Session) -> Result<LoginStarted, mux_proto::Error> {
+    let request = LoginRequest {
+        server: "docs".into(),
+    };
+    let started = session.client.login(within_seconds(PATIENCE), request);
+    started.await.unwrap()
+}
+
+async fn outcome(session: &Session, login: &str) -> Result<LoginState, mux_proto::Error> {
+    let request = LoginWaitRequest {
+        login: login.to_owned(),
+        wait_ms: 30_000,
+    };
+    let state = session.client.login_wait(within_seconds(PATIENCE), request);
+    state.await.unwrap()
+}
+
+/// The whole of it, with a user who says yes.
+async fn sign_in(session: &Session) -> (LoginState, Page) {
+    let started = begin(session).await.unwrap();
+    let (_, page) = follow(&started.url).await;
+    (outcome(session, &started.login).await.unwrap(), page)
+}
+
+async fn follow(url: &str) -> (Vec<String>, Page) {
+    let url = url.to_owned();
+    let browsed = tokio::task::spawn_blocking(move || browse(&url));
+    browsed.await.unwrap()
+}
+
+/// A home with the server `docs`.
+fn home(authority: &Authority, more: &str) -> TestEnv {
+    TestEnv::with_config(&authority.server("docs", more))
+}
+
+/// Signs in and comes back when everything is done.
+fn signed_in(env: &TestEnv) {
+    runtime().block_on(async {
+        let session = client(env).await;
+        let (state, page) = sign_in(&session).await;
+        assert_eq!(
+            (state.tools, page.status),
+            (Some(3), 200),
+            "{state:?} {page:?}"
+        );
+    });
+}
+
+fn runtime() -> tokio::runtime::Runtime {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap()
+}
+
+/// What `mux servers` says of it.
+fn info(env: &TestEnv) -> serde_json::Value {
+    let servers = env.mux(["--json", "servers"]).ok().json();
+    servers[0].clone()
+}

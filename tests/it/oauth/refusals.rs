@@ -1,0 +1,117 @@
+//! What must not end in a login, each with the reason that a user is told.
+
+use std::{fs, os::unix::fs::PermissionsExt};
+
+use mux_proto::Kind;
+use mux_tests::{Authority, TestEnv, authority::Rules};
+
+use super::{begin, client, follow, home, outcome, signed_in};
+
+type Change = Box<dyn Fn(&mut Rules)>;
+
+#[tokio::test]
+async fn oauth_metadata_that_cannot_be_trusted_sends_nobody_anywhere() {
+    let cases: Vec<(&str, Change)> = vec![
+        (
+            "issuer mismatch",
+            Box::new(|rules| rules.issuer = Some("https://issuer.test".into())),
+        ),
+        (
+            "PKCE with S256",
+            Box::new(|rules| rules.challenge_methods = Some(vec!["plain"])),
+        ),
+        (
+            "PKCE with S256",
+            Box::new(|rules| rules.challenge_methods = None),
+        ),
+        (
+            "lets nobody register",
+            Box::new(|rules| rules.registration = false),
+        ),
+        (
+            "10.1.2.3",
+            Box::new(|rules| rules.authority_at = Some("http://10.1.2.3:9".into())),
+        ),
+        (
+            "private network",
+            Box::new(|rules| rules.token_endpoint = Some("http://169.254.169.254/token".into())),
+        ),
+        (
+            "is not https",
+            Box::new(|rules| rules.token_endpoint = Some("ftp://127.0.0.1/token".into())),
+        ),
+    ];
+    for (part, change) in cases {
+        let authority = Authority::default();
+        authority.change(|rules| change(rules));
+        let env = home(&authority, "");
+        let error = begin(&client(&env).await).await.unwrap_err();
+        assert!(error.message.contains(part), "{part}: {error:?}");
+        assert!(error.hint.is_some(), "{error:?}");
+        assert_eq!(authority.count("register"), 0, "{part}");
+        assert!(!env.dirs.tokens().exists(), "{part}");
+    }
+}
+
+#[tokio::test]
+async fn oauth_an_answer_that_comes_from_elsewhere_or_says_no_brings_no_token() {
+    let cases: Vec<(&str, Kind, Change)> = vec![
+        (
+            "issuer mismatch",
+            Kind::Unavailable,
+            Box::new(|rules| rules.iss = Some("https://issuer.test".into())),
+        ),
+        (
+            "access_denied",
+            Kind::Denied,
+            Box::new(|rules| rules.denies = true),
+        ),
+    ];
+    for (part, kind, change) in cases {
+        let authority = Authority::default();
+        authority.change(|rules| change(rules));
+        let env = home(&authority, "");
+        let session = client(&env).await;
+        let started = begin(&session).await.unwrap();
+        let (_, page) = follow(&started.url).await;
+        assert!(page.status == 400 && page.text.contains(part), "{page:?}");
+        let error = outcome(&session, &started.login).await.unwrap_err();
+        assert!(error.message.contains(part), "{part}: {error:?}");
+        assert_eq!(error.kind, kind);
+        assert_eq!(authority.count("code"), 0, "{part}");
+        assert!(!env.dirs.tokens().exists(), "{part}");
+    }
+}
+
+#[test]
+fn oauth_servers_that_nobody_signs_in_to_are_named() {
+    let authority = Authority::default();
+    let env = TestEnv::new();
+    let mut config = env.fixture("fix", &[]);
+    config += &authority.server("off", "oauth = false");
+    config += &authority.server("own", "headers = { Authorization = \"Bearer mine\" }");
+    env.write_config(&config);
+    let login = |name: &str| env.mux(["servers", "login", name, "--no-browser"]);
+    login("fix").fails(1, &["nobody signs in"]);
+    login("off").fails(1, &["oauth = false"]);
+    login("own").fails(1, &["Authorization header"]);
+    login("none").fails(1, &["there is no server `none`"]);
+    env.mux(["call", "off.echo", "text=x"]).fails(5, &["off"]);
+    assert_eq!(authority.count("register"), 0);
+}
+
+#[test]
+fn oauth_a_file_of_tokens_that_others_can_read_is_not_used_until_it_is_mended() {
+    let authority = Authority::default();
+    let env = home(&authority, "");
+    signed_in(&env);
+    env.stop();
+    fs::set_permissions(env.dirs.tokens(), fs::Permissions::from_mode(0o644)).unwrap();
+    env.mux(["call", "docs.echo", "text=x"])
+        .fails(5, &["auth_required"]);
+    env.mux(["doctor"]).fails(1, &["tokens.json", "chmod 600"]);
+    env.mux(["servers", "login", "docs", "--no-browser"])
+        .fails(3, &["chmod 600"]);
+    fs::set_permissions(env.dirs.tokens(), fs::Permissions::from_mode(0o600)).unwrap();
+    env.mux(["call", "docs.echo", "text=x"]).ok();
+}

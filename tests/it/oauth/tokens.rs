@@ -1,0 +1,237 @@
+//! Tokens in use: refreshed once for all, kept before they are used, and given up when they are dead.
+
+use futures::future::join_all;
+use mux_client::within_seconds;
+use mux_proto::{CallRequest, Held, Kind};
+use mux_tests::{
+    Authority, TestEnv,
+    authority::{Refresh, visit},
+    process,
+};
+use nix::sys::signal::Signal;
+use serde_json::json;
+
+use super::{PATIENCE, begin, client, home, info, outcome, sign_in, signed_in};
+
+const ECHO: [&str; 3] = ["call", "docs.echo", "text=hello"];
+
+fn call(text: &str) -> CallRequest {
+    CallRequest {
+        path: "docs.echo".into(),
+        arguments: json!({ "text": text }),
+        ..CallRequest::default()
+    }
+}
+
+/// So many calls at once; each must have its own answer.
+async fn crowd(env: &TestEnv, callers: usize) {
+    let session = client(env).await;
+    let calls = (0..callers).map(|number| {
+        let text = format!("caller {number}");
+        let answer = session.client.call(within_seconds(PATIENCE), call(&text));
+        async move {
+            let answer = answer.await.unwrap().unwrap();
+            assert_eq!(answer, Held::Value(text.into()));
+        }
+    });
+    join_all(calls).await;
+}
+
+#[test]
+fn oauth_a_hundred_callers_with_a_dead_token_refresh_it_once() {
+    let authority = Authority::default();
+    // The second server is the same resource: its session shares the login.
+    let config = authority.server("docs", "calls_at_once = 100") + &authority.server("twin", "");
+    let env = TestEnv::with_config(&config);
+    signed_in(&env);
+    env.mux(["call", "twin.echo", "text=hello"]).ok();
+    for round in 1..=3 {
+        let before = authority.count("call");
+        authority.expire();
+        super::runtime().block_on(crowd(&env, 100));
+        env.mux(["call", "twin.echo", "text=hello"]).ok();
+        assert_eq!(authority.count("refresh"), round);
+        // A 401 proves that a call was not taken: none was made twice.
+        assert_eq!(authority.count("call"), before + 101);
+    }
+    assert_eq!(authority.complaints(), Vec::<String>::new());
+}
+
+#[test]
+fn oauth_a_token_is_refreshed_before_its_end_and_kept_before_its_use() {
+    let authority = Authority::default();
+    // Over at once by its own account: every use of it needs the next one.
+    authority.change(|rules| rules.lifetime = Some(0));
+    let env = home(&authority, "");
+    authority.watch(&env.dirs.tokens());
+    signed_in(&env);
+    let refused = authority.count("refused");
+    env.mux(ECHO).ok();
+    env.mux(ECHO).ok();
+    assert!(authority.count("refresh") >= 2);
+    assert_eq!(authority.count("refused"), refused, "it was sent in vain");
+    assert_eq!(authority.complaints(), Vec::<String>::new());
+}
+
+#[test]
+fn oauth_a_refresh_that_is_refused_asks_for_a_login_and_one_that_fails_does_not() {
+    let authority = Authority::default();
+    let env = home(&authority, "");
+    signed_in(&env);
+    authority.expire();
+    authority.change(|rules| rules.refresh = Refresh::Broken);
+    env.mux(ECHO)
+        .fails(3, &["authorization server cannot be asked", "500"]);
+    assert_eq!(info(&env)["auth"], "signed_in");
+    authority.change(|rules| rules.refresh = Refresh::Good);
+    env.mux(ECHO).ok();
+
+    authority.expire();
+    authority.change(|rules| rules.refresh = Refresh::Rejected);
+    let refreshes = authority.count("refresh");
+    for _ in 0..2 {
+        let hint = "mux servers login docs";
+        env.mux(ECHO)
+            .fails(5, &["auth_required", "invalid_grant", hint]);
+    }
+    assert_eq!(
+        authority.count("refresh"),
+        refreshes + 1,
+        "it is dead, and stays so"
+    );
+    assert_eq!(info(&env)["auth"], "required");
+    authority.change(|rules| rules.refresh = Refresh::Good);
+    signed_in(&env);
+    env.mux(ECHO).ok();
+    assert_eq!(info(&env)["auth"], "signed_in");
+}
+
+#[test]
+fn oauth_a_server_that_takes_no_token_is_tried_once_more_and_no_more() {
+    let authority = Authority::default();
+    let env = home(&authority, "");
+    signed_in(&env);
+    authority.change(|rules| {
+        rules.accepts_nobody = true;
+        rules.repeats = true;
+    });
+    let before = authority.count("refused");
+    let said = env.mux(ECHO);
+    let said = said.fails(
+        5,
+        &["auth_required", "does not accept", "mux servers login docs"],
+    );
+    assert_eq!(authority.count("refused"), before + 2);
+    for secret in authority.secrets() {
+        assert!(
+            !format!("{said:?}").contains(&secret),
+            "{secret} in {said:#?}"
+        );
+    }
+    env.mux(ECHO).fails(5, &["auth_required"]);
+    assert_eq!(
+        authority.count("refused"),
+        before + 2,
+        "it was asked again in vain"
+    );
+}
+
+#[test]
+fn oauth_a_scope_that_is_missing_is_named_and_asked_for_by_the_next_login() {
+    let authority = Authority::default();
+    let env = home(&authority, "");
+    signed_in(&env);
+    let hint = "mux servers login docs";
+    env.mux(["call", "docs.admin"])
+        .fails(5, &["auth_required", "scope admin", hint]);
+    // Everything else goes on.
+    env.mux(ECHO).ok();
+    let warning = info(&env)["warnings"][0]
+        .as_str()
+        .unwrap_or_default()
+        .to_owned();
+    assert!(warning.contains("scope admin"), "{warning}");
+    env.stop();
+    super::runtime().block_on(async {
+        let (state, _) = sign_in(&client(&env).await).await;
+        assert_eq!(state.scopes, ["read", "admin"]);
+    });
+    env.mux(["call", "docs.admin"]).ok();
+    assert_eq!(info(&env)["warnings"], serde_json::Value::Null);
+    // The client that was registered before is still the same.
+    assert_eq!(authority.count("register"), 1);
+    assert_eq!(authority.complaints(), Vec::<String>::new());
+}
+
+#[test]
+fn oauth_a_daemon_that_is_killed_in_a_refresh_loses_no_login() {
+    let authority = Authority::default();
+    let env = home(&authority, "");
+    authority.watch(&env.dirs.tokens());
+    signed_in(&env);
+    for _ in 0..5 {
+        authority.expire();
+        authority.change(|rules| rules.refresh = Refresh::Held);
+        let before = authority.count("refresh");
+        let calling = env.begin(ECHO);
+        while authority.count("refresh") == before {
+            env.mux(["status"]).ok();
+        }
+        let pid = env.daemon().unwrap();
+        process::send(pid, Signal::SIGKILL);
+        assert!(process::wait_for_end(
+            pid,
+            std::time::Duration::from_secs(20)
+        ));
+        assert_ne!(calling.wait().code, 0);
+        authority.release();
+        env.mux(ECHO).ok();
+    }
+    assert_eq!(authority.complaints(), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn oauth_a_login_during_a_refresh_counts_for_more_than_the_refresh() {
+    let authority = Authority::default();
+    let env = home(&authority, "");
+    let session = client(&env).await;
+    sign_in(&session).await;
+    authority.expire();
+    authority.change(|rules| rules.refresh = Refresh::Held);
+    let calling = tokio::spawn({
+        let session = session.clone();
+        async move {
+            session
+                .client
+                .call(within_seconds(PATIENCE), call("x"))
+                .await
+        }
+    });
+    while authority.count("refresh") == 0 {
+        session
+            .client
+            .status(within_seconds(PATIENCE))
+            .await
+            .unwrap()
+            .unwrap();
+    }
+    let started = begin(&session).await.unwrap();
+    let redirect = visit("GET", &started.url).location.unwrap();
+    let page = super::follow(&redirect).await.1;
+    assert_eq!(page.status, 200, "{page:?}");
+    authority.release();
+    outcome(&session, &started.login).await.unwrap();
+    // It may have been taken with the token of the refresh, or have lost its session to the new login.
+    if let Err(error) = calling.await.unwrap().unwrap() {
+        assert_ne!(error.kind, Kind::AuthRequired, "{error:?}");
+    }
+    let kept = std::fs::read_to_string(env.dirs.tokens()).unwrap();
+    let last = authority
+        .secrets()
+        .into_iter()
+        .rfind(|secret| secret.contains("refresh"));
+    assert!(
+        kept.contains(&last.unwrap()),
+        "the file has the tokens of the refresh"
+    );
+}

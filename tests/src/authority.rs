@@ -1,0 +1,158 @@
+//! An authorization server and an MCP server behind it, for the time of one test.
+//!
+//! It checks what clients have to do (PKCE, `resource`, exact redirects, rotation) as strictly as a good one,
+//! and has faults that a test can switch on.
+//! Invariant: whatever a client got wrong is a complaint, which [`Authority::complaints`] tells.
+
+mod browser;
+mod issuer;
+mod protected;
+mod rules;
+mod state;
+
+use std::{
+    net::SocketAddr,
+    path::Path,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    thread::JoinHandle,
+};
+
+use tokio::{
+    net::TcpListener,
+    runtime,
+    sync::{Notify, oneshot},
+};
+
+use self::state::State;
+pub use self::{
+    browser::{Page, browse, visit},
+    rules::{Refresh, Rules},
+};
+
+pub struct Authority {
+    shared: Arc<Shared>,
+    end: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// What the two servers share.
+struct Shared {
+    issuer: String,
+    resource: String,
+    state: Mutex<State>,
+    /// Refreshes that are held go on.
+    released: Notify,
+}
+
+impl Shared {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Default for Authority {
+    fn default() -> Self {
+        Self::start(Rules::default())
+    }
+}
+
+impl Authority {
+    pub fn start(rules: Rules) -> Self {
+        let runtime = runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap();
+        let bind = || runtime.block_on(TcpListener::bind("127.0.0.1:0")).unwrap();
+        let (issuing, protecting) = (bind(), bind());
+        let url = |address: SocketAddr| format!("http://{address}");
+        let shared = Arc::new(Shared {
+            issuer: url(issuing.local_addr().unwrap()),
+            resource: format!("{}/mcp", url(protecting.local_addr().unwrap())),
+            state: Mutex::new(State::new(rules)),
+            released: Notify::new(),
+        });
+        let (end, ended) = oneshot::channel::<()>();
+        let routes = (
+            issuer::routes(Arc::clone(&shared)),
+            protected::routes(Arc::clone(&shared)),
+        );
+        let thread = std::thread::spawn(move || {
+            runtime.block_on(async move {
+                tokio::select! {
+                    served = axum::serve(issuing, routes.0).into_future() => served.unwrap(),
+                    served = axum::serve(protecting, routes.1).into_future() => served.unwrap(),
+                    _ = ended => {}
+                }
+            });
+        });
+        Self {
+            shared,
+            end: Some(end),
+            thread: Some(thread),
+        }
+    }
+
+    /// The address of the MCP server.
+    pub fn url(&self) -> &str {
+        &self.shared.resource
+    }
+
+    pub fn issuer(&self) -> &str {
+        &self.shared.issuer
+    }
+
+    /// `[servers.NAME]` for the MCP server, with more lines if need be.
+    pub fn server(&self, name: &str, more: &str) -> String {
+        format!("[servers.{name}]\nurl = {:?}\n{more}\n", self.url())
+    }
+
+    pub fn change(&self, change: impl FnOnce(&mut Rules)) {
+        change(&mut self.shared.state().rules);
+    }
+
+    /// How often this happened: `register`, `authorize`, `code`, `refresh`, `revoke`, `call`, `refused`.
+    pub fn count(&self, what: &str) -> usize {
+        let state = self.shared.state();
+        state.happened.iter().filter(|one| *one == what).count()
+    }
+
+    /// What clients got wrong.
+    pub fn complaints(&self) -> Vec<String> {
+        self.shared.state().complaints.clone()
+    }
+
+    /// Every access token ends; refresh tokens live on.
+    pub fn expire(&self) {
+        self.shared.state().expire();
+    }
+
+    /// Everything that nobody else may ever see: tokens, codes, secrets of clients.
+    pub fn secrets(&self) -> Vec<String> {
+        self.shared.state().secrets.clone()
+    }
+
+    /// From now on a token that is used must stand in this file, with the refresh token that came with it.
+    pub fn watch(&self, tokens: &Path) {
+        self.shared.state().watched = Some(tokens.to_owned());
+    }
+
+    /// Refreshes that are held go on.
+    pub fn release(&self) {
+        self.change(|rules| rules.refresh = Refresh::Good);
+        self.shared.released.notify_waiters();
+    }
+
+    /// A client that somebody has registered by hand.
+    pub fn preregister(&self, id: &str, secret: Option<&str>, redirect: &str) {
+        self.shared.state().preregister(id, secret, redirect);
+    }
+}
+
+impl Drop for Authority {
+    fn drop(&mut self) {
+        drop(self.end.take());
+        if let Some(thread) = self.thread.take() {
+            drop(thread.join());
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! The MCP server behind the login: streamable HTTP, a few tools, and nothing without a token.
+
+use std::sync::Arc;
+
+use axum::{
+    Json, Router,
+    extract::State as Given,
+    http::{HeaderMap, HeaderName, StatusCode, header},
+    response::{IntoResponse, Response},
+    routing::{get, post},
+};
+use serde_json::{Value, json};
+
+use super::{Shared, state::State};
+
+type Us = Given<Arc<Shared>>;
+
+pub(super) fn routes(shared: Arc<Shared>) -> Router {
+    Router::new()
+        .route("/.well-known/oauth-protected-resource/mcp", get(metadata))
+        .route("/mcp", post(message).get(stream).delete(ended))
+        .with_state(shared)
+}
+
+async fn metadata(Given(us): Us) -> Json<Value> {
+    let rules = us.state().rules.clone();
+    Json(json!({
+        "resource": us.resource,
+        "authorization_servers": [rules.authority_at.unwrap_or_else(|| us.issuer.clone())],
+        "scopes_supported": ["read"],
+        "bearer_methods_supported": ["header"],
+    }))
+}
+
+async fn stream(Given(us): Us, headers: HeaderMap) -> Response {
+    match admitted(&us, &headers) {
+        Ok(_) => StatusCode::METHOD_NOT_ALLOWED.into_response(),
+        Err(refusal) => refusal,
+    }
+}
+
+async fn ended(Given(us): Us, headers: HeaderMap) -> Response {
+    match admitted(&us, &headers) {
+        Ok(_) => StatusCode::NO_CONTENT.into_response(),
+        Err(refusal) => refusal,
+    }
+}
+
+/// Whoever brings a token that is good: its scopes.
+fn admitted(us: &Shared, headers: &HeaderMap) -> Result<Vec<String>, Response> {
+    let token = headers
+        .get(header::AUTHORIZATION)
+        .and_then(|value| value.to_str().ok()?.strip_prefix("Bearer "))
+        .unwrap_or_default();
+    let mut state = us.state();
+    let scopes = match state.rules.accepts_nobody {
+        true => None,
+        false => state.admit(token),
+    };
+    scopes.ok_or_else(|| {
+        state.happened("refused");
+        refusal(us, &state, token)
+    })
+}
+
+fn refusal(us: &Shared, state: &State, token: &str) -> Response {
+    let mut challenge = format!(
+        "Bearer error=\"invalid_token\", scope=\"{}\"",
+        state.rules.scope
+    );
+    if state.rules.points {
+        let origin = us.resource.trim_end_matches("/mcp");
+        let at = format!("{origin}/.well-known/oauth-protected-resource/mcp");
+        challenge.push_str(&format!(", resource_metadata=\"{at}\""));
+    }
+    let body = match state.rules.repeats {
+        true => format!("{token} is not known here"),
+        false => String::new(),
+    };
+    (
+        StatusCode::UNAUTHORIZED,
+        [(header::WWW_AUTHENTICATE, challenge)],
+        body,
+    )
+        .into_response()
+}
+
+async fn message(Given(us): Us, headers: HeaderMap, Json(message): Json<Value>) -> Response {
+    let scopes = match admitted(&us, &headers) {
+        Ok(scopes) => scopes,
+        Err(refusal) => return refusal,
+    };
+    let Some(id) = message.get("id") else {
+        return StatusCode::ACCEPTED.into_response();
+    };
+    let result = match message["method"].as_str().unwrap_or_default() {
+        "initialize" => json!({
+            "protocolVersion": "2025-11-25",
+            "capabilities": { "tools": {} },
+            "serverInfo": { "name": "protected", "version": "1" },
+        }),
+        "ping" => json!({}),
+        "tools/list" => tools(),
+        "tools/call" => match call(&us, &scopes, &message["params"]) {
+            Ok(result) => result,
+            Err(refusal) => return refusal,
+        },
+        method => {
+            let error = json!({ "code": -32601, "message": format!("no method {method}") });
+            let answer = json!({ "jsonrpc": "2.0", "id": id, "error": error });
+            return Json(answer).into_response();
+        }
+    };
+    let answer = json!({ "jsonrpc": "2.0", "id": id, "result": result });
+    let session = (HeaderName::from_static("mcp-session-id"), "session-1");
+    ([session], Json(answer)).into_response()
+}
+
+fn tools() -> Value {
+    let tool = |name: &str, description: &str| {
+        json!({
+            "name": name,
+            "description": description,
+            "inputSchema": { "type": "object", "properties": { "text": { "type": "string" } } },
+        })
+    };
+    json!({ "tools": [
+        tool("echo", "Says it again"),
+        tool("scopes", "What the caller may do"),
+        tool("admin", "Wants the scope `admin`"),
+    ] })
+}
+
+fn call(us: &Shared, scopes: &[String], params: &Value) -> Result<Value, Response> {
+    let text = match params["name"].as_str().unwrap_or_default() {
+        "echo" => params["arguments"]["text"]
+            .as_str()
+            .unwrap_or_default()
+            .to_owned(),
+        "scopes" => scopes.join(" "),
+        _ if scopes.iter().any(|scope| scope == "admin") => "done".into(),
+        _ => {
+            let challenge = "Bearer error=\"insufficient_scope\", scope=\"admin\"";
+            let header = [(header::WWW_AUTHENTICATE, challenge)];
+            return Err((StatusCode::FORBIDDEN, header).into_response());
+        }
+    };
+    us.state().happened("call");
+    Ok(json!({ "content": [{ "type": "text", "text": text }] }))
+}

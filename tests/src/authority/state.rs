@@ -1,0 +1,193 @@
+//! Clients, codes and tokens.
+
+use std::{collections::HashMap, fs, path::PathBuf};
+
+use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
+use sha2::{Digest, Sha256};
+
+use super::rules::Rules;
+
+pub(super) struct State {
+    pub(super) rules: Rules,
+    pub(super) clients: HashMap<String, Client>,
+    pub(super) codes: HashMap<String, Code>,
+    /// By access token.
+    pub(super) tokens: HashMap<String, Token>,
+    pub(super) happened: Vec<String>,
+    pub(super) complaints: Vec<String>,
+    pub(super) secrets: Vec<String>,
+    pub(super) watched: Option<PathBuf>,
+    last: u64,
+}
+
+#[derive(Clone)]
+pub(super) struct Client {
+    pub(super) secret: Option<String>,
+    pub(super) redirect: String,
+}
+
+#[derive(Clone)]
+pub(super) struct Code {
+    pub(super) client: String,
+    pub(super) redirect: String,
+    pub(super) challenge: String,
+    pub(super) scopes: Vec<String>,
+}
+
+#[derive(Clone)]
+pub(super) struct Token {
+    pub(super) client: String,
+    pub(super) refresh: String,
+    pub(super) scopes: Vec<String>,
+    /// All tokens of one login.
+    family: u64,
+    /// The refresh token that it came from, until this one is used.
+    before: Option<String>,
+    expired: bool,
+    /// It was replaced: its refresh token is good until the next one is used.
+    pub(super) replaced: bool,
+    revoked: bool,
+    used: bool,
+}
+
+impl State {
+    pub(super) fn new(rules: Rules) -> Self {
+        Self {
+            rules,
+            clients: HashMap::new(),
+            codes: HashMap::new(),
+            tokens: HashMap::new(),
+            happened: Vec::new(),
+            complaints: Vec::new(),
+            secrets: Vec::new(),
+            watched: None,
+            last: 0,
+        }
+    }
+
+    /// A text that stands nowhere else.
+    pub(super) fn secret(&mut self, what: &str) -> String {
+        self.last += 1;
+        let text = format!("canary-{what}-{}-{}", std::process::id(), self.last);
+        self.secrets.push(text.clone());
+        text
+    }
+
+    pub(super) fn happened(&mut self, what: &str) {
+        self.happened.push(what.to_owned());
+    }
+
+    pub(super) fn complain(&mut self, what: impl Into<String>) {
+        self.complaints.push(what.into());
+    }
+
+    pub(super) fn preregister(&mut self, id: &str, secret: Option<&str>, redirect: &str) {
+        let secret = secret.map(str::to_owned);
+        self.secrets.extend(secret.clone());
+        let redirect = redirect.to_owned();
+        self.clients
+            .insert(id.to_owned(), Client { secret, redirect });
+    }
+
+    pub(super) fn expire(&mut self) {
+        for token in self.tokens.values_mut() {
+            token.expired = true;
+        }
+    }
+
+    /// The first tokens of a login, or the next ones.
+    pub(super) fn issue(
+        &mut self,
+        client: &str,
+        scopes: Vec<String>,
+        before: Option<&Token>,
+    ) -> (String, Token) {
+        let access = self.secret("access");
+        let refresh = self.secret("refresh");
+        self.last += 1;
+        let token = Token {
+            client: client.to_owned(),
+            refresh,
+            scopes,
+            family: before.map_or(self.last, |before| before.family),
+            before: before.map(|before| before.refresh.clone()),
+            expired: false,
+            replaced: false,
+            revoked: false,
+            used: false,
+        };
+        self.tokens.insert(access.clone(), token.clone());
+        (access, token)
+    }
+
+    /// The token whose refresh token this is, if it is still good. One that was replaced and whose successor
+    /// was used is a sign of theft: the whole login ends.
+    pub(super) fn by_refresh(&mut self, refresh: &str) -> Option<Token> {
+        let token = self
+            .tokens
+            .values()
+            .find(|t| t.refresh == refresh)
+            .cloned()?;
+        if token.revoked {
+            return None;
+        }
+        let stolen = token.replaced
+            && (self.rules.strict
+                || self
+                    .tokens
+                    .values()
+                    .any(|next| next.before.as_deref() == Some(refresh) && next.used));
+        if stolen {
+            self.complain("a refresh token was used twice");
+            self.revoke_family(token.family);
+            return None;
+        }
+        Some(token)
+    }
+
+    pub(super) fn replace(&mut self, refresh: &str) {
+        for token in self.tokens.values_mut().filter(|t| t.refresh == refresh) {
+            token.replaced = true;
+        }
+    }
+
+    pub(super) fn revoke(&mut self, text: &str) {
+        let found = self
+            .tokens
+            .iter()
+            .find(|(access, token)| access.as_str() == text || token.refresh == text);
+        if let Some(family) = found.map(|(_, token)| token.family) {
+            self.revoke_family(family);
+        }
+    }
+
+    fn revoke_family(&mut self, family: u64) {
+        for token in self.tokens.values_mut().filter(|t| t.family == family) {
+            token.revoked = true;
+        }
+    }
+
+    /// The scopes of an access token that is good now.
+    pub(super) fn admit(&mut self, access: &str) -> Option<Vec<String>> {
+        let watched = self.watched.clone();
+        let token = self.tokens.get_mut(access)?;
+        if token.expired || token.revoked {
+            return None;
+        }
+        let first = !token.used;
+        token.used = true;
+        let (refresh, scopes) = (token.refresh.clone(), token.scopes.clone());
+        if let Some(file) = watched.filter(|_| first) {
+            let text = fs::read_to_string(file).unwrap_or_default();
+            if !text.contains(&refresh) {
+                self.complain("a token was used before what came with it was on the disk");
+            }
+        }
+        Some(scopes)
+    }
+}
+
+/// PKCE: what a verifier proves.
+pub(super) fn challenge_of(verifier: &str) -> String {
+    URL_SAFE_NO_PAD.encode(Sha256::digest(verifier.as_bytes()))
+}
