@@ -331,7 +331,7 @@ fn failure(path: &str, error: CallError) -> Fault {
         }
         CallError::Unknown(cause) => Fault::new(
             Kind::UnknownOutcome,
-            format!("{path} was sent, and the server ended before it answered: {cause}"),
+            format!("{path} was sent, and no answer came: {cause}"),
         )
         .hint("it may or may not have happened; look before you call it again"),
         CallError::TimedOut(within) => Fault::new(

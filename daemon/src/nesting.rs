@@ -21,7 +21,7 @@ pub(crate) fn check(text: &str, what: &str) -> Result<(), Fault> {
 }
 
 /// The deepest level of JSON text, without recursion.
-fn depth(text: &str) -> usize {
+pub(crate) fn depth(text: &str) -> usize {
     let (mut now, mut deepest) = (0_usize, 0);
     let mut bytes = text.bytes();
     while let Some(byte) = bytes.next() {

@@ -8,6 +8,7 @@ mod checks;
 mod differences;
 mod limits;
 mod pins;
+mod remote;
 mod server;
 mod workspace;
 
@@ -21,6 +22,7 @@ pub use self::{
     differences::Differences,
     limits::Allowed,
     pins::OnChange,
+    remote::{Network, Variable},
     server::{
         Link, Oauth, Process, Remote, RemoteTransport, ResultCheck, Retry, ServerDefinition, Share,
     },

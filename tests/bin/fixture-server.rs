@@ -1,4 +1,4 @@
-//! `mux-fixture-server`: a scriptable MCP server over stdio that misbehaves on demand.
+//! `mux-fixture-server`: a scriptable MCP server over stdio or HTTP that misbehaves on demand.
 //!
 //! Tests start it where a user's server would stand, and choose its faults by flags (how it starts
 //! and ends) and by tools (what goes wrong in one call).

@@ -10,6 +10,7 @@ mod changes;
 mod family;
 mod faults;
 mod hostile;
+mod http;
 mod offers;
 mod serve;
 mod startup;
@@ -22,6 +23,9 @@ pub(crate) use args::Args;
 
 /// Runs the whole life of the server: the faults of its start, then its requests until stdin ends.
 pub(crate) fn run(args: Args) -> std::io::Result<()> {
+    if args.face.is_wanted() {
+        return http::serve(args.face);
+    }
     startup::misbehave(&args)?;
     serve::serve(args)
 }

@@ -20,6 +20,7 @@ mod pins;
 mod pool;
 mod protocol;
 mod real;
+mod remote;
 mod runs;
 mod smoke;
 mod snapshots;

@@ -20,7 +20,7 @@ use super::{
     record::{Grant, Record, Secrets},
     secret::Secret,
 };
-use crate::environment::Environment;
+use crate::{environment::Environment, settings};
 
 /// One request to an authorization server.
 pub(super) const PATIENCE: Duration = Duration::from_secs(30);
@@ -49,7 +49,7 @@ pub struct Network {
     /// The user's, with his proxies and certificates, once it is known.
     pub environment: watch::Receiver<Option<Environment>>,
     /// An HTTP client that goes by them.
-    pub client: fn(&Environment, Option<&Path>) -> Result<ClientBuilder, String>,
+    pub client: fn(&settings::Network, Option<&Path>) -> Result<ClientBuilder, String>,
 }
 
 /// A way to the authorization server of one server.
@@ -77,7 +77,7 @@ impl Endpoints {
         let proxies = PROXIES.iter().filter_map(|name| environment.get(name));
         let proxies: Vec<String> = proxies.map(str::to_owned).collect();
         let reach = Reach::of(server, &proxies.into()).await;
-        let client = (network.client)(&environment, None)?
+        let client = (network.client)(&settings::Network::of(&environment), None)?
             .redirect(redirect::Policy::none())
             .timeout(PATIENCE)
             .dns_resolver(Arc::new(reach.clone()))

@@ -26,7 +26,8 @@ impl Config {
 
 impl ServerEntry {
     pub fn needs_environment(&self) -> bool {
-        self.texts().any(|text| text.contains("${"))
+        // What is behind a URL may be reached through a proxy.
+        self.url.is_some() || self.texts().any(|text| text.contains("${"))
     }
 
     pub fn commands(&self) -> BTreeSet<String> {

@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use super::{OnChange, duration, workspace::below};
+use super::{OnChange, duration, remote::Network, workspace::below};
 use crate::{
     config::{OauthEntry, ServerEntry},
     environment::{Environment, WORKSPACE},
@@ -75,6 +75,7 @@ pub struct Remote {
     pub transport: Option<RemoteTransport>,
     /// A Unix socket to which the requests go, whatever host the URL names.
     pub socket: Option<PathBuf>,
+    pub network: Network,
     pub oauth: Oauth,
 }
 
@@ -139,41 +140,6 @@ impl Link {
             Self::Process(process) => command_line(&process.written),
             Self::Remote(remote) => remote.shown(),
         }
-    }
-}
-
-impl Remote {
-    /// The address without what may be a secret in it: a user with a password, the values of a query.
-    pub fn shown(&self) -> String {
-        let (address, query) = match self.written.split_once('?') {
-            Some((address, query)) => (address, Some(query)),
-            None => (self.written.as_str(), None),
-        };
-        let (scheme, rest) = address.split_once("://").unwrap_or(("", address));
-        let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
-        let host = authority
-            .rsplit_once('@')
-            .map_or(authority, |(_, host)| host);
-        let mut shown = format!("{scheme}://{host}{path}");
-        let query = query.map(|query| query.split('#').next().unwrap_or(query));
-        for (index, pair) in query.iter().flat_map(|query| query.split('&')).enumerate() {
-            shown.push(if index == 0 { '?' } else { '&' });
-            match pair.split_once('=') {
-                // The name of a variable is none.
-                Some((_, value)) if value.starts_with("${") && value.ends_with('}') => {
-                    shown.push_str(pair);
-                }
-                Some((name, _)) => {
-                    shown.push_str(name);
-                    shown.push_str("=***");
-                }
-                None => shown.push_str("***"),
-            }
-        }
-        if let Some(socket) = &self.socket {
-            shown.push_str(&format!(" over {}", socket.display()));
-        }
-        shown
     }
 }
 
@@ -342,6 +308,7 @@ fn remote(entry: ServerEntry, environment: &Environment, home: &Path) -> Result<
             Some(socket) => Some(below(home, &environment.expand(socket)?)),
             None => None,
         },
+        network: Network::of(environment),
         oauth: oauth(entry.oauth, environment)?,
     })
 }

@@ -3,7 +3,10 @@
 //!
 //! Invariant: clients are told of a change only if what they know is no longer so.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
 
 use serde_json::Value;
 
@@ -14,7 +17,7 @@ use super::{
     subscribers::Subscribers,
     tenant::Tenant,
 };
-use crate::notices::News;
+use crate::{notices::News, settings::RemoteTransport};
 
 #[derive(Debug)]
 pub(super) struct Beside {
@@ -22,13 +25,18 @@ pub(super) struct Beside {
     pub(super) news: Arc<News>,
     pub(super) tenant: Arc<Tenant>,
     told: Arc<Told>,
+    spoken: Arc<Spoken>,
 }
+
+/// What was spoken at which address, where nobody has said so.
+type Spoken = Mutex<Option<(String, RemoteTransport)>>;
 
 /// Who listens to a place, whatever becomes of its server.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Audience {
     pub(super) subscribers: Arc<Subscribers>,
     told: Arc<Told>,
+    spoken: Arc<Spoken>,
 }
 
 impl Beside {
@@ -38,6 +46,7 @@ impl Beside {
             news,
             tenant,
             told: audience.told,
+            spoken: audience.spoken,
         })
     }
 
@@ -45,6 +54,18 @@ impl Beside {
     #[cfg(test)]
     pub(super) fn new(news: Arc<News>) -> Arc<Self> {
         Self::of(news, Arc::default(), Audience::default())
+    }
+
+    /// What worked at this address when it was last tried.
+    pub(super) fn spoken(&self, url: &str) -> Option<RemoteTransport> {
+        let spoken = self.spoken.lock().unwrap_or_else(PoisonError::into_inner);
+        let (known, over) = spoken.as_ref()?;
+        (known == url).then_some(*over)
+    }
+
+    pub(super) fn speaks(&self, url: &str, over: RemoteTransport) {
+        let mut spoken = self.spoken.lock().unwrap_or_else(PoisonError::into_inner);
+        *spoken = Some((url.to_owned(), over));
     }
 
     /// Somebody was told this list, or that it cannot be had.

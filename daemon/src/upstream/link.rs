@@ -11,6 +11,7 @@ mod ending;
 mod error;
 mod exchange;
 mod signed;
+mod sse;
 mod streamable;
 
 use std::{path::PathBuf, sync::Arc};
@@ -29,7 +30,9 @@ pub(crate) use self::{
     error::{Challenge, LinkError, OpenError},
     signed::Signed,
 };
-use self::{ending::Ending, exchange::Exchange, streamable::StreamableTransport};
+use self::{
+    ending::Ending, exchange::Exchange, sse::SseTransport, streamable::StreamableTransport,
+};
 use super::{
     process::Launcher,
     session::LAST_WORDS,
@@ -37,7 +40,6 @@ use super::{
     transport::StdioTransport,
 };
 use crate::{
-    environment::Environment,
     keeper::KeptChild,
     settings::{Process, Remote, RemoteTransport},
 };
@@ -46,6 +48,7 @@ use crate::{
 pub(super) enum Wire {
     Stdio(StdioTransport<pipe::Receiver, pipe::Sender>),
     Streamable(StreamableTransport),
+    Sse(SseTransport),
 }
 
 /// What is at the other end.
@@ -96,20 +99,15 @@ impl Way {
     pub(super) fn remote(
         remote: &Remote,
         over: RemoteTransport,
-        environment: &Environment,
         authorization: Arc<dyn Authorization>,
     ) -> Result<Self, OpenError> {
         let ending = Ending::default();
-        let exchange = Exchange::new(remote, environment, authorization, ending.clone())?;
+        let exchange = Exchange::new(remote, authorization, ending.clone())?;
         let wire = match over {
             RemoteTransport::StreamableHttp => {
                 Wire::Streamable(streamable::transport(exchange, &remote.url))
             }
-            RemoteTransport::Sse => {
-                return Err(OpenError::Failed(
-                    "HTTP+SSE of 2024-11-05 is not supported yet".into(),
-                ));
-            }
+            RemoteTransport::Sse => Wire::Sse(SseTransport::new(exchange, &remote.url)),
         };
         Ok(Self {
             wire,
@@ -125,6 +123,7 @@ impl Wire {
         match self {
             Self::Stdio(_) => "stdio",
             Self::Streamable(_) => "streamable-http",
+            Self::Sse(_) => "sse",
         }
     }
 }
@@ -139,6 +138,7 @@ impl Transport<RoleClient> for Wire {
         let sending: BoxFuture<'static, _> = match self {
             Self::Stdio(over) => over.send(item).map_err(LinkError::from).boxed(),
             Self::Streamable(over) => over.send(item).map_err(LinkError::of_http).boxed(),
+            Self::Sse(over) => over.send(item).boxed(),
         };
         sending
     }
@@ -147,6 +147,7 @@ impl Transport<RoleClient> for Wire {
         match self {
             Self::Stdio(over) => over.receive().await,
             Self::Streamable(over) => over.receive().await,
+            Self::Sse(over) => over.receive().await,
         }
     }
 
@@ -154,6 +155,7 @@ impl Transport<RoleClient> for Wire {
         match self {
             Self::Stdio(over) => over.close().await.map_err(LinkError::from),
             Self::Streamable(over) => over.close().await.map_err(LinkError::of_http),
+            Self::Sse(over) => over.close().await,
         }
     }
 }

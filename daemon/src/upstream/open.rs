@@ -17,7 +17,7 @@ use rmcp::{
 };
 use tokio::time::timeout;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
-use tracing::info;
+use tracing::{debug, info};
 
 use super::{
     asks::Asks,
@@ -66,39 +66,55 @@ impl Session {
             }
             Link::Remote(remote) => remote,
         };
-        let way = async |over| remote_way(remote, over, launcher, auth).await;
-        let first = remote.transport.unwrap_or(RemoteTransport::StreamableHttp);
-        let unfit = match opening.over(way(first).await?).await {
-            Ok(session) => return Ok(session),
-            Err(unfit) => unfit,
-        };
-        let elder = unfit
-            .link
-            .as_ref()
-            .is_some_and(LinkError::is_no_streamable_http);
-        if remote.transport.is_some() || !elder {
-            return Err(unfit.into());
+        let mut first_problem = None;
+        for over in candidates(remote, beside) {
+            let way = remote_way(remote, over, auth)?;
+            match opening.over(way).await {
+                Ok(session) => {
+                    beside.speaks(&remote.url, over);
+                    return Ok(session);
+                }
+                Err(unfit) => {
+                    let other = unfit
+                        .link
+                        .as_ref()
+                        .is_some_and(LinkError::may_speak_otherwise);
+                    // What the address said first is nearer to what is wrong with it.
+                    let problem = first_problem.get_or_insert(unfit);
+                    if !other {
+                        break;
+                    }
+                    debug!(
+                        server = offer.name,
+                        ?over,
+                        problem.problem,
+                        "not spoken there"
+                    );
+                }
+            }
         }
-        match opening.over(way(RemoteTransport::Sse).await?).await {
-            Ok(session) => Ok(session),
-            // What the address said first is nearer to what is wrong with it.
-            Err(_) => Err(unfit.into()),
-        }
+        Err(first_problem.map_or_else(|| OpenError::Failed("no transport".into()), OpenError::from))
     }
 }
 
-async fn remote_way(
-    remote: &Remote,
-    over: RemoteTransport,
-    launcher: &Launcher,
-    auth: &Auth,
-) -> Result<Way, OpenError> {
-    let environment = launcher.environment().await?;
+/// What to try at an address, one after the other: what the entry says; what worked before; streamable
+/// HTTP, and then its elder.
+fn candidates(remote: &Remote, beside: &Beside) -> Vec<RemoteTransport> {
+    use RemoteTransport::{Sse, StreamableHttp};
+    match (remote.transport, beside.spoken(&remote.url)) {
+        (Some(said), _) => vec![said],
+        (None, Some(Sse)) => vec![Sse, StreamableHttp],
+        (None, _) => vec![StreamableHttp, Sse],
+    }
+}
+
+/// Nothing is sent yet.
+fn remote_way(remote: &Remote, over: RemoteTransport, auth: &Auth) -> Result<Way, OpenError> {
     let authorization: Arc<dyn Authorization> = match auth.account(remote) {
         Some(account) => Arc::new(Signed(account)),
         None => Arc::new(Unsigned),
     };
-    Way::remote(remote, over, &environment, authorization)
+    Way::remote(remote, over, authorization)
 }
 
 /// What every way to a session needs.

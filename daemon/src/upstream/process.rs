@@ -71,19 +71,14 @@ impl Launcher {
         }
     }
 
-    /// What servers may be given, once the login shell has answered.
-    pub(super) async fn environment(&self) -> Result<Environment, String> {
-        let mut environment = self.0.environment.clone();
-        match environment.wait_for(Option::is_some).await {
-            Ok(found) => Ok(found.clone().unwrap_or_default()),
-            // Nobody will ever fill it: the daemon is ending.
-            Err(_) => Err("the daemon is ending".into()),
-        }
-    }
-
     /// The process of a server, with pipes to all three of its streams.
     pub(super) async fn launch(&self, name: &str, process: &Process) -> Result<KeptChild, String> {
-        let basis = self.environment().await?.passed();
+        let mut environment = self.0.environment.clone();
+        let basis = match environment.wait_for(Option::is_some).await {
+            Ok(found) => found.clone().unwrap_or_default().passed(),
+            // Nobody will ever fill it: the daemon is ending.
+            Err(_) => return Err("the daemon is ending".into()),
+        };
         let declared = process.env.iter().map(|(n, v)| (n.as_str(), v.as_str()));
         let mut env: Vec<(OsString, OsString)> = Vec::new();
         for (name, value) in basis.iter().chain(declared) {

@@ -122,6 +122,9 @@ impl Session {
                 LinkError::Declined { text, .. } => CallError::Declined(text),
                 LinkError::Lost(text) => CallError::Unknown(text),
             },
+            ServiceError::TransportClosed if self.is_open() => {
+                CallError::Unknown("the connection was lost before the answer".into())
+            }
             ServiceError::TransportClosed => CallError::Unknown(self.cause()),
             other => CallError::Protocol(other.to_string()),
         }
@@ -129,7 +132,7 @@ impl Session {
 
     /// The reason for the end is known a moment after the end itself.
     async fn failed_after_end(&self, error: ServiceError) -> CallError {
-        if matches!(error, ServiceError::TransportClosed) {
+        if matches!(error, ServiceError::TransportClosed) && !self.is_open() {
             _ = timeout(LAST_WORDS, self.known.cancelled()).await;
         }
         self.failed(error)

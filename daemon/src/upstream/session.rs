@@ -58,7 +58,7 @@ pub enum CallError {
     #[error("the session had ended before the call was sent")]
     NotSent,
     /// It may or may not have happened.
-    #[error("the server ended before it answered: {0}")]
+    #[error("no answer came: {0}")]
     Unknown(String),
     #[error("no answer within {0:?}")]
     TimedOut(Duration),

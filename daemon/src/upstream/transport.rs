@@ -148,7 +148,10 @@ where
 }
 
 /// What stands for an answer that cannot be read: without it the one who asked would wait for ever.
-fn unreadable(line: &[u8], why: &serde_json::Error) -> Option<RxJsonRpcMessage<RoleClient>> {
+pub(super) fn unreadable(
+    line: &[u8],
+    why: &serde_json::Error,
+) -> Option<RxJsonRpcMessage<RoleClient>> {
     #[derive(Deserialize)]
     struct Answer {
         id: RequestId,

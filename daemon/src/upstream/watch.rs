@@ -58,6 +58,9 @@ impl Watch {
         let end = tokio::select! {
             end = behind.ended() => {
                 session.shut.cancel();
+                if session.pid.is_none() {
+                    session.set_cause(end.clone());
+                }
                 // What it had written before its end is still in the pipe.
                 drop(timeout(LAST_WORDS, &mut serving).await);
                 Some(end)

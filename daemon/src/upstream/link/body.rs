@@ -3,19 +3,23 @@
 //! Invariant: one session keeps at most one answer in memory that is longer than [`SHORT`], and none
 //! that is longer than [`MOST`].
 
-use std::{io, sync::Arc};
+use std::{io, sync::Arc, time::Duration};
 
 use futures::{
     Stream, StreamExt,
     stream::{BoxStream, try_unfold},
 };
 use reqwest::Response;
-use rmcp::transport::streamable_http_client::SseError;
+use rmcp::{model::ServerJsonRpcMessage, transport::streamable_http_client::SseError};
 use sse_stream::{Sse, SseStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::{
+    sync::{OwnedSemaphorePermit, Semaphore},
+    time::timeout,
+};
 use tokio_util::bytes::Bytes;
 
-use super::{error::LinkError, exchange::Exchange};
+use super::{super::transport::unreadable, error::LinkError, exchange::Exchange};
+use crate::nesting;
 
 /// The longest answer or event in bytes.
 pub(super) const MOST: usize = 16 << 20;
@@ -23,6 +27,10 @@ pub(super) const MOST: usize = 16 << 20;
 const SHORT: usize = 1 << 20;
 /// The longest that a server may have us wait before we take up a stream again.
 const LONGEST_RETRY_MS: u64 = 30_000;
+/// Levels that serde reads without fail.
+const DEEPEST: usize = 100;
+/// For the next part of an answer that says no.
+const PATIENCE: Duration = Duration::from_secs(2);
 const SHORTEST_RETRY_MS: u64 = 50;
 
 /// The whole of an answer. What is longer than `most` ends the session.
@@ -42,6 +50,19 @@ pub(super) async fn whole(
     Ok(body)
 }
 
+/// The beginning of an answer that says no. What cannot be read of it is not missed.
+pub(super) async fn beginning(response: Response, most: usize) -> Vec<u8> {
+    let mut body = Vec::new();
+    let mut chunks = response.bytes_stream();
+    while let Ok(Some(Ok(chunk))) = timeout(PATIENCE, chunks.next()).await {
+        body.extend_from_slice(&chunk[..chunk.len().min(most - body.len())]);
+        if body.len() == most {
+            break;
+        }
+    }
+    body
+}
+
 /// The events of an answer. One that is longer than [`MOST`] ends the session, and so do as many bytes
 /// without an event.
 pub(super) fn events(
@@ -54,10 +75,23 @@ pub(super) fn events(
             event.map(|mut event| {
                 let retry = event.retry;
                 event.retry = retry.map(|ms| ms.clamp(SHORTEST_RETRY_MS, LONGEST_RETRY_MS));
+                event.data = event.data.map(answerable);
                 event
             })
         })
         .boxed()
+}
+
+/// rmcp passes over what nests too deep, and the one who asked would wait for ever: he is answered in
+/// its place.
+fn answerable(data: String) -> String {
+    if nesting::depth(&data) <= DEEPEST {
+        return data;
+    }
+    let read = serde_json::from_str::<ServerJsonRpcMessage>(&data);
+    let refusal = read.err().and_then(|why| unreadable(data.as_bytes(), &why));
+    let refusal = refusal.and_then(|refusal| serde_json::to_string(&refusal).ok());
+    refusal.unwrap_or(data)
 }
 
 fn bounded(

@@ -9,7 +9,7 @@ use std::{fs, path::Path, sync::Once, time::Duration};
 use reqwest::{Certificate, Client, ClientBuilder, NoProxy, Proxy, redirect};
 use url::Url;
 
-use crate::environment::Environment;
+use crate::settings::{Network, Variable};
 
 /// Until a connection stands, TLS included.
 const CONNECT: Duration = Duration::from_secs(10);
@@ -20,14 +20,14 @@ const MOST_REDIRECTS: usize = 5;
 
 /// A client for everything that is asked of one server. With a `socket` it connects to that, whatever
 /// the host.
-pub(crate) fn client(environment: &Environment, socket: Option<&Path>) -> Result<Client, String> {
-    builder(environment, socket)?
+pub(crate) fn client(network: &Network, socket: Option<&Path>) -> Result<Client, String> {
+    builder(network, socket)?
         .build()
         .map_err(|error| format!("the HTTP client cannot be made: {}", error.without_url()))
 }
 
 /// The same before it is made, for those who want something else of it.
-pub fn builder(environment: &Environment, socket: Option<&Path>) -> Result<ClientBuilder, String> {
+pub fn builder(network: &Network, socket: Option<&Path>) -> Result<ClientBuilder, String> {
     static PROVIDER: Once = Once::new();
     PROVIDER.call_once(|| {
         // Somebody else may have installed one.
@@ -42,10 +42,10 @@ pub fn builder(environment: &Environment, socket: Option<&Path>) -> Result<Clien
         .redirect(redirect::Policy::custom(same_place))
         // Without this the daemon's own environment would be read.
         .no_proxy();
-    builder = trust(builder, environment)?;
+    builder = trust(builder, network)?;
     match socket {
         Some(socket) => Ok(builder.unix_socket(socket)),
-        None => proxies(builder, environment),
+        None => proxies(builder, network),
     }
 }
 
@@ -61,8 +61,8 @@ fn same_place(attempt: redirect::Attempt<'_>) -> redirect::Action {
 }
 
 /// What the system trusts, and `SSL_CERT_FILE`.
-fn trust(builder: ClientBuilder, environment: &Environment) -> Result<ClientBuilder, String> {
-    let Some(file) = environment.get("SSL_CERT_FILE") else {
+fn trust(builder: ClientBuilder, network: &Network) -> Result<ClientBuilder, String> {
+    let Some(Variable { name, value: file }) = &network.certificates else {
         return Ok(builder);
     };
     let read = fs::read(file).map_err(|error| error.to_string());
@@ -70,73 +70,67 @@ fn trust(builder: ClientBuilder, environment: &Environment) -> Result<ClientBuil
         read.and_then(|pem| Certificate::from_pem_bundle(&pem).map_err(|error| error.to_string()));
     match certificates {
         Ok(certificates) => Ok(builder.tls_certs_merge(certificates)),
-        Err(problem) => Err(format!("SSL_CERT_FILE = {file} cannot be used: {problem}")),
+        Err(problem) => Err(format!("{name} = {file} cannot be used: {problem}")),
     }
 }
 
-fn proxies(mut builder: ClientBuilder, environment: &Environment) -> Result<ClientBuilder, String> {
-    let none = either(environment, "NO_PROXY").and_then(|(_, hosts)| NoProxy::from_string(hosts));
-    let kinds: [(&str, fn(&str) -> reqwest::Result<Proxy>); 3] = [
-        ("HTTP_PROXY", |url| Proxy::http(url)),
-        ("HTTPS_PROXY", |url| Proxy::https(url)),
-        ("ALL_PROXY", |url| Proxy::all(url)),
+fn proxies(mut builder: ClientBuilder, network: &Network) -> Result<ClientBuilder, String> {
+    let none = network.no_proxy.as_ref();
+    let none = none.and_then(|hosts| NoProxy::from_string(&hosts.value));
+    let make: [(_, fn(&str) -> reqwest::Result<Proxy>); 3] = [
+        (&network.http_proxy, |url| Proxy::http(url)),
+        (&network.https_proxy, |url| Proxy::https(url)),
+        (&network.all_proxy, |url| Proxy::all(url)),
     ];
-    for (name, make) in kinds {
-        let Some((name, url)) = either(environment, name) else {
+    for (variable, make) in make {
+        let Some(Variable { name, value }) = variable else {
             continue;
         };
         // Its text is not repeated: it may hold a password.
-        let proxy = make(url).map_err(|_| format!("{name} is no address of a proxy"))?;
+        let proxy = make(value).map_err(|_| format!("{name} is no address of a proxy"))?;
         builder = builder.proxy(proxy.no_proxy(none.clone()));
     }
     Ok(builder)
 }
 
 /// What may stand in a proxy's address and must not stand elsewhere.
-pub(super) fn proxy_secrets(environment: &Environment) -> Vec<String> {
-    ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"]
-        .into_iter()
-        .filter_map(|name| either(environment, name))
-        .filter_map(|(_, url)| Url::parse(url).ok()?.password().map(str::to_owned))
-        .collect()
-}
-
-/// A variable in its small spelling, which wins, or in its large one. An empty one is not set.
-fn either<'a>(environment: &'a Environment, name: &str) -> Option<(String, &'a str)> {
-    [name.to_ascii_lowercase(), name.to_owned()]
-        .into_iter()
-        .find_map(|name| {
-            let value = environment.get(&name)?;
-            (!value.trim().is_empty()).then_some((name, value))
-        })
+pub(super) fn proxy_secrets(network: &Network) -> impl Iterator<Item = String> {
+    [
+        &network.http_proxy,
+        &network.https_proxy,
+        &network.all_proxy,
+    ]
+    .into_iter()
+    .flatten()
+    .filter_map(|proxy| Url::parse(&proxy.value).ok()?.password().map(str::to_owned))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn environment(pairs: &[(&str, &str)]) -> Environment {
-        let pairs = pairs.iter();
-        Environment::of(pairs.map(|(name, value)| ((*name).to_owned(), (*value).to_owned())))
+    fn variable(name: &str, value: &str) -> Option<Variable> {
+        Some(Variable {
+            name: name.into(),
+            value: value.into(),
+        })
     }
 
     #[test]
     fn what_cannot_be_used_is_named_without_its_secret() {
-        let proxy = environment(&[("https_proxy", "http://me:s3cret@[")]);
-        let error = client(&proxy, None).unwrap_err();
+        let mut network = Network {
+            https_proxy: variable("https_proxy", "http://me:s3cret@["),
+            ..Network::default()
+        };
+        let error = client(&network, None).unwrap_err();
         assert_eq!(error, "https_proxy is no address of a proxy");
-        let trusted = environment(&[("SSL_CERT_FILE", "/nonexistent/ca.pem")]);
-        let error = client(&trusted, None).unwrap_err();
+        network.https_proxy = variable("https_proxy", "http://me:pa%20ss@p:1");
+        assert!(client(&network, None).is_ok());
+        let secrets: Vec<String> = proxy_secrets(&network).collect();
+        assert_eq!(secrets, ["pa%20ss"]);
+        assert!(!format!("{network:?}").contains("pa%20ss"));
+        network.certificates = variable("SSL_CERT_FILE", "/nonexistent/ca.pem");
+        let error = client(&network, None).unwrap_err();
         assert!(error.contains("SSL_CERT_FILE = /nonexistent"), "{error}");
-        assert!(client(&environment(&[("HTTP_PROXY", "")]), None).is_ok());
-    }
-
-    #[test]
-    fn the_small_spelling_wins() {
-        let both = environment(&[("HTTP_PROXY", "http://a:1"), ("http_proxy", "http://b:2")]);
-        let found = either(&both, "HTTP_PROXY").unwrap();
-        assert_eq!((found.0.as_str(), found.1), ("http_proxy", "http://b:2"));
-        let secret = environment(&[("ALL_PROXY", "http://me:pa%20ss@p:1")]);
-        assert_eq!(proxy_secrets(&secret), ["pa%20ss"]);
     }
 }

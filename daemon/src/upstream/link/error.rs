@@ -124,8 +124,8 @@ impl LinkError {
         }
     }
 
-    /// Whether an address that answers so may speak HTTP+SSE of 2024-11-05 instead.
-    pub(crate) fn is_no_streamable_http(&self) -> bool {
+    /// Whether an address that answers so to the first message may speak the other kind of HTTP.
+    pub(crate) fn may_speak_otherwise(&self) -> bool {
         matches!(
             self,
             Self::Declined {

@@ -5,7 +5,9 @@
 
 use std::{
     collections::{HashMap, VecDeque},
-    fmt,
+    fmt, fs,
+    os::unix::fs::{FileTypeExt as _, MetadataExt as _},
+    path::Path,
     sync::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicBool, Ordering},
@@ -24,7 +26,7 @@ use super::{
     ending::Ending,
     error::{Challenge, LinkError},
 };
-use crate::{environment::Environment, settings::Remote};
+use crate::settings::Remote;
 
 /// Requests of one session whose answers have not come.
 const MOST_AT_ONCE: usize = 32;
@@ -73,7 +75,6 @@ pub(super) struct Request<'a> {
 impl Exchange {
     pub(super) fn new(
         remote: &Remote,
-        environment: &Environment,
         authorization: Arc<dyn Authorization>,
         ending: Ending,
     ) -> Result<Self, String> {
@@ -86,10 +87,13 @@ impl Exchange {
             value.set_sensitive(true);
             headers.insert(key, value);
         }
+        if let Some(socket) = &remote.socket {
+            own(socket)?;
+        }
         let mut secrets = secrets_of(remote);
-        secrets.extend(proxy_secrets(environment));
+        secrets.extend(proxy_secrets(&remote.network));
         Ok(Self(Arc::new(Inner {
-            client: client(environment, remote.socket.as_deref())?,
+            client: client(&remote.network, remote.socket.as_deref())?,
             headers,
             authorization,
             shown: remote.shown(),
@@ -167,7 +171,14 @@ impl Exchange {
             sending = sending.body(body.clone());
         }
         let sent = sending.headers(headers).send().await;
-        sent.map_err(|error| self.failed(error))
+        sent.map_err(|error| {
+            let error = self.failed(error);
+            if let (LinkError::Unreached(why), &Method::POST) = (&error, &request.method) {
+                // The next call finds out whether it can be reached again, over a session of its own.
+                self.0.ending.tell(why.clone());
+            }
+            error
+        })
     }
 
     /// What a failure says of the request, in words without secrets.
@@ -184,8 +195,6 @@ impl Exchange {
         }
         let fix = fix_of(&why);
         let text = self.clean(&format!("{shown} cannot be reached: {why}; {fix}"));
-        // The next call finds out whether it can be reached again, over a session of its own.
-        self.0.ending.tell(text.clone());
         LinkError::Unreached(text)
     }
 
@@ -260,6 +269,24 @@ pub(super) fn header_map(headers: HashMap<HeaderName, HeaderValue>) -> HeaderMap
     headers.into_iter().collect()
 }
 
+/// Whoever owns a socket hears what is said to it.
+fn own(socket: &Path) -> Result<(), String> {
+    let shown = socket.display();
+    let found = fs::metadata(socket).map_err(|error| {
+        format!("the socket {shown} cannot be used: {error}; is the server running?")
+    })?;
+    if !found.file_type().is_socket() {
+        return Err(format!("{shown} is no socket"));
+    }
+    match found.uid() == nix::unistd::geteuid().as_raw() {
+        true => Ok(()),
+        false => Err(format!(
+            "the socket {shown} belongs to another user (uid {}), and is refused",
+            found.uid()
+        )),
+    }
+}
+
 fn challenge(response: &Response) -> Option<Challenge> {
     let header = response.headers().get(WWW_AUTHENTICATE);
     let header = header.and_then(|header| header.to_str().ok()).unwrap_or("");
@@ -327,7 +354,9 @@ pub(super) fn causes(error: &dyn std::error::Error) -> String {
 fn fix_of(why: &str) -> &'static str {
     let why = why.to_ascii_lowercase();
     let says = |words: &[&str]| words.iter().any(|word| why.contains(word));
-    if says(&["certificate", "unknownissuer", "tls", "handshake"]) {
+    if says(&["corrupt message", "wrong version", "record overflow"]) {
+        "does it speak https? check the scheme of `url`"
+    } else if says(&["certificate", "unknownissuer", "tls", "handshake"]) {
         "if its certificate is one of your own, name the file in SSL_CERT_FILE in the `env` file beside config.toml"
     } else if says(&["dns", "lookup", "resolve", "name or service"]) {
         "check the host of `url`, and the network"

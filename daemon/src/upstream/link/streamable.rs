@@ -282,15 +282,7 @@ impl Exchange {
         response: reqwest::Response,
     ) -> Result<StreamableHttpPostResponse, LinkError> {
         let (status, headers) = (response.status(), response.headers().clone());
-        // What cannot be read of it is not missed.
-        let mut body = Vec::new();
-        let mut chunks = response.bytes_stream();
-        while let Some(Ok(chunk)) = chunks.next().await {
-            body.extend_from_slice(&chunk);
-            if body.len() > MOST_OF_ERROR {
-                break;
-            }
-        }
+        let body = body::beginning(response, MOST_OF_ERROR).await;
         let said = match serde_json::from_slice(&body) {
             Ok(ServerJsonRpcMessage::Error(error)) => Some(error.error),
             _ => None,

@@ -1,0 +1,103 @@
+//! Servers behind a URL: streamable HTTP, HTTP+SSE, Unix sockets, and all that goes wrong on the way.
+//!
+//! Invariant: whatever happens to a request, its call has at most one effect, and whoever made it knows
+//! whether it happened or knows that nobody does.
+
+mod bounds;
+mod faults;
+mod origins;
+mod secrets;
+mod ways;
+
+use std::{fs, path::PathBuf};
+
+use mux_tests::{Running, TestEnv};
+use serde_json::Value;
+
+/// A fixture server over HTTP, which ends with the test.
+struct Remote {
+    _running: Running,
+    /// With its path; a socket's has a host that does not exist.
+    url: String,
+    requests: PathBuf,
+    calls: PathBuf,
+}
+
+impl Remote {
+    fn start(env: &TestEnv, name: &str, flags: &[&str]) -> Self {
+        let (requests, calls) = (
+            env.path(&format!("{name}.requests")),
+            env.path(&format!("{name}.calls")),
+        );
+        let mut command = env.command("mux-fixture-server");
+        command.args(["--http", "--name", name, "--request-log"]);
+        command.arg(&requests).arg("--call-log").arg(&calls);
+        command.args(flags);
+        let mut running = Running::start(&mut command);
+        let address = running.next_line_of_output();
+        let url = match address.trim().parse::<u16>() {
+            Ok(port) => format!("http://127.0.0.1:{port}/mcp"),
+            Err(_) => "http://fixture.invalid/mcp".into(),
+        };
+        Self {
+            _running: running,
+            url,
+            requests,
+            calls,
+        }
+    }
+
+    /// `[servers.NAME]` for it.
+    fn entry(&self, name: &str) -> String {
+        format!("[servers.{name}]\nurl = {:?}\n", self.url)
+    }
+
+    /// What came to it, in order.
+    fn requests(&self) -> Vec<Value> {
+        lines(&self.requests)
+    }
+
+    /// How many requests with this HTTP method and message came.
+    fn count(&self, method: &str, message: &str) -> usize {
+        let requests = self.requests().into_iter();
+        let wanted = |r: &Value| r["method"] == method && r["message"] == message;
+        requests.filter(wanted).count()
+    }
+
+    /// How often a tool was called.
+    fn calls(&self, tool: &str) -> usize {
+        let calls = lines(&self.calls).into_iter();
+        calls.filter(|call| call["tool"] == tool).count()
+    }
+}
+
+/// A home with one fixture server over HTTP, named `fix`.
+fn with_remote(flags: &[&str]) -> (TestEnv, Remote) {
+    let env = TestEnv::new();
+    let remote = Remote::start(&env, "fix", flags);
+    env.write_config(&remote.entry("fix"));
+    (env, remote)
+}
+
+/// What `mux servers` says of one server.
+fn info(env: &TestEnv, name: &str) -> Value {
+    let servers = env.mux(["servers", "--json"]).ok().json();
+    let servers = servers.as_array().unwrap();
+    let found = servers.iter().find(|server| server["name"] == name);
+    found.unwrap().clone()
+}
+
+fn lines(file: &std::path::Path) -> Vec<Value> {
+    let text = fs::read_to_string(file).unwrap_or_default();
+    text.lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
+}
+
+/// A program that leaves a mark in this file.
+fn marking(file: &std::path::Path) -> String {
+    format!(
+        "return await mux.fix.side_effect({})",
+        serde_json::json!({ "file": file, "line": "mark" })
+    )
+}

@@ -1,0 +1,124 @@
+//! What goes wrong with one call, and what its caller is told.
+
+use std::fs;
+
+use super::{Remote, info, marking, with_remote};
+use mux_tests::TestEnv;
+
+fn marks(file: &std::path::Path) -> usize {
+    fs::read_to_string(file).unwrap_or_default().lines().count()
+}
+
+#[test]
+fn a_call_whose_answer_is_lost_is_not_made_again() {
+    // The fault, the kind of error, and how often the call happened.
+    for (fault, kind, happened) in [
+        ("reset", "unknown_outcome", 1),
+        ("cut", "unknown_outcome", 1),
+        ("status=500", "unknown_outcome", 0),
+        ("status=503", "unknown_outcome", 0),
+        ("html", "unknown_outcome", 0),
+        ("status=400", "unavailable", 0),
+        ("status=429", "unavailable", 0),
+        ("status=401", "auth_required", 0),
+        ("status=403", "auth_required", 0),
+    ] {
+        let (env, remote) = with_remote(&["--fault", fault, "--times", "1"]);
+        let mark = env.path("mark");
+        let error = env.error(&marking(&mark));
+        assert_eq!(error["kind"], kind, "{fault}: {error:#}");
+        assert_eq!(error["path"], "fix.side_effect", "{fault}");
+        assert_eq!(marks(&mark), happened, "{fault}");
+        assert_eq!(remote.count("POST", "tools/call"), 1, "{fault}");
+        // Neither the fault nor the session stays.
+        assert_eq!(env.result(&marking(&mark)), "done", "{fault}");
+        assert_eq!(marks(&mark), happened + 1, "{fault}");
+        assert_eq!(remote.count("POST", "tools/call"), 2, "{fault}");
+    }
+}
+
+#[test]
+fn an_answer_whose_stream_was_dropped_is_taken_up_again_and_comes_once() {
+    let (env, remote) = with_remote(&["--fault", "drop", "--times", "3"]);
+    let mark = env.path("mark");
+    for times in 1..=3 {
+        assert_eq!(env.result(&marking(&mark)), "done");
+        assert_eq!(marks(&mark), times);
+    }
+    assert_eq!(remote.calls("side_effect"), 3);
+    let resumed = remote.requests();
+    let resumed = resumed
+        .iter()
+        .filter_map(|r| r["headers"]["last-event-id"].as_str())
+        .filter(|id| id.starts_with("stream-"));
+    assert_eq!(resumed.count(), 3);
+    assert_eq!(info(&env, "fix")["starts"], 1);
+}
+
+#[test]
+fn a_session_that_the_server_has_forgotten_is_replaced_and_the_call_goes_there() {
+    for flags in [&[][..], &["--sse"]] {
+        let flags = [flags, &["--fault", "forget", "--times", "1"]].concat();
+        let (env, remote) = with_remote(&flags);
+        let mark = env.path("mark");
+        assert_eq!(env.result(&marking(&mark)), "done", "{flags:?}");
+        assert_eq!(marks(&mark), 1);
+        assert_eq!(remote.count("POST", "tools/call"), 2);
+        assert_eq!(remote.calls("side_effect"), 1);
+        assert_eq!(info(&env, "fix")["starts"], 2);
+    }
+}
+
+#[test]
+fn a_session_that_is_forgotten_each_time_is_not_replaced_for_ever() {
+    let (env, remote) = with_remote(&["--fault", "forget"]);
+    let mark = env.path("mark");
+    let error = env.error(&marking(&mark));
+    assert_eq!(error["kind"], "unavailable", "{error:#}");
+    assert_eq!((marks(&mark), remote.count("POST", "tools/call")), (0, 2));
+}
+
+#[test]
+fn the_elder_way_ends_with_its_stream_and_says_so() {
+    for fault in ["cut", "reset"] {
+        let (env, remote) = with_remote(&["--sse", "--fault", fault, "--times", "1"]);
+        let mark = env.path("mark");
+        let error = env.error(&marking(&mark));
+        assert_eq!(error["kind"], "unknown_outcome", "{fault}: {error:#}");
+        assert_eq!(env.result(&marking(&mark)), "done", "{fault}");
+        assert_eq!(
+            (marks(&mark), remote.calls("side_effect")),
+            (2, 2),
+            "{fault}"
+        );
+    }
+}
+
+#[test]
+fn a_server_that_is_gone_was_not_called_and_one_that_is_back_is() {
+    let env = TestEnv::new();
+    let remote = Remote::start(&env, "fix", &[]);
+    env.write_config(&remote.entry("fix"));
+    let mark = env.path("mark");
+    assert_eq!(env.result(&marking(&mark)), "done");
+    let port = remote.url.split([':', '/']).nth(4).unwrap().to_owned();
+    drop(remote);
+    let error = env.error(&marking(&mark));
+    assert_eq!(error["kind"], "unavailable", "{error:#}");
+    assert_eq!(marks(&mark), 1);
+    let _again = Remote::start(&env, "fix", &["--port", &port]);
+    assert_eq!(env.result(&marking(&mark)), "done");
+    assert_eq!(marks(&mark), 2);
+}
+
+#[test]
+fn headers_that_come_late_are_waited_for_until_the_call_is_over() {
+    let (env, remote) = with_remote(&["--fault", "slow=60000"]);
+    let entry = remote.entry("fix");
+    env.write_config(&format!("{entry}call_timeout = \"300ms\"\n"));
+    let mark = env.path("mark");
+    let error = env.error(&marking(&mark));
+    assert_eq!(error["kind"], "timeout", "{error:#}");
+    assert_eq!(env.result("return await mux.fix.echo({ text: 'x' })"), "x");
+    assert_eq!(marks(&mark), 0);
+}
