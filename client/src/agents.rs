@@ -17,7 +17,7 @@ mod toml;
 use clap::ValueEnum;
 
 pub(crate) use self::{
-    diff::unified,
+    diff::{unified, unified_whole},
     document::{Document, DocumentError, Format},
     door::Door,
     file::{AgentFile, FileError, backups},

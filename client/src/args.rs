@@ -2,6 +2,7 @@
 
 mod agents;
 mod pins;
+mod servers;
 
 use std::{path::PathBuf, time::Duration};
 
@@ -11,6 +12,7 @@ use clap_complete::Shell;
 pub(crate) use self::{
     agents::{Import, Install},
     pins::{Accept, Pins},
+    servers::{AddServer, ChangeServer, Project, ProjectCommand},
 };
 
 /// Call the tools of all your MCP servers, one by one or with one typed program.
@@ -78,9 +80,12 @@ pub(crate) enum Command {
         mux mcp --passthrough=files      one server as it is, shared with everybody else"
     )]
     Mcp(Mcp),
-    /// Show the configured servers and their sessions
+    /// Show the configured servers and their sessions, add one, switch one off
     #[command(after_help = "Example: mux servers restart files")]
     Servers(Servers),
+    /// Show and approve what the files of a project (.mux.toml, .mcp.json) define
+    #[command(after_help = "Examples:\n  mux project show\n  mux project approve")]
+    Project(Project),
     /// Show the state of the daemon
     #[command(after_help = "Example: mux status --json")]
     Status,
@@ -320,6 +325,22 @@ pub(crate) enum ServersCommand {
     /// Close a server's session and start it again
     #[command(after_help = "Example: mux servers restart files")]
     Restart { server: String },
+    /// Write a server into config.toml
+    #[command(
+        after_help = "Secrets go into the file `env` beside it. ${NAME} is a variable, ${cmd:…} what a command tells.\n\
+        Examples:\n  mux servers add files -- mcp-server-filesystem /home/me/notes\n  \
+        mux servers add docs --url https://example.com/mcp --header 'Authorization=Bearer ${cmd:pass docs}'"
+    )]
+    Add(AddServer),
+    /// Take a server out of config.toml
+    #[command(after_help = "Example: mux servers remove files")]
+    Remove(ChangeServer),
+    /// Offer a server again that was switched off
+    #[command(after_help = "Example: mux servers enable files")]
+    Enable(ChangeServer),
+    /// Keep a server's entry, and offer nothing of it
+    #[command(after_help = "Example: mux servers disable files")]
+    Disable(ChangeServer),
     /// List its tools beside what was pinned of them
     #[command(after_help = "Example: mux servers pins github")]
     Pins(Pins),

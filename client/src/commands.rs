@@ -10,8 +10,10 @@ mod logs;
 mod mcp;
 mod parts;
 mod pins;
+mod project;
 mod run;
 mod runs;
+mod servers;
 mod setup;
 mod show;
 mod source;
@@ -82,6 +84,7 @@ pub(crate) async fn execute(args: Args) -> Outcome {
         Command::Types(args) => types::types(args, json).await,
         Command::Mcp(args) => mcp::mcp(args).await,
         Command::Servers(args) => show::servers(args, json).await,
+        Command::Project(args) => project::project(args, json).await,
         Command::Status => show::status(json).await,
         Command::Doctor => doctor::doctor(json).await,
         Command::Setup(args) => setup::setup(args, json).await,

@@ -13,9 +13,11 @@ mod one_run;
 mod parts;
 mod pins;
 mod progress;
+mod projects;
 mod record;
 mod run_view;
 mod runs;
+mod server_edit;
 mod setup;
 mod status;
 mod stored;
@@ -45,9 +47,11 @@ pub(crate) use self::{
     one_run::run,
     pins::{accepted, ask_to_accept, differences, pins},
     progress::Waiting,
+    projects::{approved, project, projects, revoked},
     record::Record,
     run_view::RunView,
     runs::{cancelled, detached, runs},
+    server_edit::{ServerEdit, server_edit},
     setup::{Compiler, compiler, installed},
     status::{not_running, status},
     stored::StoredValue,
@@ -162,6 +166,11 @@ pub(crate) fn note(note: &str) {
     );
 }
 
+/// Somebody is asked, and answers behind it.
+pub(crate) fn question(question: &str) {
+    anstream::eprint!("{question}");
+}
+
 fn warn(warning: impl Display) {
     eprintln!(
         "{}warning{}: {warning}",
@@ -196,7 +205,11 @@ pub(crate) fn reloaded(report: &ReloadReport, json: bool) -> ExitCode {
         ("unchanged", &report.unchanged),
     ];
     for (what, names) in parts.into_iter().filter(|(_, names)| !names.is_empty()) {
-        println!("{what}: {}", names.join(", "));
+        let told = names.iter().map(|name| match report.reasons.get(name) {
+            Some(keys) if what == "changed" => format!("{name} ({})", keys.join(", ")),
+            _ => name.clone(),
+        });
+        println!("{what}: {}", told.collect::<Vec<_>>().join(", "));
     }
     if parts.iter().all(|(_, names)| names.is_empty()) {
         println!("no server is configured");

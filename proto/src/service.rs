@@ -116,6 +116,9 @@ pub trait Mux {
     /// Pins tools as they are now. `validation` if one of them is not what was seen.
     async fn accept_pins(request: AcceptPinsRequest) -> Result<AcceptedPins, Error>;
 
+    /// Puts in force what the configuration says now. Unlike `reload` it asks no command again.
+    async fn refresh() -> Result<ReloadReport, Error>;
+
     /// Projects whose files define servers, approved or not.
     async fn projects(request: crate::ProjectsRequest) -> Result<crate::ProjectList, Error>;
 

@@ -43,6 +43,7 @@ pub const FEATURES: &[&str] = &[
     "answer",
     "pins",
     "accept_pins",
+    "refresh",
     "projects",
     "approve_project",
     "revoke_project",

@@ -1,11 +1,15 @@
 //! Bad input: every mistake gets an error that says what to do, and nothing else suffers from it.
 
+mod edited;
 mod file;
 mod home;
 mod policy;
 mod programs;
+mod projects;
 mod servers;
 mod slow;
+mod told;
+mod watched;
 
 use mux_tests::{TestEnv, env::binary};
 use serde_json::Value;
@@ -24,6 +28,27 @@ fn problems(env: &TestEnv) -> Vec<String> {
     problems
         .iter()
         .map(|p| p.as_str().unwrap().to_owned())
+        .collect()
+}
+
+/// Asks until the answer is this, as a user would who has saved a file.
+#[track_caller]
+fn until<T>(what: &str, mut look: impl FnMut() -> T, is_so: impl Fn(&T) -> bool) -> T {
+    for _ in 0..2000 {
+        let found = look();
+        if is_so(&found) {
+            return found;
+        }
+    }
+    panic!("it never was so: {what}");
+}
+
+/// The names of the servers that are listed.
+fn names(env: &TestEnv) -> Vec<String> {
+    let servers = env.mux(["servers", "--json"]).ok().json();
+    let names = servers.as_array().unwrap().iter();
+    names
+        .map(|server| server["name"].as_str().unwrap().to_owned())
         .collect()
 }
 

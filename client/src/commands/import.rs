@@ -16,8 +16,14 @@ use std::{path::Path, time::SystemTime};
 use mux_client::within_seconds;
 use mux_proto::{Error, Kind, ReloadReport, endpoint::Dirs};
 
-use self::{
+pub(super) use self::{
+    definition::{Definition, IDENTITY, over},
     env_file::EnvFile,
+    names::{allowed, clash},
+    references::escaped,
+    withhold::{Secret, withhold},
+};
+use self::{
     foreign::Source,
     merge::{Merged, merge},
 };
@@ -110,8 +116,7 @@ fn write(
     merged: &Merged,
     import: &mut Import,
 ) -> Result<(), Failure> {
-    dirs.prepare()
-        .map_err(|error| Failure::from(exit::machinery(error.to_string())))?;
+    prepare(dirs)?;
     let now = SystemTime::now();
     if merged.env.changed() {
         close(&dirs.env_file())?;
@@ -131,9 +136,14 @@ fn write(
     Ok(())
 }
 
+pub(super) fn prepare(dirs: &Dirs) -> Result<(), Failure> {
+    let prepared = dirs.prepare();
+    prepared.map_err(|error| exit::machinery(error.to_string()).into())
+}
+
 /// Nobody else may read the file with the secrets, from before there are any of ours in it.
 #[cfg(unix)]
-fn close(path: &Path) -> Result<(), Failure> {
+pub(super) fn close(path: &Path) -> Result<(), Failure> {
     use std::{fs, io, os::unix::fs::PermissionsExt as _};
 
     match fs::set_permissions(path, fs::Permissions::from_mode(0o600)) {
@@ -148,7 +158,7 @@ fn close(path: &Path) -> Result<(), Failure> {
 
 /// Files in a user's own directories are closed to others there.
 #[cfg(not(unix))]
-fn close(_path: &Path) -> Result<(), Failure> {
+pub(super) fn close(_path: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
@@ -163,16 +173,16 @@ async fn reload() -> Result<Option<ReloadReport>, Error> {
         .map(Some)
 }
 
-fn file_failure(error: FileError) -> Failure {
+pub(super) fn file_failure(error: FileError) -> Failure {
     exit::machinery(error.to_string()).into()
 }
 
-fn config_failure(error: &DocumentError, path: &Path) -> Failure {
+pub(super) fn config_failure(error: &DocumentError, path: &Path) -> Failure {
     let mut told = Error::new(
         Kind::Validation,
         format!("{} was left alone: {error}", path.display()),
     )
-    .hint("mend it, then import again");
+    .hint("mend it, then try again");
     if let DocumentError::Syntax { line, column, .. } = error {
         (told.line, told.column) = (Some(*line), Some(*column));
     }

@@ -33,7 +33,12 @@ pub(super) async fn daemon(args: &args::Logs, json: bool) -> Outcome {
 }
 
 pub(super) async fn server(server: &str, args: &args::Logs, json: bool) -> Outcome {
-    let file = dirs()?.server_log(server);
+    let mut file = dirs()?.server_log(server);
+    if !file.exists()
+        && let Some(only) = of_project(&file, server)
+    {
+        file = only;
+    }
     if !file.exists() {
         let message = format!("there is no log of a server `{server}`");
         return Err(Error::new(Kind::NotFound, message)
@@ -41,6 +46,20 @@ pub(super) async fn server(server: &str, args: &args::Logs, json: bool) -> Outco
             .into());
     }
     show(file.clone(), args, json, move || Some(file.clone())).await
+}
+
+/// That of a project's server, whose file has something behind the name, if one project has such a server.
+fn of_project(file: &Path, server: &str) -> Option<PathBuf> {
+    let mut found = fs::read_dir(file.parent()?)
+        .ok()?
+        .flatten()
+        .map(|entry| entry.path())
+        .filter(|path| {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            name.strip_prefix(server)
+                .is_some_and(|rest| rest.starts_with('@'))
+        });
+    found.next().filter(|_| found.next().is_none())
 }
 
 /// Prints the last lines, and with `--follow` whatever comes, also in the file after this one.

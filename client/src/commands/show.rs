@@ -7,7 +7,7 @@ use mux_proto::{
     DescribeRequest, SearchRequest, ToolInfo, ToolList, ToolsRequest, TypesRequest, transport,
 };
 
-use super::{Failure, Outcome, dirs, login, logs, pins, running, session};
+use super::{Failure, Outcome, dirs, login, logs, pins, running, servers, session};
 use crate::{
     args::{self, ServersCommand},
     render,
@@ -127,6 +127,10 @@ pub(super) async fn servers(args: args::Servers, json: bool) -> Outcome {
             let info = answer?.map_err(Failure::from)?;
             Ok(render::restarted(&info, json))
         }
+        Some(ServersCommand::Add(args)) => servers::add(&args, json).await,
+        Some(ServersCommand::Remove(args)) => servers::remove(&args, json).await,
+        Some(ServersCommand::Enable(args)) => servers::enable(&args, json).await,
+        Some(ServersCommand::Disable(args)) => servers::disable(&args, json).await,
         Some(ServersCommand::Pins(args)) => pins::list(args, json).await,
         Some(ServersCommand::Accept(args)) => pins::accept(args, json).await,
         Some(ServersCommand::Login(args)) => login::login(args, json).await,

@@ -176,8 +176,9 @@ pub(crate) fn servers(
             Some(AuthState::SignedIn) => println!("{name}: signed in"),
             None => {}
         }
-        for warning in &server.warnings {
-            println!("{}: {}", paint(NAME, &server.name), warning);
+        if let Some(project) = &server.project {
+            let of = format!("of the project in {}", shown(project));
+            println!("{}: {}", paint(NAME, &server.name), paint(DIM, of));
         }
     }
     ExitCode::SUCCESS
@@ -241,8 +242,12 @@ pub(super) fn table(servers: &[ServerInfo]) -> String {
     ]);
     for server in servers {
         let number = |n: Option<u64>| n.map_or_else(|| "-".into(), |n| n.to_string());
+        let dimmed = |cell: Cell| match server.state {
+            ServerState::Disabled => cell.fg(Color::DarkGrey),
+            _ => cell,
+        };
         table.add_row([
-            Cell::new(&server.name),
+            dimmed(Cell::new(&server.name)),
             state(server.state),
             Cell::new(number(server.tools.map(|n| n as u64))),
             Cell::new(
@@ -253,7 +258,7 @@ pub(super) fn table(servers: &[ServerInfo]) -> String {
             Cell::new(server.calls),
             Cell::new(number(server.pid.map(u64::from))),
             Cell::new(server.share.as_deref().unwrap_or("-")),
-            Cell::new(&server.command),
+            dimmed(Cell::new(&server.command)),
         ]);
         for session in &server.sessions {
             table.add_row([
@@ -278,5 +283,6 @@ fn state(state: ServerState) -> Cell {
         ServerState::BackingOff => Cell::new("backing off").fg(Color::Yellow),
         ServerState::Failed => Cell::new("failed").fg(Color::Red),
         ServerState::Broken => Cell::new("broken").fg(Color::Red),
+        ServerState::Disabled => Cell::new("disabled").fg(Color::DarkGrey),
     }
 }

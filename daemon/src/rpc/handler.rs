@@ -43,6 +43,16 @@ impl Connection {
         Ok(daemon)
     }
 
+    /// Reads the configuration, after the daemon has read it for the first time.
+    async fn load(&self, trigger: Trigger) -> Result<wire::ReloadReport, wire::Error> {
+        let daemon = self.configured().await?;
+        let report = daemon.load(trigger).await.map_err(|problem| {
+            wire::Error::new(Kind::Validation, problem)
+                .hint("the last good configuration stays in force")
+        })?;
+        Ok(convert::reload(report, self.0.project().as_deref()))
+    }
+
     fn daemon(&self) -> Result<&Arc<Daemon>, wire::Error> {
         self.0.open().ok_or_else(|| {
             let message = "`hello` comes first on every connection";
@@ -219,14 +229,7 @@ impl wire::Mux for Connection {
     }
 
     async fn reload(self, _: Context) -> Result<wire::ReloadReport, wire::Error> {
-        let daemon = self.daemon()?;
-        // At the start of a daemon, somebody wants the second reading.
-        self.configured().await?;
-        let report = daemon.load(Trigger::Asked).await.map_err(|problem| {
-            wire::Error::new(Kind::Validation, problem)
-                .hint("the last good configuration stays in force")
-        })?;
-        Ok(convert::reload(report, self.0.project().as_deref()))
+        self.load(Trigger::Asked).await
     }
 
     async fn stop(self, _: Context, request: wire::StopRequest) -> Result<(), wire::Error> {
@@ -394,6 +397,10 @@ impl wire::Mux for Connection {
         pins::accept(upstreams, &self.0, request)
             .await
             .map_err(convert::error)
+    }
+
+    async fn refresh(self, _: Context) -> Result<wire::ReloadReport, wire::Error> {
+        self.load(Trigger::Watched).await
     }
 
     async fn projects(

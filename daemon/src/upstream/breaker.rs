@@ -1,8 +1,9 @@
 //! When a server that fails may be tried again.
 //!
-//! After each failure it rests, twice as long as before. One that fails too often within a minute is left
+//! A failure is a start that does not come off, or a session that ends right after it without having answered a
+//! call. After each the server rests, twice as long as before. One that fails too often within a minute is left
 //! alone: whoever calls it is told so at once, and after the rest one try shows whether it has recovered.
-//! Invariant: a failure is forgotten only by a session that lived, or by somebody who says so.
+//! Invariant: a failure is forgotten only by a session that was of use, or by somebody who says so.
 
 use std::{
     collections::{VecDeque, hash_map::RandomState},
@@ -108,6 +109,17 @@ impl Breaker {
         (rest, state.phase == Phase::Open)
     }
 
+    /// A session ended right after it was opened, but has answered a call before. It was of use and is worth
+    /// opening again, if not at once. Until when to rest.
+    pub(super) fn ended_early(&self, now: Instant) -> Instant {
+        let rest = now + pause(1, chance());
+        *self.state() = State {
+            rest: Some(rest),
+            ..State::default()
+        };
+        rest
+    }
+
     /// The try will tell nothing: whoever made it was called off.
     pub(super) fn abandoned(&self) {
         let mut state = self.state();
@@ -187,6 +199,22 @@ mod tests {
         breaker.reset();
         assert_eq!(breaker.enter(rest), Gate::Go);
         assert!(!breaker.failed(rest, "once").1);
+    }
+
+    #[test]
+    fn a_server_that_dies_of_its_work_rests_for_a_moment_and_is_never_shut_out() {
+        let (breaker, mut now) = (Breaker::default(), Instant::now());
+        for _ in 0..MOST_FAILURES - 1 {
+            now = breaker.failed(now, "why").0;
+        }
+        for _ in 0..50 {
+            assert_eq!(breaker.enter(now), Gate::Go);
+            breaker.opened();
+            let rest = breaker.ended_early(now);
+            assert!(rest - now <= SHORTEST);
+            assert_eq!(breaker.enter(now), Gate::Rest(rest));
+            now = rest;
+        }
     }
 
     #[test]

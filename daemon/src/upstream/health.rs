@@ -3,7 +3,10 @@
 //! Invariant: a reason goes with its cause, without anybody's doing.
 
 use std::{
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{
+        Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 
@@ -17,6 +20,8 @@ const STRANGERS: u64 = 100;
 #[derive(Debug, Default)]
 pub(super) struct Health {
     pub(super) pace: Pace,
+    /// It has answered a call.
+    useful: AtomicBool,
     state: Mutex<State>,
 }
 
@@ -30,6 +35,14 @@ struct State {
 }
 
 impl Health {
+    pub(super) fn answered(&self) {
+        self.useful.store(true, Ordering::Relaxed);
+    }
+
+    pub(super) fn is_useful(&self) -> bool {
+        self.useful.load(Ordering::Relaxed)
+    }
+
     pub(super) fn listed(&self, outcome: Result<(), &str>) {
         self.state().unlisted = outcome.err().map(str::to_owned);
     }

@@ -358,21 +358,26 @@ impl Owner {
             }
         };
         self.family.over(&session);
-        let lived = since.elapsed() >= LIVED;
-        let mut until = Instant::now();
-        if lived {
-            self.breaker.reset();
-        }
-        if over.asked || lived {
-            self.see(|seen| {
-                *seen = Seen {
-                    reason: Some(over.reason.clone()),
-                    ..Seen::default()
-                };
-            });
-        } else {
-            until = self.failed(&over.reason);
-        }
+        let (now, lived) = (Instant::now(), since.elapsed() >= LIVED);
+        let until = match over.asked || lived || session.health.is_useful() {
+            true => {
+                self.see(|seen| {
+                    *seen = Seen {
+                        reason: Some(over.reason.clone()),
+                        ..Seen::default()
+                    };
+                });
+                match (over.asked, lived) {
+                    (true, _) => now,
+                    (false, true) => {
+                        self.breaker.reset();
+                        now
+                    }
+                    (false, false) => self.breaker.ended_early(now),
+                }
+            }
+            false => self.failed(&over.reason),
+        };
         match waiters.is_empty() {
             true => self.rest_until(until),
             false => self.approach(waiters),

@@ -143,7 +143,10 @@ impl Session {
             .pace
             .took(tool, begun.elapsed().saturating_sub(asking));
         match outcome? {
-            ServerResult::CallToolResult(result) => answer(result),
+            ServerResult::CallToolResult(result) => {
+                self.health.answered();
+                answer(result)
+            }
             _ => Err(CallError::Protocol("the answer is no tool result".into())),
         }
     }

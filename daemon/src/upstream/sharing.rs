@@ -152,3 +152,94 @@ fn known(definition: &ServerDefinition) -> Option<&'static str> {
     let found = ONE_PROJECT.iter().find(|(known, _)| *known == name);
     found.map(|(_, reason)| *reason)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::{collections::BTreeMap, path::Path};
+
+    use super::*;
+    use crate::{
+        catalog::Catalog,
+        config::Config,
+        environment::Environment,
+        settings::Settings,
+    };
+
+    fn definition(entry: &str) -> ServerDefinition {
+        let text = format!("[servers.s]\n{entry}\n");
+        let config = Config::parse(&text, "config.toml").unwrap();
+        let here = Path::new("/home/me");
+        let settings = Settings::resolve(config, &Environment::default(), here);
+        let servers: BTreeMap<_, _> = settings.servers;
+        servers["s"].definition.clone().unwrap()
+    }
+
+    fn sharing(entry: &str) -> Arc<Sharing> {
+        let definition = definition(entry);
+        let offer = Offer::new("s", &definition, Catalog::new());
+        Sharing::new(&definition, offer)
+    }
+
+    #[tokio::test]
+    async fn who_shares_is_what_the_user_says_and_else_what_the_server_shows() {
+        for (entry, share, reason) in [
+            ("command = \"x\"", Share::User, Some(NOTHING)),
+            ("command = \"x\"\nargs = [\"${workspace}/a\"]", Share::Workspace, Some(ENTRY)),
+            ("url = \"https://x/?in=${workspace}\"", Share::Workspace, Some(ENTRY)),
+            ("command = \"x\"\nshare = \"run\"", Share::Run, None),
+            ("command = \"/opt/bin/playwright-mcp\"", Share::Workspace, Some(ONE_BROWSER)),
+            ("command = \"npx\"\nargs = [\"-y\", \"@playwright/mcp@0.1\"]", Share::Workspace, Some(ONE_BROWSER)),
+            ("command = \"uvx\"\nargs = [\"serena-agent==1.2\"]", Share::Workspace, Some(ONE_PROJECT[1].1)),
+            ("command = \"npx\"\nargs = [\"playwright-mcp\"]\nshare = \"user\"", Share::User, None),
+            ("command = \"npx\"\nargs = [\"@playwright/mcp-other\"]", Share::User, Some(NOTHING)),
+        ] {
+            assert_eq!(sharing(entry).now(), Shared { share, reason }, "{entry}");
+        }
+        let found_out = sharing("command = \"x\"");
+        found_out.asked_for_roots();
+        let roots = Shared {
+            share: Share::Workspace,
+            reason: Some(ROOTS),
+        };
+        assert_eq!((found_out.now(), found_out.warning()), (roots, None));
+        let said = sharing("command = \"x\"\nshare = \"user\"");
+        said.asked_for_roots();
+        assert_eq!(said.now().share, Share::User);
+        assert!(said.warning().is_some());
+    }
+
+    #[tokio::test]
+    async fn a_caller_without_what_the_key_is_made_of_has_the_next_one() {
+        let (here, run) = (Some("/w".into()), Some("r-1".to_owned()));
+        let somebody = Whose {
+            workspace: here,
+            connection: Some(7),
+            run,
+        };
+        let detached = Whose {
+            connection: None,
+            ..somebody.clone()
+        };
+        let outside = Whose {
+            run: None,
+            workspace: None,
+            ..somebody.clone()
+        };
+        let (client, in_run) = (Key::Client(7), Key::Run("r-1".into()));
+        let workspace = Key::Workspace("/w".into());
+        for (share, keys) in [
+            ("user", [Key::User, Key::User, Key::User, Key::User]),
+            ("workspace", [workspace.clone(), workspace, Key::User, Key::User]),
+            ("client", [client.clone(), in_run.clone(), client.clone(), Key::User]),
+            ("run", [in_run.clone(), in_run, client, Key::User]),
+        ] {
+            let sharing = sharing(&format!("command = \"x\"\nshare = \"{share}\""));
+            let callers = [&somebody, &detached, &outside, &Whose::default()];
+            let found = callers.map(|whose| sharing.key(whose).unwrap());
+            assert_eq!(found, keys, "{share}");
+        }
+        let bound = sharing("command = \"x\"\ncwd = \"${workspace}\"");
+        assert_eq!(bound.key(&outside), Err(NoWorkspace));
+        assert!(bound.key(&detached).is_ok());
+    }
+}

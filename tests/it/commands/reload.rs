@@ -25,7 +25,7 @@ fn commands_reload_starts_and_ends_only_what_changed() {
         report,
         json!({
             "added": ["added"], "removed": ["removed"], "changed": ["changed"],
-            "unchanged": ["kept"], "problems": [],
+            "unchanged": ["kept"], "problems": [], "reasons": { "changed": ["args"] },
         })
     );
     // The state of the session that was kept is there; the others have new ones, or none.
@@ -71,7 +71,7 @@ fn commands_reload_lets_a_call_in_flight_finish_on_the_old_session() {
     run.hear("waiting");
     let old = env.starts("fix")[0];
     env.write_config(&env.fixture("fix", &["--name", "new"]));
-    prints(env.mux(["reload"]), "changed: fix\n");
+    prints(env.mux(["reload"]), "changed: fix (args)\n");
     // The new session serves beside the old one, which still has a call.
     let new = env.mux(["call", "fix.pid"]).ok();
     assert_ne!(new.stdout.trim(), old.to_string());

@@ -101,6 +101,16 @@ async fn the_client_library_sends_the_recorded_bytes_with_their_length_before_th
     assert_eq!(sent.to_string(), recorded("hello", "request"));
 }
 
+/// Answered with nothing; and there is no project to approve.
+const NOTHING: &[&str] = &[
+    "cancel_run",
+    "subscribe",
+    "answer",
+    "approve_project",
+    "retire",
+    "stop",
+];
+
 /// Sends the recorded bytes and gives the answer, which must be one that a client can read.
 fn replay(wire: &mut Wire, name: &str, change: impl Fn(String) -> String) -> Value {
     wire.send(change(recorded(name, "request")).as_bytes())
@@ -135,11 +145,7 @@ fn the_daemon_understands_the_recorded_requests_and_its_answers_are_understood()
             "{name}: {method}"
         );
         let answer = &answer["Ok"];
-        assert!(
-            !answer.is_null()
-                || ["cancel_run", "subscribe", "answer", "retire", "stop"].contains(&name),
-            "{name}"
-        );
+        assert!(!answer.is_null() || NOTHING.contains(&name), "{name}");
         match name {
             "start_run" => run = answer["run"].clone(),
             "events" => assert!(answer["events"][0]["event"]["started"].is_object()),
@@ -168,6 +174,9 @@ fn the_daemon_understands_the_recorded_requests_and_its_answers_are_understood()
             "accept_pins" => assert_eq!(answer["tools"], 1),
             "restart_server" => assert_eq!(answer["starts"], 2),
             "reload" => assert_eq!(answer["unchanged"], json!(["fix"])),
+            "refresh" => assert_eq!(answer["unchanged"], json!(["fix"])),
+            "projects" => assert_eq!(answer["projects"], json!([])),
+            "revoke_project" => assert_eq!(answer["was_approved"], false),
             // It stops reading from those who have been served, so the last one is not sent.
             "retire" => break,
             _ => {}

@@ -3,6 +3,7 @@
 mod agents;
 mod login;
 mod pins;
+mod projects;
 
 use mux_proto::{
     CallRequest, CheckRequest, ClientInfo, EventsRequest, ForgetTypesRequest, Hello, ReadRequest,
@@ -21,6 +22,7 @@ pub(super) fn all() -> Vec<(&'static str, MuxRequest)> {
     all.extend(agents::all());
     all.extend(login::all());
     all.extend(pins::all());
+    all.extend(projects::all());
     all.extend(ends());
     all
 }

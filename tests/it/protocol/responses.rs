@@ -3,6 +3,7 @@
 mod agents;
 mod login;
 mod pins;
+mod projects;
 
 use mux_proto::{
     AuthState, CheckerStatus, Diagnostics, Error, Event, EventKind, EventPage, Forgotten, Handle,
@@ -20,6 +21,7 @@ pub(super) fn all() -> Vec<(&'static str, MuxResponse)> {
     all.extend(agents::all());
     all.extend(login::all());
     all.extend(pins::all());
+    all.extend(projects::all());
     all
 }
 
@@ -290,6 +292,7 @@ fn server() -> ServerInfo {
         auth: Some(AuthState::Required),
         retry_in_ms: Some(250),
         warnings: vec!["something".into()],
+        project: Some("/home/me/project".into()),
     }
 }
 
@@ -337,7 +340,7 @@ fn status() -> Status {
     }
 }
 
-fn reload() -> ReloadReport {
+pub(super) fn reload() -> ReloadReport {
     let one = |name: &str| vec![name.to_owned()];
     ReloadReport {
         added: one("a"),
@@ -345,5 +348,10 @@ fn reload() -> ReloadReport {
         changed: one("c"),
         unchanged: one("d"),
         problems: one("e"),
+        reasons: [(
+            "c".to_owned(),
+            vec!["args".to_owned(), "env.TOKEN".to_owned()],
+        )]
+        .into(),
     }
 }

@@ -39,7 +39,10 @@ pub(super) fn look(status: &Status) -> Group {
                 format!("{name}: {reason}"),
                 Some(&format!("`mux servers logs {name}` shows more")),
             ),
-            ServerState::Ready | ServerState::Cold | ServerState::Starting => {}
+            ServerState::Ready
+            | ServerState::Cold
+            | ServerState::Starting
+            | ServerState::Disabled => {}
         }
         for warning in &server.warnings {
             group.warn(

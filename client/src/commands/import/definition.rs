@@ -4,28 +4,31 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
+use crate::agents::{Document, DocumentError, Format};
+
 /// The keys that say what a server is. The others say how we treat it, and are the user's.
-pub(super) const IDENTITY: &[&str] = &["command", "args", "env", "cwd", "url", "headers"];
+pub(in crate::commands) const IDENTITY: &[&str] =
+    &["command", "args", "env", "cwd", "url", "headers"];
 
 /// `[servers.NAME]`; all texts in our syntax, where `${NAME}` is a variable and `$$` a dollar sign.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Definition {
-    pub(super) command: Option<String>,
-    pub(super) args: Vec<String>,
-    pub(super) env: BTreeMap<String, String>,
-    pub(super) cwd: Option<String>,
-    pub(super) url: Option<String>,
-    pub(super) headers: BTreeMap<String, String>,
+pub(in crate::commands) struct Definition {
+    pub(in crate::commands) command: Option<String>,
+    pub(in crate::commands) args: Vec<String>,
+    pub(in crate::commands) env: BTreeMap<String, String>,
+    pub(in crate::commands) cwd: Option<String>,
+    pub(in crate::commands) url: Option<String>,
+    pub(in crate::commands) headers: BTreeMap<String, String>,
     /// Tools that are not offered.
-    pub(super) exclude: Vec<String>,
-    pub(super) disabled: bool,
-    pub(super) start_timeout: Option<String>,
-    pub(super) call_timeout: Option<String>,
+    pub(in crate::commands) exclude: Vec<String>,
+    pub(in crate::commands) disabled: bool,
+    pub(in crate::commands) start_timeout: Option<String>,
+    pub(in crate::commands) call_timeout: Option<String>,
 }
 
 impl Definition {
     /// As it is written, without what is as it would be anyway.
-    pub(super) fn entry(&self) -> Map<String, Value> {
+    pub(in crate::commands) fn entry(&self) -> Map<String, Value> {
         let mut entry = Map::new();
         let texts = |texts: &BTreeMap<String, String>| {
             let pairs = texts.iter();
@@ -58,6 +61,27 @@ impl Definition {
 }
 
 /// Whether an entry of ours is this server, whatever else the user has said of it.
-pub(super) fn same(ours: &Value, entry: &Map<String, Value>) -> bool {
+pub(in crate::commands) fn same(ours: &Value, entry: &Map<String, Value>) -> bool {
     IDENTITY.iter().all(|key| ours.get(key) == entry.get(*key))
+}
+
+/// The document with this entry over the one that is there: of these keys it has no others than the entry's.
+pub(in crate::commands) fn over(
+    config: &Document,
+    section: &[&str],
+    name: &str,
+    entry: &Map<String, Value>,
+    keys: &[&str],
+) -> Result<Document, DocumentError> {
+    let reread = |text: String| Document::parse(text.as_bytes(), Format::Toml);
+    let mut config = reread(config.text())?;
+    let old = config.server(section, name).and_then(Value::as_object);
+    for (key, value) in old.cloned().into_iter().flatten() {
+        let stale = !entry.contains_key(&key) || value.is_object();
+        if keys.contains(&key.as_str()) && stale {
+            let place: Vec<&str> = section.iter().copied().chain([name]).collect();
+            config = reread(config.take(&place, &key)?)?;
+        }
+    }
+    reread(config.put(section, name, &Value::Object(entry.clone()))?)
 }

@@ -2,14 +2,14 @@
 
 /// The file as it is, and as it will be.
 #[derive(Clone, Debug)]
-pub(super) struct EnvFile {
+pub(in crate::commands) struct EnvFile {
     lines: Vec<String>,
     changed: bool,
     wrote_over: bool,
 }
 
 impl EnvFile {
-    pub(super) fn parse(text: &str) -> Self {
+    pub(in crate::commands) fn parse(text: &str) -> Self {
         Self {
             lines: text.lines().map(str::to_owned).collect(),
             changed: false,
@@ -18,13 +18,13 @@ impl EnvFile {
     }
 
     /// The last line of a name decides.
-    pub(super) fn get(&self, name: &str) -> Option<&str> {
+    pub(in crate::commands) fn get(&self, name: &str) -> Option<&str> {
         let mut values = self.lines.iter().rev().filter_map(|line| pair(line));
         values.find_map(|(known, value)| (known == name).then_some(value))
     }
 
     /// Sets a variable, in its own line if it has one. `false`: a line cannot hold this value.
-    pub(super) fn set(&mut self, name: &str, value: &str) -> bool {
+    pub(in crate::commands) fn set(&mut self, name: &str, value: &str) -> bool {
         if value.contains(['\n', '\r', '\0']) {
             return false;
         }
@@ -48,16 +48,16 @@ impl EnvFile {
         true
     }
 
-    pub(super) fn changed(&self) -> bool {
+    pub(in crate::commands) fn changed(&self) -> bool {
         self.changed
     }
 
     /// Whether a value that stood there is gone.
-    pub(super) fn wrote_over(&self) -> bool {
+    pub(in crate::commands) fn wrote_over(&self) -> bool {
         self.wrote_over
     }
 
-    pub(super) fn text(&self) -> String {
+    pub(in crate::commands) fn text(&self) -> String {
         let mut text = self.lines.join("\n");
         if !text.is_empty() {
             text.push('\n');

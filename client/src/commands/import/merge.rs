@@ -6,14 +6,14 @@
 use serde_json::{Map, Value};
 
 use super::{
-    definition::{Definition, IDENTITY, same},
+    definition::{Definition, IDENTITY, over, same},
     env_file::EnvFile,
     foreign::Source,
     names,
     withhold::{Secret, withhold},
 };
 use crate::{
-    agents::{Agent, Document, DocumentError, Format},
+    agents::{Agent, Document, DocumentError},
     render::{Carried, Fate},
 };
 
@@ -160,21 +160,14 @@ impl Merging {
     fn write(&mut self, name: &str, entry: &Map<String, Value>) -> Result<(), DocumentError> {
         let mut entry = entry.clone();
         let old = self.config.server(SECTION, name).and_then(Value::as_object);
-        for (key, value) in old.cloned().into_iter().flatten() {
+        for (key, _) in old.into_iter().flatten() {
             if !IDENTITY.contains(&key.as_str()) {
-                entry.remove(&key);
-            } else if !entry.contains_key(&key) || value.is_object() {
-                let place = [SECTION[0], name];
-                self.config = reread(self.config.take(&place, &key)?)?;
+                entry.remove(key);
             }
         }
-        self.config = reread(self.config.put(SECTION, name, &Value::Object(entry))?)?;
+        self.config = over(&self.config, SECTION, name, &entry, IDENTITY)?;
         Ok(())
     }
-}
-
-fn reread(text: String) -> Result<Document, DocumentError> {
-    Document::parse(text.as_bytes(), Format::Toml)
 }
 
 #[cfg(test)]

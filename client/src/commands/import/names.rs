@@ -18,7 +18,7 @@ const RESERVED: &[&str] = &[
 ];
 
 /// The nearest name that we can have.
-pub(super) fn allowed(name: &str) -> String {
+pub(in crate::commands) fn allowed(name: &str) -> String {
     let right = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     let spelled: String = name
         .chars()
@@ -35,7 +35,7 @@ pub(super) fn allowed(name: &str) -> String {
 }
 
 /// Two servers must not be the same `mux.NAME`.
-pub(super) fn clash(one: &str, other: &str) -> bool {
+pub(in crate::commands) fn clash(one: &str, other: &str) -> bool {
     one.replace('-', "_") == other.replace('-', "_")
 }
 

@@ -142,7 +142,7 @@ impl Translator<'_> {
 }
 
 /// Text that means its own characters, in our syntax.
-pub(super) fn escaped(text: &str) -> String {
+pub(in crate::commands) fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text.chars().peekable();
     while let Some(c) = rest.next() {

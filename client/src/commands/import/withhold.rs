@@ -8,9 +8,9 @@ const LONGEST_WORD: usize = 8;
 
 /// A variable and its value, which is never printed.
 #[derive(Clone, Eq, PartialEq)]
-pub(super) struct Secret {
-    pub(super) variable: String,
-    pub(super) value: String,
+pub(in crate::commands) struct Secret {
+    pub(in crate::commands) variable: String,
+    pub(in crate::commands) value: String,
 }
 
 impl std::fmt::Debug for Secret {
@@ -20,7 +20,10 @@ impl std::fmt::Debug for Secret {
 }
 
 /// The definition without secrets, and the secrets, for a server of this name.
-pub(super) fn withhold(definition: &Definition, server: &str) -> (Definition, Vec<Secret>) {
+pub(in crate::commands) fn withhold(
+    definition: &Definition,
+    server: &str,
+) -> (Definition, Vec<Secret>) {
     let mut withheld = Withheld {
         server,
         secrets: Vec::new(),
@@ -51,6 +54,10 @@ struct Withheld<'a> {
 
 impl Withheld<'_> {
     fn named(&mut self, name: &str, value: &mut String) {
+        // A command finds the secret out, and its text is none.
+        if value.contains("${cmd:") {
+            return;
+        }
         if let Some(plain) = literal(value) {
             if is_secret_value(&plain) || (is_secret_name(name) && may_be_secret(name, &plain)) {
                 *value = self.keep(name, plain);

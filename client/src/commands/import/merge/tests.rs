@@ -3,7 +3,7 @@ use std::{fs, path::Path};
 use serde_json::json;
 
 use super::*;
-use crate::commands::import::foreign;
+use crate::{agents::Format, commands::import::foreign};
 
 fn document(text: &str) -> Document {
     Document::parse(text.as_bytes(), Format::Toml).unwrap()

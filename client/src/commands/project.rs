@@ -1,0 +1,147 @@
+//! `mux project`: servers that a project's own files define, shown and approved.
+//!
+//! Invariant: what is approved is named by the digest of what was shown.
+
+use std::{
+    io::{IsTerminal as _, Write as _, stdin},
+    path::PathBuf,
+};
+
+use mux_client::within_seconds;
+use mux_proto::{ApproveProjectRequest, Error, Kind, ProjectInfo, ProjectsRequest};
+
+use super::{Failure, Outcome, ask};
+use crate::{
+    args::{self, ProjectCommand},
+    render,
+};
+
+/// Fewer digits could be made to fit.
+const FEWEST_DIGITS: usize = 12;
+
+pub(super) async fn project(args: args::Project, json: bool) -> Outcome {
+    match args.command {
+        None | Some(ProjectCommand::List) => {
+            let all = find(ProjectsRequest::default()).await?;
+            Ok(render::projects(&all, json))
+        }
+        Some(ProjectCommand::Show { dir }) => Ok(render::project(&one(dir).await?, json)),
+        Some(ProjectCommand::Approve { dir, hash }) => approve(dir, hash, json).await,
+        Some(ProjectCommand::Revoke { dir }) => revoke(dir, json).await,
+    }
+}
+
+async fn approve(dir: Option<PathBuf>, hash: Option<String>, json: bool) -> Outcome {
+    let project = one(dir).await?;
+    let root = project.root.display();
+    let Some(digest) = project.digest.clone() else {
+        let message = format!("{root} cannot be approved: a file of it cannot be read");
+        return Err(Error::new(Kind::Validation, message).into());
+    };
+    match hash {
+        Some(hash) if hash.len() < FEWEST_DIGITS => {
+            let message = format!("--hash needs {FEWEST_DIGITS} digits or more");
+            return Err(Error::new(Kind::Validation, message).into());
+        }
+        Some(hash) if !digest.starts_with(&hash.to_ascii_lowercase()) => {
+            let message = format!("the files in {root} are others than those that you saw");
+            return Err(Error::new(Kind::Validation, message)
+                .hint("see `mux project show`")
+                .into());
+        }
+        Some(_) => {}
+        None if json || !stdin().is_terminal() => {
+            let message = "nobody can be asked here";
+            return Err(Error::new(Kind::Validation, message)
+                .hint("look at `mux project show`, then name what you saw: --hash DIGEST")
+                .into());
+        }
+        None => {
+            render::project(&project, false);
+            if !agreed(&format!("approve what is in {root}? [y/N] ")) {
+                let message = "nothing was approved";
+                return Err(Error::new(Kind::Cancelled, message).into());
+            }
+        }
+    }
+    let answer = ask(async |session| {
+        session.require("approve_project")?;
+        let request = ApproveProjectRequest {
+            root: project.root.clone(),
+            digest: digest.clone(),
+        };
+        let approved = session.client.approve_project(within_seconds(60), request);
+        approved.await.map_err(|error| Failure::from(error).error)?
+    });
+    Ok(render::approved(&answer.await??, json))
+}
+
+async fn revoke(dir: Option<PathBuf>, json: bool) -> Outcome {
+    let dir = absolute(dir)?;
+    let found = ProjectsRequest {
+        dir: Some(dir.clone()),
+    };
+    // One whose files are gone is still approved.
+    let root = match find(found).await?.into_iter().next() {
+        Some(project) => project.root,
+        None => std::fs::canonicalize(&dir).unwrap_or(dir),
+    };
+    let answer = ask(async |session| {
+        session.require("revoke_project")?;
+        let revoked = session
+            .client
+            .revoke_project(within_seconds(60), root.clone());
+        revoked.await.map_err(|error| Failure::from(error).error)?
+    });
+    let revoked = answer.await??;
+    Ok(render::revoked(&root, revoked.was_approved, json))
+}
+
+/// The project of a directory.
+async fn one(dir: Option<PathBuf>) -> Result<ProjectInfo, Failure> {
+    let dir = absolute(dir)?;
+    let request = ProjectsRequest {
+        dir: Some(dir.clone()),
+    };
+    find(request).await?.into_iter().next().ok_or_else(|| {
+        let message = format!(
+            "there is no .mux.toml and no .mcp.json in {}",
+            dir.display()
+        );
+        Error::new(Kind::NotFound, message)
+            .hint(
+                "directories above it are looked at up to that of its git repository, or your home",
+            )
+            .into()
+    })
+}
+
+async fn find(request: ProjectsRequest) -> Result<Vec<ProjectInfo>, Failure> {
+    let answer = ask(async |session| {
+        session.require("projects")?;
+        let list = session.client.projects(within_seconds(30), request.clone());
+        list.await.map_err(|error| Failure::from(error).error)?
+    });
+    Ok(answer.await??.projects)
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "paths on the command line are meant from where the user stands"
+)]
+fn absolute(dir: Option<PathBuf>) -> Result<PathBuf, Failure> {
+    let here = std::env::current_dir().map_err(|error| {
+        let message = format!("the current directory cannot be read: {error}");
+        Error::new(Kind::NotFound, message)
+    })?;
+    Ok(here.join(dir.unwrap_or_default()))
+}
+
+fn agreed(question: &str) -> bool {
+    render::question(question);
+    let mut answer = String::new();
+    // No answer is none.
+    drop(std::io::stderr().flush());
+    let read = stdin().read_line(&mut answer);
+    read.is_ok() && matches!(answer.trim(), "y" | "Y" | "yes")
+}

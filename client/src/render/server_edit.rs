@@ -1,0 +1,99 @@
+//! What an edit of our own configuration changed, and what the daemon makes of it. No value of a secret is
+//! in here.
+
+use std::{path::PathBuf, process::ExitCode};
+
+use anstream::println;
+use mux_proto::{ServerInfo, ServerState};
+use serde_json::json;
+
+use super::{document, note, shown, style::harmless, warn};
+
+/// One edit.
+#[derive(Debug)]
+pub(crate) struct ServerEdit {
+    pub(crate) server: String,
+    /// `added`, `replaced`, `removed`, `enabled` or `disabled`.
+    change: &'static str,
+    pub(crate) dry_run: bool,
+    /// Whether the files are otherwise than they were.
+    pub(crate) changed: bool,
+    pub(crate) config: PathBuf,
+    pub(crate) diff: String,
+    /// The variables of the `env` file that hold its secrets.
+    pub(crate) secrets: Vec<String>,
+    pub(crate) backup: Option<PathBuf>,
+    /// Of the daemon that runs; the server, if it knows it.
+    pub(crate) verdict: Option<Option<ServerInfo>>,
+    pub(crate) not_reloaded: Option<String>,
+}
+
+impl ServerEdit {
+    pub(crate) fn new(server: &str, change: &'static str, dry_run: bool) -> Self {
+        Self {
+            server: server.to_owned(),
+            change,
+            dry_run,
+            changed: false,
+            config: PathBuf::new(),
+            diff: String::new(),
+            secrets: Vec::new(),
+            backup: None,
+            verdict: None,
+            not_reloaded: None,
+        }
+    }
+
+    /// Why the server cannot be used as it is written.
+    fn problem(&self) -> Option<&str> {
+        let info = self.verdict.as_ref()?.as_ref()?;
+        let broken = info.state == ServerState::Broken;
+        info.reason.as_deref().filter(|_| broken)
+    }
+}
+
+pub(crate) fn server_edit(edit: &ServerEdit, json: bool) -> ExitCode {
+    if json {
+        document(&json!({
+            "ok": true,
+            "server": edit.server,
+            "change": edit.change,
+            "changed": edit.changed,
+            "dry_run": edit.dry_run,
+            "config": edit.config,
+            "diff": edit.diff,
+            "secrets": edit.secrets,
+            "backup": edit.backup,
+            "reloaded": edit.verdict.is_some(),
+            "not_reloaded": edit.not_reloaded,
+            "problem": edit.problem(),
+        }));
+        return ExitCode::SUCCESS;
+    }
+    let (server, config) = (&edit.server, shown(&edit.config));
+    if !edit.changed {
+        println!("{config} says so already");
+        return ExitCode::SUCCESS;
+    }
+    if !edit.diff.is_empty() {
+        println!("{}", harmless(edit.diff.trim_end()));
+    }
+    let would = if edit.dry_run { "would be " } else { "" };
+    for name in &edit.secrets {
+        println!("a secret {would}kept in `env` as {name}");
+    }
+    if edit.dry_run {
+        return ExitCode::SUCCESS;
+    }
+    println!("{server} is {} in {config}", edit.change);
+    if let Some(backup) = &edit.backup {
+        println!("the file as it was: {}", shown(backup));
+    }
+    match (&edit.verdict, &edit.not_reloaded, edit.problem()) {
+        (_, Some(problem), _) => warn(format!("{problem}; run `mux reload`")),
+        (_, _, Some(problem)) => warn(format!("{server} cannot be used: {}", harmless(problem))),
+        (Some(_), None, None) => println!("muxd has read it"),
+        (None, None, None) => note("`mux servers` starts muxd, which reads it"),
+    }
+    ExitCode::SUCCESS
+}

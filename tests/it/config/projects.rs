@@ -1,0 +1,243 @@
+//! Projects: their files give servers to those who work in them, once the user has approved what they say.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+    time::Duration,
+};
+
+use mux_tests::{Output, TestEnv, env::binary, process};
+use serde_json::{Value, json};
+
+use super::until;
+
+/// A project with this `.mcp.json`.
+fn project(env: &TestEnv, name: &str, servers: &Value) -> PathBuf {
+    let root = env.path(name);
+    fs::create_dir_all(root.join("src/deep")).unwrap();
+    let text = json!({ "mcpServers": servers });
+    fs::write(root.join(".mcp.json"), format!("{text:#}\n")).unwrap();
+    root
+}
+
+/// A fixture server that notes its processes in `NAME.pids`.
+fn fixture(env: &TestEnv, name: &str) -> Value {
+    json!({
+        "command": binary("mux-fixture-server"),
+        "args": ["--pid-file", env.pid_file(name), "--name", name],
+        "env": { "WHERE": "${PWD:-nowhere}" }
+    })
+}
+
+fn at(env: &TestEnv, dir: &Path, args: &[&str]) -> Output {
+    let mut command: Command = env.command("mux");
+    mux_tests::env::output(command.current_dir(dir).args(args))
+}
+
+fn approve(env: &TestEnv, root: &Path) {
+    let shown = at(env, root, &["project", "show", "--json"]).ok().json();
+    let digest = shown["digest"].as_str().unwrap();
+    at(env, root, &["project", "approve", "--hash", digest]).ok();
+}
+
+fn names(env: &TestEnv, dir: &Path) -> Vec<String> {
+    let servers = at(env, dir, &["servers", "--json"]).ok().json();
+    let names = servers.as_array().unwrap().iter();
+    names
+        .map(|s| s["name"].as_str().unwrap().to_owned())
+        .collect()
+}
+
+#[test]
+fn projects_start_nothing_before_they_are_approved_and_nothing_elsewhere_after() {
+    let env = TestEnv::with_fixtures(&[("mine", &[])]);
+    let mark = env.path("ran");
+    let root = project(&env, "shop", &json!({ "db": fixture(&env, "db") }));
+    let toml = format!(
+        "[servers.told]\ncommand = {:?}\nenv = {{ TOKEN = \"${{cmd:echo x >> {}; echo t}}\" }}\nstart = \"eager\"\n",
+        binary("mux-fixture-server"),
+        mark.display()
+    );
+    fs::write(root.join(".mux.toml"), toml).unwrap();
+    let deep = root.join("src/deep");
+
+    assert_eq!(names(&env, &deep), ["mine"]);
+    let told = at(&env, &deep, &["servers"]).ok().stderr;
+    for part in ["`db`, `told`", "is not approved", "mux project show"] {
+        assert!(told.contains(part), "{part}: {told}");
+    }
+    assert!(
+        at(&env, &deep, &["status"])
+            .ok()
+            .stderr
+            .contains("is not approved")
+    );
+    let hint = "`db` is defined in .mcp.json of this project, which you have not approved: mux project approve";
+    at(&env, &deep, &["call", "db.pid"]).fails(1, &["no server `db`", hint]);
+    let run = at(&env, &deep, &["run", "-e", "return await mux.db.pid()"]);
+    assert!(run.code != 0 && run.stderr.contains(hint), "{run:#?}");
+    assert!(!mark.exists() && env.starts("db").is_empty());
+
+    let shown = at(&env, &deep, &["project", "show"]).ok().stdout;
+    for part in [
+        "mux-fixture-server",
+        "echo x >>",
+        "WHERE",
+        "TOKEN",
+        "not approved",
+        "digest",
+    ] {
+        assert!(shown.contains(part), "{part}: {shown}");
+    }
+    at(&env, &deep, &["project", "approve"]).fails(1, &["nobody can be asked", "--hash"]);
+    at(
+        &env,
+        &deep,
+        &["project", "approve", "--hash", "0123456789ab"],
+    )
+    .fails(1, &["others than those that you saw"]);
+    approve(&env, &root);
+    assert_eq!(names(&env, &deep), ["db", "mine", "told"]);
+    let cwd = at(&env, &deep, &["call", "db.cwd"]).ok().stdout;
+    assert_eq!(Path::new(cwd.trim()), fs::canonicalize(&root).unwrap());
+    at(&env, &deep, &["call", "told.pid"]).ok();
+    assert!(mark.exists());
+    let run = at(
+        &env,
+        &deep,
+        &["run", "-e", "return Object.keys(mux).includes('db')"],
+    );
+    assert_eq!(run.ok().stdout.trim(), "true");
+
+    // Whoever works elsewhere sees nothing of it.
+    assert_eq!(names(&env, env.home()), ["mine"]);
+    env.mux(["call", "db.pid"]).fails(1, &["no server `db`"]);
+    env.mux(["servers", "restart", "db"])
+        .fails(1, &["no server `db`"]);
+    assert_eq!(env.result("return Object.keys(mux).includes('db')"), false);
+    assert!(!env.mux(["tools"]).ok().stdout.contains("db."));
+    assert!(!env.mux(["types"]).ok().stdout.contains("db:"));
+    assert_eq!(env.mux(["status"]).ok().stderr, "");
+}
+
+#[test]
+fn projects_that_change_are_not_approved_any_more_and_their_servers_end() {
+    let env = TestEnv::new();
+    let root = project(&env, "shop", &json!({ "db": fixture(&env, "db") }));
+    let good = fs::read_to_string(root.join(".mcp.json")).unwrap();
+    approve(&env, &root);
+    at(&env, &root, &["call", "db.pid"]).ok();
+    let pid = env.starts("db")[0];
+    // Nobody stands there: the daemon sees it all the same.
+    let evil = good.replace("--name", "--evil");
+    fs::write(root.join(".mcp.json"), &evil).unwrap();
+    assert!(
+        process::wait_for_end(pid, Duration::from_secs(30)),
+        "{pid} lives on"
+    );
+    let shown = at(&env, &root, &["project", "show"]).ok().stdout;
+    assert!(shown.contains("changed since it was approved"), "{shown}");
+    let is_line = |sign: &str, part: &str| {
+        let mut lines = shown.lines();
+        lines.any(|line| line.starts_with(sign) && line.contains(part))
+    };
+    assert!(is_line("-", "--name") && is_line("+", "--evil"), "{shown}");
+    at(&env, &root, &["call", "db.pid"]).fails(1, &["which you have not approved"]);
+    // What was approved is approved again by itself.
+    fs::write(root.join(".mcp.json"), &good).unwrap();
+    let call = || at(&env, &root, &["call", "db.pid"]).code;
+    until("a server again", call, |code| *code == 0);
+    let list = at(&env, &root, &["project", "--json"]).ok().json();
+    assert_eq!(list[0]["state"], "approved");
+    // It outlives the daemon, and can be taken back.
+    env.stop();
+    assert_eq!(names(&env, &root), ["db"]);
+    at(&env, &root, &["call", "db.pid"]).ok();
+    at(&env, &root, &["project", "revoke"]).ok();
+    let last = *env.starts("db").last().unwrap();
+    assert!(process::wait_for_end(last, Duration::from_secs(30)));
+    assert_eq!(names(&env, &root), Vec::<String>::new());
+}
+
+#[test]
+fn projects_may_use_one_name_and_the_users_own_wins() {
+    let env = TestEnv::with_fixtures(&[("web", &[])]);
+    let [one, two] = ["one", "two"].map(|name| {
+        let servers = json!({ "db": fixture(&env, name), "web": fixture(&env, "never") });
+        let root = project(&env, name, &servers);
+        approve(&env, &root);
+        root
+    });
+    for (root, name) in [(&one, "one"), (&two, "two")] {
+        let info = at(&env, root, &["servers", "restart", "db", "--json"])
+            .ok()
+            .json();
+        assert!(
+            info["identity"].as_str().unwrap().starts_with(name),
+            "{info:#}"
+        );
+        assert!(
+            info["project"].as_str().unwrap().ends_with(name),
+            "{info:#}"
+        );
+        let pid = at(&env, root, &["call", "db.pid"]).ok().stdout;
+        assert_eq!(pid.trim(), env.starts(name)[0].to_string());
+        at(&env, root, &["call", "web.pid"]).ok();
+        let status = at(&env, root, &["status"]).ok().stderr;
+        assert!(
+            status.contains("[servers.web] of config.toml has the name"),
+            "{status}"
+        );
+    }
+    assert_eq!(env.starts("never").len(), 0);
+    assert_eq!(env.starts("web").len(), 1);
+    assert!(process::is_alive(env.starts("one")[0]));
+}
+
+#[test]
+fn projects_deny_and_do_not_allow() {
+    let env = TestEnv::new();
+    let rule = "[[policy]]\nmatch = \"fix.pid\"\naction = \"deny\"\n";
+    env.write_config(&(env.fixture("fix", &[]) + rule));
+    let root = env.path("shop");
+    fs::create_dir(&root).unwrap();
+    fs::write(
+        root.join(".mux.toml"),
+        "[[policy]]\nmatch = \"fix.pid\"\naction = \"allow\"\n[[policy]]\nmatch = \"fix.echo\"\naction = \"deny\"\n[limits]\nwall = \"1s\"\n",
+    )
+    .unwrap();
+    approve(&env, &root);
+    at(&env, &root, &["call", "fix.pid"]).fails(5, &["denied by the policy \"fix.pid\""]);
+    at(&env, &root, &["call", "fix.echo", "text=x"]).fails(5, &[".mux.toml"]);
+    env.mux(["call", "fix.echo", "text=x"]).ok();
+    let status = at(&env, &root, &["status"]).ok().stderr;
+    for part in ["a project may deny, and not allow", "`limits` is ignored"] {
+        assert!(status.contains(part), "{part}: {status}");
+    }
+}
+
+#[test]
+fn projects_are_approved_by_a_file_that_nobody_else_could_write() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let env = TestEnv::new();
+    let root = project(&env, "shop", &json!({ "db": fixture(&env, "db") }));
+    approve(&env, &root);
+    env.stop();
+    let file = env.dirs.state.join("projects.json");
+    let mode = fs::metadata(&file).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    let good = fs::read(&file).unwrap();
+    fs::write(&file, b"{\"version\": 1, \"projects\": {").unwrap();
+    assert_eq!(names(&env, &root), Vec::<String>::new());
+    let status = at(&env, &root, &["status"]).ok().stderr;
+    assert!(status.contains("is not what muxd wrote"), "{status}");
+    approve(&env, &root);
+    assert_eq!(names(&env, &root), ["db"]);
+    env.stop();
+    fs::write(&file, good).unwrap();
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o666)).unwrap();
+    assert_eq!(names(&env, &root), Vec::<String>::new());
+    let status = at(&env, &root, &["status"]).ok().stderr;
+    assert!(status.contains("can be written by others"), "{status}");
+}

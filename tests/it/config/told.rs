@@ -1,0 +1,152 @@
+//! `${cmd:…}`: values that commands tell.
+
+use std::fs;
+
+use mux_tests::{Output, TestEnv};
+
+use super::{names, server, until};
+
+const SECRET: &str = "canary-5f0c93a1";
+
+/// A command that tells a secret and counts how often it was asked.
+fn vault(env: &TestEnv) -> String {
+    let (count, secret) = (env.path("asked"), env.path("secret"));
+    fs::write(&secret, format!("{SECRET}\n")).unwrap();
+    format!(
+        "echo x >> {}; awk '{{ print $1 }}' < {}",
+        count.display(),
+        secret.display()
+    )
+}
+
+fn asked(env: &TestEnv) -> usize {
+    let text = fs::read_to_string(env.path("asked")).unwrap_or_default();
+    text.lines().count()
+}
+
+fn entry(env: &TestEnv, name: &str, command: &str) -> String {
+    let fixture = env.fixture(name, &[]);
+    format!("{fixture}env = {{ TOKEN = \"${{cmd:{command}}}\" }}\n")
+}
+
+fn shows_no_secret(outputs: &[Output]) {
+    for output in outputs {
+        let all = format!("{}{}", output.stdout, output.stderr);
+        assert!(!all.contains("canary"), "{output:#?}");
+    }
+}
+
+#[test]
+fn config_values_are_told_by_commands_which_are_asked_once() {
+    let env = TestEnv::new();
+    let command = vault(&env);
+    let both = entry(&env, "one", &command) + &entry(&env, "two", &command);
+    env.write_config(&both);
+    let token = |server: &str| {
+        let output = env.mux(["call", &format!("{server}.env"), "name=TOKEN"]);
+        output.ok().stdout.trim().to_owned()
+    };
+    assert_eq!((token("one"), token("two")), (SECRET.into(), SECRET.into()));
+    assert_eq!(asked(&env), 1, "the same text is one command");
+    // Another save asks nothing again.
+    env.write_config(&(both.clone() + &env.fixture("more", &[])));
+    until("more", || names(&env), |names| names.len() == 3);
+    assert_eq!(asked(&env), 1);
+    shows_no_secret(&[
+        env.mux(["servers"]),
+        env.mux(["servers", "--json"]),
+        env.mux(["status", "--json"]),
+        env.mux(["doctor", "--json"]),
+    ]);
+    // Another secret, and somebody wants it.
+    fs::write(env.path("secret"), "canary-other").unwrap();
+    let report = env.mux(["reload", "--json"]).ok();
+    shows_no_secret(std::slice::from_ref(&report));
+    let report = report.json();
+    assert_eq!(report["reasons"]["one"][0], "env.TOKEN");
+    assert_eq!(report["added"][0], "more");
+    assert_eq!((asked(&env), token("one")), (2, "canary-other".into()));
+    env.stop();
+    assert!(!env.log().contains("canary"));
+}
+
+#[test]
+fn config_commands_that_fail_cost_their_own_entry_and_are_named_by_their_first_word() {
+    let env = TestEnv::new();
+    let commands = [
+        (
+            "fails",
+            "cat /no/such/file canary",
+            "`${cmd:cat …}` failed: exit code 1",
+        ),
+        (
+            "talks",
+            "echo canary; exit 3",
+            "`${cmd:echo …}` failed: exit code 3",
+        ),
+        (
+            "silent",
+            "true canary",
+            "`${cmd:true …}` failed: it printed nothing",
+        ),
+        (
+            "floods",
+            "yes canary",
+            "`${cmd:yes …}` failed: it printed more than 65536 bytes",
+        ),
+        ("open", "echo {", "without its `}`"),
+    ];
+    let bad: String = commands
+        .iter()
+        .map(|(name, command, _)| entry(&env, name, command))
+        .collect();
+    let more = format!(
+        "{}cwd = \"${{cmd:pwd}}\"\n{}",
+        env.fixture("misplaced", &[]),
+        env.fixture("good", &[])
+    );
+    env.write_config(&(bad + &more));
+    env.mux(["call", "good.pid"]).ok();
+    for (name, _, part) in commands {
+        let info = server(&env, name);
+        assert_eq!(info["state"], "broken", "{info:#}");
+        let reason = info["reason"].as_str().unwrap();
+        assert!(
+            reason.contains(part) && !reason.contains("canary"),
+            "{reason}"
+        );
+    }
+    let info = server(&env, "misplaced");
+    assert!(
+        info["reason"]
+            .as_str()
+            .unwrap()
+            .contains("may stand in args"),
+        "{info:#}"
+    );
+    env.stop();
+    let log = env.log();
+    let lines: Vec<&str> = log.lines().filter(|line| line.contains("canary")).collect();
+    assert_eq!(lines, Vec::<&str>::new());
+}
+
+#[test]
+fn config_commands_run_with_the_users_variables_and_leave_nothing_behind() {
+    let env = TestEnv::new();
+    fs::write(env.dirs.env_file(), "VAULT=open\n").unwrap();
+    let pid = env.path("pid");
+    // What it leaves running would keep its output open.
+    let command = format!(
+        "sleep 600 & echo $! > {}; printf %s ${{VAULT}}-${{HOME}}",
+        pid.display()
+    );
+    env.write_config(&entry(&env, "fix", &command));
+    let token = env.mux(["call", "fix.env", "name=TOKEN"]).ok().stdout;
+    assert_eq!(token.trim(), format!("open-{}", env.home().display()));
+    let pid: i32 = fs::read_to_string(pid).unwrap().trim().parse().unwrap();
+    let limit = std::time::Duration::from_secs(30);
+    assert!(
+        mux_tests::process::wait_for_end(pid, limit),
+        "{pid} was left"
+    );
+}

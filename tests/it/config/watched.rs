@@ -1,0 +1,130 @@
+//! The files are followed as they are saved, in whatever way, and nobody runs `mux reload`.
+
+use std::fs;
+
+use mux_tests::{TestEnv, process};
+
+use super::{names, problems, server, until};
+
+#[test]
+fn config_is_in_force_however_it_is_saved() {
+    let env = TestEnv::with_fixtures(&[("one", &[])]);
+    env.mux(["call", "one.pid"]).ok();
+    let file = env.dirs.config_file();
+    let kept = env.fixture("one", &[]);
+    let with = |name: &str| format!("{kept}{}", env.fixture(name, &[]));
+    let saved = |wanted: &[&str]| {
+        until(
+            &format!("{wanted:?}"),
+            || names(&env),
+            |found| found == wanted,
+        );
+    };
+
+    env.write_config(&with("written"));
+    saved(&["one", "written"]);
+    let new = env.path("config.toml.swp");
+    fs::write(&new, with("renamed")).unwrap();
+    fs::rename(&new, &file).unwrap();
+    saved(&["one", "renamed"]);
+    // As vim does: the old one is moved away, and another one written.
+    fs::rename(&file, env.path("config.toml~")).unwrap();
+    fs::write(&file, with("replaced")).unwrap();
+    saved(&["one", "replaced"]);
+    // In pieces.
+    let whole = with("pieces");
+    let (half, rest) = whole.split_at(40);
+    fs::write(&file, half).unwrap();
+    fs::write(&file, format!("{half}{rest}")).unwrap();
+    saved(&["one", "pieces"]);
+    for n in 0..100 {
+        env.write_config(&with(&format!("saved{n}")));
+    }
+    saved(&["one", "saved99"]);
+    assert_eq!(problems(&env), Vec::<String>::new());
+    assert_eq!(env.starts("one").len(), 1, "it was never touched");
+    let loads = env.log().matches("configuration loaded").count();
+    assert!(loads < 20, "{loads} loads");
+    // The last of them is what `mux reload` tells of, since nobody was told before.
+    let report = env.mux(["reload", "--json"]).ok().json();
+    assert_eq!(report["added"][0], "saved99");
+    let report = env.mux(["reload", "--json"]).ok().json();
+    assert_eq!(report["added"].as_array().unwrap().len(), 0);
+}
+
+#[test]
+fn config_that_is_broken_or_gone_leaves_the_last_good_one_in_force() {
+    let env = TestEnv::with_fixtures(&[("fix", &[])]);
+    env.mux(["call", "fix.pid"]).ok();
+    let good = fs::read_to_string(env.dirs.config_file()).unwrap();
+    let told = |part: &str| {
+        let is_so = |found: &Vec<String>| found.iter().any(|p| p.contains(part));
+        until(part, || problems(&env), is_so);
+        env.mux(["call", "fix.pid"]).ok();
+    };
+    env.write_config("[servers.fix\n");
+    told("not valid TOML");
+    fs::remove_file(env.dirs.config_file()).unwrap();
+    told("is gone, and what it said last stays in force");
+    env.mux(["reload"]).fails(1, &["is gone"]);
+    env.write_config(&good);
+    until("no problem", || problems(&env), Vec::is_empty);
+    assert_eq!(env.starts("fix").len(), 1);
+    // An empty file is a word.
+    env.write_config("");
+    until("no server", || names(&env), Vec::is_empty);
+    assert_eq!(problems(&env), Vec::<String>::new());
+    let gone = process::wait_for_end(env.starts("fix")[0], std::time::Duration::from_secs(30));
+    assert!(gone);
+}
+
+#[test]
+fn config_changes_restart_what_changed_when_its_calls_are_done() {
+    let env = TestEnv::with_fixtures(&[("fix", &[]), ("other", &[])]);
+    env.mux(["call", "other.pid"]).ok();
+    let code = "console.log(await mux.fix.pid());\n\
+                const met = mux.fix.barrier({ name: 'b', parties: 2 });\n\
+                await mux.fix.echo({ text: 'sent' }); console.log('waiting'); return await met";
+    let mut run = env.begin(["run", "-e", code]);
+    run.hear("waiting");
+    let old = env.starts("fix")[0];
+    env.write_config(&format!(
+        "{}{}",
+        env.fixture("fix", &["--name", "new"]),
+        env.fixture("other", &[])
+    ));
+    let call = || env.mux(["call", "fix.pid"]).ok().stdout;
+    until("another process", call, |pid| pid.trim() != old.to_string());
+    assert!(process::is_alive(old), "its call is not over");
+    run.signal(nix::sys::signal::Signal::SIGINT);
+    assert_eq!(run.wait().code, 130);
+    assert!(process::wait_for_end(
+        old,
+        std::time::Duration::from_secs(30)
+    ));
+    assert_eq!(env.starts("other").len(), 1);
+}
+
+#[test]
+fn config_follows_its_env_file_and_the_target_of_its_link() {
+    let env = TestEnv::new();
+    let dotfiles = env.path("dotfiles");
+    fs::create_dir(&dotfiles).unwrap();
+    let target = dotfiles.join("mux.toml");
+    let entry = format!(
+        "{}env = {{ TOKEN = \"${{TOKEN}}\" }}\n",
+        env.fixture("fix", &[])
+    );
+    fs::write(&target, &entry).unwrap();
+    std::os::unix::fs::symlink("dotfiles/mux.toml", env.dirs.config_file()).unwrap();
+    fs::write(env.dirs.env_file(), "TOKEN=first\n").unwrap();
+    let token = || env.mux(["call", "fix.env", "name=TOKEN"]).ok().stdout;
+    assert_eq!(token().trim(), "first");
+    fs::write(env.dirs.env_file(), "TOKEN=second\n").unwrap();
+    until("the second", token, |token| token.trim() == "second");
+    let report = env.mux(["reload"]).ok();
+    assert_eq!(report.stdout, "changed: fix (env.TOKEN)\n");
+    fs::write(&target, format!("{entry}{}", env.fixture("more", &[]))).unwrap();
+    until("more", || names(&env), |names| names.len() == 2);
+    assert_eq!(server(&env, "fix")["starts"], 1);
+}

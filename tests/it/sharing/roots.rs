@@ -1,0 +1,89 @@
+//! Servers that ask for roots: each workspace has its own session, unless the user says otherwise.
+
+use serde_json::{Value, json};
+
+use super::{Client, seen, workspace};
+use mux_tests::TestEnv;
+
+fn root(folder: &std::path::Path) -> Value {
+    let name = folder.file_name().unwrap().to_str().unwrap();
+    json!({ "roots": [{ "uri": format!("file://{}", folder.display()), "name": name }] })
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_asks_at_its_start_gets_a_process_and_roots_for_each_workspace() {
+    let env = TestEnv::with_fixtures(&[("fix", &["--ask-roots"])]);
+    let (a, b) = (workspace(&env, "a"), workspace(&env, "b"));
+    let in_a = Client::at(&env, Some(a.clone())).await;
+    let in_b = Client::at(&env, Some(b.clone())).await;
+    let also_in_a = Client::at(&env, Some(a.clone())).await;
+    // Nobody knows yet that it will ask, and all come at once.
+    let (one, two, three) = tokio::join!(in_a.pid("fix"), in_b.pid("fix"), also_in_a.pid("fix"));
+    assert_eq!(one, three);
+    assert_ne!(one, two);
+    assert_eq!(in_a.call("fix.told_roots").await, root(&a));
+    assert_eq!(in_b.call("fix.told_roots").await, root(&b));
+    assert_eq!(env.starts("fix").len(), 2);
+    let server = seen(&env, "fix");
+    assert_eq!(server["share"], "workspace");
+    assert_eq!(server["share_reason"], "it asks for roots");
+    let mut of: Vec<&str> = Vec::new();
+    of.extend(
+        server["sessions"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|it| it["of"].as_str().unwrap()),
+    );
+    assert_eq!(of, [a.to_str().unwrap(), b.to_str().unwrap()]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn that_it_asks_is_known_to_the_next_daemon() {
+    let env = TestEnv::with_fixtures(&[("fix", &["--ask-roots"])]);
+    let a = workspace(&env, "a");
+    let client = Client::at(&env, Some(a)).await;
+    client.call("fix.told_roots").await;
+    env.stop();
+    env.mux(["reload"]).ok();
+    assert_eq!(seen(&env, "fix")["share_reason"], "it asks for roots");
+    // Whoever works nowhere has a session that knows no roots.
+    let nowhere = Client::at(&env, None).await;
+    assert_eq!(nowhere.call("fix.told_roots").await, json!({ "roots": [] }));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_session_that_asks_in_a_call_goes_to_the_workspace_of_that_call() {
+    let env = TestEnv::with_fixtures(&[("fix", &["--offers"])]);
+    let (a, b) = (workspace(&env, "a"), workspace(&env, "b"));
+    let in_a = Client::at(&env, Some(a.clone())).await;
+    let in_b = Client::at(&env, Some(b.clone())).await;
+    let shared = in_a.pid("fix").await;
+    assert_eq!(in_b.pid("fix").await, shared);
+    assert_eq!(in_b.call("fix.roots").await, root(&b));
+    assert_eq!(in_b.pid("fix").await, shared);
+    assert_ne!(in_a.pid("fix").await, shared);
+    assert_eq!(in_a.call("fix.roots").await, root(&a));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_wants_it_shared_gets_it_shared_with_a_warning() {
+    let env = TestEnv::new();
+    env.write_config(&format!(
+        "{}share = \"user\"\n",
+        env.fixture("fix", &["--offers"])
+    ));
+    let (a, b) = (workspace(&env, "a"), workspace(&env, "b"));
+    let in_a = Client::at(&env, Some(a.clone())).await;
+    let in_b = Client::at(&env, Some(b.clone())).await;
+    assert_eq!(in_a.call("fix.roots").await, root(&a));
+    assert_eq!(in_b.call("fix.roots").await, root(&b));
+    assert_eq!(env.starts("fix").len(), 1);
+    let server = seen(&env, "fix");
+    assert_eq!(
+        (&server["share"], server.get("share_reason")),
+        (&json!("user"), None)
+    );
+    let warning = server["warnings"][0].as_str().unwrap();
+    assert!(warning.contains("share = \"user\""), "{warning}");
+}
