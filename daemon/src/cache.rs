@@ -57,6 +57,7 @@ pub enum Space {
     Types,
     Shapes,
     Verdicts,
+    Eras,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -197,6 +198,7 @@ struct Trees {
     types: Tree,
     shapes: Tree,
     verdicts: Tree,
+    eras: Tree,
 }
 
 fn open_trees(path: &Path) -> Result<Box<dyn Store>, StoreError> {
@@ -213,6 +215,7 @@ fn open_trees(path: &Path) -> Result<Box<dyn Store>, StoreError> {
         types: db.open_tree("types")?,
         shapes: db.open_tree("shapes")?,
         verdicts: db.open_tree("verdicts")?,
+        eras: db.open_tree("eras")?,
         db,
     }))
 }
@@ -224,6 +227,7 @@ impl Trees {
             Space::Types => &self.types,
             Space::Shapes => &self.shapes,
             Space::Verdicts => &self.verdicts,
+            Space::Eras => &self.eras,
         }
     }
 }

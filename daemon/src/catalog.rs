@@ -6,6 +6,7 @@
 mod arguments;
 mod description;
 mod digest;
+mod eras;
 pub mod hygiene;
 mod imitation;
 pub mod inventory;
@@ -29,6 +30,7 @@ use tokio::sync::watch;
 pub use self::{
     description::ToolDescription,
     digest::Digest,
+    eras::Era,
     imitation::imitations,
     learned::Learned,
     remembered::ListKey,
@@ -38,11 +40,12 @@ pub use self::{
     tools::{Tool, ToolSet},
     types::{Known, Wording},
 };
-use self::{lessons::Lessons, remembered::Remembered, shelf::Shelf, types::Texts};
+use self::{eras::Eras, lessons::Lessons, remembered::Remembered, shelf::Shelf, types::Texts};
 use crate::{cache::Cache, check::Types};
 
 pub struct Catalog {
     remembered: Remembered,
+    eras: Eras,
     learned: Arc<Learned>,
     lessons: Lessons,
     texts: Texts,
@@ -58,6 +61,7 @@ impl Catalog {
         let (learned, news) = (Arc::new(Learned::new(&shelf)), watch::Sender::new(()));
         Arc::new(Self {
             remembered: Remembered::new(&shelf),
+            eras: Eras::new(&shelf),
             lessons: Lessons::start(Arc::clone(&learned), news.clone()),
             learned,
             texts: Texts::new(&shelf),
@@ -68,7 +72,11 @@ impl Catalog {
 
     /// Takes over what was known when the last daemon ended. To be called once.
     pub async fn load(&self, cache: Cache) {
-        tokio::join!(self.remembered.load(&cache), self.learned.load(&cache));
+        tokio::join!(
+            self.remembered.load(&cache),
+            self.eras.load(&cache),
+            self.learned.load(&cache)
+        );
         self.shelf.put_up(cache);
         self.changed();
     }
@@ -95,6 +103,16 @@ impl Catalog {
 
     pub fn asks_for_roots(&self, key: &ListKey) -> bool {
         self.remembered.asks_for_roots(key)
+    }
+
+    /// The era of MCP in which a server was last spoken to.
+    pub fn era(&self, key: &ListKey) -> Option<Era> {
+        self.eras.recall(key)
+    }
+
+    /// What a server, which gives itself this name, speaks now.
+    pub fn spoke(&self, key: &ListKey, era: Era, identity: &str) {
+        self.eras.keep(key, era, identity);
     }
 
     /// The servers, or their tools, are others than before.

@@ -3,6 +3,7 @@
 //! Invariant: one entry that cannot be used disables that entry alone. Only a file that is not TOML,
 //! or whose top level is wrong, is refused as a whole.
 
+mod pins;
 mod texts;
 
 use std::{collections::BTreeMap, path::Path};
@@ -10,6 +11,7 @@ use std::{collections::BTreeMap, path::Path};
 use serde::Deserialize;
 use toml::{Table, Value};
 
+pub use self::pins::PinsEntry;
 use crate::nearest::nearest;
 
 const TOP_LEVEL: &[&str] = &[
@@ -198,14 +200,6 @@ pub struct CheckEntry {
     pub mode: Option<String>,
     /// TypeScript's native compiler.
     pub tsc: Option<String>,
-}
-
-/// `[pins]`
-#[derive(Clone, Debug, Default, Deserialize, PartialEq)]
-#[serde(default, deny_unknown_fields)]
-pub struct PinsEntry {
-    /// `"refuse"`, `"warn"` or `"off"`: what becomes of a tool that is not what it was.
-    pub on_change: Option<String>,
 }
 
 /// `[agents.NAME]`

@@ -22,3 +22,16 @@ pub fn give_back_long_texts() {
 pub fn give_back_long_texts() {
     let _not_needed = OWN_PAGES;
 }
+
+/// Gives back what is free between small values that are still held: a long list of tools is made of
+/// nothing but small ones, and leaves as much as it took. Takes milliseconds: not on the runtime's threads.
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+#[expect(unsafe_code, reason = "no safe wrapper of malloc_trim is at hand")]
+pub fn give_back_small_values() {
+    // SAFETY: the call frees pages that hold nothing, under the allocator's own locks.
+    let _any = unsafe { nix::libc::malloc_trim(0) };
+}
+
+/// Other allocators do so in time.
+#[cfg(not(all(target_os = "linux", target_env = "gnu")))]
+pub fn give_back_small_values() {}

@@ -45,7 +45,16 @@ pub enum Notice {
         server: String,
         cause: Cause,
         kind: AskKind,
+        /// The server's own name for the question, where it has one.
+        key: Option<String>,
         params: Value,
+    },
+    /// What a user was asked to do on a page is done.
+    ElicitationComplete {
+        server: String,
+        /// As the question had it.
+        id: String,
+        cause: Cause,
     },
     /// Nobody waits for the answer any more.
     Withdrawn {

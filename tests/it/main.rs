@@ -5,6 +5,7 @@ mod check;
 mod commands;
 mod config;
 mod discovery;
+mod eras;
 mod faults;
 mod fuzz;
 mod guest;

@@ -37,16 +37,16 @@ fn with_offers(more: &str) -> (TestEnv, std::path::PathBuf) {
 }
 
 /// How often the server was asked so.
-fn asked(log: &Path, method: &str) -> usize {
+pub(crate) fn asked(log: &Path, method: &str) -> usize {
     let name = format!("\"method\":\"{method}\"");
     let log = fs::read_to_string(log).unwrap_or_default();
     log.lines().filter(|line| line.contains(&name)).count()
 }
 
 /// A client, and how much of its notices it has read.
-struct Client {
-    session: Session,
-    after: u64,
+pub(crate) struct Client {
+    pub(crate) session: Session,
+    pub(crate) after: u64,
     answers: Vec<AskKind>,
     /// What was read and is still to be looked at.
     unread: Vec<Notice>,
@@ -54,11 +54,11 @@ struct Client {
 
 impl Client {
     /// One that never asks for notices.
-    async fn deaf(env: &TestEnv) -> Self {
+    pub(crate) async fn deaf(env: &TestEnv) -> Self {
         Self::of(env, &Identity::new("test", "0")).await
     }
 
-    async fn of(env: &TestEnv, identity: &Identity) -> Self {
+    pub(crate) async fn of(env: &TestEnv, identity: &Identity) -> Self {
         let session = mux_client::connect_or_spawn(&env.dirs, Some(binary("muxd")), identity);
         Self {
             session: session.await.unwrap(),
@@ -69,7 +69,7 @@ impl Client {
     }
 
     /// One that listens, and answers such questions.
-    async fn listening(env: &TestEnv, answers: &[AskKind]) -> Self {
+    pub(crate) async fn listening(env: &TestEnv, answers: &[AskKind]) -> Self {
         let mut client = Self::deaf(env).await;
         client.answers = answers.to_vec();
         assert!(client.notices(0).await.is_empty());
@@ -77,13 +77,13 @@ impl Client {
     }
 
     /// The same, when the server has been started and its tools are no news.
-    async fn ready(env: &TestEnv, answers: &[AskKind]) -> Self {
+    pub(crate) async fn ready(env: &TestEnv, answers: &[AskKind]) -> Self {
         let starter = Self::deaf(env).await;
         starter.call("echo", json!({ "text": "x" })).await;
         Self::listening(env, answers).await
     }
 
-    async fn notices(&self, wait_ms: u64) -> Vec<Notice> {
+    pub(crate) async fn notices(&self, wait_ms: u64) -> Vec<Notice> {
         let request = NoticesRequest {
             after: self.after,
             wait_ms,
@@ -97,7 +97,7 @@ impl Client {
     }
 
     /// The next notice.
-    async fn next(&mut self) -> NoticeKind {
+    pub(crate) async fn next(&mut self) -> NoticeKind {
         for _ in 0..10 {
             if self.unread.is_empty() {
                 self.unread = self.notices(5_000).await;
@@ -113,7 +113,7 @@ impl Client {
     }
 
     /// The next question: its number, its kind and its params.
-    async fn question(&mut self) -> (u64, AskKind, Value) {
+    pub(crate) async fn question(&mut self) -> (u64, AskKind, Value) {
         match self.next().await {
             NoticeKind::Ask {
                 ask,
@@ -129,7 +129,7 @@ impl Client {
         }
     }
 
-    async fn answer(&self, ask: u64, answer: Answer) -> Result<(), Error> {
+    pub(crate) async fn answer(&self, ask: u64, answer: Answer) -> Result<(), Error> {
         let request = AnswerRequest { ask, answer };
         let answered = self
             .session
@@ -139,7 +139,7 @@ impl Client {
     }
 
     /// A call that goes on beside what the client does.
-    fn begin(&self, tool: &str, arguments: Value) -> JoinHandle<Result<Value, Error>> {
+    pub(crate) fn begin(&self, tool: &str, arguments: Value) -> JoinHandle<Result<Value, Error>> {
         let request = CallRequest {
             path: format!("fix.{tool}"),
             arguments,
@@ -159,15 +159,19 @@ impl Client {
         })
     }
 
-    async fn call(&self, tool: &str, arguments: Value) -> Value {
+    pub(crate) async fn call(&self, tool: &str, arguments: Value) -> Value {
         self.begin(tool, arguments).await.unwrap().unwrap()
     }
 
-    async fn offers(&self, kind: OfferKind, server: Option<&str>) -> Result<OfferList, Error> {
+    pub(crate) async fn offers(
+        &self,
+        kind: OfferKind,
+        server: Option<&str>,
+    ) -> Result<OfferList, Error> {
         self.offers_within(kind, server, None).await
     }
 
-    async fn offers_within(
+    pub(crate) async fn offers_within(
         &self,
         kind: OfferKind,
         server: Option<&str>,
@@ -185,7 +189,7 @@ impl Client {
         offers.await.unwrap()
     }
 
-    async fn read(&self, uri: &str) -> Result<Held, Error> {
+    pub(crate) async fn read(&self, uri: &str) -> Result<Held, Error> {
         let request = ResourceRequest {
             server: "fix".into(),
             uri: uri.into(),
@@ -198,7 +202,7 @@ impl Client {
         read.await.unwrap()
     }
 
-    async fn subscribe(&self, uri: &str, subscribe: bool) -> Result<(), Error> {
+    pub(crate) async fn subscribe(&self, uri: &str, subscribe: bool) -> Result<(), Error> {
         let request = SubscribeRequest {
             server: "fix".into(),
             uri: uri.into(),
@@ -211,7 +215,7 @@ impl Client {
         subscribed.await.unwrap()
     }
 
-    async fn start(&self, code: &str, detach: bool) -> String {
+    pub(crate) async fn start(&self, code: &str, detach: bool) -> String {
         let request = RunRequest {
             source: code.into(),
             detach,
@@ -226,7 +230,7 @@ impl Client {
     }
 
     /// Everything that happens in a run.
-    async fn events(&self, run: &str) -> Vec<Event> {
+    pub(crate) async fn events(&self, run: &str) -> Vec<Event> {
         let mut seen: Vec<Event> = Vec::new();
         let ended = |event: &Event| matches!(event.event, EventKind::Ended { .. });
         while !seen.last().is_some_and(ended) {
@@ -244,7 +248,7 @@ impl Client {
         seen
     }
 
-    async fn outcome(&self, run: &str) -> Outcome {
+    pub(crate) async fn outcome(&self, run: &str) -> Outcome {
         match self.events(run).await.pop().unwrap().event {
             EventKind::Ended { outcome } => outcome,
             other => panic!("{other:?}"),
@@ -253,6 +257,6 @@ impl Client {
 }
 
 /// Somebody accepts, and fills the form with this.
-fn accepted(name: &str) -> Answer {
+pub(crate) fn accepted(name: &str) -> Answer {
     Answer::Result(json!({ "action": "accept", "content": { "name": name } }))
 }

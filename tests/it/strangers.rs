@@ -6,3 +6,5 @@ mod conformance;
 mod home;
 mod inspector;
 mod sdks;
+
+pub(crate) use self::home::program;

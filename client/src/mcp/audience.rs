@@ -8,7 +8,7 @@ use std::sync::{
 
 use rmcp::{
     RoleServer,
-    model::{ResourceUpdatedNotificationParam, ServerNotification},
+    model::{CustomNotification, ResourceUpdatedNotificationParam, ServerNotification},
     service::{Peer, SubscriptionSink},
 };
 use serde_json::{Value, json};
@@ -115,6 +115,18 @@ impl Audience {
             if changed.prompts {
                 drop(sink.notify_prompt_list_changed().await);
             }
+        }
+    }
+
+    /// What its user was asked to do on a page is done. The second era has no word for that.
+    pub(super) async fn page_done(&self, id: &str) {
+        let (agent, _) = self.listeners();
+        if let Some(agent) = agent {
+            let params = json!({ "elicitationId": id });
+            let method = "notifications/elicitation/complete";
+            let done = CustomNotification::new(method, Some(params));
+            // Who is gone hears nothing.
+            drop(agent.send_notification(done.into()).await);
         }
     }
 

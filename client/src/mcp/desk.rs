@@ -24,8 +24,10 @@ const EARLY: Duration = Duration::from_secs(2);
 
 /// Something that a server wants to know of the agent.
 pub(super) struct Question {
-    line: Arc<Line>,
+    pub(super) line: Arc<Line>,
     pub(super) ask: u64,
+    /// What its server calls it, in the second era.
+    pub(super) key: Option<String>,
     pub(super) kind: AskKind,
     /// As MCP has them.
     pub(super) params: Value,
@@ -128,23 +130,10 @@ impl Desk {
         self.inner().jobs.get(cause).map(|job| job.teller.clone())
     }
 
-    pub(super) fn put(
-        &self,
-        line: Arc<Line>,
-        ask: u64,
-        cause: Cause,
-        kind: AskKind,
-        params: Value,
-    ) {
-        let withdrawn = CancellationToken::new();
-        let key = (line.number, ask);
-        let question = Question {
-            line,
-            ask,
-            kind,
-            params,
-            withdrawn: withdrawn.clone(),
-        };
+    /// Somebody takes it, soon, or it is refused.
+    pub(super) fn put(&self, cause: Cause, question: Question) {
+        let withdrawn = question.withdrawn.clone();
+        let key = (question.line.number, question.ask);
         let mut inner = self.inner();
         inner.open.retain(|_, token| !token.is_cancelled());
         inner.open.insert(key, withdrawn);

@@ -118,7 +118,7 @@ impl Face {
         if self.show == Show::Programs
             && let Some(begin) = work::own(self.link.clone(), name, asked.arguments.clone())
         {
-            return self.jobs.begin(context, begin).await;
+            return self.jobs.begin(context, asked.input_responses, begin).await;
         }
         let path = self.catalog.path(name).await;
         let Some(path) = path.map_err(|error| answers::protocol(&error))? else {
@@ -129,7 +129,8 @@ impl Face {
         let (link, arguments) = (self.link.clone(), asked.arguments.unwrap_or_default());
         let whole = self.show != Show::Programs;
         let begin = move |ear| work::passed_through(link, path, arguments, whole, ear);
-        self.jobs.begin(context, begin).await
+        let brought = asked.input_responses;
+        self.jobs.begin(context, brought, begin).await
     }
 }
 
@@ -243,7 +244,8 @@ impl ServerHandler for Face {
             }
             None => {
                 let begin = self.offers.read(&request.uri)?;
-                self.jobs.begin(&context, begin).await?
+                let brought = request.input_responses;
+                self.jobs.begin(&context, brought, begin).await?
             }
         };
         match step {
@@ -279,8 +281,9 @@ impl ServerHandler for Face {
                 self.jobs.resume(&state, answers, &context).await?
             }
             None => {
+                let brought = request.input_responses.take();
                 let begin = self.offers.prompt(request);
-                self.jobs.begin(&context, begin).await?
+                self.jobs.begin(&context, brought, begin).await?
             }
         };
         match step {

@@ -11,11 +11,12 @@ use std::{
 use mux_client::within_seconds;
 use mux_proto::{Cause, Notice, NoticeKind};
 use tokio::{sync::watch, time::sleep};
+use tokio_util::sync::CancellationToken;
 
 use super::{
     audience::{Audience, Changed},
     catalog::Catalog,
-    desk::Desk,
+    desk::{Desk, Question},
     link::{self, Line, Link},
     offers::Offers,
     subscriptions::Subscriptions,
@@ -176,9 +177,21 @@ impl Follower {
                 ask,
                 cause,
                 kind,
+                key,
                 params,
                 ..
-            } => self.desk.put(Arc::clone(line), ask, cause, kind, params),
+            } => {
+                let question = Question {
+                    line: Arc::clone(line),
+                    ask,
+                    key,
+                    kind,
+                    params,
+                    withdrawn: CancellationToken::new(),
+                };
+                self.desk.put(cause, question);
+            }
+            NoticeKind::ElicitationComplete { id, .. } => self.audience.page_done(&id).await,
             NoticeKind::Withdrawn { ask } => self.desk.withdraw(line, ask),
             _ => {}
         }

@@ -77,6 +77,8 @@ struct Job {
     teller: Teller,
     /// By the name under which the agent answers them.
     asked: BTreeMap<String, Question>,
+    /// What the agent has answered before it was asked.
+    brought: InputResponses,
 }
 
 struct Parked {
@@ -104,6 +106,7 @@ impl Jobs {
     pub(super) async fn begin(
         &self,
         context: &RequestContext<RoleServer>,
+        brought: Option<InputResponses>,
         work: impl FnOnce(Ear) -> Work,
     ) -> Result<Step, ErrorData> {
         let (sender, questions) = mpsc::unbounded_channel();
@@ -120,6 +123,7 @@ impl Jobs {
             questions,
             teller,
             asked: BTreeMap::new(),
+            brought: brought.unwrap_or_default(),
         };
         self.follow(job, context).await
     }
@@ -185,9 +189,11 @@ impl Jobs {
                         lacking = Some(questions::needs(&question));
                         question.refuse(&why).await;
                     } else if asks_back {
-                        job.asked.insert(question.key(), question);
+                        job.ask(question).await;
                         job.gather(&able).await;
-                        return self.park(job).map(Step::Asks);
+                        if !job.asked.is_empty() {
+                            return self.park(job).map(Step::Asks);
+                        }
                     } else {
                         asking.spawn(questions::ask(context.peer.clone(), question));
                     }
@@ -221,19 +227,27 @@ impl Jobs {
 }
 
 impl Job {
+    /// Under the name that its server gave it, unless two have the same. What was answered already is not
+    /// asked.
+    async fn ask(&mut self, question: Question) {
+        let own = question.key.clone();
+        if let Some(answer) = own.as_ref().and_then(|key| self.brought.remove(key))
+            && question.answer(answer).await.is_ok()
+        {
+            return;
+        }
+        let free = own.filter(|key| !self.asked.contains_key(key));
+        let key = free.unwrap_or_else(|| format!("ask-{}", question.ask));
+        self.asked.insert(key, question);
+    }
+
     /// A server may ask for several things at once, which come one after the other.
     async fn gather(&mut self, able: &ClientCapabilities) {
         while let Ok(Some(next)) = timeout(TOGETHER, self.questions.recv()).await {
             match questions::can_answer(able, &next) {
-                Ok(()) => drop(self.asked.insert(next.key(), next)),
+                Ok(()) => self.ask(next).await,
                 Err(why) => next.refuse(&why).await,
             }
         }
-    }
-}
-
-impl Question {
-    fn key(&self) -> String {
-        format!("ask-{}", self.ask)
     }
 }

@@ -167,9 +167,6 @@ pub(crate) fn servers(
         for remark in remarks_on(server) {
             println!("{}: {}", paint(NAME, &server.name), harmless(&remark));
         }
-        for warning in &server.warnings {
-            warn(format!("{}: {warning}", server.name));
-        }
         let name = paint(NAME, &server.name);
         match server.auth {
             Some(AuthState::Required) => println!("{name}: `mux servers login {}`", server.name),

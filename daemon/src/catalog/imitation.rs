@@ -98,7 +98,7 @@ impl<'a> Pool<'a> {
         let alike = alike.filter(|(of, other)| *of != server || other.name != tool.name);
         // The one with ordinary letters is the one that is imitated.
         if let Some((of, other)) = alike.into_iter().next()
-            && !(tool.name.is_ascii() && !other.name.is_ascii())
+            && (other.name.is_ascii() || !tool.name.is_ascii())
         {
             let other = visible(&other.name);
             return Some(format!("`{server}.{shown}` looks like `{of}.{other}`"));
@@ -130,7 +130,7 @@ fn is_separator(letter: char) -> bool {
 fn look(plain: &str) -> String {
     let skeleton: String = skeleton(plain).flat_map(char::to_lowercase).collect();
     // Lower case may look like something else.
-    self::skeleton_again(&skeleton)
+    skeleton_again(&skeleton)
 }
 
 fn skeleton_again(text: &str) -> String {

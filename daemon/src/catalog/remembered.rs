@@ -23,7 +23,7 @@ const FORMAT: u32 = 2;
 
 /// Names a server as it is configured.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-pub struct ListKey(Key);
+pub struct ListKey(pub(super) Key);
 
 impl ListKey {
     /// The values of its environment are left out: they may be secrets, and a token that was renewed

@@ -137,7 +137,8 @@ pub(super) fn size(notice: &Notice) -> usize {
             Notice::ResourceUpdated { server, uri } => server.len() + uri.len(),
             Notice::Progress { progress, .. } => progress.message.as_ref().map_or(0, String::len),
             Notice::Log { data, logger, .. } => json(data) + logger.as_ref().map_or(0, String::len),
-            Notice::Ask { params, .. } => json(params),
+            Notice::Ask { params, key, .. } => json(params) + key.as_ref().map_or(0, String::len),
+            Notice::ElicitationComplete { server, id, .. } => server.len() + id.len(),
         }
 }
 
@@ -164,6 +165,7 @@ mod tests {
             server: "s".into(),
             cause: Cause::default(),
             kind: AskKind::Elicitation,
+            key: None,
             params: json!({}),
         }
     }

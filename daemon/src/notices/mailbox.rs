@@ -66,6 +66,8 @@ pub struct Question {
     pub server: String,
     pub cause: Cause,
     pub kind: AskKind,
+    /// The server's own name for it, where it has one.
+    pub key: Option<String>,
     /// As MCP has them.
     pub params: Value,
     pub check: Check,
@@ -159,6 +161,7 @@ impl Mailbox {
             server: question.server,
             cause: question.cause,
             kind: question.kind,
+            key: question.key,
             params: question.params,
         };
         let bytes = line::size(&notice);
@@ -275,6 +278,7 @@ mod tests {
             server: "s".into(),
             cause: Cause::default(),
             kind,
+            key: None,
             params: json!({ "message": "?" }),
             check: |value| match value.is_object() {
                 true => Ok(()),

@@ -76,6 +76,7 @@ fn outward(notice: Notice) -> wire::NoticeKind {
             server,
             cause: of,
             kind,
+            key,
             params,
         } => wire::NoticeKind::Ask {
             ask,
@@ -86,7 +87,17 @@ fn outward(notice: Notice) -> wire::NoticeKind {
                 AskKind::Sampling => wire::AskKind::Sampling,
                 AskKind::Roots => wire::AskKind::Roots,
             },
+            key,
             params,
+        },
+        Notice::ElicitationComplete {
+            server,
+            id,
+            cause: of,
+        } => wire::NoticeKind::ElicitationComplete {
+            server,
+            id,
+            cause: cause(of),
         },
         Notice::Withdrawn { ask } => wire::NoticeKind::Withdrawn { ask },
     }

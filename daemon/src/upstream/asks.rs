@@ -3,7 +3,7 @@
 //! Invariant: a question is answered by the one connection that waits for this session, or at once by
 //! us; and while it is open, that connection's clocks stand still.
 
-use std::{sync::Arc, time::Duration};
+use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use futures::future::join_all;
 #[expect(deprecated, reason = "servers of today ask for them")]
@@ -14,7 +14,7 @@ use serde_json::Value;
 use tokio::{sync::Semaphore, time::sleep};
 use tokio_util::sync::CancellationToken;
 
-use super::ears::Ears;
+use super::{ears::Ears, in_flight::Party};
 use crate::notices::{Answer, AskKind, Question};
 
 /// Questions of one session that are open at once.
@@ -22,12 +22,23 @@ const MOST: usize = 16;
 /// What MCP says when a user declines that something is sampled.
 const REJECTED: ErrorCode = ErrorCode(-1);
 
+#[derive(Debug)]
 pub(super) struct Asks {
     server: String,
     ears: Arc<Ears>,
     room: Semaphore,
     /// How long a client may take.
     limit: Duration,
+}
+
+/// Who is asked.
+#[derive(Default)]
+pub(super) struct Whom {
+    /// None if there is nobody.
+    pub(super) party: Option<Party>,
+    pub(super) workspace: Option<PathBuf>,
+    /// The server's own name for the question.
+    pub(super) key: Option<String>,
 }
 
 /// Why a question has no answer.
@@ -68,10 +79,26 @@ impl Asks {
         }
     }
 
+    /// Whoever has something on its way: a question of the old era names no call.
+    pub(super) fn anybody(&self) -> Whom {
+        let party = self.ears.in_flight.party();
+        let workspace = party.as_ref().and_then(|p| p.caller.workspace.clone());
+        Whom {
+            party,
+            workspace,
+            key: None,
+        }
+    }
+
     /// A user who cannot be asked has declined; one who has gone has cancelled.
-    pub(super) async fn elicit(&self, params: Value, given_up: &CancellationToken) -> ElicitResult {
+    pub(super) async fn elicit(
+        &self,
+        whom: Whom,
+        params: Value,
+        given_up: &CancellationToken,
+    ) -> ElicitResult {
         let kind = AskKind::Elicitation;
-        let answer = self.ask(kind, params, check_elicited, given_up).await;
+        let answer = self.ask(whom, kind, params, check_elicited, given_up).await;
         answer.unwrap_or_else(|why| {
             let action = match why {
                 Unanswered::Gone => ElicitationAction::Cancel,
@@ -86,11 +113,13 @@ impl Asks {
     #[expect(deprecated, reason = "servers of today ask for it")]
     pub(super) async fn sample(
         &self,
+        whom: Whom,
         params: Value,
         given_up: &CancellationToken,
     ) -> Result<CreateMessageResult, ErrorData> {
         let check = check_as::<CreateMessageResult>;
-        let answer = self.ask(AskKind::Sampling, params, check, given_up).await;
+        let kind = AskKind::Sampling;
+        let answer = self.ask(whom, kind, params, check, given_up).await;
         answer.map_err(|why| {
             let message = format!("nothing was sampled: {why}");
             ErrorData::new(REJECTED, message, None)
@@ -99,13 +128,12 @@ impl Asks {
 
     /// The client's own, or the directory in which it works, or that of everybody who shares the session.
     #[expect(deprecated, reason = "servers of today ask for them")]
-    pub(super) async fn roots(&self, given_up: &CancellationToken) -> ListRootsResult {
-        let party = self.ears.in_flight.party();
-        let workspace = party.and_then(|party| party.caller.workspace.clone());
-        let workspace = self.ears.asks_for_roots(workspace);
+    pub(super) async fn roots(&self, whom: Whom, given_up: &CancellationToken) -> ListRootsResult {
+        let workspace = self.ears.asks_for_roots(whom.workspace.clone());
         let check = check_as::<ListRootsResult>;
         let params = Value::Object(serde_json::Map::new());
-        let answer = self.ask(AskKind::Roots, params, check, given_up).await;
+        let kind = AskKind::Roots;
+        let answer = self.ask(whom, kind, params, check, given_up).await;
         answer.unwrap_or_else(|_| {
             let root = workspace.and_then(|folder| {
                 let name = folder.file_name().map(|n| n.to_string_lossy().into_owned());
@@ -118,12 +146,13 @@ impl Asks {
 
     async fn ask<T: DeserializeOwned>(
         &self,
+        whom: Whom,
         kind: AskKind,
         params: Value,
         check: fn(&Value) -> Result<(), String>,
         given_up: &CancellationToken,
     ) -> Result<T, Unanswered> {
-        let outcome = self.asked(kind, params, check, given_up).await;
+        let outcome = self.asked(whom, kind, params, check, given_up).await;
         if let Err(why) = &outcome {
             self.ears
                 .note(&format!("[muxd] {kind:?}: {}", why.logged()));
@@ -133,20 +162,23 @@ impl Asks {
 
     async fn asked(
         &self,
+        whom: Whom,
         kind: AskKind,
         params: Value,
         check: fn(&Value) -> Result<(), String>,
         given_up: &CancellationToken,
     ) -> Result<Value, Unanswered> {
         let _room = self.room.try_acquire().map_err(|_| Unanswered::TooMany)?;
-        let party = self.ears.in_flight.party().ok_or(Unanswered::Nobody)?;
+        let party = whom.party.ok_or(Unanswered::Nobody)?;
         let question = Question {
             server: self.server.clone(),
             cause: party.caller.cause.clone(),
             kind,
+            key: whom.key,
             params,
             check,
         };
+        self.ears.pages.opened(&question.params, &party);
         let mut asked = party.mailbox.ask(question).ok_or(Unanswered::Nobody)?;
         // It may take minutes, and a client may never answer.
         party.seat.iter().for_each(|seat| seat.leave());

@@ -12,12 +12,13 @@ use std::{
     reason = "servers of today log this way; the next era's do not"
 )]
 use rmcp::model::LoggingMessageNotificationParam;
-use rmcp::model::ProgressNotificationParam;
+use rmcp::model::{ProgressNotificationParam, RequestId, SubscriptionFilter};
 use serde_json::Value;
+use tokio::sync::{Notify, watch};
 
 use super::{
     beside::Beside, in_flight::InFlight, lists::Offers, liveness::Alive, offers::OfferKind,
-    relist::Relist, stderr::Log,
+    pages::Pages, relist::Relist, stderr::Log,
 };
 use crate::notices::{Changed, Notice};
 
@@ -27,6 +28,11 @@ pub(super) struct Ears {
     pub(super) offers: Arc<Offers>,
     /// The list of tools is to be asked for again.
     pub(super) tools: Relist,
+    /// Something was told of a task.
+    pub(super) tasks: Notify,
+    pub(super) pages: Pages,
+    /// What was last subscribed to.
+    acknowledged: watch::Sender<Option<(RequestId, SubscriptionFilter)>>,
     beside: Arc<Beside>,
     log: Mutex<Log>,
     /// When anything was heard last.
@@ -40,6 +46,9 @@ impl Ears {
             in_flight: Arc::default(),
             offers: Arc::default(),
             tools: Relist::default(),
+            tasks: Notify::new(),
+            pages: Pages::default(),
+            acknowledged: watch::Sender::new(None),
             beside: Arc::clone(beside),
             log: Mutex::new(Log::open(log)),
             alive: Alive::default(),
@@ -92,6 +101,55 @@ impl Ears {
     /// it of.
     pub(super) fn asks_for_roots(&self, caller: Option<PathBuf>) -> Option<PathBuf> {
         self.beside.tenant.asks_for_roots(caller)
+    }
+
+    /// What a user was asked to do on a page is done.
+    pub(super) fn page_done(&self, id: &str) {
+        if let Some((mailbox, cause)) = self.pages.done(id) {
+            mailbox.tell(Notice::ElicitationComplete {
+                server: self.server.clone(),
+                id: id.to_owned(),
+                cause,
+            });
+        }
+    }
+
+    /// Something was told of a task; whoever waits for one looks.
+    pub(super) fn task_told(&self) {
+        self.tasks.notify_waiters();
+    }
+
+    pub(super) fn acknowledged(&self, listen: RequestId, filter: SubscriptionFilter) {
+        self.acknowledged.send_replace(Some((listen, filter)));
+    }
+
+    /// What the request of this name was subscribed to, as soon as the server says so.
+    pub(super) async fn acknowledgment(&self, listen: &RequestId) -> SubscriptionFilter {
+        let mut told = self.acknowledged.subscribe();
+        let is_it =
+            |told: &Option<(RequestId, _)>| told.as_ref().is_some_and(|(id, _)| id == listen);
+        let told = told.wait_for(is_it).await.map(|told| told.clone());
+        match told {
+            Ok(Some((_, filter))) => filter,
+            // The sender lives as long as `self`.
+            _ => std::future::pending().await,
+        }
+    }
+
+    /// What was told meanwhile was told to nobody.
+    pub(super) fn missed(&self, filter: &SubscriptionFilter) {
+        if filter.tools_list_changed == Some(true) {
+            self.tools_changed();
+        }
+        if filter.resources_list_changed == Some(true) {
+            self.resources_changed();
+        }
+        if filter.prompts_list_changed == Some(true) {
+            self.prompts_changed();
+        }
+        for uri in filter.resource_subscriptions.iter().flatten() {
+            self.resource_updated(uri);
+        }
     }
 
     pub(super) fn tools_changed(&self) {

@@ -3,12 +3,15 @@
 
 #[expect(deprecated, reason = "servers of today ask for them")]
 use rmcp::model::{CreateMessageRequestParams, CreateMessageResult, ListRootsResult};
+use std::sync::Arc;
+
 use rmcp::{
     ClientHandler, RoleClient,
     model::{
         ClientCapabilities, ClientConfig, CustomRequest, CustomResult, ElicitRequestParams,
         ElicitResult, ElicitationCapability, ErrorCode, ErrorData, FormElicitationCapability,
-        Implementation, RootsCapabilities, SamplingCapability, UrlElicitationCapability,
+        Implementation, JsonObject, RootsCapabilities, SamplingCapability, TASKS_EXTENSION_ID,
+        UrlElicitationCapability,
     },
     service::RequestContext,
 };
@@ -18,7 +21,7 @@ use super::asks::Asks;
 
 /// One for each session.
 pub(super) struct Handler {
-    pub(super) asks: Asks,
+    pub(super) asks: Arc<Asks>,
 }
 
 impl ClientHandler for Handler {
@@ -31,6 +34,8 @@ impl ClientHandler for Handler {
         can.elicitation = Some(elicitation);
         can.sampling = Some(SamplingCapability::default());
         can.roots = Some(roots());
+        let tasks = (TASKS_EXTENSION_ID.to_owned(), JsonObject::new());
+        can.extensions = Some([tasks].into_iter().collect());
         ClientConfig::new(can, implementation)
     }
 
@@ -40,7 +45,10 @@ impl ClientHandler for Handler {
         context: RequestContext<RoleClient>,
     ) -> Result<ElicitResult, ErrorData> {
         let params = serde_json::to_value(params).map_err(unreadable)?;
-        Ok(self.asks.elicit(params, &context.ct).await)
+        Ok(self
+            .asks
+            .elicit(self.asks.anybody(), params, &context.ct)
+            .await)
     }
 
     #[expect(deprecated, reason = "servers of today ask for it")]
@@ -50,7 +58,9 @@ impl ClientHandler for Handler {
         context: RequestContext<RoleClient>,
     ) -> Result<CreateMessageResult, ErrorData> {
         let params = serde_json::to_value(params).map_err(unreadable)?;
-        self.asks.sample(params, &context.ct).await
+        self.asks
+            .sample(self.asks.anybody(), params, &context.ct)
+            .await
     }
 
     #[expect(deprecated, reason = "servers of today ask for them")]
@@ -58,7 +68,7 @@ impl ClientHandler for Handler {
         &self,
         context: RequestContext<RoleClient>,
     ) -> Result<ListRootsResult, ErrorData> {
-        Ok(self.asks.roots(&context.ct).await)
+        Ok(self.asks.roots(self.asks.anybody(), &context.ct).await)
     }
 
     /// What rmcp cannot read comes as this, too.

@@ -2,64 +2,148 @@
 //!
 //! Invariant: a list that does not end is an error, not a wait.
 
-use std::{borrow::Cow, sync::Arc};
+use std::time::Duration;
 
 use rmcp::{
     RoleClient,
-    model::{PaginatedRequestParams, Tool},
-    service::{Peer, ServiceError},
+    model::{ListToolsRequest, PaginatedRequestParams, Tool},
+    service::{Peer, PeerRequestOptions, ServiceError},
 };
+use serde::Deserialize;
 use serde_json::{Map, Value};
 
+use super::{lifetime::shorter, raw, request::CancelOnDrop};
 use crate::{
     catalog::{Standing, ToolDescription},
-    length,
+    length, memory,
 };
 
 const MAX_TOOLS: usize = 10_000;
+/// A list of more than that leaves memory behind that is worth asking for.
+const MANY_TOOLS: usize = 1_000;
 const MAX_PAGES: usize = 500;
 /// Of all pages together, as JSON text. What is kept of a list takes several times as much.
 const MAX_BYTES: usize = 8 << 20;
 /// JSON-RPC's code for it.
 const METHOD_NOT_FOUND: i32 = -32601;
 
-pub(super) async fn list_tools(peer: &Peer<RoleClient>) -> Result<Vec<ToolDescription>, String> {
-    let mut tools = Vec::new();
+pub(super) struct Listed {
+    pub(super) tools: Vec<ToolDescription>,
+    /// How long they are good, if the server says so.
+    pub(super) ttl: Option<Duration>,
+}
+
+/// A page of any list. `items` are under the name of what is listed.
+pub(super) struct Page {
+    pub(super) items: Vec<Value>,
+    pub(super) next: Option<String>,
+    pub(super) ttl: Option<Duration>,
+}
+
+impl Page {
+    /// None if this is no such page.
+    pub(super) fn read(result: Value, items: &str) -> Option<Self> {
+        let Value::Object(mut page) = result else {
+            return None;
+        };
+        let Some(Value::Array(items)) = page.remove(items) else {
+            return None;
+        };
+        let next = page.get("nextCursor").and_then(Value::as_str);
+        Some(Self {
+            items,
+            next: next.map(str::to_owned),
+            ttl: page.get("ttlMs").and_then(ttl),
+        })
+    }
+}
+
+/// What is below nothing is nothing.
+fn ttl(said: &Value) -> Option<Duration> {
+    let millis = said
+        .as_u64()
+        .or(said.as_f64().map(|millis| millis as u64))?;
+    Some(Duration::from_millis(millis))
+}
+
+pub(super) async fn list_tools(peer: &Peer<RoleClient>) -> Result<Listed, String> {
+    let listed = list_pages(peer).await;
+    let long = listed
+        .as_ref()
+        .map_or(true, |listed| listed.tools.len() > MANY_TOOLS);
+    if long {
+        // Nobody waits for it.
+        drop(tokio::task::spawn_blocking(memory::give_back_small_values));
+    }
+    listed
+}
+
+async fn list_pages(peer: &Peer<RoleClient>) -> Result<Listed, String> {
+    let mut listed = Listed {
+        tools: Vec::new(),
+        ttl: None,
+    };
     let (mut cursor, mut room) = (None, MAX_BYTES);
     for _ in 0..MAX_PAGES {
-        let page = PaginatedRequestParams::default().with_cursor(cursor);
-        let page = match peer.list_tools(Some(page)).await {
-            Ok(page) => page,
+        let failed = |why: &str| format!("its tools cannot be listed: {why}");
+        let page = match page(peer, cursor).await {
+            Ok(page) => page.ok_or_else(|| failed("the answer is no list"))?,
             // A server without tools need not know the method.
-            Err(ServiceError::McpError(e)) if e.code.0 == METHOD_NOT_FOUND => return Ok(tools),
-            Err(error) => return Err(format!("its tools cannot be listed: {error}")),
+            Err(ServiceError::McpError(e)) if e.code.0 == METHOD_NOT_FOUND => return Ok(listed),
+            Err(error) => return Err(failed(&error.to_string())),
         };
-        room = length::of(&page.tools, room)
+        room = length::of(&page.items, room)
             .map(|length| room - length)
             .ok_or_else(|| format!("its list of tools is longer than {MAX_BYTES} bytes"))?;
-        tools.extend(page.tools.into_iter().map(describe));
-        if tools.len() > MAX_TOOLS {
+        listed.ttl = shorter(listed.ttl, page.ttl);
+        for tool in page.items {
+            let described = describe(tool).map_err(|error| failed(&error.to_string()))?;
+            listed.tools.push(described);
+        }
+        if listed.tools.len() > MAX_TOOLS {
             return Err(format!("it lists more than {MAX_TOOLS} tools"));
         }
-        cursor = page.next_cursor;
+        cursor = page.next;
         if cursor.is_none() {
-            return Ok(tools);
+            return Ok(listed);
         }
     }
     Err(format!("its list of tools has more than {MAX_PAGES} pages"))
 }
 
-fn describe(tool: Tool) -> ToolDescription {
-    let extra = extra(&tool);
+/// None if the answer is no page.
+async fn page(
+    peer: &Peer<RoleClient>,
+    cursor: Option<String>,
+) -> Result<Option<Page>, ServiceError> {
+    let params = PaginatedRequestParams::default().with_cursor(cursor);
+    let request = ListToolsRequest::with_param(params).into();
+    let options = PeerRequestOptions::no_options();
+    let handle = peer.send_cancellable_request(request, options).await?;
+    let guard = CancelOnDrop::new(peer, &handle.id);
+    let result = handle.await_response().await?;
+    guard.disarm();
+    let result = raw::value(result).unwrap_or_default();
+    Ok(Page::read(result, "tools"))
+}
+
+/// What rmcp cannot read is no tool; what it has no place for belongs to the tool all the same.
+fn describe(said: Value) -> Result<ToolDescription, serde_json::Error> {
+    let tool = Tool::deserialize(&said)?;
     let annotations = tool.annotations.as_ref();
-    ToolDescription {
+    let mut extra = match said {
+        Value::Object(said) => said,
+        _ => Map::new(),
+    };
+    extra.retain(|name, value| !OWN.contains(&name.as_str()) && !value.is_null());
+    Ok(ToolDescription {
         title: tool
             .title
             .clone()
             .or_else(|| annotations.and_then(|a| a.title.clone())),
         read_only: annotations.and_then(|a| a.read_only_hint),
         destructive: annotations.and_then(|a| a.destructive_hint),
-        description: tool.description.map(Cow::into_owned),
+        description: tool.description.map(Into::into),
         input_schema: Value::Object((*tool.input_schema).clone()),
         output_schema: tool
             .output_schema
@@ -67,21 +151,11 @@ fn describe(tool: Tool) -> ToolDescription {
         name: tool.name.into_owned(),
         extra,
         standing: Standing::default(),
-    }
+    })
 }
 
-/// What is said of a tool beside its name, its description and its schemas.
-fn extra(tool: &Tool) -> Map<String, Value> {
-    let mut rest = tool.clone();
-    rest.description = None;
-    rest.input_schema = Arc::default();
-    rest.output_schema = None;
-    let Ok(Value::Object(mut rest)) = serde_json::to_value(rest) else {
-        return Map::new();
-    };
-    rest.retain(|name, _| name != "name" && name != "inputSchema");
-    rest
-}
+/// What has a place of its own in a description.
+const OWN: [&str; 4] = ["name", "description", "inputSchema", "outputSchema"];
 
 #[cfg(test)]
 mod tests {
@@ -101,11 +175,14 @@ mod tests {
             "annotations": { "readOnlyHint": true, "openWorldHint": false },
             "icons": [{ "src": "https://x/y.png", "mimeType": "image/png" }],
             "_meta": { "a/b": [1] },
+            "execution": { "taskSupport": "optional" },
         });
-        let tool: Tool = serde_json::from_value(said.clone()).unwrap();
-        let described = describe(tool);
+        let described = describe(said.clone()).unwrap();
         let kept: Vec<&str> = described.extra.keys().map(String::as_str).collect();
-        assert_eq!(kept, ["title", "annotations", "icons", "_meta"]);
+        assert_eq!(
+            kept,
+            ["title", "annotations", "icons", "_meta", "execution"]
+        );
         let set = ToolSet::new("s", vec![described], &[]);
         assert_eq!(set.find("n").unwrap().definition(), said);
     }

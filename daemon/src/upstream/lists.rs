@@ -2,12 +2,15 @@
 //!
 //! Invariant: a list is asked for by one of those who want it, and all of them get the same outcome.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::{
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
 
 use serde_json::Value;
 use tokio::sync::OnceCell;
 
-use super::{offers::OfferKind, session::CallError};
+use super::{lifetime::Lifetime, offers::OfferKind, session::CallError};
 
 pub(super) type List = Arc<Vec<Value>>;
 
@@ -21,10 +24,10 @@ pub(super) struct Offers {
 
 /// All who wait for the same list get the same outcome, so that none of them asks a server again which has just
 /// failed another.
-type Cell = Arc<OnceCell<Result<List, CallError>>>;
+type Cell = Arc<OnceCell<Result<(List, Lifetime), CallError>>>;
 
-/// The cell is another one after a change, so that a list which was on its way then is not kept, and after a
-/// failure.
+/// The cell is another one after a change, so that a list which was on its way then is not kept, after a
+/// failure, and when the life of the list is over.
 #[derive(Debug, Default)]
 pub(super) struct Shelf(Mutex<Cell>);
 
@@ -34,27 +37,36 @@ impl Shelf {
     }
 
     fn cell(&self) -> Cell {
-        Arc::clone(&self.lock())
+        let mut current = self.lock();
+        if let Some(Ok((_, lifetime))) = current.get()
+            && lifetime.is_over()
+        {
+            *current = Arc::default();
+        }
+        Arc::clone(&current)
     }
 
     fn forget(&self) {
         *self.lock() = Arc::default();
     }
 
-    /// The list, asked for by one of those who want it.
+    /// The list, asked for by one of those who want it, who says how long it is good.
     pub(super) async fn get(
         &self,
-        list: impl Future<Output = Result<List, CallError>>,
+        list: impl Future<Output = Result<(List, Option<Duration>), CallError>>,
     ) -> Result<List, CallError> {
         let cell = self.cell();
-        let outcome = cell.get_or_init(|| list).await.clone();
-        if outcome.is_err() {
-            let mut current = self.lock();
-            if Arc::ptr_eq(&current, &cell) {
-                *current = Arc::default();
+        let listed = async { list.await.map(|(list, ttl)| (list, Lifetime::new(ttl))) };
+        match cell.get_or_init(|| listed).await {
+            Ok((list, _)) => Ok(Arc::clone(list)),
+            Err(error) => {
+                let mut current = self.lock();
+                if Arc::ptr_eq(&current, &cell) {
+                    *current = Arc::default();
+                }
+                Err(error.clone())
             }
         }
-        outcome
     }
 
     fn lock(&self) -> MutexGuard<'_, Cell> {
@@ -108,7 +120,7 @@ mod tests {
         let mut next = std::pin::pin!(waiter());
         assert!(next.as_mut().now_or_never().is_none());
         let second = tries.lock().unwrap().remove(0);
-        second.send(Ok(List::default())).unwrap();
+        second.send(Ok((List::default(), None))).unwrap();
         assert!(next.now_or_never().unwrap().is_ok());
         assert!(shelf.cell().initialized());
     }

@@ -8,7 +8,7 @@ use tokio::sync::watch;
 use tracing::warn;
 
 use crate::{
-    catalog::{Catalog, ListKey, ToolDescription, ToolSet},
+    catalog::{Catalog, Era, ListKey, ToolDescription, ToolSet},
     pins::{PinKey, Pins},
     settings::ServerDefinition,
 };
@@ -69,6 +69,15 @@ impl Offer {
     /// Is told when somebody has accepted something: what was listed before is to be listed again.
     pub(super) fn accepted(&self) -> watch::Receiver<()> {
         self.pins.accepted()
+    }
+
+    /// In which era it was last spoken to.
+    pub(super) fn era(&self) -> Option<Era> {
+        self.catalog.era(&self.key)
+    }
+
+    pub(super) fn spoke(&self, era: Era, identity: &str) {
+        self.catalog.spoke(&self.key, era, identity);
     }
 
     /// To be called when everybody can see what it lists.

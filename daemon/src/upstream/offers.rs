@@ -1,19 +1,20 @@
 //! What a server offers beside tools: lists of resources, templates and prompts, and what is asked of
 //! them.
 //!
-//! Invariant: a list is asked for once in a session, until the server says that it has changed. One that
-//! does not end is an error, not a wait.
+//! Invariant: a list is asked for once in a session, until the server says that it has changed or its time
+//! is over. One that does not end is an error, not a wait.
 
 use std::{
     collections::HashMap,
     hash::{DefaultHasher, Hash, Hasher},
     sync::{Arc, Mutex, PoisonError},
+    time::Duration,
 };
 
 use rmcp::model::{
-    CompleteRequest, CompleteRequestParams, GetPromptRequest, GetPromptRequestParams,
-    ListPromptsRequest, ListResourceTemplatesRequest, ListResourcesRequest, PaginatedRequestParams,
-    ReadResourceRequest, ReadResourceRequestParams, ServerCapabilities, ServerResult,
+    ClientRequest, CompleteRequest, CompleteRequestParams, GetPromptRequest,
+    GetPromptRequestParams, ListPromptsRequest, ListResourceTemplatesRequest, ListResourcesRequest,
+    PaginatedRequestParams, ReadResourceRequest, ReadResourceRequestParams, ServerCapabilities,
     SubscribeRequestParams, UnsubscribeRequestParams,
 };
 #[expect(
@@ -25,9 +26,13 @@ use serde_json::{Map, Value};
 use tokio::time::Instant;
 
 use super::{
+    lifetime::shorter,
+    listing::Page,
     lists::List,
+    raw,
     request::Sending,
-    session::{CallError, Session, answer},
+    rounds::{Budget, Given},
+    session::{CallError, Session},
 };
 use crate::{length, notices::Changed};
 
@@ -70,6 +75,15 @@ impl OfferKind {
         }
     }
 
+    /// Where it stands in a page.
+    fn items(self) -> &'static str {
+        match self {
+            Self::Resources => "resources",
+            Self::ResourceTemplates => "resourceTemplates",
+            Self::Prompts => "prompts",
+        }
+    }
+
     fn is_declared(self, can: &ServerCapabilities) -> bool {
         match self {
             Self::Resources | Self::ResourceTemplates => can.resources.is_some(),
@@ -94,43 +108,48 @@ impl Session {
         self.ears.offers.shelf(kind).is_known()
     }
 
-    async fn list(&self, kind: OfferKind, sending: &Sending<'_>) -> Result<List, CallError> {
+    async fn list(
+        &self,
+        kind: OfferKind,
+        sending: &Sending<'_>,
+    ) -> Result<(List, Option<Duration>), CallError> {
         let info = self.peer.peer_info();
         if !info.is_some_and(|info| kind.is_declared(&info.capabilities)) {
-            return Ok(List::default());
+            return Ok((List::default(), None));
         }
-        let begun = Instant::now();
+        let (begun, mut ttl) = (Instant::now(), None);
         let (mut offers, mut cursor, mut room) = (Vec::new(), None, MOST_BYTES);
         for _ in 0..MOST_PAGES {
             let sending = Sending {
                 within: sending.within.saturating_sub(begun.elapsed()),
                 ..*sending
             };
-            let (page, next) = match self.page(kind, cursor, &sending).await {
+            let page = match self.page(kind, cursor, &sending).await {
                 Ok(page) => page,
                 // A server that has none need not know the method.
                 Err(CallError::Refused { code, .. }) if code == METHOD_NOT_FOUND => {
-                    return Ok(Arc::new(offers));
+                    return Ok((Arc::new(offers), ttl));
                 }
                 Err(error) => return Err(error),
             };
+            ttl = shorter(ttl, page.ttl);
             let name = kind.name();
-            room = match length::of(&page, room) {
+            room = match length::of(&page.items, room) {
                 Some(length) => room - length,
                 None => {
                     let message = format!("its list of {name} is longer than {MOST_BYTES} bytes");
                     return Err(CallError::TooMuch(message));
                 }
             };
-            offers.extend(page);
+            offers.extend(page.items);
             let count = offers.len();
             if count > MOST {
                 return Err(CallError::TooMuch(format!(
                     "it lists {count} {name} and more, over the limit of {MOST}"
                 )));
             }
-            let Some(next) = next else {
-                return Ok(Arc::new(offers));
+            let Some(next) = page.next else {
+                return Ok((Arc::new(offers), ttl));
             };
             cursor = Some(next);
         }
@@ -145,72 +164,64 @@ impl Session {
         kind: OfferKind,
         cursor: Option<String>,
         sending: &Sending<'_>,
-    ) -> Result<(Vec<Value>, Option<String>), CallError> {
+    ) -> Result<Page, CallError> {
         let page = PaginatedRequestParams::default().with_cursor(cursor);
-        let result = match kind {
-            OfferKind::Resources => {
-                let request = ListResourcesRequest::with_param(page);
-                self.request(request, sending).await
-            }
-            OfferKind::ResourceTemplates => {
-                let request = ListResourceTemplatesRequest::with_param(page);
-                self.request(request, sending).await
-            }
-            OfferKind::Prompts => {
-                let request = ListPromptsRequest::with_param(page);
-                self.request(request, sending).await
-            }
+        let request: ClientRequest = match kind {
+            OfferKind::Resources => ListResourcesRequest::with_param(page).into(),
+            OfferKind::ResourceTemplates => ListResourceTemplatesRequest::with_param(page).into(),
+            OfferKind::Prompts => ListPromptsRequest::with_param(page).into(),
         };
-        let (list, next) = match result? {
-            ServerResult::ListResourcesResult(page) => (answer(page.resources), page.next_cursor),
-            ServerResult::ListResourceTemplatesResult(page) => {
-                (answer(page.resource_templates), page.next_cursor)
-            }
-            ServerResult::ListPromptsResult(page) => (answer(page.prompts), page.next_cursor),
-            _ => return Err(strange(kind.method())),
-        };
-        match list? {
-            Value::Array(list) => Ok((list, next)),
-            _ => Err(strange(kind.method())),
-        }
+        let result = raw::value(self.request(request, sending).await?)?;
+        Page::read(result, kind.items()).ok_or_else(|| strange(kind.method()))
     }
 
     /// One of them: MCP's `ReadResourceResult`, `GetPromptResult` or `CompleteResult`.
     pub async fn ask(&self, wanted: &Wanted, sending: &Sending<'_>) -> Result<Value, CallError> {
-        let result = match wanted {
-            Wanted::Resource { uri } => {
-                let params = ReadResourceRequestParams::new(uri);
-                let request = ReadResourceRequest::new(params);
-                self.request(request, sending).await
-            }
-            Wanted::Prompt { name, arguments } => {
-                let mut params = GetPromptRequestParams::new(name);
-                params.arguments = Some(arguments.clone()).filter(|given| !given.is_empty());
-                self.request(GetPromptRequest::new(params), sending).await
-            }
-            Wanted::Completion(params) => {
-                let request = CompleteRequest::new(params.clone());
-                self.request(request, sending).await
-            }
+        let result = self
+            .rounds(|given| wanted.request(given), &Budget::of(sending), sending)
+            .await?;
+        let has = match wanted {
+            Wanted::Resource { .. } => result["contents"].is_array(),
+            Wanted::Prompt { .. } => result["messages"].is_array(),
+            Wanted::Completion(_) => result["completion"]["values"].is_array(),
         };
-        match (result?, wanted) {
-            (ServerResult::ReadResourceResult(result), Wanted::Resource { .. }) => answer(result),
-            (ServerResult::GetPromptResult(result), Wanted::Prompt { .. }) => answer(result),
-            (ServerResult::CompleteResult(result), Wanted::Completion(_)) => answer(result),
-            (_, wanted) => Err(strange(wanted.method())),
+        match has {
+            true => Ok(raw::bare(result)),
+            false => Err(strange(wanted.method())),
         }
     }
 
     /// The server tells from now on when the resource changes.
-    #[expect(
-        deprecated,
-        reason = "sessions of today have it; the next era's listen"
-    )]
     pub(super) async fn subscribe(
         &self,
         uri: &str,
         sending: &Sending<'_>,
     ) -> Result<(), CallError> {
+        match &self.listening {
+            Some(listening) => listening.follow(uri, sending.within).await,
+            None => self.subscribe_one(uri, sending).await,
+        }
+    }
+
+    pub(super) async fn unsubscribe(
+        &self,
+        uri: &str,
+        sending: &Sending<'_>,
+    ) -> Result<(), CallError> {
+        match &self.listening {
+            Some(listening) => {
+                listening.leave(uri);
+                Ok(())
+            }
+            None => self.unsubscribe_one(uri, sending).await,
+        }
+    }
+
+    #[expect(
+        deprecated,
+        reason = "sessions of today have it; the next era's listen"
+    )]
+    async fn subscribe_one(&self, uri: &str, sending: &Sending<'_>) -> Result<(), CallError> {
         let request = SubscribeRequest::new(SubscribeRequestParams::new(uri));
         self.request(request, sending).await.map(drop)
     }
@@ -219,11 +230,7 @@ impl Session {
         deprecated,
         reason = "sessions of today have it; the next era's listen"
     )]
-    pub(super) async fn unsubscribe(
-        &self,
-        uri: &str,
-        sending: &Sending<'_>,
-    ) -> Result<(), CallError> {
+    async fn unsubscribe_one(&self, uri: &str, sending: &Sending<'_>) -> Result<(), CallError> {
         let request = UnsubscribeRequest::new(UnsubscribeRequestParams::new(uri));
         self.request(request, sending).await.map(drop)
     }
@@ -247,6 +254,25 @@ impl Wanted {
     pub fn completion(params: Value) -> Result<Self, String> {
         let params = serde_json::from_value(params).map_err(|e| e.to_string())?;
         Ok(Self::Completion(params))
+    }
+
+    fn request(&self, given: Given) -> ClientRequest {
+        let Given { responses, state } = given;
+        match self {
+            Self::Resource { uri } => {
+                let mut params = ReadResourceRequestParams::new(uri);
+                (params.input_responses, params.request_state) = (responses, state);
+                ReadResourceRequest::new(params).into()
+            }
+            Self::Prompt { name, arguments } => {
+                let mut params = GetPromptRequestParams::new(name);
+                params.arguments = Some(arguments.clone()).filter(|given| !given.is_empty());
+                (params.input_responses, params.request_state) = (responses, state);
+                GetPromptRequest::new(params).into()
+            }
+            // It is answered at once, as MCP has it.
+            Self::Completion(params) => CompleteRequest::new(params.clone()).into(),
+        }
     }
 
     /// As MCP has it.

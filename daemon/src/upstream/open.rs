@@ -11,10 +11,6 @@ use std::{
 };
 
 use arc_swap::ArcSwap;
-use rmcp::{
-    RoleClient,
-    service::{ClientInitializeError, RunningService, serve_client},
-};
 use tokio::time::timeout;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tracing::{debug, info};
@@ -24,9 +20,12 @@ use super::{
     beside::Beside,
     ears::Ears,
     handler::Handler,
+    handshake::{Begun, Knowledge, Unfit, shake},
     health::Health,
+    lifetime::Lifetime,
     link::{Authorization, LinkError, OpenError, Signed, Unsigned, Way, Wire},
-    listing::list_tools,
+    listen::Listening,
+    listing::{Listed, list_tools},
     offer::Offer,
     overheard::Overheard,
     process::Launcher,
@@ -35,7 +34,7 @@ use super::{
 };
 use crate::{
     auth::Auth,
-    catalog::ToolDescription,
+    catalog::Era,
     settings::{Link, Remote, RemoteTransport, ServerDefinition},
 };
 
@@ -56,20 +55,21 @@ impl Session {
             started: Instant::now(),
             offer,
             definition,
+            launcher,
             log: &log,
             beside,
+            auth,
         };
         let remote = match &definition.link {
-            Link::Process(process) => {
-                let way = Way::process(&offer.name, process, launcher, log.clone()).await?;
-                return opening.over(way).await.map_err(OpenError::from);
+            Link::Process(_) => {
+                let over = RemoteTransport::StreamableHttp;
+                return opening.greet(over).await.map_err(OpenError::from);
             }
             Link::Remote(remote) => remote,
         };
         let mut first_problem = None;
         for over in candidates(remote, beside) {
-            let way = remote_way(remote, over, auth)?;
-            match opening.over(way).await {
+            match opening.greet(over).await {
                 Ok(session) => {
                     beside.speaks(&remote.url, over);
                     return Ok(session);
@@ -108,26 +108,57 @@ fn candidates(remote: &Remote, beside: &Beside) -> Vec<RemoteTransport> {
     }
 }
 
-/// Nothing is sent yet.
-fn remote_way(remote: &Remote, over: RemoteTransport, auth: &Auth) -> Result<Way, OpenError> {
-    let authorization: Arc<dyn Authorization> = match auth.account(remote) {
-        Some(account) => Arc::new(Signed(account)),
-        None => Arc::new(Unsigned),
-    };
-    Way::remote(remote, over, authorization)
-}
-
 /// What every way to a session needs.
 struct Opening<'a> {
     started: Instant,
     offer: &'a Offer,
     definition: &'a ServerDefinition,
+    launcher: &'a Launcher,
     log: &'a PathBuf,
     beside: &'a Arc<Beside>,
+    auth: &'a Auth,
 }
 
 impl Opening<'_> {
-    async fn over(&self, way: Way) -> Result<Arc<Session>, Unfit> {
+    /// A new process, or a remote server over this.
+    async fn way(&self, over: RemoteTransport) -> Result<Way, OpenError> {
+        let launcher = self.launcher;
+        match &self.definition.link {
+            Link::Process(process) => {
+                Way::process(&self.offer.name, process, launcher, self.log.clone()).await
+            }
+            Link::Remote(remote) => {
+                let authorization: Arc<dyn Authorization> = match self.auth.account(remote) {
+                    Some(account) => Arc::new(Signed(account)),
+                    None => Arc::new(Unsigned),
+                };
+                Way::remote(remote, over, authorization)
+            }
+        }
+    }
+
+    /// In the era that is known, or in the one that is found. A server that does not bear to be asked is
+    /// reached once more.
+    async fn greet(&self, over: RemoteTransport) -> Result<Arc<Session>, Unfit> {
+        // HTTP+SSE is of the old era.
+        let known = match over {
+            RemoteTransport::StreamableHttp => self.offer.era(),
+            RemoteTransport::Sse => Some(Era::Legacy),
+        };
+        match self.over(self.way(over).await?, known).await {
+            Err(Unfit {
+                again: Some(era), ..
+            }) if over == RemoteTransport::StreamableHttp => {
+                if known.is_none() && era == Era::Legacy {
+                    self.offer.spoke(era, "");
+                }
+                self.over(self.way(over).await?, Some(era)).await
+            }
+            outcome => outcome,
+        }
+    }
+
+    async fn over(&self, way: Way, era: Option<Era>) -> Result<Arc<Session>, Unfit> {
         let (offer, definition) = (self.offer, self.definition);
         let name = offer.name.as_str();
         let Way {
@@ -137,11 +168,17 @@ impl Opening<'_> {
         } = way;
         let (pid, transport) = (behind.pid(), wire.name());
         let ears = Ears::new(name, self.log, self.beside);
+        let asks = Arc::new(Asks::new(name, Arc::clone(&ears), definition.ask));
         let handler = Handler {
-            asks: Asks::new(name, Arc::clone(&ears), definition.ask),
+            asks: Arc::clone(&asks),
+        };
+        let knowledge = match (era, pid) {
+            (Some(era), _) => Knowledge::Era(era),
+            (None, Some(_)) => Knowledge::NoneOfProcess,
+            (None, None) => Knowledge::NoneOfRemote,
         };
         let wire = Overheard::new(wire, Arc::clone(&ears));
-        let mut handshake = Box::pin(shake_hands(handler, wire));
+        let mut handshake = Box::pin(shake_hands(handler, wire, knowledge));
         let at_once = |end: String| match pid {
             Some(_) => end.replacen("ended", "ended at once", 1),
             None => end,
@@ -153,7 +190,10 @@ impl Opening<'_> {
                 // What it said on its output is still being read, and says more of the reason.
                 match timeout(LAST_WORDS, &mut handshake).await {
                     Ok(Err(unfit)) if unfit.link.is_some() && pid.is_none() => Err(unfit),
-                    _ => Err(Unfit::of(at_once(end))),
+                    last => {
+                        let again = last.ok().and_then(Result::err).and_then(|unfit| unfit.again);
+                        Err(Unfit { again, ..Unfit::of(at_once(end)) })
+                    }
                 }
             }
             () = tokio::time::sleep(definition.start_timeout) => {
@@ -163,7 +203,7 @@ impl Opening<'_> {
         };
         // With it ends the process's input, which asks it to leave.
         drop(handshake);
-        let (service, tools) = match outcome {
+        let (begun, listed) = match outcome {
             Ok(ready) => ready,
             Err(mut unfit) => {
                 // A process that ends closes its pipes a moment before its end is known.
@@ -177,20 +217,27 @@ impl Opening<'_> {
                 return Err(unfit);
             }
         };
-        let set = offer.list(tools);
+        let Begun { service, era, next } = begun;
+        let set = offer.list(listed.tools);
         let peer_info = service.peer().peer_info();
+        let identity = peer_info.as_ref().and_then(|info| {
+            let server = info.server_info.as_ref()?;
+            Some(format!("{} {}", server.name, server.version))
+        });
+        offer.spoke(next, identity.as_deref().unwrap_or_default());
+        let listening = (era == Era::Modern).then(|| Listening::start(service.peer(), &ears));
         let session = Arc::new(Session {
             peer: service.peer().clone(),
+            era,
             tools: ArcSwap::from_pointee(set),
+            lifetime: Lifetime::new(listed.ttl),
+            asks,
+            listening,
             ears,
             health: Health::default(),
             pid,
             transport,
-            identity: peer_info.as_ref().and_then(|info| {
-                info.server_info
-                    .as_ref()
-                    .map(|s| format!("{} {}", s.name, s.version))
-            }),
+            identity,
             protocol: peer_info.map(|info| info.protocol_version.to_string()),
             start_time: self.started.elapsed(),
             calls: TaskTracker::new(),
@@ -211,25 +258,6 @@ impl Opening<'_> {
     }
 }
 
-/// Why a way to a server is no session.
-struct Unfit {
-    problem: String,
-    /// It closed its end.
-    gone: bool,
-    /// What was wrong on the way, if that was it.
-    link: Option<LinkError>,
-}
-
-impl Unfit {
-    fn of(problem: String) -> Self {
-        Self {
-            problem,
-            gone: false,
-            link: None,
-        }
-    }
-}
-
 impl From<Unfit> for OpenError {
     fn from(unfit: Unfit) -> Self {
         match unfit.link {
@@ -239,36 +267,31 @@ impl From<Unfit> for OpenError {
     }
 }
 
-async fn shake_hands(
-    handler: Handler,
-    wire: Overheard<Wire>,
-) -> Result<(RunningService<RoleClient, Handler>, Vec<ToolDescription>), Unfit> {
-    let service = serve_client(handler, wire).await.map_err(unfit)?;
-    match list_tools(service.peer()).await {
-        Ok(tools) => Ok((service, tools)),
-        Err(problem) => Err(Unfit {
-            problem,
-            gone: service.peer().is_transport_closed(),
-            link: None,
-        }),
+impl From<OpenError> for Unfit {
+    fn from(error: OpenError) -> Self {
+        let problem = error.to_string();
+        let link = match error {
+            OpenError::SignIn(challenge) => Some(LinkError::SignIn(challenge)),
+            OpenError::Failed(_) => None,
+        };
+        Self {
+            link,
+            ..Self::of(problem)
+        }
     }
 }
 
-fn unfit(error: ClientInitializeError) -> Unfit {
-    let link = LinkError::of_handshake(&error);
-    let gone = matches!(
-        error,
-        ClientInitializeError::ConnectionClosed(_) | ClientInitializeError::TransportError { .. }
-    );
-    let problem = match &link {
-        Some(LinkError::Unreached(problem)) => problem.clone(),
-        Some(other) => other.to_string(),
-        None if gone => "it closed its pipes before it had answered".into(),
-        None => format!("the handshake failed: {error}"),
-    };
-    Unfit {
-        problem,
-        gone,
-        link,
+async fn shake_hands(
+    handler: Handler,
+    wire: Overheard<Wire>,
+    knowledge: Knowledge,
+) -> Result<(Begun, Listed), Unfit> {
+    let begun = shake(handler, wire, knowledge).await?;
+    match list_tools(begun.service.peer()).await {
+        Ok(listed) => Ok((begun, listed)),
+        Err(problem) => Err(Unfit {
+            gone: begun.service.peer().is_transport_closed(),
+            ..Unfit::of(problem)
+        }),
     }
 }

@@ -95,14 +95,8 @@ impl<T> Overheard<T> {
             JsonRpcMessage::Request(_) => return Some(message),
         };
         match &heard.notification {
-            ServerNotification::ProgressNotification(told) => {
-                self.ears.progress(&told.params);
-                return None;
-            }
-            ServerNotification::LoggingMessageNotification(told) => {
-                self.ears.log(&told.params);
-                return None;
-            }
+            ServerNotification::ProgressNotification(told) => self.ears.progress(&told.params),
+            ServerNotification::LoggingMessageNotification(told) => self.ears.log(&told.params),
             // rmcp ends the request itself, and does not answer it any more unless it has done so already.
             ServerNotification::CancelledNotification(told) => {
                 if let Some(id) = &told.params.request_id
@@ -110,8 +104,8 @@ impl<T> Overheard<T> {
                 {
                     self.asked.cancelled(id);
                 }
+                return Some(message);
             }
-            // rmcp forgets what it has cached of them.
             ServerNotification::ResourceUpdatedNotification(told) => {
                 self.ears.resource_updated(&told.params.uri);
             }
@@ -120,9 +114,27 @@ impl<T> Overheard<T> {
             }
             ServerNotification::PromptListChangedNotification(_) => self.ears.prompts_changed(),
             ServerNotification::ToolListChangedNotification(_) => self.ears.tools_changed(),
-            _ => return None,
+            ServerNotification::SubscriptionsAcknowledgedNotification(told) => {
+                if let Some(listen) = heard.notification.get_meta().subscription_id() {
+                    let filter = told.params.notifications.clone();
+                    self.ears.acknowledged(listen, filter);
+                }
+            }
+            ServerNotification::TaskStatusNotification(_) => self.ears.task_told(),
+            // Those of the old era.
+            ServerNotification::CustomNotification(told) => {
+                match (told.method.as_str(), &told.params) {
+                    ("notifications/tasks/status", _) => self.ears.task_told(),
+                    ("notifications/elicitation/complete", Some(params)) => {
+                        self.ears
+                            .page_done(params["elicitationId"].as_str().unwrap_or_default());
+                    }
+                    _ => {}
+                }
+            }
+            _ => {}
         }
-        Some(message)
+        None
     }
 }
 

@@ -8,8 +8,8 @@ use std::{pin::pin, sync::Arc, time::Duration};
 use rmcp::{
     RoleClient,
     model::{
-        CancelledNotification, CancelledNotificationParam, ClientRequest, GetExtensions, RequestId,
-        ServerResult,
+        CancelledNotification, CancelledNotificationParam, ClientRequest, GetExtensions, GetMeta,
+        RequestId, ServerResult,
     },
     service::{Peer, PeerRequestOptions, ServiceError},
 };
@@ -21,7 +21,12 @@ use super::{
     session::{CallError, LAST_WORDS, Session},
     slot::CallInFlight,
 };
-use crate::notices::{Caller, Progress};
+use crate::{
+    catalog::Era,
+    notices::{Caller, Progress},
+};
+
+const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
 
 /// What goes with a request.
 #[derive(Clone, Copy)]
@@ -66,6 +71,11 @@ impl Session {
             sending.place.map(|place| Arc::clone(place.seat())),
         );
         request.extensions_mut().insert(flight.mark());
+        if self.era == Era::Modern {
+            // Without it such a server logs nothing for us.
+            let level = serde_json::Value::from("info");
+            request.get_meta_mut().insert(LOG_LEVEL.into(), level);
+        }
         let handle = self
             .peer
             .send_cancellable_request(request, PeerRequestOptions::no_options())
@@ -75,10 +85,7 @@ impl Session {
                 ServiceError::TransportClosed => CallError::NotSent,
                 error => self.failed(error),
             })?;
-        let guard = CancelOnDrop {
-            peer: self.peer.clone(),
-            id: Some(handle.id.clone()),
-        };
+        let guard = CancelOnDrop::new(&self.peer, &handle.id);
         let begun = Instant::now();
         let mut answer = pin!(handle.await_response());
         let mut following = pin!(flight.meter.follow(sending.progress));
@@ -140,13 +147,20 @@ impl Session {
 }
 
 /// Tells the server that nobody waits for the answer any more.
-struct CancelOnDrop {
+pub(super) struct CancelOnDrop {
     peer: Peer<RoleClient>,
     id: Option<RequestId>,
 }
 
 impl CancelOnDrop {
-    fn disarm(mut self) {
+    pub(super) fn new(peer: &Peer<RoleClient>, id: &RequestId) -> Self {
+        Self {
+            peer: peer.clone(),
+            id: Some(id.clone()),
+        }
+    }
+
+    pub(super) fn disarm(mut self) {
         self.id = None;
     }
 }

@@ -11,15 +11,24 @@ use std::{
 use arc_swap::ArcSwap;
 use rmcp::{
     RoleClient,
-    model::{CallToolRequest, CallToolRequestParams, ServerResult},
+    model::{CallToolRequest, CallToolRequestParams},
     service::Peer,
 };
-use serde::Serialize;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use super::{ears::Ears, health::Health, link::Challenge, request::Sending};
-use crate::catalog::ToolSet;
+use super::{
+    asks::Asks,
+    ears::Ears,
+    health::Health,
+    lifetime::Lifetime,
+    link::Challenge,
+    listen::Listening,
+    raw,
+    request::Sending,
+    rounds::{Budget, Given},
+};
+use crate::catalog::{Era, ToolSet};
 
 /// How long the last words of a process that has ended may take to arrive.
 pub(super) const LAST_WORDS: Duration = Duration::from_millis(500);
@@ -28,7 +37,14 @@ pub(super) const LAST_WORDS: Duration = Duration::from_millis(500);
 #[derive(Debug)]
 pub struct Session {
     pub(super) peer: Peer<RoleClient>,
+    pub(super) era: Era,
     pub(super) tools: ArcSwap<ToolSet>,
+    /// Of that list.
+    pub(super) lifetime: Lifetime,
+    /// Counts how often it was asked for again.
+    pub(super) asks: Arc<Asks>,
+    /// To the task that listens, in the new era.
+    pub(super) listening: Option<Listening>,
     pub(super) ears: Arc<Ears>,
     /// None for a server that runs elsewhere.
     pub pid: Option<u32>,
@@ -86,7 +102,20 @@ pub enum CallError {
 }
 
 impl Session {
+    /// As they were listed last. If that was too long ago they are asked for again meanwhile.
     pub fn tools(&self) -> Arc<ToolSet> {
+        if self.lifetime.is_over() {
+            self.ears.tools_changed();
+        }
+        self.tools.load_full()
+    }
+
+    /// As they are now, where the server says that they may have changed by themselves.
+    pub async fn tools_now(&self) -> Arc<ToolSet> {
+        if self.lifetime.is_over() {
+            self.list_again();
+            self.ears.tools.settled().await;
+        }
         self.tools.load_full()
     }
 
@@ -128,7 +157,6 @@ impl Session {
         arguments: Map<String, Value>,
         sending: &Sending<'_>,
     ) -> Result<Value, CallError> {
-        let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
         let begun = Instant::now();
         // While somebody is asked, it is not the server that is slow.
         let stood = || {
@@ -137,18 +165,51 @@ impl Session {
                 .map_or(Duration::ZERO, |caller| caller.clock.stood())
         };
         let before = stood();
-        let outcome = self.request(CallToolRequest::new(params), sending).await;
+        let outcome = self.called(tool, arguments, sending).await;
         let asking = stood().saturating_sub(before);
         self.health
             .pace
             .took(tool, begun.elapsed().saturating_sub(asking));
-        match outcome? {
-            ServerResult::CallToolResult(result) => {
-                self.health.answered();
-                answer(result)
-            }
-            _ => Err(CallError::Protocol("the answer is no tool result".into())),
+        if outcome.is_ok() {
+            self.health.answered();
         }
+        outcome
+    }
+
+    async fn called(
+        &self,
+        tool: &str,
+        arguments: Map<String, Value>,
+        sending: &Sending<'_>,
+    ) -> Result<Value, CallError> {
+        let budget = Budget::of(sending);
+        let as_task = self.era == Era::Legacy && {
+            let tools = self.tools.load();
+            let called = tools.find(tool);
+            called.is_some_and(|t| {
+                t.extra
+                    .get("execution")
+                    .is_some_and(|e| e["taskSupport"] == "required")
+            })
+        };
+        let result = match as_task {
+            true => self.task(tool, arguments, &budget, sending).await?,
+            false => {
+                let request = |given: Given| {
+                    let mut params = CallToolRequestParams::new(tool.to_owned());
+                    params.arguments = Some(arguments.clone());
+                    params.input_responses = given.responses;
+                    params.request_state = given.state;
+                    CallToolRequest::new(params).into()
+                };
+                let result = self.rounds(request, &budget, sending).await?;
+                match self.era == Era::Modern && result["resultType"] == "task" {
+                    true => self.follow_task(&result, &budget, sending).await?,
+                    false => result,
+                }
+            }
+        };
+        tool_result(result)
     }
 
     /// Resolves when no call is on its way.
@@ -169,7 +230,17 @@ impl Session {
     }
 }
 
-/// A result as the server gave it.
-pub(super) fn answer(result: impl Serialize) -> Result<Value, CallError> {
-    serde_json::to_value(result).map_err(|e| CallError::Protocol(e.to_string()))
+/// One of its members may be missing, but not all of them.
+fn tool_result(result: Value) -> Result<Value, CallError> {
+    let mut result = raw::bare(result);
+    let is_one = ["content", "structuredContent", "isError"]
+        .iter()
+        .any(|name| result.get(name).is_some());
+    if is_one && result.get("content").is_none() {
+        result["content"] = json!([]);
+    }
+    match is_one && result["content"].is_array() {
+        true => Ok(result),
+        false => Err(CallError::Protocol("the answer is no tool result".into())),
+    }
 }

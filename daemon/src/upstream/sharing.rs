@@ -158,12 +158,7 @@ mod tests {
     use std::{collections::BTreeMap, path::Path};
 
     use super::*;
-    use crate::{
-        catalog::Catalog,
-        config::Config,
-        environment::Environment,
-        settings::Settings,
-    };
+    use crate::{catalog::Catalog, config::Config, environment::Environment, settings::Settings};
 
     fn definition(entry: &str) -> ServerDefinition {
         let text = format!("[servers.s]\n{entry}\n");
@@ -184,14 +179,42 @@ mod tests {
     async fn who_shares_is_what_the_user_says_and_else_what_the_server_shows() {
         for (entry, share, reason) in [
             ("command = \"x\"", Share::User, Some(NOTHING)),
-            ("command = \"x\"\nargs = [\"${workspace}/a\"]", Share::Workspace, Some(ENTRY)),
-            ("url = \"https://x/?in=${workspace}\"", Share::Workspace, Some(ENTRY)),
+            (
+                "command = \"x\"\nargs = [\"${workspace}/a\"]",
+                Share::Workspace,
+                Some(ENTRY),
+            ),
+            (
+                "url = \"https://x/?in=${workspace}\"",
+                Share::Workspace,
+                Some(ENTRY),
+            ),
             ("command = \"x\"\nshare = \"run\"", Share::Run, None),
-            ("command = \"/opt/bin/playwright-mcp\"", Share::Workspace, Some(ONE_BROWSER)),
-            ("command = \"npx\"\nargs = [\"-y\", \"@playwright/mcp@0.1\"]", Share::Workspace, Some(ONE_BROWSER)),
-            ("command = \"uvx\"\nargs = [\"serena-agent==1.2\"]", Share::Workspace, Some(ONE_PROJECT[1].1)),
-            ("command = \"npx\"\nargs = [\"playwright-mcp\"]\nshare = \"user\"", Share::User, None),
-            ("command = \"npx\"\nargs = [\"@playwright/mcp-other\"]", Share::User, Some(NOTHING)),
+            (
+                "command = \"/opt/bin/playwright-mcp\"",
+                Share::Workspace,
+                Some(ONE_BROWSER),
+            ),
+            (
+                "command = \"npx\"\nargs = [\"-y\", \"@playwright/mcp@0.1\"]",
+                Share::Workspace,
+                Some(ONE_BROWSER),
+            ),
+            (
+                "command = \"uvx\"\nargs = [\"serena-agent==1.2\"]",
+                Share::Workspace,
+                Some(ONE_PROJECT[1].1),
+            ),
+            (
+                "command = \"npx\"\nargs = [\"playwright-mcp\"]\nshare = \"user\"",
+                Share::User,
+                None,
+            ),
+            (
+                "command = \"npx\"\nargs = [\"@playwright/mcp-other\"]",
+                Share::User,
+                Some(NOTHING),
+            ),
         ] {
             assert_eq!(sharing(entry).now(), Shared { share, reason }, "{entry}");
         }
@@ -229,8 +252,14 @@ mod tests {
         let workspace = Key::Workspace("/w".into());
         for (share, keys) in [
             ("user", [Key::User, Key::User, Key::User, Key::User]),
-            ("workspace", [workspace.clone(), workspace, Key::User, Key::User]),
-            ("client", [client.clone(), in_run.clone(), client.clone(), Key::User]),
+            (
+                "workspace",
+                [workspace.clone(), workspace, Key::User, Key::User],
+            ),
+            (
+                "client",
+                [client.clone(), in_run.clone(), client.clone(), Key::User],
+            ),
             ("run", [in_run.clone(), in_run, client, Key::User]),
         ] {
             let sharing = sharing(&format!("command = \"x\"\nshare = \"{share}\""));

@@ -28,7 +28,10 @@ use tokio::{
 };
 use tracing::{debug, warn};
 
-use super::stderr::{LastLines, Log};
+use super::{
+    raw,
+    stderr::{LastLines, Log},
+};
 
 /// The longest message in bytes.
 const MAX_LINE: usize = 16 << 20;
@@ -116,7 +119,7 @@ where
             }
             let text = self.line.trim_ascii();
             if text.first() == Some(&b'{') {
-                match serde_json::from_slice(text) {
+                match raw::message(text) {
                     Ok(message) => {
                         self.answered.store(true, Ordering::Relaxed);
                         self.line.clear();

@@ -107,8 +107,9 @@ impl Watch {
             .health
             .listed(listed.as_ref().map(drop).map_err(String::as_str));
         match listed {
-            Ok(tools) => {
-                let set = self.offer.list(tools);
+            Ok(listed) => {
+                session.lifetime.begin(listed.ttl);
+                let set = self.offer.list(listed.tools);
                 info!(
                     server = self.offer.name,
                     tools = set.len(),

@@ -69,11 +69,21 @@ pub enum NoticeKind {
         server: String,
         cause: Cause,
         kind: AskKind,
+        /// The server's own name for the question, if the question came with the answer to a call.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        key: Option<String>,
         /// `params` of MCP's `elicitation/create`, `sampling/createMessage` or `roots/list`.
         params: Value,
     },
     /// Nobody waits for the answer any more.
     Withdrawn { ask: u64 },
+    /// What the user of this connection was asked to do on a page is done.
+    ElicitationComplete {
+        server: String,
+        /// `elicitationId` of the question.
+        id: String,
+        cause: Cause,
+    },
 }
 
 /// What of this connection made something happen.

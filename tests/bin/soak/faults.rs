@@ -72,8 +72,9 @@ impl Faults {
         let server = self.dice.below(SERVERS);
         match fault {
             Fault::KillServer => {
-                let running = self.home.env.starts(&name(server));
-                running.last().copied().map_or((), process::kill);
+                if let Some(pid) = self.home.env.starts(&name(server)).last() {
+                    process::kill(*pid);
+                }
             }
             Fault::KillWorker => self.kill_below("mux-worker"),
             // The keeper itself, or the guard above it.

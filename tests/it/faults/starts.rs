@@ -18,7 +18,8 @@ fn a_server_that_exits_at_its_start_is_quoted_and_tried_again_with_the_next_call
         assert!(message.contains("`bad` cannot be started"), "{message}");
         assert!(message.contains("exit code 3"), "{message}");
         assert!(message.contains("fatal line 3 of 3"), "{message}");
-        assert_eq!(env.starts("bad").len(), attempt);
+        // The first time it may have been the question for its era.
+        assert_eq!(env.starts("bad").len(), attempt + 1);
     }
     assert_eq!(server(&env, "bad")["state"], "failed");
     assert_eq!(env.result("return await mux.good.echo({ text: 'x' })"), "x");

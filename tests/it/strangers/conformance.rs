@@ -1,4 +1,5 @@
-//! The server leg of MCP's conformance suite, at both revisions.
+//! Both legs of MCP's conformance suite, at both revisions: `mux mcp` as a server, and the daemon's own
+//! sessions as a client.
 //!
 //! Invariant: what may fail is in `tests/data/conformance/REVISION.yml`, each line with its reason. The
 //! suite fails when something else does, and when something of the list does not any more.
@@ -52,6 +53,50 @@ fn passed_through(revision: (&str, usize)) {
     conforms(&env, &bridge, revision, &list);
 }
 
+#[test]
+fn muxd_conforms_to_2025_11_25_as_a_client() {
+    as_a_client("2025-11-25", 18);
+}
+
+#[test]
+fn muxd_conforms_to_2026_07_28_as_a_client() {
+    as_a_client("2026-07-28", 32);
+}
+
+#[track_caller]
+fn as_a_client(revision: &str, scenarios: usize) {
+    let env = home();
+    let list = format!("data/conformance/{revision}.yml");
+    let list = Path::new(env!("CARGO_MANIFEST_DIR")).join(list);
+    let required = required("client", revision);
+    assert_eq!(required.len(), scenarios);
+    let run = output(
+        node_program(
+            &env,
+            &client("@modelcontextprotocol/conformance/dist/index.js"),
+        )
+        .args(["client", "--requirements", revision, "--command"])
+        .arg(binary("mux-conformance-client"))
+        .arg("--expected-failures")
+        .arg(list)
+        .arg("--output-dir")
+        .arg(env.path(revision)),
+    );
+    let said = || {
+        let complaints = complaints("", &env.path(revision), &required).join("\n");
+        format!("{}\n{}\n{complaints}", summary(&run), run.stderr)
+    };
+    let ran: Vec<&str> = summary(&run).lines().filter_map(scenario).collect();
+    for scenario in &required {
+        assert!(
+            ran.contains(&scenario.as_str()),
+            "no {scenario}: {}",
+            said()
+        );
+    }
+    assert_eq!(run.code, 0, "{}", said());
+}
+
 #[track_caller]
 fn conforms(env: &TestEnv, bridge: &Bridge, (revision, scenarios): (&str, usize), list: &Path) {
     let suite = client("@modelcontextprotocol/conformance/dist/index.js");
@@ -64,9 +109,9 @@ fn conforms(env: &TestEnv, bridge: &Bridge, (revision, scenarios): (&str, usize)
             .arg("--output-dir")
             .arg(&results),
     );
-    let required = required(revision);
+    let required = required("server", revision);
     let said = || {
-        let complaints = complaints(&results, &required).join("\n");
+        let complaints = complaints("server-", &results, &required).join("\n");
         let (end, log) = (summary(&run), bridge.log());
         format!("{end}\n{}\n{complaints}\n{log}", run.stderr)
     };
@@ -84,10 +129,13 @@ fn conforms(env: &TestEnv, bridge: &Bridge, (revision, scenarios): (&str, usize)
 }
 
 /// The scenarios that count, as the suite's own list has them.
-fn required(revision: &str) -> Vec<String> {
+fn required(leg: &str, revision: &str) -> Vec<String> {
     let list = client("@modelcontextprotocol/conformance/requirements");
     let list = std::fs::read_to_string(list.join(format!("{revision}.yaml"))).unwrap();
-    let lines = list.lines().skip_while(|line| *line != "server:").skip(1);
+    let lines = list
+        .lines()
+        .skip_while(|line| *line != format!("{leg}:"))
+        .skip(1);
     let named = lines.map_while(|line| line.strip_prefix("  - "));
     named.map(str::to_owned).collect()
 }
@@ -104,11 +152,12 @@ fn scenario(line: &str) -> Option<&str> {
 }
 
 /// Every check that did not pass, in words.
-fn complaints(results: &Path, required: &[String]) -> Vec<String> {
+fn complaints(leg: &str, results: &Path, required: &[String]) -> Vec<String> {
     let mut complaints = Vec::new();
     for entry in std::fs::read_dir(results).into_iter().flatten().flatten() {
         let folder = entry.file_name().to_string_lossy().into_owned();
-        let is_of = |name: &&String| folder.starts_with(&format!("server-{name}-2"));
+        let is_of =
+            |name: &&String| folder.starts_with(&format!("{leg}{}-2", name.replace('/', "-")));
         let Some(name) = required.iter().find(is_of) else {
             continue;
         };

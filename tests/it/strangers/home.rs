@@ -43,7 +43,7 @@ pub(super) fn node_program(env: &TestEnv, file: &Path) -> Command {
 }
 
 /// A program of `tests/clients`, copied to where its imports lead to the installed packages.
-pub(super) fn program(env: &TestEnv, name: &str) -> PathBuf {
+pub(crate) fn program(env: &TestEnv, name: &str) -> PathBuf {
     let copy = env.path("clients");
     if !copy.exists() {
         std::fs::create_dir(&copy).unwrap();

@@ -4,6 +4,8 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 
 use super::*;
 
+type Damage<'a> = &'a dyn Fn(&Path);
+
 fn owner() -> Owner {
     Owner {
         server: "s".into(),
@@ -49,7 +51,7 @@ fn whatever_is_wrong_with_a_file_it_is_moved_aside_and_never_a_first_meeting() {
         server: "t".into(),
         ..owner()
     };
-    let damages: &[(&str, &dyn Fn(&Path))] = &[
+    let damages: &[(&str, Damage<'_>)] = &[
         ("cut", &|path| {
             let bytes = fs::read(path).unwrap();
             fs::write(path, &bytes[..bytes.len() - 1]).unwrap();

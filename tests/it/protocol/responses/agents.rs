@@ -133,9 +133,15 @@ fn notices() -> NoticePage {
             server: "fix".into(),
             cause: run(),
             kind: AskKind::Elicitation,
+            key: Some("who".into()),
             params: json!({ "message": "who?", "requestedSchema": {} }),
         },
         NoticeKind::Withdrawn { ask: 7 },
+        NoticeKind::ElicitationComplete {
+            server: "fix".into(),
+            id: "e-1".into(),
+            cause: run(),
+        },
     ];
     let notices = (1..).zip(kinds);
     NoticePage {

@@ -1,0 +1,34 @@
+//! Servers of both eras of MCP, behind one socket: a client cannot tell them apart.
+//!
+//! Invariant of all of it: what works with a server of one era works with one of the other, by whatever
+//! words it is said there.
+
+mod changes;
+mod greetings;
+mod questions;
+mod sdks;
+mod tasks;
+
+use std::path::PathBuf;
+
+use mux_tests::TestEnv;
+
+const LEGACY: &str = "legacy";
+const MODERN: &str = "modern";
+const BOTH: [&str; 2] = [LEGACY, MODERN];
+
+/// A fixture server `fix` of this era with everything, which logs what it is asked.
+fn home(era: &str, more: &[&str]) -> (TestEnv, PathBuf) {
+    let env = TestEnv::new();
+    let log = env.path("calls");
+    let mut args = vec![
+        "--offers",
+        "--era",
+        era,
+        "--call-log",
+        log.to_str().unwrap(),
+    ];
+    args.extend(more);
+    env.write_config(&env.fixture("fix", &args));
+    (env, log)
+}

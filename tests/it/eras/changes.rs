@@ -1,0 +1,174 @@
+//! What servers of both eras tell while they work, and when something has changed.
+
+use mux_proto::{Kind, NoticeKind, OfferKind};
+use serde_json::json;
+
+use super::{BOTH, LEGACY, MODERN, home};
+use crate::offers::{Client, asked};
+
+const URI: &str = "fix://text/hello";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn progress_and_logs_are_told_while_a_call_is_on_its_way() {
+    for era in BOTH {
+        let (env, _) = home(era, &[]);
+        let mut client = Client::ready(&env, &[]).await;
+        client.call("progress", json!({ "steps": 3 })).await;
+        let mut last = 0.0;
+        while last < 3.0 {
+            match client.next().await {
+                NoticeKind::Progress { progress, .. } => last = progress,
+                other => panic!("{era}: {other:?}"),
+            }
+        }
+        client.call("log", json!({ "text": "hello" })).await;
+        let NoticeKind::Log { data, .. } = client.next().await else {
+            panic!("{era}: something else");
+        };
+        assert_eq!(data, json!({ "text": "hello" }));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_that_is_given_up_is_cancelled_at_its_server() {
+    for era in BOTH {
+        let (env, log) = home(era, &[]);
+        let client = Client::ready(&env, &[]).await;
+        let call = client.begin("hang", json!({}));
+        env.until_called(&log, "hang", 1, "fix.pid");
+        call.abort();
+        let mut cancelled = json!([]);
+        for _ in 0..2000 {
+            cancelled = client.call("cancelled", json!({})).await;
+            if cancelled != json!([]) {
+                break;
+            }
+        }
+        assert_eq!(cancelled.as_array().map(Vec::len), Some(1), "{era}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn changes_of_every_list_are_told() {
+    for era in BOTH {
+        let (env, _) = home(era, &[]);
+        let mut client = Client::ready(&env, &[]).await;
+        for what in ["tools", "resources", "prompts"] {
+            client.call("announce", json!({ "what": what })).await;
+            let NoticeKind::Changed {
+                tools,
+                resources,
+                prompts,
+            } = client.next().await
+            else {
+                panic!("{era}: something else");
+            };
+            let told = [
+                ("tools", tools),
+                ("resources", resources),
+                ("prompts", prompts),
+            ];
+            assert!(told.contains(&(what, true)), "{era} {what}: {told:?}");
+        }
+    }
+}
+
+async fn is_updated(client: &mut Client, uri: &str) {
+    loop {
+        match client.next().await {
+            NoticeKind::ResourceUpdated { uri: told, .. } => return assert_eq!(told, uri),
+            NoticeKind::Changed { .. } => {}
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_resource_is_followed_until_nobody_does() {
+    for era in BOTH {
+        let (env, log) = home(era, &[]);
+        let mut one = Client::ready(&env, &[]).await;
+        let mut two = Client::listening(&env, &[]).await;
+        let touch = json!({ "uri": URI });
+        assert_eq!(one.call("touch", touch.clone()).await, "false", "{era}");
+        one.subscribe(URI, true).await.unwrap();
+        two.subscribe(URI, true).await.unwrap();
+        two.subscribe("fix://json", true).await.unwrap();
+        assert_eq!(one.call("touch", touch.clone()).await, "true", "{era}");
+        is_updated(&mut one, URI).await;
+        is_updated(&mut two, URI).await;
+        let unknown = one.subscribe("elsewhere://x", true).await.unwrap_err();
+        assert_eq!(unknown.kind, Kind::NotFound, "{era}: {}", unknown.message);
+        one.subscribe(URI, false).await.unwrap();
+        assert_eq!(one.call("touch", touch.clone()).await, "true", "{era}");
+        is_updated(&mut two, URI).await;
+        two.subscribe(URI, false).await.unwrap();
+        for _ in 0..2000 {
+            if one.call("touch", touch.clone()).await == "false" {
+                break;
+            }
+        }
+        assert_eq!(one.call("touch", touch).await, "false", "{era}");
+        assert_eq!(
+            two.call("touch", json!({ "uri": "fix://json" })).await,
+            "true"
+        );
+        is_updated(&mut two, "fix://json").await;
+        if era == LEGACY {
+            assert_eq!(asked(&log, "resources/subscribe"), 3);
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_ends_what_listens_to_it_is_listened_to_again() {
+    for quiet in [false, true] {
+        let (env, log) = home(MODERN, &[]);
+        let mut client = Client::ready(&env, &[]).await;
+        client.subscribe(URI, true).await.unwrap();
+        let before = asked(&log, "subscriptions/listen");
+        client.call("hang_up", json!({ "quiet": quiet })).await;
+        // What was told meanwhile is lost: it may have changed.
+        is_updated(&mut client, URI).await;
+        assert_eq!(asked(&log, "subscriptions/listen"), before + 1);
+        client.call("touch", json!({ "uri": URI })).await;
+        is_updated(&mut client, URI).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_cannot_be_listened_to_works_all_the_same() {
+    let (env, log) = home(MODERN, &["--deaf"]);
+    let client = Client::ready(&env, &[]).await;
+    assert_eq!(client.call("echo", json!({ "text": "x" })).await, "x");
+    assert!(client.subscribe(URI, true).await.is_err());
+    assert_eq!(asked(&log, "subscriptions/listen"), 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_list_whose_time_is_over_is_asked_for_again() {
+    for era in BOTH {
+        let (env, _) = home(era, &["--ttl", "0"]);
+        let client = Client::ready(&env, &[]).await;
+        let resources = || async {
+            let list = client.offers(OfferKind::Resources, None).await.unwrap();
+            list.offers.len()
+        };
+        assert_eq!(resources().await, 6);
+        for what in ["tools", "resources"] {
+            client.call("grow", json!({ "what": what })).await;
+        }
+        let mut newer = Kind::NotFound;
+        let mut count = 6;
+        for _ in 0..10_000 {
+            let call = client.begin("new-1", json!({}));
+            newer = call.await.unwrap().unwrap_err().kind;
+            count = resources().await;
+            if newer != Kind::NotFound && count == 7 {
+                break;
+            }
+        }
+        // The server itself does not know it; it only lists it.
+        assert_eq!((newer, count), (Kind::Tool, 7), "{era}");
+    }
+}

@@ -1,0 +1,71 @@
+//! Calls that become tasks.
+
+use mux_proto::{AskKind, Kind, NoticeKind};
+use serde_json::json;
+
+use super::{BOTH, home};
+use crate::offers::{Client, accepted};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_task_is_followed_to_its_result() {
+    for era in BOTH {
+        let (env, _) = home(era, &[]);
+        let mut client = Client::ready(&env, &[AskKind::Elicitation]).await;
+        let done = client.call("task", json!({ "steps": 2 })).await;
+        assert_eq!(done["answer"], json!(null), "{era}: {done}");
+        let mut words = Vec::new();
+        while let Some(notice) = client.notices(0).await.pop() {
+            client.after = notice.seq;
+            if let NoticeKind::Progress { message, .. } = notice.notice {
+                words.extend(message);
+            }
+        }
+        assert!(words.contains(&"step 2".to_owned()), "{era}: {words:?}");
+
+        let call = client.begin("task", json!({ "steps": 1, "ask": true }));
+        let ask = loop {
+            match client.next().await {
+                NoticeKind::Ask { ask, params, .. } => {
+                    assert_eq!(params["message"], "in a task?");
+                    break ask;
+                }
+                NoticeKind::Progress { .. } => {}
+                other => panic!("{other:?}"),
+            }
+        };
+        client.answer(ask, accepted("ada")).await.unwrap();
+        let done = call.await.unwrap().unwrap();
+        assert_eq!(done["answer"]["content"]["name"], "ada", "{era}: {done}");
+
+        let call = client.begin("task", json!({ "steps": 0, "fail": true }));
+        let error = call.await.unwrap().unwrap_err();
+        assert_eq!(error.kind, Kind::Tool);
+        assert!(error.message.contains("the task failed"), "{era}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_task_that_nobody_waits_for_is_cancelled_at_its_server() {
+    for era in BOTH {
+        let (env, log) = home(era, &[]);
+        let mut client = Client::ready(&env, &[]).await;
+        let call = client.begin("task", json!({ "steps": 1, "forever": true }));
+        // It is a task as soon as it tells of itself.
+        while !matches!(client.next().await, NoticeKind::Progress { .. }) {}
+        call.abort();
+        let calls = std::fs::read_to_string(log).unwrap();
+        let made = calls
+            .lines()
+            .find(|line| line.contains("\"tool\":\"task\""));
+        let made: serde_json::Value = serde_json::from_str(made.unwrap()).unwrap();
+        let id = format!("task-{}", made["id"]);
+        let mut status = json!(null);
+        for _ in 0..2000 {
+            status = client.call("task_status", json!({ "id": id })).await;
+            if status == "cancelled" {
+                break;
+            }
+        }
+        assert_eq!(status, "cancelled", "{era}");
+    }
+}
