@@ -13,10 +13,16 @@ mod commands;
 mod figures;
 #[path = "bench/pool.rs"]
 mod pool;
+#[path = "bench/real.rs"]
+mod real;
+#[path = "bench/rivals.rs"]
+mod rivals;
 #[path = "bench/search.rs"]
 mod search;
 #[path = "bench/sessions.rs"]
 mod sessions;
+#[path = "bench/sharing.rs"]
+mod sharing;
 #[path = "bench/throughput.rs"]
 mod throughput;
 #[path = "bench/types.rs"]
@@ -41,7 +47,16 @@ struct Args {
     /// How often each figure is taken
     #[arg(long, default_value_t = 200)]
     rounds: usize,
-    /// Only these parts; all without
+    /// Where mcporter and mcpdo are, for the part `servers`
+    #[arg(long)]
+    rivals: Option<PathBuf>,
+    /// The Node that they run on
+    #[arg(long)]
+    node: Option<PathBuf>,
+    /// How many clients share their servers, for the part `sharing`
+    #[arg(long, default_value_t = 5)]
+    clients: usize,
+    /// Only these parts; all without, but for `servers` and `sharing`
     #[arg(long, value_enum)]
     only: Vec<Part>,
 }
@@ -59,6 +74,8 @@ enum Part {
     Neighbours,
     Growth,
     Daemon,
+    Servers,
+    Sharing,
 }
 
 fn main() -> anyhow::Result<()> {
@@ -70,7 +87,8 @@ fn main() -> anyhow::Result<()> {
         .enable_all()
         .build()?;
     for part in Part::value_variants() {
-        if !args.only.is_empty() && !args.only.contains(part) {
+        let by_name_alone = matches!(part, Part::Servers | Part::Sharing);
+        if !args.only.contains(part) && (by_name_alone || !args.only.is_empty()) {
             continue;
         }
         match part {
@@ -113,6 +131,15 @@ fn main() -> anyhow::Result<()> {
             Part::Daemon => {
                 figures::title("daemon and workers");
                 commands::measure_daemon(&place)?;
+            }
+            Part::Servers => {
+                figures::title("real servers: medians in ms, each of whole commands");
+                let (bin, node) = (args.rivals.as_deref(), args.node.as_deref());
+                rivals::measure(bin, node, args.rounds)?;
+            }
+            Part::Sharing => {
+                figures::title("memory of clients with ten servers each");
+                runtime.block_on(sharing::measure(args.clients))?;
             }
         }
     }
