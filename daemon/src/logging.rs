@@ -17,17 +17,15 @@ const KEPT: usize = 7;
 /// The files are `muxd.DATE.log`.
 const NAME: &str = "muxd";
 
-/// What rmcp logs here are whole messages: what a user answered a server stands in no log, whoever asks
-/// for more.
-const MESSAGES: &str = "rmcp::service=warn";
-/// And here: codes that tokens are given for, and what authorization servers give beside tokens.
-const SIGNING_IN: &str = "rmcp::transport::auth=info,rmcp::transport::common::auth=info";
+/// What rmcp logs here are whole messages, the ids of sessions, codes that tokens are given for: none of it
+/// stands in a log, whoever asks for more.
+const MESSAGES: &str = "rmcp::service=warn,rmcp::transport=warn";
 
 /// The cache's store tells every page that it writes. Who wants to hear that names it.
 fn quiet(filter: &str) -> String {
     match filter.contains(CHATTY) {
-        true => format!("{filter},{MESSAGES},{SIGNING_IN}"),
-        false => format!("{filter},{CHATTY}=warn,{MESSAGES},{SIGNING_IN}"),
+        true => format!("{filter},{MESSAGES}"),
+        false => format!("{filter},{CHATTY}=warn,{MESSAGES}"),
     }
 }
 

@@ -110,7 +110,7 @@ pub async fn serve(
         pins: Arc::clone(&pins),
         news: Arc::default(),
         starts: Arc::new(Starts::new(Allowed::default().starts)),
-        auth: Arc::clone(&auth),
+        auth,
     };
     let upstreams = Arc::new(Upstreams::new(surroundings));
     let gateway = Arc::new(Gateway::new(Arc::clone(&upstreams), Policy::default()));
@@ -133,7 +133,6 @@ pub async fn serve(
         gateway,
         Arc::clone(&runs),
         handles,
-        auth,
         activity.clone(),
         shutdown.clone(),
         environment,

@@ -71,13 +71,13 @@ impl ServerSettings {
         key(&self.name, self.project.as_deref())
     }
 
-    /// Of the file with what it writes to its standard error.
-    pub fn log_name(&self) -> String {
+    /// The same as a part of a file's name: of its log, its pins.
+    pub fn identity(&self) -> String {
         let Some(root) = &self.project else {
-            return format!("{}.log", self.name);
+            return self.name.clone();
         };
         let root = blake3::hash(root.as_os_str().as_encoded_bytes()).to_hex();
-        format!("{}@{}.log", self.name, &root[..8])
+        format!("{}@{}", self.name, &root[..16])
     }
 }
 

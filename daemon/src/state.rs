@@ -18,7 +18,6 @@ use tokio::sync::{self, Notify, watch};
 use self::loading::Loading;
 pub use self::loading::{Report, Trigger};
 use crate::{
-    auth::Auth,
     environment::Environment,
     gateway::Gateway,
     handles::Handles,
@@ -48,7 +47,6 @@ pub struct Daemon {
     pub gateway: Arc<Gateway>,
     pub runs: Arc<Runs>,
     pub handles: Handles,
-    pub auth: Arc<Auth>,
     pub activity: Activity,
     pub shutdown: Shutdown,
     /// The login shell's environment, once it is known.
@@ -83,7 +81,6 @@ impl Daemon {
         gateway: Arc<Gateway>,
         runs: Arc<Runs>,
         handles: Handles,
-        auth: Arc<Auth>,
         activity: Activity,
         shutdown: Shutdown,
         environment: watch::Receiver<Option<Environment>>,
@@ -96,7 +93,6 @@ impl Daemon {
             gateway,
             runs,
             handles,
-            auth,
             activity,
             shutdown,
             environment,

@@ -180,6 +180,10 @@ impl Upstreams {
         &self.surroundings.pins
     }
 
+    pub fn auth(&self) -> &Arc<Auth> {
+        &self.surroundings.auth
+    }
+
     pub fn news(&self) -> &News {
         &self.surroundings.news
     }

@@ -8,6 +8,7 @@ mod everything;
 mod files;
 pub(crate) mod history;
 mod memory;
+mod remote;
 mod types;
 
 use std::path::Path;

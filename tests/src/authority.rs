@@ -11,7 +11,7 @@ mod rules;
 mod state;
 
 use std::{
-    net::SocketAddr,
+    net::{self, SocketAddr},
     path::Path,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     thread::JoinHandle,
@@ -58,11 +58,11 @@ impl Default for Authority {
 
 impl Authority {
     pub fn start(rules: Rules) -> Self {
-        let runtime = runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()
-            .unwrap();
-        let bind = || runtime.block_on(TcpListener::bind("127.0.0.1:0")).unwrap();
+        let bind = || {
+            let listener = net::TcpListener::bind("127.0.0.1:0").unwrap();
+            listener.set_nonblocking(true).unwrap();
+            listener
+        };
         let (issuing, protecting) = (bind(), bind());
         let url = |address: SocketAddr| format!("http://{address}");
         let shared = Arc::new(Shared {
@@ -76,8 +76,14 @@ impl Authority {
             issuer::routes(Arc::clone(&shared)),
             protected::routes(Arc::clone(&shared)),
         );
+        let runtime = runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap();
         let thread = std::thread::spawn(move || {
             runtime.block_on(async move {
+                let accept = |listener| TcpListener::from_std(listener).unwrap();
+                let (issuing, protecting) = (accept(issuing), accept(protecting));
                 tokio::select! {
                     served = axum::serve(issuing, routes.0).into_future() => served.unwrap(),
                     served = axum::serve(protecting, routes.1).into_future() => served.unwrap(),

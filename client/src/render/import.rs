@@ -50,8 +50,6 @@ pub(crate) struct Carried {
     pub(crate) server: Option<String>,
     pub(crate) fate: Fate,
     pub(crate) disabled: bool,
-    /// Whether this version can start it.
-    pub(crate) usable: bool,
     /// What could not be carried over.
     pub(crate) notes: Vec<String>,
     /// The variables that hold its secrets.
@@ -155,7 +153,6 @@ impl Carried {
             "server": self.server,
             "status": self.fate.name(),
             "enabled": !self.disabled,
-            "usable": self.usable,
             "secrets": self.secrets,
             "notes": self.notes,
         })
@@ -216,9 +213,6 @@ fn one(carried: &Carried, dry_run: bool) {
     if matches!(carried.fate, Fate::Added | Fate::Replaced) {
         if carried.disabled {
             println!("    switched off (enabled = false)");
-        }
-        if !carried.usable {
-            println!("    has a url, which this version cannot use yet");
         }
         for name in &carried.secrets {
             println!("    a secret {would}kept in `env` as {name}");

@@ -107,7 +107,8 @@ impl Account {
     ) -> Result<Secret, AuthError> {
         self.heed(challenge);
         let Some(login) = self.login().await else {
-            return Err(self.require("nobody has signed in"));
+            let unread = self.store.problem();
+            return Err(self.require(unread.as_deref().unwrap_or("nobody has signed in")));
         };
         match &login.secrets.access {
             // Somebody else was quicker.
@@ -213,6 +214,9 @@ impl Account {
         // Somebody may have signed in meanwhile.
         if !held.looked && !unreadable {
             held.looked = true;
+            if login.is_some() {
+                held.required = None;
+            }
             held.login = login;
         }
         held.login.clone()

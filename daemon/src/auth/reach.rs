@@ -187,7 +187,7 @@ mod tests {
     use super::*;
 
     async fn verdict(server: &str, named: &str) -> bool {
-        let reach = Reach::of(&Url::parse(server).unwrap(), &Arc::new([])).await;
+        let reach = Reach::of(&Url::parse(server).unwrap(), &Arc::from([])).await;
         reach
             .check("token endpoint", &Url::parse(named).unwrap())
             .is_ok()
@@ -256,14 +256,14 @@ mod tests {
     #[tokio::test]
     async fn a_name_is_judged_by_where_it_leads() {
         let public = Url::parse("https://93.184.216.34/").unwrap();
-        let reach = Reach::of(&public, &Arc::new([])).await;
+        let reach = Reach::of(&public, &Arc::from([])).await;
         let name = || "localhost".parse::<Name>().unwrap();
         assert!(reach.resolve(name()).await.is_err());
         let proxies: Arc<[String]> = Arc::new(["http://localhost:3128".to_owned()]);
         let reach = Reach::of(&public, &proxies).await;
         assert!(reach.resolve(name()).await.is_ok());
         let local = Url::parse("http://localhost:1/").unwrap();
-        let reach = Reach::of(&local, &Arc::new([])).await;
+        let reach = Reach::of(&local, &Arc::from([])).await;
         assert!(reach.resolve(name()).await.is_ok());
     }
 }

@@ -225,7 +225,7 @@ impl wire::Mux for Connection {
         let server = server.map_err(convert::error)?;
         let whose = self.0.whose();
         server.restart(&whose).await.map_err(convert::error)?;
-        Ok(convert::server(&daemon.auth, &server))
+        Ok(convert::server(daemon.gateway.upstreams().auth(), &server))
     }
 
     async fn reload(self, _: Context) -> Result<wire::ReloadReport, wire::Error> {

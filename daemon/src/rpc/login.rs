@@ -40,13 +40,13 @@ pub(super) async fn begin(
             })
         }
     });
-    let attempt = daemon.auth.login(server.name(), &remote, opening).await;
+    let attempt = auth(daemon).login(server.name(), &remote, opening).await;
     let attempt = attempt.map_err(|error| failed(server.name(), &error))?;
     Ok(wire::LoginStarted {
         login: attempt.id.clone(),
         url: attempt.url.clone(),
         redirect_port: attempt.redirect_port,
-        expires_ms: convert::millis(daemon.auth.limit()),
+        expires_ms: convert::millis(auth(daemon).limit()),
     })
 }
 
@@ -55,7 +55,7 @@ pub(super) async fn wait(
     login: &str,
     wait: Duration,
 ) -> Result<wire::LoginState, wire::Error> {
-    let attempt = daemon.auth.attempt(login);
+    let attempt = auth(daemon).attempt(login);
     let attempt = attempt.map_err(|error| failed(login, &error))?;
     let server = attempt.server.clone();
     match attempt.outcome(wait).await {
@@ -69,7 +69,7 @@ pub(super) async fn finish(
     daemon: &Daemon,
     request: wire::LoginFinishRequest,
 ) -> Result<wire::LoginState, wire::Error> {
-    let attempt = daemon.auth.attempt(&request.login);
+    let attempt = auth(daemon).attempt(&request.login);
     let attempt = attempt.map_err(|error| failed(&request.login, &error))?;
     let finished = attempt.finish(&request.redirect_url).await;
     finished.map_err(|error| failed(&attempt.server, &error))?;
@@ -84,7 +84,7 @@ pub(super) async fn logout(
     let server = daemon.gateway.upstreams().find_seen(name, &door.sight());
     let server = server.map_err(convert::error)?;
     let remote = remote(&server).map_err(|error| failed(server.name(), &error))?;
-    let ended = daemon.auth.logout(&remote).await;
+    let ended = auth(daemon).logout(&remote).await;
     let ended = ended.map_err(|error| failed(server.name(), &error))?;
     if ended.was_signed_in && server.is_open() {
         // It goes on as nobody, or says that somebody has to sign in.
@@ -96,6 +96,10 @@ pub(super) async fn logout(
         revoked: ended.revoked,
         problem: ended.problem,
     })
+}
+
+fn auth(daemon: &Daemon) -> &Auth {
+    daemon.gateway.upstreams().auth()
 }
 
 fn remote(server: &Server) -> Result<Remote, AuthError> {

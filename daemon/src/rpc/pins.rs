@@ -8,7 +8,7 @@ use mux_sandbox::{Fault, Kind};
 use super::{budget::Budget, door::Door};
 use crate::{
     catalog::{Standing, Tool, ToolSet},
-    pins::{AcceptError, PinKey, Pinned, readable},
+    pins::{AcceptError, Pinned, readable},
     upstream::{Server, Upstreams, Whose},
 };
 
@@ -22,7 +22,7 @@ pub(super) async fn list(
         Some(tools) if !request.current => tools,
         _ => asked(&server, &door.whose()).await?,
     };
-    let key = key(&server)?;
+    let key = server.pin_key()?;
     let pinned = upstreams.pins().of(&key, &tools);
     let mut budget = Budget::new();
     let infos = tools.iter().zip(pinned).map(|(tool, pinned)| {
@@ -52,7 +52,10 @@ pub(super) async fn accept(
     let seen = seen.collect::<Result<Vec<_>, _>>()?;
     let session = server.session(&door.whose()).await?.session;
     let tools = session.current_tools().await;
-    let accepted = upstreams.pins().accept(&key(&server)?, &tools, &seen).await;
+    let accepted = upstreams
+        .pins()
+        .accept(&server.pin_key()?, &tools, &seen)
+        .await;
     let written = accepted.map_err(|error| refused(server.name(), &error))?;
     written.map_err(|error| {
         let message =
@@ -66,13 +69,6 @@ pub(super) async fn accept(
 
 async fn asked(server: &Server, whose: &Whose) -> Result<Arc<ToolSet>, Fault> {
     Ok(server.session(whose).await?.session.current_tools().await)
-}
-
-fn key(server: &Server) -> Result<PinKey, Fault> {
-    match server.definition() {
-        Ok(definition) => Ok(PinKey::of(server.name(), definition)),
-        Err(problem) => Err(Fault::new(Kind::Unavailable, problem.clone())),
-    }
 }
 
 fn refused(server: &str, error: &AcceptError) -> Fault {

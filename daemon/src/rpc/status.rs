@@ -14,7 +14,7 @@ pub(super) fn of(daemon: &Daemon, door: &Door) -> wire::Status {
     let cache = daemon.gateway.upstreams().catalog().cache();
     problems.extend(cache.and_then(|cache| cache.status().problem));
     problems.extend(daemon.gateway.upstreams().pins().problems());
-    let kept = daemon.auth.kept();
+    let kept = daemon.gateway.upstreams().auth().kept();
     problems.extend(kept.problem);
     wire::Status {
         build: wire::version::BUILD.into(),
@@ -57,7 +57,7 @@ pub(super) fn servers(daemon: &Daemon, door: &Door) -> Vec<wire::ServerInfo> {
     let servers = upstreams.all_seen(&sight);
     let servers = servers
         .iter()
-        .map(|server| convert::server(&daemon.auth, server));
+        .map(|server| convert::server(upstreams.auth(), server));
     let mut servers: Vec<wire::ServerInfo> = servers.collect();
     for (name, told) in imitations(&upstreams.known_seen(&sight)) {
         if let Some(server) = servers.iter_mut().find(|server| server.name == name) {

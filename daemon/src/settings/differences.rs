@@ -74,6 +74,8 @@ fn of_definitions(old: &ServerDefinition, new: &ServerDefinition) -> Vec<String>
         ("total_timeout", old.total_timeout == new.total_timeout),
         ("calls_at_once", old.calls_at_once == new.calls_at_once),
         ("limits.ask", old.ask == new.ask),
+        ("pins", old.pins == new.pins),
+        ("check_results", old.check_results == new.check_results),
     ];
     keys.extend(others(&same));
     if keys.is_empty() {

@@ -100,7 +100,7 @@ mod tests {
             headers: Default::default(),
             transport: None,
             socket: None,
-            network: Network::default(),
+            network: Default::default(),
             oauth: Oauth::Off,
         };
         remote.shown()

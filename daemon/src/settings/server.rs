@@ -6,6 +6,7 @@
 use std::{
     collections::BTreeMap,
     path::{Path, PathBuf},
+    sync::Arc,
     time::Duration,
 };
 
@@ -75,7 +76,7 @@ pub struct Remote {
     pub transport: Option<RemoteTransport>,
     /// A Unix socket to which the requests go, whatever host the URL names.
     pub socket: Option<PathBuf>,
-    pub network: Network,
+    pub network: Arc<Network>,
     pub oauth: Oauth,
 }
 
@@ -308,7 +309,7 @@ fn remote(entry: ServerEntry, environment: &Environment, home: &Path) -> Result<
             Some(socket) => Some(below(home, &environment.expand(socket)?)),
             None => None,
         },
-        network: Network::of(environment),
+        network: Arc::new(Network::of(environment)),
         oauth: oauth(entry.oauth, environment)?,
     })
 }

@@ -247,7 +247,10 @@ impl Daemon {
     /// What concerns no server.
     fn apply(&self, settings: &Settings) {
         let allowed = &settings.limits;
-        self.auth.use_keyring(settings.keyring);
+        self.gateway
+            .upstreams()
+            .auth()
+            .use_keyring(settings.keyring);
         self.gateway.set_policy(settings.policy.clone());
         self.gateway.upstreams().set_starts(allowed.starts);
         self.runs.set_limits(allowed.run.clone());

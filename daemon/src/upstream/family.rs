@@ -47,14 +47,15 @@ pub(super) struct Facts {
 }
 
 impl Family {
+    /// Its name, and what tells it apart from one of the same name in another project.
     pub(super) fn new(
-        name: &str,
+        (name, identity): (&str, &str),
         definition: &ServerDefinition,
         log: PathBuf,
         surroundings: Surroundings,
     ) -> Arc<Self> {
         let offer = Offer::new(
-            name,
+            (name, identity),
             definition,
             Arc::clone(&surroundings.catalog),
             Arc::clone(&surroundings.pins),

@@ -12,7 +12,9 @@ mod error;
 mod exchange;
 mod signed;
 mod sse;
+mod standing;
 mod streamable;
+mod words;
 
 use std::{path::PathBuf, sync::Arc};
 

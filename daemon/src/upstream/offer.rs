@@ -19,13 +19,13 @@ pub(super) struct Offer {
     exclude: Vec<String>,
     key: ListKey,
     catalog: Arc<Catalog>,
-    pinned: PinKey,
+    pub(super) pinned: PinKey,
     pins: Arc<Pins>,
 }
 
 impl Offer {
     pub(super) fn new(
-        name: &str,
+        (name, identity): (&str, &str),
         definition: &ServerDefinition,
         catalog: Arc<Catalog>,
         pins: Arc<Pins>,
@@ -33,9 +33,9 @@ impl Offer {
         Self {
             name: name.to_owned(),
             exclude: definition.exclude.clone(),
-            key: ListKey::of(name, definition),
+            key: ListKey::of(identity, definition),
             catalog,
-            pinned: PinKey::of(name, definition),
+            pinned: PinKey::of(identity, definition),
             pins,
         }
     }

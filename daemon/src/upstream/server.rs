@@ -25,6 +25,7 @@ use super::{
 };
 use crate::{
     catalog::{Known, ToolSet},
+    pins::PinKey,
     settings::{ServerDefinition, ServerSettings, Share},
 };
 
@@ -68,10 +69,12 @@ impl Server {
         surroundings: &Surroundings,
         before: Option<&Self>,
     ) -> Arc<Self> {
-        let log = surroundings.logs.join(settings.log_name());
+        let identity = settings.identity();
+        let log = surroundings.logs.join(format!("{identity}.log"));
         let definition = settings.definition.as_ref().ok();
-        let family = definition
-            .map(|definition| Family::new(&settings.name, definition, log, surroundings.clone()));
+        let names = (settings.name.as_str(), identity.as_str());
+        let family =
+            definition.map(|definition| Family::new(names, definition, log, surroundings.clone()));
         let slots = Slots {
             audiences: before.map_or_else(HashMap::new, |before| before.slots().audiences.clone()),
             ..Slots::default()
@@ -144,6 +147,11 @@ impl Server {
             }
         }
         Err(retired(&self.name))
+    }
+
+    /// Under which its tools are pinned.
+    pub fn pin_key(&self) -> Result<PinKey, Fault> {
+        Ok(self.family()?.offer.pinned.clone())
     }
 
     fn family(&self) -> Result<&Arc<Family>, Fault> {

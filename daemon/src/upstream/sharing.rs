@@ -158,7 +158,9 @@ mod tests {
     use std::{collections::BTreeMap, path::Path};
 
     use super::*;
-    use crate::{catalog::Catalog, config::Config, environment::Environment, settings::Settings};
+    use crate::{
+        catalog::Catalog, config::Config, environment::Environment, pins::Pins, settings::Settings,
+    };
 
     fn definition(entry: &str) -> ServerDefinition {
         let text = format!("[servers.s]\n{entry}\n");
@@ -171,7 +173,9 @@ mod tests {
 
     fn sharing(entry: &str) -> Arc<Sharing> {
         let definition = definition(entry);
-        let offer = Offer::new("s", &definition, Catalog::new());
+        let folder = tempfile::tempdir().unwrap();
+        let pins = Pins::open(folder.path().join("pins")).unwrap();
+        let offer = Offer::new(("s", "s"), &definition, Catalog::new(), pins);
         Sharing::new(&definition, offer)
     }
 

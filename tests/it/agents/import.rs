@@ -121,7 +121,6 @@ fn agents_import_only_shows_with_dry_run() {
         "put MUX_INPUT_PERPLEXITY_KEY=… into the file `env`",
         "`${workspaceFolder}` of VS Code has no equal",
         "`enabled_tools` is not carried over",
-        "has a url, which this version cannot use yet",
         "\n+[servers.context7]\n",
     ] {
         assert!(shown.stdout.contains(part), "{part}: {}", shown.stdout);

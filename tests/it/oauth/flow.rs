@@ -11,6 +11,8 @@ use mux_tests::{
 
 use super::{PATIENCE, begin, client, follow, home, info, outcome, sign_in, signed_in};
 
+type Change = Box<dyn Fn(&mut Rules)>;
+
 const ECHO: [&str; 3] = ["call", "docs.echo", "text=hello"];
 
 #[test]
@@ -147,7 +149,7 @@ async fn oauth_a_second_login_takes_the_place_of_the_first() {
 
 #[tokio::test]
 async fn oauth_every_way_of_discovery_and_every_kind_of_client_ends_signed_in() {
-    let ways: Vec<(&str, Box<dyn Fn(&mut Rules)>)> = vec![
+    let ways: Vec<(&str, Change)> = vec![
         ("a page of consent", Box::new(|rules| rules.consent = true)),
         (
             "a well-known address",

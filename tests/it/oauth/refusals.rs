@@ -108,7 +108,7 @@ fn oauth_a_file_of_tokens_that_others_can_read_is_not_used_until_it_is_mended() 
     env.stop();
     fs::set_permissions(env.dirs.tokens(), fs::Permissions::from_mode(0o644)).unwrap();
     env.mux(["call", "docs.echo", "text=x"])
-        .fails(5, &["auth_required"]);
+        .fails(5, &["auth_required", "chmod 600"]);
     env.mux(["doctor"]).fails(1, &["tokens.json", "chmod 600"]);
     env.mux(["servers", "login", "docs", "--no-browser"])
         .fails(3, &["chmod 600"]);

@@ -144,6 +144,15 @@ fn the_daemon_understands_the_recorded_requests_and_its_answers_are_understood()
             of_record["message"]["Ok"][method].is_object(),
             "{name}: {method}"
         );
+        if name.starts_with("log") {
+            // Nobody signs in to a program, or has begun to.
+            let kind = &answer["Err"]["kind"];
+            assert!(
+                kind == "validation" || kind == "not_found",
+                "{name}: {answer}"
+            );
+            continue;
+        }
         let answer = &answer["Ok"];
         assert!(!answer.is_null() || NOTHING.contains(&name), "{name}");
         match name {

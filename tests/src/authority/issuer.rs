@@ -34,15 +34,17 @@ pub(super) fn routes(shared: Arc<Shared>) -> Router {
 }
 
 async fn oauth(Given(us): Us) -> Response {
-    match us.state().rules.openid {
-        true => StatusCode::NOT_FOUND.into_response(),
-        false => Json(metadata(&us, &us.state())).into_response(),
-    }
+    published(&us, false)
 }
 
 async fn openid(Given(us): Us) -> Response {
-    match us.state().rules.openid {
-        true => Json(metadata(&us, &us.state())).into_response(),
+    published(&us, true)
+}
+
+fn published(us: &Shared, openid: bool) -> Response {
+    let state = us.state();
+    match state.rules.openid == openid {
+        true => Json(metadata(us, &state)).into_response(),
         false => StatusCode::NOT_FOUND.into_response(),
     }
 }

@@ -73,7 +73,6 @@ impl Merging {
             server: None,
             fate: Fate::Skipped,
             disabled: false,
-            usable: true,
             notes: source.notes.clone(),
             secrets: Vec::new(),
         };
@@ -85,7 +84,6 @@ impl Merging {
             }
         };
         carried.disabled = definition.disabled;
-        carried.usable = definition.url.is_none();
         let (name, fate) = self.place(definition, &source.name, source.agent);
         (carried.server, carried.fate) = (Some(name.clone()), fate);
         if fate == Fate::Kept {

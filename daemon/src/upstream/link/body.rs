@@ -205,7 +205,7 @@ mod tests {
             }
         }
         let mut events = Events::default();
-        assert!(!events.ended(&vec![b'x'; 100]));
+        assert!(!events.ended(&[b'x'; 100]));
         assert_eq!(events.begun, 100);
         assert!(!events.ended(b"\ndata: y\n"));
         assert!(events.ended(b"\ndata: z"));

@@ -77,7 +77,8 @@ fn trust(builder: ClientBuilder, network: &Network) -> Result<ClientBuilder, Str
 fn proxies(mut builder: ClientBuilder, network: &Network) -> Result<ClientBuilder, String> {
     let none = network.no_proxy.as_ref();
     let none = none.and_then(|hosts| NoProxy::from_string(&hosts.value));
-    let make: [(_, fn(&str) -> reqwest::Result<Proxy>); 3] = [
+    type Make = fn(&str) -> reqwest::Result<Proxy>;
+    let make: [(_, Make); 3] = [
         (&network.http_proxy, |url| Proxy::http(url)),
         (&network.https_proxy, |url| Proxy::https(url)),
         (&network.all_proxy, |url| Proxy::all(url)),

@@ -8,10 +8,7 @@ use std::{
     fmt, fs,
     os::unix::fs::{FileTypeExt as _, MetadataExt as _},
     path::Path,
-    sync::{
-        Arc, Mutex, PoisonError,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 use reqwest::{
@@ -22,9 +19,11 @@ use tokio::sync::Semaphore;
 
 use super::{
     authorization::Authorization,
-    client::{client, proxy_secrets},
+    client::client,
     ending::Ending,
     error::{Challenge, LinkError},
+    standing::Standing,
+    words::{Secrets, causes, excerpt, fix_of},
 };
 use crate::settings::Remote;
 
@@ -45,15 +44,14 @@ struct Inner {
     /// The address as a person may see it.
     shown: String,
     /// What must not stand in an error, though a server may say it.
-    secrets: Vec<String>,
+    secrets: Secrets,
     /// The last tokens that were sent, which must not either.
     tokens: Mutex<VecDeque<String>>,
     ending: Ending,
     places: Arc<Semaphore>,
     /// For an answer that is long: one at a time is kept in memory.
     long: Arc<Semaphore>,
-    /// Whether the server has spoken on a stream of its own.
-    stood: AtomicBool,
+    standing: Mutex<Standing>,
 }
 
 impl fmt::Debug for Exchange {
@@ -90,19 +88,17 @@ impl Exchange {
         if let Some(socket) = &remote.socket {
             own(socket)?;
         }
-        let mut secrets = secrets_of(remote);
-        secrets.extend(proxy_secrets(&remote.network));
         Ok(Self(Arc::new(Inner {
             client: client(&remote.network, remote.socket.as_deref())?,
             headers,
             authorization,
             shown: remote.shown(),
-            secrets,
+            secrets: Secrets::of(remote),
             tokens: Mutex::default(),
             ending,
             places: Arc::new(Semaphore::new(MOST_AT_ONCE)),
             long: Arc::new(Semaphore::new(1)),
-            stood: AtomicBool::new(false),
+            standing: Mutex::default(),
         })))
     }
 
@@ -118,13 +114,10 @@ impl Exchange {
         Arc::clone(&self.0.long)
     }
 
-    /// Notes that the server has a stream of its own, and says whether that was known.
-    pub(super) fn stands(&self) {
-        self.0.stood.store(true, Ordering::Relaxed);
-    }
-
-    pub(super) fn stood(&self) -> bool {
-        self.0.stood.load(Ordering::Relaxed)
+    /// The stream on which the server speaks of its own accord.
+    pub(super) fn standing(&self) -> MutexGuard<'_, Standing> {
+        let standing = self.0.standing.lock();
+        standing.unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Any answer but one that asks for a token.
@@ -243,8 +236,7 @@ impl Exchange {
 
     /// Without the secrets that we know.
     pub(super) fn clean(&self, text: &str) -> String {
-        let secrets = self.0.secrets.iter();
-        let text = secrets.fold(text.to_owned(), |text, secret| text.replace(secret, "***"));
+        let text = self.0.secrets.clean(text);
         let tokens = self.0.tokens.lock().unwrap_or_else(PoisonError::into_inner);
         tokens
             .iter()
@@ -301,84 +293,4 @@ fn challenge(response: &Response) -> Option<Challenge> {
         header: header.to_owned(),
         why: None,
     })
-}
-
-fn secrets_of(remote: &Remote) -> Vec<String> {
-    let mut secrets: Vec<String> = Vec::new();
-    for value in remote.headers.values() {
-        secrets.push(value.clone());
-        // `Bearer x` is said as `x`, too.
-        secrets.extend(value.split_whitespace().map(str::to_owned));
-    }
-    if let Ok(url) = Url::parse(&remote.url) {
-        secrets.extend(url.password().map(str::to_owned));
-        for (_, value) in url.query_pairs() {
-            secrets.push(value.into_owned());
-        }
-        secrets.extend(
-            url.query()
-                .into_iter()
-                .flat_map(|query| query.split('&'))
-                .filter_map(|pair| Some(pair.split_once('=')?.1.to_owned())),
-        );
-    }
-    // A short one is no secret, and stands in many a word.
-    secrets.retain(|secret| secret.len() >= 6 && !secret.eq_ignore_ascii_case("bearer"));
-    secrets.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
-    secrets.dedup();
-    secrets
-}
-
-/// An error with its sources, each said once.
-pub(super) fn causes(error: &dyn std::error::Error) -> String {
-    let mut text = String::new();
-    let mut next = error.source();
-    while let Some(cause) = next {
-        let said = cause.to_string();
-        // Of hyper, whose own sources say more.
-        let empty = said.starts_with("client error") || said.starts_with("connection error");
-        if !(empty && cause.source().is_some()) && !text.contains(&said) {
-            if !text.is_empty() {
-                text.push_str(": ");
-            }
-            text.push_str(&said);
-        }
-        next = cause.source();
-    }
-    match text.is_empty() {
-        true => error.to_string(),
-        false => text,
-    }
-}
-
-fn fix_of(why: &str) -> &'static str {
-    let why = why.to_ascii_lowercase();
-    let says = |words: &[&str]| words.iter().any(|word| why.contains(word));
-    if says(&["corrupt message", "wrong version", "record overflow"]) {
-        "does it speak https? check the scheme of `url`"
-    } else if says(&["certificate", "unknownissuer", "tls", "handshake"]) {
-        "if its certificate is one of your own, name the file in SSL_CERT_FILE in the `env` file beside config.toml"
-    } else if says(&["dns", "lookup", "resolve", "name or service"]) {
-        "check the host of `url`, and the network"
-    } else if says(&["proxy", "tunnel"]) {
-        "check HTTP_PROXY and HTTPS_PROXY, or name the host in NO_PROXY"
-    } else {
-        "is the server running? check `url`"
-    }
-}
-
-/// The beginning of what a server says, in one line.
-fn excerpt(text: &str) -> String {
-    const LENGTH: usize = 200;
-    let words: Vec<&str> = text.split_whitespace().collect();
-    let line = words.join(" ");
-    let mut short: String = line
-        .chars()
-        .filter(|c| !c.is_control())
-        .take(LENGTH)
-        .collect();
-    if short.len() < line.len() {
-        short.push('…');
-    }
-    short
 }

@@ -137,16 +137,20 @@ impl StreamableHttpClient for Exchange {
             headers,
             body: None,
         };
+        if !resumes {
+            let pause = self.standing().pause();
+            tokio::time::sleep(pause).await;
+        }
         let response = self.send(request).await?;
         let status = response.status();
         let is_stream = media_type(response.headers()) == EVENTS;
         if status.is_success() && is_stream {
             if !resumes {
-                self.stands();
+                self.standing().open();
             }
             return Ok(body::events(self, response));
         }
-        let known = resumes || self.stood();
+        let known = resumes || self.standing().is_known();
         if status == StatusCode::NOT_FOUND && session_id.is_some() && known {
             self.ending().tell(LinkError::Gone.to_string());
             return Err(LinkError::Gone.into());
