@@ -96,15 +96,6 @@ impl Catalog {
         self.remembered.keep(key, tools);
     }
 
-    /// The server has asked for roots: from now on it is known that it does.
-    pub fn remember_roots(&self, key: &ListKey) {
-        self.remembered.keep_roots(key);
-    }
-
-    pub fn asks_for_roots(&self, key: &ListKey) -> bool {
-        self.remembered.asks_for_roots(key)
-    }
-
     /// The era of MCP in which a server was last spoken to.
     pub fn era(&self, key: &ListKey) -> Option<Era> {
         self.eras.recall(key)
@@ -113,6 +104,15 @@ impl Catalog {
     /// What a server, which gives itself this name, speaks now.
     pub fn spoke(&self, key: &ListKey, era: Era, identity: &str) {
         self.eras.keep(key, era, identity);
+    }
+
+    /// The server has asked for roots: from now on it is known that it does.
+    pub fn remember_roots(&self, key: &ListKey) {
+        self.remembered.keep_roots(key);
+    }
+
+    pub fn asks_for_roots(&self, key: &ListKey) -> bool {
+        self.remembered.asks_for_roots(key)
     }
 
     /// The servers, or their tools, are others than before.

@@ -111,10 +111,11 @@ impl Gateway {
         let (within, whole) = call_times(&server, call.within)?;
         let whose = Whose::of(&call.asking.caller);
         let Held { slot, session } = ready(&server, &whose, observer).await?;
+        let tools = session.current_tools().await;
         let seen = |tools| find(&call.asking.scope.view(tools), server.name(), &name);
-        let tool = match seen(&session.current_tools().await) {
-            // It may be newer than the list.
-            Err(_) => seen(&session.tools_now().await),
+        let tool = match seen(&tools) {
+            // It may be newer than a list whose time was over.
+            Err(_) => seen(&session.current_tools().await),
             tool => tool,
         }?;
         let path = tool.path();

@@ -15,6 +15,7 @@
 mod asks;
 mod beside;
 mod breaker;
+mod due;
 mod ears;
 mod family;
 mod handler;
@@ -39,6 +40,7 @@ mod places;
 mod process;
 mod progress;
 mod raw;
+mod refusals;
 mod relist;
 mod request;
 mod rounds;

@@ -157,7 +157,9 @@ impl Place {
                     let all = process::descendants(daemon);
                     let is_keeper = |pid: &&i32| process::command_line(**pid).contains("keeper");
                     // The guard or the keeper, whoever is named first.
-                    all.iter().find(is_keeper).copied().map(process::kill);
+                    if let Some(pid) = all.iter().find(is_keeper) {
+                        process::kill(*pid);
+                    }
                     "keeper killed"
                 }
                 1 | 2 => {
@@ -179,7 +181,9 @@ impl Place {
                     "changed"
                 }
                 _ => {
-                    self.env.starts(&name).last().copied().map(process::kill);
+                    if let Some(pid) = self.env.starts(&name).last() {
+                        process::kill(*pid);
+                    }
                     "killed"
                 }
             };

@@ -18,11 +18,11 @@ impl Dice {
     /// Of the one seed of this run and a number of one's own.
     pub fn new(seed: u64, stream: u64) -> Self {
         let mut dice = Self(seed ^ stream.wrapping_mul(0xa076_1d64_78bd_642f));
-        dice.next();
+        dice.draw();
         dice
     }
 
-    pub fn next(&mut self) -> u64 {
+    pub fn draw(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -32,7 +32,7 @@ impl Dice {
 
     /// A number from 0 on that is less than this.
     pub fn below(&mut self, limit: usize) -> usize {
-        (self.next() % limit as u64) as usize
+        (self.draw() % limit as u64) as usize
     }
 
     pub fn pick<'a, T>(&mut self, from: &'a [T]) -> &'a T {

@@ -97,12 +97,6 @@ impl Ears {
         self.beside.subscribers.tell(&self.server, uri);
     }
 
-    /// The server asks for roots, while a call from this workspace is on its way, if one is. The workspace to tell
-    /// it of.
-    pub(super) fn asks_for_roots(&self, caller: Option<PathBuf>) -> Option<PathBuf> {
-        self.beside.tenant.asks_for_roots(caller)
-    }
-
     /// What a user was asked to do on a page is done.
     pub(super) fn page_done(&self, id: &str) {
         if let Some((mailbox, cause)) = self.pages.done(id) {
@@ -150,6 +144,12 @@ impl Ears {
         for uri in filter.resource_subscriptions.iter().flatten() {
             self.resource_updated(uri);
         }
+    }
+
+    /// The server asks for roots, while a call from this workspace is on its way, if one is. The workspace to tell
+    /// it of.
+    pub(super) fn asks_for_roots(&self, caller: Option<PathBuf>) -> Option<PathBuf> {
+        self.beside.tenant.asks_for_roots(caller)
     }
 
     pub(super) fn tools_changed(&self) {

@@ -5,7 +5,10 @@
 
 use std::{fmt, path::PathBuf};
 
-use crate::notices::{Caller, Cause};
+use crate::{
+    notices::{Caller, Cause},
+    settings::Share,
+};
 
 /// Whose a session is.
 #[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
@@ -49,5 +52,15 @@ impl fmt::Display for Key {
             Self::Client(number) => write!(f, "client {number}"),
             Self::Run(run) => write!(f, "run {run}"),
         }
+    }
+}
+
+/// As one says it in the configuration.
+pub(super) fn name_of(share: Share) -> &'static str {
+    match share {
+        Share::User => "user",
+        Share::Workspace => "workspace",
+        Share::Client => "client",
+        Share::Run => "run",
     }
 }

@@ -58,6 +58,15 @@ impl Offer {
         Some(ToolSet::new(&self.name, tools, &self.exclude))
     }
 
+    /// In which era it was last spoken to.
+    pub(super) fn era(&self) -> Option<Era> {
+        self.catalog.era(&self.key)
+    }
+
+    pub(super) fn spoke(&self, era: Era, identity: &str) {
+        self.catalog.spoke(&self.key, era, identity);
+    }
+
     pub(super) fn remember_roots(&self) {
         self.catalog.remember_roots(&self.key);
     }
@@ -69,15 +78,6 @@ impl Offer {
     /// Is told when somebody has accepted something: what was listed before is to be listed again.
     pub(super) fn accepted(&self) -> watch::Receiver<()> {
         self.pins.accepted()
-    }
-
-    /// In which era it was last spoken to.
-    pub(super) fn era(&self) -> Option<Era> {
-        self.catalog.era(&self.key)
-    }
-
-    pub(super) fn spoke(&self, era: Era, identity: &str) {
-        self.catalog.spoke(&self.key, era, identity);
     }
 
     /// To be called when everybody can see what it lists.

@@ -108,6 +108,15 @@ fn candidates(remote: &Remote, beside: &Beside) -> Vec<RemoteTransport> {
     }
 }
 
+/// Nothing is sent yet.
+fn remote_way(remote: &Remote, over: RemoteTransport, auth: &Auth) -> Result<Way, OpenError> {
+    let authorization: Arc<dyn Authorization> = match auth.account(remote) {
+        Some(account) => Arc::new(Signed(account)),
+        None => Arc::new(Unsigned),
+    };
+    Way::remote(remote, over, authorization)
+}
+
 /// What every way to a session needs.
 struct Opening<'a> {
     started: Instant,
@@ -122,18 +131,12 @@ struct Opening<'a> {
 impl Opening<'_> {
     /// A new process, or a remote server over this.
     async fn way(&self, over: RemoteTransport) -> Result<Way, OpenError> {
-        let launcher = self.launcher;
         match &self.definition.link {
             Link::Process(process) => {
-                Way::process(&self.offer.name, process, launcher, self.log.clone()).await
+                let log = self.log.clone();
+                Way::process(&self.offer.name, process, self.launcher, log).await
             }
-            Link::Remote(remote) => {
-                let authorization: Arc<dyn Authorization> = match self.auth.account(remote) {
-                    Some(account) => Arc::new(Signed(account)),
-                    None => Arc::new(Unsigned),
-                };
-                Way::remote(remote, over, authorization)
-            }
+            Link::Remote(remote) => remote_way(remote, over, self.auth),
         }
     }
 
@@ -224,7 +227,9 @@ impl Opening<'_> {
             let server = info.server_info.as_ref()?;
             Some(format!("{} {}", server.name, server.version))
         });
-        offer.spoke(next, identity.as_deref().unwrap_or_default());
+        if transport != "sse" {
+            offer.spoke(next, identity.as_deref().unwrap_or_default());
+        }
         let listening = (era == Era::Modern).then(|| Listening::start(service.peer(), &ears));
         let session = Arc::new(Session {
             peer: service.peer().clone(),

@@ -10,7 +10,7 @@ use std::{
 };
 
 use arc_swap::ArcSwapOption;
-use mux_sandbox::{Fault, Kind};
+use mux_sandbox::Fault;
 use tokio::{
     sync::mpsc,
     time::{Instant, sleep_until},
@@ -20,11 +20,11 @@ use tracing::{Instrument, info, warn};
 use super::{
     Session,
     beside::Beside,
-    breaker::{Breaker, Gate, LIVED, MOST_FAILURES, WINDOW},
+    breaker::{Breaker, Gate, LIVED},
     family::Family,
-    key::Key,
     link::OpenError,
     liveness,
+    refusals::{self, left_alone},
     slot::{Event, Over, Seen, Usage, Waiter},
     subscriptions::Wish,
     tenant::Tenant,
@@ -35,9 +35,6 @@ use crate::{
     settings::{Link, ServerDefinition, Share},
 };
 
-/// A session of a workspace, a client or a run that nobody has used for so long is closed, unless its entry
-/// says otherwise.
-const UNUSED: Duration = Duration::from_secs(30 * 60);
 const REMOVED: &str = "the server was removed or changed";
 
 pub(super) enum Phase {
@@ -108,52 +105,6 @@ impl Owner {
         }
     }
 
-    /// When there is something to look after without an event.
-    fn due(&self) -> Option<Instant> {
-        match &self.phase {
-            Phase::Resting(_, until) => Some(*until),
-            Phase::Open(..) => {
-                let limit = self.idle_close()?;
-                // While something is on its way, its end is not known.
-                let since = self.usage.idle_since().unwrap_or_else(Instant::now);
-                since.checked_add(limit)
-            }
-            Phase::Closed | Phase::Opening(_) | Phase::Reopening(..) => None,
-        }
-    }
-
-    fn look(&mut self) {
-        match &mut self.phase {
-            Phase::Resting(waiters, _) => {
-                let waiters = std::mem::take(waiters);
-                self.approach(waiters);
-            }
-            Phase::Open(session, _) => {
-                let session = Arc::clone(session);
-                let limit = self.idle_close().unwrap_or(UNUSED);
-                let unused = self.usage.idle_since();
-                let over = unused.is_some_and(|since| since.elapsed() >= limit);
-                if over && !self.beside.subscribers.any() && session.is_open() {
-                    self.wanted = false;
-                    let limit = humantime::format_duration(limit);
-                    session.close(&format!("closed after {limit} without a call (idle_close)"));
-                } else if over {
-                    // Followed, or ending.
-                    self.usage.touch();
-                }
-            }
-            _ => {}
-        }
-    }
-
-    fn idle_close(&self) -> Option<Duration> {
-        let by_key = || match self.tenant.key() {
-            Key::User => None,
-            Key::Workspace(_) | Key::Client(_) | Key::Run(_) => Some(UNUSED),
-        };
-        self.definition.idle_close.or_else(by_key)
-    }
-
     fn acquire(&mut self, waiter: Waiter, workspace: Option<PathBuf>) {
         match &mut self.phase {
             Phase::Open(session, _) if session.is_open() => {
@@ -198,7 +149,7 @@ impl Owner {
     }
 
     /// Opens it now, or when the breaker says so, or tells those who wait that it is shut.
-    fn approach(&mut self, waiters: Vec<Waiter>) {
+    pub(super) fn approach(&mut self, waiters: Vec<Waiter>) {
         match self.breaker.enter(Instant::now()) {
             Gate::Go => self.begin(waiters),
             Gate::Rest(until) => {
@@ -206,10 +157,9 @@ impl Owner {
                 self.phase = Phase::Resting(waiters, until);
             }
             Gate::Shut { until, cause } => {
-                let fault = self.shut(until, &cause);
+                let fault = refusals::shut(&self.family, until, &cause);
                 tell(waiters, &Err(fault));
-                let reason =
-                    || format!("it failed {MOST_FAILURES} times within {WINDOW:?}: {cause}");
+                let reason = || format!("it {}: {cause}", left_alone());
                 self.see(|seen| {
                     if seen.state != State::BackingOff {
                         seen.reason = Some(reason());
@@ -293,7 +243,11 @@ impl Owner {
             Err(error) => {
                 let problem = error.to_string();
                 warn!(problem, "the server cannot be started");
-                let fault = Err(self.unstarted(&error));
+                let fault = Err(refusals::unstarted(
+                    &self.family,
+                    &self.definition.link,
+                    &error,
+                ));
                 // It is well, and can be had as soon as somebody has signed in.
                 if let OpenError::SignIn(_) = error {
                     self.see(|seen| {
@@ -405,46 +359,6 @@ impl Owner {
             };
         });
         until
-    }
-
-    fn unstarted(&self, error: &OpenError) -> Fault {
-        let (name, link) = (&self.family.name, &self.definition.link);
-        let (kind, hint) = match (error, link) {
-            (OpenError::SignIn(_), _) => (
-                Kind::AuthRequired,
-                format!("`mux servers login {name}`, or give a token in its `headers`"),
-            ),
-            (OpenError::Failed(_), Link::Remote(remote)) => (
-                Kind::Unavailable,
-                format!("its address: {}", remote.shown()),
-            ),
-            (OpenError::Failed(_), Link::Process(_)) => {
-                let (log, command) = (self.family.log.display(), link.shown());
-                (
-                    Kind::Unavailable,
-                    format!("its log: {log}; its command: {command}"),
-                )
-            }
-        };
-        let message = format!("the server `{name}` cannot be started: {error}");
-        Fault::new(kind, message).hint(hint)
-    }
-
-    fn shut(&self, until: Instant, cause: &str) -> Fault {
-        let name = &self.family.name;
-        let rest = until.saturating_duration_since(Instant::now());
-        let when = match rest.is_zero() {
-            true => "it is being tried again now".to_owned(),
-            false => format!("it is tried again in {:.1} s", rest.as_secs_f64()),
-        };
-        let message = format!(
-            "the server `{name}` failed {MOST_FAILURES} times within {WINDOW:?} and is left alone; {when}. The last \
-             time: {cause}"
-        );
-        let log = self.family.log.display();
-        Fault::new(Kind::Unavailable, message).hint(format!(
-            "`mux servers restart {name}` tries it now; its log: {log}"
-        ))
     }
 
     /// The end: whoever waits is told, and the session is closed with its last call.

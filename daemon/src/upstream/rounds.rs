@@ -47,7 +47,7 @@ pub(super) struct Given {
 /// The time of one request with all its rounds.
 pub(super) struct Budget {
     begun: Instant,
-    within: Duration,
+    whole: Duration,
     pub(super) clock: Arc<Clock>,
 }
 
@@ -55,7 +55,7 @@ impl Budget {
     pub(super) fn of(sending: &Sending<'_>) -> Self {
         Self {
             begun: Instant::now(),
-            within: sending.within,
+            whole: sending.whole,
             clock: Arc::default(),
         }
     }
@@ -69,26 +69,28 @@ impl Budget {
     }
 
     fn left(&self) -> Duration {
-        (self.within + self.clock.stood()).saturating_sub(self.begun.elapsed())
+        self.whole
+            .saturating_add(self.clock.stood())
+            .saturating_sub(self.begun.elapsed())
     }
 
-    /// The same with what is left.
+    /// The same with what is left of the whole time.
     pub(super) fn spend<'a>(&self, sending: &Sending<'a>) -> Sending<'a> {
         Sending {
-            within: self.left(),
+            whole: self.left(),
             ..*sending
         }
     }
 
     pub(super) async fn over(&self) -> CallError {
-        self.clock.over(self.begun, self.within).await;
-        CallError::TimedOut(self.within)
+        self.clock.over(self.begun, self.whole).await;
+        CallError::TooLong(self.whole)
     }
 
     /// An error says what was allowed, and not what was left.
-    pub(super) fn whole(&self, error: CallError) -> CallError {
+    pub(super) fn of_all(&self, error: CallError) -> CallError {
         match error {
-            CallError::TimedOut(_) => CallError::TimedOut(self.within),
+            CallError::TooLong(_) => CallError::TooLong(self.whole),
             error => error,
         }
     }
@@ -112,7 +114,7 @@ impl Session {
                 }
                 Err(error) => {
                     self.note_pages(&error, sending);
-                    return Err(budget.whole(error));
+                    return Err(budget.of_all(error));
                 }
             };
             if self.era == Era::Legacy || result["resultType"] != "input_required" {

@@ -6,11 +6,11 @@
 use std::{
     collections::HashMap,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak, atomic::Ordering},
+    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
 };
 
 use futures::future::join_all;
-use mux_sandbox::{Fault, Kind};
+use mux_sandbox::Fault;
 
 use super::{
     Session, Surroundings,
@@ -18,10 +18,10 @@ use super::{
     family::Family,
     key::{Key, Whose},
     offers::OfferKind,
+    refusals,
     slot::{Event, Slot},
     subscriptions::retired,
     tenant::Tenant,
-    view::{ServerView, SlotView, State},
 };
 use crate::{
     catalog::{Known, ToolSet},
@@ -30,7 +30,7 @@ use crate::{
 };
 
 /// Sessions of one server. One that nobody uses makes room for another.
-const MOST_SLOTS: usize = 16;
+pub(super) const MOST_SLOTS: usize = 16;
 /// How often somebody is sent on to another slot before it is a mistake.
 const MOST_MOVES: usize = 4;
 
@@ -42,7 +42,7 @@ pub struct Server {
     project: Option<Arc<Path>>,
     definition: Result<ServerDefinition, String>,
     /// None if the definition is no good.
-    family: Option<Arc<Family>>,
+    pub(super) family: Option<Arc<Family>>,
     slots: Mutex<Slots>,
 }
 
@@ -157,23 +157,13 @@ impl Server {
     fn family(&self) -> Result<&Arc<Family>, Fault> {
         self.family.as_ref().ok_or_else(|| {
             let problem = self.definition.as_ref().err().map_or("", String::as_str);
-            Fault::new(
-                Kind::Unavailable,
-                format!("the server `{}` cannot be used: {problem}", self.name),
-            )
-            .hint("correct its entry in config.toml, then run `mux reload`")
+            refusals::broken(&self.name, problem)
         })
     }
 
     fn key(&self, whose: &Whose) -> Result<Key, Fault> {
-        self.family()?.sharing.key(whose).map_err(|_| {
-            let message = format!(
-                "the server `{}` works in a workspace (its entry uses ${{workspace}}), and this client has none",
-                self.name
-            );
-            Fault::new(Kind::Unavailable, message)
-                .hint("run it inside a project, or pass --workspace")
-        })
+        let key = self.family()?.sharing.key(whose);
+        key.map_err(|_| refusals::nowhere(&self.name))
     }
 
     /// The caller's slot, made now if need be.
@@ -187,14 +177,7 @@ impl Server {
             return Ok(Arc::clone(slot));
         }
         if slots.by_key.len() >= MOST_SLOTS && !slots.make_room() {
-            let message = format!(
-                "{MOST_SLOTS} sessions of the server `{}` are in use, one for each {}, and there is no room for \
-                 another",
-                self.name,
-                name_of(family.sharing.now().share)
-            );
-            return Err(Fault::new(Kind::Busy, message)
-                .hint("try again when one of them has ended; `mux servers` shows them"));
+            return Err(refusals::full(family));
         }
         let tenant = Tenant::new(self.me.clone(), key.clone(), whose.workspace.clone());
         let audience = slots.audiences.entry(key.clone()).or_default().clone();
@@ -335,53 +318,6 @@ impl Server {
         }
     }
 
-    pub fn view(&self) -> ServerView {
-        let Some(family) = &self.family else {
-            return ServerView {
-                state: State::Broken,
-                reason: self.definition.as_ref().err().cloned(),
-                ..ServerView::default()
-            };
-        };
-        let (facts, shared) = (family.facts(), family.sharing.now());
-        let mut keyed = self.all();
-        keyed.sort_by_key(|slot| slot.tenant.key());
-        let views: Vec<SlotView> = keyed.iter().map(|slot| slot.view()).collect();
-        let best = views.iter().min_by_key(|view| view.state).cloned();
-        let best = best.unwrap_or_default();
-        let several = views.len() > 1 || shared.share != Share::User;
-        let uneager = family.definition.eager && shared.share != Share::User;
-        let uneager = uneager.then(|| {
-            let whom = name_of(shared.share);
-            format!(
-                "start = \"eager\" waits: it has a session for each {whom}, and nobody has come"
-            )
-        });
-        ServerView {
-            state: best.state,
-            reason: best.reason,
-            pid: best.pid,
-            retry_in: best.retry_in,
-            transport: facts.transport,
-            identity: facts.identity,
-            protocol: facts.protocol,
-            start_time: facts.start_time,
-            starts: facts.starts,
-            tools: facts.tools,
-            calls: family.calls.load(Ordering::Relaxed),
-            in_flight: family.in_flight.load(Ordering::Relaxed),
-            share: Some(shared.share),
-            share_reason: shared.reason,
-            sessions: if several { views } else { Vec::new() },
-            warnings: family
-                .sharing
-                .warning()
-                .into_iter()
-                .chain(uneager.filter(|_| keyed.is_empty()))
-                .collect(),
-        }
-    }
-
     /// Out of the configuration: no new callers; the sessions end with their last calls.
     pub(super) fn retire(&self) {
         for slot in self.give_up() {
@@ -401,7 +337,7 @@ impl Server {
         slots.by_key.drain().map(|(_, slot)| slot).collect()
     }
 
-    fn all(&self) -> Vec<Arc<Slot>> {
+    pub(super) fn all(&self) -> Vec<Arc<Slot>> {
         self.slots().by_key.values().cloned().collect()
     }
 
@@ -423,14 +359,5 @@ impl Slots {
             slot.retire("it made room for the session of another", false);
         }
         true
-    }
-}
-
-fn name_of(share: Share) -> &'static str {
-    match share {
-        Share::User => "user",
-        Share::Workspace => "workspace",
-        Share::Client => "client",
-        Share::Run => "run",
     }
 }

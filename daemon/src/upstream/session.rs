@@ -41,7 +41,6 @@ pub struct Session {
     pub(super) tools: ArcSwap<ToolSet>,
     /// Of that list.
     pub(super) lifetime: Lifetime,
-    /// Counts how often it was asked for again.
     pub(super) asks: Arc<Asks>,
     /// To the task that listens, in the new era.
     pub(super) listening: Option<Listening>,
@@ -110,15 +109,6 @@ impl Session {
         self.tools.load_full()
     }
 
-    /// As they are now, where the server says that they may have changed by themselves.
-    pub async fn tools_now(&self) -> Arc<ToolSet> {
-        if self.lifetime.is_over() {
-            self.list_again();
-            self.ears.tools.settled().await;
-        }
-        self.tools.load_full()
-    }
-
     /// Those that it listed last, once what it has announced is in the list.
     pub async fn current_tools(&self) -> Arc<ToolSet> {
         self.ears.tools.settled().await;
@@ -170,12 +160,12 @@ impl Session {
         self.health
             .pace
             .took(tool, begun.elapsed().saturating_sub(asking));
-        if outcome.is_ok() {
-            self.health.answered();
-        }
-        outcome
+        let result = tool_result(outcome?)?;
+        self.health.answered();
+        Ok(result)
     }
 
+    /// In the way of its era: as a task, in several rounds, or at once.
     async fn called(
         &self,
         tool: &str,
@@ -192,8 +182,8 @@ impl Session {
                     .is_some_and(|e| e["taskSupport"] == "required")
             })
         };
-        let result = match as_task {
-            true => self.task(tool, arguments, &budget, sending).await?,
+        match as_task {
+            true => self.task(tool, arguments, &budget, sending).await,
             false => {
                 let request = |given: Given| {
                     let mut params = CallToolRequestParams::new(tool.to_owned());
@@ -204,12 +194,11 @@ impl Session {
                 };
                 let result = self.rounds(request, &budget, sending).await?;
                 match self.era == Era::Modern && result["resultType"] == "task" {
-                    true => self.follow_task(&result, &budget, sending).await?,
-                    false => result,
+                    true => self.follow_task(&result, &budget, sending).await,
+                    false => Ok(result),
                 }
             }
-        };
-        tool_result(result)
+        }
     }
 
     /// Resolves when no call is on its way.

@@ -285,9 +285,13 @@ impl Slot {
                 .map(|at| at.saturating_duration_since(Instant::now()))
                 .filter(|rest| !rest.is_zero()),
         };
-        if let (State::Ready, Some(session)) = (view.state, self.open_session()) {
+        let session = self.open.load_full();
+        if let (State::Ready, Some(session)) = (view.state, session) {
             let complaint = session.health.complaint(session.ears.in_flight.strangers());
-            if complaint.is_some() {
+            if !session.is_open() {
+                // Its process may take a moment to leave.
+                (view.state, view.reason) = (State::Cold, Some(session.cause()));
+            } else if complaint.is_some() {
                 (view.state, view.reason) = (State::Degraded, complaint);
             }
         }

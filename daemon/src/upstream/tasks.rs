@@ -92,7 +92,7 @@ impl Session {
         let params = json!({ "name": tool, "arguments": arguments, "task": {} });
         let request = CustomRequest::new("tools/call", Some(params));
         let made = self.request(request, &budget.spend(sending)).await;
-        let made = raw::value(made.map_err(|error| budget.whole(error))?)?;
+        let made = raw::value(made.map_err(|error| budget.of_all(error))?)?;
         match made.get("task") {
             Some(task) => self.follow_task(task, budget, sending).await,
             // It was done at once.
@@ -199,7 +199,7 @@ impl Session {
         match self.request(request, &budget.spend(sending)).await {
             Ok(result) => raw::value(result),
             Err(CallError::NotSent) => Err(CallError::Unknown(self.cause())),
-            Err(error) => Err(budget.whole(error)),
+            Err(error) => Err(budget.of_all(error)),
         }
     }
 }

@@ -2,7 +2,12 @@
 //!
 //! Invariant: a view is a copy. Nobody who looks holds anything up.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
+
+use super::{key::name_of, server::Server};
 
 use crate::{catalog::ToolSet, settings::Share};
 
@@ -60,4 +65,53 @@ pub enum State {
     BackingOff,
     /// Its configuration cannot be used.
     Broken,
+}
+
+impl Server {
+    pub fn view(&self) -> ServerView {
+        let Some(family) = &self.family else {
+            return ServerView {
+                state: State::Broken,
+                reason: self.definition().as_ref().err().cloned(),
+                ..ServerView::default()
+            };
+        };
+        let (facts, shared) = (family.facts(), family.sharing.now());
+        let mut keyed = self.all();
+        keyed.sort_by_key(|slot| slot.tenant.key());
+        let views: Vec<SlotView> = keyed.iter().map(|slot| slot.view()).collect();
+        let best = views.iter().min_by_key(|view| view.state).cloned();
+        let best = best.unwrap_or_default();
+        let several = views.len() > 1 || shared.share != Share::User;
+        let uneager = family.definition.eager && shared.share != Share::User;
+        let uneager = uneager.then(|| {
+            let whom = name_of(shared.share);
+            format!(
+                "start = \"eager\" waits: it has a session for each {whom}, and nobody has come"
+            )
+        });
+        ServerView {
+            state: best.state,
+            reason: best.reason,
+            pid: best.pid,
+            retry_in: best.retry_in,
+            transport: facts.transport,
+            identity: facts.identity,
+            protocol: facts.protocol,
+            start_time: facts.start_time,
+            starts: facts.starts,
+            tools: facts.tools,
+            calls: family.calls.load(Ordering::Relaxed),
+            in_flight: family.in_flight.load(Ordering::Relaxed),
+            share: Some(shared.share),
+            share_reason: shared.reason,
+            sessions: if several { views } else { Vec::new() },
+            warnings: family
+                .sharing
+                .warning()
+                .into_iter()
+                .chain(uneager.filter(|_| keyed.is_empty()))
+                .collect(),
+        }
+    }
 }

@@ -95,7 +95,7 @@ impl Client {
     }
 
     async fn echo(&mut self, session: &Session) -> anyhow::Result<()> {
-        let text = format!("{}/", self.dice.next()).repeat(1 + self.dice.below(2000));
+        let text = format!("{}/", self.dice.draw()).repeat(1 + self.dice.below(2000));
         let path = format!("{}.echo", name(self.dice.below(SERVERS)));
         let answer = ask(session, &path, json!({ "text": text })).await?;
         self.compare(answer, &json!(text), &path);

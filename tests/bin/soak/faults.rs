@@ -81,7 +81,7 @@ impl Faults {
             Fault::KillKeeper => self.kill_below("muxd"),
             Fault::DropMidFrame | Fault::CorruptFrame => {
                 let (socket, dice) = (self.home.env.dirs.socket(), self.dice.clone());
-                self.dice.next();
+                self.dice.draw();
                 // A daemon that hangs is noticed by the clients.
                 drop(spawn_blocking(move || rude(&socket, fault, dice)).await);
             }
@@ -145,7 +145,7 @@ fn rude(socket: &std::path::Path, fault: Fault, mut dice: Dice) {
             let length = (frame.len() as u32 + 100).to_be_bytes();
             [&length[..], frame].concat()
         }
-        _ => (0..dice.below(4000)).map(|_| dice.next() as u8).collect(),
+        _ => (0..dice.below(4000)).map(|_| dice.draw() as u8).collect(),
     };
     bytes.truncate(1 + dice.below(bytes.len().max(1)));
     // The daemon may hang up before it has read it all.

@@ -129,20 +129,43 @@ fn an_agent_that_cannot_answer_is_not_asked() {
 
 #[test]
 fn a_server_whose_caller_cannot_be_told_is_declined_at_once() {
-    let env = pool();
+    // Of the old era.
+    let env = TestEnv::with_fixtures(&[("fix", &["--offers"])]);
+    let asks = "return await mux.fix.elicit({ message: 'Who are you?' })";
     let mut one = Agent::legacy(&env, &[], json!({ "elicitation": {} }));
     let mut other = Agent::legacy(&env, &[], json!({ "elicitation": {} }));
     let id = one.begin(
         "tools/call",
-        json!({ "name": "run", "arguments": { "code": ASKS } }),
+        json!({ "name": "run", "arguments": { "code": asks } }),
     );
     let asked = one.hear("elicitation/create");
     // Both have a call on their way now, and the question names neither.
-    let result = other.call("run", json!({ "code": ASKS }));
+    let result = other.call("run", json!({ "code": asks }));
     assert!(text(&result).contains("decline"), "{result}");
     one.reply(&asked, json!({ "action": "cancel" }));
     let result = one.result(id);
     assert!(text(&result).contains("cancel"), "{result}");
+}
+
+#[test]
+fn in_the_new_era_a_server_asks_several_agents_at_once() {
+    let env = pool();
+    let begun = ["1", "2"].map(|name| {
+        let mut agent = Agent::legacy(&env, &[], json!({ "elicitation": {} }));
+        let id = agent.begin(
+            "tools/call",
+            json!({ "name": "run", "arguments": { "code": ASKS } }),
+        );
+        let asked = agent.hear("elicitation/create");
+        (agent, id, asked, name)
+    });
+    for (mut agent, id, asked, name) in begun {
+        let content = json!({ "username": name, "email": format!("{name}@example.org") });
+        agent.reply(&asked, json!({ "action": "accept", "content": content }));
+        let result = agent.result(id);
+        let own = format!("{name}@example.org");
+        assert!(text(&result).contains(&own), "{result}");
+    }
 }
 
 #[test]

@@ -41,12 +41,15 @@ async fn a_server_that_asks_at_its_start_gets_a_process_and_roots_for_each_works
 #[tokio::test(flavor = "multi_thread")]
 async fn that_it_asks_is_known_to_the_next_daemon() {
     let env = TestEnv::with_fixtures(&[("fix", &["--ask-roots"])]);
+    // Both daemons have the same home, which is where the server starts.
+    env.mux(["servers"]).ok();
     let a = workspace(&env, "a");
     let client = Client::at(&env, Some(a)).await;
     client.call("fix.told_roots").await;
-    env.stop();
-    env.mux(["reload"]).ok();
     assert_eq!(seen(&env, "fix")["share_reason"], "it asks for roots");
+    env.stop();
+    let server = seen(&env, "fix");
+    assert_eq!(server["share_reason"], "it asks for roots", "{server:#}");
     // Whoever works nowhere has a session that knows no roots.
     let nowhere = Client::at(&env, None).await;
     assert_eq!(nowhere.call("fix.told_roots").await, json!({ "roots": [] }));
