@@ -12,7 +12,7 @@ use clap_complete::Shell;
 pub(crate) use self::{
     agents::{Import, Install},
     pins::{Accept, Pins},
-    servers::{AddServer, ChangeServer, Project, ProjectCommand},
+    servers::{AddServer, ChangeServer, Login, Project, ProjectCommand, Servers, ServersCommand},
 };
 
 /// Call the tools of all your MCP servers, one by one or with one typed program.
@@ -309,78 +309,6 @@ pub(crate) struct Types {
     /// Forget what was learned of their results
     #[arg(long)]
     pub(crate) forget: bool,
-}
-
-#[derive(Debug, ClapArgs)]
-pub(crate) struct Servers {
-    #[command(subcommand)]
-    pub(crate) command: Option<ServersCommand>,
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum ServersCommand {
-    /// List them (the default)
-    #[command(after_help = "Example: mux servers list --json")]
-    List,
-    /// Close a server's session and start it again
-    #[command(after_help = "Example: mux servers restart files")]
-    Restart { server: String },
-    /// Write a server into config.toml
-    #[command(
-        after_help = "Secrets go into the file `env` beside it. ${NAME} is a variable, ${cmd:…} what a command tells.\n\
-        Examples:\n  mux servers add files -- mcp-server-filesystem /home/me/notes\n  \
-        mux servers add docs --url https://example.com/mcp --header 'Authorization=Bearer ${cmd:pass docs}'"
-    )]
-    Add(AddServer),
-    /// Take a server out of config.toml
-    #[command(after_help = "Example: mux servers remove files")]
-    Remove(ChangeServer),
-    /// Offer a server again that was switched off
-    #[command(after_help = "Example: mux servers enable files")]
-    Enable(ChangeServer),
-    /// Keep a server's entry, and offer nothing of it
-    #[command(after_help = "Example: mux servers disable files")]
-    Disable(ChangeServer),
-    /// List its tools beside what was pinned of them
-    #[command(after_help = "Example: mux servers pins github")]
-    Pins(Pins),
-    /// Show what its tools have become since they were first trusted, and accept it
-    #[command(
-        after_help = "It asks before it accepts; without a terminal, --yes says so. What changes while you look is not \
-        accepted.\nExamples:\n  mux servers accept github\n  mux servers accept github create_issue --yes"
-    )]
-    Accept(Accept),
-    /// Sign in to a server that wants to know its users
-    #[command(
-        after_help = "A browser opens, and the daemon keeps what it brings back. Where no browser can reach this\n\
-        machine, --paste takes the address at which it ends.\n\
-        Examples:\n  mux servers login docs\n  mux servers login docs --paste"
-    )]
-    Login(Login),
-    /// Sign out: the tokens are revoked and forgotten
-    #[command(after_help = "Example: mux servers logout docs")]
-    Logout { server: String },
-    /// Show what a server wrote to its standard error
-    #[command(after_help = "Example: mux servers logs files -n 20")]
-    Logs {
-        server: String,
-        #[command(flatten)]
-        logs: Logs,
-    },
-}
-
-#[derive(Debug, ClapArgs)]
-pub(crate) struct Login {
-    pub(crate) server: String,
-    /// Only print the address
-    #[arg(long)]
-    pub(crate) no_browser: bool,
-    /// Read the address that the browser was sent to from standard input
-    #[arg(long)]
-    pub(crate) paste: bool,
-    /// Open the address with this program
-    #[arg(long, value_name = "PROGRAM", conflicts_with = "no_browser")]
-    pub(crate) browser: Option<PathBuf>,
 }
 
 // Without its own group, whose name would be that of the subcommand it is flattened into.

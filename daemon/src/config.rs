@@ -3,6 +3,7 @@
 //! Invariant: one entry that cannot be used disables that entry alone. Only a file that is not TOML,
 //! or whose top level is wrong, is refused as a whole.
 
+pub(crate) mod mistake;
 mod pins;
 mod texts;
 
@@ -234,7 +235,7 @@ impl Config {
     pub fn parse(text: &str, path: &str) -> Result<Self, ConfigError> {
         let table: Table = toml::from_str(text).map_err(|e| ConfigError::Syntax {
             path: path.to_owned(),
-            message: e.to_string().trim().to_owned(),
+            message: mistake::syntax(&e, text),
         })?;
         Self::of(table).map_err(|message| ConfigError::Shape {
             path: path.to_owned(),
@@ -316,10 +317,7 @@ fn read_server(value: Value) -> Result<ServerEntry, String> {
 fn read<T: serde::de::DeserializeOwned>(value: Value, what: &str) -> Result<T, String> {
     value
         .try_into()
-        // The message and, where it is known, the key: "in `args`".
-        .map_err(|e: toml::de::Error| {
-            format!("{what}: {}", e.to_string().trim().replace('\n', " "))
-        })
+        .map_err(|error| format!("{what}: {}", mistake::shape(&error)))
 }
 
 fn unknown_key(key: &str, known: &[&str]) -> String {

@@ -110,7 +110,10 @@ impl Gateway {
         let (server, name, raw) = self.resolve(call.target, &call.asking.scope)?;
         let (within, whole) = call_times(&server, call.within)?;
         let whose = Whose::of(&call.asking.caller);
-        let Held { slot, session } = ready(&server, &whose, observer).await?;
+        let Held {
+            mut slot,
+            mut session,
+        } = ready(&server, &whose, observer).await?;
         let tools = session.current_tools().await;
         let seen = |tools| find(&call.asking.scope.view(tools), server.name(), &name);
         let tool = match seen(&tools) {
@@ -130,49 +133,49 @@ impl Gateway {
             false => None,
         };
         let arguments = self.readers.read(&tool, &call.arguments).await?;
-        let place = match early {
+        let mut place = match early {
             Some(place) => place,
             None => slot.place(&call.asking.turn).await,
         };
         let span = info_span!("call", path);
         let started = Instant::now();
         let number = observer.call_started(&path);
-        let sending = Sending {
-            caller: Some(&call.asking.caller),
-            place: Some(&place),
-            within,
-            whole,
-            progress: &|progress| observer.call_progress(number, &path, progress),
-        };
-        let mut sent = self
-            .send(&session, &tool, Some(arguments), &call.arguments, &sending)
-            .await;
-        let mut attempts = Attempts::of(&server, &tool);
-        while let Ok(Sent {
-            answer: Err(error), ..
-        }) = &sent
-            && attempts.another(error)
-        {
-            // What was not sent again is as unknown as it was.
-            let unknown = matches!(error, CallError::Unknown(_)).then(|| error.clone());
-            if let Some(CallError::Unknown(cause)) = &unknown {
+        let mut attempts = Attempts::of(&server);
+        let mut read = Some(arguments);
+        let sent = loop {
+            let sending = Sending {
+                caller: Some(&call.asking.caller),
+                place: Some(&place),
+                within,
+                whole,
+                progress: &|progress| observer.call_progress(number, &path, progress),
+            };
+            let lets = |tool: &Tool| server.serves(&slot, &whose) && attempts.lets(tool);
+            let (read, given) = (read.take(), &call.arguments);
+            let sent = self
+                .send(&session, &tool, read, given, &lets, &sending)
+                .await;
+            if !attempts.another(&sent) {
+                break attempts.outcome(sent);
+            }
+            if let Ok(Sent {
+                answer: Err(CallError::Unknown(cause)),
+                ..
+            }) = &sent
+            {
                 observer.call_repeated(&path, cause);
             }
-            let again = match ready(&server, &whose, observer).await {
-                Ok(next) => {
-                    self.send(&next.session, &tool, None, &call.arguments, &sending)
-                        .await
-                }
-                Err(fault) => Err(fault),
+            let next = match ready(&server, &whose, observer).await {
+                Ok(next) => next,
+                Err(fault) => break attempts.outcome(Err(fault)),
             };
-            sent = match (again, unknown) {
-                (Err(_), Some(error)) => Ok(Sent {
-                    tool: Arc::clone(&tool),
-                    answer: Err(error),
-                }),
-                (again, _) => again,
-            };
-        }
+            if !Arc::ptr_eq(&next.slot, &slot) {
+                // The two may be places of one line.
+                drop(place);
+                place = next.slot.place(&call.asking.turn).await;
+            }
+            Held { slot, session } = next;
+        };
         let outcome = sent.and_then(|Sent { tool, answer }| {
             let result = answer.map_err(|error| failure(&path, error))?;
             match raw {

@@ -203,7 +203,7 @@ impl Pins {
         let told = books.iter().filter_map(|kept| lock(kept).problem.clone());
         let mut problems: Vec<String> = told.collect();
         problems.sort_unstable();
-        problems.extend(self.writer.problem());
+        problems.extend(self.writer.problems());
         problems
     }
 

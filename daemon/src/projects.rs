@@ -115,8 +115,8 @@ impl Projects {
         self.in_force = number;
     }
 
-    /// A client has come.
-    pub fn arrived(&mut self, workspace: &Path, looked: Looked) {
+    /// A client has come; what is known of the directory stays so.
+    pub fn came(&mut self, workspace: &Path) {
         let visit = self
             .visits
             .entry(workspace.to_owned())
@@ -125,7 +125,6 @@ impl Projects {
                 place: Place::default(),
             });
         visit.clients += 1;
-        self.seen(workspace, looked);
     }
 
     /// A client has gone.

@@ -3,6 +3,7 @@
 //! Invariant: nothing below this module names `mux-proto`; `convert` translates both ways.
 
 mod budget;
+mod call;
 mod catalog;
 mod contained;
 mod convert;

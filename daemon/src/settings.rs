@@ -130,7 +130,8 @@ impl Settings {
             if let Ok(off) = &entry
                 && off.enabled == Some(false)
             {
-                disabled.insert(name, shown(off));
+                let address = off.url.as_deref().map(remote::shown);
+                disabled.insert(name, address.unwrap_or_else(|| shown(off)));
                 continue;
             }
             let definition = check_name(&name, &names)

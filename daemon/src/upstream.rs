@@ -32,6 +32,7 @@ mod liveness;
 mod offer;
 mod offers;
 mod open;
+mod opening;
 mod overheard;
 mod owner;
 mod pace;

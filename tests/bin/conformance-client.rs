@@ -1,9 +1,12 @@
 //! `mux-conformance-client`: the client that MCP's conformance suite tests. It is `muxd` itself: a daemon
 //! with a home of its own, which gets the suite's server into its configuration and does with it what an
-//! agent would.
+//! agent would; where somebody has to sign in, it does that first.
 //!
 //! Invariant: every request that the suite sees is one of the daemon's session. This program speaks to the
-//! daemon alone.
+//! daemon alone, and, in a user's place, to the pages of an authorization server.
+
+#[path = "conformance-client/login.rs"]
+mod login;
 
 use std::{collections::BTreeMap, path::Path};
 
@@ -24,13 +27,14 @@ const PATIENCE: u64 = 60;
 async fn main() -> Result<()> {
     let url = std::env::args().next_back().context("no URL was given")?;
     let env = TestEnv::new();
-    let entry = format!("[servers.suite]\nurl = {}\n", json!(url));
+    let oauth = login::entry(&context());
+    let entry = format!("[servers.suite]\nurl = {}\n{oauth}", json!(url));
     std::fs::write(env.dirs.config_file(), entry)?;
     let identity = Identity::new("conformance", "0");
     let muxd: &Path = &binary("muxd");
     let session = connect_or_spawn(&env.dirs, Some(muxd.to_owned()), &identity).await?;
     let answering = tokio::spawn(answer_all(session.client.clone()));
-    let outcome = everything(&session).await;
+    let outcome = login::signing_in(&session, || everything(&session)).await;
     answering.abort();
     env.stop();
     outcome
@@ -53,6 +57,9 @@ async fn everything(session: &Session) -> Result<()> {
         ..ToolsRequest::default()
     };
     let found = client.tools(within_seconds(PATIENCE), request).await??;
+    if let Some(missing) = found.missing.into_iter().next() {
+        return Err(missing.error.into());
+    }
     let calls: Vec<(String, Value)> = match context()["toolCalls"].as_array() {
         Some(wanted) => wanted
             .iter()

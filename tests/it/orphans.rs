@@ -35,9 +35,6 @@ const GONE: Duration = Duration::from_secs(2);
 /// For what has no promise, and only must not hang.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Of servers that do not answer at their start.
-const LATE: &str = "start_timeout = \"3s\"\n";
-
 const ROUNDS: usize = 200;
 /// Homes at once: most of a round is waiting for servers that do not want to go.
 const HOMES: usize = 8;
@@ -93,8 +90,7 @@ fn play(
     };
     let entry = |n: usize, more| SHAPES[shapes[n]].entry(env, &names[n], witness, more);
     let (first, second) = (entry(0, late), entry(1, &[]));
-    let limit = if late.is_empty() { "" } else { LATE };
-    env.write_config(&format!("{first}{limit}{second}"));
+    env.write_config(&format!("{first}{second}"));
     let own = ending.daemon_of_ones_own(env);
     // A daemon that lived on from the round before.
     env.mux(["reload"]).ok();

@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// Fewer digits could be made to fit.
-const FEWEST_DIGITS: usize = 12;
+const FEWEST_DIGITS: usize = 32;
 
 pub(super) async fn project(args: args::Project, json: bool) -> Outcome {
     match args.command {

@@ -165,6 +165,6 @@ mod tests {
         assert!(shown.contains("\n   \"a\": 1,\n"), "{shown}");
         tool.before = None;
         assert!(difference(&tool).contains("+  \"description\": \"new\""));
-        assert_eq!(date(1_795_300_000_000), "2026-11-22");
+        assert_eq!(date(1_795_300_000_000), "2026-11-21");
     }
 }

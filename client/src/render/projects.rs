@@ -17,7 +17,7 @@ use super::{
 use crate::agents::unified_whole;
 
 /// So much of a digest names it for a person.
-const DIGITS: usize = 16;
+const DIGITS: usize = 32;
 
 pub(crate) fn projects(projects: &[ProjectInfo], json: bool) -> ExitCode {
     if json {

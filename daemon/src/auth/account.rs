@@ -3,22 +3,22 @@
 //! Invariant: however many ask, one refresh is on its way, and what it brings is kept on the disk before
 //! anybody uses it. Whoever asks may go; the refresh goes on, since the old token may be dead already.
 
+mod refresh;
+
 use std::{
     fmt,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use futures::{
-    FutureExt,
-    future::{BoxFuture, Shared},
-};
+use futures::future::{BoxFuture, Shared};
 use rmcp::transport::auth::WWWAuthenticateParams;
-use tracing::{info, warn};
+use tracing::warn;
 use url::Url;
 
 use super::{
-    endpoint::{Endpoints, Network, Refusal},
+    endpoint::Network,
     error::{AuthError, told},
+    keyring::Silent,
     record::{Key, Record, Secrets, union},
     secret::Secret,
     store::Store,
@@ -48,7 +48,8 @@ struct Held {
     /// The store was asked.
     looked: bool,
     login: Option<Arc<Login>>,
-    refreshing: Option<Refreshing>,
+    /// With the login whose token is refreshed.
+    refreshing: Option<(Arc<Login>, Refreshing)>,
     /// Why somebody has to sign in.
     required: Option<String>,
     /// The `WWW-Authenticate` of the last answer that asked for a login.
@@ -118,9 +119,16 @@ impl Account {
     }
 
     /// The server answered 401 to the token that it was tried with once more.
-    pub fn refused(&self, challenge: Option<&str>) -> AuthError {
+    pub fn refused(&self, token: Option<&Secret>, challenge: Option<&str>) -> AuthError {
         self.heed(challenge);
-        self.require("the server does not accept its token")
+        let why = "the server does not accept its token".to_owned();
+        let mut held = self.held();
+        let login = held.login.as_ref();
+        // Somebody may have signed in meanwhile.
+        if login.and_then(|login| login.secrets.access.as_ref()) == token {
+            held.required = Some(why.clone());
+        }
+        AuthError::Required(why)
     }
 
     /// The server answered 403. `None` if that is not for want of a scope.
@@ -200,13 +208,13 @@ impl Account {
         }
         let record = self.store.find(&self.key);
         let login = match record {
-            Some(record) => {
-                let Some(secrets) = self.store.secrets(&record).await else {
+            Some(record) => match self.store.secrets(&record).await {
+                Ok(secrets) => secrets.map(|secrets| Arc::new(Login { record, secrets })),
+                Err(Silent) => {
                     self.require("the keyring that holds its token does not answer");
                     return None;
-                };
-                Some(Arc::new(Login { record, secrets }))
-            }
+                }
+            },
             None => None,
         };
         let unreadable = self.store.problem().is_some();
@@ -257,80 +265,6 @@ impl Account {
         Secrets {
             client: own.or_else(|| secrets.client.clone()),
             ..secrets.clone()
-        }
-    }
-
-    /// The token of the refresh that is on its way, of a new one, or of one that was quicker.
-    async fn refreshed(self: &Arc<Self>, login: &Arc<Login>) -> Result<Secret, AuthError> {
-        let refreshing = {
-            let mut held = self.held();
-            match (&held.login, &held.refreshing) {
-                (_, Some(refreshing)) => refreshing.clone(),
-                (Some(now), None) if !Arc::ptr_eq(now, login) => {
-                    let access = now.secrets.access.clone();
-                    return access.ok_or_else(|| AuthError::Required("nobody is signed in".into()));
-                }
-                _ => {
-                    let (this, login) = (Arc::clone(self), Arc::clone(login));
-                    let task = tokio::spawn(async move { this.refresh(&login).await });
-                    let ending = |_| Err(AuthError::Unavailable("the daemon is ending".into()));
-                    let refreshing = task.map(move |done| done.unwrap_or_else(ending));
-                    let refreshing = refreshing.boxed().shared();
-                    held.refreshing = Some(refreshing.clone());
-                    refreshing
-                }
-            }
-        };
-        refreshing.await
-    }
-
-    /// The one refresh.
-    async fn refresh(&self, login: &Arc<Login>) -> Result<Secret, AuthError> {
-        let mut next = Login::clone(login);
-        let outcome = self.exchange(login, &mut next).await;
-        if next != **login {
-            // Nothing is kept over a login or a logout that came meanwhile.
-            let current = self.held().is(login).then(|| self.kept(&next));
-            if let Some(kept) = current
-                && let Err(error) = kept.await
-            {
-                // The old one may be dead: what we have in our hand is better than nothing.
-                warn!(%error, "a refreshed token is not kept");
-            }
-        }
-        let mut held = self.held();
-        held.refreshing = None;
-        if held.is(login) {
-            held.login = Some(Arc::new(next));
-            if let Err(AuthError::Required(why)) = &outcome {
-                held.required = Some(why.clone());
-            }
-        }
-        outcome
-    }
-
-    /// Changes the login into the next one; gives the token.
-    async fn exchange(&self, login: &Login, next: &mut Login) -> Result<Secret, AuthError> {
-        let Login { record, secrets } = login;
-        let Some(token) = &secrets.refresh else {
-            return Err(AuthError::Required("the login has ended".into()));
-        };
-        let endpoints = Endpoints::of(&self.server, &self.network)
-            .await
-            .map_err(AuthError::Unavailable)?;
-        let completed = self.completed(secrets);
-        match endpoints.refresh(record, &completed, token).await {
-            Ok(grant) => {
-                let access = grant.access_token.clone();
-                next.record.take(&mut next.secrets, grant, &record.scopes);
-                info!(resource = record.key.resource, "token refreshed");
-                Ok(access)
-            }
-            Err(Refusal::Rejected(why)) => {
-                (next.secrets.refresh, next.record.refreshable) = (None, false);
-                Err(AuthError::Required(format!("the login has ended: {why}")))
-            }
-            Err(Refusal::Failed(why)) => Err(AuthError::Unavailable(why)),
         }
     }
 

@@ -77,7 +77,9 @@ pub(super) async fn question(
     }
     let asked: Vec<&str> = scopes.iter().map(String::as_str).collect();
 
-    let client = match (&terms.client_id, &before) {
+    let own = terms.client_id.as_deref();
+    let own = own.filter(|id| is_usable(id, &metadata));
+    let client = match (own, &before) {
         (Some(id), _) => client(id, redirect, terms.client_secret.as_ref()),
         // As we are known there already, if the browser is sent to the same place.
         (None, Some(before)) if before.record.redirect == redirect => {
@@ -86,8 +88,8 @@ pub(super) async fn question(
         }
         (None, _) => register(&mut manager, &metadata, redirect, &asked).await?,
     };
-    let own = terms.client_id.is_some();
-    let client_secret = client.client_secret.clone().filter(|_| !own);
+    // What the entry says is not kept a second time.
+    let client_secret = client.client_secret.clone().filter(|_| own.is_none());
     let client_secret = client_secret.map(Secret::new);
     let client_id = client.client_id.clone();
     manager.configure_client(client).map_err(unfit)?;
@@ -122,6 +124,10 @@ pub(super) async fn question(
 }
 
 impl Question {
+    pub(super) fn client_id(&self) -> &str {
+        &self.record.client_id
+    }
+
     /// Has the code that the user was sent back with exchanged for tokens.
     pub(super) async fn answered(
         self,
@@ -199,6 +205,16 @@ fn check(metadata: &AuthorizationMetadata, source: Source, reach: &Reach) -> Res
                 .into(),
         )),
     }
+}
+
+/// The address of a client's metadata is an identity only where it is read; elsewhere muxd registers itself,
+/// if it can.
+fn is_usable(client_id: &str, metadata: &AuthorizationMetadata) -> bool {
+    let read = metadata
+        .additional_fields
+        .get("client_id_metadata_document_supported");
+    let is_read = read.and_then(Value::as_bool) == Some(true);
+    is_read || metadata.registration_endpoint.is_none() || !client_id.starts_with("https://")
 }
 
 fn client(id: &str, redirect: &str, secret: Option<&Secret>) -> OAuthClientConfig {

@@ -75,6 +75,12 @@ impl AuthError {
     }
 }
 
+/// Whether an authorization server refuses the client and not the login. RFC 6749, 5.2.
+pub(super) fn names_client(why: &str) -> bool {
+    let names = ["invalid_client", "unauthorized_client"];
+    names.iter().any(|name| why.contains(name))
+}
+
 /// One line of what a stranger wrote, of a length that one can read.
 pub(super) fn told(text: &str) -> String {
     const MOST: usize = 300;

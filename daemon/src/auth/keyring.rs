@@ -1,7 +1,8 @@
 //! The system's keyring: the Secret Service, the keychain, or whatever there is.
 //!
-//! Invariant: nobody waits for it longer than a limit. One that did not answer once counts as none for the
-//! life of the daemon, and its reason is kept for `mux doctor`.
+//! Invariant: nobody waits for it longer than a limit. One that did not answer once, or that cannot be opened,
+//! counts as none for the life of the daemon, and its reason is kept for `mux doctor`. Another failure is that of
+//! one question.
 
 use std::{
     sync::{Arc, OnceLock},
@@ -10,6 +11,7 @@ use std::{
 
 use keyring::v1::Entry;
 use tokio::{task::spawn_blocking, time::timeout};
+use tracing::warn;
 
 use super::record::Secrets;
 
@@ -24,6 +26,10 @@ pub(super) struct Keyring {
     absent: Arc<OnceLock<String>>,
 }
 
+/// It did not answer, or not with what was asked for.
+#[derive(Debug, Eq, PartialEq)]
+pub(super) struct Silent;
+
 impl Keyring {
     pub(super) fn new(scope: &str) -> Self {
         Self {
@@ -37,13 +43,14 @@ impl Keyring {
         self.absent.get().map(String::as_str)
     }
 
-    /// `None` if it has none, or does not answer.
-    pub(super) async fn read(&self, id: &str) -> Option<Secrets> {
+    /// `None` if it has none.
+    pub(super) async fn read(&self, id: &str) -> Result<Option<Secrets>, Silent> {
         let text = self.ask(id, |entry| match entry.get_secret() {
             Err(keyring::Error::NoEntry) => Ok(None),
             found => found.map(Some),
         });
-        serde_json::from_slice(&text.await??).ok()
+        let text = text.await.ok_or(Silent)?;
+        Ok(text.and_then(|text| serde_json::from_slice(&text).ok()))
     }
 
     /// Whether it has them now.
@@ -76,13 +83,23 @@ impl Keyring {
         let asked = spawn_blocking(move || match Entry::store_status() {
             Ok(()) => Entry::new(SERVICE, &name)
                 .and_then(question)
-                .map_err(|error| error.to_string()),
-            Err(error) => Err(error.to_string()),
+                .map_err(|error| {
+                    let absent = matches!(error, keyring::Error::NoStorageAccess(_));
+                    (absent, error.to_string())
+                }),
+            Err(error) => Err((true, error.to_string())),
         });
         let problem = match timeout(PATIENCE, asked).await {
             Ok(Ok(Ok(answer))) => return Some(answer),
-            Ok(Ok(Err(problem))) => problem,
-            Ok(Err(_)) => "its library failed".into(),
+            Ok(Ok(Err((true, problem)))) => problem,
+            Ok(Ok(Err((false, problem)))) => {
+                warn!(problem, "the keyring refuses");
+                return None;
+            }
+            Ok(Err(_)) => {
+                warn!("the keyring's library failed");
+                return None;
+            }
             Err(_) => format!("it did not answer within {PATIENCE:?}"),
         };
         // Somebody else may have said so meanwhile.

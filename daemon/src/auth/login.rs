@@ -20,7 +20,7 @@ use super::{
     account::Account,
     authority::Question,
     callback::{Callback, Redirect},
-    error::{AuthError, told},
+    error::{AuthError, names_client, told},
     secret::Secret,
 };
 
@@ -221,7 +221,16 @@ async fn take(
         Brought::Refusal(why) => return Err(AuthError::Denied(why)),
         Brought::Code { code, issuer } => (code, issuer),
     };
-    let login = question.answered(&code, issuer.as_deref()).await?;
+    let client_id = question.client_id().to_owned();
+    let login = match question.answered(&code, issuer.as_deref()).await {
+        Ok(login) => login,
+        Err(error) => {
+            if matches!(&error, AuthError::Denied(why) if names_client(why)) {
+                account.unregister(&client_id).await;
+            }
+            return Err(error);
+        }
+    };
     let (issuer, scopes) = (login.record.issuer.clone(), login.record.scopes.clone());
     account.signed_in(login).await?;
     Ok((issuer, scopes))

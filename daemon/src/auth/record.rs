@@ -87,6 +87,13 @@ impl Record {
         blake3::hash(identity.as_bytes()).to_hex()[..32].to_owned()
     }
 
+    /// A client that was registered by us is none any more: without the address it is for, another one is.
+    pub(super) fn unregister(&mut self) {
+        if self.key.client.is_none() {
+            self.redirect.clear();
+        }
+    }
+
     /// How long the access token is still good for; `None` if nobody has said.
     pub(super) fn remaining(&self) -> Option<Duration> {
         let lifetime = self.expires_in?;

@@ -21,7 +21,7 @@ use tracing::warn;
 use super::{
     error::AuthError,
     file::{Entry, TokenFile},
-    keyring::Keyring,
+    keyring::{Keyring, Silent},
     record::{Key, Record, Secrets},
 };
 
@@ -83,16 +83,18 @@ impl Store {
         Some(latest.record.clone())
     }
 
-    /// `None` if the keyring that has them does not answer.
-    pub(super) async fn secrets(&self, record: &Record) -> Option<Secrets> {
+    /// `None` if there are none any more; an error if the keyring that has them does not answer.
+    pub(super) async fn secrets(&self, record: &Record) -> Result<Option<Secrets>, Silent> {
         let id = record.id();
         let inline = {
             let logins = self.disk.logins.load();
-            let entry = logins.iter().find(|entry| entry.record.id() == id)?;
+            let Some(entry) = logins.iter().find(|entry| entry.record.id() == id) else {
+                return Ok(None);
+            };
             entry.secrets.clone()
         };
         match inline {
-            Some(secrets) => Some(secrets),
+            Some(secrets) => Ok(Some(secrets)),
             None => self.disk.keyring.read(&id).await,
         }
     }
@@ -249,7 +251,7 @@ mod tests {
         store.save(login.clone(), secrets("r2")).await.unwrap();
         let again = Store::open(path, false);
         assert_eq!(again.find(&login.key), Some(login.clone()));
-        assert_eq!(again.secrets(&login).await, Some(secrets("r2")));
+        assert_eq!(again.secrets(&login).await, Ok(Some(secrets("r2"))));
         let other = Key {
             client: Some("mine".into()),
             ..login.key.clone()
@@ -271,8 +273,8 @@ mod tests {
         store.save(moved.clone(), secrets("r2")).await.unwrap();
         store.save(first.clone(), secrets("r1")).await.unwrap();
         assert_eq!(store.find(&first.key), Some(moved.clone()));
-        assert_eq!(store.secrets(&first).await, Some(secrets("r1")));
-        assert_eq!(store.secrets(&moved).await, Some(secrets("r2")));
+        assert_eq!(store.secrets(&first).await, Ok(Some(secrets("r1"))));
+        assert_eq!(store.secrets(&moved).await, Ok(Some(secrets("r2"))));
     }
 
     #[cfg(unix)]
@@ -292,6 +294,6 @@ mod tests {
         fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
         assert_eq!(store.find(&login.key), Some(login.clone()));
         assert_eq!(store.problem(), None);
-        assert_eq!(store.secrets(&login).await, Some(secrets("r1")));
+        assert_eq!(store.secrets(&login).await, Ok(Some(secrets("r1"))));
     }
 }

@@ -33,6 +33,8 @@ pub struct Change {
     /// Names what it is now.
     pub digest: Key,
     pub refused: bool,
+    /// There was no place for a pin, and it was never trusted.
+    pub unpinned: bool,
     /// Where the two differ, in words of the trusted one.
     pub places: Vec<String>,
 }
@@ -58,6 +60,9 @@ impl Tool {
         let path = self.path();
         let message = match change.before {
             Some(_) => format!("{path} is not what it was when you first trusted it"),
+            None if change.unpinned => {
+                format!("{path} is not pinned, since its server has more tools than can be")
+            }
             None => format!("nothing is known any more of what {path} was when you trusted it"),
         };
         let server = &self.server;
@@ -78,6 +83,9 @@ pub(super) fn mark(server: &str, change: &Change) -> String {
             "(Refused: it is not what it was when it was first trusted; this describes what it was. A person can look at \
              it with `mux servers accept {server}`.)"
         ),
+        None if change.unpinned => {
+            "(Refused: its server has more tools than can be pinned.)".into()
+        }
         None => format!(
             "(Refused: what was trusted of it is lost. A person can look at it with `mux servers accept {server}`.)"
         ),

@@ -3,6 +3,9 @@
 //! Invariant: what may have happened is sent again at most once, and only if it does no harm: its tool says so,
 //! and so does the user, of its server.
 
+use mux_sandbox::Fault;
+
+use super::standing::Sent;
 use crate::{
     catalog::Tool,
     settings::Retry,
@@ -10,31 +13,61 @@ use crate::{
 };
 
 pub(super) struct Attempts {
-    /// Whether it may happen twice.
-    harmless: bool,
+    retry: Retry,
     unsent: bool,
+    /// The first time that nobody knows whether it happened. It stays so unless a later one is answered.
+    unknown: Option<Sent>,
 }
 
 impl Attempts {
-    pub(super) fn of(server: &Server, tool: &Tool) -> Self {
-        let retry = server
-            .definition()
-            .as_ref()
-            .map_or(Retry::Never, |it| it.retry);
+    pub(super) fn of(server: &Server) -> Self {
+        let definition = server.definition().as_ref();
+        Self::with(definition.map_or(Retry::Never, |it| it.retry))
+    }
+
+    fn with(retry: Retry) -> Self {
         Self {
-            harmless: allows(retry, tool.read_only, is_idempotent(tool)),
+            retry,
             unsent: true,
+            unknown: None,
         }
     }
 
+    /// Whether a call of this tool may go out now, as its session describes it at this moment.
+    pub(super) fn lets(&self, tool: &Tool) -> bool {
+        self.unknown.is_none() || self.is_harmless(tool)
+    }
+
     /// Whether to try again after this.
-    pub(super) fn another(&mut self, error: &CallError) -> bool {
-        match error {
+    pub(super) fn another(&mut self, sent: &Result<Sent, Fault>) -> bool {
+        let Ok(sent) = sent else { return false };
+        match sent.answer {
             // It may have ended while the call stood in line, or a moment ago.
-            CallError::NotSent => std::mem::take(&mut self.unsent),
-            CallError::Unknown(_) => std::mem::take(&mut self.harmless),
+            Err(CallError::NotSent) => std::mem::take(&mut self.unsent),
+            Err(CallError::Unknown(_)) if self.unknown.is_none() => {
+                self.unknown = Some(sent.clone());
+                self.is_harmless(&sent.tool)
+            }
             _ => false,
         }
+    }
+
+    /// What the caller is told. That a later one was not taken says nothing of the first.
+    pub(super) fn outcome(self, last: Result<Sent, Fault>) -> Result<Sent, Fault> {
+        let taken = last.as_ref().is_ok_and(|last| {
+            !matches!(
+                last.answer,
+                Err(CallError::NotSent | CallError::SignIn(_) | CallError::Declined(_))
+            )
+        });
+        match self.unknown {
+            Some(first) if !taken => Ok(first),
+            _ => last,
+        }
+    }
+
+    fn is_harmless(&self, tool: &Tool) -> bool {
+        allows(self.retry, tool.read_only, is_idempotent(tool))
     }
 }
 
@@ -54,7 +87,10 @@ fn is_idempotent(tool: &Tool) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
+    use crate::catalog::{ToolDescription, ToolSet};
 
     #[test]
     fn only_what_does_no_harm_is_sent_again_and_only_where_the_user_says_so() {
@@ -72,16 +108,65 @@ mod tests {
         }
     }
 
+    fn tool(read_only: bool) -> Arc<Tool> {
+        let description = ToolDescription {
+            name: "t".into(),
+            input_schema: serde_json::json!({}),
+            read_only: Some(read_only),
+            ..ToolDescription::default()
+        };
+        let set = ToolSet::new("s", vec![description], &[]);
+        Arc::clone(set.find("t").unwrap())
+    }
+
+    fn sent(read_only: bool, error: CallError) -> Result<Sent, Fault> {
+        Ok(Sent {
+            tool: tool(read_only),
+            answer: Err(error),
+        })
+    }
+
     #[test]
     fn each_reason_counts_once() {
-        let unknown = CallError::Unknown("why".into());
-        let mut attempts = Attempts {
-            harmless: true,
-            unsent: true,
-        };
-        assert!(attempts.another(&unknown) && !attempts.another(&unknown));
-        assert!(attempts.another(&CallError::NotSent) && !attempts.another(&CallError::NotSent));
+        let unknown = || sent(true, CallError::Unknown("why".into()));
+        let mut attempts = Attempts::with(Retry::ReadOnly);
+        assert!(attempts.another(&unknown()) && !attempts.another(&unknown()));
+        let unsent = || sent(true, CallError::NotSent);
+        assert!(attempts.another(&unsent()) && !attempts.another(&unsent()));
         let late = CallError::TimedOut(std::time::Duration::ZERO);
-        assert!(!attempts.another(&late));
+        assert!(!attempts.another(&sent(true, late)));
+    }
+
+    #[test]
+    fn what_counts_is_the_tool_that_was_sent_and_the_one_that_would_be() {
+        let mut attempts = Attempts::with(Retry::ReadOnly);
+        assert!(attempts.lets(&tool(false)), "nothing has happened yet");
+        assert!(!attempts.another(&sent(false, CallError::Unknown("why".into()))));
+        let mut attempts = Attempts::with(Retry::ReadOnly);
+        assert!(attempts.another(&sent(true, CallError::Unknown("why".into()))));
+        assert!(attempts.lets(&tool(true)) && !attempts.lets(&tool(false)));
+    }
+
+    #[test]
+    fn what_was_unknown_stays_so_until_it_is_answered() {
+        let first = || {
+            let mut attempts = Attempts::with(Retry::ReadOnly);
+            assert!(attempts.another(&sent(true, CallError::Unknown("first".into()))));
+            attempts
+        };
+        let fault = Fault::new(mux_sandbox::Kind::Unavailable, "it is gone");
+        for last in [
+            sent(true, CallError::NotSent),
+            sent(true, CallError::Declined("no".into())),
+            Err(fault),
+        ] {
+            let told = first().outcome(last).unwrap().answer;
+            assert!(matches!(told, Err(CallError::Unknown(why)) if why == "first"));
+        }
+        let answered = Ok(Sent {
+            tool: tool(true),
+            answer: Ok(serde_json::json!({})),
+        });
+        assert!(first().outcome(answered).unwrap().answer.is_ok());
     }
 }

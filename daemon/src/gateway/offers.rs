@@ -113,7 +113,12 @@ impl Gateway {
                 true => None,
                 false => Some(slot.place(&asking.turn).await),
             };
-            match slot.offers(&session, kind, &sending).await {
+            // It may have become another workspace's while this stood in line.
+            let list = match server.serves(&slot, &whose) {
+                true => slot.offers(&session, kind, &sending).await,
+                false => Err(CallError::NotSent),
+            };
+            match list {
                 Err(CallError::NotSent) if !last => {}
                 list => return list.map_err(|error| refused(&path, error)),
             }
@@ -143,7 +148,10 @@ impl Gateway {
             whole,
             progress: &|progress: Progress| observer.call_progress(number, &path, progress),
         };
-        let mut outcome = session.ask(wanted, &sending).await;
+        let mut outcome = match server.serves(&slot, &whose) {
+            true => session.ask(wanted, &sending).await,
+            false => Err(CallError::NotSent),
+        };
         if let Err(CallError::NotSent) = outcome {
             // It ended while this stood in line, or a moment ago.
             match ready(&server, &whose, observer).await {

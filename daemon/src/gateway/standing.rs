@@ -15,6 +15,7 @@ use crate::{
 };
 
 /// A call that went out, or was too late.
+#[derive(Clone)]
 pub(super) struct Sent {
     /// As it was described when the call went out.
     pub(super) tool: Arc<Tool>,
@@ -22,13 +23,15 @@ pub(super) struct Sent {
 }
 
 impl Gateway {
-    /// Calls the tool of that name, with the arguments that were read for it when it was looked up.
+    /// Calls the tool of that name, with the arguments that were read for it when it was looked up. `lets` has the
+    /// last word on whether it goes out.
     pub(super) async fn send(
         &self,
         session: &Session,
         tool: &Arc<Tool>,
         read: Option<Map<String, Value>>,
         arguments: &Arguments,
+        lets: &(dyn Fn(&Tool) -> bool + Send + Sync),
         sending: &Sending<'_>,
     ) -> Result<Sent, Fault> {
         let listed = session.current_tools().await;
@@ -40,9 +43,13 @@ impl Gateway {
             Some(read) if now.definition_key == tool.definition_key => read,
             _ => self.readers.read(now, arguments).await?,
         };
+        let answer = match lets(now) {
+            true => session.call(&now.name, arguments, sending).await,
+            false => Err(CallError::NotSent),
+        };
         Ok(Sent {
             tool: Arc::clone(now),
-            answer: session.call(&now.name, arguments, sending).await,
+            answer,
         })
     }
 }

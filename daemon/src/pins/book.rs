@@ -2,7 +2,7 @@
 //!
 //! Invariant: a pin changes only when somebody has accepted the definition that he saw, by its digest.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
@@ -16,6 +16,8 @@ use crate::{
 /// The texts that are kept of one definition, and of all of a server: what is longer is known by its digest alone.
 const LONGEST: usize = 256 << 10;
 const ROOM: usize = 4 << 20;
+/// The tools of one server that are pinned.
+const MOST: usize = 20_000;
 /// Longer names are known by their digests.
 const LONGEST_NAME: usize = 128;
 
@@ -55,6 +57,8 @@ pub enum AcceptError {
     Unknown(String),
     #[error("`{0}` has changed again since it was shown")]
     Other(String),
+    #[error("{MOST} tools of this server are pinned, and no more can be")]
+    Full,
     #[error("nothing is pinned of this server: the configuration says so")]
     Off,
 }
@@ -87,7 +91,7 @@ impl Book {
         on_change: OnChange,
         now: u64,
     ) -> (Vec<ToolDescription>, bool) {
-        let (first, mut pinned) = (self.state == State::Fresh, false);
+        let (first, mut pinned) = (self.state == State::Fresh, self.shrink(&listed));
         let mut room = self.room();
         let mut judged = Vec::with_capacity(listed.len());
         for listed in listed {
@@ -96,6 +100,14 @@ impl Book {
                 Some(pin) => judged.push(stand(listed, Some(pin), on_change)),
                 None if self.state == State::Lost && on_change == OnChange::Refuse => {
                     judged.push(stand(listed, None, on_change));
+                }
+                // Whatever is to become of changed tools: nobody could say whether this one is.
+                None if self.pins.len() >= MOST => {
+                    let mut tool = stand(listed, None, OnChange::Refuse);
+                    if let Standing::Changed(change) = &mut tool.standing {
+                        change.unpinned = true;
+                    }
+                    judged.push(tool);
                 }
                 None => {
                     let pin = Pin::of(&listed, now, !first, &mut room);
@@ -130,7 +142,11 @@ impl Book {
     ) -> Result<(), AcceptError> {
         let mut accepted = Vec::with_capacity(seen.len());
         let mut room = self.room();
+        let mut free = MOST.saturating_sub(self.pins.len());
         for (name, digest) in seen {
+            if self.pin(name).is_none() {
+                free = free.checked_sub(1).ok_or(AcceptError::Full)?;
+            }
             let tool = offered.find(name).filter(|tool| tool.name == *name);
             let tool = tool.ok_or_else(|| AcceptError::Unknown(name.clone()))?;
             let pin = match (tool.change(), self.pin(name)) {
@@ -157,6 +173,20 @@ impl Book {
 
     pub(super) fn pin(&self, name: &str) -> Option<&Pin> {
         self.pins.get(&key(name))
+    }
+
+    /// Makes place for a list: a tool that nobody has taken note of, and that is gone, is no loss. Whether
+    /// anything was given up.
+    fn shrink(&mut self, listed: &[Listed]) -> bool {
+        let names: BTreeSet<String> = listed.iter().map(|tool| key(&tool.tool.name)).collect();
+        let new = names.iter().filter(|name| !self.pins.contains_key(*name));
+        if self.pins.len() + new.count() <= MOST {
+            return false;
+        }
+        let before = self.pins.len();
+        self.pins
+            .retain(|name, pin| !pin.is_new || names.contains(name));
+        self.pins.len() < before
     }
 
     fn room(&self) -> usize {
@@ -230,6 +260,7 @@ fn stand(listed: Listed, pin: Option<&Pin>, on_change: OnChange) -> ToolDescript
         now: definition,
         digest,
         refused,
+        unpinned: false,
         places,
     }));
     offered

@@ -1,11 +1,13 @@
 //! The thread that writes pins down, in the order in which they were made.
 //!
-//! Invariant: who has been told that a pin is kept finds it after the machine has lost its power.
+//! Invariant: who has been told that a pin is kept finds it after the machine has lost its power. Of one
+//! server's pins at most one book waits: the newest holds all that those before it held.
 
 use std::{
+    collections::HashMap,
     io,
-    path::PathBuf,
-    sync::{Arc, Mutex, PoisonError, mpsc},
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc},
     thread,
 };
 
@@ -14,78 +16,115 @@ use tracing::warn;
 
 use super::file::{self, Owner};
 
+type Done = oneshot::Sender<io::Result<()>>;
+
 #[derive(Debug)]
 pub(super) struct Writer {
     jobs: mpsc::Sender<Job>,
-    /// What could not be written, by server; guarded for the thread.
-    problem: Arc<Mutex<Option<String>>>,
+    shared: Arc<Mutex<Shared>>,
 }
 
-struct Job {
-    /// `None`: only to know that everything before it is done.
-    what: Option<(Owner, Vec<u8>, bool)>,
-    done: Option<oneshot::Sender<io::Result<()>>>,
+/// Guarded for the thread.
+#[derive(Debug, Default)]
+struct Shared {
+    waiting: HashMap<Owner, Book>,
+    /// Whose last book could not be written, and why.
+    problems: HashMap<Owner, String>,
+}
+
+/// As it is to be written.
+#[derive(Debug)]
+struct Book {
+    bytes: Vec<u8>,
+    whole: bool,
+    done: Vec<Done>,
+}
+
+enum Job {
+    /// A book of theirs waits.
+    Write(Owner),
+    /// Only to know that everything before it is done.
+    Tell(oneshot::Sender<()>),
 }
 
 impl Writer {
     pub(super) fn start(folder: PathBuf) -> io::Result<Self> {
         let (jobs, given) = mpsc::channel::<Job>();
-        let problem = Arc::<Mutex<Option<String>>>::default();
-        let told = Arc::clone(&problem);
+        let shared = Arc::<Mutex<Shared>>::default();
+        let theirs = Arc::clone(&shared);
         let work = move || {
             for job in given {
-                let outcome = match job.what {
-                    Some((owner, bytes, whole)) => {
-                        let outcome = file::write(&folder, &owner, &bytes, whole);
-                        let problem = outcome.as_ref().err().map(|error| {
-                            let server = &owner.server;
-                            format!("the pins of `{server}` cannot be written: {error}")
-                        });
-                        if let Some(problem) = &problem {
-                            warn!("{problem}");
+                match job {
+                    Job::Write(owner) => {
+                        let waiting = locked(&theirs).waiting.remove(&owner);
+                        if let Some(book) = waiting {
+                            write(&folder, owner, book, &theirs);
                         }
-                        *told.lock().unwrap_or_else(PoisonError::into_inner) = problem;
-                        outcome
                     }
-                    None => Ok(()),
-                };
-                if let Some(done) = job.done {
                     // Whoever asked may have gone.
-                    drop(done.send(outcome));
+                    Job::Tell(done) => drop(done.send(())),
                 }
             }
         };
         thread::Builder::new().name("pins".into()).spawn(work)?;
-        Ok(Self { jobs, problem })
+        Ok(Self { jobs, shared })
     }
 
-    pub(super) fn write(
-        &self,
-        owner: &Owner,
-        bytes: Vec<u8>,
-        whole: bool,
-        done: Option<oneshot::Sender<io::Result<()>>>,
-    ) {
-        let what = Some((owner.clone(), bytes, whole));
+    /// What is given later for the same server holds this, too.
+    pub(super) fn write(&self, owner: &Owner, bytes: Vec<u8>, whole: bool, done: Option<Done>) {
+        let mut shared = locked(&self.shared);
+        if let Some(book) = shared.waiting.get_mut(owner) {
+            (book.bytes, book.whole) = (bytes, whole);
+            book.done.extend(done);
+            return;
+        }
+        let done = done.into_iter().collect();
+        let book = Book { bytes, whole, done };
+        shared.waiting.insert(owner.clone(), book);
+        drop(shared);
         // It ends with this value.
-        drop(self.jobs.send(Job { what, done }));
+        drop(self.jobs.send(Job::Write(owner.clone())));
     }
 
     /// Resolves when everything that was given before is on the disk, or could not be.
     pub(super) async fn settled(&self) {
         let (done, settled) = oneshot::channel();
-        let job = Job {
-            what: None,
-            done: Some(done),
-        };
-        if self.jobs.send(job).is_ok() {
+        if self.jobs.send(Job::Tell(done)).is_ok() {
             // An error means that the thread has ended.
             drop(settled.await);
         }
     }
 
-    pub(super) fn problem(&self) -> Option<String> {
-        let problem = self.problem.lock();
-        problem.unwrap_or_else(PoisonError::into_inner).clone()
+    /// What could not be written, by server.
+    pub(super) fn problems(&self) -> Vec<String> {
+        let mut problems: Vec<_> = locked(&self.shared).problems.values().cloned().collect();
+        problems.sort_unstable();
+        problems
     }
+}
+
+fn write(folder: &Path, owner: Owner, book: Book, shared: &Mutex<Shared>) {
+    let outcome = file::write(folder, &owner, &book.bytes, book.whole);
+    let failed = outcome.as_ref().err();
+    let failed = failed.map(|error| (error.kind(), error.to_string()));
+    match &failed {
+        Some((_, error)) => {
+            let problem = format!("the pins of `{}` cannot be written: {error}", owner.server);
+            warn!("{problem}");
+            locked(shared).problems.insert(owner, problem);
+        }
+        None => drop(locked(shared).problems.remove(&owner)),
+    }
+    for done in book.done {
+        let outcome = match &failed {
+            Some((kind, error)) => Err(io::Error::new(*kind, error.clone())),
+            None => Ok(()),
+        };
+        // Whoever asked may have gone.
+        drop(done.send(outcome));
+    }
+}
+
+fn locked(shared: &Mutex<Shared>) -> MutexGuard<'_, Shared> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::config::{OauthClient, OauthEntry, ServerEntry};
+use crate::config::{OauthClient, OauthEntry, ServerEntry, mistake};
 
 type Servers = BTreeMap<String, Result<ServerEntry, String>>;
 
@@ -47,11 +47,13 @@ struct Oauth {
 
 /// The entries, and what of them has no effect here.
 pub(super) fn read(text: &str) -> Result<(Servers, Vec<String>), String> {
-    let document: Document = serde_json::from_str(text).map_err(|error| error.to_string())?;
+    let document: Document =
+        serde_json::from_str(text).map_err(|error| mistake::in_json(&error))?;
     let mut notes = Vec::new();
     let mut servers = Servers::new();
     for (name, value) in document.servers {
-        let entry = serde_json::from_value(value).map_err(|error| error.to_string());
+        let entry = Entry::deserialize(&value);
+        let entry = entry.map_err(|error| mistake::in_entry::<Entry>(&value, &error));
         let entry = entry.and_then(|entry: Entry| {
             for key in entry.more.keys() {
                 notes.push(format!(
@@ -71,9 +73,7 @@ fn translated(entry: Entry) -> Result<ServerEntry, String> {
         (None, Some(_)) => None,
         (Some("http" | "streamable-http" | "streamableHttp"), _) => Some("streamable-http".into()),
         (Some("sse"), _) => Some("sse".into()),
-        (Some(other), _) => {
-            return Err(format!("`type` {other:?} is none of stdio, http, sse"));
-        }
+        (Some(_), _) => return Err("`type` is none of stdio, http, sse".into()),
     };
     let all = |pairs: BTreeMap<String, String>| {
         let pairs = pairs.into_iter();
@@ -124,7 +124,10 @@ fn reference(text: &str) -> Option<&str> {
     let end = text.find('}')?;
     let inside = text[..end].strip_prefix("${")?;
     let name = inside.split_once(":-").map_or(inside, |(name, _)| name);
+    // `${cmd:…}` is ours, whatever it begins with.
+    let is_command = inside.starts_with("cmd:");
     let is_name = !name.is_empty()
+        && !is_command
         && !name.starts_with(|c: char| c.is_ascii_digit())
         && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
     is_name.then_some(&text[..=end])
@@ -178,9 +181,31 @@ mod tests {
         assert_eq!(docs.headers["Authorization"], "Bearer ${KEY}");
         assert!(matches!(&docs.oauth, Some(OauthEntry::Own(own)) if own.port == Some(8123)));
         assert_eq!(entry("old").transport.as_deref(), Some("sse"));
-        assert!(servers["odd"].as_ref().unwrap_err().contains("carrier"));
-        assert!(servers["bad"].is_err());
+        assert!(servers["odd"].as_ref().unwrap_err().contains("`type`"));
+        let bad = servers["bad"].as_ref().unwrap_err();
+        assert!(bad.contains("string in `command`"), "{bad}");
         assert!(read("{}").is_err() && read("{\"mcpServers\": []}").is_err());
+    }
+
+    #[test]
+    fn a_secret_stands_in_no_error() {
+        let text = r#"{"mcpServers": {
+            "a": {"command": "x", "args": "sk-live-7"}, "b": {"type": "sk-live-7"}}}"#;
+        let (servers, _) = read(text).unwrap();
+        for (name, key) in [("a", "`args`"), ("b", "`type`")] {
+            let error = servers[name].as_ref().unwrap_err();
+            assert!(error.contains(key) && !error.contains("sk-live"), "{error}");
+        }
+        for text in [
+            r#"{"mcpServers": "sk-live-7"}"#,
+            r#"{"mcpServers": sk-live-7}"#,
+        ] {
+            let error = read(text).unwrap_err();
+            assert!(
+                error.contains("line 1") && !error.contains("sk-live"),
+                "{error}"
+            );
+        }
     }
 
     #[test]
@@ -192,6 +217,7 @@ mod tests {
             ("$${A}", "$1"),
             ("${A-b} ${1}", "${A-b} ${1}"),
             ("${B:-$x}", "$x"),
+            ("${cmd:-x}", "${cmd:-x}"),
         ] {
             assert_eq!(
                 environment.expand(&ours(theirs)).unwrap(),

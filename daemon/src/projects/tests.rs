@@ -27,7 +27,8 @@ impl Ground {
     /// Whether there is anything new.
     fn arrive(&mut self, workspace: &Path) -> bool {
         let looked = look(workspace, self.dir.path());
-        self.projects.arrived(workspace, looked);
+        self.projects.came(workspace);
+        self.projects.seen(workspace, looked);
         let stale = self.projects.is_stale();
         let (_, number) = self.projects.snapshot();
         self.projects.set_in_force(number);

@@ -23,6 +23,16 @@ use crate::{
     upstream::{Server, State},
 };
 
+pub(super) fn welcome() -> wire::Welcome {
+    let features = wire::version::FEATURES.iter();
+    wire::Welcome {
+        contract: wire::version::CONTRACT,
+        build: wire::version::BUILD.into(),
+        pid: std::process::id(),
+        features: features.map(|feature| (*feature).to_owned()).collect(),
+    }
+}
+
 pub(super) fn error(fault: Fault) -> wire::Error {
     wire::Error {
         kind: wire::Kind::from_name(fault.kind.as_str()),
@@ -333,6 +343,18 @@ pub(super) fn millis(duration: std::time::Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
+fn state(state: State) -> wire::ServerState {
+    match state {
+        State::Cold => wire::ServerState::Cold,
+        State::Starting => wire::ServerState::Starting,
+        State::Ready => wire::ServerState::Ready,
+        State::Degraded => wire::ServerState::Degraded,
+        State::BackingOff => wire::ServerState::BackingOff,
+        State::Failed => wire::ServerState::Failed,
+        State::Broken => wire::ServerState::Broken,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -345,17 +367,5 @@ mod tests {
         let error = held(Held::Inline(growing)).unwrap_err();
         assert_eq!(error.kind, wire::Kind::Limit);
         assert!(error.message.contains("16773120"), "{error:?}");
-    }
-}
-
-fn state(state: State) -> wire::ServerState {
-    match state {
-        State::Cold => wire::ServerState::Cold,
-        State::Starting => wire::ServerState::Starting,
-        State::Ready => wire::ServerState::Ready,
-        State::Degraded => wire::ServerState::Degraded,
-        State::BackingOff => wire::ServerState::BackingOff,
-        State::Failed => wire::ServerState::Failed,
-        State::Broken => wire::ServerState::Broken,
     }
 }

@@ -5,24 +5,17 @@
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use mux_proto::{self as wire, Kind};
-use mux_sandbox::Target;
 use serde_json::Value;
 use tarpc::context::Context;
 use tokio::time::timeout;
 use tracing::{debug, info};
 
 use super::{
-    POLL, budget::Budget, catalog, convert, discovery, door::Door, held::held, login, notices,
-    offers, pins, projects, runs, status, told::Told,
+    POLL, budget::Budget, call, catalog, convert, discovery, door::Door, login, notices, offers,
+    pins, projects, runs, status,
 };
-use crate::{
-    gateway::{Arguments, Call},
-    runs::{Happening, Program},
-    state::{Daemon, Trigger},
-};
+use crate::state::{Daemon, Trigger};
 
-/// About how many bytes of events go into one page; a frame has room for much more.
-const PAGE: usize = 1 << 20;
 /// What `status` waits for a configuration that is being read.
 const A_MOMENT: Duration = Duration::from_millis(500);
 
@@ -72,15 +65,7 @@ impl wire::Mux for Connection {
             return Err(wire::Error::new(Kind::Unavailable, "this muxd is ending")
                 .hint("connect again: the next one is on its way"));
         }
-        Ok(wire::Welcome {
-            contract: wire::version::CONTRACT,
-            build: wire::version::BUILD.into(),
-            pid: std::process::id(),
-            features: wire::version::FEATURES
-                .iter()
-                .map(|f| (*f).to_owned())
-                .collect(),
-        })
+        Ok(convert::welcome())
     }
 
     async fn retire(self, _: Context, reason: String) -> Result<(), wire::Error> {
@@ -102,22 +87,7 @@ impl wire::Mux for Connection {
         _: Context,
         request: wire::RunRequest,
     ) -> Result<wire::RunStarted, wire::Error> {
-        let daemon = self.configured().await?;
-        let program = Program {
-            source: request.source,
-            input: request.input.to_string(),
-            wall: request.timeout_ms.map(Duration::from_millis),
-            turn: self.0.turn(),
-            origin: self.0.origin(),
-            scope: self.0.scope(),
-            mailbox: Some(Arc::clone(self.0.mailbox())),
-            check: !request.no_check,
-            detached: request.detach.then(|| daemon.activity.detached()),
-        };
-        let run = daemon.runs.start(program).map_err(convert::error)?;
-        self.0.owns(&run);
-        let run = run.id.clone();
-        Ok(wire::RunStarted { run })
+        runs::start(self.configured().await?, &self.0, request)
     }
 
     async fn events(
@@ -125,22 +95,7 @@ impl wire::Mux for Connection {
         _: Context,
         request: wire::EventsRequest,
     ) -> Result<wire::EventPage, wire::Error> {
-        let run = self
-            .daemon()?
-            .runs
-            .find(&request.run)
-            .map_err(convert::error)?;
-        let wait = Duration::from_millis(request.wait_ms).min(POLL);
-        let events = run.events.after(request.after, wait, PAGE).await;
-        if matches!(
-            events.last().map(|event| &event.what),
-            Some(Happening::Ended(_))
-        ) {
-            self.0.heard(&run);
-        }
-        Ok(wire::EventPage {
-            events: events.into_iter().map(convert::event).collect(),
-        })
+        runs::events(&self.daemon()?.runs, &self.0, request).await
     }
 
     async fn cancel_run(self, _: Context, run: String) -> Result<(), wire::Error> {
@@ -157,38 +112,13 @@ impl wire::Mux for Connection {
         _: Context,
         request: wire::CheckRequest,
     ) -> Result<wire::Diagnostics, wire::Error> {
-        let (turn, origin) = (self.0.turn(), self.0.origin());
-        let runs = &self.configured().await?.runs;
-        let (agent, scope) = (origin.agent.as_deref(), self.0.scope());
-        let whose = self.0.whose();
-        let found = runs.check(request.source, agent, (&scope, &whose), &turn);
-        found.await.map(convert::inspection).map_err(convert::error)
+        runs::check(&self.configured().await?.runs, &self.0, request).await
     }
 
     async fn call(self, _: Context, request: wire::CallRequest) -> Result<wire::Held, wire::Error> {
         // What the agent sees stands in the configuration.
         let daemon = self.configured().await?;
-        let call = Call {
-            target: Target::Path {
-                path: request.path,
-                raw: request.raw,
-            },
-            arguments: match (request.arguments, request.typed) {
-                (Value::Null, typed) => Arguments::Typed(typed),
-                (object, _) => Arguments::Json(object.to_string().into()),
-            },
-            within: request.timeout_ms.map(Duration::from_millis),
-            asking: offers::asking(&self.0, request.token),
-        };
-        let told = Told::of(&call.asking.caller);
-        let _admitted = daemon.runs.admit().map_err(convert::error)?;
-        let _room = self.0.call().await;
-        let text = daemon
-            .gateway
-            .call(call, &told)
-            .await
-            .map_err(convert::error)?;
-        held(daemon, text).await
+        call::make(daemon, &self.0, request).await
     }
 
     async fn tools(

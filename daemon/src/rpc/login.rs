@@ -9,6 +9,7 @@ use mux_proto as wire;
 use super::{POLL, convert, door::Door};
 use crate::{
     auth::{Account, Auth, AuthError, Opening, SignedIn},
+    environment::WORKSPACE,
     settings::{Link, Remote},
     state::Daemon,
     upstream::Server,
@@ -29,7 +30,7 @@ pub(super) async fn begin(
 ) -> Result<wire::LoginStarted, wire::Error> {
     let server = daemon.gateway.upstreams().find_seen(name, &door.sight());
     let server = server.map_err(convert::error)?;
-    let remote = remote(&server).map_err(|error| failed(server.name(), &error))?;
+    let remote = remote(&server, door).map_err(|error| failed(server.name(), &error))?;
     let opening: Opening = Box::new({
         let (server, whose) = (Arc::clone(&server), door.whose());
         move || {
@@ -83,7 +84,7 @@ pub(super) async fn logout(
 ) -> Result<wire::LoggedOut, wire::Error> {
     let server = daemon.gateway.upstreams().find_seen(name, &door.sight());
     let server = server.map_err(convert::error)?;
-    let remote = remote(&server).map_err(|error| failed(server.name(), &error))?;
+    let remote = remote(&server, door).map_err(|error| failed(server.name(), &error))?;
     let ended = auth(daemon).logout(&remote).await;
     let ended = ended.map_err(|error| failed(server.name(), &error))?;
     if ended.was_signed_in && server.is_open() {
@@ -102,9 +103,19 @@ fn auth(daemon: &Daemon) -> &Auth {
     daemon.gateway.upstreams().auth()
 }
 
-fn remote(server: &Server) -> Result<Remote, AuthError> {
-    match server.definition().as_ref().map(|known| &known.link) {
-        Ok(Link::Remote(remote)) => Ok(remote.clone()),
+/// What the entry says, for the workspace of the one who asks.
+fn remote(server: &Server, door: &Door) -> Result<Remote, AuthError> {
+    let definition = server.definition().as_ref();
+    let link = definition.map(|known| match door.whose().workspace {
+        Some(workspace) => known.at(&workspace).link,
+        None => known.link.clone(),
+    });
+    match link {
+        Ok(Link::Remote(remote)) if remote.url.contains(WORKSPACE) => Err(AuthError::Inapplicable(
+            "its `url` holds ${workspace}, and you work in none: ask from within its directory"
+                .into(),
+        )),
+        Ok(Link::Remote(remote)) => Ok(remote),
         Ok(Link::Process(_)) => Err(AuthError::Inapplicable(
             "it is a program of yours, and nobody signs in to it".into(),
         )),

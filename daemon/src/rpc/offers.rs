@@ -151,7 +151,7 @@ mod tests {
     fn a_list_that_no_frame_carries_is_missing_from_the_answer() {
         let list = |megabytes: usize| {
             let text = "x".repeat(1 << 20);
-            let offer = |n| json!({ "uri": format!("a://{n}"), "description": text });
+            let offer = |n| json!({ "uri": format!("a://{n}/{text}") });
             Arc::new((0..megabytes).map(offer).collect::<Vec<_>>())
         };
         let found = Offered {

@@ -79,6 +79,8 @@ fn refused(server: &str, error: &AcceptError) -> Fault {
         AcceptError::Other(_) => {
             Fault::new(Kind::Validation, message).hint("look again at what it is now")
         }
+        AcceptError::Full => Fault::new(Kind::Validation, message)
+            .hint("pins = \"off\" in its entry does without pins"),
         AcceptError::Off => Fault::new(Kind::Validation, message)
             .hint("`pins` in its entry, or `on_change` in [pins], is \"off\""),
     }

@@ -1,16 +1,76 @@
-//! The list of runs.
+//! Runs: begun for a client, followed by it, checked without being run, listed.
 //!
 //! Invariant: an answer fits into a frame, whatever the clients call themselves.
 
+use std::{sync::Arc, time::Duration};
+
 use mux_proto as wire;
 
-use super::convert;
-use crate::runs::{Run, Runs};
+use super::{POLL, convert, door::Door};
+use crate::{
+    runs::{Happening, Program, Run, Runs},
+    state::Daemon,
+};
 
+/// About how many bytes of events go into one page; a frame has room for much more.
+const PAGE: usize = 1 << 20;
 /// Runs that are listed when nobody says how many.
 const SHOWN: usize = 20;
 /// About how long a list gets at most; a frame has room for more.
 const LONGEST: usize = 4 << 20;
+
+pub(super) fn start(
+    daemon: &Daemon,
+    door: &Door,
+    request: wire::RunRequest,
+) -> Result<wire::RunStarted, wire::Error> {
+    let program = Program {
+        source: request.source,
+        input: request.input.to_string(),
+        wall: request.timeout_ms.map(Duration::from_millis),
+        turn: door.turn(),
+        origin: door.origin(),
+        scope: door.scope(),
+        mailbox: Some(Arc::clone(door.mailbox())),
+        check: !request.no_check,
+        detached: request.detach.then(|| daemon.activity.detached()),
+    };
+    let run = daemon.runs.start(program).map_err(convert::error)?;
+    door.owns(&run);
+    let run = run.id.clone();
+    Ok(wire::RunStarted { run })
+}
+
+pub(super) async fn events(
+    runs: &Runs,
+    door: &Door,
+    request: wire::EventsRequest,
+) -> Result<wire::EventPage, wire::Error> {
+    let run = runs.find(&request.run).map_err(convert::error)?;
+    let wait = Duration::from_millis(request.wait_ms).min(POLL);
+    let events = run.events.after(request.after, wait, PAGE).await;
+    if matches!(
+        events.last().map(|event| &event.what),
+        Some(Happening::Ended(_))
+    ) {
+        door.heard(&run);
+    }
+    Ok(wire::EventPage {
+        events: events.into_iter().map(convert::event).collect(),
+    })
+}
+
+pub(super) async fn check(
+    runs: &Runs,
+    door: &Door,
+    request: wire::CheckRequest,
+) -> Result<wire::Diagnostics, wire::Error> {
+    let (turn, origin) = (door.turn(), door.origin());
+    let (agent, scope) = (origin.agent.as_deref(), door.scope());
+    let whose = door.whose();
+    let found = runs.check(request.source, agent, (&scope, &whose), &turn);
+    found.await.map(convert::inspection).map_err(convert::error)
+}
 
 pub(super) fn list(runs: &Runs, request: &wire::RunsRequest) -> wire::RunList {
     let mut runs = runs.list();
@@ -19,7 +79,7 @@ pub(super) fn list(runs: &Runs, request: &wire::RunsRequest) -> wire::RunList {
     let shown = runs
         .iter()
         .take(request.limit.unwrap_or(SHOWN))
-        .map(|run: &std::sync::Arc<Run>| convert::run(run.view()))
+        .map(|run: &Arc<Run>| convert::run(run.view()))
         .take_while(|info| {
             let length = serde_json::to_vec(info).map_or(0, |text| text.len());
             let fits = length <= room;

@@ -56,36 +56,42 @@ impl std::fmt::Debug for Network {
 impl Remote {
     /// The address without what may be a secret in it: a user with a password, the values of a query.
     pub fn shown(&self) -> String {
-        let (address, query) = match self.written.split_once('?') {
-            Some((address, query)) => (address, Some(query)),
-            None => (self.written.as_str(), None),
-        };
-        let (scheme, rest) = address.split_once("://").unwrap_or(("", address));
-        let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
-        let host = authority
-            .rsplit_once('@')
-            .map_or(authority, |(_, host)| host);
-        let mut shown = format!("{scheme}://{host}{path}");
-        let query = query.map(|query| query.split('#').next().unwrap_or(query));
-        for (index, pair) in query.iter().flat_map(|query| query.split('&')).enumerate() {
-            shown.push(if index == 0 { '?' } else { '&' });
-            match pair.split_once('=') {
-                // The name of a variable is none.
-                Some((_, value)) if value.starts_with("${") && value.ends_with('}') => {
-                    shown.push_str(pair);
-                }
-                Some((name, _)) => {
-                    shown.push_str(name);
-                    shown.push_str("=***");
-                }
-                None => shown.push_str("***"),
-            }
-        }
+        let mut shown = shown(&self.written);
         if let Some(socket) = &self.socket {
             shown.push_str(&format!(" over {}", socket.display()));
         }
         shown
     }
+}
+
+/// The same of an address alone.
+pub(super) fn shown(written: &str) -> String {
+    let (address, query) = match written.split_once('?') {
+        Some((address, query)) => (address, Some(query)),
+        None => (written, None),
+    };
+    let (scheme, rest) = address.split_once("://").unwrap_or(("", address));
+    let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+    let host = authority
+        .rsplit_once('@')
+        .map_or(authority, |(_, host)| host);
+    let mut shown = format!("{scheme}://{host}{path}");
+    let query = query.map(|query| query.split('#').next().unwrap_or(query));
+    for (index, pair) in query.iter().flat_map(|query| query.split('&')).enumerate() {
+        shown.push(if index == 0 { '?' } else { '&' });
+        match pair.split_once('=') {
+            // The name of a variable is none.
+            Some((_, value)) if value.starts_with("${") && value.ends_with('}') => {
+                shown.push_str(pair);
+            }
+            Some((name, _)) => {
+                shown.push_str(name);
+                shown.push_str("=***");
+            }
+            None => shown.push_str("***"),
+        }
+    }
+    shown
 }
 
 #[cfg(test)]

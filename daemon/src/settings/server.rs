@@ -19,6 +19,8 @@ use crate::{
 const START_TIMEOUT: Duration = Duration::from_secs(60);
 const CALL_TIMEOUT: Duration = Duration::from_secs(300);
 const TOTAL_TIMEOUT: Duration = Duration::from_secs(60 * 60);
+/// A session that closes sooner is closed before it was of use.
+const SHORTEST_IDLE: Duration = Duration::from_secs(1);
 
 /// Everything that decides what a session of a server is. Two equal definitions share one.
 #[derive(Clone, Debug, PartialEq)]
@@ -192,7 +194,12 @@ impl ServerDefinition {
             idle_close: match entry.idle_close.as_deref() {
                 None => None,
                 Some("never") => Some(Duration::MAX),
-                Some(text) => Some(duration(text, "idle_close")?),
+                Some(text) => match duration(text, "idle_close")? {
+                    soon if soon < SHORTEST_IDLE => {
+                        return Err("idle_close must be at least 1s, or \"never\"".into());
+                    }
+                    time => Some(time),
+                },
             },
             retry: choice(
                 entry.retry.as_deref(),

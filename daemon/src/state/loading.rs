@@ -151,6 +151,9 @@ impl Daemon {
     }
 
     async fn load_in_turn(&self, trigger: Trigger) -> Result<Report, String> {
+        if trigger == Trigger::Asked {
+            self.look_at_projects().await;
+        }
         let mut loading = self.loading.lock().await;
         if trigger != Trigger::Projects {
             let written = written(&self.places).await?;

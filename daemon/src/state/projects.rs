@@ -21,8 +21,13 @@ const STAY: Duration = Duration::from_millis(500);
 impl Daemon {
     /// A client works there from now on, until it has [`left`](Self::left). Cancel-safe.
     pub async fn arrived(&self, workspace: &Path) {
-        let looked = self.look(workspace).await.unwrap_or_default();
-        self.projects().arrived(workspace, looked);
+        let looked = self.look(workspace).await;
+        let mut projects = self.projects();
+        projects.came(workspace);
+        if let Some(looked) = looked {
+            projects.seen(workspace, looked);
+        }
+        drop(projects);
         self.moved.notify_one();
     }
 
@@ -76,6 +81,7 @@ impl Daemon {
     /// The user approves what he has `seen`, by its digest.
     pub async fn approve(self: &Arc<Self>, root: &Path, seen: String) -> Result<(), String> {
         let files = self.files(root.to_owned()).await;
+        let files = files.ok_or("the disk on which it lies does not answer")?;
         self.read_again(root, files).await;
         let (daemon, place) = (Arc::clone(self), root.to_owned());
         // It waits for the disk.
@@ -104,8 +110,9 @@ impl Daemon {
             }
         }
         for root in roots {
-            let files = self.files(root.to_path_buf()).await;
-            self.projects().read_again(&root, files);
+            if let Some(files) = self.files(root.to_path_buf()).await {
+                self.projects().read_again(&root, files);
+            }
         }
         self.projects().is_stale()
     }
@@ -131,8 +138,9 @@ impl Daemon {
         timeout(LOOK, looking).await.ok()?.ok()
     }
 
-    async fn files(&self, root: PathBuf) -> Option<Files> {
+    /// What there is now; `None` if the disk does not answer, and what is known stays so.
+    async fn files(&self, root: PathBuf) -> Option<Option<Files>> {
         let reading = spawn_blocking(move || Files::read(&root));
-        timeout(LOOK, reading).await.ok()?.ok()?
+        timeout(LOOK, reading).await.ok()?.ok()
     }
 }

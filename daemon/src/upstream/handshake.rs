@@ -35,7 +35,9 @@ use crate::catalog::Era;
 /// How long a process that nobody knows may think about a question that it may not understand.
 const PROBE: Duration = Duration::from_secs(1);
 /// The same for a server behind a network, which says at least that it does not.
-const REMOTE_PROBE: Duration = Duration::from_secs(15);
+pub(super) const REMOTE_PROBE: Duration = Duration::from_secs(15);
+/// The same for a process that spoke the new era when it was last asked, which may need its time to start.
+pub(super) const REMEMBERED: Duration = Duration::from_secs(5);
 const NEWEST: ProtocolVersion = ProtocolVersion::V_2026_07_28;
 /// No request of rmcp bears them: those are numbers.
 const IDS: [&str; 2] = ["discover", "discover-again"];
@@ -52,9 +54,24 @@ pub(super) struct Begun {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Knowledge {
     Era(Era),
+    /// It spoke the new one when it was last asked, but there may be another version of it now: so long it
+    /// may be silent.
+    Remembered {
+        within: Duration,
+        remote: bool,
+    },
     NoneOfProcess,
     /// What is not answered there holds back whatever is said next.
     NoneOfRemote,
+}
+
+impl Knowledge {
+    fn is_remote(self) -> bool {
+        matches!(
+            self,
+            Self::NoneOfRemote | Self::Remembered { remote: true, .. }
+        )
+    }
 }
 
 /// Why a way to a server is no session.
@@ -76,6 +93,10 @@ impl Unfit {
             link: None,
             again: None,
         }
+    }
+
+    pub(super) fn wants_sign_in(&self) -> bool {
+        matches!(self.link, Some(LinkError::SignIn(_)))
     }
 
     /// It may not have borne the question, unless it was not reached at all.
@@ -121,6 +142,7 @@ pub(super) async fn shake<T: Transport<RoleClient, Error = LinkError> + 'static>
             Knowledge::Era(Era::Legacy) => Ok(Ok(None)),
             // It takes what a start takes.
             Knowledge::Era(Era::Modern) => Ok(asked.await),
+            Knowledge::Remembered { within, .. } => timeout(within, asked).await,
             Knowledge::NoneOfProcess => timeout(PROBE, asked).await,
             Knowledge::NoneOfRemote => timeout(REMOTE_PROBE, asked).await,
         }
@@ -136,7 +158,7 @@ pub(super) async fn shake<T: Transport<RoleClient, Error = LinkError> + 'static>
             });
         }
         Ok(Err(Closed(link))) => return Err(Unfit::closed(link)),
-        Err(_) if knowledge == Knowledge::NoneOfRemote => return Err(Unfit::closed(None)),
+        Err(_) if knowledge.is_remote() => return Err(Unfit::closed(None)),
         Ok(Ok(_)) => {}
         Err(_) => debug!("nothing was answered to `server/discover`"),
     }
@@ -148,7 +170,11 @@ pub(super) async fn shake<T: Transport<RoleClient, Error = LinkError> + 'static>
         let mut unfit = unfit(error);
         // What it was asked first it may have understood after all, or it was not asked.
         let unasked = knowledge == Knowledge::Era(Era::Legacy) && !unfit.gone;
-        unfit.again = (speaks_newest || unasked).then_some(Era::Modern);
+        unfit.again = match knowledge {
+            _ if speaks_newest || unasked => Some(Era::Modern),
+            Knowledge::Remembered { .. } => Some(Era::Legacy),
+            _ => None,
+        };
         unfit
     })?;
     Ok(Begun {

@@ -177,6 +177,8 @@ impl Session {
 
     /// One of them: MCP's `ReadResourceResult`, `GetPromptResult` or `CompleteResult`.
     pub async fn ask(&self, wanted: &Wanted, sending: &Sending<'_>) -> Result<Value, CallError> {
+        // As with a call.
+        let _counted = self.calls.token();
         let result = self
             .rounds(|given| wanted.request(given), &Budget::of(sending), sending)
             .await?;

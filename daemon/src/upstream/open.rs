@@ -20,7 +20,7 @@ use super::{
     beside::Beside,
     ears::Ears,
     handler::Handler,
-    handshake::{Begun, Knowledge, Unfit, shake},
+    handshake::{Begun, Knowledge, REMEMBERED, REMOTE_PROBE, Unfit, shake},
     health::Health,
     lifetime::Lifetime,
     link::{Authorization, LinkError, OpenError, Signed, Unsigned, Way, Wire},
@@ -29,7 +29,7 @@ use super::{
     offer::Offer,
     overheard::Overheard,
     process::Launcher,
-    session::{LAST_WORDS, Session},
+    session::{LAST_WORDS, Session, said},
     watch::Watch,
 };
 use crate::{
@@ -79,7 +79,15 @@ impl Session {
                         .link
                         .as_ref()
                         .is_some_and(LinkError::may_speak_otherwise);
-                    // What the address said first is nearer to what is wrong with it.
+                    // What the address said first is nearer to what is wrong with it, unless somebody only
+                    // has to sign in.
+                    if unfit.wants_sign_in()
+                        && first_problem
+                            .as_ref()
+                            .is_some_and(|it: &Unfit| !it.wants_sign_in())
+                    {
+                        first_problem = None;
+                    }
                     let problem = first_problem.get_or_insert(unfit);
                     if !other {
                         break;
@@ -148,20 +156,35 @@ impl Opening<'_> {
             RemoteTransport::StreamableHttp => self.offer.era(),
             RemoteTransport::Sse => Some(Era::Legacy),
         };
-        match self.over(self.way(over).await?, known).await {
+        let knowledge = |remote| match known {
+            Some(Era::Modern) => {
+                let most = match remote {
+                    true => REMOTE_PROBE,
+                    false => REMEMBERED,
+                };
+                let within = most.min(self.definition.start_timeout / 2);
+                Knowledge::Remembered { within, remote }
+            }
+            Some(era) => Knowledge::Era(era),
+            None if remote => Knowledge::NoneOfRemote,
+            None => Knowledge::NoneOfProcess,
+        };
+        let way = self.way(over).await?;
+        let knowledge = knowledge(way.behind.pid().is_none());
+        match self.over(way, knowledge).await {
             Err(Unfit {
                 again: Some(era), ..
             }) if over == RemoteTransport::StreamableHttp => {
                 if known.is_none() && era == Era::Legacy {
                     self.offer.spoke(era, "");
                 }
-                self.over(self.way(over).await?, Some(era)).await
+                self.over(self.way(over).await?, Knowledge::Era(era)).await
             }
             outcome => outcome,
         }
     }
 
-    async fn over(&self, way: Way, era: Option<Era>) -> Result<Arc<Session>, Unfit> {
+    async fn over(&self, way: Way, knowledge: Knowledge) -> Result<Arc<Session>, Unfit> {
         let (offer, definition) = (self.offer, self.definition);
         let name = offer.name.as_str();
         let Way {
@@ -174,11 +197,6 @@ impl Opening<'_> {
         let asks = Arc::new(Asks::new(name, Arc::clone(&ears), definition.ask));
         let handler = Handler {
             asks: Arc::clone(&asks),
-        };
-        let knowledge = match (era, pid) {
-            (Some(era), _) => Knowledge::Era(era),
-            (None, Some(_)) => Knowledge::NoneOfProcess,
-            (None, None) => Knowledge::NoneOfRemote,
         };
         let wire = Overheard::new(wire, Arc::clone(&ears));
         let mut handshake = Box::pin(shake_hands(handler, wire, knowledge));
@@ -225,7 +243,7 @@ impl Opening<'_> {
         let peer_info = service.peer().peer_info();
         let identity = peer_info.as_ref().and_then(|info| {
             let server = info.server_info.as_ref()?;
-            Some(format!("{} {}", server.name, server.version))
+            Some(said(format!("{} {}", server.name, server.version)))
         });
         if transport != "sse" {
             offer.spoke(next, identity.as_deref().unwrap_or_default());
@@ -267,7 +285,7 @@ impl From<Unfit> for OpenError {
     fn from(unfit: Unfit) -> Self {
         match unfit.link {
             Some(LinkError::SignIn(challenge)) => Self::SignIn(challenge),
-            _ => Self::Failed(unfit.problem),
+            _ => Self::Failed(said(unfit.problem)),
         }
     }
 }

@@ -3,6 +3,8 @@
 //! Invariant: nothing but this task opens or closes the slot's session, and nothing is opened that the
 //! breaker has not let through.
 
+mod ending;
+
 use std::{
     path::PathBuf,
     sync::{Arc, Mutex, PoisonError},
@@ -13,6 +15,7 @@ use arc_swap::ArcSwapOption;
 use mux_sandbox::Fault;
 use tokio::{
     sync::mpsc,
+    task::AbortHandle,
     time::{Instant, sleep_until},
 };
 use tracing::{Instrument, info, warn};
@@ -20,10 +23,10 @@ use tracing::{Instrument, info, warn};
 use super::{
     Session,
     beside::Beside,
-    breaker::{Breaker, Gate, LIVED},
+    breaker::{Breaker, Gate},
     family::Family,
     link::OpenError,
-    liveness,
+    liveness, opening,
     refusals::{self, left_alone},
     slot::{Event, Over, Seen, Usage, Waiter},
     subscriptions::Wish,
@@ -32,7 +35,7 @@ use super::{
 };
 use crate::{
     notices::Changed,
-    settings::{Link, ServerDefinition, Share},
+    settings::{ServerDefinition, Share},
 };
 
 const REMOVED: &str = "the server was removed or changed";
@@ -66,6 +69,8 @@ pub(super) struct Owner {
     pub(super) probed: bool,
     /// It is to be open whether or not somebody comes.
     pub(super) wanted: bool,
+    /// The start that is under way, or the last one.
+    pub(super) opening: Option<AbortHandle>,
 }
 
 impl Owner {
@@ -112,11 +117,13 @@ impl Owner {
                 drop(waiter.send(Ok(Arc::clone(session))));
             }
             Phase::Opening(waiters) | Phase::Reopening(waiters, ..) => waiters.push(waiter),
-            Phase::Resting(waiters, _) => {
-                if waiters.is_empty() {
-                    self.tenant.opened_for(workspace);
-                }
-                waiters.push(waiter);
+            Phase::Resting(waiters, _) if !waiters.is_empty() => waiters.push(waiter),
+            // No process stands in the way; what is on its way over the old one may come to its end.
+            Phase::Open(session, _) if session.is_draining() => {
+                self.family.over(session);
+                self.open.store(None);
+                self.tenant.opened_for(workspace);
+                self.approach(vec![waiter]);
             }
             Phase::Open(session, since) => {
                 self.tenant.opened_for(workspace);
@@ -124,7 +131,8 @@ impl Owner {
                 let (session, since) = (Arc::clone(session), *since);
                 self.phase = Phase::Reopening(vec![waiter], session, since);
             }
-            Phase::Closed => {
+            // Whether it is worth waiting for, the breaker knows.
+            Phase::Resting(..) | Phase::Closed => {
                 self.tenant.opened_for(workspace);
                 self.approach(vec![waiter]);
             }
@@ -198,33 +206,14 @@ impl Owner {
         let (family, definition) = (Arc::clone(&self.family), Arc::clone(&self.definition));
         let (beside, seen) = (Arc::clone(&self.beside), Arc::clone(&self.seen));
         let open = async move {
-            let (offer, around) = (&family.offer, &family.surroundings);
-            let log = family.log.clone();
-            let (launcher, auth) = (&around.launcher, &around.auth);
-            let opening = Session::open(offer, &definition, launcher, log, &beside, auth);
-            let reason = |reason: Option<&str>| {
-                let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
-                seen.reason = reason.map(str::to_owned);
-            };
-            let outcome = match definition.link {
-                Link::Remote(_) => opening.await,
-                Link::Process(_) => {
-                    let opening = async {
-                        reason(None);
-                        opening.await
-                    };
-                    let waits = || reason(Some("waits for its turn to start (limits.starts)"));
-                    let starts = &family.surroundings.starts;
-                    starts.start(waits, opening).await
-                }
-            };
+            let outcome = opening::open(&family, &definition, &beside, &seen).await;
             if let Err(unheard) = mailbox.send(Event::Opened(outcome))
                 && let Event::Opened(Ok(session)) = unheard.0
             {
                 session.close(REMOVED);
             }
         };
-        tokio::spawn(open.in_current_span());
+        self.opening = Some(tokio::spawn(open.in_current_span()).abort_handle());
     }
 
     fn opened(&mut self, outcome: Result<Arc<Session>, OpenError>) {
@@ -250,6 +239,7 @@ impl Owner {
                 ));
                 // It is well, and can be had as soon as somebody has signed in.
                 if let OpenError::SignIn(_) = error {
+                    self.breaker.reset();
                     self.see(|seen| {
                         *seen = Seen {
                             state: State::Failed,
@@ -294,48 +284,15 @@ impl Owner {
         let (mailbox, watched) = (self.mailbox.clone(), Arc::clone(session));
         tokio::spawn(async move {
             let reason = watched.ended().await;
-            let asked = watched.closing.is_cancelled();
+            let (asked, session) = (watched.closing.is_cancelled(), watched);
             // A task that has ended does not care.
-            drop(mailbox.send(Event::Over(Over { reason, asked })));
+            drop(mailbox.send(Event::Over(Over {
+                session,
+                reason,
+                asked,
+            })));
         });
         self.phase = Phase::Open(Arc::clone(session), Instant::now());
-    }
-
-    fn over(&mut self, over: &Over) {
-        self.open.store(None);
-        let (waiters, session, since) = match std::mem::replace(&mut self.phase, Phase::Closed) {
-            Phase::Open(session, since) => (Vec::new(), session, since),
-            Phase::Reopening(waiters, session, since) => (waiters, session, since),
-            other => {
-                self.phase = other;
-                return;
-            }
-        };
-        self.family.over(&session);
-        let (now, lived) = (Instant::now(), since.elapsed() >= LIVED);
-        let until = match over.asked || lived || session.health.is_useful() {
-            true => {
-                self.see(|seen| {
-                    *seen = Seen {
-                        reason: Some(over.reason.clone()),
-                        ..Seen::default()
-                    };
-                });
-                match (over.asked, lived) {
-                    (true, _) => now,
-                    (false, true) => {
-                        self.breaker.reset();
-                        now
-                    }
-                    (false, false) => self.breaker.ended_early(now),
-                }
-            }
-            false => self.failed(&over.reason),
-        };
-        match waiters.is_empty() {
-            true => self.rest_until(until),
-            false => self.approach(waiters),
-        }
     }
 
     /// Until when to rest.
@@ -359,38 +316,6 @@ impl Owner {
             };
         });
         until
-    }
-
-    /// The end: whoever waits is told, and the session is closed with its last call.
-    async fn retire(
-        mut self,
-        why: &'static str,
-        now: bool,
-        mut events: mpsc::UnboundedReceiver<Event>,
-    ) {
-        events.close();
-        let mut session = match std::mem::replace(&mut self.phase, Phase::Closed) {
-            Phase::Open(session, _) | Phase::Reopening(_, session, _) => Some(session),
-            // A start that is under way closes what it opens, since nobody takes it.
-            Phase::Opening(_) => {
-                self.breaker.abandoned();
-                None
-            }
-            Phase::Resting(..) | Phase::Closed => None,
-        };
-        while let Some(event) = events.recv().await {
-            if let Event::Opened(Ok(opened)) = event {
-                session = Some(opened);
-            }
-        }
-        let Some(session) = session else { return };
-        self.open.store(None);
-        self.family.over(&session);
-        if !now {
-            session.idle().await;
-        }
-        session.close(why);
-        session.ended().await;
     }
 
     fn see(&self, change: impl FnOnce(&mut Seen)) {

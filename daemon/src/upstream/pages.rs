@@ -14,6 +14,8 @@ use super::in_flight::Party;
 use crate::notices::{Caller, Cause, Mailbox};
 
 const MOST: usize = 64;
+/// A page's name in bytes; one that is longer is none that is kept.
+const LONGEST: usize = 1 << 10;
 
 #[derive(Debug, Default)]
 pub(super) struct Pages(Mutex<VecDeque<Page>>);
@@ -43,7 +45,7 @@ impl Pages {
 
     fn note(&self, params: &Value, mailbox: &Arc<Mailbox>, cause: &Cause) {
         let id = params["elicitationId"].as_str().unwrap_or_default();
-        if id.is_empty() || params["mode"] != "url" {
+        if id.is_empty() || id.len() > LONGEST || params["mode"] != "url" {
             return;
         }
         let mut pages = self.pages();

@@ -30,11 +30,15 @@ pub(super) struct Meter {
 
 impl Meter {
     pub(super) fn set(&self, told: &ProgressNotificationParam) {
-        let cut = |text: &String| text[..text.floor_char_boundary(LONGEST)].to_owned();
+        self.tell(told.progress, told.total, told.message.as_deref());
+    }
+
+    pub(super) fn tell(&self, progress: f64, total: Option<f64>, message: Option<&str>) {
+        let cut = |text: &str| text[..text.floor_char_boundary(LONGEST)].to_owned();
         *self.latest() = Some(Progress {
-            progress: told.progress,
-            total: told.total,
-            message: told.message.as_ref().map(cut),
+            progress,
+            total,
+            message: message.map(cut),
         });
         self.moved.notify_one();
     }

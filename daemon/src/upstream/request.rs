@@ -121,7 +121,10 @@ impl Session {
             },
             ServiceError::TransportSend(error) => match LinkError::of_call(&error) {
                 // Nothing of it has left us, or nobody has looked at it: the next session may have it.
-                LinkError::Unreached(_) | LinkError::Gone => {
+                error @ (LinkError::Unreached(_) | LinkError::Gone) => {
+                    if self.pid.is_none() {
+                        self.set_cause(error.to_string());
+                    }
                     self.shut.cancel();
                     CallError::NotSent
                 }

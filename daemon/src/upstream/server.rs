@@ -142,11 +142,16 @@ impl Server {
             };
             let session = outcome?;
             // Its server may have asked for roots meanwhile, and be another workspace's now.
-            if Some(slot.tenant.key()) == self.key(whose).ok() {
+            if self.serves(&slot, whose) {
                 return Ok(Held { slot, session });
             }
         }
         Err(retired(&self.name))
+    }
+
+    /// Whether the slot is this caller's now.
+    pub fn serves(&self, slot: &Slot, whose: &Whose) -> bool {
+        self.key(whose).is_ok_and(|key| slot.tenant.key() == key)
     }
 
     /// Under which its tools are pinned.
@@ -204,10 +209,16 @@ impl Server {
         if slots.by_key.get(&Key::User).is_some_and(is_it)
             && let Some(slot) = slots.by_key.remove(&Key::User)
         {
-            tenant.moves_to(workspace);
+            tenant.moves_to(workspace.clone());
             // One that has ended has nothing due.
             _ = slot.tell(Event::Moved);
             if let Some(audience) = slots.audiences.remove(&Key::User) {
+                // Those of other workspaces wait for the sessions of their own.
+                for other in audience.subscribers.part(&workspace) {
+                    let key = other.workspace.clone().map_or(Key::User, Key::Workspace);
+                    let theirs = slots.audiences.entry(key).or_default();
+                    theirs.subscribers.take(other);
+                }
                 slots.audiences.insert(key.clone(), audience);
             }
             slots.by_key.insert(key, slot);
@@ -239,19 +250,18 @@ impl Server {
         }
     }
 
-    /// Closes all sessions that there are and opens them again; the caller's if there is none. What went
-    /// wrong before is forgotten.
+    /// Closes all sessions that there are and opens them again, and those that could not be opened, and the
+    /// caller's. What went wrong before is forgotten.
     pub async fn restart(&self, whose: &Whose) -> Result<(), Fault> {
         self.family()?.breaker.reset();
-        let mut up = self.all();
-        up.retain(|slot| slot.is_up());
-        if up.is_empty() {
-            if let Ok(Err(fault)) = self.slot(whose)?.restart().await {
-                return Err(fault);
-            }
-            return Ok(());
+        let own = self.slot(whose);
+        let is_own = |slot: &Arc<Slot>| own.as_ref().is_ok_and(|own| Arc::ptr_eq(own, slot));
+        let mut these = self.all();
+        these.retain(|slot| slot.is_up() || slot.has_failed() || is_own(slot));
+        if these.is_empty() {
+            own?;
         }
-        let outcomes = join_all(up.iter().map(|slot| slot.restart())).await;
+        let outcomes = join_all(these.iter().map(|slot| slot.restart())).await;
         // One that was given up meanwhile need not come back.
         let faults = outcomes
             .into_iter()

@@ -33,6 +33,9 @@ use crate::catalog::{Era, ToolSet};
 /// How long the last words of a process that has ended may take to arrive.
 pub(super) const LAST_WORDS: Duration = Duration::from_millis(500);
 
+/// What is kept of what a server says of itself and of its end, in bytes.
+const LONGEST: usize = 4 << 10;
+
 /// A session that is open, or was.
 #[derive(Debug)]
 pub struct Session {
@@ -127,6 +130,11 @@ impl Session {
             && !self.peer.is_transport_closed()
     }
 
+    /// A remote one that takes no more calls and is not over: those on their way end by their own limits.
+    pub(super) fn is_draining(&self) -> bool {
+        self.pid.is_none() && self.shut.is_cancelled() && !self.closing.is_cancelled()
+    }
+
     /// Resolves when the session is over and its process is gone.
     pub(super) async fn ended(&self) -> String {
         self.ended.cancelled().await;
@@ -147,6 +155,8 @@ impl Session {
         arguments: Map<String, Value>,
         sending: &Sending<'_>,
     ) -> Result<Value, CallError> {
+        // Between two of its requests it is on its way, too.
+        let _counted = self.calls.token();
         let begun = Instant::now();
         // While somebody is asked, it is not the server that is slow.
         let stood = || {
@@ -215,8 +225,14 @@ impl Session {
 
     pub(super) fn set_cause(&self, cause: String) {
         let mut slot = self.cause.lock().unwrap_or_else(PoisonError::into_inner);
-        slot.get_or_insert(cause);
+        slot.get_or_insert_with(|| said(cause));
     }
+}
+
+/// What is kept of a server's own words.
+pub(super) fn said(mut words: String) -> String {
+    words.truncate(words.floor_char_boundary(LONGEST));
+    words
 }
 
 /// One of its members may be missing, but not all of them.

@@ -24,6 +24,8 @@ const ONE_PROJECT: &[(&str, &str)] = &[
     ("@playwright/mcp", ONE_BROWSER),
     ("playwright-mcp", ONE_BROWSER),
     ("mcp-server-playwright", ONE_BROWSER),
+    ("mcp/playwright", ONE_BROWSER),
+    ("mcr.microsoft.com/playwright/mcp", ONE_BROWSER),
     ("chrome-devtools-mcp", ONE_BROWSER),
 ];
 const ONE_BROWSER: &str = "it drives one browser, which workspaces would take from each other";
@@ -31,11 +33,10 @@ const ENTRY: &str = "its entry uses ${workspace}";
 const ROOTS: &str = "it asks for roots";
 const NOTHING: &str = "nothing shows that it depends on a workspace";
 
-/// What starts a package by its name, and what it may say before that.
+/// What starts a package by a name among its arguments.
 const RUNNERS: &[&str] = &[
-    "npx", "bunx", "pnpx", "uvx", "pipx", "pnpm", "yarn", "npm", "uv",
+    "npx", "bunx", "bun", "pnpx", "uvx", "pipx", "pnpm", "yarn", "npm", "uv", "docker", "podman",
 ];
-const WORDS: &[&str] = &["run", "exec", "dlx", "x", "tool"];
 
 #[derive(Debug)]
 pub(super) struct Sharing {
@@ -138,19 +139,38 @@ fn known(definition: &ServerDefinition) -> Option<&'static str> {
         return None;
     };
     let program = process.command.rsplit(['/', '\\']).next()?;
-    let package = match RUNNERS.contains(&program) {
-        true => process
-            .args
-            .iter()
-            .map(String::as_str)
-            .find(|arg| !arg.starts_with('-') && !WORDS.contains(arg))?,
-        false => program,
-    };
-    // `name@1.2`, where the name may begin with an `@` of its own, and `name==1.2`.
-    let end = package.get(1..).and_then(|rest| rest.find(['@', '=']));
-    let name = end.map_or(package, |end| &package[..=end]);
+    if !RUNNERS.contains(&program) {
+        return reason(program);
+    }
+    // What stands before the package, and where its name stands, differs between them and from year to year.
+    process.args.iter().find_map(|arg| {
+        let word = match arg.split_once('=') {
+            Some((option, value)) if option.starts_with('-') => value,
+            _ => arg,
+        };
+        let last = |word| str::rsplit(word, '/').next().unwrap_or(word);
+        let names = [
+            unversioned(word),
+            unversioned(last(word)),
+            last(unversioned(word)),
+        ];
+        names.into_iter().find_map(reason)
+    })
+}
+
+fn reason(name: &str) -> Option<&'static str> {
+    let name = name.strip_suffix(".git").unwrap_or(name);
     let found = ONE_PROJECT.iter().find(|(known, _)| *known == name);
     found.map(|(_, reason)| *reason)
+}
+
+/// `name@1.2`, where the name may begin with an `@` of its own, `name==1.2` and `name:1.2`.
+fn unversioned(word: &str) -> &str {
+    let end = word
+        .char_indices()
+        .skip(1)
+        .find(|(_, c)| "@=:".contains(*c));
+    end.map_or(word, |(end, _)| &word[..end])
 }
 
 #[cfg(test)]
@@ -208,6 +228,21 @@ mod tests {
                 "command = \"uvx\"\nargs = [\"serena-agent==1.2\"]",
                 Share::Workspace,
                 Some(ONE_PROJECT[1].1),
+            ),
+            (
+                "command = \"uvx\"\nargs = [\"--from\", \"git+https://github.com/oraios/serena.git@main\", \"x\"]",
+                Share::Workspace,
+                Some(ONE_PROJECT[0].1),
+            ),
+            (
+                "command = \"docker\"\nargs = [\"run\", \"-i\", \"--rm\", \"mcp/playwright:latest\"]",
+                Share::Workspace,
+                Some(ONE_BROWSER),
+            ),
+            (
+                "command = \"npx\"\nargs = [\"--package=@playwright/mcp@1\", \"x\"]",
+                Share::Workspace,
+                Some(ONE_BROWSER),
             ),
             (
                 "command = \"npx\"\nargs = [\"playwright-mcp\"]\nshare = \"user\"",

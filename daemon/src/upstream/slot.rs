@@ -98,6 +98,7 @@ pub(super) enum Event {
 
 /// How a session ended.
 pub(super) struct Over {
+    pub(super) session: Arc<Session>,
     pub(super) reason: String,
     /// By us, for a reason of ours.
     pub(super) asked: bool,
@@ -171,6 +172,7 @@ impl Slot {
             breaker,
             phase: Phase::Closed,
             wanted: false,
+            opening: None,
         };
         let span = info_span!("server", name = self.family.name);
         tokio::spawn(subscriptions.run(wished).instrument(span.clone()));
@@ -301,6 +303,10 @@ impl Slot {
     /// Whether it has a session or gets one.
     pub(super) fn is_up(&self) -> bool {
         matches!(self.seen().state, State::Ready | State::Starting)
+    }
+
+    pub(super) fn has_failed(&self) -> bool {
+        matches!(self.seen().state, State::Failed | State::BackingOff)
     }
 
     /// Since when nobody has needed it; nothing if somebody does.

@@ -5,6 +5,7 @@
 
 use std::{
     collections::BTreeMap,
+    path::{Path, PathBuf},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
@@ -14,7 +15,20 @@ use crate::notices::{Mailbox, Notice};
 const MOST: usize = 1_000;
 
 #[derive(Debug, Default)]
-pub(super) struct Subscribers(Mutex<BTreeMap<String, Vec<Arc<Mailbox>>>>);
+pub(super) struct Subscribers(Mutex<BTreeMap<String, Vec<Follower>>>);
+
+#[derive(Debug)]
+struct Follower {
+    mailbox: Arc<Mailbox>,
+    workspace: Option<PathBuf>,
+}
+
+/// One who stands with the subscribers of another session now.
+pub(super) struct Parted {
+    uri: String,
+    mailbox: Arc<Mailbox>,
+    pub(super) workspace: Option<PathBuf>,
+}
 
 /// What an entry means for the server.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -27,9 +41,14 @@ pub(super) enum Entered {
 }
 
 impl Subscribers {
-    pub(super) fn enter(&self, uri: &str, mailbox: &Arc<Mailbox>) -> Entered {
+    pub(super) fn enter(
+        &self,
+        uri: &str,
+        mailbox: &Arc<Mailbox>,
+        workspace: Option<&Path>,
+    ) -> Entered {
         let mut all = self.all();
-        let is_it = |other: &Arc<Mailbox>| other.connection() == mailbox.connection();
+        let is_it = |other: &Follower| other.mailbox.connection() == mailbox.connection();
         let own = all.values().flatten().filter(|other| is_it(other)).count();
         let those = all.entry(uri.to_owned()).or_default();
         if those.iter().any(is_it) {
@@ -42,7 +61,10 @@ impl Subscribers {
             }
             return Entered::TooMany;
         }
-        those.push(Arc::clone(mailbox));
+        those.push(Follower {
+            mailbox: Arc::clone(mailbox),
+            workspace: workspace.map(Path::to_owned),
+        });
         match first {
             true => Entered::First,
             false => Entered::Another,
@@ -56,7 +78,7 @@ impl Subscribers {
             return false;
         };
         let before = those.len();
-        those.retain(|mailbox| mailbox.connection() != connection);
+        those.retain(|it| it.mailbox.connection() != connection);
         let left = those.is_empty() && before > 0;
         if left {
             all.remove(uri);
@@ -68,7 +90,7 @@ impl Subscribers {
     pub(super) fn of(&self, connection: u64) -> Vec<String> {
         let all = self.all();
         all.iter()
-            .filter(|(_, those)| those.iter().any(|m| m.connection() == connection))
+            .filter(|(_, those)| those.iter().any(|it| it.mailbox.connection() == connection))
             .map(|(uri, _)| uri.clone())
             .collect()
     }
@@ -76,7 +98,10 @@ impl Subscribers {
     pub(super) fn has(&self, uri: &str, connection: u64) -> bool {
         let all = self.all();
         let those = all.get(uri);
-        those.is_some_and(|those| those.iter().any(|m| m.connection() == connection))
+        those.is_some_and(|those| {
+            let mut those = those.iter();
+            those.any(|it| it.mailbox.connection() == connection)
+        })
     }
 
     /// Whether anybody wants to hear anything.
@@ -87,9 +112,29 @@ impl Subscribers {
     /// The connection has ended.
     pub(super) fn forget(&self, connection: u64) {
         self.all().retain(|_, those| {
-            those.retain(|mailbox| mailbox.connection() != connection);
+            those.retain(|it| it.mailbox.connection() != connection);
             !those.is_empty()
         });
+    }
+
+    /// Only those of this workspace stay; gives the others.
+    pub(super) fn part(&self, workspace: &Path) -> Vec<Parted> {
+        let mut others = Vec::new();
+        self.all().retain(|uri, those| {
+            let is_other = |it: &mut Follower| it.workspace.as_deref() != Some(workspace);
+            others.extend(those.extract_if(.., is_other).map(|it| Parted {
+                uri: uri.clone(),
+                mailbox: it.mailbox,
+                workspace: it.workspace,
+            }));
+            !those.is_empty()
+        });
+        others
+    }
+
+    pub(super) fn take(&self, other: Parted) {
+        // It had its place among as many.
+        _ = self.enter(&other.uri, &other.mailbox, other.workspace.as_deref());
     }
 
     pub(super) fn uris(&self) -> Vec<String> {
@@ -99,15 +144,15 @@ impl Subscribers {
     pub(super) fn tell(&self, server: &str, uri: &str) {
         let all = self.all();
         let those = all.iter().filter(|(wanted, _)| covers(wanted, uri));
-        for mailbox in those.flat_map(|(_, those)| those) {
-            mailbox.tell(Notice::ResourceUpdated {
+        for it in those.flat_map(|(_, those)| those) {
+            it.mailbox.tell(Notice::ResourceUpdated {
                 server: server.to_owned(),
                 uri: uri.to_owned(),
             });
         }
     }
 
-    fn all(&self) -> MutexGuard<'_, BTreeMap<String, Vec<Arc<Mailbox>>>> {
+    fn all(&self) -> MutexGuard<'_, BTreeMap<String, Vec<Follower>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -142,9 +187,9 @@ mod tests {
     fn the_first_comes_and_the_last_goes() {
         let (news, all) = (News::default(), Subscribers::default());
         let (one, two) = (Mailbox::new(1, &news), Mailbox::new(2, &news));
-        assert_eq!(all.enter("a", &one), Entered::First);
-        assert_eq!(all.enter("a", &one), Entered::Another);
-        assert_eq!(all.enter("a", &two), Entered::Another);
+        assert_eq!(all.enter("a", &one, None), Entered::First);
+        assert_eq!(all.enter("a", &one, None), Entered::Another);
+        assert_eq!(all.enter("a", &two, None), Entered::Another);
         assert!(!all.leave("a", 1));
         assert!(!all.leave("a", 1));
         assert!(all.leave("a", 2));
@@ -153,12 +198,39 @@ mod tests {
     }
 
     #[test]
+    fn those_of_a_workspace_stay_and_the_others_go_elsewhere() {
+        let (news, all, there) = (
+            News::default(),
+            Subscribers::default(),
+            Subscribers::default(),
+        );
+        let (here, other) = (Path::new("/here"), Path::new("/there"));
+        let (one, two) = (Mailbox::new(1, &news), Mailbox::new(2, &news));
+        for (uri, mailbox, workspace) in [
+            ("a", &one, Some(here)),
+            ("a", &two, Some(other)),
+            ("b", &two, Some(other)),
+        ] {
+            all.enter(uri, mailbox, workspace);
+        }
+        for parted in all.part(here) {
+            assert_eq!(parted.workspace.as_deref(), Some(other));
+            there.take(parted);
+        }
+        assert!(all.has("a", 1) && !all.has("a", 2));
+        assert_eq!(
+            (all.uris(), there.of(2)),
+            (vec!["a".into()], vec!["a".to_owned(), "b".into()])
+        );
+    }
+
+    #[test]
     fn a_connection_has_so_many() {
         let (all, one) = (Subscribers::default(), Mailbox::new(1, &News::default()));
         for n in 0..MOST {
-            assert_eq!(all.enter(&n.to_string(), &one), Entered::First);
+            assert_eq!(all.enter(&n.to_string(), &one, None), Entered::First);
         }
-        assert_eq!(all.enter("more", &one), Entered::TooMany);
+        assert_eq!(all.enter("more", &one, None), Entered::TooMany);
         assert_eq!((all.uris().len(), all.of(1).len()), (MOST, MOST));
     }
 }

@@ -12,6 +12,7 @@ use tracing::{debug, warn};
 
 use super::{
     beside::Beside,
+    key::Key,
     request::Sending,
     session::{CallError, Session},
     subscribers::Entered,
@@ -97,8 +98,15 @@ impl Subscriptions {
         mailbox: &Arc<Mailbox>,
         caller: &Arc<Caller>,
     ) -> Result<(), CallError> {
+        // It may have become another workspace's meanwhile.
+        if let Key::Workspace(own) = self.beside.tenant.key()
+            && caller.workspace.as_ref() != Some(&own)
+        {
+            return Err(CallError::NotSent);
+        }
         // Before the server is asked, so that nothing that it tells at once is lost.
-        if self.beside.subscribers.enter(uri, mailbox) == Entered::TooMany {
+        let (all, workspace) = (&self.beside.subscribers, caller.workspace.as_deref());
+        if all.enter(uri, mailbox, workspace) == Entered::TooMany {
             let message = "this client follows as many resources of this server as it may";
             return Err(CallError::TooMuch(message.into()));
         }

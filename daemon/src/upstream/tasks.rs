@@ -22,12 +22,13 @@ use tokio::time::{sleep, timeout};
 use tracing::debug;
 
 use super::{
+    progress::Meter,
     raw,
     request::Sending,
     rounds::{Budget, Questions},
     session::{CallError, Session},
 };
-use crate::{catalog::Era, notices::Progress};
+use crate::catalog::Era;
 
 const USUAL: Duration = Duration::from_millis(500);
 const SHORTEST: Duration = Duration::from_millis(20);
@@ -107,6 +108,25 @@ impl Session {
         budget: &Budget,
         sending: &Sending<'_>,
     ) -> Result<Value, CallError> {
+        let meter = Meter::default();
+        let outcome = tokio::select! {
+            biased;
+            outcome = self.steps(made, &meter, budget, sending) => outcome,
+            never = meter.follow(sending.progress) => match never {},
+        };
+        if let Some(last) = meter.take() {
+            (sending.progress)(last);
+        }
+        outcome
+    }
+
+    async fn steps(
+        &self,
+        made: &Value,
+        meter: &Meter,
+        budget: &Budget,
+        sending: &Sending<'_>,
+    ) -> Result<Value, CallError> {
         let mut task = read(made)?;
         let id = task.task_id.clone();
         let guard = Guard::new(self, &id);
@@ -115,11 +135,7 @@ impl Session {
             if task.status_message.is_some() && task.status_message != told {
                 told = task.status_message.take();
                 words += 1;
-                (sending.progress)(Progress {
-                    progress: f64::from(words),
-                    total: None,
-                    message: told.clone(),
-                });
+                meter.tell(f64::from(words), None, told.as_deref());
             }
             match (self.era, task.status) {
                 (_, Status::Working | Status::Unknown) => {}

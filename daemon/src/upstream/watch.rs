@@ -66,6 +66,15 @@ impl Watch {
                 Some(end)
             }
             () = session.shut.cancelled() => {
+                if session.pid.is_none() {
+                    // One call could not be sent; the others have connections of their own, and limits.
+                    tokio::select! {
+                        () = session.idle() => {}
+                        () = session.closing.cancelled() => {}
+                        _ = behind.ended() => {}
+                        _ = &mut serving => {}
+                    }
+                }
                 drop(timeout(LAST_WORDS, &mut serving).await);
                 behind.last_word().await
             }

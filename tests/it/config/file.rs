@@ -108,12 +108,12 @@ const ENTRIES: &[(&str, &str)] = &[
     ),
     ("[servers]\na = \"x\"", "must be a table"),
     (
-        "[servers.a]\nurl = \"https://example.com\"",
-        "not supported by this version yet",
+        "[servers.a]\nurl = \"ftp://example.com\"",
+        "http:// or https://",
     ),
     (
-        "[servers.a]\ncommand = \"x\"\nshare = \"run\"",
-        "share = \"run\" is not supported",
+        "[servers.a]\nurl = \"https://example.com\"\nargs = [\"x\"]",
+        "`args` goes with `command`",
     ),
     (
         "[servers.a]\ncommand = \"x\"\nshare = \"all\"",

@@ -94,7 +94,12 @@ fn projects_start_nothing_before_they_are_approved_and_nothing_elsewhere_after()
     at(
         &env,
         &deep,
-        &["project", "approve", "--hash", "0123456789ab"],
+        &[
+            "project",
+            "approve",
+            "--hash",
+            "0123456789abcdef0123456789abcdef",
+        ],
     )
     .fails(1, &["others than those that you saw"]);
     approve(&env, &root);

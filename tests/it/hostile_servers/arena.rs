@@ -22,7 +22,7 @@ const REST: Duration = Duration::from_secs(30);
 /// Nobody who does no harm waits for a call as long as that.
 const HANG: u64 = 20;
 /// Of a row.
-const PATIENCE: u64 = 150;
+const PATIENCE: u64 = 300;
 
 pub(super) struct Arena {
     runtime: Runtime,

@@ -231,6 +231,38 @@ fn oauth_a_client_that_was_registered_by_hand_is_used_with_its_port() {
     drop(taken);
 }
 
+#[test]
+fn oauth_the_address_of_a_clients_metadata_is_its_name_where_it_is_read() {
+    const DOCUMENT: &str = "https://client.test/muxd.json";
+    let oauth = format!("oauth = {{ client_id = \"{DOCUMENT}\" }}");
+    let authority = Authority::default();
+    let env = home(&authority, &oauth);
+    signed_in(&env);
+    // The client that registered itself refreshes, too, also after a restart.
+    authority.expire();
+    env.stop();
+    assert_eq!(env.mux(ECHO).ok().stdout, "hello\n");
+    let login = || -> serde_json::Value {
+        let kept = fs::read_to_string(env.dirs.tokens()).unwrap();
+        let kept: serde_json::Value = serde_json::from_str(&kept).unwrap();
+        kept["logins"][0].clone()
+    };
+    let redirect = login()["redirect"].as_str().unwrap().to_owned();
+    assert_eq!(
+        (authority.count("register"), authority.count("refresh")),
+        (1, 1)
+    );
+
+    // Documents are read from now on, and the login comes back to the same port.
+    authority.change(|rules| rules.metadata_documents = true);
+    authority.preregister(DOCUMENT, None, &redirect);
+    signed_in(&env);
+    env.mux(ECHO).ok();
+    assert_eq!(authority.count("register"), 1);
+    assert_eq!(login()["client_id"], DOCUMENT);
+    assert_eq!(authority.complaints(), Vec::<String>::new());
+}
+
 #[tokio::test]
 async fn oauth_a_login_is_for_a_server_and_not_for_a_name() {
     let (first, second) = (Authority::default(), Authority::default());

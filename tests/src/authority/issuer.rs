@@ -65,6 +65,9 @@ fn metadata(us: &Shared, state: &State) -> Value {
     if let Some(methods) = &rules.challenge_methods {
         metadata["code_challenge_methods_supported"] = json!(methods);
     }
+    if rules.metadata_documents {
+        metadata["client_id_metadata_document_supported"] = true.into();
+    }
     if rules.registration {
         metadata["registration_endpoint"] = format!("{at}/register").into();
     }

@@ -10,6 +10,8 @@ pub struct Rules {
     pub authority_at: Option<String>,
     /// What metadata says instead of the token endpoint.
     pub token_endpoint: Option<String>,
+    /// A client may be the address of its metadata; those that are registered beforehand are known by it.
+    pub metadata_documents: bool,
     /// Clients may register themselves.
     pub registration: bool,
     /// They are given a secret.
@@ -58,6 +60,7 @@ impl Default for Rules {
             challenge_methods: Some(vec!["S256"]),
             authority_at: None,
             token_endpoint: None,
+            metadata_documents: false,
             registration: true,
             client_secrets: false,
             auth_methods: vec!["none", "client_secret_basic", "client_secret_post"],

@@ -74,10 +74,11 @@ pub(super) fn entry(open: &Definition, args: &AddServer) -> Map<String, Value> {
 fn absolute(program: &str, here: Option<&Path>) -> String {
     match here {
         Some(here) if !program.starts_with(['/', '~', '$']) => {
-            let path = here.join(program);
+            // What was typed may name variables; where the user stands does not.
+            let path = Path::new(&escaped(&here.to_string_lossy())).join(program);
             // Without `.`, which says nothing.
             let path: PathBuf = path.components().collect();
-            escaped(&path.to_string_lossy())
+            path.to_string_lossy().into_owned()
         }
         _ => program.to_owned(),
     }
@@ -100,7 +101,8 @@ mod tests {
         let here = Some(Path::new("/home/me"));
         for (typed, meant) in [
             ("./bin/x", "/home/me/bin/x"),
-            ("bin/$${x}", "/home/me/bin/$$${x}"),
+            ("bin/$${x}", "/home/me/bin/$${x}"),
+            ("${DIR}x", "${DIR}x"),
             ("/opt/x", "/opt/x"),
             ("${HOME}/x", "${HOME}/x"),
         ] {

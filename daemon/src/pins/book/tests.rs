@@ -203,3 +203,23 @@ fn a_definition_without_room_is_known_by_its_digest() {
     assert!(set.find("x").unwrap().change().unwrap().before.is_none());
     assert!(book.pins.keys().all(|key| key.len() <= LONGEST_NAME));
 }
+
+#[test]
+fn a_book_has_an_end() {
+    let mut book = Book::default();
+    let many = |from: usize| -> Vec<Listed> {
+        let tools = (from..from + MOST).map(|number| tool(&format!("t{number}"), ""));
+        tools.map(Listed::of).collect()
+    };
+    book.judge(vec![Listed::of(tool("first", ""))], OnChange::Warn, 1);
+    let (judged, pinned) = book.judge(many(0), OnChange::Warn, 1);
+    assert!(pinned && book.pins.len() == MOST);
+    let last = ToolSet::new("s", judged[MOST - 1..].to_vec(), &[]);
+    let fault = last.iter().next().unwrap().check_standing().unwrap_err();
+    assert!(fault.message.contains("more tools"), "{}", fault.message);
+
+    // Those that nobody has taken note of make place for others.
+    book.judge(many(MOST), OnChange::Warn, 1);
+    assert!(book.pins.len() == MOST && book.pins.contains_key("first"));
+    assert!(book.pins.contains_key(&format!("t{MOST}")) && !book.pins.contains_key("t0"));
+}

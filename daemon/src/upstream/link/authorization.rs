@@ -22,7 +22,11 @@ pub(crate) trait Authorization: std::fmt::Debug + Send + Sync {
     ) -> BoxFuture<'a, Result<Option<String>, LinkError>>;
 
     /// The same of the second token: the request fails with this.
-    fn given_up<'a>(&'a self, challenge: &'a Challenge) -> BoxFuture<'a, LinkError> {
+    fn given_up<'a>(
+        &'a self,
+        _sent: Option<&'a str>,
+        challenge: &'a Challenge,
+    ) -> BoxFuture<'a, LinkError> {
         Box::pin(async { LinkError::SignIn(challenge.clone()) })
     }
 }

@@ -9,13 +9,17 @@ use std::{
     os::unix::fs::{FileTypeExt as _, MetadataExt as _},
     path::Path,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
 };
 
 use reqwest::{
     Client, Method, Response, StatusCode, Url,
     header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue, LOCATION, WWW_AUTHENTICATE},
 };
-use tokio::sync::Semaphore;
+use tokio::{
+    sync::{Semaphore, watch},
+    time::timeout,
+};
 
 use super::{
     authorization::Authorization,
@@ -28,9 +32,11 @@ use super::{
 use crate::settings::Remote;
 
 /// Requests of one session whose answers have not come.
-const MOST_AT_ONCE: usize = 32;
+pub(super) const MOST_AT_ONCE: usize = 32;
 /// A server may speak of the last one while the next one is in use.
 const MOST_TOKENS: usize = 4;
+/// For a message that is no request.
+const TELLING: Duration = Duration::from_secs(30);
 
 /// Speaks HTTP to one server, for one session; cheap to clone.
 #[derive(Clone)]
@@ -52,6 +58,8 @@ struct Inner {
     /// For an answer that is long: one at a time is kept in memory.
     long: Arc<Semaphore>,
     standing: Mutex<Standing>,
+    /// The server has answered whether it has a stream of its own.
+    listening: watch::Sender<bool>,
 }
 
 impl fmt::Debug for Exchange {
@@ -99,7 +107,12 @@ impl Exchange {
             places: Arc::new(Semaphore::new(MOST_AT_ONCE)),
             long: Arc::new(Semaphore::new(1)),
             standing: Mutex::default(),
+            listening: watch::Sender::new(false),
         })))
+    }
+
+    pub(super) fn listening(&self) -> &watch::Sender<bool> {
+        &self.0.listening
     }
 
     pub(super) fn ending(&self) -> &Ending {
@@ -132,7 +145,8 @@ impl Exchange {
             };
             drop(response);
             if tried {
-                return Err(authorization.given_up(&challenge).await);
+                let given_up = authorization.given_up(token.as_deref(), &challenge);
+                return Err(given_up.await);
             }
             tried = true;
             let sent = token.take();
@@ -164,14 +178,20 @@ impl Exchange {
             sending = sending.body(body.clone());
         }
         let sent = sending.headers(headers).send().await;
-        sent.map_err(|error| {
-            let error = self.failed(error);
-            if let (LinkError::Unreached(why), &Method::POST) = (&error, &request.method) {
-                // The next call finds out whether it can be reached again, over a session of its own.
-                self.0.ending.tell(why.clone());
-            }
-            error
-        })
+        // The calls that are on their way are not concerned by a connection that could not be made.
+        sent.map_err(|error| self.failed(error))
+    }
+
+    /// What is no request has nobody who gives it up.
+    pub(super) async fn in_time<T>(
+        &self,
+        posted: impl Future<Output = Result<T, LinkError>>,
+    ) -> Result<T, LinkError> {
+        let late = |_| {
+            let shown = &self.0.shown;
+            LinkError::Lost(format!("{shown} did not take a message within {TELLING:?}"))
+        };
+        timeout(TELLING, posted).await.map_err(late)?
     }
 
     /// What a failure says of the request, in words without secrets.

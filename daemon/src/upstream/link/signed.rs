@@ -47,7 +47,11 @@ impl Authorization for Signed {
         })
     }
 
-    fn given_up<'a>(&'a self, challenge: &'a Challenge) -> BoxFuture<'a, LinkError> {
+    fn given_up<'a>(
+        &'a self,
+        sent: Option<&'a str>,
+        challenge: &'a Challenge,
+    ) -> BoxFuture<'a, LinkError> {
         Box::pin(async move {
             let header = Some(challenge.header.as_str());
             match challenge.status {
@@ -55,7 +59,7 @@ impl Authorization for Signed {
                     Some(error) => failed(error, 403),
                     None => LinkError::SignIn(challenge.clone()),
                 },
-                _ => failed(self.0.refused(header), 401),
+                _ => failed(self.0.refused(sent.map(Secret::new).as_ref(), header), 401),
             }
         })
     }

@@ -19,14 +19,15 @@ use rmcp::{
 use tokio::{
     sync::{mpsc, watch},
     task::AbortHandle,
+    time::timeout,
 };
 use tracing::debug;
 
 use super::{
-    super::transport::unreadable,
+    super::{session::LAST_WORDS, transport::unreadable},
     body,
     error::LinkError,
-    exchange::{Exchange, Request},
+    exchange::{Exchange, MOST_AT_ONCE, Request},
 };
 
 /// Messages that were read and not yet taken.
@@ -83,7 +84,11 @@ impl Transport<RoleClient> for SseTransport {
                 Ok(Some(Err(error))) => return Err(error.clone()),
                 Ok(None) | Err(_) => return Err(LinkError::Unreached(over(&exchange))),
             };
-            post(&exchange, &url, &item).await
+            let posted = post(&exchange, &url, &item);
+            match &item {
+                TxJsonRpcMessage::<RoleClient>::Request(_) => posted.await,
+                _ => exchange.in_time(posted).await,
+            }
         }
     }
 
@@ -161,6 +166,10 @@ impl Listener {
                 cause
             }
         };
+        // What becomes of a message that is on its way is said by the answer to its request.
+        let every = u32::try_from(MOST_AT_ONCE).unwrap_or(u32::MAX);
+        let answered = self.exchange.places().acquire_many_owned(every);
+        drop(timeout(LAST_WORDS, answered).await);
         self.exchange.ending().tell(cause);
     }
 

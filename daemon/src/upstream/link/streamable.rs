@@ -50,6 +50,8 @@ const FAREWELL: Duration = Duration::from_secs(2);
 const TRIES: usize = 8;
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+/// How long a call waits for the stream on which its questions may come.
+const LISTENING: Duration = Duration::from_secs(1);
 const METHOD_NOT_FOUND: i32 = -32601;
 
 pub(in crate::upstream) type StreamableTransport = StreamableHttpClientTransport<Exchange>;
@@ -98,7 +100,10 @@ impl StreamableHttpClient for Exchange {
     ) -> Result<StreamableHttpPostResponse, StreamableHttpError<LinkError>> {
         let headers = header_map(custom_headers);
         let posted = self.post(&uri, &message, session_id.as_deref(), headers);
-        Ok(posted.await?)
+        Ok(match &message {
+            ClientJsonRpcMessage::Request(_) => posted.await?,
+            _ => self.in_time(posted).await?,
+        })
     }
 
     async fn post_message_with_max_sse_event_size(
@@ -141,7 +146,9 @@ impl StreamableHttpClient for Exchange {
             let pause = self.standing().pause();
             tokio::time::sleep(pause).await;
         }
-        let response = self.send(request).await?;
+        let response = self.send(request).await;
+        self.listening().send_replace(true);
+        let response = response?;
         let status = response.status();
         let is_stream = media_type(response.headers()) == EVENTS;
         if status.is_success() && is_stream {
@@ -203,7 +210,31 @@ impl StreamableHttpClient for Exchange {
     }
 }
 
+/// What a server may ask its user about while it works.
+fn is_call(message: &ClientJsonRpcMessage) -> bool {
+    use ClientRequest::{CallToolRequest, GetPromptRequest, ReadResourceRequest};
+    let ClientJsonRpcMessage::Request(request) = message else {
+        return false;
+    };
+    matches!(
+        request.request,
+        CallToolRequest(_) | GetPromptRequest(_) | ReadResourceRequest(_)
+    )
+}
+
 impl Exchange {
+    /// Servers lose what they ask before somebody reads their stream. Whoever never answers is waited for
+    /// once.
+    async fn listen(&self) {
+        let mut listening = self.listening().subscribe();
+        if timeout(LISTENING, listening.wait_for(|is| *is))
+            .await
+            .is_err()
+        {
+            self.listening().send_replace(true);
+        }
+    }
+
     async fn post(
         &self,
         url: &str,
@@ -215,6 +246,9 @@ impl Exchange {
             ClientJsonRpcMessage::Request(request) => Some(&request.id),
             _ => None,
         };
+        if session.is_some() && is_call(message) {
+            self.listen().await;
+        }
         let place = match asked {
             // An error cannot be: it is never closed.
             Some(_) => self.places().acquire_owned().await.ok(),
@@ -297,6 +331,15 @@ impl Exchange {
             return Err(LinkError::Gone);
         }
         let text = String::from_utf8_lossy(&body);
+        // Many say so with this status. It is no certain word that nothing was done, so nothing is sent again.
+        let of_session = |e: &ErrorData| e.message.to_ascii_lowercase().contains("session");
+        if status == StatusCode::BAD_REQUEST
+            && session.is_some()
+            && said.as_ref().is_some_and(of_session)
+        {
+            self.ending().tell(LinkError::Gone.to_string());
+            return Err(self.refused(status, &headers, &text));
+        }
         if let ClientJsonRpcMessage::Request(request) = message {
             // Its id need not be ours: what stands before a server cannot know it.
             let answer = |error| {

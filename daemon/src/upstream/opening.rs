@@ -1,0 +1,36 @@
+//! One start of a slot's session, in the line of those that start.
+//!
+//! Invariant: whoever drops it has ended what it started.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::{Session, beside::Beside, family::Family, link::OpenError, slot::Seen};
+use crate::settings::{Link, ServerDefinition};
+
+/// `definition` with the workspace of the slot's key filled in.
+pub(super) async fn open(
+    family: &Family,
+    definition: &ServerDefinition,
+    beside: &Arc<Beside>,
+    seen: &Mutex<Seen>,
+) -> Result<Arc<Session>, OpenError> {
+    let (offer, around) = (&family.offer, &family.surroundings);
+    let (launcher, auth) = (&around.launcher, &around.auth);
+    let log = family.log.clone();
+    let opening = Session::open(offer, definition, launcher, log, beside, auth);
+    let reason = |reason: Option<&str>| {
+        let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
+        seen.reason = reason.map(str::to_owned);
+    };
+    match definition.link {
+        Link::Remote(_) => opening.await,
+        Link::Process(_) => {
+            let opening = async {
+                reason(None);
+                opening.await
+            };
+            let waits = || reason(Some("waits for its turn to start (limits.starts)"));
+            around.starts.start(waits, opening).await
+        }
+    }
+}
