@@ -60,6 +60,8 @@ pub struct ServerEntry {
     pub url: Option<String>,
     pub headers: BTreeMap<String, String>,
     pub share: Option<String>,
+    /// What it is told when it asks for roots.
+    pub roots: Option<RootsEntry>,
     pub tools: ToolsEntry,
     /// `false` keeps the entry and offers nothing of it.
     pub enabled: Option<bool>,
@@ -86,6 +88,14 @@ pub struct ServerEntry {
     pub pins: Option<String>,
     /// `error`, `warn` or `off`: what becomes of a result that is not as its tool declares.
     pub check_results: Option<String>,
+}
+
+/// `roots = "workspace"`, `"none"`, or a list of directories.
+#[derive(Clone, Debug, Deserialize, PartialEq)]
+#[serde(untagged)]
+pub enum RootsEntry {
+    Word(String),
+    Directories(Vec<String>),
 }
 
 /// `oauth = false`, or what is known of the client.
@@ -116,6 +126,7 @@ impl ServerEntry {
         "url",
         "headers",
         "share",
+        "roots",
         "tools",
         "enabled",
         "start_timeout",

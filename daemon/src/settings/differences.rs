@@ -66,6 +66,7 @@ fn of_definitions(old: &ServerDefinition, new: &ServerDefinition) -> Vec<String>
     let same = [
         ("tools", old.exclude == new.exclude),
         ("share", old.share == new.share),
+        ("roots", old.roots == new.roots),
         ("start", old.eager == new.eager),
         ("idle_close", old.idle_close == new.idle_close),
         ("retry", old.retry == new.retry),

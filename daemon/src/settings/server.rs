@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use super::{OnChange, duration, remote::Network, workspace::below};
+use super::{OnChange, Roots, duration, remote::Network, workspace::below};
 use crate::{
     config::{OauthEntry, ServerEntry},
     environment::{Environment, WORKSPACE},
@@ -30,6 +30,7 @@ pub struct ServerDefinition {
     pub exclude: Vec<String>,
     /// `None`: as the server's behaviour shows.
     pub share: Option<Share>,
+    pub roots: Roots,
     /// Opened with the daemon, and again after its end, without anybody's need.
     pub eager: bool,
     /// A session that nobody has used for so long is closed. `None`: as its key says.
@@ -173,7 +174,9 @@ impl ServerDefinition {
         if !(1..=256).contains(&calls_at_once) {
             return Err("calls_at_once must be a number from 1 to 256".into());
         }
+        let link = link(entry.clone(), environment, home)?;
         let this = Self {
+            roots: Roots::resolve(entry.roots.as_ref(), &link, environment, home)?,
             exclude: entry.tools.exclude.clone(),
             share: choice(
                 entry.share.as_deref(),
@@ -227,7 +230,7 @@ impl ServerDefinition {
                 ],
             )?
             .unwrap_or_default(),
-            link: link(entry, environment, home)?,
+            link,
         };
         match this.share {
             Some(Share::User) if this.uses_workspace() => {

@@ -3,7 +3,11 @@
 //! Invariant: a question is answered by the one connection that waits for this session, or at once by
 //! us; and while it is open, that connection's clocks stand still.
 
-use std::{path::PathBuf, sync::Arc, time::Duration};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
 
 use futures::future::join_all;
 #[expect(deprecated, reason = "servers of today ask for them")]
@@ -15,7 +19,10 @@ use tokio::{sync::Semaphore, time::sleep};
 use tokio_util::sync::CancellationToken;
 
 use super::{ears::Ears, in_flight::Party};
-use crate::notices::{Answer, AskKind, Question};
+use crate::{
+    notices::{Answer, AskKind, Question},
+    settings::{Roots, ServerDefinition},
+};
 
 /// Questions of one session that are open at once.
 const MOST: usize = 16;
@@ -29,6 +36,7 @@ pub(super) struct Asks {
     room: Semaphore,
     /// How long a client may take.
     limit: Duration,
+    roots: Roots,
 }
 
 /// Who is asked.
@@ -70,13 +78,19 @@ impl Unanswered {
 }
 
 impl Asks {
-    pub(super) fn new(server: &str, ears: Arc<Ears>, limit: Duration) -> Self {
+    pub(super) fn new(server: &str, ears: Arc<Ears>, definition: &ServerDefinition) -> Self {
         Self {
             server: server.to_owned(),
             ears,
             room: Semaphore::new(MOST),
-            limit,
+            limit: definition.ask,
+            roots: definition.roots.clone(),
         }
+    }
+
+    /// Whether it may ask for roots.
+    pub(super) fn has_roots(&self) -> bool {
+        self.roots != Roots::Off
     }
 
     /// Whoever has something on its way: a question of the old era names no call.
@@ -126,20 +140,24 @@ impl Asks {
         })
     }
 
-    /// The client's own, or the directory in which it works, or that of everybody who shares the session.
+    /// As the entry says; otherwise the client's own, or the directory in which it works, or that of everybody who
+    /// shares the session.
     #[expect(deprecated, reason = "servers of today ask for them")]
     pub(super) async fn roots(&self, whom: Whom, given_up: &CancellationToken) -> ListRootsResult {
+        match &self.roots {
+            Roots::Workspace => {}
+            Roots::Off => return ListRootsResult::new(Vec::new()),
+            Roots::These(these) => {
+                return ListRootsResult::new(these.iter().filter_map(|it| root_of(it)).collect());
+            }
+        }
         let workspace = self.ears.asks_for_roots(whom.workspace.clone());
         let check = check_as::<ListRootsResult>;
         let params = Value::Object(serde_json::Map::new());
         let kind = AskKind::Roots;
         let answer = self.ask(whom, kind, params, check, given_up).await;
         answer.unwrap_or_else(|_| {
-            let root = workspace.and_then(|folder| {
-                let name = folder.file_name().map(|n| n.to_string_lossy().into_owned());
-                let root = Root::new(uri_of(folder.to_str()?)?);
-                Some(name.into_iter().fold(root, Root::with_name))
-            });
+            let root = workspace.and_then(|folder| root_of(&folder));
             ListRootsResult::new(root.into_iter().collect())
         })
     }
@@ -216,6 +234,13 @@ fn check_elicited(value: &Value) -> Result<(), String> {
         }
         _ => Ok(()),
     }
+}
+
+#[expect(deprecated, reason = "servers of today ask for them")]
+fn root_of(folder: &Path) -> Option<Root> {
+    let name = folder.file_name().map(|n| n.to_string_lossy().into_owned());
+    let root = Root::new(uri_of(folder.to_str()?)?);
+    Some(name.into_iter().fold(root, Root::with_name))
 }
 
 /// `file://` and the path, with everything escaped that is not plain.

@@ -33,7 +33,7 @@ impl ClientHandler for Handler {
         let mut can = ClientCapabilities::default();
         can.elicitation = Some(elicitation);
         can.sampling = Some(SamplingCapability::default());
-        can.roots = Some(roots());
+        can.roots = self.asks.has_roots().then(roots);
         let tasks = (TASKS_EXTENSION_ID.to_owned(), JsonObject::new());
         can.extensions = Some([tasks].into_iter().collect());
         ClientConfig::new(can, implementation)

@@ -194,7 +194,7 @@ impl Opening<'_> {
         } = way;
         let (pid, transport) = (behind.pid(), wire.name());
         let ears = Ears::new(name, self.log, self.beside);
-        let asks = Arc::new(Asks::new(name, Arc::clone(&ears), definition.ask));
+        let asks = Arc::new(Asks::new(name, Arc::clone(&ears), definition));
         let handler = Handler {
             asks: Arc::clone(&asks),
         };

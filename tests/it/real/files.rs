@@ -2,10 +2,10 @@
 
 use std::{collections::BTreeMap, fs, path::Path};
 
-use mux_tests::TestEnv;
+use mux_tests::{TestEnv, env::output};
 use serde_json::{Value, json};
 
-use super::{console, files, run};
+use super::{console, files, run, server_info};
 
 #[test]
 fn real_files_are_read_in_parallel_grouped_and_summed_up_on_disk() {
@@ -93,4 +93,22 @@ fn count(made: &BTreeMap<String, String>) -> BTreeMap<&str, Value> {
             (extension, group)
         })
         .collect()
+}
+
+#[test]
+fn the_directories_of_its_entry_are_served_wherever_one_works() {
+    let env = TestEnv::new();
+    env.write_config(&files(&env));
+    std::fs::write(env.path("files/note"), "here").unwrap();
+    let elsewhere = env.path("elsewhere");
+    std::fs::create_dir(&elsewhere).unwrap();
+    let note = format!("path={}", env.path("files/note").display());
+    for folder in [env.path("files"), elsewhere] {
+        let mut command = env.command("mux");
+        command.current_dir(&folder);
+        command.args(["call", "files.read_text_file", &note]);
+        let output = output(&mut command);
+        assert_eq!(output.ok().json()["content"], "here", "{}", folder.display());
+    }
+    assert_eq!(server_info(&env, "files")["share"], "user");
 }

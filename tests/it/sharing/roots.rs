@@ -70,6 +70,27 @@ async fn a_session_that_asks_in_a_call_goes_to_the_workspace_of_that_call() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn roots_of_the_entry_are_told_to_everybody() {
+    let env = TestEnv::new();
+    let (a, fixed) = (workspace(&env, "a"), workspace(&env, "fixed"));
+    let entry = env.fixture("fix", &["--ask-roots"]);
+    let none = env.fixture("none", &["--offers"]);
+    env.write_config(&format!(
+        "{entry}roots = [{fixed:?}]\n{none}roots = \"none\"\n"
+    ));
+    let in_a = Client::at(&env, Some(a)).await;
+    let elsewhere = Client::at(&env, None).await;
+    for client in [&in_a, &elsewhere] {
+        assert_eq!(client.call("fix.told_roots").await, root(&fixed));
+        assert_eq!(client.call("none.roots").await, json!({ "roots": [] }));
+    }
+    for name in ["fix", "none"] {
+        assert_eq!(env.starts(name).len(), 1);
+        assert_eq!(seen(&env, name)["share"], "user");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn who_wants_it_shared_gets_it_shared_with_a_warning() {
     let env = TestEnv::new();
     env.write_config(&format!(
