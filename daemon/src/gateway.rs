@@ -150,20 +150,19 @@ impl Gateway {
                 whole,
                 progress: &|progress| observer.call_progress(number, &path, progress),
             };
-            let lets = |tool: &Tool| server.serves(&slot, &whose) && attempts.lets(tool);
+            let lets = |tool: &Tool| {
+                let lets = server.serves(&slot, &whose) && attempts.lets(tool);
+                if let (true, Some(cause)) = (lets, attempts.repeats()) {
+                    observer.call_repeated(&path, cause);
+                }
+                lets
+            };
             let (read, given) = (read.take(), &call.arguments);
             let sent = self
                 .send(&session, &tool, read, given, &lets, &sending)
                 .await;
             if !attempts.another(&sent) {
                 break attempts.outcome(sent);
-            }
-            if let Ok(Sent {
-                answer: Err(CallError::Unknown(cause)),
-                ..
-            }) = &sent
-            {
-                observer.call_repeated(&path, cause);
             }
             let next = match ready(&server, &whose, observer).await {
                 Ok(next) => next,

@@ -3,6 +3,8 @@
 //! Invariant: what may have happened is sent again at most once, and only if it does no harm: its tool says so,
 //! and so does the user, of its server.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use mux_sandbox::Fault;
 
 use super::standing::Sent;
@@ -17,6 +19,7 @@ pub(super) struct Attempts {
     unsent: bool,
     /// The first time that nobody knows whether it happened. It stays so unless a later one is answered.
     unknown: Option<Sent>,
+    told: AtomicBool,
 }
 
 impl Attempts {
@@ -30,12 +33,21 @@ impl Attempts {
             retry,
             unsent: true,
             unknown: None,
+            told: AtomicBool::new(false),
         }
     }
 
     /// Whether a call of this tool may go out now, as its session describes it at this moment.
     pub(super) fn lets(&self, tool: &Tool) -> bool {
         self.unknown.is_none() || self.is_harmless(tool)
+    }
+
+    /// Why one that goes out now is a second one; told once.
+    pub(super) fn repeats(&self) -> Option<&str> {
+        let Err(CallError::Unknown(cause)) = &self.unknown.as_ref()?.answer else {
+            return None;
+        };
+        (!self.told.swap(true, Ordering::Relaxed)).then_some(cause)
     }
 
     /// Whether to try again after this.
@@ -145,6 +157,10 @@ mod tests {
         let mut attempts = Attempts::with(Retry::ReadOnly);
         assert!(attempts.another(&sent(true, CallError::Unknown("why".into()))));
         assert!(attempts.lets(&tool(true)) && !attempts.lets(&tool(false)));
+        assert_eq!(
+            (attempts.repeats(), attempts.repeats()),
+            (Some("why"), None)
+        );
     }
 
     #[test]
