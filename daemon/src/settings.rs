@@ -9,6 +9,7 @@ mod differences;
 mod limits;
 mod pins;
 mod remote;
+mod roots;
 mod server;
 mod workspace;
 
@@ -23,6 +24,7 @@ pub use self::{
     limits::Allowed,
     pins::OnChange,
     remote::{Network, Variable},
+    roots::Roots,
     server::{
         Link, Oauth, Process, Remote, RemoteTransport, ResultCheck, Retry, ServerDefinition, Share,
     },

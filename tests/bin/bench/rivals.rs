@@ -37,6 +37,8 @@ const ALL: [Who; 3] = [Who::Muxd, Who::Mcporter, Who::Mcpdo];
 struct Stack<'a> {
     who: Who,
     home: tempfile::TempDir,
+    /// Where one works: servers that ask for roots serve it.
+    workspace: &'a Path,
     rivals: &'a Path,
     node: &'a Path,
 }
@@ -57,7 +59,7 @@ pub(crate) fn measure(
     let servers = real::all(folder.path());
     let mut stacks = Vec::new();
     for who in ALL {
-        stacks.push(Stack::new(who, rivals, node, &servers)?);
+        stacks.push(Stack::new(who, folder.path(), (rivals, node), &servers)?);
     }
     say(&format!(
         "  {:<12} {:>31}   {:>31}   {:>31}",
@@ -88,7 +90,12 @@ pub(crate) fn measure(
 }
 
 impl<'a> Stack<'a> {
-    fn new(who: Who, rivals: &'a Path, node: &'a Path, servers: &[Real]) -> anyhow::Result<Self> {
+    fn new(
+        who: Who,
+        workspace: &'a Path,
+        (rivals, node): (&'a Path, &'a Path),
+        servers: &[Real],
+    ) -> anyhow::Result<Self> {
         let home = tempfile::Builder::new()
             .prefix("mux-bench-")
             .tempdir_in("/tmp")?;
@@ -112,6 +119,7 @@ impl<'a> Stack<'a> {
         Ok(Self {
             who,
             home,
+            workspace,
             rivals,
             node,
         })
@@ -216,7 +224,7 @@ impl<'a> Stack<'a> {
                 "PATH",
                 format!("{}:/usr/local/bin:/usr/bin:/bin", node.display()),
             )
-            .current_dir(home)
+            .current_dir(self.workspace)
             .stdin(Stdio::null());
         command
     }
