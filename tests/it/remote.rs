@@ -7,6 +7,7 @@ mod bounds;
 mod faults;
 mod origins;
 mod secrets;
+mod tls;
 mod ways;
 
 use std::{fs, path::PathBuf};

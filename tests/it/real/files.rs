@@ -108,7 +108,12 @@ fn the_directories_of_its_entry_are_served_wherever_one_works() {
         command.current_dir(&folder);
         command.args(["call", "files.read_text_file", &note]);
         let output = output(&mut command);
-        assert_eq!(output.ok().json()["content"], "here", "{}", folder.display());
+        assert_eq!(
+            output.ok().json()["content"],
+            "here",
+            "{}",
+            folder.display()
+        );
     }
     assert_eq!(server_info(&env, "files")["share"], "user");
 }

@@ -1,0 +1,174 @@
+//! Servers behind TLS: certificates of one's own, and proxies that only see a tunnel.
+
+use std::{
+    fs,
+    sync::{Arc, Mutex},
+};
+
+use mux_tests::TestEnv;
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
+use rustls::{ServerConfig, crypto::ring, pki_types::PrivateKeyDer};
+use tokio::{
+    io::{AsyncBufReadExt, AsyncWriteExt, BufReader, copy_bidirectional},
+    net::{TcpListener, TcpStream},
+};
+use tokio_rustls::TlsAcceptor;
+
+use super::{Remote, info};
+
+/// Takes TLS off and hands on what is in it; with the certificate of an authority that nobody knows.
+struct Terminator {
+    port: u16,
+    /// That authority's certificate.
+    authority: std::path::PathBuf,
+}
+
+impl Terminator {
+    /// `host` stands in the certificate.
+    async fn start(env: &TestEnv, behind: &Remote, host: &str) -> Self {
+        let mut ca = CertificateParams::new(Vec::new()).unwrap();
+        ca.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        let ca = CertifiedIssuer::self_signed(ca, KeyPair::generate().unwrap()).unwrap();
+        let key = KeyPair::generate().unwrap();
+        let leaf = CertificateParams::new(vec![host.to_owned()]).unwrap();
+        let leaf = leaf.signed_by(&key, &ca).unwrap();
+        let authority = env.path("authority.pem");
+        fs::write(&authority, ca.pem()).unwrap();
+
+        let secret = PrivateKeyDer::try_from(key.serialize_der()).unwrap();
+        let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_no_client_auth()
+            .with_single_cert(vec![leaf.der().clone()], secret)
+            .unwrap();
+        let acceptor = TlsAcceptor::from(Arc::new(config));
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let to = host_of(&behind.url);
+        tokio::spawn(async move {
+            while let Ok((client, _)) = listener.accept().await {
+                let (acceptor, to) = (acceptor.clone(), to.clone());
+                tokio::spawn(async move {
+                    let mut client = acceptor.accept(client).await.ok()?;
+                    let mut server = TcpStream::connect(to).await.ok()?;
+                    copy_bidirectional(&mut client, &mut server).await.ok()
+                });
+            }
+        });
+        Self { port, authority }
+    }
+
+    fn entry(&self) -> String {
+        format!(
+            "[servers.fix]\nurl = \"https://localhost:{}/mcp\"\n",
+            self.port
+        )
+    }
+
+    fn trust(&self) -> String {
+        format!("SSL_CERT_FILE={}\n", self.authority.display())
+    }
+}
+
+fn host_of(url: &str) -> String {
+    let rest = url.strip_prefix("http://").unwrap();
+    rest.split('/').next().unwrap().to_owned()
+}
+
+fn with_env(env: &TestEnv, lines: &str) {
+    env.dirs.prepare().unwrap();
+    fs::write(env.dirs.env_file(), lines).unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_certificate_of_ones_own_is_trusted_by_its_file_and_by_nothing_else() {
+    for (host, trusted, works) in [
+        ("localhost", true, true),
+        ("localhost", false, false),
+        ("elsewhere.test", true, false),
+    ] {
+        let env = TestEnv::new();
+        let remote = Remote::start(&env, "plain", &[]);
+        let tls = Terminator::start(&env, &remote, host).await;
+        if trusted {
+            with_env(&env, &tls.trust());
+        }
+        env.write_config(&tls.entry());
+        let output = env.mux(["--json", "call", "fix.echo", "text=hi"]);
+        if works {
+            assert_eq!(output.ok().json()["result"], "hi");
+            continue;
+        }
+        assert_eq!(output.code, 3, "{host} {trusted}");
+        let told = info(&env, "fix")["reason"].as_str().unwrap().to_owned();
+        assert!(told.contains("certificate"), "{told}");
+        assert_eq!(remote.count("POST", "initialize"), 0);
+    }
+}
+
+/// Notes what it is asked for, and answers `refuse` if it is set; otherwise it becomes a tunnel.
+async fn proxy(refuse: Option<&'static str>) -> (u16, Arc<Mutex<Vec<String>>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let heads = Arc::<Mutex<Vec<String>>>::default();
+    let noted = Arc::clone(&heads);
+    tokio::spawn(async move {
+        while let Ok((client, _)) = listener.accept().await {
+            let noted = Arc::clone(&noted);
+            tokio::spawn(async move {
+                let mut client = BufReader::new(client);
+                let mut head = String::new();
+                while !head.ends_with("\r\n\r\n") {
+                    if client.read_line(&mut head).await.ok()? == 0 {
+                        return None;
+                    }
+                }
+                noted.lock().unwrap().push(head.clone());
+                if let Some(answer) = refuse {
+                    return client.write_all(answer.as_bytes()).await.ok();
+                }
+                let target = head.strip_prefix("CONNECT ")?.split(' ').next()?;
+                let mut server = TcpStream::connect(target).await.ok()?;
+                let established = b"HTTP/1.1 200 Connection established\r\n\r\n";
+                client.write_all(established).await.ok()?;
+                copy_bidirectional(&mut client, &mut server).await.ok()?;
+                Some(())
+            });
+        }
+    });
+    (port, heads)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_proxy_sees_a_tunnel_and_its_password_nobody_sees() {
+    const PASSWORD: &str = "tunn3l-secret";
+    let refusal = "HTTP/1.1 407 Proxy Authentication Required\r\ncontent-length: 0\r\n\r\n";
+    for refuse in [None, Some(refusal)] {
+        let env = TestEnv::new();
+        let remote = Remote::start(&env, "plain", &[]);
+        let tls = Terminator::start(&env, &remote, "localhost").await;
+        let (port, heads) = proxy(refuse).await;
+        let proxy = format!("https_proxy=http://me:{PASSWORD}@127.0.0.1:{port}\n");
+        with_env(&env, &format!("{}{proxy}", tls.trust()));
+        env.write_config(&tls.entry());
+        let output = env.mux(["--json", "call", "fix.echo", "text=hi"]);
+        let heads = heads.lock().unwrap().clone();
+        let tunnel = format!("CONNECT localhost:{} ", tls.port);
+        for head in &heads {
+            assert!(head.starts_with(&tunnel), "{head}");
+            let head = head.to_ascii_lowercase();
+            assert!(head.contains("proxy-authorization: basic"), "{head}");
+        }
+        assert_ne!(heads.len(), 0);
+        if refuse.is_none() {
+            assert_eq!(output.ok().json()["result"], "hi");
+            continue;
+        }
+        assert_eq!(output.code, 3);
+        let log = env.log();
+        let told = format!("{}{}{log}", output.stdout, output.stderr);
+        assert!(told.contains("407") || told.contains("proxy"), "{told}");
+        assert!(!told.contains(PASSWORD), "{told}");
+    }
+}
