@@ -93,5 +93,26 @@ pip_tool() {
   ln -sfn "../$1/bin/$1" "build/tools/bin/$1"
 }
 
+# The checksum of a file as npm writes it.
+sha512_of() {
+  node -e 'const { createHash } = require("crypto"), { readFileSync } = require("fs");
+    console.log(createHash("sha512").update(readFileSync(process.argv[1])).digest("base64"))' "$1"
+}
+
+# npm_files PACKAGE@VERSION SHA512 FOLDER FILE…: puts these files of the package into FOLDER, and nothing whose
+# checksum is another.
+npm_files() {
+  local package=$1 wanted=$2 folder=$3 archive file
+  shift 3
+  rm -rf "$folder/package"
+  mkdir -p "$folder/package"
+  logged npm pack "$package" --pack-destination "$folder/package" --silent || fail "npm cannot download $package"
+  archive=$(echo "$folder"/package/*.tgz)
+  [ "$(sha512_of "$archive")" = "$wanted" ] || fail "what npm gave for $package has another checksum than scripts/setup says"
+  tar -xzf "$archive" -C "$folder" "$@"
+  for file in "$@"; do mv "$folder/$file" "$folder/"; done
+  rm -rf "$folder/package"
+}
+
 # One line of build/env.
 assign() { printf 'export %s=%q\n' "$1" "$2"; }

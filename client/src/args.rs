@@ -1,18 +1,33 @@
 //! The command line, and nothing but its shape.
 
 mod agents;
+mod approvals;
+mod audit;
 mod pins;
+mod policy;
+mod program;
+mod secrets;
 mod servers;
+mod sources;
 
-use std::{path::PathBuf, time::Duration};
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use clap::{Args as ClapArgs, Parser, Subcommand};
 use clap_complete::Shell;
 
 pub(crate) use self::{
     agents::{Import, Install},
+    approvals::{Approvals, ApprovalsCommand, Approve, Deny, Resume},
+    audit::Audit,
     pins::{Accept, Pins},
+    policy::{Config, ConfigCommand, ExplainPolicy, ListPolicy, Policy, PolicyCommand},
+    program::Program,
+    secrets::{Secrets, SecretsCommand},
     servers::{AddServer, ChangeServer, Login, Project, ProjectCommand, Servers, ServersCommand},
+    sources::{AddSource, Sources, SourcesCommand},
 };
 
 /// Call the tools of all your MCP servers, one by one or with one typed program.
@@ -46,9 +61,35 @@ pub(crate) enum Command {
         mux runs watch $(mux run long.ts --timeout 5m --detach)"
     )]
     Run(Run),
+    /// Run a program of steps, written in JSON
+    #[command(
+        after_help = "A step is a tool with its arguments, in which {{id.result.path}} is what an earlier step gave.\n\
+        Examples:\n  mux program sizes.json --input '{\"dir\": \"/srv\"}'\n  \
+        mux program -e '{\"steps\": [{\"id\": \"a\", \"tool\": \"git.git_status\", \"args\": {\"repo_path\": \".\"}}]}'\n  \
+        mux program sizes.json --explain > sizes.ts"
+    )]
+    Program(Program),
     /// Show the runs of all clients, follow one, stop one
     #[command(after_help = "Examples:\n  mux runs --running\n  mux runs show 12")]
     Runs(Runs),
+    /// Show the calls that wait for your approval, and what you allowed for ever
+    #[command(
+        after_help = "Examples:\n  mux approvals\n  mux approvals A7\n  mux approvals --watch\n  \
+        mux approvals --granted\n  mux approvals revoke g5f0c93a1"
+    )]
+    Approvals(Approvals),
+    /// Let a call that waits go on, with the arguments that are shown
+    #[command(after_help = "Examples:\n  mux approve A7\n  mux approve A7 --session")]
+    Approve(Approve),
+    /// Refuse a call that waits
+    #[command(after_help = "Example: mux deny A7 --reason 'not before Friday'")]
+    Deny(Deny),
+    /// Go on with a run that ended because nobody answered
+    #[command(
+        after_help = "Calls that had ended are not sent again. What is not approved is asked again.\n\
+        Examples:\n  mux approve A7 && mux resume A7\n  mux resume 12"
+    )]
+    Resume(Resume),
     /// Say what is wrong with a program, without running it
     #[command(after_help = "Example: mux check summary.ts")]
     Check(Source),
@@ -83,9 +124,28 @@ pub(crate) enum Command {
     /// Show the configured servers and their sessions, add one, switch one off
     #[command(after_help = "Example: mux servers restart files")]
     Servers(Servers),
+    /// Show the APIs whose operations are functions, add one, take one out
+    #[command(after_help = "Example: mux sources add petstore --openapi petstore.json")]
+    Sources(Sources),
     /// Show and approve what the files of a project (.mux.toml, .mcp.json) define
     #[command(after_help = "Examples:\n  mux project show\n  mux project approve")]
     Project(Project),
+    /// Show the rules on who may call what, and why one of them decides
+    #[command(after_help = "Example: mux policy explain github.delete_repo")]
+    Policy(Policy),
+    /// Show the settings that are in force, and what is wrong with a file of them
+    #[command(after_help = "Examples:\n  mux config show --agent small-model\n  mux config check")]
+    Config(Config),
+    /// Keep secrets that entries name as ${keyring:NAME}; list them, forget one
+    #[command(after_help = "Examples:\n  mux secrets set GITHUB_TOKEN\n  mux secrets list")]
+    Secrets(Secrets),
+    /// Show what was called and decided: by whom, how it ended, how long it took
+    #[command(
+        after_help = "It is read from its files and needs no daemon. Times are in UTC.\n\
+        Examples:\n  mux audit --since 1h --tool 'github.*'\n  mux audit --outcome denied --since 2026-11-22\n  \
+        mux audit -f"
+    )]
+    Audit(Audit),
     /// Show the state of the daemon
     #[command(after_help = "Example: mux status --json")]
     Status,
@@ -141,6 +201,17 @@ pub(crate) struct Source {
     /// The program itself
     #[arg(short = 'e', long, value_name = "CODE", conflicts_with = "file")]
     pub(crate) eval: Option<String>,
+}
+
+impl Source {
+    /// The program itself comes from there.
+    pub(crate) fn is_stdin(&self) -> bool {
+        self.eval.is_none()
+            && self
+                .file
+                .as_deref()
+                .is_none_or(|file| file == Path::new("-"))
+    }
 }
 
 #[derive(Debug, ClapArgs)]
@@ -301,7 +372,7 @@ pub(crate) struct Tools {
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Types {
-    /// SERVER or SERVER.TOOL; everything without
+    /// SERVER, SERVER.GROUP or SERVER.TOOL; everything without
     pub(crate) paths: Vec<String>,
     /// Keep DIR/mux.d.ts, and a tsconfig.json beside it, as they should be until Ctrl-C
     #[arg(long, value_name = "DIR", conflicts_with_all = ["paths", "forget", "json"])]

@@ -1,8 +1,13 @@
 //! One file a command: each talks to the daemon and hands what it got to `render`.
 
+mod approvals;
+mod approver;
+mod audit;
 mod call;
+mod config;
 mod control;
 mod doctor;
+mod edit;
 mod import;
 mod install;
 mod login;
@@ -10,13 +15,17 @@ mod logs;
 mod mcp;
 mod parts;
 mod pins;
+mod policy;
+mod program;
 mod project;
 mod run;
 mod runs;
+mod secrets;
 mod servers;
 mod setup;
 mod show;
 mod source;
+mod sources;
 mod stored;
 mod types;
 
@@ -77,14 +86,24 @@ pub(crate) async fn execute(args: Args) -> Outcome {
     let json = args.json;
     match args.command {
         Command::Run(args) => run::run(args, json).await,
+        Command::Program(args) => program::program(args, json).await,
         Command::Runs(args) => runs::runs(args, json).await,
+        Command::Approvals(args) => approvals::approvals(args, json).await,
+        Command::Approve(args) => approvals::approve(args, json).await,
+        Command::Deny(args) => approvals::deny(args, json).await,
+        Command::Resume(args) => approvals::resume(args, json).await,
         Command::Check(args) => run::check(args, json).await,
         Command::Call(args) => call::call(args, json).await,
         Command::Tools(args) => show::tools(args, json).await,
         Command::Types(args) => types::types(args, json).await,
         Command::Mcp(args) => mcp::mcp(args).await,
         Command::Servers(args) => show::servers(args, json).await,
+        Command::Sources(args) => sources::sources(args, json).await,
         Command::Project(args) => project::project(args, json).await,
+        Command::Policy(args) => policy::policy(args, json).await,
+        Command::Config(args) => config::config(args, json).await,
+        Command::Secrets(args) => secrets::secrets(args, json).await,
+        Command::Audit(args) => audit::audit(&args, json).await,
         Command::Status => show::status(json).await,
         Command::Doctor => doctor::doctor(json).await,
         Command::Setup(args) => setup::setup(args, json).await,

@@ -7,6 +7,7 @@ mod exit;
 mod mcp;
 mod part;
 mod render;
+mod steps;
 
 use std::process::ExitCode;
 

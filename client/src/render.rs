@@ -2,6 +2,8 @@
 //! with `--json` exactly one document to standard output.
 
 mod amounts;
+mod approvals;
+mod audit;
 mod doctor;
 mod failure;
 mod import;
@@ -12,13 +14,17 @@ mod login;
 mod one_run;
 mod parts;
 mod pins;
+mod policy;
 mod progress;
 mod projects;
 mod record;
 mod run_view;
 mod runs;
+mod secrets;
 mod server_edit;
+mod settings;
 mod setup;
+mod sources;
 mod status;
 mod stored;
 mod style;
@@ -33,11 +39,16 @@ use std::{
 
 use anstream::{eprintln, print, println};
 use clap_complete::Shell;
-use mux_proto::{Error, Forgotten, Handle, ReadPage, ReloadReport, ServerInfo};
+use mux_proto::{Error, Explained, Forgotten, Handle, ReadPage, ReloadReport, ServerInfo};
 use serde::Serialize;
 use serde_json::{Value, json};
 
+pub(crate) use self::approvals::{
+    answered_elsewhere, approval, approvals, approvals_now, ask_again, ask_to_approve, decided,
+    granted, revoked_approval, waits,
+};
 pub(crate) use self::{
+    audit::{audit, audit_entry},
     doctor::{Check, Verdict, doctor},
     failure::{Listing, diagnostics, failure, usage},
     import::{Carried, Fate, Import, imported},
@@ -46,13 +57,17 @@ pub(crate) use self::{
     login::{logged_out, open_this, paste_this, signed_in},
     one_run::run,
     pins::{accepted, ask_to_accept, differences, pins},
-    progress::Waiting,
+    policy::{policy, policy_explanation},
+    progress::{Quiet, Waiting},
     projects::{approved, project, projects, revoked},
     record::Record,
     run_view::RunView,
     runs::{cancelled, detached, runs},
-    server_edit::{ServerEdit, server_edit},
+    secrets::{ask_for_secret, secret_removed, secret_set, secrets},
+    server_edit::{Offered, ServerEdit, server_edit},
+    settings::{config_path, config_report, settings},
     setup::{Compiler, compiler, installed},
+    sources::{refreshed_source, sources},
     status::{not_running, status},
     stored::StoredValue,
 };
@@ -66,6 +81,13 @@ fn document(value: &impl Serialize) {
         }
         _ => {}
     }
+}
+
+/// One of many JSON documents, on a line of its own.
+fn line_of(value: &impl Serialize) {
+    let text = serde_json::to_string(value).unwrap_or_default();
+    // Whoever reads only the beginning has what he wanted.
+    drop(data(&text).and_then(|()| data("\n")));
 }
 
 fn laid_out(value: &impl Serialize) -> io::Result<()> {
@@ -110,6 +132,15 @@ pub(crate) fn value(value: &Value, json: bool) -> ExitCode {
         return ExitCode::SUCCESS;
     }
     printed(plain(value))
+}
+
+/// The program that a program of steps stands for.
+pub(crate) fn explained(explained: &Explained, json: bool) -> ExitCode {
+    if json {
+        document(&json!({ "ok": true, "source": explained.source }));
+        return ExitCode::SUCCESS;
+    }
+    printed(data(&explained.source))
 }
 
 /// The document of a call whose value is kept.

@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use mux_proto::{
-    Error, Event, EventKind, EventsRequest, Kind, Outcome, RunInfo, RunRequest, RunState,
+    Error, Event, EventKind, EventsRequest, Kind, Language, Outcome, RunInfo, RunRequest, RunState,
     transport::{MAX_FRAME, within},
 };
 
@@ -36,6 +36,9 @@ pub async fn run(
 pub async fn start(session: &Session, request: RunRequest) -> Result<String, Error> {
     if request.detach {
         session.require("detach")?;
+    }
+    if request.language != Language::TypeScript {
+        session.require("program")?;
     }
     check_size(&request)?;
     let answer = session.client.start_run(within_seconds(10), request).await;

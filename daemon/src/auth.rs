@@ -2,7 +2,8 @@
 //!
 //! A `login` sends the user with a question (`authority`) to the authorization server and waits for him to
 //! come back (`callback`); the `account` then has the token for every request, asks for the next one
-//! (`endpoint`) before it ends, and says when somebody has to sign in again. Tokens are kept in the `store`.
+//! (`endpoint`) before it ends, and says when somebody has to sign in again. Tokens are kept in the `store`, and so
+//! are the secrets that the configuration names (`secrets`).
 //!
 //! Invariant: a token leaves the daemon in requests to the server that it is for, and to the authorization
 //! server that gave it, alone. It stands in no log, no error, no answer, and no worker.
@@ -18,6 +19,7 @@ mod login;
 mod reach;
 mod record;
 mod secret;
+mod secrets;
 mod store;
 
 use std::{
@@ -36,6 +38,7 @@ pub use self::{
     error::AuthError,
     login::{Attempt, Opening, SignedIn},
     secret::Secret,
+    secrets::{KeptSecret, MOST_SECRET},
 };
 use self::{
     authority::Terms,
@@ -59,13 +62,13 @@ pub struct Auth {
     last: AtomicU64,
 }
 
-/// Where tokens are kept.
+/// Where credentials are kept.
 #[derive(Clone, Debug)]
 pub struct Kept<'a> {
     pub keyring: bool,
     pub file: &'a Path,
     /// Why the keyring is not used, where it was to be.
-    pub note: Option<&'a str>,
+    pub note: Option<String>,
     /// Why the file is not used.
     pub problem: Option<String>,
 }
@@ -79,7 +82,7 @@ pub struct LoggedOut {
 }
 
 impl Auth {
-    /// `file` is where tokens are kept, or what is known of those in the keyring.
+    /// `file` is where credentials are kept, or what is known of those in the keyring.
     pub fn open(file: PathBuf, keyring: bool, network: Network) -> Arc<Self> {
         Arc::new(Self {
             store: Arc::new(Store::open(file, keyring)),
@@ -101,10 +104,9 @@ impl Auth {
         let (terms, key, server) = self.terms(remote)?;
         let mut accounts = locked(&self.accounts);
         let account = accounts.entry(key.clone()).or_insert_with(|| {
-            let (store, network) = (Arc::clone(&self.store), self.network.clone());
-            Arc::new(Account::new(key, server, store, network))
+            let around = (Arc::clone(&self.store), self.network.clone());
+            Arc::new(Account::new(key, server, around, terms.client_secret))
         });
-        account.set_client_secret(terms.client_secret);
         Some(Arc::clone(account))
     }
 
@@ -222,13 +224,15 @@ impl Auth {
             return None;
         }
         let server = canonical(&remote.url)?;
+        let client_secret = client_secret.clone().map(Secret::new);
         let key = Key {
             resource: server.to_string(),
             client: client_id.clone(),
+            proof: client_secret.as_ref().map(Key::proof),
         };
         let terms = Terms {
             client_id: client_id.clone(),
-            client_secret: client_secret.clone().map(Secret::new),
+            client_secret,
             scopes: scopes.clone(),
             port: *port,
         };
@@ -258,4 +262,59 @@ async fn callback(terms: &Terms, account: &Account) -> Result<Callback, AuthErro
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        config::Config,
+        environment::Environment,
+        settings::{Link, Settings},
+    };
+
+    fn remote(secret: &str) -> Remote {
+        let entry = format!(
+            "[servers.a]\nurl = \"https://x.test/mcp\"\noauth = {{ client_id = \"mine\"{secret} }}\n"
+        );
+        let config = Config::parse(&entry, "c").unwrap();
+        let mut settings = Settings::resolve(config, &Environment::default(), Path::new("/"));
+        match settings
+            .servers
+            .remove("a")
+            .unwrap()
+            .definition
+            .unwrap()
+            .link
+        {
+            Link::Remote(remote) => remote,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[tokio::test]
+    async fn entries_that_give_one_client_two_secrets_share_no_account() {
+        let home = tempfile::tempdir().unwrap();
+        let (_sender, environment) = tokio::sync::watch::channel(None);
+        let network = Network {
+            environment,
+            client: crate::upstream::http_client,
+        };
+        let auth = Auth::open(home.path().join("credentials.json"), false, network);
+        let account = |secret| auth.account(&remote(secret)).unwrap();
+        let (one, two, none) = (
+            account(", client_secret = \"one\""),
+            account(", client_secret = \"two\""),
+            account(""),
+        );
+        assert!(!Arc::ptr_eq(&one, &two) && !Arc::ptr_eq(&one, &none));
+        assert!(Arc::ptr_eq(&one, &account(", client_secret = \"one\"")));
+        let own = |account: &Account| account.completed(&Default::default()).client;
+        assert_eq!(own(&one), Some(Secret::new("one")));
+        assert_eq!((own(&two), own(&none)), (Some(Secret::new("two")), None));
+        assert!(
+            !format!("{:?}", one.key).contains("one"),
+            "it is named by a hash"
+        );
+    }
 }

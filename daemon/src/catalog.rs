@@ -4,6 +4,7 @@
 //! Invariant: nothing here asks a server or waits for the disk; what it knows can be learned again.
 
 mod arguments;
+mod compact;
 mod description;
 mod digest;
 mod eras;
@@ -12,6 +13,7 @@ mod imitation;
 pub mod inventory;
 mod learned;
 mod lessons;
+mod names;
 mod remembered;
 mod results;
 mod schema;
@@ -19,6 +21,7 @@ mod scope;
 pub mod search;
 mod shelf;
 mod standing;
+mod tool;
 mod tools;
 mod types;
 
@@ -35,9 +38,11 @@ pub use self::{
     learned::Learned,
     remembered::ListKey,
     results::{contents_of, value_of},
+    schema::can_be_checked,
     scope::{Scope, Scopes},
     standing::{Change, Standing},
-    tools::{Tool, ToolSet},
+    tool::Tool,
+    tools::ToolSet,
     types::{Known, Wording},
 };
 use self::{eras::Eras, lessons::Lessons, remembered::Remembered, shelf::Shelf, types::Texts};
@@ -153,13 +158,7 @@ impl Catalog {
 
     /// The same as programs reach the tool among the others of its server.
     pub fn signature_in(&self, tools: &ToolSet, tool: &Tool) -> String {
-        let mut signature = self.signature(tool, Wording::Checker);
-        if tools.spelled(tool) == tool.name
-            && let Some(start) = signature.find('(')
-        {
-            signature.replace_range(..start, &tools.path(tool));
-        }
-        signature
+        tools.with_path(tool, self.signature(tool, Wording::Checker))
     }
 
     /// A tool with its documentation and the types that it names, for a reader.

@@ -95,6 +95,8 @@ pub struct Diagnostic {
     pub hint: Option<String>,
     /// Server and tool, as the program spells them, if it stands in the arguments of a call.
     pub tool: Option<(String, String)>,
+    /// Whether it says that there is no such tool.
+    pub is_unknown: bool,
 }
 
 impl Diagnostic {

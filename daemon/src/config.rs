@@ -3,8 +3,15 @@
 //! Invariant: one entry that cannot be used disables that entry alone. Only a file that is not TOML,
 //! or whose top level is wrong, is refused as a whole.
 
+mod agents;
+mod approvals;
+mod audit;
+mod limits;
+mod lines;
 pub(crate) mod mistake;
 mod pins;
+mod policy;
+mod sources;
 mod texts;
 
 use std::{collections::BTreeMap, path::Path};
@@ -12,25 +19,44 @@ use std::{collections::BTreeMap, path::Path};
 use serde::Deserialize;
 use toml::{Table, Value};
 
-pub use self::pins::PinsEntry;
+pub use self::approvals::ApprovalsEntry;
+pub use self::{
+    agents::AgentEntry,
+    audit::AuditEntry,
+    limits::{LimitsEntry, Size},
+    lines::Lines,
+    pins::PinsEntry,
+    policy::{AnnotationsEntry, PolicyEntry},
+    sources::{CredentialEntry, SourceEntry},
+};
 use crate::nearest::nearest;
 
 const TOP_LEVEL: &[&str] = &[
-    "servers", "policy", "limits", "daemon", "check", "agents", "pins",
+    "servers",
+    "sources",
+    "policy",
+    "limits",
+    "daemon",
+    "check",
+    "agents",
+    "pins",
+    "approvals",
+    "audit",
 ];
-/// Sections of the design that this version does not know how to honour yet.
-const LATER: &[&str] = &["sources"];
 
 /// Everything in the file, entry by entry.
 #[derive(Debug, Default)]
 pub struct Config {
     pub servers: BTreeMap<String, Result<ServerEntry, String>>,
+    pub sources: BTreeMap<String, Result<SourceEntry, String>>,
     pub policy: Vec<PolicyEntry>,
     pub limits: LimitsEntry,
     pub daemon: DaemonEntry,
     pub check: CheckEntry,
     pub agents: BTreeMap<String, AgentEntry>,
     pub pins: PinsEntry,
+    pub audit: AuditEntry,
+    pub approvals: ApprovalsEntry,
     /// What was ignored, and why.
     pub problems: Vec<String>,
 }
@@ -47,6 +73,24 @@ pub enum ConfigError {
     Syntax { path: String, message: String },
     #[error("{path}: {message}")]
     Shape { path: String, message: String },
+}
+
+impl ConfigError {
+    /// The line on which it stands, if that is known, and what is wrong there.
+    pub fn at(&self) -> (Option<usize>, String) {
+        let message = match self {
+            Self::Read { .. } => return (None, self.to_string()),
+            Self::Syntax { message, .. } | Self::Shape { message, .. } => message,
+        };
+        let place = message.strip_prefix("line ").and_then(|rest| {
+            let (line, rest) = rest.split_once(", column ")?;
+            Some((line.parse().ok()?, rest.split_once(": ")?.1))
+        });
+        match place {
+            Some((line, message)) => (Some(line), format!("it is not valid TOML: {message}")),
+            None => (None, message.clone()),
+        }
+    }
 }
 
 /// `[servers.NAME]`
@@ -152,48 +196,6 @@ pub struct ToolsEntry {
     pub direct: Vec<String>,
 }
 
-/// `[[policy]]`
-#[derive(Clone, Debug, Deserialize, PartialEq)]
-#[serde(deny_unknown_fields)]
-pub struct PolicyEntry {
-    #[serde(rename = "match")]
-    pub pattern: String,
-    pub action: String,
-}
-
-/// `[limits]`. Times are texts such as `"30s"`.
-#[derive(Clone, Debug, Default, Deserialize, PartialEq)]
-#[serde(default, deny_unknown_fields)]
-pub struct LimitsEntry {
-    pub wall: Option<String>,
-    pub cpu: Option<String>,
-    pub heap: Option<Size>,
-    pub buffers: Option<Size>,
-    pub calls: Option<u32>,
-    pub calls_at_once: Option<usize>,
-    pub calls_per_server: Option<usize>,
-    pub starts: Option<usize>,
-    pub ask: Option<String>,
-    pub argument: Option<Size>,
-    pub console: Option<Size>,
-    pub source: Option<Size>,
-    pub emitted: Option<Size>,
-    pub timers: Option<u32>,
-    pub inline: Option<Size>,
-    pub kept: Option<Size>,
-    pub kept_for: Option<String>,
-    pub workers: Option<usize>,
-    pub queue: Option<usize>,
-}
-
-/// Bytes: a number, or a text such as `"64MiB"`.
-#[derive(Clone, Debug, Deserialize, PartialEq)]
-#[serde(untagged)]
-pub enum Size {
-    Bytes(u64),
-    Text(String),
-}
-
 /// `[daemon]`
 #[derive(Clone, Debug, Default, Deserialize, PartialEq)]
 #[serde(default, deny_unknown_fields)]
@@ -212,21 +214,6 @@ pub struct CheckEntry {
     pub mode: Option<String>,
     /// TypeScript's native compiler.
     pub tsc: Option<String>,
-}
-
-/// `[agents.NAME]`
-#[derive(Clone, Debug, Default, Deserialize, PartialEq)]
-#[serde(default)]
-pub struct AgentEntry {
-    /// As `[check] mode`, for this agent's programs.
-    pub check: Option<String>,
-    /// Globs of paths that this agent never sees.
-    pub exclude: Vec<String>,
-    /// Globs of paths, in place of every server's `tools.direct`.
-    pub direct: Option<Vec<String>>,
-    /// What this version does not know how to honour yet.
-    #[serde(flatten)]
-    pub later: BTreeMap<String, Value>,
 }
 
 impl Config {
@@ -259,16 +246,17 @@ impl Config {
         let mut config = Self::default();
         for (key, value) in table {
             match key.as_str() {
-                "servers" => config.read_servers(value)?,
-                "policy" => config.policy = read(value, "policy")?,
+                "servers" => config.servers = entries(value, "servers", read_server)?,
+                "sources" => config.sources = entries(value, "sources", SourceEntry::read)?,
+                "policy" if value.is_array() => config.policy = PolicyEntry::list(value),
+                "policy" => return Err("`policy` must be rules: [[policy]]".into()),
                 "limits" => config.limits = read(value, "limits")?,
                 "check" => config.check = read(value, "check")?,
                 "agents" => config.read_agents(value)?,
                 "pins" => config.pins = read(value, "pins")?,
+                "audit" => config.audit = read(value, "audit")?,
+                "approvals" => config.approvals = read(value, "approvals")?,
                 "daemon" => config.daemon = read(value, "daemon")?,
-                later if LATER.contains(&later) => config.problems.push(format!(
-                    "[{later}] is ignored: this version does not know it yet"
-                )),
                 unknown => {
                     config
                         .problems
@@ -280,37 +268,47 @@ impl Config {
     }
 
     fn read_agents(&mut self, value: Value) -> Result<(), String> {
-        self.agents = read(value, "agents")?;
-        for (name, agent) in &self.agents {
-            for key in agent.later.keys() {
-                self.problems.push(format!(
-                    "[agents.{name}] {key} is ignored: this version does not know it yet"
-                ));
-            }
-        }
-        Ok(())
-    }
-
-    fn read_servers(&mut self, value: Value) -> Result<(), String> {
-        let Value::Table(table) = value else {
-            return Err("`servers` must be tables: [servers.NAME]".into());
+        let Value::Table(agents) = value else {
+            return Err("`agents` must be tables: [agents.NAME]".into());
         };
-        for (name, value) in table {
-            self.servers.insert(name, read_server(value));
+        for (name, value) in agents {
+            let agent = AgentEntry::read(&name, value, &mut self.problems)?;
+            self.agents.insert(name, agent);
         }
         Ok(())
     }
 }
 
+/// The tables of a section, each read by itself.
+fn entries<T>(
+    value: Value,
+    section: &str,
+    read: fn(Value) -> Result<T, String>,
+) -> Result<BTreeMap<String, Result<T, String>>, String> {
+    match value {
+        Value::Table(table) => {
+            let entries = table.into_iter();
+            Ok(entries.map(|(name, value)| (name, read(value))).collect())
+        }
+        _ => Err(format!("`{section}` must be tables: [{section}.NAME]")),
+    }
+}
+
 fn read_server(value: Value) -> Result<ServerEntry, String> {
-    let Value::Table(table) = &value else {
-        return Err("must be a table with `command`, as in [servers.NAME]".into());
+    known_keys(
+        &value,
+        ServerEntry::KEYS,
+        "must be a table with `command`, as in [servers.NAME]",
+    )?;
+    read(value, "the entry")
+}
+
+fn known_keys(value: &Value, known: &[&str], shape: &str) -> Result<(), String> {
+    let Value::Table(table) = value else {
+        return Err(shape.to_owned());
     };
-    if let Some(unknown) = table
-        .keys()
-        .find(|key| !ServerEntry::KEYS.contains(&key.as_str()))
-    {
-        return Err(unknown_key(unknown, ServerEntry::KEYS));
+    if let Some(unknown) = table.keys().find(|key| !known.contains(&key.as_str())) {
+        return Err(unknown_key(unknown, known));
     }
     if let Some(Value::Table(tools)) = table.get("tools")
         && let Some(unknown) = tools
@@ -322,7 +320,7 @@ fn read_server(value: Value) -> Result<ServerEntry, String> {
             &["tools.exclude", "tools.direct"],
         ));
     }
-    read(value, "the entry")
+    Ok(())
 }
 
 fn read<T: serde::de::DeserializeOwned>(value: Value, what: &str) -> Result<T, String> {
@@ -371,14 +369,9 @@ mod tests {
 
     #[test]
     fn unknown_sections_are_named_with_the_nearest() {
-        let config = parse("[server.a]\ncommand = \"x\"\n[sources.b]\nopenapi = \"x\"\n");
+        let config = parse("[server.a]\ncommand = \"x\"\n");
         assert!(
             config.problems[0].contains("did you mean `servers`"),
-            "{:?}",
-            config.problems
-        );
-        assert!(
-            config.problems[1].contains("[sources] is ignored"),
             "{:?}",
             config.problems
         );

@@ -100,8 +100,8 @@ impl Discovery<'_> {
         drop(self.scope.finder().index(&self.known()).await);
     }
 
-    /// Tools by `server.tool`, or by `server` all of its own, and a fault for each path that leads nowhere. A server
-    /// whose tools nobody knows is asked for them.
+    /// Tools by `server.tool`, or by `server` or `server.group` all in it, and a fault for each path that leads
+    /// nowhere. A server whose tools nobody knows is asked for them.
     pub async fn describe(&self, paths: &[String]) -> Result<(Vec<Described>, Vec<Fault>), Fault> {
         if paths.len() > MOST_PATHS {
             let message = format!("{} paths are over the limit of {MOST_PATHS}", paths.len());
@@ -151,7 +151,10 @@ impl Discovery<'_> {
             tool,
         };
         match tool {
-            Some(tool) => Ok(vec![one(gateway::find(&tools, server.name(), tool)?)]),
+            Some(name) => {
+                let named = gateway::named(&tools, server.name(), name)?;
+                Ok(named.into_iter().map(one).collect())
+            }
             None => Ok(tools.iter().map(|tool| one(Arc::clone(tool))).collect()),
         }
     }

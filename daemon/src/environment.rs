@@ -16,10 +16,13 @@ use std::{
 use tracing::warn;
 
 pub use self::commands::{Commands, Told};
-pub(crate) use self::commands::{MOST, WITHIN};
 use self::{
     commands::Answer,
     parts::{Part, parts},
+};
+pub(crate) use self::{
+    commands::{MOST, WITHIN},
+    parts::is_secret_name,
 };
 use crate::keeper::SpawnSpec;
 
@@ -53,11 +56,13 @@ const FALLBACK_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 pub const WORKSPACE: &str = "\0workspace\0";
 
 /// Names and values.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Default, PartialEq)]
 pub struct Environment {
     variables: BTreeMap<String, String>,
     /// What the commands of the configuration told.
     commands: BTreeMap<String, Answer>,
+    /// The named secrets of the user.
+    secrets: BTreeMap<String, Answer>,
 }
 
 impl Environment {
@@ -65,7 +70,21 @@ impl Environment {
         Self {
             variables: pairs.into_iter().collect(),
             commands: BTreeMap::new(),
+            secrets: BTreeMap::new(),
         }
+    }
+
+    /// What `${keyring:NAME}` stands for from here on: a value each, or why there is none.
+    pub fn set_secrets(&mut self, secrets: BTreeMap<String, Result<String, String>>) {
+        self.secrets = secrets;
+    }
+
+    /// Commands count as if each had told something.
+    pub fn suppose(&mut self, commands: BTreeSet<String>) {
+        let answers = commands
+            .into_iter()
+            .map(|command| (command, Ok("told".to_owned())));
+        self.commands = answers.collect();
     }
 
     /// The same with another variable.
@@ -153,25 +172,45 @@ impl Environment {
         }
     }
 
-    /// `${NAME}` replaced by its value, `${cmd:…}` by what the command told, `${workspace}` by
-    /// [`WORKSPACE`], `$$` by a dollar sign.
+    /// `${NAME}` replaced by its value, `${cmd:…}` by what the command told, `${keyring:NAME}` by that secret,
+    /// `${workspace}` by [`WORKSPACE`], `$$` by a dollar sign.
     pub fn expand(&self, text: &str) -> Result<String, String> {
         let mut out = String::with_capacity(text.len());
         for part in parts(text)? {
             match part {
                 Part::Plain(plain) => out.push_str(plain),
-                Part::Variable { name, default } => out.push_str(self.variable(name, default)?),
-                Part::Command(command) => match self.commands.get(command) {
-                    Some(answer) => out.push_str(answer.as_ref().map_err(Clone::clone)?),
-                    None => {
-                        return Err("`${cmd:…}` may stand in args, env, url, headers and the \
-                                    client's id and secret of oauth, and nowhere else"
-                            .into());
-                    }
-                },
+                reference => out.push_str(self.value(reference)?),
             }
         }
         Ok(out)
+    }
+
+    /// What the references of a text stand for, where that may be a secret: everything but what every server
+    /// sees anyhow.
+    pub(crate) fn hidden_in<'a>(&'a self, text: &'a str) -> Vec<&'a str> {
+        let parts = parts(text).unwrap_or_default().into_iter();
+        let hidden = parts.filter(|part| match part {
+            Part::Plain(_) => false,
+            Part::Variable { name, .. } => *name != "workspace" && !PASSED.contains(name),
+            Part::Command(_) | Part::Secret(_) => true,
+        });
+        hidden.filter_map(|part| self.value(part).ok()).collect()
+    }
+
+    fn value<'a>(&'a self, reference: Part<'a>) -> Result<&'a str, String> {
+        let (answer, what) = match reference {
+            Part::Plain(plain) => return Ok(plain),
+            Part::Variable { name, default } => return self.variable(name, default),
+            Part::Command(command) => (self.commands.get(command), "`${cmd:…}`"),
+            Part::Secret(name) => (self.secrets.get(name), "`${keyring:…}`"),
+        };
+        match answer {
+            Some(answer) => answer.as_deref().map_err(Clone::clone),
+            None => Err(format!(
+                "{what} may stand in args, env, url, headers and the client's id and secret of oauth, and in the \
+                 values of a source, and nowhere else"
+            )),
+        }
     }
 
     fn variable<'a>(&'a self, name: &str, default: Option<&'a str>) -> Result<&'a str, String> {
@@ -190,6 +229,14 @@ impl Environment {
     }
 }
 
+impl std::fmt::Debug for Environment {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // Any value may be a secret.
+        let names: Vec<&String> = self.variables.keys().collect();
+        f.debug_tuple("Environment").field(&names).finish()
+    }
+}
+
 /// The commands that a text names. One that cannot be taken apart has none, and says why when it is
 /// expanded.
 pub(crate) fn commands_in(text: &str) -> BTreeSet<String> {
@@ -197,6 +244,17 @@ pub(crate) fn commands_in(text: &str) -> BTreeSet<String> {
     parts
         .filter_map(|part| match part {
             Part::Command(command) => Some(command.to_owned()),
+            _ => None,
+        })
+        .collect()
+}
+
+/// The same of secrets.
+pub(crate) fn secrets_in(text: &str) -> BTreeSet<String> {
+    let parts = parts(text).unwrap_or_default().into_iter();
+    parts
+        .filter_map(|part| match part {
+            Part::Secret(name) => Some(name.to_owned()),
             _ => None,
         })
         .collect()
@@ -270,6 +328,26 @@ mod tests {
         assert!(env.expand("${A").unwrap_err().contains("without"));
         assert_eq!(env.expand("${A:-x}${C:-y}${C:-}").unwrap(), "1y");
         assert!(env.expand("${cmd:x}").unwrap_err().contains("headers"));
+    }
+
+    #[test]
+    fn secrets_expand_are_named_when_they_are_missing_and_are_never_shown() {
+        let mut env = env(&[("HOME", "/home/me"), ("TOKEN", "t0ken")]);
+        assert!(env.expand("${keyring:K}").unwrap_err().contains("headers"));
+        env.set_secrets(BTreeMap::from([
+            ("K".into(), Ok("k3y".into())),
+            ("GONE".into(), Err("the secret GONE is not set".into())),
+        ]));
+        assert_eq!(env.expand("Bearer ${keyring:K}").unwrap(), "Bearer k3y");
+        let missing = env.expand("${keyring:GONE}").unwrap_err();
+        assert!(missing.contains("GONE is not set"), "{missing}");
+        assert_eq!(
+            env.hidden_in("${HOME}/x ${TOKEN} ${keyring:K} ${keyring:GONE} ${NO:-d}"),
+            ["t0ken", "k3y", "d"]
+        );
+        let shown = format!("{env:?}");
+        assert!(shown.contains("TOKEN") && !shown.contains("t0ken") && !shown.contains("k3y"));
+        assert_eq!(secrets_in("${keyring:A}${B}${keyring:C}").len(), 2);
     }
 
     #[test]

@@ -6,9 +6,14 @@
 //! Invariant: policy is asked here and nowhere else, with the canonical path, after every other
 //! spelling of the name has been resolved.
 
+mod approval;
 mod arguments;
 mod attempts;
+mod explanation;
+mod failure;
 mod offers;
+mod permission;
+mod reached;
 mod standing;
 
 use std::{
@@ -24,16 +29,25 @@ use tracing::{debug, info_span};
 
 pub use self::{
     arguments::Arguments,
+    explanation::{Supposed, Told},
     offers::{Asking, Offered},
 };
-use self::{arguments::Readers, attempts::Attempts, standing::Sent};
+use self::{
+    arguments::Readers,
+    attempts::Attempts,
+    failure::failure,
+    permission::{Permission, What},
+    standing::Sent,
+};
 use crate::{
+    approvals::{Approvals, Word},
+    audit::{Audit, Entry},
     catalog::{Scope, Scopes, Tool, ToolSet, value_of},
     notices::Progress,
-    policy::{Decision, Policy},
+    policy::Policies,
     projects::Outlook,
     settings::{Agents, ResultCheck},
-    upstream::{CallError, Held, Sending, Server, Upstreams, Whose},
+    upstream::{Held, Sending, Server, Upstreams, Whose},
 };
 
 /// Is told what happens to a call.
@@ -46,6 +60,8 @@ pub trait CallObserver: Send + Sync {
     /// The server tells how far the call is; not more often than somebody can follow.
     fn call_progress(&self, call: u32, path: &str, progress: Progress);
     fn call_ended(&self, call: u32, path: &str, took: Duration, outcome: Result<usize, &Fault>);
+    /// The call must be approved, and waits; or it waits no more.
+    fn approval(&self, word: Word<'_>);
     /// Its server ended before it answered, and the call is sent again because it does no harm.
     fn call_repeated(&self, path: &str, cause: &str);
 }
@@ -54,8 +70,10 @@ pub trait CallObserver: Send + Sync {
 #[derive(Debug)]
 pub struct Gateway {
     upstreams: Arc<Upstreams>,
-    policy: RwLock<Policy>,
+    audit: Arc<Audit>,
+    policies: RwLock<Arc<Policies>>,
     scopes: RwLock<Scopes>,
+    approvals: Arc<Approvals>,
     readers: Readers,
 }
 
@@ -69,11 +87,13 @@ pub struct Call {
 }
 
 impl Gateway {
-    pub fn new(upstreams: Arc<Upstreams>, policy: Policy) -> Self {
+    pub fn new(upstreams: Arc<Upstreams>, approvals: Arc<Approvals>, audit: Arc<Audit>) -> Self {
         Self {
             upstreams,
-            policy: RwLock::new(policy),
+            audit,
+            policies: RwLock::default(),
             scopes: RwLock::default(),
+            approvals,
             readers: Readers::new(),
         }
     }
@@ -82,11 +102,28 @@ impl Gateway {
         &self.upstreams
     }
 
-    pub fn set_policy(&self, policy: Policy) {
+    /// Where calls and decisions are written down.
+    pub fn audit(&self) -> &Arc<Audit> {
+        &self.audit
+    }
+
+    pub fn approvals(&self) -> &Arc<Approvals> {
+        &self.approvals
+    }
+
+    /// From now on these rules hold; those that held before go on counting.
+    pub fn set_policies(&self, policies: Policies) {
+        policies.follow(&self.policies());
         *self
-            .policy
+            .policies
             .write()
-            .unwrap_or_else(std::sync::PoisonError::into_inner) = policy;
+            .unwrap_or_else(std::sync::PoisonError::into_inner) = Arc::new(policies);
+    }
+
+    /// The rules that are in force.
+    pub fn policies(&self) -> Arc<Policies> {
+        let policies = self.policies.read();
+        Arc::clone(&policies.unwrap_or_else(std::sync::PoisonError::into_inner))
     }
 
     /// Who sees what from now on. The index of what they see is made anew.
@@ -105,8 +142,21 @@ impl Gateway {
             .within(project, agent)
     }
 
-    /// Makes one call and gives the value that a program gets, as JSON text.
+    /// Makes one call and gives the value that a program gets, as JSON text. However it ends, it is written down.
     pub async fn call(&self, call: Call, observer: &dyn CallObserver) -> Result<String, Fault> {
+        let (path, arguments) = (asked(&call.target), call.arguments.as_json());
+        let mut entry = self.audit.call(&path, arguments, &call.asking.caller);
+        let outcome = self.make(call, observer, &mut entry).await;
+        entry.ended(outcome.as_ref().map(String::len));
+        outcome
+    }
+
+    async fn make(
+        &self,
+        mut call: Call,
+        observer: &dyn CallObserver,
+        entry: &mut Entry,
+    ) -> Result<String, Fault> {
         let (server, name, raw) = self.resolve(call.target, &call.asking.scope)?;
         let (within, whole) = call_times(&server, call.within)?;
         let whose = Whose::of(&call.asking.caller);
@@ -122,17 +172,30 @@ impl Gateway {
             tool => tool,
         }?;
         let path = tool.path();
-        self.allow(&path, &call.asking.scope)?;
+        entry.resolved(&path);
+        let wanted = Permission {
+            path: &path,
+            server: &server,
+            what: What::Tool(&tool, &call.arguments),
+            asking: &call.asking,
+        };
+        let ask = self.permit(&wanted, entry).await?;
         tool.check_standing()?;
         call.arguments
             .check_nesting()
             .map_err(|fault| fault.path(&path))?;
+        if let Some(ask) = ask {
+            call.arguments = self.approved(ask, (&wanted, raw), observer, entry).await?;
+            // It may have taken minutes.
+            Held { slot, session } = ready(&server, &whose, observer).await?;
+        }
         // What nobody has a place for is kept as text.
         let early = match call.arguments.are_long() {
             true => Some(slot.place(&call.asking.turn).await),
             false => None,
         };
         let arguments = self.readers.read(&tool, &call.arguments).await?;
+        entry.read(|| serde_json::to_string(&arguments).unwrap_or_default());
         let mut place = match early {
             Some(place) => place,
             None => slot.place(&call.asking.turn).await,
@@ -140,6 +203,7 @@ impl Gateway {
         let span = info_span!("call", path);
         let started = Instant::now();
         let number = observer.call_started(&path);
+        entry.numbered(number);
         let mut attempts = Attempts::of(&server);
         let mut read = Some(arguments);
         let sent = loop {
@@ -157,10 +221,9 @@ impl Gateway {
                 }
                 lets
             };
-            let (read, given) = (read.take(), &call.arguments);
-            let sent = self
-                .send(&session, &tool, read, given, &lets, &sending)
-                .await;
+            let (read, given) = (read.take(), (&call.arguments, &call.asking));
+            let at = (&*server, &*session);
+            let sent = self.send(at, &tool, read, given, &lets, &sending).await;
             if !attempts.another(&sent) {
                 break attempts.outcome(sent);
             }
@@ -230,36 +293,14 @@ impl Gateway {
             .map_err(|f| f.path(format!("{server}.{tool}")))?;
         Ok((found, tool, raw))
     }
+}
 
-    fn allow(&self, path: &str, scope: &Scope) -> Result<(), Fault> {
-        let project = scope.project();
-        if let Some((project, rule)) = project.and_then(|p| Some((p, p.denial(path)?))) {
-            let root = project.root.display();
-            let message =
-                format!("{path} is denied by the policy {rule:?} of the project in {root}");
-            return Err(Fault::new(Kind::Denied, message)
-                .hint("it stands in the project's .mux.toml")
-                .path(path));
-        }
-        let policy = self
-            .policy
-            .read()
-            .unwrap_or_else(std::sync::PoisonError::into_inner);
-        match policy.decide(path) {
-            Decision::Allow => Ok(()),
-            Decision::Deny { rule } => Err(Fault::new(
-                Kind::Denied,
-                format!("{path} is denied by the policy {rule:?}"),
-            )
-            .hint("change [[policy]] in config.toml, then run `mux reload`")
-            .path(path)),
-            Decision::Ask { rule } => Err(Fault::new(
-                Kind::Denied,
-                format!("{path} must be approved by the policy {rule:?}, and nobody can be asked"),
-            )
-            .hint("this version cannot ask; change the rule to allow or deny")
-            .path(path)),
-        }
+/// The path as it was asked for.
+fn asked(target: &Target) -> String {
+    match target {
+        Target::Named { server, tool } => format!("{server}.{tool}"),
+        Target::Path { path, .. } => path.clone(),
+        Target::Own { name } => name.clone(),
     }
 }
 
@@ -284,20 +325,23 @@ pub(crate) fn find(tools: &ToolSet, server: &str, name: &str) -> Result<Arc<Tool
     }
 }
 
+/// The tool of this name, and those in the group of this name.
+pub(crate) fn named(tools: &ToolSet, server: &str, name: &str) -> Result<Vec<Arc<Tool>>, Fault> {
+    let (tool, group) = (tools.find(name), tools.in_group(name));
+    let named: Vec<_> = tool.into_iter().chain(group).cloned().collect();
+    match named.is_empty() {
+        true => Err(no_such_tool(tools, server, name)),
+        false => Ok(named),
+    }
+}
+
 pub(crate) fn no_such_tool(tools: &ToolSet, server: &str, name: &str) -> Fault {
     let path = format!("{server}.{name}");
     let fault = Fault::new(Kind::NotFound, format!("there is no tool `{path}`")).path(path);
-    match tools.nearest(name).as_slice() {
-        [] => fault.hint(format!("see `mux tools --server {server}`")),
-        near => {
-            let near: Vec<String> = near
-                .iter()
-                .filter_map(|name| tools.find(name))
-                .map(|tool| tool.signature())
-                .collect();
-            fault.hint(format!("did you mean\n{}", near.join("\n")))
-        }
-    }
+    fault.hint(match tools.instead_of(name) {
+        Some(hint) => hint,
+        None => format!("see `mux tools --server {server}`"),
+    })
 }
 
 fn result_check(server: &Server) -> ResultCheck {
@@ -328,56 +372,4 @@ fn call_times(server: &Server, asked: Option<Duration>) -> Result<(Duration, Dur
         );
     }
     Ok((most.min(whole), whole))
-}
-
-fn failure(path: &str, error: CallError) -> Fault {
-    let fault = match error {
-        CallError::NotSent => {
-            Fault::new(Kind::Unavailable, format!("{path} was not called: {error}"))
-                .hint("try again")
-        }
-        CallError::Unknown(cause) => Fault::new(
-            Kind::UnknownOutcome,
-            format!("{path} was sent, and no answer came: {cause}"),
-        )
-        .hint("it may or may not have happened; look before you call it again"),
-        CallError::TimedOut(within) => Fault::new(
-            Kind::Timeout,
-            format!("{path} did not answer within {within:?} and was cancelled"),
-        )
-        .hint("call_timeout in the server's entry allows more"),
-        CallError::SignIn(challenge) => {
-            let server = path.split('.').next().unwrap_or(path);
-            Fault::new(
-                Kind::AuthRequired,
-                format!("{path} was not called: {challenge}"),
-            )
-            .hint(format!(
-                "`mux servers login {server}`, or give a token in its `headers`; then call it again"
-            ))
-        }
-        CallError::Declined(why) => Fault::new(
-            Kind::Unavailable,
-            format!("{path} was not taken by the server: {why}"),
-        ),
-        CallError::TooLong(whole) => Fault::new(
-            Kind::Timeout,
-            format!("{path} took longer than {whole:?} in all and was cancelled"),
-        )
-        .hint("it may have told of progress; total_timeout in the server's entry allows more"),
-        CallError::Refused {
-            code,
-            message,
-            data,
-        } => {
-            let mut fault = Fault::new(Kind::Tool, message);
-            fault.details = Some(serde_json::json!({ "code": code, "data": data }).to_string());
-            fault
-        }
-        CallError::TooMuch(message) => Fault::new(Kind::Limit, format!("{path}: {message}")),
-        CallError::Protocol(message) => {
-            Fault::new(Kind::Internal, format!("{path}: {message}")).hint("see `mux logs`")
-        }
-    };
-    fault.path(path)
 }

@@ -3,9 +3,12 @@
 //! [`serve`] is the whole daemon between the lock and its release; `main` does what must happen
 //! before there are threads.
 
+pub mod approvals;
+pub mod audit;
 pub mod auth;
 pub mod cache;
 pub mod catalog;
+mod causes;
 pub mod check;
 pub mod config;
 pub mod discovery;
@@ -20,9 +23,11 @@ pub mod memory;
 pub mod notices;
 pub mod pins;
 pub mod policy;
+pub mod program;
 pub mod projects;
 pub mod runs;
 pub mod settings;
+pub mod sources;
 pub mod state;
 pub mod upstream;
 pub mod watching;

@@ -12,7 +12,7 @@ use std::{
 
 use anyhow::Context;
 use mux_daemon::{
-    Setup,
+    Setup, approvals,
     check::CheckSettings,
     environment::Environment,
     keeper,
@@ -192,11 +192,19 @@ fn setup(dirs: &Dirs) -> anyhow::Result<Setup> {
         results: dirs.results(),
         keeper_lock: dirs.keeper_lock(),
         snapshots: dirs.cache.join("snapshots"),
-        tokens: dirs.tokens(),
+        credentials: dirs.credentials(),
         // A trial must not write into the user's own.
         keyring: dirs.home().is_none(),
         knowledge: dirs.cache.join("types"),
         pins: dirs.pins(),
+        audit: dirs.audit(),
+        descriptions: dirs.cache.join("descriptions"),
+        approvals: approvals::Places {
+            grants: dirs.state.join("approvals.json"),
+            records: dirs.state.join("approvals"),
+            // A trial must not disturb the user.
+            desktop: dirs.home().is_none() && variable("DBUS_SESSION_BUS_ADDRESS").is_some(),
+        },
         checker: CheckSettings {
             compiler: None,
             managed: dirs.typescript(),

@@ -10,6 +10,9 @@ mod clock;
 mod line;
 mod mailbox;
 mod news;
+mod origin;
+
+use std::time::Duration;
 
 use serde_json::Value;
 
@@ -18,6 +21,7 @@ pub use self::{
     clock::{Clock, Mark, Standing},
     mailbox::{Asked, Mailbox, Question},
     news::{Changed, News},
+    origin::{Origin, one_line},
 };
 
 /// One thing that a client is told.
@@ -60,6 +64,43 @@ pub enum Notice {
     Withdrawn {
         ask: u64,
     },
+    /// A call of this connection waits for somebody's approval.
+    ApprovalAsked {
+        cause: Cause,
+        asked: Request,
+    },
+    /// It waits no more.
+    ApprovalOver {
+        cause: Cause,
+        approval: String,
+        path: String,
+        ending: Ending,
+    },
+}
+
+/// What whoever may approve a call is told of it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Request {
+    /// `A7`
+    pub approval: String,
+    pub path: String,
+    /// JSON text, or the beginning of it.
+    pub arguments: String,
+    /// Its length.
+    pub bytes: usize,
+    pub rule: String,
+    pub reason: Option<String>,
+    /// How long its program waits from now on.
+    pub wait: Duration,
+}
+
+/// What became of a call that had to be approved.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Ending {
+    Approved,
+    Denied,
+    /// Nobody answered in time.
+    Pending,
 }
 
 /// What of a connection made something happen.
@@ -90,6 +131,8 @@ pub enum AskKind {
     Elicitation,
     Sampling,
     Roots,
+    /// Whether a call may be made; of a client that knows more than yes and no.
+    Approval,
 }
 
 #[derive(Clone, Debug, PartialEq)]

@@ -30,6 +30,7 @@ use tokio::sync::{oneshot, watch};
 use tracing::{info, warn};
 
 pub use self::book::AcceptError;
+pub(crate) use self::canonical::text as canonical_text;
 use self::{
     book::{Book, Listed, State},
     file::{Found, Owner},
@@ -62,6 +63,11 @@ struct Kept {
 /// The longest definition that is shown.
 const SHOWN: usize = 256 << 10;
 
+/// Names a value, in whatever order its names stand.
+pub(crate) fn canonical_digest(value: &Value) -> Key {
+    canonical::digest(value)
+}
+
 /// A definition for people: JSON with its names in order, and with what nobody sees escaped. `None` if it is too long.
 pub fn readable(definition: &Value) -> Option<String> {
     Some(canonical::readable(definition)).filter(|text| text.len() <= SHOWN)
@@ -84,6 +90,11 @@ pub struct Pinned {
 }
 
 impl PinKey {
+    /// Names how the server is reached.
+    pub(crate) fn definition(&self) -> &str {
+        &self.owner.definition
+    }
+
     /// As it is written in the configuration: a variable may be a secret, or another one tomorrow.
     pub fn of(name: &str, definition: &ServerDefinition) -> Self {
         let digest = Digest::new().text(name);
@@ -97,6 +108,7 @@ impl PinKey {
                 let digest = digest.text("url").text(&remote.written);
                 digest.maybe(socket.as_deref())
             }
+            Link::Source(source) => digest.text("source").text(&source.written),
         };
         Self {
             owner: Owner {

@@ -1,138 +1,143 @@
-//! Who may call what. Asked in one place, [`crate::gateway`], for every call on every path.
+//! Who may call what: rules in order, the first that applies decides. Pure. Asked in one place, [`crate::gateway`],
+//! for every call on every path.
+//!
+//! Invariant: a question has one answer, whoever asks it on whatever way: it depends on the call, the caller's names
+//! and the rules, and on nothing else.
 
-use wildmatch::WildMatch;
+mod arguments;
+mod explain;
+mod glob;
+mod place;
+mod policies;
+mod question;
+mod rule;
+mod test;
 
+use std::{
+    collections::{BTreeSet, HashMap},
+    path::Path,
+    sync::Arc,
+};
+
+use mux_sandbox::typegen::names::spell;
+
+use self::rule::Holds;
+pub use self::{
+    explain::{Explanation, Outcome, Step},
+    glob::glob,
+    policies::{Policies, Ruling},
+    question::{Action, Decision, Given, Hints, Question, Verdict, spellings, verb},
+    rule::{List, Rule},
+};
 use crate::config::PolicyEntry;
 
-/// Rules in order; the first that matches the canonical path decides.
-#[derive(Clone, Debug, Default, PartialEq)]
+/// One list of rules.
+#[derive(Clone, Debug, Default)]
 pub struct Policy {
-    rules: Vec<Rule>,
-}
-
-#[derive(Clone, Debug, PartialEq)]
-struct Rule {
-    pattern: String,
-    action: Action,
-}
-
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Action {
-    Allow,
-    Ask,
-    Deny,
-}
-
-/// What the rules say of one call.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub enum Decision {
-    Allow,
-    /// Somebody would have to be asked, and nobody can be in this version.
-    Ask {
-        rule: String,
-    },
-    Deny {
-        rule: String,
-    },
+    rules: Vec<Arc<Rule>>,
+    /// Places in the list, of the rules that are about one server only, by its name as programs spell it.
+    of_server: HashMap<Box<str>, Vec<usize>>,
+    /// Of those that may be about any.
+    of_any: Vec<usize>,
 }
 
 impl Policy {
-    /// A rule that cannot be understood denies what it matches: a slip must not open a door.
-    pub fn new(entries: &[PolicyEntry], problems: &mut Vec<String>) -> Self {
-        let rules = entries
-            .iter()
-            .map(|entry| {
-                let action = match entry.action.as_str() {
-                    "allow" => Action::Allow,
-                    "ask" => Action::Ask,
-                    "deny" => Action::Deny,
-                    other => {
-                        problems.push(format!(
-                            "policy for {:?}: action {other:?} is none of allow, ask, deny; denied",
-                            entry.pattern
-                        ));
-                        Action::Deny
+    /// `home` stands for `~`. A rule that cannot be understood denies what it matches, and is told of.
+    pub fn new(
+        entries: &[PolicyEntry],
+        list: List,
+        home: &Path,
+        problems: &mut Vec<String>,
+    ) -> Self {
+        let list = Arc::new(list);
+        let mut policy = Self::default();
+        for (place, entry) in entries.iter().enumerate() {
+            let rule = Rule::compile(entry.clone(), place + 1, &list, home);
+            if let Some(mistake) = rule.mistake() {
+                let (number, matched) = (rule.number, rule.text());
+                problems.push(format!(
+                    "{} rule {number} (match {matched:?}): {mistake}; denied",
+                    list.section()
+                ));
+            }
+            match rule.only_servers() {
+                Some(servers) => {
+                    let servers: BTreeSet<_> = servers.into_iter().map(spell).collect();
+                    for server in servers {
+                        let of_server = policy.of_server.entry((*server).into()).or_default();
+                        of_server.push(place);
                     }
-                };
-                Rule {
-                    pattern: entry.pattern.clone(),
-                    action,
                 }
-            })
-            .collect();
-        Self { rules }
+                None => policy.of_any.push(place),
+            }
+            policy.rules.push(Arc::new(rule));
+        }
+        policy
     }
 
-    /// `path` is `server.tool` with the tool as its server spells it.
-    pub fn decide(&self, path: &str) -> Decision {
-        match self.rules.iter().find(|rule| glob(&rule.pattern, path)) {
-            None
-            | Some(Rule {
-                action: Action::Allow,
-                ..
-            }) => Decision::Allow,
-            Some(Rule {
-                action: Action::Ask,
-                pattern,
-            }) => Decision::Ask {
-                rule: pattern.clone(),
-            },
-            Some(Rule {
-                action: Action::Deny,
-                pattern,
-            }) => Decision::Deny {
-                rule: pattern.clone(),
-            },
-        }
+    fn says_as(&self, other: &Self) -> bool {
+        let written = |policy: &Self| {
+            let rules = policy.rules.iter();
+            rules.map(|rule| rule.written.clone()).collect::<Vec<_>>()
+        };
+        written(self) == written(other)
+    }
+
+    pub fn rules(&self) -> &[Arc<Rule>] {
+        &self.rules
+    }
+
+    /// The first rule that applies, or the need for the arguments. Neither: nobody has said anything.
+    fn first(&self, question: &Question<'_>) -> Option<Decision> {
+        self.about(question.server()).find_map(|rule| {
+            let action = rule.action;
+            match rule.holds(question) {
+                Holds::Yes => Some(Decision::Made(Verdict {
+                    action,
+                    rule: Some(Arc::clone(rule)),
+                })),
+                Holds::Depends => Some(Decision::NeedsArguments),
+                Holds::No(_) => None,
+            }
+        })
+    }
+
+    /// The rules that may be about a server, in their order.
+    fn about(&self, server: &str) -> impl Iterator<Item = &Arc<Rule>> {
+        let own = self.of_server.get(&*spell(server));
+        let own = own.map_or(&[][..], Vec::as_slice);
+        let (mut own, mut any) = (own.iter().peekable(), self.of_any.iter().peekable());
+        let next = move || {
+            let earlier = match (own.peek(), any.peek()) {
+                (Some(own), Some(any)) => own < any,
+                (own, _) => own.is_some(),
+            };
+            let place = if earlier { own.next() } else { any.next() };
+            place.map(|place| &self.rules[*place])
+        };
+        std::iter::from_fn(next)
     }
 }
 
-/// `*` stands for any characters, `?` for one; everything else for itself.
-pub fn glob(pattern: &str, text: &str) -> bool {
-    WildMatch::new(pattern).matches(text)
+impl PartialEq for Policy {
+    fn eq(&self, other: &Self) -> bool {
+        let same = |(a, b): (&Arc<Rule>, &Arc<Rule>)| a.is(b);
+        self.rules.len() == other.rules.len() && self.rules.iter().zip(&other.rules).all(same)
+    }
+}
+
+/// What nobody has a rule for: allowed, and to be asked where a tool calls itself destructive and somebody can answer.
+/// A tool that says nothing of itself is allowed, although MCP would have it destructive then: nearly every tool
+/// would be asked for.
+fn default_verdict(question: &Question<'_>) -> Verdict {
+    Verdict {
+        action: match question.hints.is_destructive() {
+            Some(true) => Action::Ask,
+            _ => Action::Allow,
+        },
+        rule: None,
+    }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn globs_match_whole_paths() {
-        for (pattern, text, expected) in [
-            ("github.delete_*", "github.delete_repo", true),
-            ("github.delete_*", "github.list", false),
-            ("*", "a.b", true),
-            ("*.read?", "a.read1", true),
-            ("a.*.c*d", "a.x.y.c.d", true),
-            ("a.b", "a.bc", false),
-            ("", "", true),
-        ] {
-            assert_eq!(glob(pattern, text), expected, "{pattern} {text}");
-        }
-    }
-
-    #[test]
-    fn the_first_match_wins_and_a_slip_denies() {
-        let rule = |pattern: &str, action: &str| PolicyEntry {
-            pattern: pattern.into(),
-            action: action.into(),
-        };
-        let mut problems = Vec::new();
-        let policy = Policy::new(
-            &[
-                rule("a.read", "allow"),
-                rule("a.*", "deny"),
-                rule("b.*", "dney"),
-            ],
-            &mut problems,
-        );
-        assert_eq!(policy.decide("a.read"), Decision::Allow);
-        assert_eq!(
-            policy.decide("a.write"),
-            Decision::Deny { rule: "a.*".into() }
-        );
-        assert_eq!(policy.decide("b.x"), Decision::Deny { rule: "b.*".into() });
-        assert_eq!(policy.decide("c.x"), Decision::Allow);
-        assert_eq!(problems.len(), 1);
-    }
-}
+mod tests;

@@ -17,7 +17,7 @@ use std::{
 
 use mux_sandbox::typegen::names::spell;
 
-use crate::policy::glob;
+use crate::policy::Policy;
 
 pub use self::{
     approvals::{Approval, Approvals},
@@ -72,8 +72,8 @@ pub struct Outlook {
     pub root: Arc<Path>,
     /// The servers of files that are not approved, each with its file.
     pub withheld: BTreeMap<String, &'static str>,
-    /// Globs of paths that it forbids.
-    pub denied: Vec<String>,
+    /// What it forbids.
+    pub denied: Policy,
     /// Globs of paths that are offered as ordinary tools.
     pub direct: Vec<String>,
     /// What they should know.
@@ -248,12 +248,6 @@ impl Projects {
 }
 
 impl Outlook {
-    /// The rule that forbids a path.
-    pub fn denial(&self, path: &str) -> Option<&str> {
-        let mut rules = self.denied.iter();
-        rules.find(|rule| glob(rule, path)).map(String::as_str)
-    }
-
     /// How to have a server that the project would give.
     pub fn withholds(&self, name: &str) -> Option<String> {
         let mut withheld = self.withheld.iter();

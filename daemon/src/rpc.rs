@@ -2,6 +2,7 @@
 //!
 //! Invariant: nothing below this module names `mux-proto`; `convert` translates both ways.
 
+mod approvals;
 mod budget;
 mod call;
 mod catalog;
@@ -15,8 +16,13 @@ mod login;
 mod notices;
 mod offers;
 mod pins;
+mod policy;
+mod program;
 mod projects;
 mod runs;
+mod secrets;
+mod settings;
+mod sources;
 mod status;
 mod told;
 mod watched;
@@ -33,7 +39,12 @@ use tarpc::server::{BaseChannel, Channel, Config};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tracing::{Instrument, debug, info_span, warn};
 
-use self::{contained::Contained, door::Door, handler::Connection, watched::Watched};
+use self::{
+    contained::Contained,
+    door::{Door, Peer},
+    handler::Connection,
+    watched::Watched,
+};
 use crate::state::Daemon;
 
 /// A client that has connected must say hello within this time.
@@ -83,17 +94,17 @@ pub(crate) async fn accept(
                 }
             },
         };
-        if !is_ours(&stream) {
+        let Some(peer) = ours(&stream) else {
             warn!("refused a connection of another user");
             continue;
-        }
+        };
         if connections.tasks.len() >= CONNECTIONS {
             warn!("refused a connection: {CONNECTIONS} are open");
             continue;
         }
         number += 1;
         let span = info_span!("client", number);
-        let door = Door::new(Arc::clone(&daemon), number);
+        let door = Door::new(Arc::clone(&daemon), number, peer);
         let serving = serve(stream, door, connections.closing.clone());
         connections.tasks.spawn(serving.instrument(span));
     }
@@ -139,20 +150,24 @@ async fn serve(stream: Stream, door: Arc<Door>, closing: CancellationToken) {
     debug!("client gone");
 }
 
-/// The socket's mode keeps others out; this holds when somebody loosened it.
+/// Who connects, if it is this user. The socket's mode keeps others out; this holds when somebody loosened it.
 #[cfg(unix)]
-fn is_ours(stream: &Stream) -> bool {
+fn ours(stream: &Stream) -> Option<Peer> {
     let me = nix::unistd::geteuid().as_raw();
     match stream.peer_creds() {
-        Ok(creds) => creds.euid().is_none_or(|uid| uid == me),
+        Ok(creds) if creds.euid().is_none_or(|uid| uid == me) => {
+            let pid = creds.pid().and_then(|pid| u32::try_from(pid).ok());
+            Some((pid, creds.euid()))
+        }
+        Ok(_) => None,
         Err(error) => {
             warn!(%error, "cannot tell who connects");
-            false
+            None
         }
     }
 }
 
 #[cfg(not(unix))]
-fn is_ours(_stream: &Stream) -> bool {
-    true
+fn ours(_stream: &Stream) -> Option<Peer> {
+    Some((None, None))
 }

@@ -3,7 +3,9 @@
 //! Invariant: a run's events outlive it for a while, and the last of them says how it ended. Nothing
 //! here waits for whoever reads them.
 
+mod calling;
 mod events;
+mod finish;
 mod host;
 mod own;
 mod parts;
@@ -11,6 +13,7 @@ mod reach;
 mod recorder;
 mod registry;
 mod run;
+mod steps;
 mod title;
 
 use std::{
@@ -24,26 +27,33 @@ use std::{
 use mux_sandbox::{Fault, Kind, Limits, Pool, RunRequest, Turn};
 use serde_json::json;
 use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
 use tokio_util::task::{TaskTracker, task_tracker::TaskTrackerToken};
 use tracing::{Instrument, info, info_span};
 
 pub use self::{
     events::{Event, EventLog, Happening},
     registry::Counts,
-    run::{Calls, Origin, Run, State, View},
+    run::{Calls, Run, State, View},
+    steps::{Language, News, StepEvent},
 };
 use self::{
+    finish::{Finish, with_warning},
     host::Host,
+    reach::Reach,
     recorder::{Recorder, warning},
     registry::Registry,
 };
 use crate::{
+    approvals::{Began, Dossier, Resumed},
     catalog::Scope,
     gateway::{Asking, Gateway},
     handles::{Handles, Held},
     inspect::{Inspection, Inspector},
     lifecycle::Present,
-    notices::{Caller, Cause, Mailbox},
+    notices::{Caller, Cause, Mailbox, Origin},
+    program::{self, Plan},
+    settings::RunLimits,
     upstream::Whose,
 };
 
@@ -53,6 +63,7 @@ const LAST_WORDS: Duration = Duration::from_secs(1);
 /// What a client asks for.
 pub struct Program {
     pub source: String,
+    pub language: Language,
     /// JSON text of `mux.input`.
     pub input: String,
     pub wall: Option<Duration>,
@@ -65,6 +76,8 @@ pub struct Program {
     pub mailbox: Option<Arc<Mailbox>>,
     /// Its types are looked at first, if the configuration wants that.
     pub check: bool,
+    /// What it goes on with.
+    pub resumed: Option<Resumed>,
     /// For a run that does not end with its connection: keeps the daemon from leaving meanwhile.
     pub detached: Option<Present>,
 }
@@ -74,7 +87,7 @@ pub struct Runs {
     inspector: Inspector,
     pool: Pool,
     handles: Handles,
-    limits: Mutex<Limits>,
+    limits: Mutex<RunLimits>,
     /// Part of every id: two daemons never give the same.
     epoch: String,
     next: AtomicU64,
@@ -102,7 +115,7 @@ impl Runs {
             inspector,
             pool,
             handles,
-            limits: Mutex::new(limits),
+            limits: Mutex::new(limits.into()),
             epoch: format!("{:x}", now % (1 << 40)),
             next: AtomicU64::new(1),
             registry: Mutex::default(),
@@ -119,13 +132,13 @@ impl Runs {
         &self.inspector
     }
 
-    pub fn set_limits(&self, limits: Limits) {
+    pub fn set_limits(&self, limits: RunLimits) {
         *self.limits.lock().unwrap_or_else(PoisonError::into_inner) = limits;
     }
 
     /// Accepts a program and starts it in the background.
     pub fn start(self: &Arc<Self>, program: Program) -> Result<Arc<Run>, Fault> {
-        let mut limits = self.limits();
+        let mut limits = self.limits(program.origin.agent.as_deref());
         if let Some(wall) = program.wall {
             let (least, most) = Limits::WALL_RANGE;
             if !(least..=most).contains(&wall) {
@@ -138,22 +151,46 @@ impl Runs {
             limits.wall = wall;
         }
         let agent = program.check.then(|| program.origin.agent.clone());
+        let plan = match program.language {
+            Language::TypeScript => None,
+            Language::Json => Some(steps::read(&program.source, &limits)),
+        };
+        let title = plan.as_ref().map(|plan| match plan {
+            Ok(plan) => plan.title(),
+            Err(_) => "no program of steps".into(),
+        });
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         // Nobody has to hear how a detached run ended.
         let unheard = program.detached.is_none().then(|| self.unheard.token());
-        let workspace = program.origin.workspace.clone();
+        let origin = Arc::clone(&program.origin);
+        let began = Began {
+            source: program.source.clone(),
+            language: program.language,
+            input: program.input.clone(),
+            wall: limits.wall,
+            origin: Arc::clone(&origin),
+        };
+        let approvals = self.gateway.approvals();
         let run = Arc::new(Run::new(
             format!("{}-{number}", self.epoch),
-            &program.source,
+            title.as_deref().unwrap_or(&program.source),
             program.origin,
             unheard,
         ));
         let admitted = {
             let mut registry = self.registry();
             let admitted = self.admit_to(&registry)?;
+            if let Some(resumed) = &program.resumed {
+                approvals.adopt(resumed, &run.id)?;
+            }
             registry.insert(&run);
             admitted
         };
+        let past = program.resumed.map(|resumed| resumed.past);
+        let again = past
+            .as_ref()
+            .map(|past| (past.run().to_owned(), past.ended()));
+        let dossier = Dossier::new(&run.id, began, approvals.terms().log, past);
         let request = RunRequest {
             source: program.source,
             input: program.input,
@@ -164,15 +201,23 @@ impl Runs {
         let caller = Arc::new(Caller {
             mailbox: program.mailbox.filter(|_| !run.is_detached()),
             cause: Cause::Run(run.id.clone()),
-            workspace,
+            workspace: origin.workspace.clone(),
+            origin,
             clock: Arc::default(),
         });
         // A root of its own: it outlives the request that started it.
         let span = info_span!(parent: None, "run", id = run.id);
-        let execute =
-            Arc::clone(self).execute(Arc::clone(&run), request, (program.scope, caller), agent);
+        let (this, asked) = (Arc::clone(self), Arc::clone(&run));
         let task = async move {
-            execute.await;
+            let asking = Asking {
+                turn: request.turn.clone(),
+                scope: program.scope,
+                caller,
+                dossier: Some(dossier),
+                place: None,
+            };
+            this.execute(asked, (request, plan), asking, (agent, again))
+                .await;
             drop((admitted, program.detached));
         };
         tokio::spawn(task.instrument(span));
@@ -203,7 +248,7 @@ impl Runs {
         (scope, whose): (&Scope, &Whose),
         turn: &Turn,
     ) -> Result<Inspection, Fault> {
-        let (limits, inspector) = (self.limits(), &self.inspector);
+        let (limits, inspector) = (self.limits(agent), &self.inspector);
         inspector
             .all(source, agent, (scope, whose), turn, &limits)
             .await
@@ -241,13 +286,14 @@ impl Runs {
         _ = timeout(LAST_WORDS, self.unheard.wait()).await;
     }
 
-    /// `checked_for` is the agent whose terms the check follows, if there is to be one.
+    /// `checked_for` is the agent whose terms the check follows, if there is to be one; `again` is the run with which
+    /// it goes on, and how many calls of that had ended.
     async fn execute(
         self: Arc<Self>,
         run: Arc<Run>,
-        request: RunRequest,
-        (scope, caller): (Arc<Scope>, Arc<Caller>),
-        checked_for: Option<Option<String>>,
+        (request, plan): (RunRequest, Option<Result<Plan, Fault>>),
+        asking: Asking,
+        (checked_for, again): (Option<Option<String>>, Option<(String, usize)>),
     ) {
         info!("run accepted");
         let handles = self.handles.clone();
@@ -259,43 +305,24 @@ impl Runs {
             outcome: None,
         };
         let gateway = Arc::clone(&self.gateway);
-        let whose = Whose::of(&caller);
-        let turn = request.turn.clone();
-        let host = Host::new(
-            gateway,
-            handles.clone(),
-            Asking {
-                turn,
-                caller,
-                scope: Arc::clone(&scope),
-            },
-            Arc::clone(&recorder),
-        );
-        let mut warnings = Vec::new();
-        if let Some(agent) = checked_for {
-            let (agent, turn) = (agent.as_deref(), &request.turn);
-            let look = self
-                .inspector
-                .before_run(&request.source, agent, (&scope, &whose), turn);
-            let found = tokio::select! {
-                found = look => found,
-                // The pool sees it, too, and says so.
-                () = run.cancel.cancelled() => Inspection::default(),
-            };
-            if let Some(refusal) = found.refusal() {
-                info!(errors = found.errors.len(), "run refused");
-                return finish.with(Err(refusal));
+        let (approvals, dossier) = (self.gateway.approvals(), asking.dossier.clone());
+        let is_again = again.is_some();
+        if let (Some((former, calls)), Some(dossier)) = (again, &dossier) {
+            if let Err(fault) = approvals.begin_again(dossier, &former).await {
+                return finish.with(Err(fault));
             }
-            warnings.clone_from(&found.warnings);
-            if found.unchecked.is_some() || !found.warnings.is_empty() {
-                recorder.push(Happening::Checked {
-                    warnings: found.warnings,
-                    unchecked: found.unchecked,
-                });
-            }
+            let run = former;
+            recorder.push(Happening::Resumed { run, calls });
         }
-        let outcome = self.pool.run(request, Arc::new(host), &run.cancel).await;
-        let outcome = outcome.map_err(|fault| with_warning(fault, &warnings));
+        let reach = Reach::new(gateway, handles.clone(), asking, Arc::clone(&recorder));
+        let checks = checked_for.map(|agent| (&self.inspector, agent));
+        let outcome = match plan {
+            Some(plan) => match plan {
+                Ok(plan) => steps::run(plan, request, (reach, checks), &run.cancel).await,
+                Err(fault) => Err(fault),
+            },
+            None => self.in_isolate(request, (reach, checks), &run.cancel).await,
+        };
         let outcome = match outcome {
             Ok(text) => parts::held_result(text, &handles).await,
             Err(fault) => Err(fault),
@@ -312,81 +339,85 @@ impl Runs {
             Err(fault) => info!(kind = %fault.kind, message = fault.message, "run failed"),
         }
         recorder.settled().await;
+        if let Some(dossier) = &dossier {
+            let ends = |kind| matches!(&outcome, Err(fault) if fault.kind == kind);
+            // Whoever stops what had waited before wants it to wait again.
+            let is_pending = ends(Kind::Pending) || (is_again && ends(Kind::Cancelled));
+            approvals.run_over(dossier, is_pending).await;
+        }
         finish.with(outcome);
     }
 
-    /// What `Object.keys(mux)` shows: servers, and the tools of those that were open once.
-    fn names(&self, scope: &Scope) -> String {
-        let names: serde_json::Map<_, _> = self
-            .gateway
-            .upstreams()
-            .known_seen(scope)
-            .iter()
-            .map(|server| {
-                let tools = server.tools.as_ref().map(|tools| scope.view(tools));
-                let tools: Vec<_> = tools
-                    .iter()
-                    .flat_map(|set| set.iter())
-                    .map(|t| t.name.clone())
-                    .collect();
-                (server.name.clone(), tools.into())
-            })
-            .collect();
-        serde_json::Value::Object(names).to_string()
+    /// A TypeScript program, checked first if that is asked for.
+    async fn in_isolate(
+        &self,
+        request: RunRequest,
+        (reach, checks): (Reach, Option<(&Inspector, Option<String>)>),
+        cancel: &CancellationToken,
+    ) -> Result<String, Fault> {
+        let mut warnings = Vec::new();
+        if let Some((inspector, agent)) = checks {
+            let whom = (&*reach.asking.scope, &reach.whose);
+            let look = inspector.before_run(&request.source, agent.as_deref(), whom, &request.turn);
+            let found = tokio::select! {
+                found = look => found,
+                // The pool sees it, too, and says so.
+                () = cancel.cancelled() => Inspection::default(),
+            };
+            if let Some(refusal) = found.refusal() {
+                info!(errors = found.errors.len(), "run refused");
+                return Err(refusal);
+            }
+            warnings.clone_from(&found.warnings);
+            if found.unchecked.is_some() || !found.warnings.is_empty() {
+                reach.observer.recorder().push(Happening::Checked {
+                    warnings: found.warnings,
+                    unchecked: found.unchecked,
+                });
+            }
+        }
+        let host = Arc::new(Host::new(reach));
+        let outcome = self.pool.run(request, host, cancel).await;
+        outcome.map_err(|fault| with_warning(fault, &warnings))
     }
 
-    fn limits(&self) -> Limits {
-        self.limits
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+    /// How a program of steps would be written as a TypeScript program.
+    pub fn explain(
+        &self,
+        source: &str,
+        agent: Option<&str>,
+        scope: &Scope,
+    ) -> Result<String, Fault> {
+        let plan = steps::read(source, &self.limits(agent))?;
+        let changes = steps::known_changes(&plan, self.gateway.upstreams(), scope);
+        let order = program::Order::of(&plan, &changes);
+        Ok(program::explain(&plan, &order).source)
+    }
+
+    /// What `Object.keys(mux)` shows, in lines of JSON: the servers, whether their tools stand in groups, and the
+    /// tools of those that were open once.
+    fn names(&self, scope: &Scope) -> String {
+        let known = self.gateway.upstreams().known_seen(scope);
+        let mut servers = serde_json::Map::new();
+        let mut outlines = String::new();
+        for server in &known {
+            let tools = server.tools.as_ref().map(|tools| scope.view(tools));
+            let has_groups = tools.as_ref().map(|tools| u8::from(tools.has_groups));
+            servers.insert(server.name.clone(), has_groups.into());
+            if let Some(tools) = tools {
+                outlines.push('\n');
+                outlines.push_str(tools.outline());
+            }
+        }
+        serde_json::Value::Object(servers).to_string() + &outlines
+    }
+
+    fn limits(&self, agent: Option<&str>) -> Limits {
+        let limits = self.limits.lock().unwrap_or_else(PoisonError::into_inner);
+        limits.of(agent).clone()
     }
 
     fn registry(&self) -> MutexGuard<'_, Registry> {
         self.registry.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// What the checker was not sure of may be why a program failed.
-fn with_warning(fault: Fault, warnings: &[Fault]) -> Fault {
-    if fault.kind != Kind::Runtime || fault.hint.is_some() {
-        return fault;
-    }
-    let suspect = warnings
-        .iter()
-        .find(|warning| warning.line.is_some() && warning.line == fault.line);
-    match suspect {
-        Some(warning) => fault.hint(format!(
-            "before it ran, the type checker said: {}",
-            warning.message
-        )),
-        None => fault,
-    }
-}
-
-/// Writes the last event of a run, whatever happens to the task that runs it.
-struct Finish<'a> {
-    runs: &'a Runs,
-    run: &'a Arc<Run>,
-    recorder: &'a Recorder,
-    outcome: Option<Result<Held, Fault>>,
-}
-
-impl Finish<'_> {
-    fn with(mut self, outcome: Result<Held, Fault>) {
-        self.outcome = Some(outcome);
-    }
-}
-
-impl Drop for Finish<'_> {
-    fn drop(&mut self) {
-        let outcome = self.outcome.take().unwrap_or_else(|| {
-            Err(Fault::new(Kind::Internal, "the run was lost in the daemon").hint("see `mux logs`"))
-        });
-        self.runs.gateway.upstreams().run_over(&self.run.id);
-        self.runs.registry().count(outcome.is_ok());
-        self.run.set_ended(outcome.as_ref().err());
-        self.recorder.push(Happening::Ended(outcome));
-        self.runs.registry().keep(self.run);
     }
 }

@@ -13,6 +13,8 @@ use tokio::sync::watch;
 use tracing::{info, warn};
 
 use crate::{
+    approvals::{self, Approvals},
+    audit::Audit,
     auth::{Auth, Network},
     cache::Cache,
     catalog::Catalog,
@@ -24,10 +26,10 @@ use crate::{
     inspect::Inspector,
     lifecycle::{Activity, InstanceLock, Shutdown},
     pins::Pins,
-    policy::Policy,
     rpc::{self, Connections},
     runs::Runs,
     settings::Allowed,
+    sources::Sources,
     state::{Daemon, Places},
     upstream::{Launcher, Starts, Surroundings, Upstreams, http_client},
     watching::Watching,
@@ -53,14 +55,19 @@ pub struct Setup {
     pub keeper_lock: PathBuf,
     /// Where the workers' snapshots are kept.
     pub snapshots: PathBuf,
-    /// Where tokens are kept, or what is known of those in the keyring.
-    pub tokens: PathBuf,
+    /// Where credentials are kept, or what is known of those in the keyring.
+    pub credentials: PathBuf,
     /// Whether they go into the keyring, unless the configuration says otherwise.
     pub keyring: bool,
     /// Where it is kept what servers list and what was learned of their tools.
     pub knowledge: PathBuf,
     /// Where it is kept what tools were when they were first trusted.
     pub pins: PathBuf,
+    /// Where calls and decisions are written down.
+    pub audit: PathBuf,
+    /// Where descriptions of sources are kept that come from elsewhere.
+    pub descriptions: PathBuf,
+    pub approvals: approvals::Places,
     pub checker: CheckSettings,
     /// This process's environment, in case that the login shell tells none.
     pub environment: Environment,
@@ -102,7 +109,7 @@ pub async fn serve(
         environment: environment.clone(),
         client: http_client,
     };
-    let auth = Auth::open(setup.tokens, setup.keyring, network);
+    let auth = Auth::open(setup.credentials, setup.keyring, network);
     let surroundings = Surroundings {
         launcher: launcher.clone(),
         logs: setup.server_logs,
@@ -111,9 +118,17 @@ pub async fn serve(
         news: Arc::default(),
         starts: Arc::new(Starts::new(Allowed::default().starts)),
         auth,
+        sources: Arc::new(Sources::new(setup.descriptions, http_client)),
     };
     let upstreams = Arc::new(Upstreams::new(surroundings));
-    let gateway = Arc::new(Gateway::new(Arc::clone(&upstreams), Policy::default()));
+    let audit = Audit::open(setup.audit);
+    let approvals = Approvals::open(setup.approvals);
+    let gateway = Gateway::new(
+        Arc::clone(&upstreams),
+        Arc::clone(&approvals),
+        Arc::clone(&audit),
+    );
+    let gateway = Arc::new(gateway);
     let pool =
         Pool::start(pool_settings(setup.worker, setup.snapshots)).map_err(ServeError::Pool)?;
     let handles = Handles::open(setup.results, Terms::default());
@@ -167,6 +182,8 @@ pub async fn serve(
     activity.close();
     shutdown.request();
     drop(listener);
+    // Nobody answers in time any more; the next daemon can be asked to go on.
+    approvals.close();
 
     tokio::select! {
         () = runs.drain(DRAIN) => {}
@@ -182,6 +199,7 @@ pub async fn serve(
     runs.inspector().close().await;
     catalog.settle(LAST_WORDS).await;
     pins.settle(LAST_WORDS).await;
+    audit.settle(LAST_WORDS).await;
     launcher.close().await;
     pool.close();
     // Whoever comes now finds no socket, and then the lock free.

@@ -4,36 +4,51 @@
 //! reads neither the environment nor the working directory.
 
 mod agents;
+mod approvals;
+mod audit;
 mod checks;
+mod confidential;
 mod differences;
 mod limits;
 mod pins;
 mod remote;
+mod report;
 mod roots;
 mod server;
+mod source;
 mod workspace;
 
-use std::{collections::BTreeMap, path::Path, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::Path,
+    sync::Arc,
+    time::Duration,
+};
 
 use mux_sandbox::typegen::names::{RESERVED_SERVERS, is_server_name, spell};
 
 pub use self::{
     agents::{Agents, View},
+    approvals::ApprovalTerms,
     checks::{Checks, Strictness},
+    confidential::Confidential,
     differences::Differences,
-    limits::Allowed,
+    limits::{Allowed, RunLimits},
     pins::OnChange,
     remote::{Network, Variable},
+    report::{Row, Whence},
     roots::Roots,
     server::{
         Link, Oauth, Process, Remote, RemoteTransport, ResultCheck, Retry, ServerDefinition, Share,
     },
+    source::{Credential, Place, Rate, Source, SourceKind},
 };
 
 use crate::{
+    audit::Terms,
     config::{Config, ServerEntry},
     environment::Environment,
-    policy::Policy,
+    policy::Policies,
 };
 
 const IDLE_EXIT: Duration = Duration::from_secs(3 * 60 * 60);
@@ -44,12 +59,19 @@ pub struct Settings {
     pub servers: BTreeMap<String, ServerSettings>,
     /// Those that are switched off, each with its command line or URL as it was written.
     pub disabled: BTreeMap<String, String>,
-    pub policy: Policy,
+    /// Which of the names are those of sources, switched off or not.
+    pub sources: BTreeSet<String>,
+    pub policy: Policies,
     pub limits: Allowed,
+    pub approvals: ApprovalTerms,
+    /// Of the runs of each agent.
+    pub runs: RunLimits,
     pub checks: Checks,
     pub agents: Agents,
     /// What happens to a tool that is not what it was, unless its server's entry says otherwise.
     pub on_change: OnChange,
+    /// Whether calls and decisions are written down, and how much of that is kept.
+    pub audit: (bool, Terms),
     /// `None`: never.
     pub idle_exit: Option<Duration>,
     /// Whether tokens go into the system's keyring; `None`: as the place of the daemon suggests.
@@ -96,6 +118,8 @@ impl Settings {
     pub fn resolve(config: Config, environment: &Environment, home: &Path) -> Self {
         let mut problems = config.problems;
         let limits = Allowed::resolve(&config.limits, &mut problems);
+        let approvals = ApprovalTerms::resolve(&config.approvals, &mut problems);
+        let runs = RunLimits::resolve(&limits.run, &config.agents, &mut problems);
         let idle_exit = match config.daemon.idle_exit.as_deref() {
             None => Some(IDLE_EXIT),
             Some("never") => None,
@@ -121,10 +145,12 @@ impl Settings {
             Ok(home.join(path).to_string_lossy().into_owned())
         };
         let checks = Checks::resolve(&config.check, &config.agents, path, &mut problems);
-        let agents = Agents::resolve(&config.agents, &config.servers);
-        let policy = Policy::new(&config.policy, &mut problems);
-        let names: Vec<String> = config.servers.keys().cloned().collect();
+        let agents = Agents::resolve(&config.agents, &config.servers, &config.sources);
+        let policy = Policies::resolve(&config.policy, &config.agents, home, &mut problems);
+        let names = config.servers.keys().chain(config.sources.keys());
+        let names: Vec<String> = names.cloned().collect();
         let on_change = pins::resolve(&config.pins, &mut problems);
+        let audit = self::audit::resolve(&config.audit, &mut problems);
         let terms = limits.terms(on_change);
         let mut disabled = BTreeMap::new();
         let mut servers = BTreeMap::new();
@@ -146,18 +172,62 @@ impl Settings {
             };
             servers.insert(name, server);
         }
+        let mut sources = BTreeSet::new();
+        for (name, entry) in config.sources {
+            if servers.contains_key(&name) || disabled.contains_key(&name) {
+                problems.push(format!(
+                    "[sources.{name}] is ignored: [servers.{name}] has the name; rename one of them"
+                ));
+                continue;
+            }
+            sources.insert(name.clone());
+            if let Ok(off) = &entry
+                && off.enabled == Some(false)
+            {
+                disabled.insert(name, source::shown(off.address().unwrap_or_default()));
+                continue;
+            }
+            let definition = check_name(&name, &names)
+                .and(entry)
+                .and_then(|entry| ServerDefinition::of_source(entry, environment, home, terms));
+            let source = ServerSettings {
+                name: name.clone(),
+                project: None,
+                definition,
+            };
+            servers.insert(name, source);
+        }
         Self {
             servers,
             disabled,
+            sources,
             policy,
             limits,
+            approvals,
+            runs,
             checks,
             agents,
             on_change,
+            audit,
             idle_exit,
             keyring,
             problems,
         }
+    }
+}
+
+impl Settings {
+    /// What is wrong, servers included.
+    pub fn all_problems(&self) -> impl Iterator<Item = String> {
+        let servers = self.servers.values().filter_map(|server| {
+            let problem = server.definition.as_ref().err()?;
+            let section = match self.sources.contains(&server.name) {
+                true => "sources",
+                false => "servers",
+            };
+            Some(format!("[{section}.{}]: {problem}", server.name))
+        });
+        self.problems.iter().cloned().chain(servers)
     }
 }
 

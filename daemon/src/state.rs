@@ -3,11 +3,13 @@
 //! Invariant: every field is either immutable or guards itself; nobody holds two of them locked. The one
 //! lock that spans an await is that of `loading`, so that two loads never cross.
 
+mod inspecting;
 mod loading;
 mod projects;
+mod sources;
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     path::PathBuf,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Instant,
@@ -15,8 +17,11 @@ use std::{
 
 use tokio::sync::{self, Notify, watch};
 
-use self::loading::Loading;
-pub use self::loading::{Report, Trigger};
+use self::{inspecting::InForce, loading::Loading};
+pub use self::{
+    inspecting::{Looked, Mistake},
+    loading::{Report, Trigger},
+};
 use crate::{
     environment::Environment,
     gateway::Gateway,
@@ -67,8 +72,13 @@ struct Standing {
     problems: Vec<String>,
     /// What cannot be watched.
     unwatched: Vec<String>,
+    in_force: Option<Arc<InForce>>,
     /// Servers that are switched off.
     disabled: BTreeMap<String, String>,
+    /// Named secrets, each with the entries that name it.
+    secrets: BTreeMap<String, BTreeSet<String>>,
+    /// Which names are those of sources, switched off or not.
+    sources: BTreeSet<String>,
 }
 
 impl Daemon {
@@ -112,12 +122,23 @@ impl Daemon {
         let mut problems: Vec<String> = all.cloned().collect();
         drop(standing);
         problems.extend(self.projects().approvals().problem());
+        problems.extend(self.gateway.approvals().problems());
         problems
     }
 
     /// The servers that are switched off, each with its command line or URL.
     pub fn disabled(&self) -> BTreeMap<String, String> {
         self.standing().disabled.clone()
+    }
+
+    /// The secrets that the configuration names, each with the entries that do.
+    pub fn secrets(&self) -> BTreeMap<String, BTreeSet<String>> {
+        self.standing().secrets.clone()
+    }
+
+    /// Whether a name of the configuration is that of a source, and of no server.
+    pub fn is_source(&self, name: &str) -> bool {
+        self.standing().sources.contains(name)
     }
 
     /// Resolves when the configuration has been read for the first time, well or not.
@@ -144,12 +165,15 @@ impl Daemon {
                 () = self.settled() => self.watch_over(&mut watching),
             }
             self.look_again().await;
+            self.look_at_descriptions().await;
         }
     }
 
     fn watch_over(&self, watching: &mut Watching) {
         let mut files = self.projects().watched();
         files.extend([self.places.config.clone(), self.places.env.clone()]);
+        let described = self.gateway.upstreams().description_files();
+        files.extend(described.into_iter().map(|(file, _)| file));
         let unwatched = watching.cover(&files);
         self.standing().unwatched = unwatched;
     }

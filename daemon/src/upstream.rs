@@ -86,7 +86,8 @@ use crate::{
     nearest::nearest_few,
     notices::{Changed, News},
     pins::Pins,
-    settings::{self, ServerSettings},
+    settings::{self, Link, Place, ServerSettings},
+    sources::Sources,
 };
 
 /// What every server needs to start.
@@ -105,6 +106,8 @@ pub struct Surroundings {
     pub starts: Arc<Starts>,
     /// Has the tokens for remote servers.
     pub auth: Arc<Auth>,
+    /// What is no server, and called by the daemon itself.
+    pub sources: Arc<Sources>,
 }
 
 /// All configured servers.
@@ -185,6 +188,25 @@ impl Upstreams {
 
     pub fn auth(&self) -> &Arc<Auth> {
         &self.surroundings.auth
+    }
+
+    pub fn sources(&self) -> &Sources {
+        &self.surroundings.sources
+    }
+
+    /// The files whose content some servers are made of, each with the server.
+    pub fn description_files(&self) -> Vec<(PathBuf, Arc<Server>)> {
+        let servers = self.read();
+        let files = servers.values().filter_map(|server| {
+            let Link::Source(source) = &server.definition().as_ref().ok()?.link else {
+                return None;
+            };
+            match source.description.as_ref()? {
+                Place::File(path) => Some((path.clone(), Arc::clone(server))),
+                Place::Url(_) => None,
+            }
+        });
+        files.collect()
     }
 
     pub fn news(&self) -> &News {

@@ -169,9 +169,14 @@ impl Dirs {
         self.state.join("pins")
     }
 
-    /// Tokens of those who have signed in to servers, unless the keyring has them.
-    pub fn tokens(&self) -> PathBuf {
-        self.state.join("tokens.json")
+    /// Tokens of those who have signed in to servers, and named secrets, unless the keyring has them.
+    pub fn credentials(&self) -> PathBuf {
+        self.state.join("credentials.json")
+    }
+
+    /// What was called and decided, a line each.
+    pub fn audit(&self) -> PathBuf {
+        self.state.join("audit")
     }
 
     pub fn logs(&self) -> PathBuf {

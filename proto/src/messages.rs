@@ -1,19 +1,31 @@
 //! The messages of the contract: plain data with names that speak for themselves.
 
+mod approvals;
 mod discovery;
 mod login;
 mod notices;
 mod offers;
 mod pins;
+mod policy;
+mod programs;
 mod projects;
 mod runs;
+mod secrets;
+mod settings;
+mod sources;
 
 use std::{collections::BTreeMap, path::PathBuf};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-pub use self::{discovery::*, login::*, notices::*, offers::*, pins::*, projects::*, runs::*};
+pub use self::approvals::*;
+pub use self::secrets::*;
+pub use self::sources::*;
+pub use self::{
+    discovery::*, login::*, notices::*, offers::*, pins::*, programs::*, projects::*, runs::*,
+};
+pub use self::{policy::*, settings::*};
 use crate::Error;
 
 /// First message of a connection.
@@ -256,6 +268,9 @@ pub struct ServerInfo {
     /// The project whose file defines it, for a server that is not the user's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub project: Option<PathBuf>,
+    /// For a source: an API that the daemon calls itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<SourceInfo>,
 }
 
 /// One session of a server that has several.

@@ -13,6 +13,10 @@ use crate::{
     StopRequest, SubscribeRequest, ToolList, ToolsRequest, TypesPage, TypesRequest,
     WatchTypesRequest, Welcome,
 };
+use crate::{
+    CheckConfigRequest, ConfigReport, ExplainPolicyRequest, PolicyExplanation, PolicyList,
+    PolicyRequest, SettingsReport, SettingsRequest,
+};
 
 /// Frozen for ever: `hello`, `retire`. New methods come last.
 #[tarpc::service]
@@ -141,4 +145,44 @@ pub trait Mux {
 
     /// Has the tokens for a server revoked, and forgets them.
     async fn logout(server: String) -> Result<LoggedOut, Error>;
+
+    /// Looks at a source's description now, and puts it in force. If that cannot be had or read, it stays as it
+    /// was.
+    async fn refresh_source(source: String) -> Result<crate::RefreshedSource, Error>;
+
+    /// The TypeScript that a program of steps stands for. Nothing is started for it.
+    async fn explain_program(request: crate::ExplainRequest) -> Result<crate::Explained, Error>;
+
+    /// Keeps a named secret, and puts it in force where it is named. `validation` if it can be none.
+    async fn set_secret(request: crate::SetSecretRequest) -> Result<crate::SecretInfo, Error>;
+
+    /// The names of secrets that were set, and of those that the configuration names.
+    async fn list_secrets() -> Result<crate::SecretList, Error>;
+
+    /// Forgets a named secret. The entries that name it cannot be used any more.
+    async fn remove_secret(name: String) -> Result<crate::SecretRemoved, Error>;
+
+    /// Calls that wait for somebody, or what was allowed for ever.
+    async fn approvals(request: crate::ApprovalsRequest) -> Result<crate::ApprovalList, Error>;
+
+    /// Answers one of them. The first answer counts; `validation` if there was one before.
+    async fn decide(request: crate::DecideRequest) -> Result<crate::Decided, Error>;
+
+    /// Takes back what was allowed for ever.
+    async fn revoke_approval(grant: String) -> Result<crate::GrantInfo, Error>;
+
+    /// Goes on with a run that ended as `pending`. Calls that had ended are not sent again.
+    async fn resume_run(request: crate::ResumeRequest) -> Result<crate::Resumed, Error>;
+
+    /// The rules that are in force for an agent, where this client works.
+    async fn policy(request: PolicyRequest) -> Result<PolicyList, Error>;
+
+    /// Which rule would decide a call, and why. The call is not made, and no server is started.
+    async fn explain_policy(request: ExplainPolicyRequest) -> Result<PolicyExplanation, Error>;
+
+    /// The settings that are in force for an agent, each with where it comes from.
+    async fn settings(request: SettingsRequest) -> Result<SettingsReport, Error>;
+
+    /// What is wrong with a configuration, which is not put in force. No command of it is run.
+    async fn check_config(request: CheckConfigRequest) -> Result<ConfigReport, Error>;
 }

@@ -85,6 +85,19 @@ pub(crate) fn reached(message: String, hint: &str) -> Fault {
     Fault::new(Kind::Limit, message).hint(hint)
 }
 
+/// Refuses a program that is too long.
+pub fn fitting_source(source: &str, limits: &Limits) -> Result<(), Fault> {
+    let (length, most) = (source.len(), limits.source);
+    if length <= most {
+        return Ok(());
+    }
+    Err(reached(
+        format!("the program is {length} bytes, over the limit of {most}"),
+        "pass data as input (--input, input) or read it with a tool; [limits] source in config.toml allows \
+         more",
+    ))
+}
+
 /// Why a call is not made at all. `call` counts from 0.
 pub(crate) fn refused(limits: &Limits, call: u32, argument: usize) -> Option<Fault> {
     if call >= limits.calls {
@@ -116,7 +129,7 @@ pub(crate) fn fitting(text: String, name: &str) -> Result<String, Fault> {
 }
 
 /// The error of a program whose time is over. `waiting` names the calls that had not been answered.
-pub(crate) fn timed_out(wall: Duration, waiting: &[String]) -> Fault {
+pub fn timed_out(wall: Duration, waiting: &[String]) -> Fault {
     let seconds = wall.as_secs_f64();
     let hint = match waiting {
         [] => "no call was pending: look for a loop that does not end".to_owned(),

@@ -70,7 +70,7 @@ impl Pool {
         cancel: &CancellationToken,
     ) -> Result<String, Fault> {
         let limits = &request.limits;
-        check_length(&request.source, limits)?;
+        limits::fitting_source(&request.source, limits)?;
         let program = ToWorker::Run(Program {
             source: request.source,
             input: request.input,
@@ -129,7 +129,7 @@ impl Pool {
         turn: &Turn,
         limits: &Limits,
     ) -> Result<Checked, Fault> {
-        check_length(&source, limits)?;
+        limits::fitting_source(&source, limits)?;
         let Handed { mut worker, place } = self.acquire(turn).await?;
         let checked = run::check(&mut worker, source, self.0.settings.check_timeout).await;
         if checked.is_ok() {
@@ -359,18 +359,6 @@ impl Drop for Busy {
 }
 
 /// Whoever runs or checks a program says the same of one that is too long.
-fn check_length(source: &str, limits: &Limits) -> Result<(), Fault> {
-    let (length, most) = (source.len(), limits.source);
-    if length <= most {
-        return Ok(());
-    }
-    Err(limits::reached(
-        format!("the program is {length} bytes, over the limit of {most}"),
-        "pass data as input (--input, input) or read it with a tool; [limits] source in config.toml allows \
-         more",
-    ))
-}
-
 fn cancelled() -> Fault {
     Fault::new(Kind::Cancelled, "the run was cancelled")
 }

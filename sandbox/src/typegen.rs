@@ -5,12 +5,14 @@
 //! TypeScript, no schema is fetched, and nothing that a server wrote can leave the comment, string
 //! or type that it was put in.
 
+mod chosen;
 mod doc;
 mod emit;
 mod flat;
 mod inline;
 mod ir;
 mod laws;
+pub mod members;
 pub mod names;
 mod observe;
 mod parse;
@@ -25,6 +27,7 @@ use std::collections::HashSet;
 
 use serde_json::Value;
 
+pub use chosen::UNLESS;
 use names::spell;
 pub use observe::{Observed, Shape};
 
@@ -33,7 +36,7 @@ pub const GLOBALS: &str = include_str!("typegen/globals.d.ts");
 
 /// Counts up whenever the same tools get other declarations, so that what was kept of an older build is not
 /// taken for what this one would make.
-pub const GENERATOR: u32 = 2;
+pub const GENERATOR: u32 = 3;
 
 const HEADER: &str = "\
 // mux.d.ts: what a program may use. Generated from what the servers say of themselves.
@@ -75,10 +78,12 @@ pub struct ServerDecl<'a> {
 /// The whole `mux.d.ts`: `declare const mux`, the servers' types in the namespace `Mux`, and
 /// [`GLOBALS`]. It checks under TypeScript with `lib: ["es2024"]` and without the DOM.
 ///
-/// Every tool is a method `(args: {…}): Promise<…>` of its server, and its types take at most
-/// 64 KiB. Names that are not identifiers appear twice, under their spelling and, quoted, as they
-/// are; names whose spellings collide appear only quoted. A server whose name is not allowed, or
-/// given twice, is left out and a comment says so.
+/// Every tool is a method `(args: {…}): Promise<…>` of its server, or of the group that the dots of
+/// its name put it into, and its types take at most 64 KiB. Segments that are not identifiers appear
+/// twice, under their spelling and, quoted, as they are; names whose spellings collide appear only
+/// quoted. A whole name with dots in brackets is accepted, whatever it is: the text would be longer
+/// by a line for each tool. A server whose name is not allowed, or given twice, is left out and a
+/// comment says so.
 pub fn declarations(servers: &[ServerDecl<'_>]) -> String {
     let mut text = HEADER.to_owned();
     server::declare_all(servers, &mut text);
@@ -112,9 +117,12 @@ pub fn tool_declaration(server: &str, tool: &ToolDecl<'_>) -> String {
     let mut text = declared.doc.block(0);
     text.push_str(&format!("{head}{};\n", declared.call));
     let is_spelled = spell(server) == server && spell(tool.name) == tool.name;
-    if !is_spelled {
+    if !is_spelled && names::is_reachable(tool.name) {
         let (server, tool) = (text::quoted(server), text::quoted(tool.name));
         text.push_str(&format!("// also mux[{server}][{tool}]\n"));
+    } else if !is_spelled {
+        let path = text::quoted(&format!("{server}.{}", tool.name));
+        text.push_str(&format!("// also mux[{path}]\n"));
     }
     if !declared.types.is_empty() {
         text.push_str(&format!(

@@ -5,16 +5,22 @@
 
 #[path = "bench/agents.rs"]
 mod agents;
+#[path = "bench/apis.rs"]
+mod apis;
 #[path = "bench/bare.rs"]
 mod bare;
 #[path = "bench/commands.rs"]
 mod commands;
 #[path = "bench/figures.rs"]
 mod figures;
+#[path = "bench/policy.rs"]
+mod policy;
 #[path = "bench/pool.rs"]
 mod pool;
 #[path = "bench/real.rs"]
 mod real;
+#[path = "bench/rest.rs"]
+mod rest;
 #[path = "bench/rivals.rs"]
 mod rivals;
 #[path = "bench/search.rs"]
@@ -53,10 +59,13 @@ struct Args {
     /// The Node that they run on
     #[arg(long)]
     node: Option<PathBuf>,
+    /// Where `scripts/setup --apis` put descriptions, for the part `apis`
+    #[arg(long)]
+    apis: Option<PathBuf>,
     /// How many clients share their servers, for the part `sharing`
     #[arg(long, default_value_t = 5)]
     clients: usize,
-    /// Only these parts; all without, but for `servers` and `sharing`
+    /// Only these parts; all without, but for `servers`, `sharing` and `apis`
     #[arg(long, value_enum)]
     only: Vec<Part>,
 }
@@ -66,9 +75,11 @@ struct Args {
 enum Part {
     Process,
     Calls,
+    Rest,
     Agents,
     Types,
     Search,
+    Policy,
     Pool,
     Throughput,
     Neighbours,
@@ -76,6 +87,7 @@ enum Part {
     Daemon,
     Servers,
     Sharing,
+    Apis,
 }
 
 fn main() -> anyhow::Result<()> {
@@ -87,7 +99,7 @@ fn main() -> anyhow::Result<()> {
         .enable_all()
         .build()?;
     for part in Part::value_variants() {
-        let by_name_alone = matches!(part, Part::Servers | Part::Sharing);
+        let by_name_alone = matches!(part, Part::Servers | Part::Sharing | Part::Apis);
         if !args.only.contains(part) && (by_name_alone || !args.only.is_empty()) {
             continue;
         }
@@ -100,6 +112,10 @@ fn main() -> anyhow::Result<()> {
                 figures::title("one warm tool call (fixture server: echo)");
                 runtime.block_on(sessions::measure(&place, args.rounds))?;
             }
+            Part::Rest => {
+                figures::title("one warm REST call (a server on this machine)");
+                runtime.block_on(rest::measure(&place, args.rounds))?;
+            }
             Part::Agents => {
                 figures::title("an agent at `mux mcp`");
                 agents::measure(args.rounds);
@@ -111,6 +127,10 @@ fn main() -> anyhow::Result<()> {
             Part::Search => {
                 figures::title("search");
                 runtime.block_on(search::measure(args.rounds))?;
+            }
+            Part::Policy => {
+                figures::title("policy: one decision");
+                policy::measure(args.rounds)?;
             }
             Part::Pool => {
                 figures::title("the pool alone");
@@ -136,6 +156,11 @@ fn main() -> anyhow::Result<()> {
                 figures::title("real servers: medians in ms, each of whole commands");
                 let (bin, node) = (args.rivals.as_deref(), args.node.as_deref());
                 rivals::measure(bin, node, args.rounds)?;
+            }
+            Part::Apis => {
+                figures::title("large APIs as sources");
+                let folder = args.apis.as_deref();
+                runtime.block_on(apis::measure(&place, &args.tsc, folder, args.rounds))?;
             }
             Part::Sharing => {
                 figures::title("memory of clients with ten servers each");

@@ -190,6 +190,7 @@ async fn answer_all(client: MuxClient) -> Result<()> {
                     "content": { "type": "text", "text": "four" },
                 }),
                 AskKind::Roots => json!({ "roots": [] }),
+                AskKind::Approval => json!({ "decision": "once" }),
             });
             let request = AnswerRequest { ask, answer };
             client.answer(within_seconds(PATIENCE), request).await??;

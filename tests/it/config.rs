@@ -20,7 +20,7 @@ fn command() -> String {
 }
 
 /// What is wrong, as `mux status` has it.
-fn problems(env: &TestEnv) -> Vec<String> {
+pub(super) fn problems(env: &TestEnv) -> Vec<String> {
     // The first command waits until the configuration was read.
     env.mux(["servers"]).ok();
     let status = env.mux(["status", "--json"]).ok().json();

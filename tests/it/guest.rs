@@ -29,9 +29,10 @@ fn guest_programs_end_as_recorded_in_a_world_from_a_snapshot() {
 fn check_all(prepare: impl FnOnce(&TestEnv)) {
     let env = TestEnv::new();
     env.write_config(&format!(
-        "{}{}[[policy]]\nmatch = \"fix.side_effect\"\naction = \"deny\"\n",
+        "{}{}{}[[policy]]\nmatch = \"fix.side_effect\"\naction = \"deny\"\n",
         env.fixture("fix", &[]),
         env.fixture("my-server", &[]),
+        env.fixture("zoo", &["--dotted"]),
     ));
     prepare(&env);
     let engine = env.engine();

@@ -3,7 +3,7 @@
 //! happen to it, and around every one the same is asked of everybody else.
 //!
 //! What of that list is elsewhere: 2 in [`realm`]; 20 in the tests of type generation; 26 in
-//! [`strace`]; 27 in [`canaries`]; 29 and 31 in [`rogue`]; 32 in [`process`]; 53 in `lifecycle/clients`
+//! [`strace`]; 27 in `canaries`; 29 and 31 in [`rogue`]; 32 in [`process`]; 53 in `lifecycle/clients`
 //! and `runs/cancel`; 64, 77, 81 and 82 in [`crowd`]; 71 to 75 in `faults`; 83 in [`killed`], in [`rogue`]
 //! and in `faults/workers`; 85 in the tests of the daemon's `rpc`. 61 and 63, free there, are `mux.emit`
 //! and `mux.read` here. 4, 69 and 70 are about parts that do not exist yet.
@@ -14,7 +14,6 @@
 //!
 //! Invariant: a new case is one file and no Rust.
 
-mod canaries;
 mod case;
 mod crowd;
 mod killed;

@@ -22,6 +22,7 @@ use crate::{Running, process};
 const NPM: &str = "MUX_TEST_SERVERS_NPM";
 const PYPI: &str = "MUX_TEST_SERVERS_PY";
 /// Where it put TypeScript's native compiler.
+const APIS: &str = "MUX_TEST_APIS";
 const COMPILER: &str = "MUX_TEST_TSC";
 /// Another `mux-worker`, such as the one with the second engine.
 const WORKER: &str = "MUX_TEST_WORKER";
@@ -335,6 +336,16 @@ pub fn compiler() -> PathBuf {
         "{path:?} does not exist: run `scripts/setup --types`"
     );
     path
+}
+
+/// The published descriptions of large APIs, which `scripts/setup` fetched.
+pub fn apis() -> PathBuf {
+    let folder = PathBuf::from(told(APIS, "--apis"));
+    assert!(
+        folder.exists(),
+        "{folder:?} does not exist: run `scripts/setup --apis`"
+    );
+    folder
 }
 
 pub(crate) fn told(name: &str, option: &str) -> String {

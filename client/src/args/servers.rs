@@ -156,7 +156,7 @@ pub(crate) enum ProjectCommand {
     },
 }
 
-fn pair(text: &str) -> Result<(String, String), String> {
+pub(super) fn pair(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
         // It is not repeated: a secret may have been given alone.

@@ -5,7 +5,7 @@ use std::{io::Read, time::Duration};
 use mux_proto::{CallRequest, Held, transport};
 use serde_json::Value;
 
-use super::{Failure, Outcome, ask, stored, usage};
+use super::{Failure, Outcome, approver::Approver, ask, stored, usage};
 use crate::{args, render};
 
 /// Arguments on standard input.
@@ -14,12 +14,13 @@ const MOST: u64 = 4 << 20;
 const PATIENCE: Duration = Duration::from_secs(3_600);
 
 /// The arguments as they were given.
-enum Given {
+pub(super) enum Given {
     Object(Value),
     Typed(Vec<(String, String)>),
 }
 
 pub(super) async fn call(args: args::Call, json: bool) -> Outcome {
+    let takes_stdin = args.arguments == ["-"];
     let given = match read(&args.arguments) {
         Ok(given) => given,
         Err((message, hint)) => return usage(message, hint, json),
@@ -39,9 +40,14 @@ pub(super) async fn call(args: args::Call, json: bool) -> Outcome {
         token: None,
     };
     let waiting = render::Waiting::begin(&format!("calling {}", request.path), json);
+    let approver = Approver::of_call(json, takes_stdin, &waiting);
     let answer = ask(async |session| {
+        approver.listen(session).await;
         let context = transport::within(PATIENCE);
-        let answer = session.client.call(context, request.clone()).await;
+        let answer = tokio::select! {
+            answer = session.client.call(context, request.clone()) => answer,
+            never = approver.answer(session) => match never {},
+        };
         // A call that was sent and lost may have happened.
         let value = answer.map_err(mux_client::lost)??;
         Ok((session.clone(), value))
@@ -56,7 +62,7 @@ pub(super) async fn call(args: args::Call, json: bool) -> Outcome {
     }
 }
 
-fn read(arguments: &[String]) -> Result<Given, (String, String)> {
+pub(super) fn read(arguments: &[String]) -> Result<Given, (String, String)> {
     let hint = || {
         "give key=value pairs, or one JSON object: path=/tmp limit=3, or '{\"path\": \"/tmp\"}'"
             .to_owned()

@@ -1,14 +1,17 @@
 //! `mux run` and `mux check`.
 
-use std::path::Path;
+use std::{path::Path, time::Duration};
 
 use mux_client::{Session, within_seconds};
 use mux_proto::{CheckRequest, Outcome as RunOutcome, RunRequest};
+use serde_json::Value;
 
-use super::{Failure, Outcome, ask, interrupted, parts, session, source, stored, usage};
+use super::{
+    Failure, Outcome, approver::Approver, ask, interrupted, parts, session, source, stored, usage,
+};
 use crate::{
     args,
-    render::{self, RunView},
+    render::{self, Listing, RunView},
 };
 
 pub(super) async fn run(args: args::Run, json: bool) -> Outcome {
@@ -16,16 +19,11 @@ pub(super) async fn run(args: args::Run, json: bool) -> Outcome {
         Ok(listing) => listing,
         Err((message, hint)) => return usage(message, hint, json),
     };
-    let input = match args.input.as_deref().map(serde_json::from_str).transpose() {
-        Ok(input) => input.unwrap_or_default(),
-        Err(error) => {
-            return usage(
-                format!("--input is not JSON: {error}"),
-                "quote it: --input '{\"n\": 1}'",
-                json,
-            );
-        }
+    let input = match input(args.input.as_deref()) {
+        Ok(input) => input,
+        Err((message, hint)) => return usage(message, hint, json),
     };
+    let silent = json || args.source.is_stdin();
     let save = args.parts.save_parts;
     if let Some(folder) = &save
         && let Err((message, hint)) = parts::prepare(folder)
@@ -35,14 +33,35 @@ pub(super) async fn run(args: args::Run, json: bool) -> Outcome {
     let request = RunRequest {
         source: listing.text.clone(),
         input,
-        timeout_ms: args
-            .timeout
-            .map(|t| u64::try_from(t.as_millis()).unwrap_or(u64::MAX)),
-        traceparent: None,
+        timeout_ms: millis(args.timeout),
         detach: args.detach,
         no_check: args.no_check,
+        ..RunRequest::default()
     };
-    if args.detach {
+    self::request(request, listing, save.as_deref(), (json, silent)).await
+}
+
+/// The value of `--input`, or wrong usage in words: message and hint.
+pub(super) fn input(text: Option<&str>) -> Result<Value, (String, String)> {
+    let input = text.map(serde_json::from_str).transpose();
+    input.map(Option::unwrap_or_default).map_err(|error| {
+        let hint = "quote it: --input '{\"n\": 1}'";
+        (format!("--input is not JSON: {error}"), hint.to_owned())
+    })
+}
+
+pub(super) fn millis(time: Option<Duration>) -> Option<u64> {
+    time.map(|time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX))
+}
+
+/// Starts a run, and shows it to its end unless it is detached. `silent`: nothing is asked at the terminal.
+pub(super) async fn request(
+    request: RunRequest,
+    listing: Listing,
+    save: Option<&Path>,
+    (json, silent): (bool, bool),
+) -> Outcome {
+    if request.detach {
         let started = ask(async |session| mux_client::start(session, request.clone()).await);
         return match started.await? {
             Ok(run) => Ok(render::detached(&run, json)),
@@ -50,10 +69,16 @@ pub(super) async fn run(args: args::Run, json: bool) -> Outcome {
         };
     }
     let mut view = RunView::new(json, save.is_some(), Some(listing));
+    let approver = Approver::of(silent, &mut view);
     let run = ask(async |session| {
+        approver.listen(session).await;
         let run = mux_client::start(session, request.clone()).await?;
         view.accepted(&run);
-        let finished = mux_client::watch(session, &run, 0, |event| view.show(event)).await?;
+        let watched = mux_client::watch(session, &run, 0, |event| view.show(event));
+        let finished = tokio::select! {
+            finished = watched => finished?,
+            never = approver.answer(session) => match never {},
+        };
         Ok((session.clone(), finished.outcome))
     });
     let finished = tokio::select! {
@@ -62,7 +87,7 @@ pub(super) async fn run(args: args::Run, json: bool) -> Outcome {
         () = interrupted() => return Ok(view.interrupted("the run was cancelled")),
     };
     match finished {
-        Ok((session, outcome)) => finish(&session, view, outcome, save.as_deref(), json).await,
+        Ok((session, outcome)) => finish(&session, view, outcome, save, json).await,
         Err(error) => Ok(view.failed(&error)),
     }
 }
@@ -79,7 +104,7 @@ pub(super) async fn finish(
         let (files, failure) = parts::save(session, folder, view.parts()).await;
         view.saved(&files, failure);
     }
-    match outcome {
+    match view.ended(outcome) {
         RunOutcome::Result(value) => Ok(view.result(&value)),
         RunOutcome::Error(error) => Ok(view.failed(&error)),
         RunOutcome::Stored(handle) if json => Ok(view.stored(&handle)),

@@ -73,7 +73,7 @@ async fn watch(folder: &Path) -> Outcome {
             let page = match next(known.clone()).await {
                 Ok(page) => page,
                 // The daemon was stopped, and the next question starts another.
-                Err(failure) if known.is_some() => {
+                Err(failure) if known.is_some() && failure.error.kind != Kind::Limit => {
                     render::note(&failure.error.message);
                     tokio::time::sleep(AGAIN).await;
                     continue;

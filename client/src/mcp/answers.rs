@@ -46,9 +46,10 @@ pub(super) fn told(error: &Error) -> String {
     }
     let others = error.details.as_ref().and_then(|d| d["others"].as_array());
     for other in others.into_iter().flatten() {
-        let line = other["line"].as_u64().unwrap_or_default();
+        let line = other["line"].as_u64();
+        let place = line.map_or_else(String::new, |line| format!(", at line {line}"));
         let message = other["message"].as_str().unwrap_or_default();
-        told.push_str(&format!("\n  also, at line {line}: {message}"));
+        told.push_str(&format!("\n  also{place}: {message}"));
     }
     told
 }
@@ -80,12 +81,24 @@ pub(super) fn block(part: &Held) -> ContentBlock {
 pub(super) fn passed(held: Held) -> CallToolResult {
     match held {
         Held::Value(result) => match serde_json::from_value(result.clone()) {
-            Ok(result) => result,
+            Ok(result) => as_clients_read(result),
             // Newer than we are.
             Err(_) => text(result.to_string()),
         },
         Held::Stored(handle) => text(kept("The result", &handle)),
     }
+}
+
+/// Structured content of a client is an object; an API's may be anything.
+fn as_clients_read(mut result: CallToolResult) -> CallToolResult {
+    if let Some(other) = result
+        .structured_content
+        .take_if(|value| !value.is_object())
+        && result.content.is_empty()
+    {
+        result.content = vec![ContentBlock::text(plain(&other))];
+    }
+    result
 }
 
 /// What a server answered with an error of the protocol comes as one again; everything else is for the
@@ -114,6 +127,35 @@ pub(super) fn protocol(error: &Error) -> ErrorData {
                 _ => ErrorCode::INTERNAL_ERROR,
             };
             ErrorData::new(code, told(error), serde_json::to_value(error).ok())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_is_no_object_goes_as_text() {
+        for (given, expected) in [
+            (
+                json!({ "content": [], "structuredContent": 7 }),
+                (json!([{ "type": "text", "text": "7" }]), None),
+            ),
+            (
+                json!({ "content": [{ "type": "text", "text": "[1]" }], "structuredContent": [1] }),
+                (json!([{ "type": "text", "text": "[1]" }]), None),
+            ),
+            (
+                json!({ "content": [], "structuredContent": { "a": 1 } }),
+                (json!([]), Some(json!({ "a": 1 }))),
+            ),
+        ] {
+            let result = passed(Held::Value(given));
+            let content = serde_json::to_value(&result.content).unwrap();
+            assert_eq!((content, result.structured_content), expected);
         }
     }
 }

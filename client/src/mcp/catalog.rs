@@ -67,15 +67,19 @@ impl Catalog {
 
     /// The path of a tool of some server, by the name that it has here.
     pub(super) async fn path(&self, name: &str) -> Result<Option<String>, Error> {
-        if let Show::Server(server) = &self.0.show {
-            return Ok(Some(format!("{server}.{name}")));
-        }
         if let Some(path) = self.known(name) {
             return Ok(Some(path));
         }
+        let own = match &self.0.show {
+            Show::Server(server) => Some(format!("{server}.{name}")),
+            _ => None,
+        };
+        if own.is_some() && self.has_listed() {
+            return Ok(own);
+        }
         // A client may call what it remembers from another session.
         self.tools().await?;
-        Ok(self.known(name))
+        Ok(self.known(name).or(own))
     }
 
     /// What somebody who got a name wrong may have meant.
@@ -90,6 +94,10 @@ impl Catalog {
             .map(|name| (*name).to_owned())
             .chain(given)
             .collect()
+    }
+
+    fn has_listed(&self) -> bool {
+        self.seen().names.given().next().is_some()
     }
 
     fn known(&self, name: &str) -> Option<String> {
@@ -110,11 +118,18 @@ impl Catalog {
             _ => Vec::new(),
         };
         let mut names = Names::default();
-        for tool in &offered {
-            let name = match show {
-                Show::Server(_) => tool.name.clone(),
-                _ => names.give(&tool.server, &tool.name),
-            };
+        let given: Vec<String> = match show {
+            Show::Server(server) => {
+                let own: Vec<&str> = offered.iter().map(|tool| tool.name.as_str()).collect();
+                names.give_own(server, &own)
+            }
+            _ => {
+                let each = offered.iter();
+                each.map(|tool| names.give(&tool.server, &tool.name))
+                    .collect()
+            }
+        };
+        for (tool, name) in offered.iter().zip(given) {
             tools.push(definition(tool, name));
         }
         self.seen().names = names;
@@ -163,6 +178,10 @@ fn definition(info: &ToolInfo, name: String) -> Tool {
             Tool::new(name.clone(), description, Arc::new(any_object()))
         });
     tool.name = name.into();
+    // Clients read no list that holds another one: results of an API may be arrays.
+    let describes_an_object =
+        |schema: &Arc<JsonObject>| schema.get("type").is_some_and(|it| it == "object");
+    tool.output_schema = tool.output_schema.filter(describes_an_object);
     tool
 }
 

@@ -8,12 +8,12 @@ use mux_proto::version::BUILD;
 use rmcp::{
     ErrorData, RoleServer, ServerHandler,
     model::{
-        CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult,
-        GetPromptRequestParams, GetPromptResponse, Implementation, InitializeRequestParams,
-        InitializeResult, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
-        ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse,
-        ResultType, ServerCapabilities, ServerConfig, SubscribeRequestParams, SubscriptionFilter,
-        UnsubscribeRequestParams,
+        CallToolRequestParams, CallToolResponse, ClientCapabilities, CompleteRequestParams,
+        CompleteResult, GetPromptRequestParams, GetPromptResponse, Implementation,
+        InitializeRequestParams, InitializeResult, ListPromptsResult, ListResourceTemplatesResult,
+        ListResourcesResult, ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams,
+        ReadResourceResponse, ResultType, ServerCapabilities, ServerConfig, SubscribeRequestParams,
+        SubscriptionFilter, UnsubscribeRequestParams,
     },
     service::{NotificationContext, RequestContext, SubscriptionContext},
 };
@@ -30,7 +30,7 @@ use super::{
     job::{Jobs, Output, Step},
     link::Link,
     offers::Offers,
-    roots,
+    questions, roots,
     subscriptions::{Holder, Subscriptions},
     work,
 };
@@ -82,8 +82,11 @@ impl Face {
     }
 
     /// With the first request it is known who asks.
-    fn met(&self, client: Option<Implementation>) {
+    fn met(&self, client: Option<Implementation>, able: Option<ClientCapabilities>) {
         self.following.get_or_init(|| {
+            if able.is_some_and(|able| questions::shows_forms(&able)) {
+                self.link.can_approve();
+            }
             if let Some(client) = client {
                 self.link.introduce(|me| {
                     me.name = client.name;
@@ -168,7 +171,8 @@ impl ServerHandler for Face {
         request: InitializeRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<InitializeResult, ErrorData> {
-        self.met(Some(request.client_info.clone()));
+        let (client, able) = (&request.client_info, &request.capabilities);
+        self.met(Some(client.clone()), Some(able.clone()));
         context.peer.set_peer_info(request.clone());
         self.negotiate_initialize(&request)
     }
@@ -187,7 +191,7 @@ impl ServerHandler for Face {
         _: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        self.met(context.client_info());
+        self.met(context.client_info(), context.client_capabilities());
         let tools = self.catalog.list().await;
         let tools = tools.map_err(|error| answers::protocol(&error))?;
         Ok(ListToolsResult::with_all_items(tools))
@@ -198,7 +202,7 @@ impl ServerHandler for Face {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        self.met(context.client_info());
+        self.met(context.client_info(), context.client_capabilities());
         match self.call(request, &context).await? {
             Step::Done(Output::Tool(mut result)) => {
                 result.result_type.get_or_insert(ResultType::COMPLETE);
@@ -214,7 +218,7 @@ impl ServerHandler for Face {
         _: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
-        self.met(context.client_info());
+        self.met(context.client_info(), context.client_capabilities());
         let resources = self.offers.resources().await;
         let resources = resources.map_err(|error| answers::protocol(&error))?;
         Ok(ListResourcesResult::with_all_items(resources))
@@ -225,7 +229,7 @@ impl ServerHandler for Face {
         _: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
-        self.met(context.client_info());
+        self.met(context.client_info(), context.client_capabilities());
         let templates = self.offers.templates().await;
         let templates = templates.map_err(|error| answers::protocol(&error))?;
         Ok(ListResourceTemplatesResult::with_all_items(templates))
@@ -236,7 +240,7 @@ impl ServerHandler for Face {
         request: ReadResourceRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
-        self.met(context.client_info());
+        self.met(context.client_info(), context.client_capabilities());
         let step = match request.request_state {
             Some(state) => {
                 let answers = request.input_responses;
@@ -263,7 +267,7 @@ impl ServerHandler for Face {
         _: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult, ErrorData> {
-        self.met(context.client_info());
+        self.met(context.client_info(), context.client_capabilities());
         let prompts = self.offers.prompts().await;
         let prompts = prompts.map_err(|error| answers::protocol(&error))?;
         Ok(ListPromptsResult::with_all_items(prompts))
@@ -274,7 +278,7 @@ impl ServerHandler for Face {
         mut request: GetPromptRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
-        self.met(context.client_info());
+        self.met(context.client_info(), context.client_capabilities());
         let step = match request.request_state.take() {
             Some(state) => {
                 let answers = request.input_responses;
@@ -301,7 +305,7 @@ impl ServerHandler for Face {
         request: CompleteRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CompleteResult, ErrorData> {
-        self.met(context.client_info());
+        self.met(context.client_info(), context.client_capabilities());
         let mut result = self.offers.complete(request).await?;
         result.result_type.get_or_insert(ResultType::COMPLETE);
         Ok(result)
@@ -323,7 +327,7 @@ impl ServerHandler for Face {
         request: SubscribeRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        self.met(context.client_info());
+        self.met(context.client_info(), context.client_capabilities());
         self.subscriptions
             .set(&request.uri, Holder::Agent, true)
             .await
@@ -347,7 +351,8 @@ impl ServerHandler for Face {
     }
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
-        self.met(context.request_context().client_info());
+        let asked = context.request_context();
+        self.met(asked.client_info(), asked.client_capabilities());
         let uris = context.accepted().resource_subscriptions.clone();
         let uris = uris.unwrap_or_default();
         let subscribed = self.audience.subscribe(context.sink().clone());

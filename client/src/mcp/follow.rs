@@ -17,7 +17,7 @@ use super::{
     audience::{Audience, Changed},
     catalog::Catalog,
     desk::{Desk, Question},
-    link::{self, Line, Link},
+    link::{Line, Link},
     offers::Offers,
     subscriptions::Subscriptions,
 };
@@ -81,7 +81,7 @@ impl Follower {
         let mut waiting = Vec::new();
         loop {
             let hurry = !waiting.is_empty();
-            let request = link::listen(after, if hurry { 0 } else { POLL });
+            let request = self.link.listen(after, if hurry { 0 } else { POLL });
             let answer = line.session.client.notices(within_seconds(60), request);
             let answer = tokio::select! {
                 biased;
@@ -190,6 +190,19 @@ impl Follower {
                     withdrawn: CancellationToken::new(),
                 };
                 self.desk.put(cause, question);
+            }
+            // A run tells by its events.
+            NoticeKind::ApprovalAsked {
+                cause: cause @ Cause::Call(_),
+                asked,
+            } => {
+                if let Some(teller) = self.desk.teller(&cause) {
+                    let (path, id) = (asked.path, asked.approval);
+                    let words = format!(
+                        "{path} waits for an approval: the user can say `mux approve {id}`"
+                    );
+                    teller.say(words).await;
+                }
             }
             NoticeKind::ElicitationComplete { id, .. } => self.audience.page_done(&id).await,
             NoticeKind::Withdrawn { ask } => self.desk.withdraw(line, ask),

@@ -26,6 +26,11 @@ in a program) tell names, arguments and results.
 - A failed call throws ToolError {kind, message, hint, path}. Do not blindly repeat one of kind unknown_outcome.
 - A result too long for a message comes as a handle for `read` or `mux.read(handle)`.";
 
+/// Of the tool `run_program`.
+pub(super) const STEPS: &str = "Runs steps without code. In `args`, `{{id.result.path.0}}` is what an earlier \
+step gave and `{{input.path}}` what `input` holds. Steps that do not refer to each other run at once; `after` \
+names those to wait for. `search` and `describe` tell tools, arguments and shapes of results.";
+
 /// Of the tool `run`, where the tools of the servers stand beside it anyway.
 pub(super) const INVENTORY: &str = "Tools, as `mux.` calls them:";
 

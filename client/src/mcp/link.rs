@@ -7,7 +7,7 @@ use std::{
     path::PathBuf,
     sync::{
         Arc, Mutex, PoisonError,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
     time::Duration,
 };
@@ -94,6 +94,7 @@ struct Inner {
     /// To the one who listens on each line.
     lines: mpsc::UnboundedSender<Arc<Line>>,
     listener: Mutex<Option<Lines>>,
+    approves: AtomicBool,
     /// How many lines were opened so far.
     opened: watch::Sender<u64>,
 }
@@ -135,6 +136,7 @@ impl Link {
             slot: Mutex::new(Slot::new(me)),
             lines,
             listener: Mutex::new(Some(listener)),
+            approves: AtomicBool::new(false),
             opened: watch::Sender::new(0),
         }))
     }
@@ -262,10 +264,29 @@ impl Link {
         Arc::clone(&slot)
     }
 
+    /// Its agent can ask its user whether a call may be made.
+    pub(super) fn can_approve(&self) {
+        self.0.approves.store(true, Ordering::Relaxed);
+    }
+
+    /// What is asked of the daemon in order to hear what comes behind this number. What a server asks and an agent cannot
+    /// answer is refused in its name, question by question.
+    pub(super) fn listen(&self, after: u64, wait_ms: u64) -> NoticesRequest {
+        let mut answers = vec![AskKind::Elicitation, AskKind::Sampling, AskKind::Roots];
+        if self.0.approves.load(Ordering::Relaxed) {
+            answers.push(AskKind::Approval);
+        }
+        NoticesRequest {
+            after,
+            wait_ms,
+            answers,
+        }
+    }
+
     async fn opened_line(&self, slot: &Slot, session: Session) -> Arc<Line> {
         if session.require("notices").is_ok() {
             // Before anything else is asked: from here on a server's question has somewhere to go.
-            let listening = listen(0, 0);
+            let listening = self.listen(0, 0);
             drop(session.client.notices(within_seconds(5), listening).await);
         }
         let line = Line::new(session, slot.over.clone());
@@ -273,16 +294,6 @@ impl Link {
         // Nobody listens any more when the process is about to end.
         drop(self.0.lines.send(Arc::clone(&line)));
         line
-    }
-}
-
-/// What is asked of the daemon in order to hear what comes behind this number. Whatever an agent cannot
-/// answer is refused in its name, question by question.
-pub(super) fn listen(after: u64, wait_ms: u64) -> NoticesRequest {
-    NoticesRequest {
-        after,
-        wait_ms,
-        answers: vec![AskKind::Elicitation, AskKind::Sampling, AskKind::Roots],
     }
 }
 

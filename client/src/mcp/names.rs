@@ -1,7 +1,8 @@
 //! What a server's tools, prompts and resources are called beside those of others.
 //!
-//! Tools and prompts are `server__name`: models may use letters, digits, `_` and `-` in the name of a
-//! tool, and at most 64 of them. Resources are `mux://server/` and their own uri.
+//! Tools and prompts are `server__name`, and the tools of the only server `name`: models may use letters,
+//! digits, `_` and `-` in the name of a tool, and at most 64 of them. Resources are `mux://server/` and their
+//! own uri.
 //!
 //! Invariant: a name leads back to one thing, by a table and never by taking it apart.
 
@@ -27,15 +28,22 @@ pub(super) struct Named {
 impl Names {
     /// Gives the thing a name that nothing else has.
     pub(super) fn give(&mut self, server: &str, name: &str) -> String {
-        let plain: String = format!("{server}__{name}")
+        self.give_as(&format!("{server}__{name}"), server, name)
+    }
+
+    /// Gives the tools of the only server their own names, and to those that no model takes others.
+    pub(super) fn give_own(&mut self, server: &str, names: &[&str]) -> Vec<String> {
+        for name in names.iter().filter(|name| fits(name)) {
+            self.give_as(name, server, name);
+        }
+        let each = names.iter().map(|name| self.give_as(name, server, name));
+        each.collect()
+    }
+
+    fn give_as(&mut self, wanted: &str, server: &str, name: &str) -> String {
+        let plain: String = wanted
             .chars()
-            .map(|c| {
-                if c.is_ascii_alphanumeric() || c == '-' {
-                    c
-                } else {
-                    '_'
-                }
-            })
+            .map(|c| if is_fit(c) { c } else { '_' })
             .collect();
         let taken = |given: &str| {
             self.0
@@ -62,6 +70,14 @@ impl Names {
     pub(super) fn given(&self) -> impl Iterator<Item = &str> {
         self.0.keys().map(String::as_str)
     }
+}
+
+fn is_fit(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '-' | '_')
+}
+
+fn fits(name: &str) -> bool {
+    name.len() <= LONGEST && name.chars().all(is_fit)
 }
 
 /// Cut, with something behind it that no other thing has.
@@ -122,6 +138,21 @@ mod tests {
         all.sort();
         all.dedup();
         assert_eq!(all.len(), given.len(), "{given:?}");
+    }
+
+    #[test]
+    fn the_only_server_keeps_its_names_where_models_take_them() {
+        let mut names = Names::default();
+        let long = "a".repeat(100);
+        let own = ["pet.get", "pet_get", "get-thing", long.as_str(), "a.b"];
+        let given = names.give_own("s", &own);
+        assert_eq!(given[1..3], ["pet_get", "get-thing"]);
+        assert_eq!(given[4], "a_b");
+        assert!(given[0].starts_with("pet_get_"), "{given:?}");
+        for (given, name) in given.iter().zip(own) {
+            assert!(fits(given), "{given}");
+            assert_eq!(names.find(given).unwrap().name, name);
+        }
     }
 
     #[test]

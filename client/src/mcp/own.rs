@@ -9,7 +9,15 @@ use serde_json::{Value, json};
 
 use super::guide;
 
-pub(super) const NAMES: &[&str] = &["run", "search", "describe", "call", "read", "resume"];
+pub(super) const NAMES: &[&str] = &[
+    "run",
+    "search",
+    "describe",
+    "call",
+    "read",
+    "resume",
+    "run_program",
+];
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -70,6 +78,31 @@ pub(super) struct Resume {
     pub(super) run: String,
     #[serde(default)]
     pub(super) wait_seconds: Option<f64>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RunProgram {
+    steps: Value,
+    #[serde(default, rename = "return")]
+    returns: Option<Value>,
+    #[serde(default)]
+    pub(super) input: Value,
+    #[serde(default)]
+    pub(super) timeout_seconds: Option<f64>,
+    #[serde(default)]
+    pub(super) detach: bool,
+}
+
+impl RunProgram {
+    /// The program as the daemon reads it.
+    pub(super) fn source(&self) -> String {
+        let mut program = json!({ "steps": self.steps });
+        if let Some(returns) = &self.returns {
+            program["return"] = returns.clone();
+        }
+        program.to_string()
+    }
 }
 
 /// Arguments of one of them, or what is wrong with them.
@@ -135,7 +168,7 @@ fn definition(name: &str, inventory: &str) -> Option<Tool> {
             json!({
                 "paths": {
                     "type": "array", "items": { "type": "string" }, "minItems": 1, "maxItems": 100,
-                    "description": "`server.tool`, or `server` for all of its tools.",
+                    "description": "`server.tool`, or `server` or `server.group` for all of its tools.",
                 },
             }),
             None,
@@ -165,13 +198,41 @@ fn definition(name: &str, inventory: &str) -> Option<Tool> {
         ),
         "resume" => (
             "Wait for a run",
-            "Waits for a run that was detached or is pending, and gives its result as `run` would.".into(),
+            "Waits for a run that was detached, and gives its result as `run` would. A run that ended as `pending`, because \
+            nobody had approved a call of it in time, goes on: calls that had ended are not sent again, and the user is asked \
+            again for what was not approved.".into(),
             json!({
-                "run": { "type": "string" },
+                "run": { "type": "string", "description": "A run, or the `approvalId` of an error." },
                 "wait_seconds": { "type": "number", "minimum": 0, "maximum": 300, "description": "30 if absent." },
             }),
             Some(run_output()),
-            hints(true, false, true, false),
+            hints(false, true, false, true),
+        ),
+        "run_program" => (
+            "Run steps",
+            guide::STEPS.into(),
+            json!({
+                "steps": {
+                    "type": "array",
+                    "items": {
+                        "type": "object",
+                        "properties": {
+                            "id": { "type": "string" },
+                            "tool": { "type": "string", "description": "`server.tool`" },
+                            "args": { "type": "object" },
+                            "on_error": { "enum": ["abort", "continue"] },
+                            "after": { "type": "array", "items": { "type": "string" } },
+                        },
+                        "required": ["id", "tool"],
+                    },
+                },
+                "return": { "description": "The result, with references; that of the last step if absent." },
+                "input": {},
+                "timeout_seconds": { "type": "number", "minimum": 1, "maximum": 300 },
+                "detach": { "type": "boolean" },
+            }),
+            None,
+            hints(false, true, false, true),
         ),
         _ => return None,
     };
@@ -181,6 +242,7 @@ fn definition(name: &str, inventory: &str) -> Option<Tool> {
         "describe" => &["paths"],
         "call" => &["path"],
         "read" => &["handle"],
+        "run_program" => &["steps"],
         _ => &["run"],
     };
     let input = object(json!({
@@ -202,7 +264,7 @@ fn run_output() -> Value {
         "type": "object",
         "properties": {
             "run": { "type": "string" },
-            "state": { "type": "string", "enum": ["succeeded", "failed", "running"] },
+            "state": { "type": "string", "enum": ["succeeded", "failed", "running", "pending"] },
             "result": {},
             "stored": {
                 "type": "object",

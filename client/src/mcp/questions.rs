@@ -13,20 +13,24 @@ use serde_json::{Value, json};
 
 use super::desk::Question;
 
+/// Whether an agent can show its user a form. One that names no mode of elicitation means forms.
+pub(super) fn shows_forms(able: &ClientCapabilities) -> bool {
+    let modes = able.elicitation.as_ref();
+    modes.is_some_and(|modes| modes.form.is_some() || modes.url.is_none())
+}
+
 /// Fails in words for the server.
 pub(super) fn can_answer(able: &ClientCapabilities, question: &Question) -> Result<(), String> {
     let (can, what) = match question.kind {
         AskKind::Elicitation => match (&able.elicitation, question.params["mode"] == "url") {
             (Some(modes), true) => (modes.url.is_some(), "open a page for its user"),
-            // A client that names no mode means forms.
-            (Some(modes), false) => (
-                modes.form.is_some() || modes.url.is_none(),
-                "show its user a form",
-            ),
+            (Some(_), false) => (shows_forms(able), "show its user a form"),
             (None, _) => (false, "ask its user anything"),
         },
         AskKind::Sampling => (able.sampling.is_some(), "have its model write anything"),
         AskKind::Roots => (able.roots.is_some(), "tell its roots"),
+        // The daemon asks for approvals with a form.
+        AskKind::Approval => (false, "say whether a call may be made"),
     };
     if can {
         return Ok(());
@@ -40,7 +44,7 @@ pub(super) fn needs(question: &Question) -> ClientCapabilities {
         AskKind::Elicitation if question.params["mode"] == "url" => {
             json!({ "elicitation": { "url": {} } })
         }
-        AskKind::Elicitation => json!({ "elicitation": { "form": {} } }),
+        AskKind::Elicitation | AskKind::Approval => json!({ "elicitation": { "form": {} } }),
         AskKind::Sampling => json!({ "sampling": {} }),
         AskKind::Roots => json!({ "roots": {} }),
     };
@@ -49,7 +53,7 @@ pub(super) fn needs(question: &Question) -> ClientCapabilities {
 
 fn method(kind: AskKind) -> &'static str {
     match kind {
-        AskKind::Elicitation => "elicitation/create",
+        AskKind::Elicitation | AskKind::Approval => "elicitation/create",
         AskKind::Sampling => "sampling/createMessage",
         AskKind::Roots => "roots/list",
     }

@@ -7,11 +7,12 @@ use std::sync::{
     atomic::{AtomicBool, Ordering},
 };
 
-use mux_proto::{Error, Event, EventKind, Held, Level, Outcome};
+use mux_proto::{ApprovalEnding, Error, Event, EventKind, Held, Kind, Level, Outcome};
 use rmcp::model::{CallToolResult, ContentBlock};
 use serde_json::{Map, Value, json};
 
 use super::answers::{block, kept, plain, told};
+use crate::steps;
 
 /// The most of the console that goes into a context, in bytes.
 const CONSOLE: usize = 16 * 1024;
@@ -26,6 +27,8 @@ pub(super) struct Transcript {
     parts: Vec<Held>,
     calls: u64,
     failed: Vec<String>,
+    /// It is a program of steps.
+    of_steps: bool,
     /// Why types are not checked is the same each time.
     unchecked_told: Arc<AtomicBool>,
 }
@@ -39,6 +42,7 @@ impl Transcript {
     }
 
     pub(super) fn add(&mut self, event: &Event) {
+        self.of_steps |= steps::is_of_step(event);
         match &event.event {
             EventKind::Checked {
                 warnings,
@@ -78,11 +82,17 @@ impl Transcript {
 
     pub(super) fn ended(self, run: &str, outcome: &Outcome) -> CallToolResult {
         let state = match outcome {
+            Outcome::Error(error) if error.kind == Kind::Pending => "pending",
             Outcome::Error(_) => "failed",
             _ => "succeeded",
         };
         let mut document = self.document(run, state);
-        let first = match outcome {
+        let apart = steps::apart(outcome).filter(|_| self.of_steps);
+        let (steps, outcome) = match apart {
+            Some((steps, end)) => (Some(steps), end),
+            None => (None, outcome.clone()),
+        };
+        let first = match &outcome {
             Outcome::Result(value) => {
                 document.insert("result".into(), value.clone());
                 plain(value)
@@ -98,7 +108,10 @@ impl Transcript {
             }
         };
         let mut content = vec![ContentBlock::text(first)];
+        let lines = steps.as_ref().map(steps::lines).unwrap_or_default();
+        document.extend(steps.map(|steps| ("steps".to_owned(), steps)));
         for (title, lines) in [
+            ("steps", lines),
             ("console", self.shown()),
             ("warnings", self.warnings.clone()),
         ] {
@@ -216,6 +229,10 @@ pub(super) fn news(event: &Event) -> Option<String> {
             let words = message.iter().map(|m| format!(" {m}")).collect::<String>();
             Some(format!("{path} {progress}{of}{words}"))
         }
+        EventKind::StepStarted { step, .. } => Some(format!("step {step}")),
+        EventKind::StepSkipped { step, reason, .. } => {
+            Some(format!("step {step} is skipped: {reason}"))
+        }
         EventKind::CallEnded {
             path, ms, error, ..
         } => Some(match error {
@@ -223,6 +240,15 @@ pub(super) fn news(event: &Event) -> Option<String> {
             Some(error) => format!("{path} failed: {}: {}", error.kind, first_line(error)),
         }),
         EventKind::Console { level, text } => Some(line(*level, text)),
+        EventKind::ApprovalAsked(asked) => Some(format!(
+            "{} waits for an approval: the user can say `mux approve {}`",
+            asked.path, asked.approval
+        )),
+        EventKind::ApprovalOver(over) => Some(match over.ending {
+            ApprovalEnding::Approved => format!("{} was approved", over.path),
+            ApprovalEnding::Denied => format!("{} was denied", over.path),
+            _ => format!("nobody answered whether {} may be called", over.path),
+        }),
         _ => None,
     }
 }

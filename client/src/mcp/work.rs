@@ -5,10 +5,10 @@
 use std::{sync::Arc, time::Duration};
 
 use futures::FutureExt as _;
-use mux_client::within_seconds;
+use mux_client::{lost, within_seconds};
 use mux_proto::{
-    CallRequest, Cause, DescribeRequest, Error, Held, Kind, MuxClient, ReadRequest, RunRequest,
-    SearchRequest, transport,
+    CallRequest, Cause, DescribeRequest, Error, Held, Kind, Language, MuxClient, ReadRequest,
+    ResumeRequest, RunRequest, SearchRequest, transport,
 };
 use rmcp::{
     ErrorData,
@@ -59,6 +59,7 @@ async fn perform(
 ) -> Result<CallToolResult, Error> {
     match name {
         "run" => run(link, own::read(name, arguments)?, ear).await,
+        "run_program" => run_program(link, own::read(name, arguments)?, ear).await,
         "search" => search(link, own::read(name, arguments)?).await,
         "describe" => describe(link, own::read(name, arguments)?).await,
         "call" => {
@@ -84,6 +85,28 @@ async fn run(link: &Link, asked: own::Run, ear: Ear) -> Result<CallToolResult, E
         no_check: asked.check == Some(false),
         ..RunRequest::default()
     };
+    to_its_end(link, request, ear).await
+}
+
+async fn run_program(
+    link: &Link,
+    asked: own::RunProgram,
+    ear: Ear,
+) -> Result<CallToolResult, Error> {
+    let request = RunRequest {
+        source: asked.source(),
+        language: Language::Json,
+        input: asked.input,
+        timeout_ms: asked.timeout_seconds.map(millis),
+        detach: asked.detach,
+        ..RunRequest::default()
+    };
+    to_its_end(link, request, ear).await
+}
+
+/// To the end of the run, or to its beginning if it is detached.
+async fn to_its_end(link: &Link, request: RunRequest, ear: Ear) -> Result<CallToolResult, Error> {
+    let detach = request.detach;
     let (line, run) = link
         .ask(|line| {
             let request = request.clone();
@@ -93,7 +116,7 @@ async fn run(link: &Link, asked: own::Run, ear: Ear) -> Result<CallToolResult, E
             }
         })
         .await?;
-    if asked.detach {
+    if detach {
         return Ok(Transcript::new(ear.unchecked_told).running(&run));
     }
     let mut cancel = CancelOnDrop(Some((Arc::clone(&line), run.clone())));
@@ -109,7 +132,17 @@ async fn resume(link: &Link, asked: own::Resume, ear: Ear) -> Result<CallToolRes
     let seconds = asked.wait_seconds.unwrap_or(WAIT).clamp(0.0, MOST_WAIT);
     let line = link.open().await?;
     let wait = Duration::from_secs_f64(seconds);
-    follow(&line, &asked.run, Some(wait), ear).await
+    let mut run = asked.run;
+    if line.session.require("resume_run").is_ok() {
+        let request = ResumeRequest {
+            id: run,
+            detach: false,
+        };
+        let client = &line.session.client;
+        let resumed = client.resume_run(within_seconds(30), request).await;
+        run = resumed.map_err(lost)??.run;
+    }
+    follow(&line, &run, Some(wait), ear).await
 }
 
 /// Tells what happens until the run has ended, or for so long.

@@ -27,6 +27,14 @@ pub(crate) fn took(ms: f64) -> String {
     }
 }
 
+/// The day, in UTC.
+pub(crate) fn date(ms: u64) -> String {
+    let at = std::time::UNIX_EPOCH + std::time::Duration::from_millis(ms);
+    let at = humantime::format_rfc3339_seconds(at).to_string();
+    at.split_once('T')
+        .map_or(at.clone(), |(day, _)| day.to_owned())
+}
+
 /// How long ago something was: `now`, `5s ago`, `3m ago`, `2h ago`, `4d ago`.
 pub(crate) fn ago(ms: u64) -> String {
     let seconds = ms / 1_000;

@@ -101,9 +101,10 @@ fn tell(kind: &str, error: &Error, listing: Option<&Listing>) {
     show_stack(error);
     show_hint(error);
     for other in others(error) {
-        let line = other["line"].as_u64().unwrap_or_default();
-        let message = other["message"].as_str().unwrap_or_default();
-        eprintln!("  {} line {line}: {message}", paint(DIM, "also"));
+        let line = other["line"].as_u64();
+        let place = line.map_or_else(String::new, |line| format!("line {line}: "));
+        let message = harmless(other["message"].as_str().unwrap_or_default());
+        eprintln!("  {} {place}{message}", paint(DIM, "also"));
     }
 }
 

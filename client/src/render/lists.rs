@@ -148,7 +148,7 @@ pub(crate) fn servers(
         return ExitCode::SUCCESS;
     }
     // Those of a single server stand beside it.
-    for problem in problems.iter().filter(|p| !p.starts_with("[servers.")) {
+    for problem in problems.iter().filter(|p| !is_of_one(p)) {
         warn(problem);
     }
     if servers.is_empty() && !problems.is_empty() {
@@ -181,8 +181,13 @@ pub(crate) fn servers(
     ExitCode::SUCCESS
 }
 
+/// Whether a problem of the configuration stands beside its server or source.
+pub(super) fn is_of_one(problem: &str) -> bool {
+    problem.starts_with("[servers.") || problem.starts_with("[sources.")
+}
+
 /// Why it is as it is, and what a user should look at.
-fn remarks_on(server: &ServerInfo) -> Vec<String> {
+pub(super) fn remarks_on(server: &ServerInfo) -> Vec<String> {
     let retry = server
         .retry_in_ms
         .map(|ms| format!("tried again in {:.1} s", ms as f64 / 1e3));
@@ -210,6 +215,13 @@ fn remarks_on(server: &ServerInfo) -> Vec<String> {
         }
     }
     remarks.extend(server.warnings.iter().cloned());
+    let missing = server.source.iter().flat_map(|source| &source.missing);
+    remarks.extend(missing.map(|scheme| {
+        format!(
+            "no credential for `{scheme}`: auth in [sources.{}]",
+            server.name
+        )
+    }));
     remarks
 }
 
@@ -271,7 +283,7 @@ pub(super) fn table(servers: &[ServerInfo]) -> String {
     flush(&table)
 }
 
-fn state(state: ServerState) -> Cell {
+pub(super) fn state(state: ServerState) -> Cell {
     match state {
         ServerState::Cold => Cell::new("cold").fg(Color::DarkGrey),
         ServerState::Starting => Cell::new("starting").fg(Color::Yellow),

@@ -42,6 +42,16 @@ impl CallLines {
         Some(line(path, ms, bytes, error))
     }
 
+    /// The line for a step that is skipped, while there is room.
+    pub(super) fn skipped(&mut self, step: &str, tool: &str, reason: &str) -> Option<String> {
+        if self.shown == LINES {
+            self.more += 1;
+            return None;
+        }
+        self.shown += 1;
+        Some(skipped(step, tool, reason))
+    }
+
     /// What stands for the calls that got no line.
     pub(super) fn rest(&self) -> Option<String> {
         if self.more == 0 {
@@ -71,6 +81,18 @@ pub(super) fn line(path: &str, ms: f64, bytes: usize, error: Option<&Error>) -> 
             format!("  {} {}", paint(ERROR, '\u{2717}'), paint(DIM, rest))
         }
     }
+}
+
+/// What stands for a step in place of its call.
+pub(super) fn step(step: &str, tool: &str) -> String {
+    format!("{}  {}", one_line(step, NAME), one_line(tool, NAME))
+}
+
+/// A step that never began.
+pub(super) fn skipped(id: &str, tool: &str, reason: &str) -> String {
+    let reason = one_line(reason, MESSAGE);
+    let name = one_line(&step(id, tool), NAME);
+    paint(DIM, format!("  \u{2013} {name}  skipped: {reason}"))
 }
 
 /// A call on its way, with how far its server says that it is.
@@ -122,6 +144,18 @@ mod tests {
             let shown = moving("a.b", 2.0, total, word);
             assert_eq!(shown.replace("  y", " y"), expected);
         }
+    }
+
+    #[test]
+    fn a_step_is_one_line_with_its_tool() {
+        let name = step("list", "files.list");
+        let shown = plain(&line(&name, 3.0, 10, None));
+        assert_eq!(shown, "  \u{2713} list  files.list  3 ms  10 B");
+        let shown = plain(&skipped("read", "files.read", "`list` failed\n"));
+        assert_eq!(
+            shown,
+            "  \u{2013} read  files.read  skipped: `list` failed "
+        );
     }
 
     #[test]

@@ -22,10 +22,12 @@ pub(crate) fn run(info: &RunInfo, events: &[Event], json: bool) -> ExitCode {
         return ExitCode::SUCCESS;
     }
     head(info);
+    let mut record = Record::default();
     for event in events {
-        happened(event);
+        record.add(event);
+        happened(event, record.is_of_steps());
     }
-    match outcome(events) {
+    match outcome(events).map(|outcome| record.ended(outcome.clone())) {
         None => {
             for line in on_their_way(events) {
                 println!("{}", paint(DIM, format!("  \u{2026} {line}")));
@@ -33,18 +35,18 @@ pub(crate) fn run(info: &RunInfo, events: &[Event], json: bool) -> ExitCode {
             super::note(&format!("`mux runs watch {}` follows it", info.run));
             ExitCode::SUCCESS
         }
-        Some(Outcome::Result(value)) => printed(plain(value)),
+        Some(Outcome::Result(value)) => printed(plain(&value)),
         Some(Outcome::Stored(handle)) => {
             println!("{}\u{2026}", harmless(&handle.preview));
             let size = amounts::bytes(handle.bytes);
             super::note(&format!(
                 "{size} in all; `{}` reads it",
-                record::how_to_read(handle)
+                record::how_to_read(&handle)
             ));
             ExitCode::SUCCESS
         }
         Some(Outcome::Error(error)) => {
-            describe(error, None);
+            describe(&error, None);
             ExitCode::SUCCESS
         }
     }
@@ -94,9 +96,10 @@ fn whole(info: &RunInfo, events: &[Event]) -> Value {
         record.add(event);
     }
     if let Some(outcome) = outcome(events) {
-        whole.extend(record::ended(outcome));
+        let outcome = record.ended(outcome.clone());
+        whole.extend(record::ended(&outcome));
         // The event has the details.
-        if let Outcome::Error(error) = outcome {
+        if let Outcome::Error(error) = &outcome {
             whole.insert("error".into(), json!(error));
         }
     }
@@ -127,8 +130,8 @@ fn head(info: &RunInfo) {
     line("calls", calls(info));
 }
 
-/// What `mux run` shows while a run goes on, and each of its calls.
-fn happened(event: &Event) {
+/// What `mux run` shows while a run goes on, and each of its calls or steps.
+fn happened(event: &Event, of_steps: bool) {
     match &event.event {
         EventKind::Console { level, text } => {
             let text = harmless(text);
@@ -145,7 +148,30 @@ fn happened(event: &Event) {
             bytes,
             error,
             ..
-        } => println!("{}", live::line(path, *ms, *bytes, error.as_ref())),
+        } if !of_steps => println!("{}", live::line(path, *ms, *bytes, error.as_ref())),
+        EventKind::StepEnded {
+            step,
+            tool,
+            ms,
+            bytes,
+            error,
+        } => {
+            let name = live::step(step, tool);
+            println!("{}", live::line(&name, *ms, *bytes, error.as_ref()));
+        }
+        EventKind::StepSkipped { step, tool, reason } => {
+            println!("{}", live::skipped(step, tool, reason));
+        }
+        EventKind::ApprovalAsked(asked) => println!(
+            "{} {}  {}",
+            paint(WARN, "asked:"),
+            asked.approval,
+            one_line(&asked.path, 100)
+        ),
+        EventKind::ApprovalOver(over) => {
+            let ending = format!("{:?}", over.ending).to_lowercase();
+            println!("{} {}  {ending}", paint(WARN, "answered:"), over.approval);
+        }
         EventKind::Emitted { part } => {
             println!("{} {}", paint(DIM, "part:"), parts::described(part));
         }

@@ -34,7 +34,7 @@ pub(crate) fn pins(list: &PinList, json: bool) -> ExitCode {
         table.add_row([
             Cell::new(one_line(&tool.name, NAME_WIDTH)),
             standing(tool.standing),
-            Cell::new(tool.since_ms.map_or_else(|| "-".into(), date)),
+            Cell::new(tool.since_ms.map_or_else(|| "-".into(), amounts::date)),
             Cell::new(digest.get(..DIGITS).unwrap_or(digest)),
         ]);
     }
@@ -50,13 +50,6 @@ fn standing(standing: PinStanding) -> Cell {
         PinStanding::Refused => Cell::new("refused").fg(Color::Red),
         PinStanding::Unpinned => Cell::new("not pinned").fg(Color::DarkGrey),
     }
-}
-
-fn date(ms: u64) -> String {
-    let at = std::time::UNIX_EPOCH + std::time::Duration::from_millis(ms);
-    let at = humantime::format_rfc3339_seconds(at).to_string();
-    at.split_once('T')
-        .map_or(at.clone(), |(day, _)| day.to_owned())
 }
 
 /// What somebody is about to accept.
@@ -165,6 +158,5 @@ mod tests {
         assert!(shown.contains("\n   \"a\": 1,\n"), "{shown}");
         tool.before = None;
         assert!(difference(&tool).contains("+  \"description\": \"new\""));
-        assert_eq!(date(1_795_300_000_000), "2026-11-21");
     }
 }

@@ -44,6 +44,11 @@ impl Waiting {
         }
     }
 
+    /// Somebody else may want the line for a moment.
+    pub(crate) fn quiet(&self) -> Quiet {
+        Quiet(self.bar.clone())
+    }
+
     /// Prints without tearing the spinner.
     pub(crate) fn aside(&self, print: impl FnOnce()) {
         match &self.bar {
@@ -64,6 +69,28 @@ impl Drop for Waiting {
         }
         if let Some(bar) = self.bar.take() {
             bar.finish_and_clear();
+        }
+    }
+}
+
+/// Takes the spinner away while somebody is asked.
+#[derive(Clone)]
+pub(crate) struct Quiet(Option<ProgressBar>);
+
+impl Quiet {
+    pub(crate) fn hide(&self) {
+        if let Some(bar) = &self.0 {
+            bar.disable_steady_tick();
+            // What stands there is wiped away.
+            bar.suspend(|| ());
+            bar.set_draw_target(ProgressDrawTarget::hidden());
+        }
+    }
+
+    pub(crate) fn show(&self) {
+        if let Some(bar) = &self.0 {
+            bar.set_draw_target(ProgressDrawTarget::stderr());
+            bar.enable_steady_tick(Duration::from_millis(100));
         }
     }
 }

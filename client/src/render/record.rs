@@ -5,6 +5,8 @@
 use mux_proto::{Error, Event, EventKind, Handle, Held, Outcome};
 use serde_json::{Map, Value, json};
 
+use crate::steps;
+
 /// Gathers the events of one run.
 #[derive(Debug, Default)]
 pub(crate) struct Record {
@@ -14,13 +16,20 @@ pub(crate) struct Record {
     unchecked: Option<String>,
     console: Vec<Value>,
     pub(super) calls: Vec<Value>,
+    /// Calls that had to be approved.
+    approvals: Vec<Value>,
     parts: Vec<Held>,
+    /// Of a program of steps, what each did.
+    pub(super) steps: Option<Value>,
+    /// Events of steps were among the others.
+    of_steps: bool,
     /// Where the parts were written, if somebody asked for it.
     pub(super) files: Option<Vec<Value>>,
 }
 
 impl Record {
     pub(crate) fn add(&mut self, event: &Event) {
+        self.of_steps |= steps::is_of_step(event);
         match &event.event {
             EventKind::Checked {
                 warnings,
@@ -46,7 +55,24 @@ impl Record {
                     .push(json!({ "path": path, "ms": ms, "bytes": bytes, "error": error }));
             }
             EventKind::Emitted { part } => self.parts.push(part.clone()),
+            EventKind::ApprovalOver(over) => self.approvals.push(json!(over)),
             _ => {}
+        }
+    }
+
+    /// Whether its calls are those of steps, which are told instead.
+    pub(super) fn is_of_steps(&self) -> bool {
+        self.of_steps
+    }
+
+    /// The end of the run, from which the summary of its steps is taken.
+    pub(super) fn ended(&mut self, outcome: Outcome) -> Outcome {
+        match steps::apart(&outcome).filter(|_| self.of_steps) {
+            Some((steps, end)) => {
+                self.steps = Some(steps);
+                end
+            }
+            None => outcome,
         }
     }
 
@@ -78,12 +104,16 @@ impl Record {
     pub(super) fn happened(self) -> Map<String, Value> {
         let parts: Vec<Value> = self.parts.iter().map(held).collect();
         let mut all = Map::new();
+        all.extend(self.steps.map(|steps| ("steps".to_owned(), steps)));
         all.insert("warnings".into(), self.warnings.into());
         if let Some(why) = self.unchecked {
             all.insert("unchecked".into(), why.into());
         }
         all.insert("console".into(), self.console.into());
         all.insert("calls".into(), self.calls.into());
+        if !self.approvals.is_empty() {
+            all.insert("approvals".into(), self.approvals.into());
+        }
         all.insert("parts".into(), parts.into());
         if let Some(files) = self.files {
             all.insert("files".into(), files.into());

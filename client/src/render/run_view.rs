@@ -12,9 +12,9 @@ use mux_proto::{Error, Event, EventKind, Handle, Held, Kind, Level, Outcome};
 use serde_json::{Value, json};
 
 use super::{
-    Listing, Waiting, amounts, document,
+    Listing, Quiet, Waiting, amounts, approvals, document,
     failure::{describe, doubt, unchecked},
-    live::{CallLines, moving},
+    live::{self, CallLines, moving},
     parts, plain,
     record::Record,
     style::{DIM, ERROR, WARN, harmless, paint},
@@ -34,6 +34,8 @@ pub(crate) struct RunView {
     failure: Option<Error>,
     /// Somebody asked for the parts as files.
     saves: bool,
+    /// The user is asked here whether calls may be made.
+    asks: bool,
     /// The program, where it is at hand.
     listing: Option<Listing>,
 }
@@ -48,6 +50,7 @@ impl RunView {
             running: BTreeMap::new(),
             failure: None,
             saves,
+            asks: false,
             listing,
         }
     }
@@ -93,15 +96,66 @@ impl RunView {
             } => {
                 self.running.remove(call);
                 self.say_running();
-                let lines = self.lines.as_mut();
-                let line = lines.and_then(|l| l.ended(path, *ms, *bytes, error.as_ref()));
-                if let Some(line) = line {
-                    self.waiting.aside(|| eprintln!("{line}"));
+                // Its step is told.
+                if !self.record.is_of_steps() {
+                    let ended = |l: &mut CallLines| l.ended(path, *ms, *bytes, error.as_ref());
+                    self.tell_line(ended);
                 }
             }
+            EventKind::StepStarted {
+                description: Some(description),
+                ..
+            } => self.waiting.say(&harmless(description)),
+            EventKind::StepEnded {
+                step,
+                tool,
+                ms,
+                bytes,
+                error,
+            } => {
+                let name = live::step(step, tool);
+                self.tell_line(|lines| lines.ended(&name, *ms, *bytes, error.as_ref()));
+            }
+            EventKind::StepSkipped { step, tool, reason } => {
+                self.tell_line(|lines| lines.skipped(step, tool, reason));
+            }
             EventKind::Emitted { part } => self.emitted(part),
+            EventKind::Resumed { run, calls } if !self.json => {
+                let calls = amounts::count(*calls, "call");
+                super::note(&format!("{run} goes on; answered from the record: {calls}"));
+            }
+            EventKind::ApprovalAsked(asked) if !self.json => {
+                self.waiting
+                    .say(&format!("waiting for approval {}", asked.approval));
+                // Whoever is asked here sees it in the question.
+                if !self.asks {
+                    self.waiting.aside(|| approvals::waits(asked));
+                }
+            }
+            EventKind::ApprovalOver(over) if !self.json => {
+                self.waiting.aside(|| approvals::over(over));
+                self.say_running();
+            }
             _ => {}
         }
+    }
+
+    /// On a terminal, and while there is room.
+    fn tell_line(&mut self, line: impl FnOnce(&mut CallLines) -> Option<String>) {
+        if let Some(line) = self.lines.as_mut().and_then(line) {
+            self.waiting.aside(|| eprintln!("{line}"));
+        }
+    }
+
+    /// The end of the run without what is told of it elsewhere.
+    pub(crate) fn ended(&mut self, outcome: Outcome) -> Outcome {
+        self.record.ended(outcome)
+    }
+
+    /// For whoever asks the user beside it.
+    pub(crate) fn quiet(&mut self, asks: bool) -> Quiet {
+        self.asks = asks;
+        self.waiting.quiet()
     }
 
     /// What the program handed over so far.

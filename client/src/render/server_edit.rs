@@ -4,7 +4,7 @@
 use std::{path::PathBuf, process::ExitCode};
 
 use anstream::println;
-use mux_proto::{ServerInfo, ServerState};
+use mux_proto::{Error, ServerInfo, ServerState};
 use serde_json::json;
 
 use super::{document, note, shown, style::harmless, warn};
@@ -13,6 +13,8 @@ use super::{document, note, shown, style::harmless, warn};
 #[derive(Debug)]
 pub(crate) struct ServerEdit {
     pub(crate) server: String,
+    /// `server` or `source`.
+    kind: &'static str,
     /// `added`, `replaced`, `removed`, `enabled` or `disabled`.
     change: &'static str,
     pub(crate) dry_run: bool,
@@ -26,12 +28,25 @@ pub(crate) struct ServerEdit {
     /// Of the daemon that runs; the server, if it knows it.
     pub(crate) verdict: Option<Option<ServerInfo>>,
     pub(crate) not_reloaded: Option<String>,
+    /// Of a source that was added, or why nobody knows.
+    pub(crate) offered: Option<Result<Offered, Error>>,
+}
+
+/// What a source has.
+#[derive(Debug)]
+pub(crate) struct Offered {
+    pub(crate) functions: usize,
+    /// The paths of the first.
+    pub(crate) some: Vec<String>,
+    /// The security schemes for which no credential is given.
+    pub(crate) missing: Vec<String>,
 }
 
 impl ServerEdit {
     pub(crate) fn new(server: &str, change: &'static str, dry_run: bool) -> Self {
         Self {
             server: server.to_owned(),
+            kind: "server",
             change,
             dry_run,
             changed: false,
@@ -41,6 +56,14 @@ impl ServerEdit {
             backup: None,
             verdict: None,
             not_reloaded: None,
+            offered: None,
+        }
+    }
+
+    pub(crate) fn source(source: &str, change: &'static str, dry_run: bool) -> Self {
+        Self {
+            kind: "source",
+            ..Self::new(source, change, dry_run)
         }
     }
 
@@ -54,9 +77,9 @@ impl ServerEdit {
 
 pub(crate) fn server_edit(edit: &ServerEdit, json: bool) -> ExitCode {
     if json {
-        document(&json!({
+        let mut told = json!({
             "ok": true,
-            "server": edit.server,
+            edit.kind: edit.server,
             "change": edit.change,
             "changed": edit.changed,
             "dry_run": edit.dry_run,
@@ -67,7 +90,16 @@ pub(crate) fn server_edit(edit: &ServerEdit, json: bool) -> ExitCode {
             "reloaded": edit.verdict.is_some(),
             "not_reloaded": edit.not_reloaded,
             "problem": edit.problem(),
-        }));
+        });
+        match &edit.offered {
+            Some(Ok(offered)) => {
+                told["functions"] = offered.functions.into();
+                told["missing"] = json!(offered.missing);
+            }
+            Some(Err(error)) => told["problem"] = error.message.as_str().into(),
+            None => {}
+        }
+        document(&told);
         return ExitCode::SUCCESS;
     }
     let (server, config) = (&edit.server, shown(&edit.config));
@@ -93,7 +125,38 @@ pub(crate) fn server_edit(edit: &ServerEdit, json: bool) -> ExitCode {
         (_, Some(problem), _) => warn(format!("{problem}; run `mux reload`")),
         (_, _, Some(problem)) => warn(format!("{server} cannot be used: {}", harmless(problem))),
         (Some(_), None, None) => println!("muxd has read it"),
-        (None, None, None) => note("`mux servers` starts muxd, which reads it"),
+        (None, None, None) if edit.offered.is_none() => {
+            note("`mux servers` starts muxd, which reads it");
+        }
+        (None, None, None) => {}
+    }
+    match &edit.offered {
+        Some(Ok(offered)) => told_of(server, offered),
+        Some(Err(error)) if edit.problem().is_none() => {
+            warn(format!(
+                "{server} cannot be used yet: {}",
+                harmless(&error.message)
+            ));
+        }
+        Some(Err(_)) | None => {}
     }
     ExitCode::SUCCESS
+}
+
+/// How many functions there are, and a few of them.
+fn told_of(source: &str, offered: &Offered) {
+    let (count, named) = (offered.functions, offered.some.len());
+    let some: Vec<String> = offered
+        .some
+        .iter()
+        .map(|path| harmless(path).into_owned())
+        .collect();
+    let more = if count > named { ", …" } else { "" };
+    println!("{count} functions: {}{more}", some.join(", "));
+    for scheme in &offered.missing {
+        let scheme = harmless(scheme);
+        warn(format!(
+            "no credential for `{scheme}`: `mux sources add … --replace --auth '{scheme}=…'`, or auth in [sources.{source}]"
+        ));
+    }
 }

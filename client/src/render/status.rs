@@ -8,9 +8,9 @@ use serde_json::{Value, json};
 
 use super::{
     document,
-    lists::table,
+    lists::{remarks_on, table},
     shown,
-    style::{DIM, STRONG, paint},
+    style::{DIM, NAME, STRONG, harmless, paint},
     warn,
 };
 
@@ -85,6 +85,16 @@ pub(crate) fn status(status: &Status, json: bool) -> ExitCode {
     line("socket", shown(&status.socket));
     if !status.servers.is_empty() {
         println!("\n{}", table(&status.servers));
+        // What keeps some functions of an API from being called shows in no column.
+        for source in status
+            .servers
+            .iter()
+            .filter(|server| server.source.is_some())
+        {
+            for remark in remarks_on(source) {
+                println!("{}: {}", paint(NAME, &source.name), harmless(&remark));
+            }
+        }
     }
     for problem in &status.problems {
         warn(problem);

@@ -40,6 +40,8 @@ pub struct Account {
     pub(super) server: Url,
     pub(super) store: Arc<Store>,
     pub(super) network: Network,
+    /// Of a client that the user has registered himself; not kept with the tokens.
+    client_secret: Option<Secret>,
     held: Mutex<Held>,
 }
 
@@ -54,8 +56,6 @@ struct Held {
     required: Option<String>,
     /// The `WWW-Authenticate` of the last answer that asked for a login.
     challenge: Option<String>,
-    /// Of a client that the user has registered himself; not kept with the tokens.
-    client_secret: Option<Secret>,
 }
 
 /// A login with its secrets.
@@ -66,12 +66,18 @@ pub(super) struct Login {
 }
 
 impl Account {
-    pub(super) fn new(key: Key, server: Url, store: Arc<Store>, network: Network) -> Self {
+    pub(super) fn new(
+        key: Key,
+        server: Url,
+        (store, network): (Arc<Store>, Network),
+        client_secret: Option<Secret>,
+    ) -> Self {
         Self {
             key,
             server,
             store,
             network,
+            client_secret,
             held: Mutex::default(),
         }
     }
@@ -194,10 +200,6 @@ impl Account {
         self.held().challenge.clone()
     }
 
-    pub(super) fn set_client_secret(&self, secret: Option<Secret>) {
-        self.held().client_secret = secret;
-    }
-
     /// The login, from the disk if need be.
     pub(super) async fn login(&self) -> Option<Arc<Login>> {
         {
@@ -239,11 +241,9 @@ impl Account {
             self.kept(&login)
         };
         kept.await?;
-        let mut held = self.held();
-        *held = Held {
+        *self.held() = Held {
             looked: true,
             login: Some(Arc::new(login)),
-            client_secret: held.client_secret.take(),
             ..Held::default()
         };
         Ok(())
@@ -251,17 +251,15 @@ impl Account {
 
     /// Nobody is signed in any more.
     pub(super) fn forget(&self) {
-        let mut held = self.held();
-        *held = Held {
+        *self.held() = Held {
             looked: true,
-            client_secret: held.client_secret.take(),
             ..Held::default()
         };
     }
 
     /// The secrets with those that are not kept.
     pub(super) fn completed(&self, secrets: &Secrets) -> Secrets {
-        let own = self.held().client_secret.clone();
+        let own = self.client_secret.clone();
         Secrets {
             client: own.or_else(|| secrets.client.clone()),
             ..secrets.clone()

@@ -1,5 +1,5 @@
-//! `tokens.json` in the state directory: what is known of all logins, and their secrets where no keyring
-//! holds them.
+//! `credentials.json` in the state directory: what is known of all logins and named secrets, and the secrets
+//! themselves where no keyring holds them.
 //!
 //! Invariant: it is read only if nobody else could have read or written it, and it is replaced as a whole:
 //! whoever is killed in between leaves the old one or the new one.
@@ -12,7 +12,10 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-use super::record::{Record, Secrets};
+use super::{
+    record::{Record, Secrets},
+    secret::Secret,
+};
 
 /// A file that is longer was not written by us.
 const MOST: u64 = 16 << 20;
@@ -27,16 +30,40 @@ pub(super) struct Entry {
     pub(super) secrets: Option<Secrets>,
 }
 
+/// One named secret as the file has it.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub(super) struct Named {
+    pub(super) name: String,
+    /// Seconds since 1970.
+    pub(super) since: u64,
+    /// `None`: the keyring holds it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) value: Option<Secret>,
+}
+
+/// Everything that it holds.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+pub(super) struct Contents {
+    #[serde(default)]
+    pub(super) logins: Vec<Entry>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) secrets: Vec<Named>,
+}
+
 #[derive(Default, Deserialize, Serialize)]
 struct Document {
     version: u32,
-    logins: Vec<Entry>,
+    #[serde(flatten)]
+    contents: Contents,
 }
 
-const VERSION: u32 = 1;
+/// 2: named secrets, which a build that does not know them would drop.
+const VERSION: u32 = 2;
+/// Its name before it held more than tokens.
+const FORMERLY: &str = "tokens.json";
 
 #[derive(Clone, Debug)]
-pub(super) struct TokenFile(PathBuf);
+pub(super) struct CredentialFile(PathBuf);
 
 /// Why the file is not used, with the way out.
 #[derive(Debug, thiserror::Error)]
@@ -45,20 +72,27 @@ pub(super) enum FileError {
     Read { path: PathBuf, source: io::Error },
     #[error("cannot write {path:?}: {source}")]
     Write { path: PathBuf, source: io::Error },
-    #[error("{path:?} holds tokens and belongs to user {owner}, not to you; remove it")]
+    #[error("{path:?} holds credentials and belongs to user {owner}, not to you; remove it")]
     Foreign { path: PathBuf, owner: u32 },
     #[error(
-        "{path:?} holds tokens and others can read it (mode {mode:03o}); run: chmod 600 {path:?}"
+        "{path:?} holds credentials and others can read it (mode {mode:03o}); run: chmod 600 {path:?}"
     )]
     Open { path: PathBuf, mode: u32 },
-    #[error("{0:?} holds tokens and is not an ordinary file; remove it")]
+    #[error("{0:?} holds credentials and is not an ordinary file; remove it")]
     NoFile(PathBuf),
-    #[error("{path:?} is not as muxd wrote it ({problem}); remove it and sign in again")]
+    #[error(
+        "{path:?} is not as muxd wrote it ({problem}); remove it, sign in again, and set its secrets again"
+    )]
     Shape { path: PathBuf, problem: String },
 }
 
-impl TokenFile {
+impl CredentialFile {
     pub(super) fn new(path: PathBuf) -> Self {
+        let former = path.with_file_name(FORMERLY);
+        if path.symlink_metadata().is_err() && former.symlink_metadata().is_ok() {
+            // What cannot be renamed stays, and whoever was signed in there does so again.
+            drop(fs::rename(former, &path));
+        }
         Self(path)
     }
 
@@ -67,14 +101,14 @@ impl TokenFile {
     }
 
     /// A file that does not exist is an empty one.
-    pub(super) fn read(&self) -> Result<Vec<Entry>, FileError> {
+    pub(super) fn read(&self) -> Result<Contents, FileError> {
         let path = || self.0.clone();
         let unreadable = |source| FileError::Read {
             path: path(),
             source,
         };
         match self.0.symlink_metadata() {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Contents::default()),
             Err(error) => return Err(unreadable(error)),
             Ok(found) if !found.is_file() => return Err(FileError::NoFile(path())),
             Ok(found) if found.len() > MOST => {
@@ -99,14 +133,14 @@ impl TokenFile {
                 problem: format!("version {} of a newer muxd", document.version),
             });
         }
-        Ok(document.logins)
+        Ok(document.contents)
     }
 
     /// Returns when the disk has it.
-    pub(super) fn write(&self, logins: Vec<Entry>) -> Result<(), FileError> {
+    pub(super) fn write(&self, contents: Contents) -> Result<(), FileError> {
         let document = Document {
             version: VERSION,
-            logins,
+            contents,
         };
         self.replace(&document).map_err(|source| FileError::Write {
             path: self.0.clone(),
@@ -168,26 +202,45 @@ mod tests {
     use std::os::unix::fs::{PermissionsExt, symlink};
 
     use super::*;
-    use crate::auth::{record::tests::record, secret::Secret};
+    use crate::auth::record::tests::record;
 
-    fn entry() -> Entry {
-        Entry {
+    fn contents() -> Contents {
+        let entry = Entry {
             record: record(Some(60), 0),
             secrets: Some(Secrets {
                 access: Some(Secret::new("a")),
                 ..Secrets::default()
             }),
+        };
+        let named = |name: &str, value: Option<&str>| Named {
+            name: name.into(),
+            since: 7,
+            value: value.map(Secret::new),
+        };
+        Contents {
+            logins: vec![entry],
+            secrets: vec![named("HERE", Some("s")), named("ELSEWHERE", None)],
         }
+    }
+
+    #[test]
+    fn a_file_of_tokens_is_taken_over() {
+        let folder = tempfile::tempdir().unwrap();
+        let former = CredentialFile(folder.path().join(FORMERLY));
+        former.write(contents()).unwrap();
+        let file = CredentialFile::new(folder.path().join("credentials.json"));
+        assert_eq!(file.read().unwrap(), contents());
+        assert!(!former.path().exists());
     }
 
     #[test]
     fn what_was_written_is_read_and_nobody_else_can() {
         let folder = tempfile::tempdir().unwrap();
-        let file = TokenFile::new(folder.path().join("tokens.json"));
-        assert!(file.read().unwrap().is_empty());
-        file.write(vec![entry()]).unwrap();
-        file.write(vec![entry()]).unwrap();
-        assert_eq!(file.read().unwrap(), [entry()]);
+        let file = CredentialFile::new(folder.path().join("credentials.json"));
+        assert_eq!(file.read().unwrap(), Contents::default());
+        file.write(contents()).unwrap();
+        file.write(contents()).unwrap();
+        assert_eq!(file.read().unwrap(), contents());
         let mode = fs::metadata(file.path()).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
@@ -196,8 +249,8 @@ mod tests {
     #[test]
     fn a_file_that_others_can_read_is_refused_with_the_way_out() {
         let folder = tempfile::tempdir().unwrap();
-        let file = TokenFile::new(folder.path().join("tokens.json"));
-        file.write(vec![entry()]).unwrap();
+        let file = CredentialFile::new(folder.path().join("credentials.json"));
+        file.write(contents()).unwrap();
         for mode in [0o640, 0o604, 0o620] {
             fs::set_permissions(file.path(), fs::Permissions::from_mode(mode)).unwrap();
             let error = file.read().unwrap_err().to_string();
@@ -210,7 +263,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let real = folder.path().join("real.json");
         fs::write(&real, "{}").unwrap();
-        let file = TokenFile::new(folder.path().join("tokens.json"));
+        let file = CredentialFile::new(folder.path().join("credentials.json"));
         symlink(&real, file.path()).unwrap();
         assert!(matches!(file.read(), Err(FileError::NoFile(_))));
         fs::remove_file(file.path()).unwrap();

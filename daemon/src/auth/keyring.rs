@@ -1,11 +1,11 @@
 //! The system's keyring: the Secret Service, the keychain, or whatever there is.
 //!
 //! Invariant: nobody waits for it longer than a limit. One that did not answer once, or that cannot be opened,
-//! counts as none for the life of the daemon, and its reason is kept for `mux doctor`. Another failure is that of
-//! one question.
+//! counts as none until somebody wants it tried again (`mux reload`), and its reason is kept for `mux doctor`.
+//! Another failure is that of one question.
 
 use std::{
-    sync::{Arc, OnceLock},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
@@ -23,7 +23,8 @@ const SERVICE: &str = "muxd";
 pub(super) struct Keyring {
     /// Keeps the entries of one state directory apart from another's.
     scope: Arc<str>,
-    absent: Arc<OnceLock<String>>,
+    /// Why it counts as none.
+    absent: Arc<Mutex<Option<String>>>,
 }
 
 /// It did not answer, or not with what was asked for.
@@ -39,18 +40,28 @@ impl Keyring {
     }
 
     /// Why it counts as none.
-    pub(super) fn absence(&self) -> Option<&str> {
-        self.absent.get().map(String::as_str)
+    pub(super) fn absence(&self) -> Option<String> {
+        self.absent().clone()
+    }
+
+    /// Somebody may have unlocked it, or started it.
+    pub(super) fn try_again(&self) {
+        *self.absent() = None;
     }
 
     /// `None` if it has none.
     pub(super) async fn read(&self, id: &str) -> Result<Option<Secrets>, Silent> {
+        let text = self.read_text(id).await?;
+        Ok(text.and_then(|text| serde_json::from_slice(&text).ok()))
+    }
+
+    /// The same of what is no login.
+    pub(super) async fn read_text(&self, id: &str) -> Result<Option<Vec<u8>>, Silent> {
         let text = self.ask(id, |entry| match entry.get_secret() {
             Err(keyring::Error::NoEntry) => Ok(None),
             found => found.map(Some),
         });
-        let text = text.await.ok_or(Silent)?;
-        Ok(text.and_then(|text| serde_json::from_slice(&text).ok()))
+        text.await.ok_or(Silent)
     }
 
     /// Whether it has them now.
@@ -58,6 +69,10 @@ impl Keyring {
         let Ok(text) = serde_json::to_vec(secrets) else {
             return false;
         };
+        self.write_text(id, text).await
+    }
+
+    pub(super) async fn write_text(&self, id: &str, text: Vec<u8>) -> bool {
         let written = self.ask(id, move |entry| entry.set_secret(&text));
         written.await.is_some()
     }
@@ -102,8 +117,12 @@ impl Keyring {
             }
             Err(_) => format!("it did not answer within {PATIENCE:?}"),
         };
-        // Somebody else may have said so meanwhile.
-        drop(self.absent.set(problem));
+        // Whoever said so first is as right.
+        self.absent().get_or_insert(problem);
         None
+    }
+
+    fn absent(&self) -> MutexGuard<'_, Option<String>> {
+        self.absent.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -21,6 +21,18 @@ pub(super) struct Key {
     /// The client that the user has registered himself, if he has.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) client: Option<String>,
+    /// Tells apart two entries that give this client different secrets.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) proof: Option<String>,
+}
+
+impl Key {
+    /// What stands for a client's secret: it cannot be read back from it.
+    pub(super) fn proof(secret: &Secret) -> String {
+        let mut hasher = blake3::Hasher::new_derive_key("muxd 2026-11 secret of an OAuth client");
+        hasher.update(secret.expose().as_bytes());
+        hasher.finalize().to_hex()[..16].to_owned()
+    }
 }
 
 /// Everything but the secrets.
@@ -83,7 +95,9 @@ impl Record {
     /// Names it where a name must hold no more than letters and digits.
     pub(super) fn id(&self) -> String {
         let client = self.key.client.as_deref().unwrap_or_default();
-        let identity = [&*self.issuer, &*self.key.resource, client].join("\n");
+        let mut identity = vec![&*self.issuer, &*self.key.resource, client];
+        identity.extend(self.key.proof.as_deref());
+        let identity = identity.join("\n");
         blake3::hash(identity.as_bytes()).to_hex()[..32].to_owned()
     }
 
@@ -176,6 +190,7 @@ pub(super) mod tests {
             key: Key {
                 resource: "https://server.test/mcp".into(),
                 client: None,
+                proof: None,
             },
             client_id: "client".into(),
             redirect: "http://127.0.0.1:1/callback".into(),

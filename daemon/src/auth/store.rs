@@ -1,12 +1,16 @@
-//! Where logins are kept over restarts: the keyring for secrets if there is one, the file for the rest.
+//! Where credentials are kept over restarts: the keyring for secrets if there is one, the file for the rest. Those
+//! of logins here, those that have names in `named`.
 //!
 //! Invariant: whoever was told that something is saved finds it again after the daemon was killed. One task
-//! writes, so that no login is lost to another.
+//! writes, so that nothing is lost to another.
+
+mod named;
 
 use std::{
+    collections::HashMap,
     path::{Path, PathBuf},
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
 };
@@ -18,11 +22,13 @@ use tokio::{
 };
 use tracing::warn;
 
+pub(super) use self::named::NoSecret;
 use super::{
     error::AuthError,
-    file::{Entry, TokenFile},
+    file::{Contents, CredentialFile, Entry},
     keyring::{Keyring, Silent},
     record::{Key, Record, Secrets},
+    secret::Secret,
 };
 
 #[derive(Debug)]
@@ -33,11 +39,13 @@ pub(super) struct Store {
 
 #[derive(Debug)]
 struct Disk {
-    file: TokenFile,
+    file: CredentialFile,
     keyring: Keyring,
     uses_keyring: AtomicBool,
     /// As the file has them.
-    logins: ArcSwap<Vec<Entry>>,
+    contents: ArcSwap<Contents>,
+    /// Named secrets that the keyring has told.
+    told: Mutex<HashMap<String, Secret>>,
     /// Why the file is not used. Guarded for its own sake.
     problem: Mutex<Option<String>>,
 }
@@ -46,19 +54,22 @@ struct Disk {
 enum Job {
     Save(Box<(Record, Secrets)>, Done),
     Forget(String, Done),
+    Set(String, Secret, Done),
+    Remove(String, Done<bool>),
 }
 
-type Done = oneshot::Sender<Result<(), AuthError>>;
+type Done<T = ()> = oneshot::Sender<Result<T, AuthError>>;
 
 impl Store {
     /// Reads the file. The keyring is asked when a secret is needed, since it may ask its user.
     pub(super) fn open(path: PathBuf, uses_keyring: bool) -> Self {
         let scope = path.parent().unwrap_or(&path).display().to_string();
         let disk = Arc::new(Disk {
-            file: TokenFile::new(path),
+            file: CredentialFile::new(path),
             keyring: Keyring::new(&scope),
             uses_keyring: AtomicBool::new(uses_keyring),
-            logins: ArcSwap::default(),
+            contents: ArcSwap::default(),
+            told: Mutex::default(),
             problem: Mutex::default(),
         });
         disk.read();
@@ -77,8 +88,11 @@ impl Store {
         if self.problem().is_some() {
             self.disk.read();
         }
-        let logins = self.disk.logins.load();
-        let found = logins.iter().filter(|entry| entry.record.key == *key);
+        let contents = self.disk.contents.load();
+        let found = contents
+            .logins
+            .iter()
+            .filter(|entry| entry.record.key == *key);
         let latest = found.max_by_key(|entry| entry.record.received_at)?;
         Some(latest.record.clone())
     }
@@ -87,8 +101,8 @@ impl Store {
     pub(super) async fn secrets(&self, record: &Record) -> Result<Option<Secrets>, Silent> {
         let id = record.id();
         let inline = {
-            let logins = self.disk.logins.load();
-            let Some(entry) = logins.iter().find(|entry| entry.record.id() == id) else {
+            let contents = self.disk.contents.load();
+            let Some(entry) = contents.logins.iter().find(|entry| entry.record.id() == id) else {
                 return Ok(None);
             };
             entry.secrets.clone()
@@ -124,7 +138,7 @@ impl Store {
     }
 
     /// Whether secrets go into the keyring, and why not if they were to.
-    pub(super) fn keyring(&self) -> (bool, Option<&str>) {
+    pub(super) fn keyring(&self) -> (bool, Option<String>) {
         let wanted = self.disk.uses_keyring.load(Ordering::Relaxed);
         let absence = self.disk.keyring.absence().filter(|_| wanted);
         (wanted && absence.is_none(), absence)
@@ -134,10 +148,10 @@ impl Store {
         self.disk.file.path()
     }
 
-    fn ask<F: FnOnce(Done) -> Job>(
+    fn ask<T, F: FnOnce(Done<T>) -> Job>(
         &self,
         job: F,
-    ) -> impl Future<Output = Result<(), AuthError>> + use<F> {
+    ) -> impl Future<Output = Result<T, AuthError>> + use<T, F> {
         let (done, outcome) = oneshot::channel();
         // A task that has ended drops the sender, which the one who waits hears of.
         drop(self.jobs.send(job(done)));
@@ -153,14 +167,14 @@ impl Disk {
         let read = self.file.read();
         let mut problem = self.problem.lock().unwrap_or_else(PoisonError::into_inner);
         match read {
-            Ok(logins) => {
-                self.logins.store(Arc::new(logins));
+            Ok(contents) => {
+                self.contents.store(Arc::new(contents));
                 *problem = None;
             }
             Err(error) => {
                 let error = error.to_string();
                 if problem.as_ref() != Some(&error) {
-                    warn!(error, "tokens");
+                    warn!(error, "credentials");
                 }
                 *problem = Some(error);
             }
@@ -172,7 +186,8 @@ impl Disk {
         let kept =
             self.uses_keyring.load(Ordering::Relaxed) && self.keyring.write(&id, &secrets).await;
         let secrets = Some(secrets).filter(|_| !kept);
-        self.change(move |logins| {
+        self.change(move |contents| {
+            let logins = &mut contents.logins;
             logins.retain(|entry| entry.record.id() != id);
             logins.push(Entry { record, secrets });
         })
@@ -181,20 +196,22 @@ impl Disk {
 
     async fn forget(self: &Arc<Self>, id: String) -> Result<(), AuthError> {
         let in_keyring = {
-            let logins = self.logins.load();
-            let found = logins.iter().find(|entry| entry.record.id() == id);
+            let contents = self.contents.load();
+            let found = contents.logins.iter().find(|entry| entry.record.id() == id);
             found.is_some_and(|entry| entry.secrets.is_none())
         };
         if in_keyring {
             self.keyring.forget(&id).await;
         }
-        self.change(move |logins| logins.retain(|entry| entry.record.id() != id))
-            .await
+        let forget = move |contents: &mut Contents| {
+            contents.logins.retain(|entry| entry.record.id() != id);
+        };
+        self.change(forget).await
     }
 
     async fn change(
         self: &Arc<Self>,
-        change: impl FnOnce(&mut Vec<Entry>) + Send + 'static,
+        change: impl FnOnce(&mut Contents) + Send + 'static,
     ) -> Result<(), AuthError> {
         let disk = Arc::clone(self);
         let written = spawn_blocking(move || {
@@ -204,96 +221,30 @@ impl Disk {
             if let Some(problem) = &*problem.unwrap_or_else(PoisonError::into_inner) {
                 return Err(AuthError::Store(problem.clone()));
             }
-            let mut logins = Vec::clone(&disk.logins.load());
-            change(&mut logins);
-            let kept = disk.file.write(logins.clone());
+            let mut contents = Contents::clone(&disk.contents.load());
+            change(&mut contents);
+            let kept = disk.file.write(contents.clone());
             kept.map_err(|error| AuthError::Store(error.to_string()))?;
-            disk.logins.store(Arc::new(logins));
+            disk.contents.store(Arc::new(contents));
             Ok(())
         });
         written
             .await
-            .unwrap_or_else(|_| Err(AuthError::Store("tokens could not be written".into())))
+            .unwrap_or_else(|_| Err(AuthError::Store("credentials could not be written".into())))
     }
 }
 
 async fn work(disk: Arc<Disk>, mut jobs: mpsc::UnboundedReceiver<Job>) {
     while let Some(job) = jobs.recv().await {
-        let (outcome, done) = match job {
-            Job::Save(what, done) => (disk.save(what.0, what.1).await, done),
-            Job::Forget(id, done) => (disk.forget(id).await, done),
-        };
         // Whoever asked may have gone.
-        drop(done.send(outcome));
+        match job {
+            Job::Save(what, done) => drop(done.send(disk.save(what.0, what.1).await)),
+            Job::Forget(id, done) => drop(done.send(disk.forget(id).await)),
+            Job::Set(name, value, done) => drop(done.send(disk.set(name, value).await)),
+            Job::Remove(name, done) => drop(done.send(disk.remove(name).await)),
+        }
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::auth::{record::tests::record, secret::Secret};
-
-    fn secrets(text: &str) -> Secrets {
-        Secrets {
-            refresh: Some(Secret::new(text)),
-            ..Secrets::default()
-        }
-    }
-
-    #[tokio::test]
-    async fn a_login_is_found_again_by_its_server_and_replaced_by_the_next() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("tokens.json");
-        let store = Store::open(path.clone(), false);
-        let login = record(Some(60), 0);
-        assert_eq!(store.find(&login.key), None);
-        store.save(login.clone(), secrets("r1")).await.unwrap();
-        store.save(login.clone(), secrets("r2")).await.unwrap();
-        let again = Store::open(path, false);
-        assert_eq!(again.find(&login.key), Some(login.clone()));
-        assert_eq!(again.secrets(&login).await, Ok(Some(secrets("r2"))));
-        let other = Key {
-            client: Some("mine".into()),
-            ..login.key.clone()
-        };
-        assert_eq!(again.find(&other), None);
-        again.forget(&login).await.unwrap();
-        assert_eq!(again.find(&login.key), None);
-    }
-
-    #[tokio::test]
-    async fn tokens_of_another_issuer_stand_beside_the_first_ones() {
-        let folder = tempfile::tempdir().unwrap();
-        let store = Store::open(folder.path().join("tokens.json"), false);
-        let first = record(Some(60), 100);
-        let moved = Record {
-            issuer: "https://other.test".into(),
-            ..record(Some(60), 0)
-        };
-        store.save(moved.clone(), secrets("r2")).await.unwrap();
-        store.save(first.clone(), secrets("r1")).await.unwrap();
-        assert_eq!(store.find(&first.key), Some(moved.clone()));
-        assert_eq!(store.secrets(&first).await, Ok(Some(secrets("r1"))));
-        assert_eq!(store.secrets(&moved).await, Ok(Some(secrets("r2"))));
-    }
-
-    #[cfg(unix)]
-    #[tokio::test]
-    async fn a_file_that_was_refused_is_not_written_over_and_is_read_once_it_is_mended() {
-        use std::{fs, os::unix::fs::PermissionsExt};
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("tokens.json");
-        let login = record(None, 0);
-        let saved = Store::open(path.clone(), false).save(login.clone(), secrets("r1"));
-        saved.await.unwrap();
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
-        let store = Store::open(path.clone(), false);
-        assert_eq!(store.find(&login.key), None);
-        let refused = store.save(login.clone(), secrets("r2")).await.unwrap_err();
-        assert!(refused.to_string().contains("chmod 600"), "{refused}");
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
-        assert_eq!(store.find(&login.key), Some(login.clone()));
-        assert_eq!(store.problem(), None);
-        assert_eq!(store.secrets(&login).await, Ok(Some(secrets("r1"))));
-    }
-}
+mod tests;

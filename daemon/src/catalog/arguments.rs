@@ -18,18 +18,18 @@ use super::{
 pub(super) struct Arguments(OnceLock<Option<Schema>>);
 
 impl Tool {
-    /// The arguments as an object that fits the schema, or what is wrong with them.
-    pub fn arguments(&self, text: &str) -> Result<Map<String, Value>, Fault> {
+    /// The arguments as an object, or why they are none.
+    pub fn read_arguments(&self, text: &str) -> Result<Map<String, Value>, Fault> {
         let value: Value = serde_json::from_str(text)
             .map_err(|e| self.refuse(&[format!("they are not JSON: {e}")]))?;
         match value {
-            Value::Object(object) => self.checked(object),
+            Value::Object(object) => Ok(object),
             other => Err(self.refuse(&[format!("they must be one object, not {}", shape(&other))])),
         }
     }
 
-    /// Arguments that somebody typed: each text is read as the schema wants it.
-    pub fn typed_arguments(
+    /// The same of arguments that somebody typed: each text is read as the schema wants it.
+    pub fn read_typed_arguments(
         &self,
         pairs: Vec<(String, String)>,
     ) -> Result<Map<String, Value>, Fault> {
@@ -51,10 +51,11 @@ impl Tool {
                 Some(_) => return Err(self.refuse(&[format!("{name}: it is given twice")])),
             }
         }
-        self.checked(grouped)
+        Ok(grouped)
     }
 
-    fn checked(&self, object: Map<String, Value>) -> Result<Map<String, Value>, Fault> {
+    /// The same arguments if they fit the schema, or what is wrong with them.
+    pub fn check_arguments(&self, object: Map<String, Value>) -> Result<Map<String, Value>, Fault> {
         let value = Value::Object(object);
         match self
             .schema()
@@ -143,7 +144,8 @@ mod tests {
             ..ToolDescription::default()
         };
         let set = ToolSet::new("m", vec![described], &[]);
-        set.find("add").unwrap().arguments(arguments)
+        let tool = set.find("add").unwrap();
+        tool.check_arguments(tool.read_arguments(arguments)?)
     }
 
     fn numbers() -> Value {
@@ -222,9 +224,9 @@ mod tests {
                 .iter()
                 .map(|(n, v)| ((*n).to_owned(), (*v).to_owned()))
                 .collect();
-            set.find("t")
-                .unwrap()
-                .typed_arguments(pairs)
+            let tool = set.find("t").unwrap();
+            let read = tool.read_typed_arguments(pairs);
+            read.and_then(|read| tool.check_arguments(read))
                 .map(Value::Object)
         };
         assert_eq!(

@@ -47,6 +47,10 @@ impl ListKey {
                 let names = remote.headers.keys();
                 names.fold(digest.text("headers"), |digest, name| digest.text(name))
             }
+            Link::Source(source) => {
+                let digest = digest.text("source").text(&source.shown());
+                digest.text(&source.depth.to_string())
+            }
         };
         Self(digest.key())
     }

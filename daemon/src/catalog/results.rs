@@ -2,7 +2,8 @@
 //!
 //! The structured content if the tool declares an output schema; otherwise the only text, parsed if
 //! it is a JSON object or array; otherwise the only part, or an array of all parts. A result marked
-//! as an error becomes an error of kind `tool`, with the content in its details.
+//! as an error becomes an error of kind `tool`, with the content in its details: of an API that was called over HTTP
+//! these are `{ status, headers, body }`.
 //!
 //! Structured content that is not as its schema says is an error of kind `validation`, which tells where and never
 //! what: the value may be secret. The whole result is there for whoever asks for it raw.
@@ -169,10 +170,15 @@ fn failure(tool: &Tool, result: &Value) -> Fault {
         message.push_str(" … (all of it is in the details)");
     }
     let mut fault = Fault::new(Kind::Tool, message).path(tool.path());
-    let mut details = json!({ "content": content });
-    if let Some(structured) = result.get("structuredContent") {
-        details["structuredContent"] = structured.clone();
-    }
+    let structured = result.get("structuredContent");
+    let details = match structured {
+        // Of an API: its status and what it said are what a program looks at.
+        Some(answer) if result["_meta"]["status"].is_u64() && answer["status"].is_u64() => {
+            answer.clone()
+        }
+        Some(structured) => json!({ "content": content, "structuredContent": structured }),
+        None => json!({ "content": content }),
+    };
     fault.details = Some(details.to_string());
     fault
 }

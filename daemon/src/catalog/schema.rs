@@ -48,6 +48,11 @@ pub(super) enum Words {
     Stranger,
 }
 
+/// Whether values can be held against it.
+pub fn can_be_checked(schema: &Value) -> bool {
+    Schema::compile(schema).is_ok()
+}
+
 impl Schema {
     /// An error tells a person why it cannot be used.
     pub(super) fn compile(schema: &Value) -> Result<Self, String> {

@@ -11,7 +11,7 @@ use std::{
 
 use mux_sandbox::typegen::names::spell;
 
-use super::{Known, Tool, ToolSet, search::Finder};
+use super::{Known, Tool, ToolSet, names::paths, search::Finder};
 use crate::{
     policy::glob,
     projects::Outlook,
@@ -209,16 +209,14 @@ impl Scope {
     }
 }
 
-/// Whether the tool's path is meant, as its server spells it or as programs do.
+/// Whether the tool's path is meant, however it is written.
 fn matches(patterns: &[String], tool: &Tool) -> bool {
     if patterns.is_empty() {
         return false;
     }
-    let path = tool.path();
-    let spelled = format!("{}.{}", spell(&tool.server), spell(&tool.name));
-    patterns
-        .iter()
-        .any(|pattern| glob(pattern, &path) || glob(pattern, &spelled))
+    let paths = paths(&tool.server, &tool.name);
+    let mut meant = patterns.iter();
+    meant.any(|pattern| paths.iter().any(|path| glob(pattern, path)))
 }
 
 #[cfg(test)]
@@ -226,7 +224,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::{catalog::ToolDescription, config::Config, settings::Settings};
+    use crate::{catalog::ToolDescription, config::Config, policy::Policy, settings::Settings};
 
     fn scopes(config: &str) -> Scopes {
         let config = Config::parse(config, "c").unwrap();
@@ -273,6 +271,25 @@ mod tests {
     }
 
     #[test]
+    fn tools_in_groups_are_hidden_however_their_paths_are_written() {
+        let names = ["repos.get-one", "repos.list", "get-repos"];
+        for (exclude, left) in [
+            ("my-git.repos.get-one", &names[1..]),
+            ("my-git.repos.get_one", &names[1..]),
+            ("my_git.repos.get-one", &names[1..]),
+            ("my_git.repos_get_one", &names[1..]),
+            ("*.repos.*", &names[2..]),
+            ("my-git.repos_*", &names[2..]),
+            ("my_git.repos", &names[..]),
+        ] {
+            let scopes = scopes(&format!("[agents.small]\nexclude = [{exclude:?}]\n"));
+            let view = scopes.of(Some("small")).view(&set("my-git", &names));
+            let seen: Vec<&str> = view.iter().map(|tool| tool.name.as_str()).collect();
+            assert_eq!(seen, left, "{exclude}");
+        }
+    }
+
+    #[test]
     fn who_works_in_a_project_sees_its_servers_and_nobody_else_does() {
         let config = Config::parse(
             "[agents.small]\nexclude = [\"web.*\"]\n[agents.also]\nexclude = [\"web.*\"]\n",
@@ -286,7 +303,7 @@ mod tests {
             let outlook = Outlook {
                 root: Arc::clone(root),
                 withheld: BTreeMap::new(),
-                denied: Vec::new(),
+                denied: Policy::default(),
                 direct: vec!["db.show".into()],
                 notes: Vec::new(),
             };

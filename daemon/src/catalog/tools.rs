@@ -4,214 +4,58 @@
 
 use std::{
     borrow::Cow,
-    collections::HashMap,
+    collections::HashSet,
     sync::{Arc, OnceLock},
 };
 
-use mux_sandbox::typegen::{self, Observed, ToolDecl, names};
-use serde_json::{Map, Value};
+use mux_sandbox::typegen::names::{Collision, collisions, is_path, spell};
 
 use super::{
-    Standing, ToolDescription,
-    arguments::Arguments,
+    Tool, ToolDescription,
     digest::Digest,
-    hygiene::{clean, clean_members, clean_schema, shortened},
-    imitation::Look,
-    results::Results,
-    standing,
+    names::{self, Names},
 };
 use crate::{cache::Key, nearest::nearest_few, policy::glob};
 
-/// A tool as its server describes it.
-#[derive(Debug)]
-pub struct Tool {
-    /// The server's name in the configuration.
-    pub server: Arc<str>,
-    /// As the server spells it.
-    pub name: String,
-    pub title: Option<String>,
-    /// As it stands beside others.
-    pub description: Option<String>,
-    /// All of it, where that is more.
-    whole_description: Option<String>,
-    pub input_schema: Value,
-    pub output_schema: Option<Value>,
-    pub read_only: Option<bool>,
-    pub destructive: Option<bool>,
-    /// What else the server says of it: annotations, icons, `_meta`, title, as MCP has them.
-    pub extra: Map<String, Value>,
-    /// Names everything that its types depend on: the same key has the same types.
-    pub key: Key,
-    /// Names the whole definition: another one may mean another tool under the same name.
-    pub definition_key: Key,
-    pub standing: Standing,
-    pub(super) arguments: Arguments,
-    pub(super) results: Results,
-    look: OnceLock<Look>,
-}
-
-impl Tool {
-    fn new(server: Arc<str>, mut described: ToolDescription) -> Self {
-        readable(&mut described, &server);
-        let path = format!("{server}.{}", described.name);
-        let description = described.description;
-        let short = description
-            .as_deref()
-            .and_then(|text| shortened(text, &path));
-        let (description, whole_description) = match short {
-            Some(head) => (Some(head), description),
-            None => (description, None),
-        };
-        let key = Digest::of_generator()
-            .text(&server)
-            .text(&described.name)
-            .maybe(described.title.as_deref())
-            .maybe(description.as_deref())
-            .json(&described.input_schema)
-            .json(described.output_schema.as_ref().unwrap_or(&Value::Null))
-            .key();
-        let whole = Digest::new()
-            .bytes(&key)
-            .maybe(whole_description.as_deref())
-            .json(&Value::Object(described.extra.clone()));
-        Self {
-            server,
-            key,
-            definition_key: whole.key(),
-            extra: described.extra,
-            name: described.name,
-            title: described.title,
-            description,
-            whole_description,
-            input_schema: described.input_schema,
-            output_schema: described.output_schema,
-            read_only: described.read_only,
-            destructive: described.destructive,
-            standing: described.standing,
-            arguments: Arguments::default(),
-            results: Results::default(),
-            look: OnceLock::new(),
-        }
-    }
-
-    /// `server.tool`, with the tool as its server spells it. Policy and errors speak of this.
-    pub fn path(&self) -> String {
-        format!("{}.{}", self.server, self.name)
-    }
-
-    /// MCP's `Tool`, whole.
-    pub fn definition(&self) -> Value {
-        let described = ToolDescription {
-            name: self.name.clone(),
-            description: self.description.clone(),
-            input_schema: self.input_schema.clone(),
-            output_schema: self.output_schema.clone(),
-            extra: self.extra.clone(),
-            ..ToolDescription::default()
-        };
-        described.definition()
-    }
-
-    /// As its name is compared with others.
-    pub(super) fn look(&self) -> &Look {
-        self.look.get_or_init(|| Look::of(&self.name))
-    }
-
-    /// Its name for the eye: what nobody sees is left out.
-    pub fn shown_name(&self) -> String {
-        clean(&self.name).into_owned()
-    }
-
-    /// `files.read(args: {…}): Promise<…>` on one line, without what was learned of its results.
-    pub fn signature(&self) -> String {
-        typegen::signature(&self.server, &self.declaration(None))
-    }
-
-    pub fn declaration<'a>(&'a self, observed: Option<Observed<'a>>) -> ToolDecl<'a> {
-        ToolDecl {
-            observed,
-            name: &self.name,
-            title: self.title.as_deref(),
-            description: self.description.as_deref(),
-            input_schema: &self.input_schema,
-            output_schema: self.output_schema.as_ref(),
-        }
-    }
-
-    /// All of its description, for whoever asks for this one.
-    pub fn whole_description(&self) -> Option<&str> {
-        let whole = self.whole_description.as_deref();
-        whole.or(self.description.as_deref())
-    }
-
-    /// The same with all of a long description, for whoever asks for this one.
-    pub fn whole_declaration<'a>(&'a self, observed: Option<Observed<'a>>) -> ToolDecl<'a> {
-        ToolDecl {
-            description: self.whole_description(),
-            ..self.declaration(observed)
-        }
-    }
-}
-
-/// What the server says, as readers get it: words without what nobody sees, and before those of a refused tool that it
-/// is one.
-fn readable(described: &mut ToolDescription, server: &str) {
-    let cleaned = |text: &mut String| *text = clean(text).into_owned();
-    described.title.as_mut().map(cleaned);
-    described.description.as_mut().map(cleaned);
-    clean_schema(&mut described.input_schema);
-    described.output_schema.as_mut().map(clean_schema);
-    for (name, member) in &mut described.extra {
-        match member {
-            Value::String(title) if name == "title" => cleaned(title),
-            Value::Object(annotations) if name == "annotations" => clean_members(annotations),
-            _ => {}
-        }
-    }
-    if let Standing::Changed(change) = &described.standing
-        && change.refused
-    {
-        let mark = standing::mark(server, change);
-        described.description = Some(match &described.description {
-            Some(was) => format!("{mark}\n\n{was}"),
-            None => mark,
-        });
-    }
-}
+/// Of a group, how many tools an error shows.
+const SHOWN_OF_GROUP: usize = 8;
 
 /// The tools that one session offers.
 #[derive(Debug, Default)]
 pub struct ToolSet {
     tools: Vec<Arc<Tool>>,
-    /// Both the server's spelling and, where it is unambiguous, ours.
-    by_name: HashMap<String, usize>,
+    names: Names,
     /// Tools that only their exact name reaches, in words for a person.
     pub warnings: Vec<String>,
     /// Of all tools, in their order.
     pub key: Key,
+    /// Whether any of them stands in a group.
+    pub has_groups: bool,
+    /// What programs see of it, once one has begun.
+    outline: OnceLock<Box<str>>,
 }
 
 impl ToolSet {
-    /// `exclude` holds globs of tool names.
+    /// `exclude` holds globs of tool names, however they are written.
     pub fn new(server: &str, described: Vec<ToolDescription>, exclude: &[String]) -> Self {
         let server: Arc<str> = server.into();
         let mut set = Self::default();
+        let mut known = HashSet::new();
         for description in described {
+            let writings = || names::writings(&description.name);
             if exclude
                 .iter()
-                .any(|pattern| glob(pattern, &description.name))
+                .any(|pattern| writings().iter().any(|name| glob(pattern, name)))
             {
                 continue;
             }
-            if set.by_name.contains_key(&description.name) {
+            if !known.insert(description.name.clone()) {
                 set.warnings.push(format!(
                     "{server} offers `{}` twice; the first one counts",
                     description.name
                 ));
                 continue;
             }
-            set.by_name
-                .insert(description.name.clone(), set.tools.len());
             set.tools
                 .push(Arc::new(Tool::new(Arc::clone(&server), description)));
         }
@@ -221,61 +65,66 @@ impl ToolSet {
 
     /// The same without some of them, as if their server did not have them.
     pub(super) fn without(&self, hidden: impl Fn(&Tool) -> bool) -> Self {
-        let mut set = Self::default();
-        for tool in self.tools.iter().filter(|tool| !hidden(tool)) {
-            set.by_name.insert(tool.name.clone(), set.tools.len());
-            set.tools.push(Arc::clone(tool));
-        }
+        let kept = self.tools.iter().filter(|tool| !hidden(tool));
+        let mut set = Self {
+            tools: kept.cloned().collect(),
+            ..Self::default()
+        };
         let server = set.tools.first().map(|tool| Arc::clone(&tool.server));
         set.finish(server.as_deref().unwrap_or_default());
         set
     }
 
     fn finish(&mut self, server: &str) {
-        self.add_spellings(server);
         let keys = self.tools.iter();
         self.key = keys
             .fold(Digest::new(), |digest, tool| digest.bytes(&tool.key))
             .key();
+        let names = self.tools.iter().map(|tool| {
+            let shown = tool.shown_name();
+            let shown = Some(shown).filter(|shown| *shown != tool.name);
+            (tool.name.as_str(), shown)
+        });
+        let names: Vec<_> = names.collect();
+        let collisions = self.collisions();
+        let ambiguous = collisions.iter().map(|c| ambiguous(server, c));
+        let ambiguous: Vec<String> = ambiguous.collect();
+        let found = Names::new(&names, &collisions);
+        self.names = found;
+        self.has_groups = self.tools.iter().any(|tool| is_path(&tool.name));
+        self.warnings.extend(ambiguous);
     }
 
-    fn add_spellings(&mut self, server: &str) {
-        let collisions = names::collisions(self.tools.iter().map(|tool| tool.name.as_str()));
-        let collided: Vec<&str> = collisions
-            .iter()
-            .flat_map(|c| c.names.iter().copied())
-            .collect();
-        for (place, tool) in self.tools.iter().enumerate() {
-            if !collided.contains(&tool.name.as_str()) {
-                self.by_name
-                    .entry(names::spell(&tool.name).into_owned())
-                    .or_insert(place);
-            }
-        }
-        for (place, tool) in self.tools.iter().enumerate() {
-            self.by_name.entry(tool.shown_name()).or_insert(place);
-        }
-        for collision in &collisions {
-            let exact: Vec<String> = collision
-                .names
-                .iter()
-                .map(|name| format!("mux.{server}[{name:?}]"))
-                .collect();
-            self.warnings.push(format!(
-                "`{}` is ambiguous in {server}; call {} by exact name",
-                collision.spelling,
-                exact.join(" or ")
-            ));
-        }
+    fn collisions(&self) -> Vec<Collision<'_>> {
+        collisions(self.tools.iter().map(|tool| tool.name.as_str()))
     }
 
     pub fn find(&self, name: &str) -> Option<&Arc<Tool>> {
-        self.by_name.get(name).map(|place| &self.tools[*place])
+        self.names.find(name).map(|place| &self.tools[place])
+    }
+
+    /// The tools whose names begin with this one and a dot.
+    pub fn in_group(&self, name: &str) -> Vec<&Arc<Tool>> {
+        let group = spell(name);
+        let begins = |tool: &&Arc<Tool>| {
+            let spelled = self.spelled(tool);
+            let rest = spelled.strip_prefix(&*group);
+            is_path(&tool.name) && rest.is_some_and(|rest| rest.starts_with('.'))
+        };
+        self.tools.iter().filter(begins).collect()
+    }
+
+    /// What programs see when they list the tools, as JSON.
+    pub fn outline(&self) -> &str {
+        self.outline.get_or_init(|| {
+            let names = self.tools.iter().map(|tool| tool.name.as_str());
+            names::outline(names, &self.collisions()).into()
+        })
     }
 
     /// Our spelling where it leads to this tool, the exact name where it does not.
     pub fn spelled<'a>(&self, tool: &'a Tool) -> Cow<'a, str> {
-        let spelled = names::spell(&tool.name);
+        let spelled = spell(&tool.name);
         let found = self.find(&spelled);
         match found.is_some_and(|found| found.name == tool.name) {
             true => spelled,
@@ -295,12 +144,48 @@ impl ToolSet {
 
     /// As a program writes it after `mux.`.
     pub fn path(&self, tool: &Tool) -> String {
-        format!("{}.{}", names::spell(&tool.server), self.spelled(tool))
+        format!("{}.{}", spell(&tool.server), self.spelled(tool))
+    }
+
+    /// The signature of one of them, as programs reach it among the others.
+    pub fn with_path(&self, tool: &Tool, mut signature: String) -> String {
+        if self.spelled(tool) == tool.name
+            && let Some(start) = signature.find('(')
+        {
+            signature.replace_range(..start, &self.path(tool));
+        }
+        signature
     }
 
     /// The names that somebody may have meant.
     pub fn nearest(&self, name: &str) -> Vec<&str> {
         nearest_few(name, self.tools.iter().map(|tool| tool.name.as_str()), 3)
+    }
+
+    /// What to write instead of a name that no tool has.
+    pub fn instead_of(&self, name: &str) -> Option<String> {
+        let signatures = |tools: &[&Arc<Tool>]| {
+            let signatures = tools
+                .iter()
+                .map(|tool| self.with_path(tool, tool.signature()));
+            signatures.collect::<Vec<_>>().join("\n")
+        };
+        let mut group = self.in_group(name);
+        if !group.is_empty() {
+            let more = group.len().saturating_sub(SHOWN_OF_GROUP);
+            group.truncate(SHOWN_OF_GROUP);
+            let more = match more {
+                0 => String::new(),
+                more => format!("\nand {more} more"),
+            };
+            let shown = signatures(&group);
+            return Some(format!(
+                "it is a group of tools; call one of them\n{shown}{more}"
+            ));
+        }
+        let near = self.nearest(name);
+        let near: Vec<_> = near.iter().filter_map(|name| self.find(name)).collect();
+        (!near.is_empty()).then(|| format!("did you mean\n{}", signatures(&near)))
     }
 
     pub fn iter(&self) -> impl Iterator<Item = &Arc<Tool>> {
@@ -314,6 +199,18 @@ impl ToolSet {
     pub fn is_empty(&self) -> bool {
         self.tools.is_empty()
     }
+}
+
+fn ambiguous(server: &str, collision: &Collision<'_>) -> String {
+    let names = collision.names.iter();
+    let exact: Vec<String> = names
+        .map(|name| format!("mux.{server}[{name:?}]"))
+        .collect();
+    format!(
+        "`{}` is ambiguous in {server}; call {} by exact name",
+        collision.spelling,
+        exact.join(" or ")
+    )
 }
 
 #[cfg(test)]
@@ -346,12 +243,71 @@ mod tests {
 
     #[test]
     fn colliding_names_are_reached_exactly_or_not_at_all() {
-        let set = set(&["a-b", "a_b", "a.b", "c"], &[]);
-        for name in ["a-b", "a_b", "a.b"] {
+        let set = set(&["a-b", "a_b", "a b", "a.b", "c"], &[]);
+        for name in ["a-b", "a_b", "a b", "a.b"] {
             assert_eq!(set.find(name).unwrap().name, name);
         }
         assert_eq!(set.warnings.len(), 1);
         assert!(set.warnings[0].contains("ambiguous"), "{:?}", set.warnings);
+    }
+
+    #[test]
+    fn the_dots_of_a_name_are_found_whatever_is_spelled() {
+        let set = set(
+            &[
+                "pet.get-one",
+                "my-pets.all",
+                "pet",
+                "a.b-c",
+                "a.b_c",
+                "x y",
+                "x-y",
+                "x.y",
+            ],
+            &[],
+        );
+        for (written, name) in [
+            ("pet.get-one", "pet.get-one"),
+            ("pet.get_one", "pet.get-one"),
+            ("pet_get_one", "pet.get-one"),
+            ("my_pets.all", "my-pets.all"),
+            ("my-pets.all", "my-pets.all"),
+            ("my_pets_all", "my-pets.all"),
+            ("pet", "pet"),
+            ("a.b_c", "a.b_c"),
+            ("a.b-c", "a.b-c"),
+        ] {
+            assert_eq!(
+                set.find(written).map(|tool| tool.name.as_str()),
+                Some(name),
+                "{written}"
+            );
+        }
+        // These could mean several.
+        for written in ["a.b c", "a_b_c", "x_y", "pet.get", "pet.", ".pet"] {
+            assert!(set.find(written).is_none(), "{written}");
+        }
+        assert_eq!(set.spelled(set.find("my-pets.all").unwrap()), "my_pets.all");
+        assert_eq!(set.spelled(set.find("a.b-c").unwrap()), "a.b-c");
+        assert!(set.has_groups);
+        let names = |group: &str| {
+            let tools = set.in_group(group);
+            tools
+                .iter()
+                .map(|tool| tool.name.clone())
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(names("my-pets"), ["my-pets.all"]);
+        assert_eq!(names("my_pets"), ["my-pets.all"]);
+        assert!(names("pet.get-one").is_empty());
+        assert_eq!(set.nearest("pets.getOne")[0], "pet.get-one");
+        let hint = set.instead_of("my_pets").unwrap();
+        assert!(
+            hint.contains("group") && hint.contains("s.my_pets.all("),
+            "{hint}"
+        );
+        let hint = set.instead_of("pets.getOne").unwrap();
+        assert!(hint.contains("s.pet.get_one("), "{hint}");
     }
 
     #[test]
@@ -369,7 +325,10 @@ mod tests {
 
     #[test]
     fn excluded_and_repeated_tools_are_not_offered() {
-        let set = set(&["delete_a", "read", "read"], &["delete_*"]);
+        let set = set(
+            &["delete_a", "read", "read", "repos.delete-b", "my-x.get"],
+            &["delete_*", "repos.delete_*", "my_x_get"],
+        );
         assert!(set.find("delete_a").is_none());
         assert_eq!(set.len(), 1);
         assert_eq!(set.warnings.len(), 1);

@@ -291,6 +291,8 @@ mod tests {
                 Some("my-server|get-thing"),
             ),
             ("mux[\"a.b.c\"](¦1)", Some("a|b.c")),
+            ("mux.a.b.c({ ¦x: 1 })", Some("a|b.c")),
+            ("mux.a[\"b.c\"].d({ ¦x: 1 })", Some("a|b.c.d")),
             ("mux\n  .a\n  ?.b?.(¦1)", Some("a|b")),
             ("mux.a.b.then(x => ¦x)", Some("a|b.then")),
             ("mux.a.b(x).then(x => ¦x)", None),

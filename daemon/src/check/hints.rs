@@ -6,6 +6,8 @@ use mux_sandbox::absent;
 
 use crate::nearest::nearest_few;
 
+/// How many members of a type are named that is no function.
+const NAMED: usize = 5;
 const TOOLS: &str = "call the tools of a server: `await mux.<server>.<tool>(args)`";
 
 /// What a hint is made from.
@@ -13,6 +15,8 @@ pub(super) struct About<'a> {
     pub(super) code: u32,
     /// The first line.
     pub(super) message: &'a str,
+    /// What the others say.
+    pub(super) why: &'a str,
     /// The `mux.d.ts`.
     pub(super) types: &'a str,
 }
@@ -27,6 +31,14 @@ pub(super) fn hint(about: &About<'_>) -> Option<String> {
     }
     if message.contains(" does not exist on type 'Promise<") || about.code == 2801 {
         return Some("a call gives a promise: `await` it".into());
+    }
+    if let Some(of) = not_callable(about.why)
+        && let Some(known) = members(about.types, of)
+        && !known.is_empty()
+    {
+        let more = if known.len() > NAMED { ", …" } else { "" };
+        let named: Vec<String> = known.iter().take(NAMED).map(|n| format!("`{n}`")).collect();
+        return Some(format!("call what is in it: {}{more}", named.join(", ")));
     }
     if let Some((name, of)) = unknown_property(message)
         && let Some(known) = members(about.types, of)
@@ -84,7 +96,14 @@ fn unknown_property(message: &str) -> Option<(&str, &str)> {
     Some((name, of.strip_suffix("'.")?))
 }
 
-/// The servers of `Mux`, or the tools of a server's type, as the declarations spell them.
+/// The type of `Type 'Type' has no call signatures.`
+fn not_callable(why: &str) -> Option<&str> {
+    let of = why.trim_start().strip_prefix("Type '")?;
+    let (of, rest) = of.split_once('\'')?;
+    rest.starts_with(" has no call signatures").then_some(of)
+}
+
+/// The servers of `Mux`, or what is in the type of a server or a group, as the declarations spell it.
 fn members<'a>(types: &'a str, of: &str) -> Option<Vec<&'a str>> {
     let is_mux = of == "Mux";
     let (head, end) = match is_mux {
@@ -95,7 +114,12 @@ fn members<'a>(types: &'a str, of: &str) -> Option<Vec<&'a str>> {
     let (body, _) = rest.split_once(end)?;
     let names = body.lines().filter_map(|line| match is_mux {
         true => Some(line.strip_prefix("  readonly ")?.split_once(": Mux.")?.0),
-        false => Some(line.strip_prefix("    ")?.split_once('(')?.0),
+        false => {
+            let member = line.strip_prefix("    ")?;
+            let group = member.strip_prefix("readonly ");
+            let group = group.and_then(|group| group.split_once(": Mux."));
+            Some(group.or_else(|| member.split_once('('))?.0)
+        }
     });
     Some(names.filter(|name| is_name(name)).collect())
 }
@@ -118,12 +142,14 @@ mod tests {
 
     const TYPES: &str = "declare const mux: Mux;\n\ninterface Mux {\n  readonly github: Mux.Github;\n}\n\n\
         declare namespace Mux {\n  /** It. */\n  interface Github {\n    /** Lists (all). */\n    list_repos(args: {\n      \
-        all?: boolean;\n    }): Promise<ToolText>;\n  }\n}\n";
+        all?: boolean;\n    }): Promise<ToolText>;\n    readonly issues: Mux.Github_issues;\n    readonly \"a-b\": Mux.Github[\"issues\"];\n  \
+        }\n\n  interface Github_issues {\n    (args?: {}): Promise<any>;\n    close(args: { id: number }): Promise<any>;\n  }\n}\n";
 
     fn told(code: u32, message: &str) -> String {
         let about = About {
             code,
             message,
+            why: "",
             types: TYPES,
         };
         hint(&about).unwrap_or_default()
@@ -183,8 +209,34 @@ mod tests {
                 "Property 'listRepo' does not exist on type 'Github'.",
                 "did you mean `list_repos`?",
             ),
+            (
+                2339,
+                "Property 'issue' does not exist on type 'Github'.",
+                "did you mean `issues`?",
+            ),
+            (
+                2339,
+                "Property 'closed' does not exist on type 'Github_issues'.",
+                "did you mean `close`?",
+            ),
         ] {
             assert!(told(code, message).contains(part), "{message}");
+        }
+    }
+    #[test]
+    fn who_calls_a_server_or_a_group_is_told_what_is_in_it() {
+        for (of, expected) in [
+            ("Github", Some("call what is in it: `list_repos`, `issues`")),
+            ("Github_issues", Some("call what is in it: `close`")),
+            ("Number", None),
+        ] {
+            let about = About {
+                code: 2349,
+                message: "This expression is not callable.",
+                why: &format!("  Type '{of}' has no call signatures."),
+                types: TYPES,
+            };
+            assert_eq!(hint(&about).as_deref(), expected, "{of}");
         }
     }
 }

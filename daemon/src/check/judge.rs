@@ -70,10 +70,13 @@ impl<'a> Program<'a> {
     fn diagnostic(&self, found: &Found, folder: &str, types: &str) -> Option<Diagnostic> {
         let place = self.place(found.range.start);
         let end = self.place(found.range.end);
-        let tool = match found.code {
+        let unknown = match found.code {
             2339 | 2551 => self.unknown_tool(place.byte, &found.message),
-            code => calls::around(self.plain, place.byte, matches!(code, 2554 | 2555)),
+            _ => None,
         };
+        let is_unknown = unknown.is_some();
+        let is_call = matches!(found.code, 2554 | 2555);
+        let tool = unknown.or_else(|| calls::around(self.plain, place.byte, is_call));
         let context = severity::Context {
             program: self.plain,
             start: place.byte,
@@ -83,10 +86,11 @@ impl<'a> Program<'a> {
         };
         let severity = severity::of(found.code, &found.message, &context)?;
         let message = cleaned(&found.message, folder);
-        let first = message.lines().next().unwrap_or_default();
+        let (first, why) = message.split_once('\n').unwrap_or((&message, ""));
         let hint = hints::hint(&hints::About {
             code: found.code,
             message: first,
+            why,
             types,
         });
         Some(Diagnostic {
@@ -98,17 +102,16 @@ impl<'a> Program<'a> {
             end_column: end.column,
             hint,
             tool,
+            is_unknown,
             message,
         })
     }
 
-    /// The tool that does not exist, if that is what the message tells, or the one in whose arguments it
-    /// stands.
+    /// The tool that does not exist, if that is what the message tells: its name or a group in it.
     fn unknown_tool(&self, byte: usize, message: &str) -> Option<calls::Path> {
-        let name = hints::quoted(message, "Property '");
+        let name = hints::quoted(message, "Property '")?;
         calls::around(self.plain, byte, true)
-            .filter(|(_, tool)| Some(tool.as_str()) == name)
-            .or_else(|| calls::around(self.plain, byte, false))
+            .filter(|(_, tool)| tool.split('.').any(|segment| segment == name))
     }
 
     /// A place of the wrapped text in the program itself.

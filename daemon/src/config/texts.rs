@@ -1,9 +1,9 @@
 //! Which texts of the configuration are expanded, and what they name.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Config, OauthEntry, ServerEntry};
-use crate::environment::commands_in;
+use super::{Config, OauthEntry, ServerEntry, SourceEntry};
+use crate::environment::{commands_in, secrets_in};
 
 impl Config {
     /// Whether any value refers to a variable, which only the login shell may know.
@@ -12,15 +12,48 @@ impl Config {
         let mut servers = self.servers.values().flatten();
         compiler.is_some_and(|path| path.contains("${"))
             || servers.any(ServerEntry::needs_environment)
+            // They are reached through the user's proxies.
+            || !self.sources.is_empty()
     }
 
     /// The commands whose answers the entries need. A server that is switched off needs none.
     pub fn commands(&self) -> BTreeSet<String> {
         let entries = self.servers.values().flatten();
-        entries
+        let servers = entries
             .filter(|entry| entry.enabled != Some(false))
-            .flat_map(ServerEntry::commands)
-            .collect()
+            .flat_map(ServerEntry::commands);
+        let sources = self.sources.values().flatten();
+        let sources = sources
+            .filter(|entry| entry.enabled != Some(false))
+            .flat_map(SourceEntry::values)
+            .flat_map(commands_in);
+        servers.chain(sources).collect()
+    }
+
+    /// The named secrets, each with the entries that name it, also those that are switched off.
+    pub fn secrets(&self) -> BTreeMap<String, BTreeSet<String>> {
+        let mut all = BTreeMap::<String, BTreeSet<String>>::new();
+        let mut add = |section: &str, entry: &str, names: BTreeSet<String>| {
+            for name in names {
+                all.entry(name)
+                    .or_default()
+                    .insert(format!("{section}.{entry}"));
+            }
+        };
+        for (name, entry) in &self.servers {
+            add(
+                "servers",
+                name,
+                entry
+                    .as_ref()
+                    .map_or_else(|_| BTreeSet::new(), ServerEntry::secrets),
+            );
+        }
+        for (name, entry) in &self.sources {
+            let values = entry.iter().flat_map(SourceEntry::values);
+            add("sources", name, values.flat_map(secrets_in).collect());
+        }
+        all
     }
 }
 
@@ -32,6 +65,10 @@ impl ServerEntry {
 
     pub fn commands(&self) -> BTreeSet<String> {
         self.values().flat_map(commands_in).collect()
+    }
+
+    pub fn secrets(&self) -> BTreeSet<String> {
+        self.values().flat_map(secrets_in).collect()
     }
 
     fn texts(&self) -> impl Iterator<Item = &str> {
@@ -64,12 +101,33 @@ mod tests {
             "[servers.a]\ncommand = \"${cmd:no}\"\nargs = [\"${cmd:one}\"]\nenv = { T = \"${cmd:two} ${cmd:one}\" }\n\
              [servers.b]\nurl = \"https://${cmd:three}/\"\nheaders = { A = \"${cmd:four}\" }\n\
              oauth = { client_secret = \"${cmd:five}\" }\n\
-             [servers.c]\ncommand = \"x\"\nargs = [\"${cmd:six}\"]\nenabled = false\n",
+             [servers.c]\ncommand = \"x\"\nargs = [\"${cmd:six}\"]\nenabled = false\n\
+             [sources.d]\nopenapi = \"x\"\nauth = { key = \"${cmd:seven}\" }\n",
             "c",
         )
         .unwrap();
         let found: Vec<String> = config.commands().into_iter().collect();
-        assert_eq!(found, ["five", "four", "one", "three", "two"]);
+        assert_eq!(found, ["five", "four", "one", "seven", "three", "two"]);
         assert!(config.needs_environment());
+    }
+
+    #[test]
+    fn secrets_are_found_with_the_entries_that_name_them() {
+        let config = Config::parse(
+            "[servers.a]\ncommand = \"x\"\nargs = [\"${keyring:K}\"]\nenv = { T = \"${keyring:K}${keyring:L}\" }\n\
+             [servers.b]\nurl = \"https://h/\"\noauth = { client_secret = \"${keyring:M}\" }\nenabled = false\n\
+             [sources.c]\nopenapi = \"x\"\nheaders = { A = \"${keyring:K}\" }\n",
+            "c",
+        )
+        .unwrap();
+        let found: Vec<String> = config
+            .secrets()
+            .into_iter()
+            .map(|(name, entries)| format!("{name} {}", Vec::from_iter(entries).join(",")))
+            .collect();
+        assert_eq!(
+            found,
+            ["K servers.a,sources.c", "L servers.a", "M servers.b"]
+        );
     }
 }

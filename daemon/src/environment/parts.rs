@@ -11,6 +11,21 @@ pub(super) enum Part<'a> {
     },
     /// `${cmd:…}`: what stands between, for a shell.
     Command(&'a str),
+    /// `${keyring:NAME}`
+    Secret(&'a str),
+}
+
+/// The longest name of a secret.
+const LONGEST_NAME: usize = 128;
+
+/// Whether a secret may be called so.
+pub(crate) fn is_secret_name(name: &str) -> bool {
+    let mut letters = name.chars();
+    letters
+        .next()
+        .is_some_and(|c| c.is_ascii_alphabetic() || c == '_')
+        && letters.all(|c| c.is_ascii_alphanumeric() || "_-.".contains(c))
+        && name.len() <= LONGEST_NAME
 }
 
 /// `$$` is a dollar sign, and so is one with nothing of ours behind it.
@@ -51,6 +66,14 @@ fn reference(inside: &str) -> Result<(Part<'_>, &str), String> {
     let end = inside
         .find('}')
         .ok_or("`${` without `}`; write `$$` for a dollar sign")?;
+    if let Some(name) = inside[..end].strip_prefix("keyring:") {
+        if !is_secret_name(name) {
+            return Err(
+                "`${keyring:NAME}` wants a name of letters, digits, `_`, `-` and `.`".into(),
+            );
+        }
+        return Ok((Part::Secret(name), &inside[end + 1..]));
+    }
     let (name, default) = match inside[..end].split_once(":-") {
         Some((name, default)) => (name, Some(default)),
         None => (&inside[..end], None),
@@ -94,6 +117,20 @@ mod tests {
         }
         for text in ["${cmd:", "${cmd:a{b}", "${cmd:}", "${cmd: }"] {
             assert!(parts(text).unwrap_err().contains("${cmd:"), "{text}");
+        }
+    }
+
+    #[test]
+    fn secrets_are_named_and_nothing_else() {
+        let found = parts("Bearer ${keyring:github.token-2}!").unwrap();
+        assert_eq!(found[1], Part::Secret("github.token-2"));
+        for text in [
+            "${keyring:}",
+            "${keyring:a b}",
+            "${keyring:A:-x}",
+            "${keyring:2}",
+        ] {
+            assert!(parts(text).unwrap_err().contains("NAME"), "{text}");
         }
     }
 

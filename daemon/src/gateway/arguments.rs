@@ -26,6 +26,14 @@ pub enum Arguments {
 }
 
 impl Arguments {
+    /// Their text, if that is what they are.
+    pub(super) fn as_json(&self) -> Option<&Arc<str>> {
+        match self {
+            Self::Json(text) => Some(text),
+            Self::Typed(_) => None,
+        }
+    }
+
     pub(super) fn check_nesting(&self) -> Result<(), Fault> {
         match self {
             Self::Json(text) => nesting::check(text, "the argument"),
@@ -44,10 +52,30 @@ impl Arguments {
         bytes > LONG
     }
 
-    fn as_values(&self, tool: &Tool) -> Result<Map<String, Value>, Fault> {
+    /// As an object, whether it fits the tool's schema or not.
+    pub(super) fn as_values(&self, tool: &Tool) -> Result<Map<String, Value>, Fault> {
         match self {
-            Self::Json(text) => tool.arguments(text),
-            Self::Typed(pairs) => tool.typed_arguments(pairs.clone()),
+            Self::Json(text) => tool.read_arguments(text),
+            Self::Typed(pairs) => tool.read_typed_arguments(pairs.clone()),
+        }
+    }
+
+    /// The same where nobody knows the tool.
+    pub(super) fn as_they_look(&self) -> Result<Map<String, Value>, Fault> {
+        let none = |why: String| Fault::new(Kind::Validation, why);
+        match self {
+            Self::Json(text) => {
+                let read = serde_json::from_str(text);
+                read.map_err(|why| none(format!("the arguments are no JSON object: {why}")))
+            }
+            Self::Typed(pairs) => {
+                let read = |text: &str| serde_json::from_str(text).ok();
+                let pairs = pairs.iter().map(|(name, text)| {
+                    let value = read(text).unwrap_or_else(|| Value::String(text.clone()));
+                    (name.clone(), value)
+                });
+                Ok(pairs.collect())
+            }
         }
     }
 }
@@ -67,13 +95,25 @@ impl Readers {
         tool: &Arc<Tool>,
         arguments: &Arguments,
     ) -> Result<Map<String, Value>, Fault> {
+        let of = Arc::clone(tool);
+        let check = move |read: Result<_, Fault>| of.check_arguments(read?);
+        self.judged(tool, arguments, check).await?
+    }
+
+    /// What somebody makes of the values, or of why there are none.
+    pub(super) async fn judged<T: Send + 'static>(
+        &self,
+        tool: &Arc<Tool>,
+        arguments: &Arguments,
+        judge: impl FnOnce(Result<Map<String, Value>, Fault>) -> T + Send + 'static,
+    ) -> Result<T, Fault> {
         if !arguments.are_long() {
-            return arguments.as_values(tool);
+            return Ok(judge(arguments.as_values(tool)));
         }
         let lost = || Fault::new(Kind::Internal, "the arguments were lost in the daemon");
         let _turn = self.0.acquire().await.map_err(|_| lost())?;
         let (tool, arguments) = (Arc::clone(tool), arguments.clone());
-        let read = spawn_blocking(move || arguments.as_values(&tool));
-        read.await.map_err(|_| lost())?
+        let read = spawn_blocking(move || judge(arguments.as_values(&tool)));
+        read.await.map_err(|_| lost())
     }
 }

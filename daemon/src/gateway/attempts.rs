@@ -69,7 +69,10 @@ impl Attempts {
         let taken = last.as_ref().is_ok_and(|last| {
             !matches!(
                 last.answer,
-                Err(CallError::NotSent | CallError::SignIn(_) | CallError::Declined(_))
+                Err(CallError::NotSent
+                    | CallError::SignIn(_)
+                    | CallError::Credential { .. }
+                    | CallError::Declined(_))
             )
         });
         match self.unknown {

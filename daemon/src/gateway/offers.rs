@@ -11,11 +11,17 @@ use std::{
 
 use futures::future::join_all;
 use mux_sandbox::{Fault, Kind, Turn};
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::time::timeout;
 
-use super::{CallObserver, Gateway, call_times, failure, ready};
+use super::{
+    CallObserver, Gateway, call_times, failure,
+    permission::{Ask, Permission, What, nobody_asked},
+    ready,
+};
 use crate::{
+    approvals::Dossier,
+    audit::Entry,
     catalog::Scope,
     notices::{Caller, Mailbox, Progress},
     upstream::{CallError, Held, OfferKind, Sending, Server, Wanted, Whose},
@@ -35,6 +41,10 @@ pub struct Asking {
     pub scope: Arc<Scope>,
     /// Who may be asked and told meanwhile.
     pub caller: Arc<Caller>,
+    /// Of the run in which it is wanted.
+    pub dossier: Option<Arc<Dossier>>,
+    /// Which of its calls it is.
+    pub place: Option<usize>,
 }
 
 /// What servers offer of one kind.
@@ -60,13 +70,19 @@ impl Gateway {
         let servers = match server {
             Some(name) => {
                 let server = self.upstreams().find_seen(name, &asking.scope)?;
-                self.allow(&path_of(&server, kind.method()), &asking.scope)?;
+                self.lists(&server, kind, asking).await?;
                 vec![server]
             }
             None => self.upstreams().all_seen(&asking.scope),
         };
+        let named = server.is_some();
         let asked = servers.iter().map(|server| async move {
-            let list = self.list(server, kind, asking);
+            let list = async {
+                if !named {
+                    self.lists(server, kind, asking).await?;
+                }
+                self.list(server, kind, asking).await
+            };
             let Some(wait) = wait else { return list.await };
             timeout(wait, list).await.unwrap_or_else(|_| {
                 server.withholds(&Whose::of(&asking.caller), kind);
@@ -91,7 +107,6 @@ impl Gateway {
         asking: &Asking,
     ) -> Result<Arc<Vec<Value>>, Fault> {
         let path = path_of(server, kind.method());
-        self.allow(&path, &asking.scope)?;
         if asking.scope.hides_path(server.name(), kind.method()) {
             return Ok(Arc::default());
         }
@@ -126,7 +141,7 @@ impl Gateway {
         Err(refused(&path, CallError::NotSent))
     }
 
-    /// One of them, as MCP has it, by the path of the call that it is.
+    /// One of them, as MCP has it, by the path of the call that it is. It is written down like one.
     pub async fn ask(
         &self,
         server: &str,
@@ -134,13 +149,44 @@ impl Gateway {
         asking: &Asking,
         observer: &dyn CallObserver,
     ) -> Result<Value, Fault> {
-        let (server, path) = self.open_way(server, wanted.method(), asking)?;
+        let path = format!("{server}.{}", wanted.method());
+        let mut entry = self.audit.call(&path, None, &asking.caller);
+        let given = wanted.given();
+        entry.read(|| given.to_string());
+        let fetched = self.fetch((server, wanted), given, asking, observer, &mut entry);
+        let (outcome, bytes) = match fetched.await {
+            Ok((value, bytes)) => (Ok(value), bytes),
+            Err(fault) => (Err(fault), 0),
+        };
+        entry.ended(outcome.as_ref().map(|_| bytes));
+        outcome
+    }
+
+    /// With the bytes of its text.
+    async fn fetch(
+        &self,
+        (server, wanted): (&str, &Wanted),
+        given: Value,
+        asking: &Asking,
+        observer: &dyn CallObserver,
+        entry: &mut Entry,
+    ) -> Result<(Value, usize), Fault> {
+        let way = self.open_way(server, (wanted.method(), given.clone()), asking, entry);
+        let (server, path, ask) = way.await?;
+        if let Some(ask) = ask {
+            let way = (&*server, path.as_str());
+            let rule = ask.rule.trim_matches('"').to_owned();
+            let approved = self.approved_offer(ask, way, given, asking, observer);
+            approved.await?;
+            entry.decided("approved", &rule);
+        }
         let (within, whole) = call_times(&server, None)?;
         let whose = Whose::of(&asking.caller);
         let Held { slot, mut session } = ready(&server, &whose, observer).await?;
         let place = slot.place(&asking.turn).await;
         let started = Instant::now();
         let number = observer.call_started(&path);
+        entry.numbered(number);
         let sending = Sending {
             caller: Some(&asking.caller),
             place: Some(&place),
@@ -165,8 +211,9 @@ impl Gateway {
         }
         let outcome = outcome.map_err(|error| refused(&path, error));
         let told = outcome.as_ref().map(|value| value.to_string().len());
+        let bytes = *told.as_ref().unwrap_or(&0);
         observer.call_ended(number, &path, started.elapsed(), told);
-        outcome
+        outcome.map(|value| (value, bytes))
     }
 
     /// From now on the connection of this mailbox is told when the resource changes.
@@ -177,7 +224,10 @@ impl Gateway {
         mailbox: &Arc<Mailbox>,
         asking: &Asking,
     ) -> Result<(), Fault> {
-        let (server, path) = self.open_way(server, "resources/subscribe", asking)?;
+        let asked = ("resources/subscribe", json!({ "uri": uri }));
+        let entry = &mut Entry::none();
+        let (server, path, ask) = self.open_way(server, asked, asking, entry).await?;
+        nobody_asked(&path, ask)?;
         for last in [false, true] {
             let caller = &asking.caller;
             let Held { slot, session } = server.session(&Whose::of(caller)).await?;
@@ -203,20 +253,46 @@ impl Gateway {
     }
 
     /// The server and the canonical path, if the caller sees it and policy lets it go there.
-    fn open_way(
+    async fn open_way(
         &self,
         server: &str,
-        method: &str,
+        (method, given): (&str, Value),
         asking: &Asking,
-    ) -> Result<(Arc<Server>, String), Fault> {
+        entry: &mut Entry,
+    ) -> Result<(Arc<Server>, String, Option<Ask>), Fault> {
         let server = self.upstreams().find_seen(server, &asking.scope)?;
         let path = path_of(&server, method);
         if asking.scope.hides_path(server.name(), method) {
             let message = format!("there is no `{path}`");
             return Err(Fault::new(Kind::NotFound, message).path(path));
         }
-        self.allow(&path, &asking.scope)?;
-        Ok((server, path))
+        entry.resolved(&path);
+        let ask = self.may(&server, (method, given), asking, entry).await?;
+        Ok((server, path, ask))
+    }
+
+    /// Nobody is asked for a list: clients read them of their own accord, and all the time.
+    async fn lists(&self, server: &Server, kind: OfferKind, asking: &Asking) -> Result<(), Fault> {
+        let wanted = (kind.method(), json!({}));
+        let ask = self.may(server, wanted, asking, &mut Entry::none()).await?;
+        nobody_asked(&path_of(server, kind.method()), ask)
+    }
+
+    /// Whether policy lets somebody do what is no call of a tool.
+    async fn may(
+        &self,
+        server: &Server,
+        (method, given): (&str, Value),
+        asking: &Asking,
+        entry: &mut Entry,
+    ) -> Result<Option<Ask>, Fault> {
+        let wanted = Permission {
+            path: &path_of(server, method),
+            server,
+            what: What::Offer(given),
+            asking,
+        };
+        self.permit(&wanted, entry).await
     }
 }
 

@@ -8,10 +8,14 @@ use std::sync::Arc;
 use mux_sandbox::Fault;
 use serde_json::{Map, Value};
 
-use super::{Arguments, Gateway};
+use super::{
+    Arguments, Asking, Gateway,
+    permission::{Permission, What},
+};
 use crate::{
+    audit::Entry,
     catalog::Tool,
-    upstream::{CallError, Sending, Session},
+    upstream::{CallError, Sending, Server, Session},
 };
 
 /// A call that went out, or was too late.
@@ -27,10 +31,10 @@ impl Gateway {
     /// last word on whether it goes out.
     pub(super) async fn send(
         &self,
-        session: &Session,
+        (server, session): (&Server, &Session),
         tool: &Arc<Tool>,
         read: Option<Map<String, Value>>,
-        arguments: &Arguments,
+        (arguments, asking): (&Arguments, &Asking),
         lets: &(dyn Fn(&Tool) -> bool + Send + Sync),
         sending: &Sending<'_>,
     ) -> Result<Sent, Fault> {
@@ -39,11 +43,24 @@ impl Gateway {
         // Of a tool that is gone the server has the last word.
         let now = now.unwrap_or(tool);
         now.check_standing()?;
+        let same = now.definition_key == tool.definition_key;
+        // What is to be asked for now is not what somebody has approved.
+        let mut unseen = false;
+        if !same {
+            // It may mean something else now, and so may what was typed for it.
+            let again = Permission {
+                path: &now.path(),
+                server,
+                what: What::Tool(now, arguments),
+                asking,
+            };
+            unseen = self.permit(&again, &mut Entry::none()).await?.is_some();
+        }
         let arguments = match read {
-            Some(read) if now.definition_key == tool.definition_key => read,
+            Some(read) if same => read,
             _ => self.readers.read(now, arguments).await?,
         };
-        let answer = match lets(now) {
+        let answer = match !unseen && lets(now) {
             true => session.call(&now.name, arguments, sending).await,
             false => Err(CallError::NotSent),
         };

@@ -26,12 +26,17 @@ pub(super) fn add(
         .tool
         .as_ref()
         .and_then(|(server, tool)| advice(upstreams, scope, server, tool));
-    let hints: Vec<String> = diagnostic.hint.iter().cloned().chain(advice).collect();
+    // What was spelled as it used to be is found all the same.
+    let is_found = diagnostic.is_unknown && matches!(advice, Some(Advice::Found { .. }));
+    let hint = diagnostic.hint.as_ref().filter(|_| !is_found);
+    let told = advice.map(|advice| advice.words(is_found));
+    let hints: Vec<String> = hint.cloned().into_iter().chain(told).collect();
     if !hints.is_empty() {
         fault = fault.hint(hints.join("\n"));
     }
     fault.details = Some(json!({ "code": format!("TS{}", diagnostic.code) }).to_string());
     match diagnostic.severity {
+        Severity::Error if is_found => inspection.warnings.push(fault),
         Severity::Error => inspection.errors.push(fault),
         Severity::Warning => inspection.warnings.push(fault),
         // The sandbox's own parser has the last word on those.
@@ -39,17 +44,43 @@ pub(super) fn add(
     }
 }
 
+/// What is said of a tool, or of a name that no tool has.
+enum Advice {
+    /// There is one.
+    Found {
+        path: String,
+        signature: String,
+    },
+    Missing(String),
+}
+
+impl Advice {
+    fn words(self, with_path: bool) -> String {
+        match self {
+            Self::Found { path, signature } if with_path => {
+                format!("it is found all the same; write `mux.{path}`\n{signature}")
+            }
+            Self::Found { signature, .. } => signature,
+            Self::Missing(hint) => hint,
+        }
+    }
+}
+
 /// How the tool is called, or which one may have been meant.
-fn advice(upstreams: &Upstreams, scope: &Scope, server: &str, tool: &str) -> Option<String> {
+fn advice(upstreams: &Upstreams, scope: &Scope, server: &str, tool: &str) -> Option<Advice> {
     let found = match upstreams.find_seen(server, scope) {
         Ok(server) => server,
-        Err(fault) => return fault.hint,
+        Err(fault) => return fault.hint.map(Advice::Missing),
     };
     let tools = scope.view(&found.tools()?);
-    match tools.find(tool) {
-        Some(tool) => Some(upstreams.catalog().signature(tool, Wording::Checker)),
-        None => gateway::no_such_tool(&tools, found.name(), tool).hint,
-    }
+    let Some(tool) = tools.find(tool) else {
+        let missing = gateway::no_such_tool(&tools, found.name(), tool);
+        return missing.hint.map(Advice::Missing);
+    };
+    Some(Advice::Found {
+        path: tools.path(tool),
+        signature: upstreams.catalog().signature(tool, Wording::Checker),
+    })
 }
 
 /// In the shape of every failure that has others beside it.

@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, sync::Arc};
 
-use super::{Cause, Clock, Mailbox};
+use super::{AskKind, Cause, Clock, Mailbox, Origin};
 
 /// Who waits for a call, and why it is made.
 #[derive(Clone, Debug, Default)]
@@ -10,6 +10,7 @@ pub struct Caller {
     /// Of the connection; none if nobody can be told or asked.
     pub mailbox: Option<Arc<Mailbox>>,
     pub cause: Cause,
+    pub origin: Arc<Origin>,
     /// The directory in which the client works.
     pub workspace: Option<PathBuf>,
     /// Of the whole of which the call is a part.
@@ -20,5 +21,11 @@ impl Caller {
     /// Its connection, by number.
     pub fn connection(&self) -> Option<u64> {
         self.mailbox.as_ref().map(|mailbox| mailbox.connection())
+    }
+
+    /// Whether its client says that it can ask its user whether a call may be made.
+    pub fn can_approve(&self) -> bool {
+        let mailbox = self.mailbox.as_ref();
+        mailbox.is_some_and(|mailbox| mailbox.answers(AskKind::Approval))
     }
 }

@@ -134,6 +134,8 @@ pub(super) fn size(notice: &Notice) -> usize {
     SMALL
         + match notice {
             Notice::Changed(_) | Notice::Withdrawn { .. } => 0,
+            Notice::ApprovalAsked { asked, .. } => asked.arguments.len() + asked.path.len(),
+            Notice::ApprovalOver { path, .. } => path.len(),
             Notice::ResourceUpdated { server, uri } => server.len() + uri.len(),
             Notice::Progress { progress, .. } => progress.message.as_ref().map_or(0, String::len),
             Notice::Log { data, logger, .. } => json(data) + logger.as_ref().map_or(0, String::len),

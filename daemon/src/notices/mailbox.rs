@@ -93,6 +93,16 @@ impl Mailbox {
         state.answers.is_some() && !state.gone
     }
 
+    /// Whether the client has said that it answers questions of this kind.
+    pub fn answers(&self, kind: AskKind) -> bool {
+        let state = self.state();
+        !state.gone
+            && state
+                .answers
+                .as_ref()
+                .is_some_and(|can| can.contains(&kind))
+    }
+
     pub fn tell(&self, notice: Notice) {
         if !self.is_read() {
             return;

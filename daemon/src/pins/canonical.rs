@@ -12,7 +12,7 @@ pub(super) fn digest(value: &Value) -> Key {
     blake3::hash(text(value).as_bytes()).into()
 }
 
-pub(super) fn text(value: &Value) -> String {
+pub(crate) fn text(value: &Value) -> String {
     let mut text = String::new();
     write(value, &mut text);
     text

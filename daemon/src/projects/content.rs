@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use toml::Table;
 
 use super::{files::Files, mcp_json};
-use crate::config::{Config, ServerEntry};
+use crate::config::{Config, PolicyEntry, ServerEntry};
 
 /// One server of a project.
 #[derive(Clone, Debug, PartialEq)]
@@ -22,8 +22,8 @@ pub struct Defined {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Content {
     pub servers: BTreeMap<String, Defined>,
-    /// Globs of paths that may not be called by those who work there.
-    pub denied: Vec<String>,
+    /// What may not be called by those who work there.
+    pub denied: Vec<PolicyEntry>,
     pub problems: Vec<String>,
 }
 
@@ -59,11 +59,13 @@ impl Content {
         let config = Config::of(allowed)?;
         for rule in config.policy {
             match rule.action.as_str() {
-                "deny" => self.denied.push(rule.pattern),
-                action => self.problems.push(format!(
-                    "{file}: the policy {:?} is ignored: a project may deny, and not {action}",
-                    rule.pattern
+                "allow" | "ask" => self.problems.push(format!(
+                    "{file}: the policy \"{}\" is ignored: a project may deny, and not {}",
+                    rule.matches().join("\", \""),
+                    rule.action
                 )),
+                // What nobody understands denies, too.
+                _ => self.denied.push(rule),
             }
         }
         self.take(file, config.servers);
@@ -124,7 +126,8 @@ mod tests {
             .map(|(n, d)| (n.as_str(), d.file))
             .collect();
         assert_eq!(names, [("db", ".mux.toml"), ("web", ".mcp.json")]);
-        assert_eq!(found.denied, ["git.push"]);
+        let denied = found.denied.iter().map(PolicyEntry::matches);
+        assert_eq!(denied.collect::<Vec<_>>(), [["git.push"]]);
         for part in ["`limits`", "`daemon`", "not allow", "`db` of .mcp.json"] {
             let told = found.problems.iter().any(|problem| problem.contains(part));
             assert!(told, "{part}: {:?}", found.problems);

@@ -124,8 +124,8 @@ fn reference(text: &str) -> Option<&str> {
     let end = text.find('}')?;
     let inside = text[..end].strip_prefix("${")?;
     let name = inside.split_once(":-").map_or(inside, |(name, _)| name);
-    // `${cmd:…}` is ours, whatever it begins with.
-    let is_command = inside.starts_with("cmd:");
+    // `${cmd:…}` and `${keyring:…}` are ours, whatever they begin with.
+    let is_command = inside.starts_with("cmd:") || inside.starts_with("keyring:");
     let is_name = !name.is_empty()
         && !is_command
         && !name.starts_with(|c: char| c.is_ascii_digit())

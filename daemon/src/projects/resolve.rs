@@ -2,12 +2,18 @@
 //!
 //! Invariant: nothing is expanded of a project that is not approved.
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::Path,
+    sync::Arc,
+    time::Duration,
+};
 
 use super::{Outlook, Project};
 use crate::{
     config::ServerEntry,
     environment::Environment,
+    policy::{List, Policy},
     settings::{OnChange, ServerDefinition, ServerSettings, check_name},
 };
 
@@ -22,6 +28,17 @@ impl Project {
         self.entries().flat_map(ServerEntry::commands)
     }
 
+    /// The named secrets that its servers need, once it is approved, each with the entries that name it.
+    pub fn secrets(&self) -> impl Iterator<Item = (String, String)> {
+        let all = self.content.servers.iter();
+        all.flat_map(|(server, defined)| {
+            let entry = defined.entry.as_ref();
+            let names = entry.map_or_else(|_| BTreeSet::new(), ServerEntry::secrets);
+            let user = format!("servers.{server} of {}", self.root.display());
+            names.into_iter().map(move |name| (name, user.clone()))
+        })
+    }
+
     fn entries(&self) -> impl Iterator<Item = &ServerEntry> {
         let all = self.content.servers.values();
         all.filter_map(|defined| defined.entry.as_ref().ok())
@@ -29,18 +46,19 @@ impl Project {
     }
 
     /// Its servers, beside the user's own which have these names; and what those who work there see.
-    /// `terms` are those of every server.
+    /// `home` stands for `~` in rules, `terms` are those of every server.
     pub fn resolve(
         &self,
         taken: &[String],
         environment: &Environment,
+        home: &Path,
         terms: (usize, Duration, OnChange),
     ) -> (Outlook, Vec<ServerSettings>) {
         let (given, mut notes) = self.servers(taken);
         let mut outlook = Outlook {
             root: Arc::clone(&self.root),
             withheld: BTreeMap::new(),
-            denied: Vec::new(),
+            denied: Policy::default(),
             direct: Vec::new(),
             notes: Vec::new(),
         };
@@ -82,7 +100,8 @@ impl Project {
                 definition,
             });
         }
-        outlook.denied.clone_from(&self.content.denied);
+        let list = List::Project(Arc::clone(&self.root));
+        outlook.denied = Policy::new(&self.content.denied, list, home, &mut notes);
         outlook.notes = notes;
         (outlook, servers)
     }

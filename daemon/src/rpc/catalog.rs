@@ -169,7 +169,7 @@ pub(super) fn info(
     }
 }
 
-/// The `.d.ts` of everything, of some servers, or of single tools.
+/// The `.d.ts` of everything, of some servers, or of single tools and groups of them.
 pub(super) async fn types(
     upstreams: &Upstreams,
     (scope, whose): (&Scope, &Whose),
@@ -180,7 +180,7 @@ pub(super) async fn types(
         let servers = upstreams.all_seen(scope);
         let known = scope.seen(known(sets(servers, whose, None).await));
         let types = catalog.types(&known, Wording::Reader).await;
-        return Ok(types.text.to_string());
+        return carried(&types.text);
     }
     let (tools, servers): (Vec<_>, Vec<_>) = request
         .paths
@@ -208,10 +208,26 @@ pub(super) async fn types(
         let (server, name) = path.split_once('.').unwrap_or((&path, ""));
         let server = upstreams.find_seen(server, scope)?;
         let (_, set) = sets(vec![Arc::clone(&server)], whose, None).await.remove(0);
-        let tool = gateway::find(&scope.view(&set?), server.name(), name)?;
-        out.push_str(&catalog.declaration(&tool));
+        for tool in gateway::named(&scope.view(&set?), server.name(), name)? {
+            out.push_str(&catalog.declaration(&tool));
+        }
     }
-    Ok(out)
+    carried(&out)
+}
+
+/// Types that an answer carries. Programs are checked against longer ones all the same.
+fn carried(text: &str) -> Result<String, Fault> {
+    if Budget::new().take(&text).is_ok() {
+        return Ok(text.to_owned());
+    }
+    let message = format!(
+        "these types are {} bytes, more than an answer carries",
+        text.len()
+    );
+    Err(Fault::new(Kind::Limit, message).hint(
+        "ask for those of one server, group or tool: `mux types SERVER.GROUP`; `exclude` in the entry of a \
+         server leaves tools out",
+    ))
 }
 
 fn known(sets: Sets) -> Vec<Known> {
@@ -233,7 +249,7 @@ pub(super) async fn watch_types(
     door: &Door,
     known: Option<&str>,
     wait: Duration,
-) -> wire::TypesPage {
+) -> Result<wire::TypesPage, Fault> {
     let catalog = upstreams.catalog();
     let mut news = catalog.news();
     let until = Instant::now() + wait;
@@ -243,12 +259,12 @@ pub(super) async fn watch_types(
         let types = catalog.types(&seen, Wording::Checker).await;
         let name = blake3::Hash::from(types.hash).to_hex().to_string();
         if known != Some(name.as_str()) {
-            let text = Some(types.text.to_string());
-            return wire::TypesPage { name, text };
+            let text = Some(carried(&types.text)?);
+            return Ok(wire::TypesPage { name, text });
         }
         // An error means that the daemon is ending.
         if !matches!(timeout_at(until, news.changed()).await, Ok(Ok(()))) {
-            return wire::TypesPage { name, text: None };
+            return Ok(wire::TypesPage { name, text: None });
         }
     }
 }
@@ -284,6 +300,15 @@ pub(super) fn forget_types(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn types_that_no_frame_carries_are_refused_with_a_way_out() {
+        let text = "/** \"x\" */\n".repeat(1 << 19);
+        assert_eq!(carried(&text).unwrap(), text);
+        let fault = carried(&text.repeat(3)).unwrap_err();
+        assert_eq!(fault.kind, Kind::Limit);
+        assert!(fault.hint.unwrap().contains("mux types SERVER"));
+    }
 
     #[test]
     fn tools_that_no_frame_carries_take_no_room() {

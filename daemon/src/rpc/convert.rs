@@ -10,9 +10,9 @@ use mux_proto as wire;
 use mux_sandbox::{Fault, Level};
 use serde_json::{Value, json};
 
-use super::login;
+use super::{approvals, login, program, sources};
 use crate::{
-    auth::{Auth, Standing},
+    auth::Standing,
     check::CheckerStatus,
     handles::{Held, Page},
     inspect::Inspection,
@@ -20,7 +20,7 @@ use crate::{
     runs::{self, Event, Happening},
     settings::{self, Share},
     state::Report,
-    upstream::{Server, State},
+    upstream::{Server, State, Upstreams},
 };
 
 pub(super) fn welcome() -> wire::Welcome {
@@ -122,6 +122,7 @@ pub(super) fn event(event: Event) -> wire::Event {
                 bytes: *outcome.as_ref().unwrap_or(&0),
                 error: outcome.err().map(error),
             },
+            Happening::Step(event) => program::step(event),
             Happening::Console { level: l, text } => wire::EventKind::Console {
                 level: level(l),
                 text,
@@ -129,6 +130,15 @@ pub(super) fn event(event: Event) -> wire::Event {
             Happening::Emitted(part) => wire::EventKind::Emitted {
                 part: held(part).unwrap_or(wire::Held::Value(Value::Null)),
             },
+            Happening::Resumed { run, calls } => wire::EventKind::Resumed { run, calls },
+            Happening::ApprovalAsked(request) => {
+                wire::EventKind::ApprovalAsked(approvals::asked(request))
+            }
+            Happening::ApprovalOver {
+                approval,
+                path,
+                ending,
+            } => wire::EventKind::ApprovalOver(approvals::over(approval, path, ending)),
             Happening::Ended(outcome) => wire::EventKind::Ended {
                 outcome: match outcome.map_err(error).and_then(held) {
                     Ok(wire::Held::Value(value)) => wire::Outcome::Result(value),
@@ -225,9 +235,10 @@ fn level(level: Level) -> wire::Level {
     }
 }
 
-pub(super) fn server(auth: &Auth, server: &Server) -> wire::ServerInfo {
+pub(super) fn server(upstreams: &Upstreams, server: &Server) -> wire::ServerInfo {
     let view = server.view();
-    let account = login::account(auth, server);
+    let account = login::account(upstreams.auth(), server);
+    let described = sources::described(upstreams, server);
     let warning = account.as_ref().and_then(|account| account.warning());
     let warning =
         warning.map(|warning| format!("{warning}: `mux servers login {}`", server.name()));
@@ -235,6 +246,7 @@ pub(super) fn server(auth: &Auth, server: &Server) -> wire::ServerInfo {
     let mut warnings = view.warnings;
     warnings.extend(remarks.unwrap_or_default());
     warnings.extend(warning);
+    warnings.extend(described.iter().flat_map(sources::warnings));
     wire::ServerInfo {
         name: server.name().to_owned(),
         state: state(view.state),
@@ -279,6 +291,7 @@ pub(super) fn server(auth: &Auth, server: &Server) -> wire::ServerInfo {
         retry_in_ms: view.retry_in.map(millis),
         warnings,
         project: server.project().map(Into::into),
+        source: described.map(sources::info),
     }
 }
 
@@ -305,6 +318,7 @@ pub(super) fn disabled((name, command): (String, String)) -> wire::ServerInfo {
         retry_in_ms: None,
         warnings: Vec::new(),
         project: None,
+        source: None,
     }
 }
 

@@ -16,8 +16,8 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     catalog::Scope,
     lifecycle::Present,
-    notices::{Caller, Cause, Mailbox},
-    runs::{Origin, Run},
+    notices::{Caller, Cause, Mailbox, Origin},
+    runs::Run,
     state::Daemon,
     upstream::Whose,
 };
@@ -25,9 +25,14 @@ use crate::{
 /// Calls of one connection that are on their way at once, outside of runs. More wait.
 const CALLS: usize = 32;
 
+/// Number of a process and of a user.
+pub(super) type Peer = (Option<u32>, Option<u32>);
+
 pub(super) struct Door {
     daemon: Arc<Daemon>,
     number: u64,
+    /// The process and the user at the other end, where the system tells.
+    peer: Peer,
     hello: OnceLock<Hello>,
     origin: OnceLock<Arc<Origin>>,
     arrived: Notify,
@@ -46,8 +51,9 @@ pub(super) struct Door {
 }
 
 impl Door {
-    pub(super) fn new(daemon: Arc<Daemon>, number: u64) -> Arc<Self> {
+    pub(super) fn new(daemon: Arc<Daemon>, number: u64, peer: Peer) -> Arc<Self> {
         Arc::new(Self {
+            peer,
             mailbox: OnceLock::new(),
             arrival: OnceCell::new(),
             daemon,
@@ -70,6 +76,12 @@ impl Door {
         drop((self.present.set(present), self.hello.set(hello)));
         self.arrived.notify_one();
         true
+    }
+
+    /// The client said in its hello that it knows of this.
+    pub(super) fn knows(&self, feature: &str) -> bool {
+        let hello = self.hello.get();
+        hello.is_some_and(|hello| hello.features.iter().any(|known| known == feature))
     }
 
     pub(super) fn is_greeted(&self) -> bool {
@@ -156,7 +168,12 @@ impl Door {
                 return Arc::default();
             };
             let (name, agent) = (&hello.client.name, hello.agent.as_deref());
-            Arc::new(Origin::new(name, agent, hello.workspace.clone()))
+            let (pid, uid) = self.peer;
+            Arc::new(Origin {
+                pid,
+                uid,
+                ..Origin::new(name, agent, hello.workspace.clone())
+            })
         });
         Arc::clone(origin)
     }
@@ -175,6 +192,7 @@ impl Door {
             mailbox: Some(Arc::clone(self.mailbox())),
             cause: Cause::Call(token.unwrap_or_default()),
             workspace: self.origin().workspace.clone(),
+            origin: self.origin(),
             clock: Arc::default(),
         })
     }
@@ -220,6 +238,7 @@ impl Drop for Door {
             mailbox.close();
         }
         self.daemon.gateway.upstreams().forget(self.number);
+        self.daemon.gateway.approvals().connection_over(self.number);
         if let Some(Some(workspace)) = self.arrival.get() {
             self.daemon.left(workspace);
         }

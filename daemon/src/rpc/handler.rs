@@ -11,10 +11,13 @@ use tokio::time::timeout;
 use tracing::{debug, info};
 
 use super::{
-    POLL, budget::Budget, call, catalog, convert, discovery, door::Door, login, notices, offers,
-    pins, projects, runs, status,
+    POLL, approvals, call, catalog, convert, discovery, door::Door, login, notices, offers, pins,
+    policy, program, projects, runs, secrets, settings, sources, status,
 };
-use crate::state::{Daemon, Trigger};
+use crate::{
+    audit::Deed,
+    state::{Daemon, Trigger},
+};
 
 /// What `status` waits for a configuration that is being read.
 const A_MOMENT: Duration = Duration::from_millis(500);
@@ -136,7 +139,6 @@ impl wire::Mux for Connection {
         let upstreams = self.configured().await?.gateway.upstreams();
         let whom = (&*self.0.scope(), &self.0.whose());
         let types = catalog::types(upstreams, whom, request).await;
-        let types = types.and_then(|text| Budget::new().take(&text).map(|()| text));
         types.map_err(convert::error)
     }
 
@@ -155,7 +157,9 @@ impl wire::Mux for Connection {
         let server = server.map_err(convert::error)?;
         let whose = self.0.whose();
         server.restart(&whose).await.map_err(convert::error)?;
-        Ok(convert::server(daemon.gateway.upstreams().auth(), &server))
+        let audit = daemon.gateway.audit();
+        audit.note(Deed::ServerRestarted, server.name(), &self.0.origin());
+        Ok(convert::server(daemon.gateway.upstreams(), &server))
     }
 
     async fn reload(self, _: Context) -> Result<wire::ReloadReport, wire::Error> {
@@ -203,7 +207,8 @@ impl wire::Mux for Connection {
     ) -> Result<wire::TypesPage, wire::Error> {
         let upstreams = self.configured().await?.gateway.upstreams();
         let wait = Duration::from_millis(request.wait_ms).min(POLL);
-        Ok(catalog::watch_types(upstreams, &self.0, request.known.as_deref(), wait).await)
+        let page = catalog::watch_types(upstreams, &self.0, request.known.as_deref(), wait).await;
+        page.map_err(convert::error)
     }
 
     async fn forget_types(
@@ -323,8 +328,8 @@ impl wire::Mux for Connection {
         _: Context,
         request: wire::AcceptPinsRequest,
     ) -> Result<wire::AcceptedPins, wire::Error> {
-        let upstreams = self.configured().await?.gateway.upstreams();
-        pins::accept(upstreams, &self.0, request)
+        let gateway = &self.configured().await?.gateway;
+        pins::accept(gateway, &self.0, request)
             .await
             .map_err(convert::error)
     }
@@ -346,7 +351,7 @@ impl wire::Mux for Connection {
         _: Context,
         request: wire::ApproveProjectRequest,
     ) -> Result<wire::ProjectInfo, wire::Error> {
-        projects::approve(self.configured().await?, request).await
+        projects::approve(self.configured().await?, &self.0, request).await
     }
 
     async fn revoke_project(
@@ -354,7 +359,7 @@ impl wire::Mux for Connection {
         _: Context,
         root: PathBuf,
     ) -> Result<wire::ProjectRevoked, wire::Error> {
-        projects::revoke(self.configured().await?, &root).await
+        projects::revoke(self.configured().await?, &self.0, &root).await
     }
 
     async fn login(
@@ -382,7 +387,112 @@ impl wire::Mux for Connection {
         login::finish(self.daemon()?, request).await
     }
 
+    async fn approvals(
+        self,
+        _: Context,
+        request: wire::ApprovalsRequest,
+    ) -> Result<wire::ApprovalList, wire::Error> {
+        approvals::list(self.daemon()?, request).await
+    }
+
+    async fn decide(
+        self,
+        _: Context,
+        request: wire::DecideRequest,
+    ) -> Result<wire::Decided, wire::Error> {
+        approvals::decide(self.daemon()?, &self.0, request).await
+    }
+
+    async fn revoke_approval(
+        self,
+        _: Context,
+        grant: String,
+    ) -> Result<wire::GrantInfo, wire::Error> {
+        approvals::revoke(self.daemon()?, grant).await
+    }
+
+    async fn resume_run(
+        self,
+        _: Context,
+        request: wire::ResumeRequest,
+    ) -> Result<wire::Resumed, wire::Error> {
+        approvals::resume(self.configured().await?, &self.0, request).await
+    }
+
     async fn logout(self, _: Context, server: String) -> Result<wire::LoggedOut, wire::Error> {
         login::logout(self.configured().await?, &self.0, &server).await
+    }
+
+    async fn refresh_source(
+        self,
+        _: Context,
+        source: String,
+    ) -> Result<wire::RefreshedSource, wire::Error> {
+        sources::refresh(self.configured().await?, &self.0, &source).await
+    }
+
+    async fn explain_program(
+        self,
+        _: Context,
+        request: wire::ExplainRequest,
+    ) -> Result<wire::Explained, wire::Error> {
+        program::explain(self.configured().await?, &self.0, &request)
+    }
+
+    async fn set_secret(
+        self,
+        _: Context,
+        request: wire::SetSecretRequest,
+    ) -> Result<wire::SecretInfo, wire::Error> {
+        secrets::set(self.configured().await?, &self.0, request).await
+    }
+
+    async fn list_secrets(self, _: Context) -> Result<wire::SecretList, wire::Error> {
+        Ok(secrets::list(self.configured().await?))
+    }
+
+    async fn remove_secret(
+        self,
+        _: Context,
+        name: String,
+    ) -> Result<wire::SecretRemoved, wire::Error> {
+        secrets::remove(self.configured().await?, &self.0, name).await
+    }
+
+    async fn policy(
+        self,
+        _: Context,
+        request: wire::PolicyRequest,
+    ) -> Result<wire::PolicyList, wire::Error> {
+        policy::list(self.configured().await?, &self.0, &request).map_err(convert::error)
+    }
+
+    async fn explain_policy(
+        self,
+        _: Context,
+        request: wire::ExplainPolicyRequest,
+    ) -> Result<wire::PolicyExplanation, wire::Error> {
+        let explained = policy::explain(self.configured().await?, &self.0, request);
+        explained.await.map_err(convert::error)
+    }
+
+    async fn settings(
+        self,
+        _: Context,
+        request: wire::SettingsRequest,
+    ) -> Result<wire::SettingsReport, wire::Error> {
+        Ok(settings::report(
+            self.configured().await?,
+            &self.0,
+            &request,
+        ))
+    }
+
+    async fn check_config(
+        self,
+        _: Context,
+        request: wire::CheckConfigRequest,
+    ) -> Result<wire::ConfigReport, wire::Error> {
+        settings::check(self.daemon()?, &request).await
     }
 }

@@ -8,6 +8,7 @@ use mux_proto as wire;
 
 use super::{POLL, convert, door::Door};
 use crate::{
+    audit::Deed,
     auth::{Account, Auth, AuthError, Opening, SignedIn},
     environment::WORKSPACE,
     settings::{Link, Remote},
@@ -19,7 +20,7 @@ use crate::{
 pub(super) fn account(auth: &Auth, server: &Server) -> Option<Arc<Account>> {
     match &server.definition().as_ref().ok()?.link {
         Link::Remote(remote) => auth.account(remote),
-        Link::Process(_) => None,
+        Link::Process(_) | Link::Source(_) => None,
     }
 }
 
@@ -33,8 +34,10 @@ pub(super) async fn begin(
     let remote = remote(&server, door).map_err(|error| failed(server.name(), &error))?;
     let opening: Opening = Box::new({
         let (server, whose) = (Arc::clone(&server), door.whose());
+        let (audit, origin) = (Arc::clone(daemon.gateway.audit()), door.origin());
         move || {
             Box::pin(async move {
+                audit.note(Deed::Login, server.name(), &origin);
                 let opened = server.restart(&whose).await;
                 let tools = || server.tools().map_or(0, |tools| tools.len());
                 opened.map(|()| tools()).map_err(|fault| fault.message)
@@ -87,6 +90,10 @@ pub(super) async fn logout(
     let remote = remote(&server, door).map_err(|error| failed(server.name(), &error))?;
     let ended = auth(daemon).logout(&remote).await;
     let ended = ended.map_err(|error| failed(server.name(), &error))?;
+    if ended.was_signed_in {
+        let audit = daemon.gateway.audit();
+        audit.note(Deed::Logout, server.name(), &door.origin());
+    }
     if ended.was_signed_in && server.is_open() {
         // It goes on as nobody, or says that somebody has to sign in.
         drop(server.restart(&door.whose()).await);
@@ -118,6 +125,9 @@ fn remote(server: &Server, door: &Door) -> Result<Remote, AuthError> {
         Ok(Link::Remote(remote)) => Ok(remote),
         Ok(Link::Process(_)) => Err(AuthError::Inapplicable(
             "it is a program of yours, and nobody signs in to it".into(),
+        )),
+        Ok(Link::Source(_)) => Err(AuthError::Inapplicable(
+            "it is a source; its credentials stand in `auth` of its entry".into(),
         )),
         Err(problem) => Err(AuthError::Inapplicable(format!(
             "its entry cannot be used: {problem}"

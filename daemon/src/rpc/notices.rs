@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use mux_proto as wire;
 
-use super::{POLL, door::Door};
+use super::{POLL, approvals, door::Door};
 use crate::notices::{Answer, AskKind, Cause, Notice};
 
 pub(super) async fn read(door: &Door, request: wire::NoticesRequest) -> wire::NoticePage {
@@ -36,6 +36,7 @@ fn known(kind: wire::AskKind) -> AskKind {
         wire::AskKind::Elicitation => AskKind::Elicitation,
         wire::AskKind::Sampling => AskKind::Sampling,
         wire::AskKind::Roots => AskKind::Roots,
+        wire::AskKind::Approval => AskKind::Approval,
     }
 }
 
@@ -86,6 +87,7 @@ fn outward(notice: Notice) -> wire::NoticeKind {
                 AskKind::Elicitation => wire::AskKind::Elicitation,
                 AskKind::Sampling => wire::AskKind::Sampling,
                 AskKind::Roots => wire::AskKind::Roots,
+                AskKind::Approval => wire::AskKind::Approval,
             },
             key,
             params,
@@ -98,6 +100,19 @@ fn outward(notice: Notice) -> wire::NoticeKind {
             server,
             id,
             cause: cause(of),
+        },
+        Notice::ApprovalAsked { cause: of, asked } => wire::NoticeKind::ApprovalAsked {
+            cause: cause(of),
+            asked: approvals::asked(asked),
+        },
+        Notice::ApprovalOver {
+            cause: of,
+            approval,
+            path,
+            ending,
+        } => wire::NoticeKind::ApprovalOver {
+            cause: cause(of),
+            over: approvals::over(approval, path, ending),
         },
         Notice::Withdrawn { ask } => wire::NoticeKind::Withdrawn { ask },
     }

@@ -135,6 +135,8 @@ pub(super) fn asking(door: &Door, token: Option<String>) -> Asking {
         turn: door.turn(),
         scope: door.scope(),
         caller: door.caller(token),
+        dossier: None,
+        place: None,
     }
 }
 

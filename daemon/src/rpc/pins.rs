@@ -7,7 +7,9 @@ use mux_sandbox::{Fault, Kind};
 
 use super::{budget::Budget, door::Door};
 use crate::{
+    audit::Deed,
     catalog::{Standing, Tool, ToolSet},
+    gateway::Gateway,
     pins::{AcceptError, Pinned, readable},
     upstream::{Server, Upstreams, Whose},
 };
@@ -36,10 +38,11 @@ pub(super) async fn list(
 }
 
 pub(super) async fn accept(
-    upstreams: &Upstreams,
+    gateway: &Gateway,
     door: &Door,
     request: wire::AcceptPinsRequest,
 ) -> Result<wire::AcceptedPins, Fault> {
+    let upstreams = gateway.upstreams();
     let server = upstreams.find_seen(&request.server, &door.sight())?;
     let seen = request.tools.into_iter().map(|seen| {
         let digest = blake3::Hash::from_hex(&seen.digest);
@@ -62,6 +65,10 @@ pub(super) async fn accept(
             format!("the pins cannot be written: {error}; what was accepted holds until muxd ends");
         Fault::new(Kind::Internal, message).hint("see `mux status`")
     })?;
+    let names: Vec<&str> = seen.iter().map(|(name, _)| name.as_str()).collect();
+    let subject = format!("{}: {}", server.name(), names.join(", "));
+    let audit = gateway.audit();
+    audit.note(Deed::PinsAccepted, &subject, &door.origin());
     session.list_again();
     session.current_tools().await;
     Ok(wire::AcceptedPins { tools: seen.len() })

@@ -6,8 +6,9 @@ use std::{path::Path, sync::Arc};
 
 use mux_proto::{self as wire, Kind};
 
-use super::budget::Budget;
+use super::{budget::Budget, door::Door};
 use crate::{
+    audit::Deed,
     projects::{Defined, Project, Standing},
     settings,
     state::Daemon,
@@ -30,6 +31,7 @@ pub(super) async fn list(
 
 pub(super) async fn approve(
     daemon: &Arc<Daemon>,
+    door: &Door,
     request: wire::ApproveProjectRequest,
 ) -> Result<wire::ProjectInfo, wire::Error> {
     let refused = |problem: String| {
@@ -38,6 +40,7 @@ pub(super) async fn approve(
     };
     let approved = daemon.approve(&request.root, request.digest.clone()).await;
     approved.map_err(refused)?;
+    note(daemon, door, Deed::ProjectApproved, &request.root);
     let project = daemon.project(&request.root).await;
     let project = project.ok_or_else(|| refused("it is gone".into()))?;
     Ok(info(&project))
@@ -45,11 +48,20 @@ pub(super) async fn approve(
 
 pub(super) async fn revoke(
     daemon: &Arc<Daemon>,
+    door: &Door,
     root: &Path,
 ) -> Result<wire::ProjectRevoked, wire::Error> {
     let revoked = daemon.revoke(root).await;
     let was_approved = revoked.map_err(|problem| wire::Error::new(Kind::Internal, problem))?;
+    if was_approved {
+        note(daemon, door, Deed::ProjectRevoked, root);
+    }
     Ok(wire::ProjectRevoked { was_approved })
+}
+
+fn note(daemon: &Daemon, door: &Door, deed: Deed, root: &Path) {
+    let subject = root.display().to_string();
+    daemon.gateway.audit().note(deed, &subject, &door.origin());
 }
 
 fn info(project: &Project) -> wire::ProjectInfo {
@@ -68,7 +80,12 @@ fn info(project: &Project) -> wire::ProjectInfo {
         servers: servers
             .map(|(name, defined)| server(name, defined))
             .collect(),
-        denied: project.content.denied.clone(),
+        denied: project
+            .content
+            .denied
+            .iter()
+            .flat_map(|rule| rule.matches())
+            .collect(),
         problems: project.content.problems.clone(),
     }
 }

@@ -6,7 +6,7 @@ use std::{sync::Arc, time::Duration};
 
 use mux_proto as wire;
 
-use super::{POLL, convert, door::Door};
+use super::{POLL, convert, door::Door, program};
 use crate::{
     runs::{Happening, Program, Run, Runs},
     state::Daemon,
@@ -26,6 +26,7 @@ pub(super) fn start(
 ) -> Result<wire::RunStarted, wire::Error> {
     let program = Program {
         source: request.source,
+        language: program::language(request.language),
         input: request.input.to_string(),
         wall: request.timeout_ms.map(Duration::from_millis),
         turn: door.turn(),
@@ -33,6 +34,7 @@ pub(super) fn start(
         scope: door.scope(),
         mailbox: Some(Arc::clone(door.mailbox())),
         check: !request.no_check,
+        resumed: None,
         detached: request.detach.then(|| daemon.activity.detached()),
     };
     let run = daemon.runs.start(program).map_err(convert::error)?;
@@ -56,7 +58,10 @@ pub(super) async fn events(
         door.heard(&run);
     }
     Ok(wire::EventPage {
-        events: events.into_iter().map(convert::event).collect(),
+        events: events
+            .into_iter()
+            .map(|event| convert::event(program::readable(event, door)))
+            .collect(),
     })
 }
 

@@ -14,6 +14,7 @@ pub(super) fn of(daemon: &Daemon, door: &Door) -> wire::Status {
     let cache = daemon.gateway.upstreams().catalog().cache();
     problems.extend(cache.and_then(|cache| cache.status().problem));
     problems.extend(daemon.gateway.upstreams().pins().problems());
+    problems.extend(daemon.gateway.audit().problem());
     let kept = daemon.gateway.upstreams().auth().kept();
     problems.extend(kept.problem);
     wire::Status {
@@ -46,7 +47,7 @@ pub(super) fn of(daemon: &Daemon, door: &Door) -> wire::Status {
         tokens: Some(wire::TokenStatus {
             keyring: kept.keyring,
             file: kept.file.to_owned(),
-            note: kept.note.map(str::to_owned),
+            note: kept.note,
         }),
     }
 }
@@ -57,7 +58,7 @@ pub(super) fn servers(daemon: &Daemon, door: &Door) -> Vec<wire::ServerInfo> {
     let servers = upstreams.all_seen(&sight);
     let servers = servers
         .iter()
-        .map(|server| convert::server(upstreams.auth(), server));
+        .map(|server| convert::server(upstreams, server));
     let mut servers: Vec<wire::ServerInfo> = servers.collect();
     for (name, told) in imitations(&upstreams.known_seen(&sight)) {
         if let Some(server) = servers.iter_mut().find(|server| server.name == name) {
@@ -65,6 +66,12 @@ pub(super) fn servers(daemon: &Daemon, door: &Door) -> Vec<wire::ServerInfo> {
         }
     }
     servers.extend(daemon.disabled().into_iter().map(convert::disabled));
+    for server in &mut servers {
+        // One whose entry cannot be used is one all the same.
+        if server.project.is_none() && daemon.is_source(&server.name) {
+            server.source.get_or_insert_default();
+        }
+    }
     servers
 }
 

@@ -5,6 +5,7 @@ use std::{sync::Arc, time::Duration};
 use mux_sandbox::Fault;
 
 use crate::{
+    approvals::Word,
     gateway::CallObserver,
     notices::{Caller, Cause, Notice, Progress},
 };
@@ -36,6 +37,9 @@ impl CallObserver for Told {
             mailbox.tell(Notice::Progress { cause, progress });
         }
     }
+
+    /// The notices of its connection tell of it.
+    fn approval(&self, _word: Word<'_>) {}
 
     fn call_repeated(&self, _path: &str, _cause: &str) {}
 

@@ -13,7 +13,11 @@ use std::{
 use mux_sandbox::{Fault, Level};
 use tokio::sync::watch;
 
-use crate::{handles::Held, notices::Progress};
+use super::StepEvent;
+use crate::{
+    handles::Held,
+    notices::{Ending, Progress, Request},
+};
 
 /// One thing that happened.
 #[derive(Clone, Debug)]
@@ -55,12 +59,27 @@ pub enum Happening {
         took: Duration,
         outcome: Result<usize, Fault>,
     },
+    /// Of a JSON program, whose calls have events of their own.
+    Step(StepEvent),
     Console {
         level: Level,
         text: String,
     },
     /// An MCP content block.
     Emitted(Held),
+    /// It goes on with what this run began: so many of its calls are not sent again.
+    Resumed {
+        run: String,
+        calls: usize,
+    },
+    /// A call waits for somebody's approval.
+    ApprovalAsked(Request),
+    /// It waits no more.
+    ApprovalOver {
+        approval: String,
+        path: String,
+        ending: Ending,
+    },
     /// The result, or the failure.
     Ended(Result<Held, Fault>),
 }
@@ -78,7 +97,9 @@ impl Happening {
                 let words = |fault: &Fault| fault.message.len() + SMALL;
                 warnings.iter().map(words).sum()
             }
+            Self::ApprovalAsked(asked) => asked.arguments.len() + asked.path.len(),
             Self::CallProgress { progress, .. } => progress.message.as_ref().map_or(0, String::len),
+            Self::Step(event) => event.bytes(),
             Self::CallEnded {
                 outcome: Err(fault),
                 ..

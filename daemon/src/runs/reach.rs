@@ -15,6 +15,7 @@ use serde_json::json;
 
 use super::{Happening, recorder::Recorder};
 use crate::{
+    approvals::Word,
     gateway::{Asking, CallObserver, Gateway},
     handles::Handles,
     notices::Progress,
@@ -29,6 +30,23 @@ pub(super) struct Reach {
     /// Whose sessions it uses.
     pub(super) whose: Whose,
     pub(super) observer: Arc<Observer>,
+}
+
+impl Reach {
+    pub(super) fn new(
+        gateway: Arc<Gateway>,
+        handles: Handles,
+        asking: Asking,
+        recorder: Arc<Recorder>,
+    ) -> Self {
+        Self {
+            gateway,
+            handles,
+            whose: Whose::of(&asking.caller),
+            asking,
+            observer: Arc::new(Observer::new(recorder)),
+        }
+    }
 }
 
 /// Turns what the gateway tells into events of the run.
@@ -88,6 +106,17 @@ impl CallObserver for Observer {
                 progress,
             });
         }
+    }
+
+    fn approval(&self, word: Word<'_>) {
+        self.recorder.push(match word {
+            Word::Asked(request) => Happening::ApprovalAsked(request.clone()),
+            Word::Over(request, ending) => Happening::ApprovalOver {
+                approval: request.approval.clone(),
+                path: request.path.clone(),
+                ending,
+            },
+        });
     }
 
     fn call_repeated(&self, path: &str, cause: &str) {

@@ -13,7 +13,7 @@ use mux_sandbox::{Fault, Kind};
 use tokio::time::Instant;
 
 use super::Run;
-use crate::nearest::nearest_few;
+use crate::{nearest::nearest_few, notices::one_line};
 
 /// Runs that have ended and can still be read, and the bytes of their events.
 const KEPT: usize = 200;
@@ -80,7 +80,7 @@ impl Registry {
     }
 
     fn unknown(&self, id: &str) -> Fault {
-        let shown = super::title::one_line(id);
+        let shown = one_line(id);
         let near = nearest_few(&shown, self.runs.keys().map(String::as_str), 3);
         let kept = humantime::format_duration(KEPT_FOR);
         let kept = format!(

@@ -3,7 +3,6 @@
 //! Invariant: the state only moves forward, waiting, running, ended, and an ended run never changes.
 
 use std::{
-    path::PathBuf,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::{Duration, SystemTime},
 };
@@ -13,26 +12,7 @@ use tokio::time::Instant;
 use tokio_util::{sync::CancellationToken, task::task_tracker::TaskTrackerToken};
 
 use super::{EventLog, title};
-
-/// Who asks. The clients say it of themselves, so that nothing is decided by it.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Origin {
-    pub client: String,
-    pub agent: Option<String>,
-    pub workspace: Option<PathBuf>,
-}
-
-impl Origin {
-    /// Names are cut and shown in one line; a workspace that no system could have is left out.
-    pub fn new(client: &str, agent: Option<&str>, workspace: Option<PathBuf>) -> Self {
-        const LONGEST_PATH: usize = 4096;
-        Self {
-            client: title::one_line(client),
-            agent: agent.map(title::one_line),
-            workspace: workspace.filter(|path| path.as_os_str().len() <= LONGEST_PATH),
-        }
-    }
-}
+use crate::notices::Origin;
 
 /// One run, running or ended.
 pub struct Run {

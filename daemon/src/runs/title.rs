@@ -1,7 +1,6 @@
 //! What a program is called in a list: its first line that says something.
 
-/// Characters.
-const LONGEST: usize = 80;
+use crate::notices::one_line;
 
 /// The first line that is no comment and no fence; empty for a program without one.
 pub(super) fn of(source: &str) -> String {
@@ -25,17 +24,6 @@ pub(super) fn of(source: &str) -> String {
         })
         .map(one_line)
         .unwrap_or_default()
-}
-
-/// The beginning of a text, with nothing in it that could move a cursor.
-pub(super) fn one_line(text: &str) -> String {
-    let plain = |c: char| if c.is_control() { ' ' } else { c };
-    let mut line: String = text.chars().take(LONGEST).map(plain).collect();
-    if text.chars().nth(LONGEST).is_some() {
-        line.pop();
-        line.push('…');
-    }
-    line
 }
 
 #[cfg(test)]

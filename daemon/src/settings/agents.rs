@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::config::{AgentEntry, ServerEntry};
+use crate::config::{AgentEntry, ServerEntry, SourceEntry, ToolsEntry};
 
 /// What the agents see.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -26,12 +26,21 @@ impl Agents {
     pub(super) fn resolve(
         agents: &BTreeMap<String, AgentEntry>,
         servers: &BTreeMap<String, Result<ServerEntry, String>>,
+        sources: &BTreeMap<String, Result<SourceEntry, String>>,
     ) -> Self {
+        let of_servers = servers.iter();
+        let of_servers = of_servers
+            .filter_map(|(name, entry)| Some((name.as_str(), &entry.as_ref().ok()?.tools)));
+        let of_sources = sources.iter();
+        let of_sources = of_sources
+            .filter_map(|(name, entry)| Some((name.as_str(), &entry.as_ref().ok()?.tools)));
         // The name of a server holds nothing that means something in a glob.
-        let direct = servers.iter().filter_map(|(name, entry)| {
-            let patterns = &entry.as_ref().ok()?.tools.direct;
-            Some(patterns.iter().map(move |glob| format!("{name}.{glob}")))
-        });
+        let direct = of_servers
+            .chain(of_sources)
+            .map(|(name, tools): (&str, &ToolsEntry)| {
+                let patterns = tools.direct.iter();
+                patterns.map(move |glob| format!("{name}.{glob}"))
+            });
         let everybody = View {
             exclude: Vec::new(),
             direct: direct.flatten().collect(),
@@ -57,6 +66,12 @@ impl Agents {
         &self.everybody
     }
 
+    /// What one of them sees.
+    pub fn of(&self, agent: Option<&str>) -> &View {
+        let own = agent.and_then(|agent| self.agents.get(agent));
+        own.unwrap_or(&self.everybody)
+    }
+
     pub fn own(&self) -> impl Iterator<Item = (&str, &View)> {
         self.agents.iter().map(|(name, view)| (name.as_str(), view))
     }
@@ -72,13 +87,13 @@ mod tests {
         let config = Config::parse(
             "[servers.files]\ncommand = \"x\"\ntools = { direct = [\"show_*\"] }\n[servers.b]\ncommand = \"y\"\n\
              [agents.small]\nexclude = [\"b.*\"]\n[agents.big]\ndirect = [\"b.read\"]\n[agents.none]\ndirect = []\n\
-             [agents.plain]\ncheck = \"off\"\nlimits = {}\n",
+             [agents.plain]\ncheck = \"off\"\nlimits = {}\nlimit = 1\n",
             "c",
         )
         .unwrap();
         assert_eq!(config.problems.len(), 1, "{:?}", config.problems);
-        assert!(config.problems[0].contains("[agents.plain] limits"));
-        let agents = Agents::resolve(&config.agents, &config.servers);
+        assert!(config.problems[0].contains("[agents.plain] unknown key `limit`"));
+        let agents = Agents::resolve(&config.agents, &config.servers, &config.sources);
         let of = |name: &str| {
             let own = agents.own().find(|(own, _)| *own == name);
             own.map_or(agents.everybody(), |(_, view)| view)

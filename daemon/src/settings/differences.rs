@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Link, Process, Remote, ServerDefinition, ServerSettings};
+use super::{Link, Process, Remote, ServerDefinition, ServerSettings, Source};
 
 /// What became of the servers.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
@@ -61,6 +61,7 @@ fn of_definitions(old: &ServerDefinition, new: &ServerDefinition) -> Vec<String>
     let mut keys = match (&old.link, &new.link) {
         (Link::Process(old), Link::Process(new)) => of_processes(old, new),
         (Link::Remote(old), Link::Remote(new)) => of_remotes(old, new),
+        (Link::Source(old), Link::Source(new)) => of_sources(old, new),
         _ => vec!["command".into(), "url".into()],
     };
     let same = [
@@ -102,6 +103,21 @@ fn of_remotes(old: &Remote, new: &Remote) -> Vec<String> {
         ("socket", old.socket == new.socket),
         ("oauth", old.oauth == new.oauth),
     ]);
+    keys.extend(entries("headers", &old.headers, &new.headers));
+    keys
+}
+
+fn of_sources(old: &Source, new: &Source) -> Vec<String> {
+    let mut keys = others(&[
+        ("openapi or graphql", old.kind == new.kind),
+        ("its description", old.description == new.description),
+        ("base_url", old.base_url == new.base_url),
+        ("auth", old.credentials == new.credentials),
+        ("rate", old.rate == new.rate),
+        ("refresh", old.refresh == new.refresh),
+        ("depth", old.depth == new.depth),
+    ]);
+    keys.extend(entries("variables", &old.variables, &new.variables));
     keys.extend(entries("headers", &old.headers, &new.headers));
     keys
 }

@@ -2,14 +2,14 @@
 //!
 //! Invariant: a value out of its range is a problem that names the range, and the default holds.
 
-use std::{fmt::Debug, ops::RangeInclusive, str::FromStr, time::Duration};
+use std::{collections::BTreeMap, fmt::Debug, ops::RangeInclusive, str::FromStr, time::Duration};
 
 use bytesize::ByteSize;
 use mux_sandbox::{Bounds, Limits, Memory};
 
 use super::{OnChange, duration};
 use crate::{
-    config::{LimitsEntry, Size},
+    config::{AgentEntry, LimitsEntry, Size},
     handles::Terms,
 };
 
@@ -17,6 +17,7 @@ const MIB: u64 = 1 << 20;
 const CALLS_PER_SERVER: usize = 8;
 const STARTS: usize = 4;
 const QUEUE: usize = 1_000;
+const HOUR: Duration = Duration::from_secs(3600);
 const ASK: Duration = Duration::from_secs(5 * 60);
 
 /// Everything that `[limits]` says.
@@ -69,26 +70,21 @@ impl Allowed {
             starts,
             ask,
         } = &mut this;
-        let mut read = Reader { problems };
-        let (least, most) = Limits::WALL_RANGE;
-        read.time(&entry.wall, "wall", least..=most, &mut run.wall);
-        let hour = Duration::from_secs(3600);
-        read.time(&entry.cpu, "cpu", least..=hour, &mut run.cpu);
-        read.time(&entry.ask, "ask", least..=hour, ask);
+        let mut read = Reader {
+            what: "limits".into(),
+            otherwise: "the default holds",
+            problems,
+        };
+        read.run(entry, run);
+        let least = Limits::WALL_RANGE.0;
+        read.time(&entry.ask, "ask", least..=HOUR, ask);
         read.time(
             &entry.kept_for,
             "kept_for",
-            hour / 60..=hour * 24 * 365,
+            HOUR / 60..=HOUR * 24 * 365,
             &mut terms.keep_for,
         );
 
-        read.number(entry.calls, "calls", 1..=100_000, &mut run.calls);
-        read.number(
-            entry.calls_at_once,
-            "calls_at_once",
-            1..=256,
-            &mut run.calls_at_once,
-        );
         read.number(
             entry.calls_per_server,
             "calls_per_server",
@@ -96,24 +92,9 @@ impl Allowed {
             calls_per_server,
         );
         read.number(entry.starts, "starts", 1..=64, starts);
-        read.number(entry.timers, "timers", 1..=1_000_000, &mut run.timers);
         read.number(entry.workers, "workers", 1..=256, &mut pool.ceiling);
         read.number(entry.queue, "queue", 1..=100_000, &mut pool.queue);
 
-        read.size(
-            &entry.argument,
-            "argument",
-            1024..=15 * MIB,
-            &mut run.argument,
-        );
-        read.size(&entry.console, "console", 1024..=8 * MIB, &mut run.console);
-        read.size(&entry.source, "source", 1024..=8 * MIB, &mut run.source);
-        read.size(
-            &entry.emitted,
-            "emitted",
-            1024..=256 * MIB,
-            &mut run.emitted,
-        );
         read.size(&entry.inline, "inline", 1024..=8 * MIB, &mut terms.inline);
         read.size(&entry.kept, "kept", MIB..=1 << 50, &mut terms.quota);
         read.mebibytes(&entry.heap, "heap", 16..=1024, &mut pool.memory.heap);
@@ -133,12 +114,82 @@ fn workers() -> usize {
     (cores * 8).clamp(8, 64)
 }
 
-struct Reader<'a> {
-    problems: &'a mut Vec<String>,
+/// What the programs of each agent may use.
+#[derive(Clone, Debug, Default)]
+pub struct RunLimits {
+    everybody: Limits,
+    agents: BTreeMap<String, Limits>,
+}
+
+impl RunLimits {
+    pub fn of(&self, agent: Option<&str>) -> &Limits {
+        let own = agent.and_then(|agent| self.agents.get(agent));
+        own.unwrap_or(&self.everybody)
+    }
+
+    /// Each limit that an agent names stands in place of everybody's, be it more or less.
+    pub(super) fn resolve(
+        everybody: &Limits,
+        agents: &BTreeMap<String, AgentEntry>,
+        problems: &mut Vec<String>,
+    ) -> Self {
+        let with_own = agents
+            .iter()
+            .filter(|(_, agent)| agent.limits != LimitsEntry::default());
+        let own = with_own.map(|(name, agent)| {
+            let mut limits = everybody.clone();
+            let mut read = Reader {
+                what: format!("[agents.{name}] limits"),
+                otherwise: "that of [limits] holds",
+                problems,
+            };
+            read.run(&agent.limits, &mut limits);
+            (name.clone(), limits)
+        });
+        Self {
+            agents: own.collect(),
+            everybody: everybody.clone(),
+        }
+    }
+}
+
+impl From<Limits> for RunLimits {
+    fn from(everybody: Limits) -> Self {
+        Self {
+            everybody,
+            agents: BTreeMap::new(),
+        }
+    }
+}
+
+/// Reads the values of one section.
+pub(super) struct Reader<'a> {
+    /// The section, for what is wrong in it.
+    pub(super) what: String,
+    /// What becomes of a value that cannot be used.
+    pub(super) otherwise: &'static str,
+    pub(super) problems: &'a mut Vec<String>,
 }
 
 impl Reader<'_> {
-    fn time(
+    /// What one run may use.
+    fn run(&mut self, entry: &LimitsEntry, run: &mut Limits) {
+        let (least, most) = Limits::WALL_RANGE;
+        self.time(&entry.wall, "wall", least..=most, &mut run.wall);
+        self.time(&entry.cpu, "cpu", least..=HOUR, &mut run.cpu);
+        self.number(entry.calls, "calls", 1..=100_000, &mut run.calls);
+        let at_once = &mut run.calls_at_once;
+        self.number(entry.calls_at_once, "calls_at_once", 1..=256, at_once);
+        self.number(entry.timers, "timers", 1..=1_000_000, &mut run.timers);
+        let argument = &mut run.argument;
+        self.size(&entry.argument, "argument", 1024..=15 * MIB, argument);
+        self.size(&entry.console, "console", 1024..=8 * MIB, &mut run.console);
+        self.size(&entry.source, "source", 1024..=8 * MIB, &mut run.source);
+        let emitted = &mut run.emitted;
+        self.size(&entry.emitted, "emitted", 1024..=256 * MIB, emitted);
+    }
+
+    pub(super) fn time(
         &mut self,
         text: &Option<String>,
         name: &str,
@@ -146,7 +197,7 @@ impl Reader<'_> {
         value: &mut Duration,
     ) {
         let Some(text) = text else { return };
-        match duration(text, &format!("limits.{name}")) {
+        match duration(text, &format!("{}.{name}", self.what)) {
             Ok(time) if range.contains(&time) => *value = time,
             Ok(_) => {
                 let shown = |time: &Duration| humantime::format_duration(*time).to_string();
@@ -156,7 +207,7 @@ impl Reader<'_> {
         }
     }
 
-    fn number<T: Copy + PartialOrd + Debug>(
+    pub(super) fn number<T: Copy + PartialOrd + Debug>(
         &mut self,
         given: Option<T>,
         name: &str,
@@ -171,7 +222,7 @@ impl Reader<'_> {
     }
 
     /// Bytes.
-    fn size<T: TryFrom<u64>>(
+    pub(super) fn size<T: TryFrom<u64>>(
         &mut self,
         given: &Option<Size>,
         name: &str,
@@ -219,8 +270,8 @@ impl Reader<'_> {
                 Ok(size) => Some(size.as_u64()),
                 Err(_) => {
                     self.problems.push(format!(
-                        "limits.{name} = {text:?} is not a size such as \"64MiB\" or 65536; the \
-                         default holds"
+                        "{}.{name} = {text:?} is not a size such as \"64MiB\" or 65536; {}",
+                        self.what, self.otherwise
                     ));
                     None
                 }
@@ -231,10 +282,12 @@ impl Reader<'_> {
     fn out_of_range(&mut self, name: &str, given: impl Debug, least: impl Debug, most: impl Debug) {
         let text = |value: &dyn Debug| format!("{value:?}").replace('"', "");
         self.problems.push(format!(
-            "limits.{name} = {} is not between {} and {}; the default holds",
+            "{}.{name} = {} is not between {} and {}; {}",
+            self.what,
             text(&given),
             text(&least),
-            text(&most)
+            text(&most),
+            self.otherwise
         ));
     }
 }
@@ -294,5 +347,30 @@ mod tests {
             assert_eq!(allowed.pool.memory, Memory::default());
             assert_eq!(allowed.run.calls, Limits::default().calls);
         }
+    }
+
+    #[test]
+    fn an_agent_says_each_limit_for_itself_and_the_others_stay() {
+        let config = Config::parse(
+            "[limits]\nwall = \"20s\"\ncalls = 50\n[agents.small]\nlimits = { calls = 5, console = \"1KiB\", wall = \"1h\" }\n\
+             [agents.big]\nlimits = { wall = \"5m\" }\n[agents.plain]\ncheck = \"off\"\n",
+            "config.toml",
+        )
+        .unwrap();
+        let mut problems = config.problems;
+        let everybody = Allowed::resolve(&config.limits, &mut problems).run;
+        let runs = RunLimits::resolve(&everybody, &config.agents, &mut problems);
+        let of = |agent| {
+            let limits: &Limits = runs.of(agent);
+            (limits.wall.as_secs(), limits.calls, limits.console)
+        };
+        assert_eq!(of(Some("small")), (20, 5, 1024));
+        assert_eq!(of(Some("big")), (300, 50, 256 << 10));
+        assert_eq!(of(Some("plain")), of(None));
+        assert_eq!(problems.len(), 1);
+        assert_eq!(
+            problems[0],
+            "[agents.small] limits.wall = 1h is not between 1s and 5m; that of [limits] holds"
+        );
     }
 }

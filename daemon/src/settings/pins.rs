@@ -19,6 +19,11 @@ impl OnChange {
         ("warn", Self::Warn),
         ("off", Self::Off),
     ];
+
+    pub(super) fn word(self) -> &'static str {
+        let known = Self::WORDS.iter().find(|(_, meant)| *meant == self);
+        known.map_or("", |(word, _)| word)
+    }
 }
 
 /// A word that means nothing leaves the safe one in force.

@@ -44,6 +44,17 @@ impl Network {
             certificates: variable("SSL_CERT_FILE"),
         }
     }
+
+    /// What may stand in a proxy's address and must not stand elsewhere.
+    pub fn passwords(&self) -> impl Iterator<Item = String> {
+        [&self.http_proxy, &self.https_proxy, &self.all_proxy]
+            .into_iter()
+            .flatten()
+            .filter_map(|proxy| {
+                let url = url::Url::parse(&proxy.value).ok()?;
+                url.password().map(str::to_owned)
+            })
+    }
 }
 
 impl std::fmt::Debug for Network {

@@ -10,7 +10,9 @@ use std::{
     time::Duration,
 };
 
-use super::{OnChange, Roots, duration, remote::Network, workspace::below};
+use super::{
+    Confidential, OnChange, Roots, duration, remote::Network, source::Source, workspace::below,
+};
 use crate::{
     config::{OauthEntry, ServerEntry},
     environment::{Environment, WORKSPACE},
@@ -55,6 +57,8 @@ pub struct ServerDefinition {
 pub enum Link {
     Process(Process),
     Remote(Remote),
+    /// No server at all: the daemon itself calls the API.
+    Source(Source),
 }
 
 /// A program that speaks over its standard streams.
@@ -66,6 +70,8 @@ pub struct Process {
     pub written: Vec<String>,
     pub env: BTreeMap<String, String>,
     pub cwd: PathBuf,
+    /// What of all this no error repeats.
+    pub hidden: Confidential,
 }
 
 /// A server behind a URL.
@@ -136,6 +142,22 @@ pub enum ResultCheck {
     Off,
 }
 
+impl Retry {
+    pub(super) const WORDS: &[(&str, Self)] = &[
+        ("never", Self::Never),
+        ("read_only", Self::ReadOnly),
+        ("idempotent", Self::Idempotent),
+    ];
+}
+
+impl ResultCheck {
+    pub(super) const WORDS: &[(&str, Self)] = &[
+        ("error", Self::Error),
+        ("warn", Self::Warn),
+        ("off", Self::Off),
+    ];
+}
+
 impl Link {
     /// The command line or URL as one would write it, with the names of variables and without their
     /// values.
@@ -143,6 +165,7 @@ impl Link {
         match self {
             Self::Process(process) => command_line(&process.written),
             Self::Remote(remote) => remote.shown(),
+            Self::Source(source) => source.shown(),
         }
     }
 }
@@ -204,16 +227,7 @@ impl ServerDefinition {
                     time => Some(time),
                 },
             },
-            retry: choice(
-                entry.retry.as_deref(),
-                "retry",
-                &[
-                    ("never", Retry::Never),
-                    ("read_only", Retry::ReadOnly),
-                    ("idempotent", Retry::Idempotent),
-                ],
-            )?
-            .unwrap_or_default(),
+            retry: choice(entry.retry.as_deref(), "retry", Retry::WORDS)?.unwrap_or_default(),
             start_timeout: time(&entry.start_timeout, "start_timeout", START_TIMEOUT)?,
             call_timeout: time(&entry.call_timeout, "call_timeout", CALL_TIMEOUT)?,
             total_timeout: time(&entry.total_timeout, "total_timeout", TOTAL_TIMEOUT)?,
@@ -223,11 +237,7 @@ impl ServerDefinition {
             check_results: choice(
                 entry.check_results.as_deref(),
                 "check_results",
-                &[
-                    ("error", ResultCheck::Error),
-                    ("warn", ResultCheck::Warn),
-                    ("off", ResultCheck::Off),
-                ],
+                ResultCheck::WORDS,
             )?
             .unwrap_or_default(),
             link,
@@ -285,6 +295,7 @@ fn process(entry: ServerEntry, environment: &Environment, home: &Path) -> Result
         return Err("`command` is empty".into());
     }
     Ok(Process {
+        hidden: Confidential::of_process(&entry.env, &entry.args, environment),
         command,
         written,
         args: entry.args.iter().map(expand).collect::<Result<_, _>>()?,
@@ -350,7 +361,7 @@ fn expanded(
 }
 
 /// One of a few words; `None` if the key was left out.
-fn choice<T: Copy>(
+pub(super) fn choice<T: Copy>(
     text: Option<&str>,
     key: &str,
     choices: &[(&str, T)],

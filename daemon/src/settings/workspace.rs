@@ -24,6 +24,7 @@ impl ServerDefinition {
                     .any(holds)
                     || socket.is_some_and(|path| path.to_string_lossy().contains(WORKSPACE))
             }
+            Link::Source(_) => false,
         }
     }
 
@@ -50,6 +51,8 @@ impl ServerDefinition {
                 remote.headers.values_mut().for_each(fill);
                 remote.socket.iter_mut().for_each(fill_path);
             }
+            // Nothing of it may hold a workspace.
+            Link::Source(_) => {}
         }
         this
     }

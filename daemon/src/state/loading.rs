@@ -15,10 +15,14 @@ use tracing::{info, warn};
 
 use super::{Daemon, Places};
 use crate::{
+    audit::Deed,
     config::{Config, ConfigError},
     environment::{Commands, Environment, MOST, WITHIN},
+    notices::Origin,
+    policy::Policies,
     projects::Outlook,
     settings::{Agents, Differences, ServerSettings, Settings},
+    upstream::Changes,
 };
 
 /// A file that has become empty is believed only if it stays so: some editors empty it before they write.
@@ -54,6 +58,7 @@ pub(super) struct Loading {
     env: String,
     env_trouble: Option<String>,
     commands: Commands,
+    policy: Option<Policies>,
     /// Of the files as they were read last.
     fingerprint: Option<blake3::Hash>,
     views: Option<Views>,
@@ -201,6 +206,13 @@ impl Daemon {
         let how = (self.places.home.as_path(), trigger == Trigger::Asked);
         let asked = &mut loading.commands;
         asked.answer(commands, &mut environment, how, run).await;
+        let mut secrets = config.secrets();
+        for (name, user) in approved().flat_map(|project| project.secrets()) {
+            secrets.entry(name).or_default().insert(user);
+        }
+        let wanted: BTreeSet<String> = secrets.keys().cloned().collect();
+        let auth = self.gateway.upstreams().auth();
+        environment.set_secrets(auth.answers(wanted, trigger == Trigger::Asked).await);
 
         let settings = Settings::resolve(config, &environment, &self.places.home);
         let mut servers = settings.servers.clone();
@@ -212,7 +224,8 @@ impl Daemon {
         let mut outlooks = BTreeMap::new();
         for project in &projects {
             let terms = settings.limits.terms(settings.on_change);
-            let (outlook, own) = project.resolve(&taken, &environment, terms);
+            let home = &self.places.home;
+            let (outlook, own) = project.resolve(&taken, &environment, home, terms);
             servers.extend(own.into_iter().map(|server| (server.key(), server)));
             outlooks.insert(Arc::clone(&project.root), Arc::new(outlook));
         }
@@ -223,19 +236,20 @@ impl Daemon {
         }
         self.apply(&settings);
         let changes = self.gateway.upstreams().apply(&servers);
-        problems.extend(settings.problems);
-        problems.extend(settings.servers.values().filter_map(|server| {
-            let problem = server.definition.as_ref().err()?;
-            Some(format!("[servers.{}]: {problem}", server.name))
-        }));
+        problems.extend(settings.all_problems());
         for problem in &problems {
             warn!(problem, "configuration");
         }
         info!(?trigger, ?changes, "configuration loaded");
         let mut standing = self.standing();
         standing.problems.clone_from(&problems);
-        standing.disabled = settings.disabled;
+        standing.disabled.clone_from(&settings.disabled);
+        standing.secrets = secrets;
+        standing.sources.clone_from(&settings.sources);
         drop(standing);
+        let policy = settings.policy.clone();
+        self.show(settings, text.unwrap_or_default());
+        self.note(loading, &policy, &changes);
         self.projects().set_in_force(number);
         let differences = Differences::between(&loading.told, &servers);
         if matches!(trigger, Trigger::Start | Trigger::Asked) {
@@ -247,6 +261,33 @@ impl Daemon {
         })
     }
 
+    /// Writes down what is otherwise than before.
+    fn note(&self, loading: &mut Loading, policy: &Policies, changes: &Changes) {
+        let audit = self.gateway.audit();
+        // What the daemon does itself is of nobody.
+        let by = Origin::default();
+        if loading.policy.as_ref() != Some(policy) {
+            let count = match policy.count() {
+                1 => "1 rule".to_owned(),
+                count => format!("{count} rules"),
+            };
+            audit.note(Deed::PolicyLoaded, &count, &by);
+            loading.policy = Some(policy.clone());
+        }
+        let changed = [
+            ("added", &changes.added),
+            ("changed", &changes.changed),
+            ("removed", &changes.removed),
+        ];
+        let changed = changed.iter().filter(|(_, names)| !names.is_empty());
+        let changed: Vec<String> = changed
+            .map(|(what, names)| format!("{what} {}", names.join(", ")))
+            .collect();
+        if !changed.is_empty() {
+            audit.note(Deed::ServersChanged, &changed.join("; "), &by);
+        }
+    }
+
     /// What concerns no server.
     fn apply(&self, settings: &Settings) {
         let allowed = &settings.limits;
@@ -254,9 +295,14 @@ impl Daemon {
             .upstreams()
             .auth()
             .use_keyring(settings.keyring);
-        self.gateway.set_policy(settings.policy.clone());
+        self.gateway.set_policies(settings.policy.clone());
+        let (enabled, terms) = settings.audit;
+        self.gateway.audit().set_terms(enabled, terms);
         self.gateway.upstreams().set_starts(allowed.starts);
-        self.runs.set_limits(allowed.run.clone());
+        self.gateway
+            .approvals()
+            .set_terms(settings.approvals.clone());
+        self.runs.set_limits(settings.runs.clone());
         self.runs.pool().set_bounds(allowed.pool);
         self.runs.inspector().set_terms(settings.checks.clone());
         self.handles.set_terms(allowed.terms);

@@ -64,7 +64,7 @@ impl Family {
             tools: offer.recall().map(Arc::new),
             ..Facts::default()
         };
-        let elsewhere = matches!(definition.link, Link::Remote(_));
+        let elsewhere = !matches!(definition.link, Link::Process(_));
         Arc::new(Self {
             name: name.to_owned(),
             log,

@@ -103,7 +103,7 @@ impl Unfit {
     fn closed(link: Option<LinkError>) -> Self {
         let heard = match &link {
             Some(LinkError::SignIn(_) | LinkError::Unreached(_)) => false,
-            Some(LinkError::Gone | LinkError::Declined { .. } | LinkError::Lost(_)) | None => true,
+            Some(_) | None => true,
         };
         Self {
             gone: true,

@@ -1,7 +1,7 @@
 //! The way to a server: what its messages go over, and what stands behind it.
 //!
 //! A process is spoken to over its pipes; a remote server over streamable HTTP, or over the HTTP+SSE of
-//! 2024-11-05.
+//! 2024-11-05; a source is in this process.
 //! Invariant: whatever the way is, an error of it says what became of the message.
 
 mod authorization;
@@ -10,6 +10,7 @@ mod client;
 mod ending;
 mod error;
 mod exchange;
+mod inside;
 mod signed;
 mod sse;
 mod standing;
@@ -24,7 +25,11 @@ use rmcp::{
     service::{RxJsonRpcMessage, TxJsonRpcMessage},
     transport::Transport,
 };
-use tokio::{net::unix::pipe, sync::oneshot, time::timeout};
+use tokio::{
+    net::unix::pipe,
+    sync::{oneshot, watch},
+    time::timeout,
+};
 
 pub use self::client::builder;
 pub(crate) use self::{
@@ -33,7 +38,8 @@ pub(crate) use self::{
     signed::Signed,
 };
 use self::{
-    ending::Ending, exchange::Exchange, sse::SseTransport, streamable::StreamableTransport,
+    ending::Ending, exchange::Exchange, inside::InsideTransport, sse::SseTransport,
+    streamable::StreamableTransport, words::Secrets,
 };
 use super::{
     process::Launcher,
@@ -44,6 +50,7 @@ use super::{
 use crate::{
     keeper::KeptChild,
     settings::{Process, Remote, RemoteTransport},
+    sources::Source,
 };
 
 /// What messages go over.
@@ -51,6 +58,7 @@ pub(super) enum Wire {
     Stdio(StdioTransport<pipe::Receiver, pipe::Sender>),
     Streamable(StreamableTransport),
     Sse(SseTransport),
+    Inside(InsideTransport),
 }
 
 /// What is at the other end.
@@ -85,7 +93,7 @@ impl Way {
         else {
             return Err(OpenError::Failed("the process has no pipes".into()));
         };
-        let (last_lines, stderr_ended) = stderr::drain(stderr, log.clone());
+        let (last_lines, stderr_ended) = stderr::drain(stderr, log.clone(), process.hidden.clone());
         let transport = StdioTransport::new(stdout, stdin, log, last_lines.clone());
         Ok(Self {
             wire: Wire::Stdio(transport),
@@ -114,8 +122,18 @@ impl Way {
         Ok(Self {
             wire,
             behind: Behind::Remote(ending),
-            last_lines: LastLines::default(),
+            last_lines: LastLines::without(Secrets::of(remote).confidential()),
         })
+    }
+}
+
+impl From<watch::Receiver<Arc<dyn Source>>> for Way {
+    fn from(source: watch::Receiver<Arc<dyn Source>>) -> Self {
+        Self {
+            wire: Wire::Inside(InsideTransport::new(source)),
+            behind: Behind::Remote(Ending::default()),
+            last_lines: LastLines::default(),
+        }
     }
 }
 
@@ -126,6 +144,7 @@ impl Wire {
             Self::Stdio(_) => "stdio",
             Self::Streamable(_) => "streamable-http",
             Self::Sse(_) => "sse",
+            Self::Inside(_) => "source",
         }
     }
 }
@@ -141,6 +160,7 @@ impl Transport<RoleClient> for Wire {
             Self::Stdio(over) => over.send(item).map_err(LinkError::from).boxed(),
             Self::Streamable(over) => over.send(item).map_err(LinkError::of_http).boxed(),
             Self::Sse(over) => over.send(item).boxed(),
+            Self::Inside(over) => over.send(item).boxed(),
         };
         sending
     }
@@ -150,6 +170,7 @@ impl Transport<RoleClient> for Wire {
             Self::Stdio(over) => over.receive().await,
             Self::Streamable(over) => over.receive().await,
             Self::Sse(over) => over.receive().await,
+            Self::Inside(over) => over.receive().await,
         }
     }
 
@@ -158,6 +179,7 @@ impl Transport<RoleClient> for Wire {
             Self::Stdio(over) => over.close().await.map_err(LinkError::from),
             Self::Streamable(over) => over.close().await.map_err(LinkError::of_http),
             Self::Sse(over) => over.close().await,
+            Self::Inside(over) => over.close().await,
         }
     }
 }

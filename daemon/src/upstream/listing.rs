@@ -24,6 +24,8 @@ const MANY_TOOLS: usize = 1_000;
 const MAX_PAGES: usize = 500;
 /// Of all pages together, as JSON text. What is kept of a list takes several times as much.
 const MAX_BYTES: usize = 8 << 20;
+/// The same of a source: its list is our own work, and has limits for each of its tools.
+const MAX_BYTES_INSIDE: usize = 64 << 20;
 /// JSON-RPC's code for it.
 const METHOD_NOT_FOUND: i32 = -32601;
 
@@ -66,8 +68,13 @@ fn ttl(said: &Value) -> Option<Duration> {
     Some(Duration::from_millis(millis))
 }
 
-pub(super) async fn list_tools(peer: &Peer<RoleClient>) -> Result<Listed, String> {
-    let listed = list_pages(peer).await;
+/// `transport` is the way by which they come.
+pub(super) async fn list_tools(peer: &Peer<RoleClient>, transport: &str) -> Result<Listed, String> {
+    let most = match transport {
+        "source" => MAX_BYTES_INSIDE,
+        _ => MAX_BYTES,
+    };
+    let listed = list_pages(peer, most).await;
     let long = listed
         .as_ref()
         .map_or(true, |listed| listed.tools.len() > MANY_TOOLS);
@@ -78,12 +85,12 @@ pub(super) async fn list_tools(peer: &Peer<RoleClient>) -> Result<Listed, String
     listed
 }
 
-async fn list_pages(peer: &Peer<RoleClient>) -> Result<Listed, String> {
+async fn list_pages(peer: &Peer<RoleClient>, most: usize) -> Result<Listed, String> {
     let mut listed = Listed {
         tools: Vec::new(),
         ttl: None,
     };
-    let (mut cursor, mut room) = (None, MAX_BYTES);
+    let (mut cursor, mut room) = (None, most);
     for _ in 0..MAX_PAGES {
         let failed = |why: &str| format!("its tools cannot be listed: {why}");
         let page = match page(peer, cursor).await {
@@ -94,7 +101,7 @@ async fn list_pages(peer: &Peer<RoleClient>) -> Result<Listed, String> {
         };
         room = length::of(&page.items, room)
             .map(|length| room - length)
-            .ok_or_else(|| format!("its list of tools is longer than {MAX_BYTES} bytes"))?;
+            .ok_or_else(|| format!("its list of tools is longer than {most} bytes"))?;
         listed.ttl = shorter(listed.ttl, page.ttl);
         for tool in page.items {
             let described = describe(tool).map_err(|error| failed(&error.to_string()))?;

@@ -22,7 +22,7 @@ use rmcp::model::{
     reason = "sessions of today have it; the next era's listen"
 )]
 use rmcp::model::{SubscribeRequest, UnsubscribeRequest};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
 use super::{
@@ -277,6 +277,15 @@ impl Wanted {
         }
     }
 
+    /// What it is asked with, as rules see it: `uri`, or `name` and `arguments`, or MCP's `ref` and `argument`.
+    pub fn given(&self) -> Value {
+        match self {
+            Self::Resource { uri } => json!({ "uri": uri }),
+            Self::Prompt { name, arguments } => json!({ "name": name, "arguments": arguments }),
+            Self::Completion(params) => json!(params),
+        }
+    }
+
     /// As MCP has it.
     pub fn method(&self) -> &'static str {
         match self {
@@ -325,7 +334,6 @@ impl Told {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
 
     use super::*;
 

@@ -35,7 +35,8 @@ use super::{
 use crate::{
     auth::Auth,
     catalog::Era,
-    settings::{Link, Remote, RemoteTransport, ServerDefinition},
+    settings::{Link, Remote, RemoteTransport, Roots, ServerDefinition},
+    sources::Sources,
 };
 
 /// Between the end of a server's input and TERM, and between TERM and KILL.
@@ -49,7 +50,7 @@ impl Session {
         launcher: &Launcher,
         log: PathBuf,
         beside: &Arc<Beside>,
-        auth: &Auth,
+        (auth, sources): (&Auth, &Sources),
     ) -> Result<Arc<Self>, OpenError> {
         let opening = Opening {
             started: Instant::now(),
@@ -59,9 +60,10 @@ impl Session {
             log: &log,
             beside,
             auth,
+            sources,
         };
         let remote = match &definition.link {
-            Link::Process(_) => {
+            Link::Process(_) | Link::Source(_) => {
                 let over = RemoteTransport::StreamableHttp;
                 return opening.greet(over).await.map_err(OpenError::from);
             }
@@ -134,6 +136,7 @@ struct Opening<'a> {
     log: &'a PathBuf,
     beside: &'a Arc<Beside>,
     auth: &'a Auth,
+    sources: &'a Sources,
 }
 
 impl Opening<'_> {
@@ -145,16 +148,20 @@ impl Opening<'_> {
                 Way::process(&self.offer.name, process, self.launcher, log).await
             }
             Link::Remote(remote) => remote_way(remote, over, self.auth),
+            Link::Source(source) => {
+                let opened = self.sources.open(&self.offer.name, source).await;
+                Ok(Way::from(opened?))
+            }
         }
     }
 
     /// In the era that is known, or in the one that is found. A server that does not bear to be asked is
     /// reached once more.
     async fn greet(&self, over: RemoteTransport) -> Result<Arc<Session>, Unfit> {
-        // HTTP+SSE is of the old era.
-        let known = match over {
-            RemoteTransport::StreamableHttp => self.offer.era(),
-            RemoteTransport::Sse => Some(Era::Legacy),
+        // HTTP+SSE is of the old era, and what is in this process need not be asked.
+        let known = match (over, &self.definition.link) {
+            (RemoteTransport::Sse, _) | (_, Link::Source(_)) => Some(Era::Legacy),
+            (RemoteTransport::StreamableHttp, _) => self.offer.era(),
         };
         let knowledge = |remote| match known {
             Some(Era::Modern) => {
@@ -198,8 +205,12 @@ impl Opening<'_> {
         let handler = Handler {
             asks: Arc::clone(&asks),
         };
-        let wire = Overheard::new(wire, Arc::clone(&ears));
-        let mut handshake = Box::pin(shake_hands(handler, wire, knowledge));
+        let wire = Overheard::new(
+            wire,
+            Arc::clone(&ears),
+            definition.roots == Roots::Workspace,
+        );
+        let mut handshake = Box::pin(shake_hands(handler, wire, transport, knowledge));
         let at_once = |end: String| match pid {
             Some(_) => end.replacen("ended", "ended at once", 1),
             None => end,
@@ -245,7 +256,7 @@ impl Opening<'_> {
             let server = info.server_info.as_ref()?;
             Some(said(format!("{} {}", server.name, server.version)))
         });
-        if transport != "sse" {
+        if !matches!(transport, "sse" | "source") {
             offer.spoke(next, identity.as_deref().unwrap_or_default());
         }
         let listening = (era == Era::Modern).then(|| Listening::start(service.peer(), &ears));
@@ -307,10 +318,11 @@ impl From<OpenError> for Unfit {
 async fn shake_hands(
     handler: Handler,
     wire: Overheard<Wire>,
+    transport: &str,
     knowledge: Knowledge,
 ) -> Result<(Begun, Listed), Unfit> {
     let begun = shake(handler, wire, knowledge).await?;
-    match list_tools(begun.service.peer()).await {
+    match list_tools(begun.service.peer(), transport).await {
         Ok(listed) => Ok((begun, listed)),
         Err(problem) => Err(Unfit {
             gone: begun.service.peer().is_transport_closed(),

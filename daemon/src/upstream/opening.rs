@@ -15,15 +15,15 @@ pub(super) async fn open(
     seen: &Mutex<Seen>,
 ) -> Result<Arc<Session>, OpenError> {
     let (offer, around) = (&family.offer, &family.surroundings);
-    let (launcher, auth) = (&around.launcher, &around.auth);
-    let log = family.log.clone();
-    let opening = Session::open(offer, definition, launcher, log, beside, auth);
+    let (launcher, log) = (&around.launcher, family.log.clone());
+    let others = (&*around.auth, &*around.sources);
+    let opening = Session::open(offer, definition, launcher, log, beside, others);
     let reason = |reason: Option<&str>| {
         let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
         seen.reason = reason.map(str::to_owned);
     };
     match definition.link {
-        Link::Remote(_) => opening.await,
+        Link::Remote(_) | Link::Source(_) => opening.await,
         Link::Process(_) => {
             let opening = async {
                 reason(None);

@@ -14,7 +14,10 @@ use std::{
 
 use rmcp::{
     RoleClient,
-    model::{GetExtensions, GetMeta, JsonRpcMessage, RequestId, ServerNotification, ServerResult},
+    model::{
+        GetExtensions, GetMeta, JsonRpcMessage, RequestId, ServerNotification, ServerRequest,
+        ServerResult,
+    },
     service::{RxJsonRpcMessage, TxJsonRpcMessage},
     transport::Transport,
 };
@@ -32,6 +35,8 @@ pub(super) struct Overheard<T> {
     asked: Arc<Asked>,
     /// A request for which there is no room.
     held: Option<RxJsonRpcMessage<RoleClient>>,
+    /// Whether its roots are those of whoever it works for.
+    by_workspace: bool,
     /// Whether rmcp answers a request that the server has cancelled. None before the handshake.
     answers_cancelled: Option<bool>,
 }
@@ -61,10 +66,11 @@ enum Begun {
 }
 
 impl<T> Overheard<T> {
-    pub(super) fn new(inner: T, ears: Arc<Ears>) -> Self {
+    pub(super) fn new(inner: T, ears: Arc<Ears>, by_workspace: bool) -> Self {
         Self {
             inner,
             ears,
+            by_workspace,
             asked: Arc::default(),
             held: None,
             answers_cancelled: None,
@@ -92,7 +98,16 @@ impl<T> Overheard<T> {
                 }
                 return Some(message);
             }
-            JsonRpcMessage::Request(_) => return Some(message),
+            JsonRpcMessage::Request(asked) => {
+                // rmcp makes a task of it, and what comes after it must not be quicker.
+                if self.by_workspace && matches!(asked.request, ServerRequest::ListRootsRequest(_))
+                {
+                    let party = self.ears.in_flight.party();
+                    let workspace = party.and_then(|party| party.caller.workspace.clone());
+                    self.ears.asks_for_roots(workspace);
+                }
+                return Some(message);
+            }
         };
         match &heard.notification {
             ServerNotification::ProgressNotification(told) => self.ears.progress(&told.params),
@@ -316,7 +331,7 @@ mod tests {
             says,
             takes: Arc::clone(&takes),
         };
-        (Overheard::new(script, ears), takes)
+        (Overheard::new(script, ears, true), takes)
     }
 
     /// How many requests come through before nothing more is read.

@@ -38,6 +38,20 @@ pub(super) fn message(line: &[u8]) -> Result<RxJsonRpcMessage<RoleClient>, serde
     }
 }
 
+/// One that was never text.
+pub(super) fn of_value(
+    mut message: Value,
+) -> Result<RxJsonRpcMessage<RoleClient>, serde_json::Error> {
+    let result = message.get_mut("result").map(Value::take);
+    match (result, message.get("id")) {
+        (Some(result), Some(id)) => Ok(JsonRpcMessage::response(
+            kept(result),
+            RequestId::deserialize(id)?,
+        )),
+        _ => serde_json::from_value(message),
+    }
+}
+
 /// `null` is a result, too.
 fn present<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Value>, D::Error> {
     Value::deserialize(from).map(Some)

@@ -28,6 +28,10 @@ pub(super) fn unstarted(family: &Family, link: &Link, error: &OpenError) -> Faul
             Kind::Unavailable,
             format!("its address: {}", remote.shown()),
         ),
+        (OpenError::Failed(_), Link::Source(source)) => (
+            Kind::Unavailable,
+            format!("its description: {}", source.shown()),
+        ),
         (OpenError::Failed(_), Link::Process(_)) => {
             let (log, command) = (family.log.display(), link.shown());
             let hint = format!("its log: {log}; its command: {command}");

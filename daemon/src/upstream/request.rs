@@ -24,6 +24,7 @@ use super::{
 use crate::{
     catalog::Era,
     notices::{Caller, Progress},
+    sources::Terms,
 };
 
 const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
@@ -71,6 +72,12 @@ impl Session {
             sending.place.map(|place| Arc::clone(place.seat())),
         );
         request.extensions_mut().insert(flight.mark());
+        request.extensions_mut().insert(Terms {
+            clock: Arc::clone(&flight.clock),
+            begun: Instant::now(),
+            within: sending.within,
+            whole: sending.whole,
+        });
         if self.era == Era::Modern {
             // Without it such a server logs nothing for us.
             let level = serde_json::Value::from("info");
@@ -129,7 +136,9 @@ impl Session {
                     CallError::NotSent
                 }
                 LinkError::SignIn(challenge) => CallError::SignIn(challenge),
+                LinkError::Credential { why, fix } => CallError::Credential { why, fix },
                 LinkError::Declined { text, .. } => CallError::Declined(text),
+                LinkError::TooMuch(text) => CallError::TooMuch(text),
                 LinkError::Lost(text) => CallError::Unknown(text),
             },
             ServiceError::TransportClosed if self.is_open() => {

@@ -83,6 +83,9 @@ pub enum CallError {
     /// The server has not taken it: somebody has to sign in first.
     #[error("{0}")]
     SignIn(Challenge),
+    /// It never left the daemon: a credential is missing, or cannot be used.
+    #[error("{why}")]
+    Credential { why: String, fix: String },
     /// The server has not taken it.
     #[error("{0}")]
     Declined(String),

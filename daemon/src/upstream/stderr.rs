@@ -1,6 +1,7 @@
 //! What a server writes to its standard error: into its log, and the last lines at hand for errors.
 //!
-//! Invariant: the pipe is always drained, whether or not the log can be written.
+//! Invariant: the pipe is always drained, whether or not the log can be written. The log has the server's own words;
+//! what is at hand for errors has none of the secrets that its entry gives it.
 
 use std::{
     collections::VecDeque,
@@ -13,6 +14,8 @@ use std::{
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, BufReader};
 use tokio::sync::oneshot;
 
+use crate::settings::Confidential;
+
 /// A log that has grown to this many bytes becomes the `.1` file.
 const ROTATE: u64 = 10 << 20;
 const MAX_LINE: u64 = 8 << 10;
@@ -23,19 +26,37 @@ const SHOWN_LINE: usize = 1 << 10;
 
 /// The last lines of one process.
 #[derive(Clone, Debug, Default)]
-pub(super) struct LastLines(Arc<Mutex<VecDeque<String>>>);
+pub(super) struct LastLines {
+    lines: Arc<Mutex<VecDeque<String>>>,
+    hidden: Arc<Confidential>,
+}
 
 impl LastLines {
+    pub(super) fn without(hidden: Confidential) -> Self {
+        Self {
+            lines: Arc::default(),
+            hidden: Arc::new(hidden),
+        }
+    }
+
     pub(super) fn push(&self, line: &str) {
-        let mut lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let line = self.clean(line);
+        let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
         if lines.len() == KEPT {
             lines.pop_front();
         }
-        lines.push_back(line.to_owned());
+        lines.push_back(line);
+    }
+
+    /// What the server said elsewhere, as it may be repeated.
+    pub(super) fn clean(&self, text: &str) -> String {
+        self.hidden.hidden_from(text)
     }
 
     /// A problem, with the last lines as its witness.
     pub(super) fn after(&self, problem: String) -> String {
+        // The server may have had a word in it, too.
+        let problem = self.clean(&problem);
         let lines = self.get();
         let cut = |line: &String| line[..line.floor_char_boundary(SHOWN_LINE)].to_owned();
         let lines: Vec<String> = lines.iter().map(cut).collect();
@@ -54,7 +75,7 @@ impl LastLines {
     }
 
     pub(super) fn get(&self) -> Vec<String> {
-        self.0
+        self.lines
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .iter()
@@ -67,8 +88,9 @@ impl LastLines {
 pub(super) fn drain(
     pipe: impl AsyncRead + Send + Unpin + 'static,
     log: PathBuf,
+    hidden: Confidential,
 ) -> (LastLines, oneshot::Receiver<()>) {
-    let kept = LastLines::default();
+    let kept = LastLines::without(hidden);
     let lines = kept.clone();
     let (done, ended) = oneshot::channel();
     tokio::spawn(async move {
@@ -157,7 +179,11 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let log = dir.path().join("s.log");
         let text: String = (0..50).map(|i| format!("line {i}\n")).collect();
-        let (kept, ended) = drain(std::io::Cursor::new(text.clone()), log.clone());
+        let (kept, ended) = drain(
+            std::io::Cursor::new(text.clone()),
+            log.clone(),
+            Confidential::default(),
+        );
         ended.await.unwrap();
         assert_eq!(kept.get().len(), KEPT);
         assert_eq!(kept.get()[0], "line 30");
@@ -166,7 +192,11 @@ mod tests {
 
     #[tokio::test]
     async fn a_log_that_cannot_be_written_stops_nobody() {
-        let (kept, ended) = drain(std::io::Cursor::new("a\n"), "/nonexistent/x.log".into());
+        let (kept, ended) = drain(
+            std::io::Cursor::new("a\n"),
+            "/nonexistent/x.log".into(),
+            Confidential::default(),
+        );
         ended.await.unwrap();
         assert_eq!(kept.get(), ["a"]);
     }

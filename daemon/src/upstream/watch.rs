@@ -107,11 +107,12 @@ impl Watch {
     }
 
     async fn refresh(&self, session: &Session) {
-        let listed = timeout(self.listing, list_tools(&session.peer)).await;
+        let listed = timeout(self.listing, list_tools(&session.peer, session.transport)).await;
         let listed = listed.unwrap_or_else(|_| {
             let limit = self.listing;
             Err(format!("no answer within {limit:?} (start_timeout)"))
         });
+        let listed = listed.map_err(|error| self.last_lines.clean(&error));
         session
             .health
             .listed(listed.as_ref().map(drop).map_err(String::as_str));

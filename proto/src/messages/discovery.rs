@@ -56,7 +56,7 @@ pub struct ToolHit {
 
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct DescribeRequest {
-    /// `server.tool`, or `server` for all of its tools.
+    /// `server.tool`, or `server` or `server.group` for all of its tools.
     pub paths: Vec<String>,
     /// With the JSON schemas of each tool.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]

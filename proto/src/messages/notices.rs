@@ -84,6 +84,18 @@ pub enum NoticeKind {
         id: String,
         cause: Cause,
     },
+    /// A call of this connection waits for somebody's approval. Of one in a run its events tell, too.
+    ApprovalAsked {
+        cause: Cause,
+        #[serde(flatten)]
+        asked: crate::ApprovalAsked,
+    },
+    /// It waits no more.
+    ApprovalOver {
+        cause: Cause,
+        #[serde(flatten)]
+        over: crate::ApprovalOver,
+    },
 }
 
 /// What of this connection made something happen.
@@ -101,6 +113,9 @@ pub enum AskKind {
     Elicitation,
     Sampling,
     Roots,
+    /// A call of this connection is to be approved: `params` is an [`crate::ApprovalAsked`], and the
+    /// answer `{"decision": …, "reason"?: …}` as [`crate::Decision`] has it.
+    Approval,
 }
 
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]

@@ -6,12 +6,14 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::Error;
+use crate::{Error, Language};
 
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct RunRequest {
-    /// TypeScript or JavaScript.
+    /// TypeScript or JavaScript, if `language` does not say otherwise.
     pub source: String,
+    #[serde(default, skip_serializing_if = "Language::is_typescript")]
+    pub language: Language,
     /// `mux.input`.
     #[serde(default)]
     pub input: Value,
@@ -104,6 +106,29 @@ pub enum EventKind {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         error: Option<Error>,
     },
+    /// A step of a JSON program begins; its call has events of its own. Those of steps are sent to clients with
+    /// the feature `program`, and as lines of the console to others.
+    StepStarted {
+        step: String,
+        tool: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        description: Option<String>,
+    },
+    StepEnded {
+        step: String,
+        tool: String,
+        ms: f64,
+        /// Size of its result as JSON.
+        bytes: usize,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        error: Option<Error>,
+    },
+    /// It never begins, because of another step.
+    StepSkipped {
+        step: String,
+        tool: String,
+        reason: String,
+    },
     Console {
         level: Level,
         text: String,
@@ -113,6 +138,15 @@ pub enum EventKind {
     Emitted {
         part: Held,
     },
+    /// The run goes on with what this one began: so many of its calls had ended, and are not sent again.
+    Resumed {
+        run: String,
+        calls: usize,
+    },
+    /// A call waits for somebody's approval, and the clocks of the run stand still.
+    ApprovalAsked(crate::ApprovalAsked),
+    /// It waits no more.
+    ApprovalOver(crate::ApprovalOver),
     /// The last event of every run.
     Ended {
         outcome: Outcome,

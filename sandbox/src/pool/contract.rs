@@ -43,7 +43,7 @@ pub struct RunRequest {
     pub source: String,
     /// JSON text of `mux.input`.
     pub input: String,
-    /// JSON text of `{"server": ["tool", …]}`.
+    /// What a program sees of servers and tools when it lists them, as [`mux_wire::Program::names`] has it.
     pub names: String,
     pub limits: Limits,
     /// Runs of one owner may follow each other in one worker process, never in one isolate. Owners take

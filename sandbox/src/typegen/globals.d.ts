@@ -37,7 +37,10 @@ interface Mux {
     /** Servers whose tools nobody knows yet. */
     unknown: string[];
   }>;
-  /** Everything about a few tools, by path: `mux.describe("server.tool", …)`, or `"server"` for all of its tools. */
+  /**
+   * Everything about a few tools, by path: `mux.describe("server.tool", …)`, or `"server"` or `"server.group"` for all
+   * of its tools.
+   */
   readonly describe: (
     ...paths: string[] | [paths: readonly string[]]
   ) => Promise<{
@@ -166,6 +169,12 @@ type ResourceContents = { uri: string; mimeType?: string; [key: string]: any } &
  */
 type ToolText = any;
 
+/** A tool of a server whose tools nobody knows yet, or a group of them. */
+interface AnyTool {
+  (args?: object): Promise<any>;
+  readonly [tool: string]: AnyTool;
+}
+
 declare const seen: unique symbol;
 
 /**
@@ -173,6 +182,12 @@ declare const seen: unique symbol;
  * be missing that another call would show. Use it like `T`.
  */
 type Seen<T> = T & { readonly [seen]?: never };
+
+/** Which fields come back: `"{ id author { name } }"`, or the same as `{ id: true, author: { name: true } }`. */
+type Selection = string | { readonly [field: string]: any };
+
+/** The result `T`; of a call that says which fields come back, whatever it asked for. */
+type Selected<S, T> = [S] extends [never] ? T : any;
 
 /** What a failed call throws. */
 interface ToolError extends Error {

@@ -1,4 +1,4 @@
-//! How servers and tools are spelled as properties of `mux`.
+//! How servers and tools are spelled as properties of `mux`, and properties of those.
 //!
 //! Invariant: a spelling depends on the one name alone, never on its neighbours, so that a program
 //! keeps its meaning when servers and tools come and go.
@@ -27,22 +27,46 @@ pub const RESERVED_SERVERS: &[&str] = &[
 /// Several names with one spelling: each of them is reachable under its exact name only.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Collision<'a> {
-    /// The spelling that the names share.
+    /// The spelling that the names share; a path, if they are.
     pub spelling: Cow<'a, str>,
     /// Two or more distinct names, in the order in which they were given.
     pub names: Vec<&'a str>,
 }
 
-/// The spelling under which a server or tool is offered as a property.
+/// Properties that a program cannot reach under their own name: JavaScript looks them up on any value, so that `mux`
+/// has to do without them.
+const UNREACHABLE: &[&str] = &["then", "toJSON"];
+
+/// A name with more segments than this is no path.
+const MOST_SEGMENTS: usize = 16;
+
+/// How a server or tool is written after `mux.` or `mux.<server>.`
 ///
-/// A name that is an ASCII identifier (`[A-Za-z_$][A-Za-z0-9_$]*`) is its own spelling. In any
-/// other name every run of characters that such an identifier cannot hold becomes one `_`, and a
-/// leading digit gets `_` in front; the empty name is spelled `_`. So `get-thing` is `get_thing`,
-/// `repos.get` is `repos_get`, `2fa` is `_2fa`. Reserved words need no care, because a property
-/// may be called `delete`. Letters outside ASCII count as unfit, so that this rule is one short
-/// regular expression in every language that has to repeat it.
+/// The dots of a name separate segments, and each segment is spelled by itself: `repos.list-all` is
+/// `repos.list_all`, a member of the group `repos`. Only where a segment would be empty, or where there are
+/// more than sixteen, a dot is a character like any other (`a..b` is `a_b`).
+///
+/// A segment that is an ASCII identifier (`[A-Za-z_$][A-Za-z0-9_$]*`) is its own spelling. In any other
+/// segment every run of characters that such an identifier cannot hold becomes one `_`, and a leading digit
+/// gets `_` in front; the empty name is spelled `_`. So `get-thing` is `get_thing`, `2fa` is `_2fa`. Reserved
+/// words need no care, because a property may be called `delete`; `then` and `toJSON` are `then_` and
+/// `toJSON_`, because no property of `mux` can be called that. Letters outside ASCII count as unfit, so that
+/// this rule is one short regular expression in every language that has to repeat it.
 pub fn spell(name: &str) -> Cow<'_, str> {
-    if is_identifier(name) {
+    if !is_path(name) {
+        return spell_flat(name);
+    }
+    if name.split('.').all(is_its_own_spelling) {
+        return Cow::Borrowed(name);
+    }
+    let segments: Vec<_> = name.split('.').map(spell_flat).collect();
+    Cow::Owned(segments.join("."))
+}
+
+/// A name as one segment, whatever dots it holds: `repos.get` is `repos_get`. So dotted names were spelled before
+/// they were paths, and a tool is still found by it.
+pub fn spell_flat(name: &str) -> Cow<'_, str> {
+    if is_its_own_spelling(name) {
         return Cow::Borrowed(name);
     }
     let mut spelling = String::with_capacity(name.len() + 1);
@@ -61,10 +85,22 @@ pub fn spell(name: &str) -> Cow<'_, str> {
         spelling.push(c);
         in_run = false;
     }
-    if spelling.is_empty() {
+    if spelling.is_empty() || UNREACHABLE.contains(&name) {
         spelling.push('_');
     }
     Cow::Owned(spelling)
+}
+
+/// Whether the dots of a name separate segments.
+pub fn is_path(name: &str) -> bool {
+    name.contains('.')
+        && name.split('.').all(|segment| !segment.is_empty())
+        && name.split('.').count() <= MOST_SEGMENTS
+}
+
+/// Whether a program finds a property of this name where it is offered.
+pub(super) fn is_reachable(name: &str) -> bool {
+    !UNREACHABLE.contains(&name)
 }
 
 /// The names among `names` that share a spelling with another one, grouped by that spelling, in
@@ -96,6 +132,10 @@ pub fn is_server_name(name: &str) -> bool {
         && name
             .chars()
             .all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-')
+}
+
+fn is_its_own_spelling(name: &str) -> bool {
+    is_identifier(name) && is_reachable(name)
 }
 
 pub(super) fn is_identifier(name: &str) -> bool {

@@ -6,6 +6,7 @@
 mod fields;
 mod keys;
 mod node;
+mod outline;
 mod parts;
 mod sample;
 mod types;

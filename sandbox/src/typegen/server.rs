@@ -1,4 +1,4 @@
-//! Servers: the properties of `mux`, and one interface of methods for each.
+//! Servers: the properties of `mux`, and one interface of methods for each, with one more for each group of tools.
 //!
 //! Invariant: every property of `mux` is declared once, so that a badly named server costs itself
 //! and not the others.
@@ -6,23 +6,29 @@
 use std::borrow::Cow;
 use std::collections::HashSet;
 
-use super::names::{Collision, RESERVED_SERVERS, collisions, is_server_name, spell};
-use super::tool::{Place, declare, unused};
+use super::members::{Member, Members};
+use super::names::{
+    Collision, RESERVED_SERVERS, collisions, is_path, is_server_name, spell, spell_flat,
+};
+use super::tool::{Declared, Place, declare, unused};
 use super::{ServerDecl, ToolDecl, text};
 
 /// Global types that are used inside the namespace `Mux`, where a server's type would hide them.
 const TYPES_IN_USE: &[&str] = &[
+    "AnyTool",
     "Array",
     "ContentBlock",
     "Mux",
     "Promise",
     "Seen",
+    "Selected",
+    "Selection",
     "ToolText",
 ];
 
 /// The name of a server's interface: its spelling with a capital, as types are written.
 pub(super) fn type_name(server: &str) -> String {
-    let mut name = spell(server).into_owned();
+    let mut name = spell_flat(server).into_owned();
     if let Some(first) = name.get_mut(..1) {
         first.make_ascii_uppercase();
     }
@@ -67,7 +73,7 @@ pub(super) fn declare_all(servers: &[ServerDecl<'_>], out: &mut String) {
     }
     out.push_str("}\n\ndeclare namespace Mux {");
     for (server, type_name) in offered.iter().zip(&types) {
-        declare_server(server, type_name, out);
+        declare_server(server, type_name, &mut taken, out);
     }
     out.push_str("}\n");
 }
@@ -84,7 +90,12 @@ fn refusal(name: &str, is_first: bool) -> Option<&'static str> {
     }
 }
 
-fn declare_server(server: &ServerDecl<'_>, type_name: &str, out: &mut String) {
+fn declare_server(
+    server: &ServerDecl<'_>,
+    type_name: &str,
+    taken: &mut HashSet<String>,
+    out: &mut String,
+) {
     let home = format!("Mux.{type_name}");
     out.push_str(&format!("\n  /** The server `{}`.", server.name));
     if let Some(note) = server.note {
@@ -94,53 +105,130 @@ fn declare_server(server: &ServerDecl<'_>, type_name: &str, out: &mut String) {
     match (server.tools.is_empty(), server.note) {
         (true, Some(_)) => {
             out.push_str("    // Its tools are not known now; a call fails with the reason.\n");
-            out.push_str("    readonly [tool: string]: (args?: object) => Promise<any>;\n");
+            out.push_str("    readonly [tool: string]: AnyTool;\n");
         }
         (true, None) => out.push_str("    // It offers no tools.\n"),
         (false, _) => {}
     }
-    let colliding = collisions(server.tools.iter().map(|tool| tool.name));
-    out.push_str(&collision_notes(&colliding, 4));
-    let mut types = String::new();
-    let mut taken = HashSet::new();
     let mut seen = HashSet::new();
-    for tool in server.tools.iter().filter(|tool| seen.insert(tool.name)) {
-        types.push_str(&declare_tool(tool, &home, &mut taken, &colliding, out));
-    }
-    out.push_str("  }\n");
+    let tools = server.tools.iter().filter(|tool| seen.insert(tool.name));
+    let tools: Vec<&ToolDecl<'_>> = tools.collect();
+    let names = || tools.iter().map(|tool| tool.name);
+    let colliding = collisions(names());
+    out.push_str(&collision_notes(&colliding, 4));
+    let members = Members::new(names(), &colliding);
+    let mut types = String::new();
+    let declared = declared(&tools, &members, &home, &mut types);
+    let has_paths = names().any(is_path);
+    let mut body = Body {
+        members: &members,
+        declared: &declared,
+        taken,
+        out,
+    };
+    body.interface(members.server(), type_name, has_paths);
     if !types.is_empty() {
         out.push_str(&format!("\n  namespace {type_name} {{\n{types}  }}\n"));
     }
 }
 
-/// Writes the method, and returns the types that it names.
-fn declare_tool(
-    tool: &ToolDecl<'_>,
+/// Every tool, in the order in which they were given, and the types that they name.
+fn declared(
+    tools: &[&ToolDecl<'_>],
+    members: &Members<'_>,
     home: &str,
-    taken: &mut HashSet<String>,
-    colliding: &[Collision<'_>],
-    out: &mut String,
-) -> String {
-    let (key, exact) = keys(tool.name, colliding);
-    // A bare `new` in an interface is not a method but a constructor.
-    let method = if key == "new" { "\"new\"" } else { &key };
-    let place = Place {
-        home,
-        pad: 4,
-        types_pad: 4,
-        column: 4 + method.len(),
-        taken,
-    };
-    let declared = declare(tool, place);
-    out.push_str(&declared.doc.block(4));
-    out.push_str(&format!("    {method}{};\n", declared.call));
-    if let Some(exact) = exact {
-        out.push_str(&format!("    readonly {exact}: {home}[\"{key}\"];\n"));
-    }
-    declared.types
+    types: &mut String,
+) -> Vec<Declared> {
+    let mut taken = HashSet::new();
+    let declared = tools.iter().enumerate().map(|(at, tool)| {
+        let place = Place {
+            home,
+            pad: 4,
+            types_pad: 4,
+            column: 4 + method(members.of_tool(at)).len(),
+            taken: &mut taken,
+        };
+        let declared = declare(tool, place);
+        types.push_str(&declared.types);
+        declared
+    });
+    declared.collect()
 }
 
-/// The key under which a name is offered and, if it is another one, that of the exact name.
+/// What stands before the arguments of a tool.
+fn method<'a>(member: &'a Member<'_>) -> Cow<'a, str> {
+    match &*member.key {
+        // The group's own interface is called.
+        _ if member.is_group() => Cow::Borrowed(""),
+        // A bare `new` in an interface is not a method but a constructor.
+        key if member.is_exact || key == "new" => Cow::Owned(text::quoted(key)),
+        key => Cow::Borrowed(key),
+    }
+}
+
+/// The interfaces of one server's groups.
+struct Body<'a> {
+    members: &'a Members<'a>,
+    declared: &'a [Declared],
+    /// The names of types in the namespace `Mux`.
+    taken: &'a mut HashSet<String>,
+    out: &'a mut String,
+}
+
+impl<'a> Body<'a> {
+    /// What is in a group whose interface is begun, and then the groups in it.
+    fn interface(&mut self, group: &Member<'a>, type_name: &str, has_paths: bool) {
+        let mut groups: Vec<(&Member<'a>, String)> = Vec::new();
+        for member in self.members.of(group) {
+            if member.is_group() {
+                let inner = unused(&format!("{type_name}_{}", member.key), self.taken);
+                let key = property(member);
+                self.out
+                    .push_str(&format!("    readonly {key}: Mux.{inner};\n"));
+                groups.push((member, inner));
+            } else {
+                self.tool(member);
+            }
+            for written in &member.written {
+                let (written, key) = (text::quoted(written), text::quoted(&member.key));
+                self.out.push_str(&format!(
+                    "    readonly {written}: Mux.{type_name}[{key}];\n"
+                ));
+            }
+        }
+        if has_paths {
+            self.out
+                .push_str("    readonly [name: `${string}.${string}`]: any;\n");
+        }
+        self.out.push_str("  }\n");
+        for (group, type_name) in groups {
+            self.out
+                .push_str(&format!("\n  interface {type_name} {{\n"));
+            self.tool(group);
+            self.interface(group, &type_name, false);
+        }
+    }
+
+    /// The method, or how the group is called, if that is a tool.
+    fn tool(&mut self, member: &Member<'_>) {
+        if let Some(tool) = member.tool {
+            let declared = &self.declared[tool];
+            self.out.push_str(&declared.doc.block(4));
+            let method = method(member);
+            self.out
+                .push_str(&format!("    {method}{};\n", declared.call));
+        }
+    }
+}
+
+fn property<'a>(member: &'a Member<'_>) -> Cow<'a, str> {
+    match member.is_exact {
+        true => Cow::Owned(text::quoted(&member.key)),
+        false => Cow::Borrowed(&*member.key),
+    }
+}
+
+/// The key under which a server is offered and, if it is another one, that of the exact name.
 fn keys<'a>(name: &'a str, colliding: &[Collision<'_>]) -> (Cow<'a, str>, Option<String>) {
     let spelling = spell(name);
     if colliding

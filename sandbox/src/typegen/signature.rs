@@ -4,6 +4,7 @@
 //! what gives way is detail and what is optional.
 
 use super::ToolDecl;
+use super::chosen;
 use super::flat::{self, Docs, key, resolve, word};
 use super::ir::{Object, Type};
 use super::names::spell;
@@ -27,7 +28,10 @@ const MEMBER_ROOM: usize = 60;
 const MAX_VARIANTS: usize = 3;
 
 pub(super) fn signature(server: &str, tool: &ToolDecl<'_>) -> String {
-    let input = parse(tool.input_schema, "Args");
+    let usual = tool.output_schema.map(chosen::usual);
+    let mut input = parse(tool.input_schema, "Args");
+    let unless = usual.as_ref().and_then(|usual| usual.unless);
+    let is_known = unless.is_none_or(|argument| chosen::name(&mut input, argument));
     let root = Type::Named(0);
     let mark = if accepts_empty(&input, &root) {
         "?"
@@ -38,9 +42,10 @@ pub(super) fn signature(server: &str, tool: &ToolDecl<'_>) -> String {
         Type::Unknown(_) => "{ [key: string]: unknown }".to_owned(),
         ty => shown(&input, ty, ARGS_ROOM, MOST),
     };
-    let result = match (tool.output_schema, observed(tool)) {
-        (Some(schema), _) => {
-            let output = parse(schema, "Result");
+    let result = match (usual, observed(tool)) {
+        (Some(_), _) if !is_known => chosen::ANYTHING.to_owned(),
+        (Some(usual), _) => {
+            let output = parse(&usual.schema, "Result");
             shown(&output, resolve_root(&output), RESULT_ROOM, RESULT_ROOM)
         }
         (None, Some((_, ty))) => {

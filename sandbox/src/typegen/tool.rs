@@ -7,10 +7,11 @@ use std::collections::{HashMap, HashSet};
 
 use serde_json::Value;
 
+use super::chosen;
 use super::doc::Doc;
 use super::emit::{Emitter, TooLong, end_column};
 use super::ir::Type;
-use super::names::spell;
+use super::names::spell_flat;
 use super::parse::parse;
 use super::refs::Definition;
 use super::text;
@@ -47,17 +48,27 @@ struct Side {
     types: String,
     /// Whether an empty object would do.
     accepts_empty: bool,
+    /// Whether an argument of it changes the result.
+    is_open: bool,
     said: String,
 }
 
 pub(super) fn declare(tool: &ToolDecl<'_>, mut place: Place<'_>) -> Declared {
     // The result begins on the line on which the arguments end, so that they keep room for it.
     let start = place.column + "(args?: ): Promise<".len();
-    let mut args = side(tool.input_schema, "Args", tool.name, &mut place, start);
+    let usual = tool.output_schema.map(chosen::usual);
+    let unless = usual.as_ref().and_then(|usual| usual.unless);
+    let mut args = side(
+        tool.input_schema,
+        unless,
+        "Args",
+        tool.name,
+        &mut place,
+        start,
+    );
     let start = end_column(start, &args.ty);
-    let mut result = tool
-        .output_schema
-        .map(|schema| side(schema, "Result", tool.name, &mut place, start));
+    let mut result =
+        usual.map(|usual| side(&usual.schema, None, "Result", tool.name, &mut place, start));
     let size = |side: &Side| side.ty.len() + side.types.len();
     let result_size = result.as_ref().map_or(0, size);
     let mut doc = words(tool);
@@ -91,7 +102,12 @@ pub(super) fn declare(tool: &ToolDecl<'_>, mut place: Place<'_>) -> Declared {
         _ => args.ty,
     };
     let blank = if args_ty.starts_with('\n') { "" } else { " " };
-    let call = format!("(args{mark}:{blank}{args_ty}): Promise<{}>", result.ty);
+    let (parameter, result_ty) = match (unless, args.is_open) {
+        (None, _) => ("", result.ty),
+        (Some(_), true) => (chosen::PARAMETER, chosen::result(&result.ty)),
+        (Some(_), false) => ("", chosen::ANYTHING.to_owned()),
+    };
+    let call = format!("{parameter}(args{mark}:{blank}{args_ty}): Promise<{result_ty}>");
     let returns = Some(result.said).filter(|said| !said.is_empty());
     let tags = returns
         .map(|said| format!("@returns {said}"))
@@ -135,6 +151,7 @@ impl Default for Side {
             ty: String::new(),
             types: String::new(),
             accepts_empty: true,
+            is_open: false,
             said: String::new(),
         }
     }
@@ -148,16 +165,26 @@ fn too_long() -> Side {
     }
 }
 
-fn side(schema: &Value, name: &str, tool: &str, place: &mut Place<'_>, column: usize) -> Side {
+/// `open` is the argument whose type is whatever is given.
+fn side(
+    schema: &Value,
+    open: Option<&str>,
+    name: &str,
+    tool: &str,
+    place: &mut Place<'_>,
+    column: usize,
+) -> Side {
     let mut definitions = parse(schema, name);
+    let is_open = open.is_some_and(|argument| chosen::open(&mut definitions, argument));
     for definition in definitions
         .iter_mut()
         .filter(|definition| !definition.inline)
     {
-        let wanted = format!("{}_{}", spell(tool), spell(&definition.name));
+        let wanted = format!("{}_{}", spell_flat(tool), spell_flat(&definition.name));
         definition.name = format!("{}.{}", place.home, unused(&wanted, place.taken));
     }
-    written(&definitions, place, column).unwrap_or_else(|TooLong| too_long())
+    let side = written(&definitions, place, column);
+    side.map_or_else(|TooLong| too_long(), |side| Side { is_open, ..side })
 }
 
 fn written(definitions: &[Definition], place: &Place<'_>, column: usize) -> Result<Side, TooLong> {
@@ -182,6 +209,7 @@ fn written(definitions: &[Definition], place: &Place<'_>, column: usize) -> Resu
         ty,
         types,
         accepts_empty: accepts_empty(definitions, &root),
+        is_open: false,
         said,
     })
 }

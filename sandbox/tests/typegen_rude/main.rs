@@ -5,7 +5,7 @@
 
 mod random;
 
-use mux_sandbox::typegen::names::{collisions, is_server_name, spell};
+use mux_sandbox::typegen::names::{collisions, is_server_name, spell, spell_flat};
 use mux_sandbox::typegen::{
     GLOBALS, ServerDecl, ToolDecl, declarations, signature, tool_declaration,
 };
@@ -201,8 +201,19 @@ fn spellings() {
     for (name, spelling) in [
         ("read_file", "read_file"),
         ("get-thing", "get_thing"),
-        ("repos.get", "repos_get"),
-        ("a -.b", "a_b"),
+        ("repos.get", "repos.get"),
+        ("repos.list-all.2", "repos.list_all._2"),
+        ("a -.b", "a_.b"),
+        ("a..b", "a_b"),
+        (".a", "_a"),
+        ("a.", "a_"),
+        (".", "_"),
+        (
+            "1.2.3.4.5.6.7.8.9.10.11.12.13.14.15.16.17",
+            "_1_2_3_4_5_6_7_8_9_10_11_12_13_14_15_16_17",
+        ),
+        ("then", "then_"),
+        ("a.toJSON.then", "a.toJSON_.then_"),
         ("a-_b", "a__b"),
         ("2fa", "_2fa"),
         ("-2", "_2"),
@@ -223,8 +234,15 @@ fn spellings() {
     assert_eq!(found.len(), 1);
     assert_eq!(
         (found[0].spelling.as_ref(), &found[0].names[..]),
-        ("a_b", &["a-b", "a_b", "a.b"][..])
+        ("a_b", &["a-b", "a_b"][..])
     );
+    let found = collisions(["a.b-c", "a-b.c", "a.b_c", "a_b_c"].into_iter());
+    assert_eq!(found.len(), 1);
+    assert_eq!(
+        (found[0].spelling.as_ref(), &found[0].names[..]),
+        ("a.b_c", &["a.b-c", "a.b_c"][..])
+    );
+    assert_eq!(spell_flat("repos.list-all"), "repos_list_all");
     let allowed = ["a", "my-server", "A9_"].map(is_server_name);
     let refused = ["", "9a", "_a", "a.b", "é", "a b", "-"].map(is_server_name);
     assert!(allowed.iter().all(|yes| *yes) && refused.iter().all(|yes| !*yes));

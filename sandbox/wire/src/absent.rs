@@ -12,6 +12,20 @@ const MODULES: &str = "programs import nothing: call tools as `await mux.<server
 const BYTES: &str = "bytes are a Uint8Array here; see TextEncoder, TextDecoder, atob and btoa";
 const BROWSER: &str = "this is not a browser; the global object is `globalThis`, and what the caller passed is `mux.input`";
 const TIMERS: &str = "use `setTimeout(run, 0)` or `queueMicrotask(run)`";
+/// What `mux` has itself, and what nobody calls by mistake for a tool.
+const BESIDE_SERVERS: &[&str] = &[
+    "call",
+    "catalog",
+    "describe",
+    "discover",
+    "emit",
+    "input",
+    "prompts",
+    "read",
+    "resources",
+    "search",
+    "then",
+];
 const CODE: &str = "compiling code and shared memory are switched off here";
 
 /// What to use in place of a global.
@@ -54,6 +68,27 @@ pub fn module(specifier: &str) -> String {
     format!("programs import nothing: {instead}")
 }
 
+/// What to do about something of `mux` that is no function: `mux.files.list.all`.
+pub fn function(path: &str) -> Option<String> {
+    let inner = path.strip_prefix("mux.")?;
+    let (above, _) = inner.rsplit_once('.').unwrap_or(("", inner));
+    let first = inner.split('.').next()?;
+    if BESIDE_SERVERS.contains(&first) || !inner.chars().all(is_plain) {
+        return None;
+    }
+    let above = match above {
+        "" => "mux".to_owned(),
+        above => format!("mux.{above}"),
+    };
+    Some(format!(
+        "no tool has this name: `Object.keys({above})` lists what is there, `mux.search(\"words\")` finds tools"
+    ))
+}
+
+fn is_plain(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '_' | '$' | '.')
+}
+
 /// What to use in place of code that is made from text.
 pub fn code() -> &'static str {
     CODE
@@ -77,6 +112,31 @@ mod tests {
             assert!(hint.ends_with(text), "{specifier}: {hint}");
         }
         assert!(module("node:crypto").contains("randomUUID"));
+    }
+
+    #[test]
+    fn what_is_no_function_of_mux_is_looked_for_where_it_should_be() {
+        for (path, above) in [
+            ("mux.files.list.all", Some("Object.keys(mux.files.list)")),
+            ("mux.petstore.pet", Some("Object.keys(mux.petstore)")),
+            ("mux.files", Some("Object.keys(mux)")),
+            ("mux.input.x", None),
+            ("mux.read.x", None),
+            ("mux.a(...).b", None),
+            ("mux", None),
+            ("other.a.b", None),
+        ] {
+            let hint = function(path);
+            let told = hint
+                .as_deref()
+                .zip(above)
+                .is_some_and(|(hint, above)| hint.contains(above));
+            assert_eq!(
+                (hint.is_some(), told),
+                (above.is_some(), above.is_some()),
+                "{path}"
+            );
+        }
     }
 
     #[test]

@@ -18,7 +18,7 @@ pub use fault::{Fault, Kind};
 use serde::{Deserialize, Serialize};
 
 /// Changes whenever a frame changes its shape.
-pub const VERSION: u32 = 5;
+pub const VERSION: u32 = 6;
 
 /// The exit code of a worker whose engine ran out of memory and could not be unwound.
 pub const EXIT_OUT_OF_MEMORY: i32 = 86;
@@ -56,7 +56,9 @@ pub struct Program {
     pub source: String,
     /// `mux.input`, JSON text.
     pub input: String,
-    /// `{"server": ["tool", …]}`, JSON text: what `Object.keys(mux)` shows. Calls do not depend on it.
+    /// What `Object.keys(mux)` and its like show, in lines of JSON: first `{"server": 0, …}` with 1 for one whose tools
+    /// stand in groups and null where nobody knows them; then of each that is known, in this order, its tools, where a
+    /// group is `["name", […]]`, and `["name", […], 1]` if it is a tool, too. Which tool is called does not depend on it.
     pub names: String,
     /// Console output beyond this many bytes is dropped, and the drop is said once. Each line counts
     /// [`LINE_COST`] more than its text.

@@ -94,6 +94,12 @@ fn hint(message: &str) -> Option<String> {
     if message.contains("Code generation from strings disallowed") {
         return Some(absent::code().into());
     }
+    if let Some(callee) = message
+        .strip_prefix("TypeError: ")
+        .and_then(|rest| rest.strip_suffix(" is not a function"))
+    {
+        return absent::function(callee);
+    }
     let missing = message
         .strip_prefix("ReferenceError: ")?
         .strip_suffix(" is not defined")?;

@@ -44,6 +44,7 @@ pub(crate) fn extension() -> Extension {
         ExtensionFileSource::new("ext:mux/own.js", ascii_str_include!("js/own.js")),
         ExtensionFileSource::new("ext:mux/parts.js", ascii_str_include!("js/parts.js")),
         ExtensionFileSource::new("ext:mux/web.js", ascii_str_include!("js/web.js")),
+        ExtensionFileSource::new("ext:mux/worlds.js", ascii_str_include!("js/worlds.js")),
     ];
     Extension {
         esm_files: SCRIPTS.into(),

@@ -42,7 +42,7 @@ impl Place {
         })
     }
 
-    fn mux(&self, args: &[&str]) -> anyhow::Result<String> {
+    pub(crate) fn mux(&self, args: &[&str]) -> anyhow::Result<String> {
         let output = Command::new(&self.mux)
             .args(args)
             .env("MUX_HOME", self.home.path())

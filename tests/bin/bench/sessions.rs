@@ -13,8 +13,8 @@ use super::{
 };
 
 /// One sample is the mean of so many calls in a row: a program's clock has steps of 0.1 ms.
-const BATCH: usize = 10;
-const WARM_UP: usize = 5;
+pub(crate) const BATCH: usize = 10;
+pub(crate) const WARM_UP: usize = 5;
 /// The most batches that the calls of one run allow.
 const BATCHES: usize = 90;
 
@@ -32,8 +32,7 @@ pub(crate) async fn measure(place: &Place, rounds: usize) -> anyhow::Result<()> 
     let object = message.as_object().cloned().unwrap_or_default();
     let bare = Bare::connect(&place.fixture, &[]).await?;
     let mut alone = Samples::default();
-    let batches = (rounds / 2).min(BATCHES);
-    for batch in 0..batches {
+    for batch in 0..batches(rounds) {
         let began = Instant::now();
         for _ in 0..BATCH {
             bare.call("echo", &object).await?;
@@ -73,7 +72,11 @@ pub(crate) async fn measure(place: &Place, rounds: usize) -> anyhow::Result<()> 
     Ok(())
 }
 
-async fn in_program(
+pub(crate) fn batches(rounds: usize) -> usize {
+    (rounds / 2).min(BATCHES)
+}
+
+pub(crate) async fn in_program(
     place: &Place,
     tool: &str,
     arguments: &serde_json::Value,
@@ -87,7 +90,7 @@ async fn in_program(
         input: json!({
             "tool": tool,
             "arguments": arguments,
-            "batches": (rounds / 2).min(BATCHES),
+            "batches": batches(rounds),
             "batch": BATCH,
             "warmUp": WARM_UP,
         }),

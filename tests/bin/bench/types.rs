@@ -20,7 +20,7 @@ use super::{
 };
 
 /// How many tools there are, beside those that the server always has. It may list 10,000.
-const GENERATED: [usize; 2] = [225, 9_900];
+const GENERATED: [usize; 3] = [225, 1_000, 9_900];
 const CHECKED: [usize; 2] = [400, 4_000];
 /// How often a text is generated, and how often a schema changes.
 const FEW: usize = 10;
@@ -42,12 +42,20 @@ return { total: rows.length, ids: [...bySize.values()], things: things.length };
 
 pub(crate) async fn measure(place: &Place, compiler: &Path, rounds: usize) -> anyhow::Result<()> {
     for tools in GENERATED {
-        generation(place, compiler, tools).await?;
+        generation(place, compiler, tools, Names::Flat).await?;
     }
+    generation(place, compiler, GENERATED[1], Names::Dotted).await?;
     for tools in CHECKED {
         checking(place, compiler, tools, rounds).await?;
     }
     Ok(())
+}
+
+/// Whether the tools stand in groups.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Names {
+    Flat,
+    Dotted,
 }
 
 /// A daemon of its own with a server of so many tools, in a home that it leaves for the next one.
@@ -57,10 +65,14 @@ struct Home {
 }
 
 impl Home {
-    fn new(place: &Place, compiler: &Path, tools: usize) -> anyhow::Result<Self> {
+    fn new(place: &Place, compiler: &Path, tools: usize, names: Names) -> anyhow::Result<Self> {
         let folder = tempfile::Builder::new().prefix("mux-").tempdir()?;
+        let more = match names {
+            Names::Flat => "",
+            Names::Dotted => ", \"--dotted-tools\"",
+        };
         let config = format!(
-            "[servers.fix]\ncommand = {:?}\nargs = [\"--tools\", \"{tools}\"]\n[check]\ntsc = {compiler:?}\n",
+            "[servers.fix]\ncommand = {:?}\nargs = [\"--tools\", \"{tools}\"{more}]\n[check]\ntsc = {compiler:?}\n",
             place.fixture
         );
         fs::write(folder.path().join("config.toml"), config)?;
@@ -98,8 +110,13 @@ impl Drop for Home {
     }
 }
 
-async fn generation(place: &Place, compiler: &Path, tools: usize) -> anyhow::Result<()> {
-    let home = Home::new(place, compiler, tools)?;
+async fn generation(
+    place: &Place,
+    compiler: &Path,
+    tools: usize,
+    names: Names,
+) -> anyhow::Result<()> {
+    let home = Home::new(place, compiler, tools, names)?;
     let session = home.session().await?;
     let listed = listed(&session).await?;
     let mut anew = Samples::default();
@@ -107,7 +124,10 @@ async fn generation(place: &Place, compiler: &Path, tools: usize) -> anyhow::Res
     for _ in 0..FEW {
         text = anew.time(|| generate(&listed));
     }
-    let count = listed.len();
+    let count = match names {
+        Names::Flat => listed.len().to_string(),
+        Names::Dotted => format!("{} dotted", listed.len()),
+    };
     row(&format!("{count} tools: generated"), &anew);
     fact("its length", &format!("{} KiB", text.len() >> 10));
 
@@ -169,7 +189,7 @@ async fn checking(
     tools: usize,
     rounds: usize,
 ) -> anyhow::Result<()> {
-    let home = Home::new(place, compiler, tools)?;
+    let home = Home::new(place, compiler, tools, Names::Flat)?;
     let session = home.session().await?;
     types(&session).await?;
     check(&session, PROGRAM.to_owned()).await?;

@@ -59,7 +59,7 @@ declare namespace Mux {
   /** The server `down`. Note: not connected: no answer within 10 s */
   interface Down {
     // Its tools are not known now; a call fails with the reason.
-    readonly [tool: string]: (args?: object) => Promise<any>;
+    readonly [tool: string]: AnyTool;
   }
 
   /** The server `empty`. */

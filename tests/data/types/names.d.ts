@@ -26,13 +26,7 @@ declare namespace Mux {
     /** One thing */
     get_thing(args: { id: string }): Promise<ToolText>;
     readonly "get-thing": Mux.My_server["get_thing"];
-    repos_get(args?: {
-      "content-type"?: unknown;
-      "1st"?: unknown;
-      new?: unknown;
-      "a\"b\\\u2028\u202e\n"?: string;
-    }): Promise<ToolText>;
-    readonly "repos.get": Mux.My_server["repos_get"];
+    readonly repos: Mux.My_server_repos;
     _2fa(args?: { [key: string]: unknown }): Promise<ToolText>;
     readonly "2fa": Mux.My_server["_2fa"];
     "new"(args?: { [key: string]: unknown }): Promise<ToolText>;
@@ -43,6 +37,16 @@ declare namespace Mux {
     readonly "größe": Mux.My_server["gr_e"];
     _evil_(args: Mux.My_server._evil__Args): Promise<ToolText>;
     readonly "*/ evil \u202e": Mux.My_server["_evil_"];
+    readonly [name: `${string}.${string}`]: any;
+  }
+
+  interface My_server_repos {
+    get(args?: {
+      "content-type"?: unknown;
+      "1st"?: unknown;
+      new?: unknown;
+      "a\"b\\\u2028\u202e\n"?: string;
+    }): Promise<ToolText>;
   }
 
   namespace My_server {
@@ -91,7 +95,7 @@ declare namespace Mux {
 
 // Signatures:
 // my_server.get_thing(args: { id: string }): Promise<ToolText>
-// my_server.repos_get(args?: { "content-type"?: unknown; "1st"?: unknown; new?: unknown; "a\"b\\\u2028\u202e\n"?: string }): Promise<ToolText>
+// my_server.repos.get(args?: { "content-type"?: unknown; "1st"?: unknown; new?: unknown; "a\"b\\\u2028\u202e\n"?: string }): Promise<ToolText>
 // my_server._2fa(args?: { [key: string]: unknown }): Promise<ToolText>
 // my_server.new(args?: { [key: string]: unknown }): Promise<ToolText>
 // my_server.constructor(args?: { [key: string]: unknown }): Promise<ToolText>
@@ -110,7 +114,7 @@ declare namespace Mux {
 // Delete.t(args?: { [key: string]: unknown }): Promise<ToolText>
 // delete.t(args?: { [key: string]: unknown }): Promise<ToolText>
 // search.t(args?: { [key: string]: unknown }): Promise<ToolText>
-// a_b.t(args?: { [key: string]: unknown }): Promise<ToolText>
+// a.b.t(args?: { [key: string]: unknown }): Promise<ToolText>
 // _.t(args?: { [key: string]: unknown }): Promise<ToolText>
 
 // Alone:
@@ -119,7 +123,7 @@ declare namespace Mux {
 // // also mux["my-server"]["get-thing"]
 
 // Alone:
-// mux.my_server.repos_get(args?: {
+// mux.my_server.repos.get(args?: {
 //   "content-type"?: unknown;
 //   "1st"?: unknown;
 //   new?: unknown;
@@ -206,8 +210,7 @@ declare namespace Mux {
 // mux.search.t(args?: { [key: string]: unknown }): Promise<ToolText>;
 
 // Alone:
-// mux.a_b.t(args?: { [key: string]: unknown }): Promise<ToolText>;
-// // also mux["a.b"]["t"]
+// mux.a.b.t(args?: { [key: string]: unknown }): Promise<ToolText>;
 
 // Alone:
 // mux._.t(args?: { [key: string]: unknown }): Promise<ToolText>;

@@ -55,11 +55,7 @@ fn config_policy_denies_a_tool_however_it_is_spelled() {
         "{sent}"
     );
 
-    // Nobody can be asked yet; allowing it takes a reload and no restart.
-    env.write_config(&rule("ask"));
-    env.mux(["reload"]).ok();
-    env.mux(["call", "my-server.get-thing", "id=x"])
-        .fails(5, &["must be approved", "nobody can be asked"]);
+    // Allowing it takes a reload and no restart.
     env.write_config(&rule("allow"));
     env.mux(["reload"]).ok();
     for way in &WAYS[..WAYS.len() - 2] {

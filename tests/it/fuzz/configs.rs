@@ -129,7 +129,8 @@ fn fuzz_any_configuration_gives_settings_or_an_error() {
                 return Ok(());
             }
         };
-        let names: Vec<String> = config.servers.keys().cloned().collect();
+        let names = config.servers.keys().chain(config.sources.keys());
+        let names: Vec<String> = names.cloned().collect();
         let settings = Settings::resolve(config, &environment, Path::new("/home/user"));
         // A server is there, disabled by its owner, or there with what is wrong with it.
         for name in settings.servers.keys() {

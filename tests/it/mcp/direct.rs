@@ -14,9 +14,9 @@ fn a_direct_tool_stands_beside_programs_as_its_server_defines_it() {
     ));
     let mut agent = Agent::legacy(&env, &[], json!({}));
     let tools = agent.tools();
-    assert_eq!(tools[6..], ["my-fix__add", "my-fix__image"], "{tools:?}");
+    assert_eq!(tools[7..], ["my-fix__add", "my-fix__image"], "{tools:?}");
     let listed = agent.ask("tools/list", json!({}));
-    let add = &listed["tools"][6];
+    let add = &listed["tools"][7];
     assert_eq!(add["inputSchema"]["required"], json!(["a", "b"]));
     assert_eq!(add["outputSchema"]["properties"]["sum"]["type"], "number");
     assert_eq!(add["annotations"]["readOnlyHint"], true);

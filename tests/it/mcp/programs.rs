@@ -5,7 +5,15 @@ use serde_json::{Value, json};
 
 use super::text;
 
-const OWN: &[&str] = &["run", "search", "describe", "call", "read", "resume"];
+const OWN: &[&str] = &[
+    "run",
+    "search",
+    "describe",
+    "call",
+    "read",
+    "resume",
+    "run_program",
+];
 
 fn pool() -> TestEnv {
     TestEnv::with_fixtures(&[("fix", &[])])
@@ -19,7 +27,7 @@ fn agents(env: &TestEnv) -> [Agent; 2] {
 }
 
 #[test]
-fn an_agent_sees_six_tools_and_an_inventory() {
+fn an_agent_sees_seven_tools_and_an_inventory() {
     let env = pool();
     for mut agent in agents(&env) {
         assert_eq!(agent.tools(), OWN);

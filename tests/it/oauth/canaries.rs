@@ -57,7 +57,7 @@ fn oauth_tokens_codes_and_secrets_stand_in_their_file_and_nowhere_else() {
         let any = secrets.iter().any(|secret| secret.contains(kind));
         assert!(any, "no {kind} was made: {secrets:?}");
     }
-    let tokens = env.dirs.tokens();
+    let tokens = env.dirs.credentials();
     let kept = fs::read_to_string(&tokens).unwrap();
     assert!(secrets.iter().any(|secret| kept.contains(secret.as_str())));
     let mut files = Vec::new();

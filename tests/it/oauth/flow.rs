@@ -60,7 +60,7 @@ fn oauth_a_browser_signs_in_and_the_login_outlives_the_daemon() {
     }
 
     env.mux(ECHO).ok();
-    let mode = fs::metadata(env.dirs.tokens())
+    let mode = fs::metadata(env.dirs.credentials())
         .unwrap()
         .permissions()
         .mode();
@@ -217,7 +217,7 @@ fn oauth_a_client_that_was_registered_by_hand_is_used_with_its_port() {
     signed_in(&env);
     authority.expire();
     assert_eq!(env.mux(["call", "docs.scopes"]).ok().stdout, "read write\n");
-    let kept = fs::read_to_string(env.dirs.tokens()).unwrap();
+    let kept = fs::read_to_string(env.dirs.credentials()).unwrap();
     assert!(
         !kept.contains("canary-own-secret"),
         "it stands in the configuration already"
@@ -243,7 +243,7 @@ fn oauth_the_address_of_a_clients_metadata_is_its_name_where_it_is_read() {
     env.stop();
     assert_eq!(env.mux(ECHO).ok().stdout, "hello\n");
     let login = || -> serde_json::Value {
-        let kept = fs::read_to_string(env.dirs.tokens()).unwrap();
+        let kept = fs::read_to_string(env.dirs.credentials()).unwrap();
         let kept: serde_json::Value = serde_json::from_str(&kept).unwrap();
         kept["logins"][0].clone()
     };

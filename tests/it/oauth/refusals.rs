@@ -49,7 +49,7 @@ async fn oauth_metadata_that_cannot_be_trusted_sends_nobody_anywhere() {
         assert!(error.message.contains(part), "{part}: {error:?}");
         assert!(error.hint.is_some(), "{error:?}");
         assert_eq!(authority.count("register"), 0, "{part}");
-        assert!(!env.dirs.tokens().exists(), "{part}");
+        assert!(!env.dirs.credentials().exists(), "{part}");
     }
 }
 
@@ -79,7 +79,7 @@ async fn oauth_an_answer_that_comes_from_elsewhere_or_says_no_brings_no_token() 
         assert!(error.message.contains(part), "{part}: {error:?}");
         assert_eq!(error.kind, kind);
         assert_eq!(authority.count("code"), 0, "{part}");
-        assert!(!env.dirs.tokens().exists(), "{part}");
+        assert!(!env.dirs.credentials().exists(), "{part}");
     }
 }
 
@@ -106,12 +106,13 @@ fn oauth_a_file_of_tokens_that_others_can_read_is_not_used_until_it_is_mended() 
     let env = home(&authority, "");
     signed_in(&env);
     env.stop();
-    fs::set_permissions(env.dirs.tokens(), fs::Permissions::from_mode(0o644)).unwrap();
+    fs::set_permissions(env.dirs.credentials(), fs::Permissions::from_mode(0o644)).unwrap();
     env.mux(["call", "docs.echo", "text=x"])
         .fails(5, &["auth_required", "chmod 600"]);
-    env.mux(["doctor"]).fails(1, &["tokens.json", "chmod 600"]);
+    env.mux(["doctor"])
+        .fails(1, &["credentials.json", "chmod 600"]);
     env.mux(["servers", "login", "docs", "--no-browser"])
         .fails(3, &["chmod 600"]);
-    fs::set_permissions(env.dirs.tokens(), fs::Permissions::from_mode(0o600)).unwrap();
+    fs::set_permissions(env.dirs.credentials(), fs::Permissions::from_mode(0o600)).unwrap();
     env.mux(["call", "docs.echo", "text=x"]).ok();
 }

@@ -63,7 +63,7 @@ fn oauth_a_token_is_refreshed_before_its_end_and_kept_before_its_use() {
     // Over at once by its own account: every use of it needs the next one.
     authority.change(|rules| rules.lifetime = Some(0));
     let env = home(&authority, "");
-    authority.watch(&env.dirs.tokens());
+    authority.watch(&env.dirs.credentials());
     signed_in(&env);
     let refused = authority.count("refused");
     env.mux(ECHO).ok();
@@ -167,7 +167,7 @@ fn oauth_a_scope_that_is_missing_is_named_and_asked_for_by_the_next_login() {
 fn oauth_a_daemon_that_is_killed_in_a_refresh_loses_no_login() {
     let authority = Authority::default();
     let env = home(&authority, "");
-    authority.watch(&env.dirs.tokens());
+    authority.watch(&env.dirs.credentials());
     signed_in(&env);
     for _ in 0..5 {
         authority.expire();
@@ -225,7 +225,7 @@ async fn oauth_a_login_during_a_refresh_counts_for_more_than_the_refresh() {
     if let Err(error) = calling.await.unwrap().unwrap() {
         assert_ne!(error.kind, Kind::AuthRequired, "{error:?}");
     }
-    let kept = std::fs::read_to_string(env.dirs.tokens()).unwrap();
+    let kept = std::fs::read_to_string(env.dirs.credentials()).unwrap();
     let last = authority
         .secrets()
         .into_iter()

@@ -144,13 +144,18 @@ fn the_daemon_understands_the_recorded_requests_and_its_answers_are_understood()
             of_record["message"]["Ok"][method].is_object(),
             "{name}: {method}"
         );
-        if name.starts_with("log") {
-            // Nobody signs in to a program, or has begun to.
+        if name.starts_with("log") || name == "refresh_source" {
+            // Nobody signs in to a program, or has begun to, and there is no source.
             let kind = &answer["Err"]["kind"];
             assert!(
                 kind == "validation" || kind == "not_found",
                 "{name}: {answer}"
             );
+            continue;
+        }
+        if ["decide", "revoke_approval"].contains(&name) {
+            // Nothing waits, and nothing is allowed for ever.
+            assert_eq!(answer["Err"]["kind"], "not_found", "{name}: {answer}");
             continue;
         }
         let answer = &answer["Ok"];
@@ -179,13 +184,25 @@ fn the_daemon_understands_the_recorded_requests_and_its_answers_are_understood()
             "tools" => assert_eq!(answer["tools"][0]["path"], "fix.add"),
             "types" => assert!(answer.as_str().unwrap().contains("add(")),
             "servers" => assert_eq!(answer[0]["name"], "fix"),
+            "explain_program" => {
+                assert!(answer["source"].as_str().unwrap().contains("mux.fix.add("));
+            }
+            "approvals" => assert_eq!(answer["granted"], json!([])),
+            "resume_run" => assert_eq!(answer["run"], run),
             "pins" => assert_eq!(answer["tools"][0]["standing"], "trusted"),
             "accept_pins" => assert_eq!(answer["tools"], 1),
             "restart_server" => assert_eq!(answer["starts"], 2),
             "reload" => assert_eq!(answer["unchanged"], json!(["fix"])),
             "refresh" => assert_eq!(answer["unchanged"], json!(["fix"])),
             "projects" => assert_eq!(answer["projects"], json!([])),
+            "policy" => assert_eq!(answer["rules"], json!([])),
+            "explain_policy" => assert_eq!(answer["action"], "allow"),
+            "settings" => assert_eq!(answer["settings"][0]["name"], "limits.wall"),
+            "check_config" => assert_eq!(answer["problems"][0]["line"], 2),
             "revoke_project" => assert_eq!(answer["was_approved"], false),
+            "set_secret" => assert_eq!(answer["place"], "file"),
+            "list_secrets" => assert_eq!(answer["secrets"][0]["name"], "DOCS_TOKEN"),
+            "remove_secret" => assert_eq!(answer["was_set"], true),
             // It stops reading from those who have been served, so the last one is not sent.
             "retire" => break,
             _ => {}

@@ -1,9 +1,14 @@
 //! One request of each method, as clients of this contract send it.
 
 mod agents;
+mod approvals;
 mod login;
 mod pins;
+mod policy;
+mod programs;
 mod projects;
+mod secrets;
+mod sources;
 
 use mux_proto::{
     CallRequest, CheckRequest, ClientInfo, EventsRequest, ForgetTypesRequest, Hello, ReadRequest,
@@ -20,9 +25,14 @@ pub(super) const HANDLE: &str = "h_404bbc5ff7e0599c4ce536226a039a85";
 pub(super) fn all() -> Vec<(&'static str, MuxRequest)> {
     let mut all = of_everybody();
     all.extend(agents::all());
+    all.extend(approvals::all());
     all.extend(login::all());
+    all.extend(sources::all());
     all.extend(pins::all());
+    all.extend(policy::all());
+    all.extend(programs::all());
     all.extend(projects::all());
+    all.extend(secrets::all());
     all.extend(ends());
     all
 }
@@ -121,6 +131,7 @@ fn run() -> RunRequest {
         traceparent: Some("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01".into()),
         detach: true,
         no_check: true,
+        ..RunRequest::default()
     }
 }
 

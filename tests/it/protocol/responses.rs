@@ -1,15 +1,20 @@
 //! One response of each method, every field filled in.
 
 mod agents;
+mod approvals;
 mod login;
 mod pins;
+mod policy;
+mod programs;
 mod projects;
+mod secrets;
+mod sources;
 
 use mux_proto::{
     AuthState, CheckerStatus, Diagnostics, Error, Event, EventKind, EventPage, Forgotten, Handle,
     Held, Kind, Level, MissingServer, Outcome, ReadPage, ReloadReport, RunCounts, RunInfo, RunList,
-    RunStarted, RunState, ServerInfo, ServerState, SessionInfo, Status, TokenStatus, ToolInfo,
-    ToolList, TypesPage, Welcome, WorkerStatus, service::MuxResponse,
+    RunStarted, RunState, ServerInfo, ServerState, SessionInfo, SourceInfo, Status, TokenStatus,
+    ToolInfo, ToolList, TypesPage, Welcome, WorkerStatus, service::MuxResponse,
 };
 use serde_json::json;
 
@@ -19,9 +24,14 @@ use super::requests::HANDLE;
 pub(super) fn all() -> Vec<(&'static str, MuxResponse)> {
     let mut all = of_everybody();
     all.extend(agents::all());
+    all.extend(approvals::all());
     all.extend(login::all());
+    all.extend(sources::all());
     all.extend(pins::all());
+    all.extend(policy::all());
+    all.extend(programs::all());
     all.extend(projects::all());
+    all.extend(secrets::all());
     all
 }
 
@@ -293,6 +303,13 @@ fn server() -> ServerInfo {
         retry_in_ms: Some(250),
         warnings: vec!["something".into()],
         project: Some("/home/me/project".into()),
+        source: Some(SourceInfo {
+            kind: Some("openapi".into()),
+            fetched_ms: Some(1_700_000_000_000),
+            problem: Some("it cannot be reached".into()),
+            missing: vec!["api_key".into()],
+            requests: 4,
+        }),
     }
 }
 

@@ -51,7 +51,15 @@ fn the_tools_are_listed_and_their_schemas_are_portable() {
         let names = all(&result["tools"], "name");
         assert_eq!(
             names,
-            ["run", "search", "describe", "call", "read", "resume"],
+            [
+                "run",
+                "search",
+                "describe",
+                "call",
+                "read",
+                "resume",
+                "run_program"
+            ],
             "{era}: {}",
             listed.stderr
         );

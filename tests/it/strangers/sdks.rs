@@ -62,7 +62,15 @@ fn is_as_it_should_be(env: &TestEnv, mut story: Command, era: &str) {
     assert_eq!(seen["version"], version);
 
     let tools = seen["tools"].as_array().unwrap();
-    for tool in ["run", "search", "describe", "call", "read", "resume"] {
+    for tool in [
+        "run",
+        "search",
+        "describe",
+        "call",
+        "read",
+        "resume",
+        "run_program",
+    ] {
         assert!(tools.contains(&json!(tool)), "no {tool}: {seen:#}");
     }
 

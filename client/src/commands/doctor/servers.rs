@@ -13,13 +13,17 @@ pub(super) fn look(status: &Status) -> Group {
     for problem in status
         .problems
         .iter()
-        .filter(|problem| !problem.starts_with("[servers."))
+        .filter(|problem| !problem.starts_with("[servers.") && !problem.starts_with("[sources."))
     {
         let fix = format!("`mux logs` shows more; after a change of {config}, run `mux reload`");
         group.fail(problem.clone(), fix);
     }
     for server in &status.servers {
         let name = &server.name;
+        let section = match server.source.is_some() {
+            true => "sources",
+            false => "servers",
+        };
         let reason = server.reason.as_deref().unwrap_or("it did not say why");
         let reason = reason.trim();
         match server.state {
@@ -29,7 +33,9 @@ pub(super) fn look(status: &Status) -> Group {
             ),
             ServerState::Broken => group.fail(
                 format!("{name}: {reason}"),
-                format!("change [servers.{name}] in {config} and run `mux reload`"),
+                secret_fix(reason).unwrap_or_else(|| {
+                    format!("change [{section}.{name}] in {config} and run `mux reload`")
+                }),
             ),
             ServerState::Failed | ServerState::BackingOff => group.fail(
                 format!("{name}: {reason}"),
@@ -45,9 +51,26 @@ pub(super) fn look(status: &Status) -> Group {
             | ServerState::Disabled => {}
         }
         for warning in &server.warnings {
+            let source = server.source.as_ref();
+            let problem = source.and_then(|source| source.problem.as_ref());
+            let fix = match (source, problem) {
+                (_, Some(problem)) if warning.contains(problem.as_str()) => {
+                    format!("`mux sources refresh {name}` looks at it now")
+                }
+                (Some(_), _) => {
+                    format!(
+                        "`mux servers pins {name}` lists its tools; [sources.{name}] is in {config}"
+                    )
+                }
+                (None, _) => format!("`mux servers pins {name}` lists its tools"),
+            };
+            group.warn(format!("{name}: {warning}"), fix);
+        }
+        let missing = server.source.iter().flat_map(|source| &source.missing);
+        for scheme in missing {
             group.warn(
-                format!("{name}: {warning}"),
-                format!("`mux servers pins {name}` lists its tools"),
+                format!("{name}: functions need a credential for `{scheme}`, and none is given"),
+                format!("auth = {{ {scheme} = \"${{NAME}}\" }} in [sources.{name}] in {config}"),
             );
         }
     }
@@ -57,7 +80,9 @@ pub(super) fn look(status: &Status) -> Group {
         .and_then(|tokens| tokens.note.as_ref())
     {
         group.note(
-            format!("tokens are kept in a file, since the keyring cannot be used: {note}"),
+            format!(
+                "tokens and secrets are kept in a file, since the keyring cannot be used: {note}"
+            ),
             Some("keyring = \"never\" in [daemon] says that this is meant"),
         );
     }
@@ -76,4 +101,12 @@ pub(super) fn look(status: &Status) -> Group {
         ));
     }
     group
+}
+
+/// What a reason that is about a secret says to do: the entry itself is right.
+fn secret_fix(reason: &str) -> Option<String> {
+    let from = reason.find("`mux secrets set ")?;
+    let command = &reason[from..];
+    let end = command[1..].find('`')? + 2;
+    Some(command[..end].to_owned())
 }

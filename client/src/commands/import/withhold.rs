@@ -47,6 +47,24 @@ pub(in crate::commands) fn withhold(
     (open, withheld.secrets)
 }
 
+/// The same, with credentials: whatever is given for one is a secret.
+pub(in crate::commands) fn withhold_credentials(
+    definition: &Definition,
+    credentials: &mut [(&str, &mut String)],
+    server: &str,
+) -> (Definition, Vec<Secret>) {
+    let (open, secrets) = withhold(definition, server);
+    let mut withheld = Withheld { server, secrets };
+    for (name, value) in credentials {
+        if let Some(plain) = literal(value) {
+            **value = withheld.keep(name, plain);
+        } else {
+            withheld.mixed(name, value);
+        }
+    }
+    (open, withheld.secrets)
+}
+
 struct Withheld<'a> {
     server: &'a str,
     secrets: Vec<Secret>,
@@ -63,7 +81,13 @@ impl Withheld<'_> {
                 *value = self.keep(name, plain);
             }
         } else if is_secret_name(name) {
-            // A reference, and perhaps more.
+            self.mixed(name, value);
+        }
+    }
+
+    /// A reference, and perhaps more.
+    fn mixed(&mut self, name: &str, value: &mut String) {
+        if !value.contains("${cmd:") {
             let parts = parts(value).into_iter().map(|part| match literal(part) {
                 Some(plain) if plain.trim().len() >= LONGEST_WORD => self.keep(name, plain),
                 _ => part.to_owned(),

@@ -71,7 +71,7 @@ pub(super) fn entry(open: &Definition, args: &AddServer) -> Map<String, Value> {
     entry
 }
 
-fn absolute(program: &str, here: Option<&Path>) -> String {
+pub(in crate::commands) fn absolute(program: &str, here: Option<&Path>) -> String {
     match here {
         Some(here) if !program.starts_with(['/', '~', '$']) => {
             // What was typed may name variables; where the user stands does not.
@@ -88,7 +88,7 @@ fn absolute(program: &str, here: Option<&Path>) -> String {
     clippy::disallowed_methods,
     reason = "paths on the command line are meant from where the user stands"
 )]
-fn here() -> Option<PathBuf> {
+pub(in crate::commands) fn here() -> Option<PathBuf> {
     std::env::current_dir().ok()
 }
 

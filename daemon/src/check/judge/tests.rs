@@ -102,6 +102,14 @@ fn calls_are_named_for_what_stands_in_their_arguments() {
         "Property 'raed' does not exist on type 'Files'. Did you mean 'read'?",
     );
     assert_eq!(told[0].tool, Some(("files".into(), "raed".into())));
+    assert!(told[0].is_unknown);
+    let told = found(
+        "await mux.api.¦pets.getPetById({ id: 1 })",
+        2551,
+        "Property 'pets' does not exist on type 'Api'. Did you mean 'pet'?",
+    );
+    let tool = ("api".into(), "pets.getPetById".into());
+    assert_eq!((&told[0].tool, told[0].is_unknown), (&Some(tool), true));
     let told = found(
         "await mux.files.read({ path: r.¦pth })",
         2551,

@@ -94,18 +94,6 @@ fn proxies(mut builder: ClientBuilder, network: &Network) -> Result<ClientBuilde
     Ok(builder)
 }
 
-/// What may stand in a proxy's address and must not stand elsewhere.
-pub(super) fn proxy_secrets(network: &Network) -> impl Iterator<Item = String> {
-    [
-        &network.http_proxy,
-        &network.https_proxy,
-        &network.all_proxy,
-    ]
-    .into_iter()
-    .flatten()
-    .filter_map(|proxy| Url::parse(&proxy.value).ok()?.password().map(str::to_owned))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -127,7 +115,7 @@ mod tests {
         assert_eq!(error, "https_proxy is no address of a proxy");
         network.https_proxy = variable("https_proxy", "http://me:pa%20ss@p:1");
         assert!(client(&network, None).is_ok());
-        let secrets: Vec<String> = proxy_secrets(&network).collect();
+        let secrets: Vec<String> = network.passwords().collect();
         assert_eq!(secrets, ["pa%20ss"]);
         assert!(!format!("{network:?}").contains("pa%20ss"));
         network.certificates = variable("SSL_CERT_FILE", "/nonexistent/ca.pem");

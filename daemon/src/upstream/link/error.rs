@@ -25,9 +25,15 @@ pub(crate) enum LinkError {
     /// The server has not taken it: somebody has to sign in first.
     #[error("{0}")]
     SignIn(Challenge),
+    /// Nothing was sent: a credential is missing, or cannot be used.
+    #[error("{why}")]
+    Credential { why: String, fix: String },
     /// The server has not taken it, for another reason.
     #[error("{text}")]
     Declined { status: u16, text: String },
+    /// It was sent, and the answer is more than is taken.
+    #[error("{0}")]
+    TooMuch(String),
     /// It was sent, and nobody knows what became of it.
     #[error("{0}")]
     Lost(String),

@@ -206,7 +206,7 @@ impl Exchange {
             let text = format!("the connection to {shown} was lost: {why}");
             return LinkError::Lost(self.clean(&text));
         }
-        let fix = fix_of(&why);
+        let fix = fix_of(&why, "url");
         let text = self.clean(&format!("{shown} cannot be reached: {why}; {fix}"));
         LinkError::Unreached(text)
     }

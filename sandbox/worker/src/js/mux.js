@@ -10,6 +10,7 @@ import { mark, marked, toJson } from "ext:mux/json.js";
 import { offers } from "ext:mux/offers.js";
 import { own } from "ext:mux/own.js";
 import { wrongPart } from "ext:mux/parts.js";
+import { makeWorlds, named, plain, world } from "ext:mux/worlds.js";
 
 const { parse, stringify } = JSON;
 const { create, defineProperty, freeze, hasOwn, keys } = Object;
@@ -44,13 +45,8 @@ const callSite = () => {
 
 export function makeMux() {
   let inputText = "null";
-  let namesText = "{}";
   let maxArgument = Infinity;
   let input;
-  let names;
-
-  const known = () => (names ??= parse(namesText));
-  const toolsOf = (server) => (hasOwn(known(), server) ? known()[server] : []);
 
   const encode = (args, path) => {
     const text = args === undefined ? "{}" : toJson(args, "argument", "validation", path);
@@ -120,8 +116,6 @@ export function makeMux() {
     }
   };
 
-  // A tool says its name where it is printed.
-  const named = (name, call) => freeze(defineProperty(call, "name", { value: name }));
   const callOf = (path, args) => callPath(path, args, false);
   callOf.raw = named("raw", (path, args) => callPath(path, args, true));
   const builtins = { call: named("call", callOf), emit: named("emit", emit) };
@@ -134,41 +128,11 @@ export function makeMux() {
   }
   for (const name of keys(builtins)) freeze(builtins[name]);
 
-  // A proxy whose members are made on demand and kept, so that `mux.a.b === mux.a.b`.
-  const world = (label, member, list) => {
-    const made = create(null);
-    const refuse = () => {
-      throw new TypeError(`${label} cannot be changed`);
-    };
-    return new Proxy(create(null), {
-      get(_, key) {
-        // A thenable would be called by `await mux`, and a toJSON by JSON.stringify.
-        if (typeof key === "symbol" || key === "then" || key === "toJSON") return undefined;
-        return (made[key] ??= member(key));
-      },
-      has: (_, key) => typeof key === "string" && list().includes(key),
-      ownKeys: () => list(),
-      getOwnPropertyDescriptor(_, key) {
-        if (typeof key !== "string" || !list().includes(key)) return undefined;
-        return { value: this.get(_, key), enumerable: true, configurable: true, writable: false };
-      },
-      set: refuse,
-      defineProperty: refuse,
-      deleteProperty: refuse,
-      setPrototypeOf: refuse,
-      preventExtensions: refuse,
-    });
-  };
-
-  const plain = { toString: Object.prototype.toString, valueOf: Object.prototype.valueOf, constructor: Object };
-  const tool = (server) => (name) =>
-    hasOwn(plain, name) && !toolsOf(server).includes(name)
-      ? plain[name]
-      : named(name, async (args) => callNamed(server, name, args));
+  const worlds = makeWorlds(callNamed);
   // `mux.resources` and `mux.prompts` have the servers as members, and what one can do there as theirs.
   const beside = (group) => {
     const member = (server) => {
-      if (hasOwn(plain, server) && !keys(known()).includes(server)) return plain[server];
+      if (hasOwn(plain, server) && !worlds.list().includes(server)) return plain[server];
       const made = {};
       for (const name of keys(offers[group])) {
         const make = offers[group][name];
@@ -176,7 +140,7 @@ export function makeMux() {
       }
       return freeze(made);
     };
-    return world(`mux.${group}`, member, () => keys(known()));
+    return world(`mux.${group}`, member, worlds.list);
   };
   for (const group of keys(offers)) builtins[group] = beside(group);
   const server = (name) => {
@@ -184,15 +148,15 @@ export function makeMux() {
     if (hasOwn(plain, name)) return plain[name];
     if (name === "input") return input;
     if (name.includes(".")) return named(name, async (args) => callPath(name, args, false));
-    return world(`mux.${name}`, tool(name), () => toolsOf(name));
+    return worlds.server(name);
   };
 
   return {
-    mux: world("mux", server, () => keys(known())),
+    mux: world("mux", server, worlds.list),
     prepare(newInput, newNames, limit) {
       inputText = newInput;
-      namesText = newNames;
       maxArgument = limit;
+      worlds.prepare(newNames);
       input = parse(inputText);
     },
   };

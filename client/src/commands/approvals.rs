@@ -1,0 +1,138 @@
+//! `mux approvals`, `mux approve`, `mux deny`, `mux resume`.
+
+use mux_client::{Session, within_seconds};
+use mux_proto::{
+    ApprovalList, ApprovalsRequest, DecideRequest, Decision, ResumeRequest, transport,
+};
+
+use super::{
+    Failure, Outcome, approver::Approver, interrupted, parts, run::finish, session, usage,
+};
+use crate::{
+    args::{self, ApprovalsCommand},
+    render::{self, RunView},
+};
+
+/// Milliseconds that the daemon holds a request before it answers with nothing new.
+const POLL: u64 = 25_000;
+
+pub(super) async fn approvals(args: args::Approvals, json: bool) -> Outcome {
+    let session = session().await?;
+    if let Some(ApprovalsCommand::Revoke { grant }) = args.command {
+        session.require("revoke_approval")?;
+        let revoked = session.client.revoke_approval(within_seconds(10), grant);
+        let revoked = revoked.await?.map_err(Failure::from)?;
+        return Ok(render::revoked_approval(&revoked, json));
+    }
+    let one = args.approval.is_some();
+    let request = ApprovalsRequest {
+        approval: args.approval,
+        granted: args.granted,
+        ..ApprovalsRequest::default()
+    };
+    let list = list(&session, request).await?;
+    if args.watch {
+        return watch(&session, list, json).await;
+    }
+    Ok(match (one, args.granted) {
+        (true, _) => render::approval(&list, json),
+        (false, true) => render::granted(&list, json),
+        (false, false) => render::approvals(&list, json),
+    })
+}
+
+async fn list(session: &Session, request: ApprovalsRequest) -> Result<ApprovalList, Failure> {
+    session.require("approvals")?;
+    let context = transport::within(std::time::Duration::from_millis(2 * POLL));
+    let list = session.client.approvals(context, request).await?;
+    list.map_err(Failure::from)
+}
+
+/// Shows what there is, and each change, until somebody has seen enough.
+async fn watch(session: &Session, mut list: ApprovalList, json: bool) -> Outcome {
+    render::approvals_now(&list, json);
+    loop {
+        let request = ApprovalsRequest {
+            known: Some(list.edition),
+            wait_ms: POLL,
+            ..ApprovalsRequest::default()
+        };
+        let next = tokio::select! {
+            next = self::list(session, request) => next?,
+            () = interrupted() => return Ok(std::process::ExitCode::SUCCESS),
+        };
+        if next.edition != list.edition {
+            list = next;
+            render::approvals_now(&list, json);
+        }
+    }
+}
+
+pub(super) async fn approve(args: args::Approve, json: bool) -> Outcome {
+    let decision = match (args.always, args.session) {
+        (true, _) => Decision::Always,
+        (_, true) => Decision::Session,
+        _ => Decision::Once,
+    };
+    decide(args.approval, decision, None, json).await
+}
+
+pub(super) async fn deny(args: args::Deny, json: bool) -> Outcome {
+    decide(args.approval, Decision::Deny, args.reason, json).await
+}
+
+async fn decide(
+    approval: String,
+    decision: Decision,
+    reason: Option<String>,
+    json: bool,
+) -> Outcome {
+    let session = session().await?;
+    session.require("decide")?;
+    let request = DecideRequest {
+        approval,
+        decision,
+        reason,
+    };
+    let decided = session.client.decide(within_seconds(10), request).await?;
+    let decided = decided.map_err(Failure::from)?;
+    Ok(render::decided(&decided, decision, json))
+}
+
+pub(super) async fn resume(args: args::Resume, json: bool) -> Outcome {
+    let save = args.parts.save_parts;
+    if let Some(folder) = &save
+        && let Err((message, hint)) = parts::prepare(folder)
+    {
+        return usage(message, hint, json);
+    }
+    let session = session().await?;
+    session.require("resume_run")?;
+    let mut view = RunView::new(json, save.is_some(), None);
+    let approver = Approver::of(json || args.detach, &mut view);
+    approver.listen(&session).await;
+    let request = ResumeRequest {
+        id: args.id,
+        detach: args.detach,
+    };
+    let resumed = session
+        .client
+        .resume_run(within_seconds(30), request)
+        .await?;
+    let resumed = resumed.map_err(Failure::from)?;
+    if args.detach {
+        return Ok(render::detached(&resumed.run, json));
+    }
+    view.accepted(&resumed.run);
+    let watched = mux_client::watch(&session, &resumed.run, 0, |event| view.show(event));
+    let finished = tokio::select! {
+        finished = watched => finished,
+        never = approver.answer(&session) => match never {},
+        // The daemon ends what this connection began, and keeps what waits.
+        () = interrupted() => return Ok(view.interrupted("what waits still waits: see `mux approvals`")),
+    };
+    match finished {
+        Ok(finished) => finish(&session, view, finished.outcome, save.as_deref(), json).await,
+        Err(error) => Ok(view.failed(&error)),
+    }
+}

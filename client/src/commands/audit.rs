@@ -1,0 +1,109 @@
+//! `mux audit`: what was called and decided, read from the files, so that it works without a daemon.
+//!
+//! Invariant: a line that is none, such as one that a crash tore, is counted and costs nothing else.
+
+mod files;
+mod wanted;
+
+use std::{process::ExitCode, time::Duration};
+
+use mux_proto::{Error, Kind};
+use serde_json::Value;
+
+use self::{
+    files::{AuditFile, Tail, listed},
+    wanted::Wanted,
+};
+use super::{Outcome, dirs, interrupted, usage};
+use crate::{args, render};
+
+/// How often a followed file is looked at.
+const TICK: Duration = Duration::from_millis(200);
+/// Shown of a log that may be long.
+const LINES: usize = 50;
+
+pub(super) async fn audit(args: &args::Audit, json: bool) -> Outcome {
+    if json && args.follow {
+        let message = "--json prints one document, and --follow never ends";
+        return usage(message, "leave one of them out", json);
+    }
+    let wanted = match Wanted::of(args) {
+        Ok(wanted) => wanted,
+        Err(problem) => return usage(problem, "see `mux audit --help`", json),
+    };
+    let folder = dirs()?.audit();
+    let files = listed(&folder);
+    let Some(latest) = files.last() else {
+        let message = format!("there is no audit log in {} yet", folder.display());
+        return Err(Error::new(Kind::NotFound, message)
+            .hint("muxd writes it when something is called; `enabled` in [audit] switches it off")
+            .into());
+    };
+    let most = match (args.lines, &args.since) {
+        (Some(lines), _) => lines,
+        (None, Some(_)) => usize::MAX,
+        (None, None) => LINES,
+    };
+    let failed = |error: std::io::Error| Error::new(Kind::Internal, error.to_string());
+    let past = past(&files, &wanted, most).map_err(failed)?;
+    render::audit(&past.entries, past.torn, json);
+    if !args.follow {
+        return Ok(ExitCode::SUCCESS);
+    }
+    let mut tail = Tail::behind(&folder, latest, past.read).map_err(failed)?;
+    loop {
+        for line in tail.added().map_err(failed)? {
+            if let Some(entry) = wanted.read(&line).flatten() {
+                render::audit_entry(&entry);
+            }
+        }
+        tokio::select! {
+            () = tokio::time::sleep(TICK) => {}
+            () = interrupted() => return Ok(ExitCode::SUCCESS),
+        }
+    }
+}
+
+/// What stands there already.
+struct Past {
+    /// The latest that are wanted, in their order.
+    entries: Vec<Value>,
+    /// Lines that are none.
+    torn: usize,
+    /// Bytes of the latest file that were read.
+    read: u64,
+}
+
+fn past(files: &[AuditFile], wanted: &Wanted, most: usize) -> std::io::Result<Past> {
+    let (mut pieces, mut found, mut torn, mut read) = (Vec::new(), 0, 0, None);
+    let mut later: Option<&AuditFile> = None;
+    for file in files.iter().rev() {
+        // Nothing was written into it after the next one was begun.
+        if later.is_some_and(|later| found >= most || !wanted.reaches(later.began)) {
+            break;
+        }
+        let mut piece = Vec::new();
+        let (lines, length) = file.lines()?;
+        read.get_or_insert(length);
+        for line in lines {
+            match wanted.read(&line) {
+                Some(Some(entry)) => piece.push(entry),
+                Some(None) => {}
+                None => torn += 1,
+            }
+        }
+        found += piece.len();
+        pieces.push(piece);
+        later = Some(file);
+    }
+    let entries: Vec<Value> = pieces.into_iter().rev().flatten().collect();
+    let over = entries.len().saturating_sub(most);
+    Ok(Past {
+        entries: entries.into_iter().skip(over).collect(),
+        torn,
+        read: read.unwrap_or_default(),
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,90 @@
+//! The files of the log, which the daemon names by when it began them: `audit-MILLISECONDS.jsonl`.
+
+use std::{
+    fs::{self, File},
+    io::{self, Read as _, Seek as _, SeekFrom},
+    path::{Path, PathBuf},
+};
+
+#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub(super) struct AuditFile {
+    /// In milliseconds since 1970.
+    pub(super) began: u64,
+    path: PathBuf,
+}
+
+/// The oldest first.
+pub(super) fn listed(folder: &Path) -> Vec<AuditFile> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut files: Vec<AuditFile> = entries
+        .filter_map(|entry| {
+            let name = entry.file_name();
+            let digits = name.to_str()?.strip_prefix("audit-")?;
+            let began = digits.strip_suffix(".jsonl")?.parse().ok()?;
+            let path = entry.path();
+            Some(AuditFile { began, path })
+        })
+        .collect();
+    files.sort();
+    files
+}
+
+impl AuditFile {
+    /// Its whole lines, and how many bytes they are.
+    pub(super) fn lines(&self) -> io::Result<(Vec<String>, u64)> {
+        let mut bytes = match fs::read(&self.path) {
+            // It was too old to be kept a moment ago.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok((Vec::new(), 0)),
+            read => read?,
+        };
+        let end = bytes.iter().rposition(|byte| *byte == b'\n');
+        bytes.truncate(end.map_or(0, |end| end + 1));
+        let text = String::from_utf8_lossy(&bytes);
+        let lines = text.lines().filter(|line| !line.is_empty());
+        Ok((lines.map(str::to_owned).collect(), bytes.len() as u64))
+    }
+}
+
+/// What is added to the log from some moment on.
+pub(super) struct Tail {
+    folder: PathBuf,
+    file: File,
+    began: u64,
+    /// A line whose end is not written yet.
+    rest: Vec<u8>,
+}
+
+impl Tail {
+    /// Behind so many bytes of a file.
+    pub(super) fn behind(folder: &Path, from: &AuditFile, read: u64) -> io::Result<Self> {
+        let mut file = File::open(&from.path)?;
+        file.seek(SeekFrom::Start(read))?;
+        Ok(Self {
+            folder: folder.to_owned(),
+            file,
+            began: from.began,
+            rest: Vec::new(),
+        })
+    }
+
+    /// Whole lines that have come.
+    pub(super) fn added(&mut self) -> io::Result<Vec<String>> {
+        let mut lines = Vec::new();
+        loop {
+            // Looked for first: what is in this file was written before the next one was begun.
+            let mut later = listed(&self.folder).into_iter();
+            let next = later.find(|file| file.began > self.began);
+            self.file.read_to_end(&mut self.rest)?;
+            while let Some(end) = self.rest.iter().position(|byte| *byte == b'\n') {
+                let line: Vec<u8> = self.rest.drain(..=end).collect();
+                lines.push(String::from_utf8_lossy(&line[..end]).into_owned());
+            }
+            let Some(next) = next else {
+                return Ok(lines);
+            };
+            self.file = File::open(&next.path)?;
+            self.began = next.began;
+            self.rest.clear();
+        }
+    }
+}

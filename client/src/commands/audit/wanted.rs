@@ -1,0 +1,196 @@
+//! Which lines of the log somebody wants to see. Pure, but for the clock.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use serde_json::Value;
+
+use crate::args;
+
+/// Every call that did not end well.
+const FAILED: &str = "failed";
+
+#[derive(Debug, Default)]
+pub(super) struct Wanted {
+    since: Option<SystemTime>,
+    tool: Option<String>,
+    agent: Option<String>,
+    run: Option<String>,
+    outcome: Option<String>,
+}
+
+impl Wanted {
+    pub(super) fn of(args: &args::Audit) -> Result<Self, String> {
+        Ok(Self {
+            since: args.since.as_deref().map(moment).transpose()?,
+            tool: args.tool.clone(),
+            agent: args.agent.clone(),
+            run: args.run.clone(),
+            outcome: args.outcome.clone(),
+        })
+    }
+
+    /// Whether something that was written before then may still be wanted, in milliseconds since 1970.
+    pub(super) fn reaches(&self, before: u64) -> bool {
+        let before = UNIX_EPOCH + Duration::from_millis(before);
+        self.since.is_none_or(|since| since <= before)
+    }
+
+    /// The line, if it is one, and then if it is wanted.
+    pub(super) fn read(&self, line: &str) -> Option<Option<Value>> {
+        let entry: Value = serde_json::from_str(line).ok()?;
+        let at = entry["at"].as_str()?;
+        let at = humantime::parse_rfc3339(at).ok()?;
+        let text = |key: &str| entry[key].as_str().unwrap_or_default();
+        let outcome = text("outcome");
+        let is = |wanted: &Option<String>, fits: &dyn Fn(&str) -> bool| {
+            wanted.as_deref().is_none_or(fits)
+        };
+        let wanted = self.since.is_none_or(|since| since <= at)
+            && is(&self.tool, &|glob| {
+                !text("path").is_empty() && fits(glob, text("path"))
+            })
+            && is(&self.agent, &|agent| agent == text("agent"))
+            && is(&self.run, &|run| is_run(text("run"), run))
+            && is(&self.outcome, &|kind| match kind {
+                FAILED => !outcome.is_empty() && outcome != "ok",
+                kind => outcome == kind,
+            });
+        Some(wanted.then_some(entry))
+    }
+}
+
+/// So long ago, or a date, in UTC where nothing else is said.
+fn moment(text: &str) -> Result<SystemTime, String> {
+    if let Ok(ago) = humantime::parse_duration(text) {
+        let then = SystemTime::now().checked_sub(ago);
+        return then.ok_or_else(|| format!("--since {text} is before all times"));
+    }
+    let whole = match text.len() {
+        10 => format!("{text}T00:00:00Z"),
+        _ => text.to_owned(),
+    };
+    humantime::parse_rfc3339_weak(&whole).map_err(|_| {
+        format!("--since {text:?} is no time such as 1h and no date such as 2026-11-22")
+    })
+}
+
+fn is_run(id: &str, wanted: &str) -> bool {
+    let number = id.rsplit_once('-').map(|(_, number)| number);
+    !id.is_empty() && (id == wanted || number == Some(wanted))
+}
+
+/// As in the policy: `*` is any text, `?` one letter.
+fn fits(glob: &str, text: &str) -> bool {
+    let (glob, text): (Vec<char>, Vec<char>) = (glob.chars().collect(), text.chars().collect());
+    // Where to go on when the last star has to take one letter more.
+    let (mut at, mut star) = ((0, 0), None);
+    while at.1 < text.len() {
+        match glob.get(at.0) {
+            Some('*') => {
+                star = Some((at.0 + 1, at.1));
+                at.0 += 1;
+            }
+            Some(letter) if *letter == '?' || *letter == text[at.1] => at = (at.0 + 1, at.1 + 1),
+            _ => match star {
+                Some((behind, from)) => {
+                    star = Some((behind, from + 1));
+                    at = (behind, from + 1);
+                }
+                None => return false,
+            },
+        }
+    }
+    glob[at.0..].iter().all(|letter| *letter == '*')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn globs_are_those_of_the_policy() {
+        for (glob, text, fit) in [
+            ("*", "a.b", true),
+            ("github.*", "github.delete_repo", true),
+            ("github.*", "git.log", false),
+            ("*.delete_*", "github.delete_repo", true),
+            ("*a*b", "xxaxbxb", true),
+            ("a.?", "a.b", true),
+            ("a.?", "a.bc", false),
+            ("a.b", "a.b", true),
+            ("a.b", "a.bc", false),
+            ("", "a", false),
+        ] {
+            assert_eq!(fits(glob, text), fit, "{glob} {text}");
+        }
+    }
+
+    #[test]
+    fn moments_are_times_and_dates() {
+        let day = moment("2026-11-22").unwrap();
+        assert_eq!(day, moment("2026-11-22T00:00:00Z").unwrap());
+        assert!(moment("1h").unwrap() < SystemTime::now());
+        for text in ["", "yesterday", "2026-13-01"] {
+            assert!(moment(text).unwrap_err().contains("--since"), "{text}");
+        }
+    }
+
+    #[test]
+    fn lines_are_chosen_by_what_stands_in_them() {
+        let line = r#"{"at":"2026-11-22T01:00:00.000Z","kind":"call","path":"a.b","agent":"s","run":"f-12","outcome":"denied"}"#;
+        let deed = r#"{"at":"2026-11-22T01:00:00.000Z","kind":"login","subject":"a"}"#;
+        let audit = args::Audit::default;
+        let of = |name: &str, value: &str| {
+            let value = Some(value.to_owned());
+            match name {
+                "since" => args::Audit {
+                    since: value,
+                    ..audit()
+                },
+                "tool" => args::Audit {
+                    tool: value,
+                    ..audit()
+                },
+                "agent" => args::Audit {
+                    agent: value,
+                    ..audit()
+                },
+                "run" => args::Audit {
+                    run: value,
+                    ..audit()
+                },
+                _ => args::Audit {
+                    outcome: value,
+                    ..audit()
+                },
+            }
+        };
+        for (name, value, is_wanted) in [
+            ("since", "2026-11-22", true),
+            ("since", "2026-11-23", false),
+            ("tool", "a.*", true),
+            ("tool", "b.*", false),
+            ("agent", "s", true),
+            ("agent", "t", false),
+            ("run", "12", true),
+            ("run", "f-12", true),
+            ("run", "2", false),
+            ("outcome", "denied", true),
+            ("outcome", "failed", true),
+            ("outcome", "ok", false),
+        ] {
+            let wanted = Wanted::of(&of(name, value)).unwrap();
+            assert_eq!(
+                wanted.read(line).unwrap().is_some(),
+                is_wanted,
+                "{name} {value}"
+            );
+            assert_eq!(wanted.read(deed).unwrap().is_some(), value == "2026-11-22");
+        }
+        let all = Wanted::default();
+        assert!(all.read(deed).unwrap().is_some());
+        for torn in ["", "{\"at\":\"2026", "[]", "{\"at\":\"now\"}"] {
+            assert!(all.read(torn).is_none(), "{torn}");
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! `mux config`: what is in force and where it comes from, and what is wrong with a file.
+
+use std::{
+    fs,
+    io::Read as _,
+    path::{Path, PathBuf},
+};
+
+use mux_client::within_seconds;
+use mux_proto::{CheckConfigRequest, Error, Kind, SettingsRequest};
+
+use super::{Failure, Outcome, ask, dirs};
+use crate::{
+    args::{self, ConfigCommand},
+    render,
+};
+
+/// A longer file is none that somebody wrote.
+const MOST: u64 = 4 << 20;
+
+pub(super) async fn config(args: args::Config, json: bool) -> Outcome {
+    match args.command {
+        ConfigCommand::Show { agent } => show(agent, json).await,
+        ConfigCommand::Path => Ok(render::config_path(&dirs()?.config_file(), json)),
+        ConfigCommand::Check { file } => check(file, json).await,
+    }
+}
+
+async fn show(agent: Option<String>, json: bool) -> Outcome {
+    let request = SettingsRequest { agent };
+    let report = ask(async |session| {
+        session.require("settings")?;
+        let answer = session.client.settings(within_seconds(10), request.clone());
+        answer.await.map_err(mux_client::lost)?
+    });
+    let report = report.await?.map_err(Failure::from)?;
+    Ok(render::settings(&report, json))
+}
+
+async fn check(file: Option<PathBuf>, json: bool) -> Outcome {
+    let file = match file {
+        Some(file) => file,
+        None => dirs()?.config_file(),
+    };
+    let text = text(&file).map_err(|error| {
+        let message = format!("cannot read {}: {error}", file.display());
+        Error::new(Kind::NotFound, message).hint("`mux config path` says where config.toml is")
+    })?;
+    let request = CheckConfigRequest { text, file };
+    let report = ask(async |session| {
+        session.require("check_config")?;
+        // The login shell may have to tell its variables first.
+        let answer = session
+            .client
+            .check_config(within_seconds(60), request.clone());
+        answer.await.map_err(mux_client::lost)?
+    });
+    let report = report.await?.map_err(Failure::from)?;
+    Ok(render::config_report(&report, &request.file, json))
+}
+
+fn text(file: &Path) -> std::io::Result<String> {
+    let mut text = String::new();
+    match file.as_os_str() == "-" {
+        true => std::io::stdin().take(MOST).read_to_string(&mut text)?,
+        false => fs::File::open(file)?.take(MOST).read_to_string(&mut text)?,
+    };
+    Ok(text)
+}

@@ -1,0 +1,39 @@
+//! One line from the terminal that nobody sees.
+//!
+//! Invariant: however it ends, the terminal shows again what is typed.
+
+use std::{
+    io::{self, BufRead as _},
+    sync::{Mutex, PoisonError},
+};
+
+use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
+
+use crate::render;
+
+/// How the terminal was, while it is otherwise.
+static BEFORE: Mutex<Option<Termios>> = Mutex::new(None);
+
+pub(super) fn typed(name: &str) -> io::Result<String> {
+    let before = tcgetattr(io::stdin())?;
+    let mut quiet = before.clone();
+    quiet.local_modes.remove(LocalModes::ECHO);
+    quiet.local_modes.insert(LocalModes::ECHONL);
+    *BEFORE.lock().unwrap_or_else(PoisonError::into_inner) = Some(before);
+    render::ask_for_secret(name);
+    tcsetattr(io::stdin(), OptionalActions::Flush, &quiet)?;
+    let mut line = String::new();
+    let read = io::stdin().lock().read_line(&mut line);
+    restore();
+    read?;
+    let line = line.strip_suffix('\n').unwrap_or(&line);
+    Ok(line.strip_suffix('\r').unwrap_or(line).to_owned())
+}
+
+pub(super) fn restore() {
+    let before = BEFORE.lock().unwrap_or_else(PoisonError::into_inner).take();
+    if let Some(before) = before {
+        // A terminal that is gone shows nothing anyhow.
+        _ = tcsetattr(io::stdin(), OptionalActions::Now, &before);
+    }
+}

@@ -1,0 +1,215 @@
+//! `mux sources`: APIs whose operations are functions.
+//!
+//! Invariant: a credential goes into the `env` file and never into config.toml or onto the screen.
+
+use std::path::Path;
+
+use mux_client::{Session, within_seconds};
+use mux_proto::{Error, Kind, RefreshedSource, ServerInfo, ToolsRequest, transport};
+use serde_json::{Map, Value, json};
+
+use super::{
+    Failure, Outcome,
+    edit::{Files, added},
+    import::{Definition, Secret, allowed, config_failure, escaped, over, withhold_credentials},
+    servers::{absolute, here},
+    session,
+    show::STARTS,
+};
+use crate::{
+    args::{self, AddSource, SourcesCommand},
+    render::{self, Offered, ServerEdit},
+};
+
+const SECTION: &[&str] = &["sources"];
+/// The keys that say what a source is, and how it is called.
+const IDENTITY: &[&str] = &[
+    "openapi", "graphql", "schema", "base_url", "headers", "auth", "rate",
+];
+/// Functions that are named after one was added.
+const NAMED: usize = 5;
+
+pub(super) async fn sources(args: args::Sources, json: bool) -> Outcome {
+    match args.command {
+        None | Some(SourcesCommand::List) => {
+            let session = session().await?;
+            let sources = listed(&session).await?;
+            let config = super::dirs()?.config_file();
+            Ok(render::sources(&sources, &config, json))
+        }
+        Some(SourcesCommand::Add(args)) => add(&args, json).await,
+        Some(SourcesCommand::Remove(args)) => remove(&args, json).await,
+        Some(SourcesCommand::Refresh { source }) => {
+            let session = session().await?;
+            let found = refreshed(&session, &source, json).await?;
+            Ok(render::refreshed_source(
+                &found.map_err(Failure::from)?,
+                json,
+            ))
+        }
+    }
+}
+
+async fn add(args: &AddSource, json: bool) -> Outcome {
+    let mut files = Files::read(SECTION)?;
+    let replaced = files.replaced(&args.name, args.replace)?;
+    let name = replaced.clone().unwrap_or_else(|| args.name.clone());
+    let (entry, secrets) = entry(args, &name)?;
+    let edited = over(&files.config, SECTION, &name, &entry, IDENTITY);
+    files.config = edited.map_err(|error| config_failure(&error, &files.dirs.config_file()))?;
+    files.keep(&secrets)?;
+    let mut edit = ServerEdit::source(&name, added(replaced.is_some()), args.dry_run);
+    edit.secrets = secrets.into_iter().map(|secret| secret.variable).collect();
+    let mut edit = files.finish(edit, replaced.is_some()).await?;
+    if !args.dry_run {
+        let offered = offered(&name, json).await;
+        edit.offered = Some(offered.map_err(|failure| failure.error));
+    }
+    Ok(render::server_edit(&edit, json))
+}
+
+async fn remove(args: &args::ChangeServer, json: bool) -> Outcome {
+    let mut files = Files::read(SECTION)?;
+    let name = files.existing(&args.name)?;
+    files.config = files.retold(files.config.take(SECTION, &name))?;
+    let edit = ServerEdit::source(&name, "removed", args.dry_run);
+    let edit = files.finish(edit, true).await?;
+    Ok(render::server_edit(&edit, json))
+}
+
+/// What was asked for, in the configuration's own syntax, with references in the places of secrets.
+fn entry(args: &AddSource, name: &str) -> Result<(Map<String, Value>, Vec<Secret>), Error> {
+    let near = allowed(name);
+    if near != name {
+        let message = format!("a source cannot be called {name:?}");
+        return Err(Error::new(Kind::Validation, message).hint(format!("`{near}` would do")));
+    }
+    let place = |written: &Option<String>| written.as_deref().map(described).transpose();
+    let (openapi, schema) = (place(&args.openapi)?, place(&args.schema)?);
+    let mut texts: Vec<(String, String)> = args.auth.clone();
+    let mut logins = args.logins.clone();
+    let mut credentials: Vec<(&str, &mut String)> = Vec::new();
+    credentials.extend(
+        texts
+            .iter_mut()
+            .map(|(scheme, text)| (scheme.as_str(), text)),
+    );
+    credentials.extend(
+        logins
+            .iter_mut()
+            .map(|(scheme, _, password)| (scheme.as_str(), password)),
+    );
+    // An address may hold a key.
+    let address = openapi.clone().or_else(|| args.graphql.clone());
+    let base = args.base_url.iter();
+    let definition = Definition {
+        url: address,
+        env: base
+            .map(|base| ("base_url".to_owned(), base.clone()))
+            .collect(),
+        headers: args.headers.iter().cloned().collect(),
+        ..Definition::default()
+    };
+    let (open, secrets) = withhold_credentials(&definition, &mut credentials, name);
+    let mut auth = Map::new();
+    for (scheme, text) in texts {
+        auth.insert(scheme, text.into());
+    }
+    for (scheme, username, password) in logins {
+        auth.insert(
+            scheme,
+            json!({ "username": username, "password": password }),
+        );
+    }
+    let key = match openapi.is_some() {
+        true => "openapi",
+        false => "graphql",
+    };
+    let mut entry = Map::new();
+    let mut set = |key: &str, value: Option<Value>| {
+        if let Some(value) = value {
+            entry.insert(key.into(), value);
+        }
+    };
+    let headers = (!open.headers.is_empty()).then(|| json!(open.headers));
+    set(key, open.url.map(Value::from));
+    set("schema", schema.map(Value::from));
+    set(
+        "base_url",
+        open.env.get("base_url").cloned().map(Value::from),
+    );
+    set("headers", headers);
+    set("auth", (!auth.is_empty()).then_some(Value::Object(auth)));
+    set("rate", args.rate.clone().map(Value::from));
+    Ok((entry, secrets))
+}
+
+/// An address as it is; a file by its whole path, for the daemon does not stand where the user stands.
+fn described(written: &str) -> Result<String, Error> {
+    if written.contains("://") || written.starts_with('$') {
+        return Ok(written.to_owned());
+    }
+    let here = here();
+    let path = here.as_deref().unwrap_or(Path::new("/")).join(written);
+    if !path.is_file() {
+        let message = format!("there is no file {}", path.display());
+        let hint = "a description is a file, or http:// or https:// and a host";
+        return Err(Error::new(Kind::Validation, message).hint(hint));
+    }
+    Ok(absolute(&escaped(written), here.as_deref()))
+}
+
+/// How many functions there are, and some of their names.
+async fn offered(name: &str, json: bool) -> Result<Offered, Failure> {
+    let session = session().await?;
+    let found = refreshed(&session, name, json)
+        .await?
+        .map_err(Failure::from)?;
+    let request = ToolsRequest {
+        server: Some(name.to_owned()),
+        limit: Some(NAMED),
+        ..ToolsRequest::default()
+    };
+    let tools = session
+        .client
+        .tools(transport::within(STARTS), request)
+        .await?;
+    let tools = tools.map_err(Failure::from)?;
+    let info = listed(&session)
+        .await?
+        .into_iter()
+        .find(|info| info.name == name);
+    Ok(Offered {
+        functions: found.functions,
+        some: tools
+            .tools
+            .iter()
+            .map(|tool| format!("{}.{}", tool.server, tool.name))
+            .collect(),
+        missing: info
+            .and_then(|info| info.source)
+            .unwrap_or_default()
+            .missing,
+    })
+}
+
+async fn refreshed(
+    session: &Session,
+    name: &str,
+    json: bool,
+) -> Result<Result<RefreshedSource, Error>, Failure> {
+    session.require("refresh_source")?;
+    let waiting = render::Waiting::begin(&format!("reading the description of {name}"), json);
+    let within = transport::within(STARTS);
+    let answer = session.client.refresh_source(within, name.to_owned()).await;
+    waiting.end();
+    Ok(answer?)
+}
+
+/// The servers that are sources.
+async fn listed(session: &Session) -> Result<Vec<ServerInfo>, Failure> {
+    let servers = session.client.servers(within_seconds(10)).await?;
+    let mut sources = servers.map_err(Failure::from)?;
+    sources.retain(|server| server.source.is_some());
+    Ok(sources)
+}

@@ -1,0 +1,342 @@
+//! Calls that wait for somebody, as a list, one by one, and as a question.
+//!
+//! Invariant: what stands in a call's arguments is shown as JSON, without anything that a terminal obeys.
+
+use std::process::ExitCode;
+
+use anstream::{eprint, eprintln, println};
+use mux_proto::{
+    ApprovalAsked, ApprovalEnding, ApprovalInfo, ApprovalList, ApprovalOver, ApprovalState,
+    Decided, Decision, GrantInfo,
+};
+
+use super::{
+    amounts, document, line_of,
+    lists::{bare, flush},
+    runs::now,
+    style::{DIM, ERROR, GOOD, NAME, STRONG, WARN, one_line, paint},
+};
+
+/// What of the arguments stands in a list, in characters.
+const LISTED: usize = 60;
+/// What of them stands under a run.
+const TOLD: usize = 200;
+const PATH: usize = 100;
+
+pub(crate) fn approvals(list: &ApprovalList, json: bool) -> ExitCode {
+    if json {
+        document(list);
+    } else if list.approvals.is_empty() {
+        eprintln!("nothing waits for an approval");
+    } else {
+        println!("{}", table(&list.approvals, now()));
+        eprintln!("`mux approvals ID` shows all arguments; `mux approve ID`, `mux deny ID`");
+    }
+    ExitCode::SUCCESS
+}
+
+/// The same again and again: with `--json` one document a line.
+pub(crate) fn approvals_now(list: &ApprovalList, json: bool) {
+    if json {
+        line_of(list);
+    } else if list.approvals.is_empty() {
+        println!("nothing waits for an approval");
+    } else {
+        println!("{}\n", table(&list.approvals, now()));
+    }
+}
+
+fn table(approvals: &[ApprovalInfo], now: u64) -> String {
+    let mut table = bare([
+        "ID",
+        "STATE",
+        "SINCE",
+        "CALL",
+        "ARGUMENTS",
+        "ASKED BY",
+        "RUN",
+        "RULE",
+    ]);
+    for approval in approvals {
+        table.add_row([
+            approval.approval.clone(),
+            state(approval),
+            amounts::ago(now.saturating_sub(approval.since_ms)),
+            one_line(&approval.path, PATH),
+            one_line(&spelled_out(&arguments(approval)), LISTED),
+            one_line(&asker(approval), PATH),
+            approval.run.clone().unwrap_or_else(|| "-".into()),
+            one_line(&because(&approval.rule, approval.reason.as_deref()), PATH),
+        ]);
+    }
+    flush(&table)
+}
+
+fn state(approval: &ApprovalInfo) -> String {
+    match (approval.state, approval.left_ms) {
+        (ApprovalState::Waiting, Some(left)) => {
+            format!("waits, {} left", amounts::took(left as f64))
+        }
+        (ApprovalState::Waiting, None) => "waits".into(),
+        (ApprovalState::Pending, _) => "pending".into(),
+        (ApprovalState::Approved, _) => "approved".into(),
+        (ApprovalState::Denied, _) => "denied".into(),
+        _ => "?".into(),
+    }
+}
+
+fn arguments(approval: &ApprovalInfo) -> String {
+    match (&approval.arguments, &approval.preview) {
+        (Some(arguments), _) => arguments.to_string(),
+        (None, Some(preview)) => preview.clone(),
+        (None, None) => String::new(),
+    }
+}
+
+fn asker(approval: &ApprovalInfo) -> String {
+    match &approval.agent {
+        Some(agent) => format!("{} ({agent})", approval.client),
+        None => approval.client.clone(),
+    }
+}
+
+fn because(rule: &str, reason: Option<&str>) -> String {
+    match reason {
+        Some(reason) => format!("{rule}: {reason}"),
+        None => rule.to_owned(),
+    }
+}
+
+/// One, with everything that is known of it.
+pub(crate) fn approval(list: &ApprovalList, json: bool) -> ExitCode {
+    let Some(approval) = list.approvals.first() else {
+        return ExitCode::SUCCESS;
+    };
+    if json {
+        document(approval);
+        return ExitCode::SUCCESS;
+    }
+    let id = &approval.approval;
+    println!(
+        "{}  {}",
+        paint(STRONG, id),
+        paint(NAME, one_line(&approval.path, PATH))
+    );
+    let since = amounts::ago(now().saturating_sub(approval.since_ms));
+    let workspace = approval
+        .workspace
+        .as_ref()
+        .map(|path| path.display().to_string());
+    for (name, value) in [
+        ("state", Some(format!("{}; asked {since}", state(approval)))),
+        ("asked by", Some(asker(approval))),
+        ("workspace", workspace),
+        ("run", approval.run.clone()),
+        (
+            "rule",
+            Some(because(&approval.rule, approval.reason.as_deref())),
+        ),
+    ] {
+        if let Some(value) = value {
+            println!("  {:<10} {}", paint(DIM, name), one_line(&value, 4 * PATH));
+        }
+    }
+    match &approval.arguments {
+        Some(arguments) => {
+            let text = serde_json::to_string_pretty(arguments).unwrap_or_default();
+            println!("{}", spelled_out(&text));
+        }
+        None => println!("{}", spelled_out(&arguments(approval))),
+    }
+    ExitCode::SUCCESS
+}
+
+pub(crate) fn granted(list: &ApprovalList, json: bool) -> ExitCode {
+    if json {
+        document(list);
+        return ExitCode::SUCCESS;
+    }
+    if list.granted.is_empty() {
+        eprintln!("nothing is allowed for ever");
+        return ExitCode::SUCCESS;
+    }
+    let mut table = bare(["GRANT", "CALL", "AGENT", "RULE", "SINCE"]);
+    for grant in &list.granted {
+        table.add_row([
+            grant.grant.clone(),
+            one_line(&grant.path, PATH),
+            grant.agent.clone().unwrap_or_else(|| "-".into()),
+            one_line(&grant.rule, PATH),
+            amounts::ago(now().saturating_sub(grant.since_ms)),
+        ]);
+    }
+    println!("{}", flush(&table));
+    eprintln!("a tool that is not what it was is asked again; `mux approvals revoke GRANT`");
+    ExitCode::SUCCESS
+}
+
+pub(crate) fn revoked_approval(grant: &GrantInfo, json: bool) -> ExitCode {
+    if json {
+        document(grant);
+    } else {
+        println!(
+            "{}: revoked; calls are asked again",
+            one_line(&grant.path, PATH)
+        );
+    }
+    ExitCode::SUCCESS
+}
+
+/// What an answer did.
+pub(crate) fn decided(decided: &Decided, decision: Decision, json: bool) -> ExitCode {
+    if json {
+        document(decided);
+        return ExitCode::SUCCESS;
+    }
+    let approval = &decided.approval;
+    let (id, path) = (&approval.approval, one_line(&approval.path, PATH));
+    let said = match decision {
+        Decision::Deny => paint(ERROR, "denied"),
+        Decision::Once | Decision::Session | Decision::Always => paint(GOOD, "approved"),
+    };
+    println!(
+        "{id}: {path} {said}{}",
+        match decision {
+            Decision::Session => " for this session",
+            Decision::Always => " for ever",
+            Decision::Once | Decision::Deny => "",
+        }
+    );
+    if decided.released > 0 {
+        let others = amounts::count(decided.released, "other call");
+        println!("{others} that waited for the same went on, too");
+    }
+    if let Some(warning) = &decided.warning {
+        super::warn(format!("it holds for this call only: {warning}"));
+    }
+    if !decided.live {
+        super::note(&format!(
+            "its program waits no more; `mux resume {id}` goes on with it"
+        ));
+    }
+    ExitCode::SUCCESS
+}
+
+/// A call of a run waits.
+pub(crate) fn waits(asked: &ApprovalAsked) {
+    let id = &asked.approval;
+    let call = call(asked, TOLD);
+    eprintln!(
+        "{} {}: {call}; mux approve {id}",
+        paint(WARN, "waiting for approval"),
+        paint(STRONG, id)
+    );
+}
+
+pub(super) fn over(over: &ApprovalOver) {
+    let (id, path) = (&over.approval, one_line(&over.path, PATH));
+    let what = match over.ending {
+        ApprovalEnding::Approved => paint(GOOD, "approved"),
+        ApprovalEnding::Denied => paint(ERROR, "denied"),
+        _ => paint(WARN, "not answered in time"),
+    };
+    eprintln!("{}: {path} {what}", paint(STRONG, id));
+}
+
+fn call(asked: &ApprovalAsked, most: usize) -> String {
+    let path = one_line(&asked.path, PATH);
+    let shown = one_line(&asked.arguments, most);
+    let cut = shown.chars().count() > most || asked.arguments.len() < asked.bytes;
+    match cut {
+        true => format!(
+            "{path} {shown} (`mux approvals {}` shows all)",
+            asked.approval
+        ),
+        false => format!("{path} {shown}"),
+    }
+}
+
+/// A question, whose answer is typed behind it.
+pub(crate) fn ask_to_approve(asked: &ApprovalAsked) {
+    let because = because(&asked.rule, asked.reason.as_deref());
+    eprintln!(
+        "{} {}",
+        paint(STRONG, &asked.approval),
+        call(asked, 10 * TOLD)
+    );
+    eprintln!(
+        "  {}",
+        paint(
+            DIM,
+            format!("asked because of {}", one_line(&because, 4 * PATH))
+        )
+    );
+    ask_again();
+}
+
+pub(crate) fn ask_again() {
+    eprint!(
+        "{} [y]es once, for this [s]ession, [a]lways, [n]o: ",
+        paint(WARN, "allow it?")
+    );
+}
+
+/// What was asked here needs no answer any more.
+pub(crate) fn answered_elsewhere() {
+    eprintln!("\n{}", paint(DIM, "answered elsewhere"));
+}
+
+/// Text of a call as it is, with letters that act or that nobody sees spelled out as JSON has it.
+fn spelled_out(text: &str) -> String {
+    let mut spelled = String::with_capacity(text.len());
+    for letter in text.chars() {
+        let acts = letter.is_control() && letter != '\n';
+        let unseen = matches!(letter,
+            '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{feff}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}');
+        if acts || unseen {
+            let mut units = [0; 2];
+            for unit in letter.encode_utf16(&mut units) {
+                spelled.push_str(&format!("\\u{unit:04x}"));
+            }
+        } else {
+            spelled.push(letter);
+        }
+    }
+    spelled
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asked(arguments: &str, bytes: usize) -> ApprovalAsked {
+        ApprovalAsked {
+            approval: "A7".into(),
+            path: "github.delete_repo".into(),
+            arguments: arguments.into(),
+            bytes,
+            rule: "\"github.*\"".into(),
+            reason: None,
+            wait_ms: 1,
+        }
+    }
+
+    #[test]
+    fn what_is_not_shown_is_named() {
+        let whole = call(&asked("{\"a\":1}", 7), TOLD);
+        assert_eq!(whole, "github.delete_repo {\"a\":1}");
+        let cut = call(&asked(&"x".repeat(300), 300), TOLD);
+        assert!(cut.ends_with("(`mux approvals A7` shows all)"), "{cut}");
+        let cut = call(&asked("{\"a…", 5_000), TOLD);
+        assert!(cut.ends_with("shows all)"), "{cut}");
+    }
+
+    #[test]
+    fn nothing_in_the_arguments_is_hidden_or_acts() {
+        assert_eq!(
+            spelled_out("a\u{1b}[2J\u{202e}b\u{e0041}\n"),
+            "a\\u001b[2J\\u202eb\\udb40\\udc41\n"
+        );
+    }
+}

@@ -1,0 +1,70 @@
+//! The audit log, a line each.
+//!
+//! Invariant: what clients and servers call themselves moves no cursor.
+
+use anstream::println;
+use serde_json::{Value, json};
+
+use super::{
+    amounts, document, note,
+    style::{DIM, ERROR, GOOD, NAME, STRONG, WARN, one_line, paint},
+};
+
+const WIDTH: usize = 200;
+
+pub(crate) fn audit(entries: &[Value], torn: usize, json: bool) {
+    if json {
+        return document(&json!({ "entries": entries, "torn": torn }));
+    }
+    for entry in entries {
+        audit_entry(entry);
+    }
+    if torn > 0 {
+        let lines = amounts::count(torn, "line");
+        note(&format!(
+            "{lines} cannot be read: a crash tore them, or somebody wrote there"
+        ));
+    }
+}
+
+pub(crate) fn audit_entry(entry: &Value) {
+    let text = |key: &str| one_line(entry[key].as_str().unwrap_or_default(), WIDTH);
+    let at = text("at").replacen('T', " ", 1);
+    let at = paint(DIM, at.trim_end_matches('Z'));
+    let who = match (text("client"), text("agent")) {
+        (client, agent) if client.is_empty() && agent.is_empty() => "muxd".to_owned(),
+        (client, agent) if agent.is_empty() => client,
+        (client, agent) => format!("{client}/{agent}"),
+    };
+    let who = paint(NAME, who);
+    if entry["kind"] != "call" {
+        let what = text("kind").replace('_', " ");
+        println!("{at}  {who}  {}  {}", paint(STRONG, what), text("subject"));
+        return;
+    }
+    let outcome = match text("outcome") {
+        ok if ok == "ok" => paint(GOOD, ok),
+        kind if matches!(kind.as_str(), "denied" | "pending" | "cancelled") => paint(WARN, kind),
+        kind => paint(ERROR, kind),
+    };
+    let mut more = vec![amounts::took(entry["ms"].as_f64().unwrap_or_default())];
+    more.extend(entry["bytes"].as_u64().map(amounts::bytes));
+    let (decision, by) = (text("decision"), text("by"));
+    if !decision.is_empty() {
+        more.push(
+            format!("{decision} by {by}")
+                .trim_end_matches(" by ")
+                .to_owned(),
+        );
+    }
+    let run = text("run");
+    if !run.is_empty() {
+        let call = entry["call"].as_u64();
+        more.push(match call {
+            Some(call) => format!("run {run} #{call}"),
+            None => format!("run {run}"),
+        });
+    }
+    let more = paint(DIM, more.join(", "));
+    println!("{at}  {who}  {}  {outcome}  {more}", text("path"));
+}

@@ -1,0 +1,171 @@
+//! The rules, and why one of them decides.
+
+use std::process::ExitCode;
+
+use anstream::{eprintln, println};
+use comfy_table::{Cell, Color};
+use mux_proto::{
+    PolicyAction, PolicyExplanation, PolicyList, PolicyOutcome, PolicyRule, PolicyStep,
+};
+
+use super::{
+    amounts::count,
+    document,
+    lists::{bare, flush},
+    note,
+    style::{DIM, ERROR, GOOD, NAME, STRONG, WARN, one_line, paint},
+    warn,
+};
+
+const TEXT_WIDTH: usize = 200;
+/// Rules about other paths that are named one by one.
+const FEW: usize = 5;
+
+pub(crate) fn policy(list: &PolicyList, agent: Option<&str>, json: bool) -> ExitCode {
+    if json {
+        document(list);
+        return ExitCode::SUCCESS;
+    }
+    if let (Some(agent), true) = (agent, list.own) {
+        note(&format!(
+            "{agent} has its own rules, in place of [[policy]]"
+        ));
+    }
+    if !list.rules.is_empty() {
+        let mut table = bare(["RULE", "ACTION", "MATCH", "AND", "DECIDED"]);
+        for rule in &list.rules {
+            table.add_row([
+                Cell::new(number(rule)),
+                action_cell(rule.action),
+                Cell::new(plain(&rule.matches.join(" "))),
+                Cell::new(plain(&rule.conditions.join(", "))),
+                Cell::new(rule.decided),
+            ]);
+        }
+        println!("{}", flush(&table));
+    }
+    println!(
+        "{} allow; where somebody can answer, ask for what calls itself destructive",
+        paint(STRONG, "otherwise")
+    );
+    let (allowed, destructive) = (list.allowed_by_default, list.destructive_by_default);
+    println!(
+        "{}",
+        paint(
+            DIM,
+            format!("so far {allowed} calls, and {destructive} of destructive tools")
+        )
+    );
+    for rule in &list.rules {
+        if let Some(mistake) = &rule.mistake {
+            warn(format!(
+                "rule {} cannot be understood, so that it denies: {}",
+                number(rule),
+                plain(mistake)
+            ));
+        }
+    }
+    ExitCode::SUCCESS
+}
+
+pub(crate) fn policy_explanation(told: &PolicyExplanation, json: bool) -> ExitCode {
+    if json {
+        document(told);
+        return ExitCode::SUCCESS;
+    }
+    let decided = match &told.rule {
+        Some(rule) => format!("by rule {}", number(rule)),
+        None if told.action == PolicyAction::Ask => {
+            "by default: it calls itself destructive; allowed where nobody can answer".into()
+        }
+        None => "by default: no rule is about it".into(),
+    };
+    let unless = if told.depends {
+        ", unless a rule before it applies to the arguments"
+    } else {
+        ""
+    };
+    let path = paint(NAME, plain(&told.path));
+    println!("{path}  {}  {decided}{unless}", action(told.action));
+    if let Some(reason) = told.rule.as_ref().and_then(|rule| rule.reason.as_deref()) {
+        println!("  {}", plain(reason));
+    }
+    let said = told
+        .hints
+        .iter()
+        .map(|(name, said)| format!("{name} = {said}"));
+    let verb = told.verb.iter().map(|verb| format!("verb = {verb}"));
+    let said: Vec<String> = said.chain(verb).collect();
+    if !said.is_empty() {
+        println!(
+            "  {}",
+            paint(DIM, format!("the tool says {}", said.join(", ")))
+        );
+    }
+    let elsewhere = |step: &&PolicyStep| step.outcome == PolicyOutcome::Elsewhere;
+    let others = told.steps.iter().filter(elsewhere).count();
+    for step in &told.steps {
+        if elsewhere(&step) && others > FEW {
+            continue;
+        }
+        let mark = match step.outcome {
+            PolicyOutcome::Decides => paint(GOOD, "decides"),
+            PolicyOutcome::Depends => paint(WARN, "depends"),
+            PolicyOutcome::Elsewhere | PolicyOutcome::Unmet => paint(DIM, "passes "),
+        };
+        let rule = &step.rule;
+        let wants = plain(&rule.conditions.join(", "));
+        let about = format!("{} {wants}", plain(&rule.matches.join(" ")));
+        let (number, action) = (number(rule), word(rule.action));
+        println!("  {mark}  rule {number}  {action} {}", about.trim_end());
+        println!("           {}", paint(DIM, plain(&step.because)));
+    }
+    if others > FEW {
+        println!(
+            "  {}",
+            paint(DIM, format!("{} about other paths", count(others, "rule")))
+        );
+    }
+    for told in &told.notes {
+        eprintln!("{}: {}", paint(WARN, "note"), plain(told));
+    }
+    ExitCode::SUCCESS
+}
+
+/// As it is named: those of a project apart.
+fn number(rule: &PolicyRule) -> String {
+    match (&rule.project, &rule.agent) {
+        (Some(_), _) => format!("{} of the project", rule.number),
+        (None, Some(agent)) => format!("{} of {}", rule.number, plain(agent)),
+        (None, None) => rule.number.to_string(),
+    }
+}
+
+fn word(action: PolicyAction) -> &'static str {
+    match action {
+        PolicyAction::Allow => "allow",
+        PolicyAction::Ask => "ask",
+        PolicyAction::Deny => "deny",
+    }
+}
+
+fn action(action: PolicyAction) -> String {
+    let style = match action {
+        PolicyAction::Allow => GOOD,
+        PolicyAction::Ask => WARN,
+        PolicyAction::Deny => ERROR,
+    };
+    paint(style, word(action))
+}
+
+fn action_cell(action: PolicyAction) -> Cell {
+    Cell::new(word(action)).fg(match action {
+        PolicyAction::Allow => Color::Green,
+        PolicyAction::Ask => Color::Yellow,
+        PolicyAction::Deny => Color::Red,
+    })
+}
+
+fn plain(text: &str) -> String {
+    one_line(text, TEXT_WIDTH)
+}

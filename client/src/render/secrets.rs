@@ -1,0 +1,107 @@
+//! Secrets by their names.
+
+use std::process::ExitCode;
+
+use anstream::{eprint, eprintln, println};
+use comfy_table::{Cell, Color};
+use mux_proto::{SecretInfo, SecretList, SecretPlace, SecretRemoved};
+
+use super::{
+    amounts, document,
+    lists::{bare, flush},
+    note, shown,
+    style::{NAME, paint},
+    warn,
+};
+
+pub(crate) fn secrets(list: &SecretList, json: bool) -> ExitCode {
+    if json {
+        document(list);
+        return ExitCode::SUCCESS;
+    }
+    if list.secrets.is_empty() {
+        eprintln!(
+            "no secret is kept and no entry names one; `mux secrets set NAME` keeps one, and ${{keyring:NAME}} stands \
+             for it"
+        );
+    } else {
+        let mut table = bare(["NAME", "KEPT", "SINCE", "USED BY"]);
+        for secret in &list.secrets {
+            let used = match secret.used_by.is_empty() {
+                true => Cell::new("nothing").fg(Color::Yellow),
+                false => Cell::new(secret.used_by.join(", ")),
+            };
+            table.add_row([
+                Cell::new(&secret.name),
+                place(secret.place),
+                Cell::new(secret.since_ms.map_or_else(|| "-".into(), amounts::date)),
+                used,
+            ]);
+        }
+        println!("{}", flush(&table));
+    }
+    for secret in list.secrets.iter().filter(|secret| secret.place.is_none()) {
+        let name = &secret.name;
+        warn(format!(
+            "{name} is not set; set it with `mux secrets set {name}`"
+        ));
+    }
+    if let Some(problem) = &list.problem {
+        warn(problem);
+    }
+    if let Some(why) = &list.note {
+        note(&format!(
+            "the keyring is not used ({why}); new secrets go into {}",
+            shown(&list.file)
+        ));
+    }
+    ExitCode::SUCCESS
+}
+
+fn place(place: Option<SecretPlace>) -> Cell {
+    match place {
+        Some(SecretPlace::Keyring) => Cell::new("keyring"),
+        Some(SecretPlace::File) => Cell::new("file"),
+        None => Cell::new("missing").fg(Color::Red),
+    }
+}
+
+/// A question, whose answer is typed behind it and not seen.
+pub(crate) fn ask_for_secret(name: &str) {
+    eprint!("value of {} (not shown): ", paint(NAME, name));
+}
+
+pub(crate) fn secret_set(secret: &SecretInfo, json: bool) -> ExitCode {
+    if json {
+        document(secret);
+        return ExitCode::SUCCESS;
+    }
+    let kept = match secret.place {
+        Some(SecretPlace::Keyring) => "in the keyring",
+        _ => "in a file that only you can read",
+    };
+    println!("{} is kept {kept}", paint(NAME, &secret.name));
+    match secret.used_by.as_slice() {
+        [] => note(&format!(
+            "no entry names it yet: write ${{keyring:{}}} where its value belongs",
+            secret.name
+        )),
+        entries => println!("used by {}", entries.join(", ")),
+    }
+    ExitCode::SUCCESS
+}
+
+pub(crate) fn secret_removed(removed: &SecretRemoved, json: bool) -> ExitCode {
+    if json {
+        document(removed);
+        return ExitCode::SUCCESS;
+    }
+    println!("{} is forgotten", paint(NAME, &removed.name));
+    if !removed.used_by.is_empty() {
+        warn(format!(
+            "{} cannot be used without it",
+            removed.used_by.join(", ")
+        ));
+    }
+    ExitCode::SUCCESS
+}

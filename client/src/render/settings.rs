@@ -1,0 +1,104 @@
+//! The settings in force, and what is wrong with a file of them.
+
+use std::{path::Path, process::ExitCode};
+
+use anstream::println;
+use comfy_table::Cell;
+use mux_proto::{ConfigReport, Setting, SettingSource, SettingsReport};
+use serde_json::{Value, json};
+
+use super::{
+    amounts::count,
+    document,
+    lists::{bare, flush},
+    note, shown,
+    style::{ERROR, one_line, paint},
+};
+
+const VALUE_WIDTH: usize = 200;
+
+pub(crate) fn settings(report: &SettingsReport, json: bool) -> ExitCode {
+    if json {
+        document(report);
+        return ExitCode::SUCCESS;
+    }
+    let mut table = bare(["SETTING", "VALUE", "FROM"]);
+    for setting in &report.settings {
+        table.add_row([
+            Cell::new(one_line(&setting.name, VALUE_WIDTH)),
+            Cell::new(value(&setting.value)),
+            Cell::new(whence(setting)),
+        ]);
+    }
+    println!("{}", flush(&table));
+    note(&format!("the file is {}", shown(&report.file)));
+    for told in &report.notes {
+        note(&one_line(told, VALUE_WIDTH));
+    }
+    ExitCode::SUCCESS
+}
+
+fn value(value: &Value) -> String {
+    let text = match value {
+        Value::Null => "-".into(),
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    };
+    one_line(&text, VALUE_WIDTH)
+}
+
+fn whence(setting: &Setting) -> String {
+    let line = |what: &str| match setting.line {
+        Some(line) => format!("{what}:{line}"),
+        None => what.to_owned(),
+    };
+    match setting.from {
+        SettingSource::Default => "default".into(),
+        SettingSource::Config => line("config.toml"),
+        SettingSource::Agent => format!("{} (agent)", line("config.toml")),
+        SettingSource::Project => setting.file.as_deref().map_or_else(
+            || "project".into(),
+            |file| one_line(&shown(file), VALUE_WIDTH),
+        ),
+    }
+}
+
+pub(crate) fn config_path(file: &Path, json: bool) -> ExitCode {
+    if json {
+        document(&json!({ "path": file, "exists": file.exists() }));
+    } else {
+        println!("{}", shown(file));
+    }
+    ExitCode::SUCCESS
+}
+
+/// Exits with 1 if something is wrong.
+pub(crate) fn config_report(report: &ConfigReport, file: &Path, json: bool) -> ExitCode {
+    let file = shown(file);
+    if json {
+        document(&json!({
+            "ok": report.problems.is_empty(),
+            "file": file,
+            "servers": report.servers,
+            "problems": report.problems,
+        }));
+    } else {
+        for problem in &report.problems {
+            let place = match problem.line {
+                Some(line) => format!("{file}:{line}"),
+                None => file.clone(),
+            };
+            println!("{place}: {}: {}", paint(ERROR, "error"), problem.message);
+        }
+        if report.problems.is_empty() {
+            println!(
+                "{file}: nothing is wrong, {}",
+                count(report.servers, "server")
+            );
+        }
+    }
+    match report.problems.is_empty() {
+        true => ExitCode::SUCCESS,
+        false => ExitCode::FAILURE,
+    }
+}

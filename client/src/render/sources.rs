@@ -1,0 +1,101 @@
+//! APIs whose operations are functions, and what became of their descriptions.
+
+use std::{path::Path, process::ExitCode, time::SystemTime};
+
+use anstream::{eprintln, println};
+use comfy_table::Cell;
+use mux_proto::{RefreshedSource, ServerInfo, SourceInfo};
+
+use super::{
+    amounts, document,
+    lists::{bare, flush, remarks_on, state},
+    shown,
+    style::{NAME, harmless, paint},
+};
+
+/// Names of a kind that are listed; the others are counted.
+const NAMED: usize = 20;
+
+pub(crate) fn sources(sources: &[ServerInfo], config: &Path, json: bool) -> ExitCode {
+    if json {
+        document(&sources);
+        return ExitCode::SUCCESS;
+    }
+    if sources.is_empty() {
+        eprintln!("no source is configured in {}; add one:\n", shown(config));
+        eprintln!("mux sources add petstore --openapi petstore.json");
+        return ExitCode::SUCCESS;
+    }
+    let mut table = bare([
+        "SOURCE",
+        "KIND",
+        "STATE",
+        "FUNCTIONS",
+        "CALLS",
+        "REQUESTS",
+        "DESCRIPTION",
+        "ADDRESS",
+    ]);
+    for source in sources {
+        let info = source.source.clone().unwrap_or_default();
+        let functions = source
+            .tools
+            .map_or_else(|| "-".into(), |count| count.to_string());
+        table.add_row([
+            Cell::new(&source.name),
+            Cell::new(info.kind.as_deref().unwrap_or("-")),
+            state(source.state),
+            Cell::new(functions),
+            Cell::new(source.calls),
+            Cell::new(info.requests),
+            Cell::new(age(&info, &source.command)),
+            Cell::new(harmless(&source.command)),
+        ]);
+    }
+    println!("{}", flush(&table));
+    for source in sources {
+        for remark in remarks_on(source) {
+            println!("{}: {}", paint(NAME, &source.name), harmless(&remark));
+        }
+    }
+    ExitCode::SUCCESS
+}
+
+/// A file is followed, and has no age.
+fn age(info: &SourceInfo, address: &str) -> String {
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    let now = now.unwrap_or_default().as_millis();
+    let now = u64::try_from(now).unwrap_or(u64::MAX);
+    match info.fetched_ms {
+        Some(at) => amounts::ago(now.saturating_sub(at)),
+        None if address.contains("://") || address.starts_with('$') => "not read yet".into(),
+        None => "a file".into(),
+    }
+}
+
+pub(crate) fn refreshed_source(found: &RefreshedSource, json: bool) -> ExitCode {
+    if json {
+        document(found);
+        return ExitCode::SUCCESS;
+    }
+    let (source, functions) = (&found.source, found.functions);
+    let kinds = [
+        ("added", '+', &found.added),
+        ("removed", '-', &found.removed),
+        ("changed", '~', &found.changed),
+    ];
+    if kinds.iter().all(|(_, _, names)| names.is_empty()) {
+        println!("{source} is as it was: {functions} functions");
+        return ExitCode::SUCCESS;
+    }
+    for (kind, mark, names) in kinds {
+        for name in names.iter().take(NAMED) {
+            println!("{mark} {source}.{}", harmless(name));
+        }
+        if names.len() > NAMED {
+            println!("{mark} … {} more {kind}", names.len() - NAMED);
+        }
+    }
+    println!("{source} has {functions} functions now");
+    ExitCode::SUCCESS
+}

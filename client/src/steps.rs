@@ -1,0 +1,120 @@
+//! How a program of steps ended, taken apart: what it gave, and what its steps did.
+//!
+//! Invariant: what is not the end of such a program stays as it is.
+
+use mux_proto::{Event, EventKind, Outcome};
+use serde_json::{Value, json};
+
+/// Only programs of steps have such events, and each that began has one.
+pub(crate) fn is_of_step(event: &Event) -> bool {
+    matches!(
+        event.event,
+        EventKind::StepStarted { .. } | EventKind::StepEnded { .. } | EventKind::StepSkipped { .. }
+    )
+}
+
+/// The steps as they are told, and the outcome without them.
+pub(crate) fn apart(outcome: &Outcome) -> Option<(Value, Outcome)> {
+    match outcome {
+        Outcome::Result(summary) => {
+            let steps = summary.get("steps")?.clone();
+            let stored = summary.get("stored").cloned();
+            let stored = stored.and_then(|handle| serde_json::from_value(handle).ok());
+            let end = match stored {
+                Some(handle) => Outcome::Stored(handle),
+                None => Outcome::Result(summary.get("result")?.clone()),
+            };
+            Some((steps, end))
+        }
+        Outcome::Error(error) => {
+            let mut error = error.clone();
+            let details = error.details.as_mut()?.as_object_mut()?;
+            let steps = details.shift_remove("steps")?;
+            if details.is_empty() {
+                error.details = None;
+            }
+            Some((steps, Outcome::Error(error)))
+        }
+        Outcome::Stored(_) => None,
+    }
+}
+
+/// Each step on a line of its own.
+pub(crate) fn lines(steps: &Value) -> Vec<String> {
+    let steps = steps.as_array().into_iter().flatten();
+    steps.map(line).collect()
+}
+
+fn line(step: &Value) -> String {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let what = match step["status"].as_str() {
+        Some("ok") => {
+            let kept = &step["stored"]["handle"];
+            let kept = match kept.as_str() {
+                Some(handle) => format!(", kept as {handle}"),
+                None => String::new(),
+            };
+            format!(
+                "ok, {} bytes in {} ms{kept}",
+                step["bytes"], step["took_ms"]
+            )
+        }
+        Some("failed") => {
+            let message = text(&step["error"]["message"]);
+            let message = message.lines().next().unwrap_or_default();
+            format!("failed: {}: {message}", text(&step["error"]["kind"]))
+        }
+        Some("skipped") => format!("skipped: {}", text(&step["reason"])),
+        _ => json!(step).to_string(),
+    };
+    format!("{} {} {what}", text(&step["id"]), text(&step["tool"]))
+}
+
+#[cfg(test)]
+mod tests {
+    use mux_proto::{Error, Kind};
+
+    use super::*;
+
+    fn summary() -> Value {
+        json!([
+            { "id": "a", "tool": "s.t", "status": "ok", "took_ms": 1.5, "bytes": 3, "result": [1] },
+            { "id": "b", "tool": "s.t", "status": "failed", "took_ms": 0.1,
+              "error": { "kind": "tool", "message": "no\nmore" } },
+            { "id": "c", "tool": "s.t", "status": "skipped", "reason": "`b` failed" },
+        ])
+    }
+
+    #[test]
+    fn each_end_is_taken_apart_and_others_are_left_alone() {
+        let ended = Outcome::Result(json!({ "ok": true, "steps": summary(), "result": 7 }));
+        assert_eq!(apart(&ended), Some((summary(), Outcome::Result(json!(7)))));
+
+        let stored = json!({ "handle": "h_1", "bytes": 9, "preview": "[", "expires_ms": 1 });
+        let ended = Outcome::Result(json!({ "ok": true, "steps": [], "stored": stored }));
+        let (_, outcome) = apart(&ended).unwrap();
+        assert!(matches!(outcome, Outcome::Stored(handle) if handle.bytes == 9));
+
+        let mut error = Error::new(Kind::Tool, "no");
+        assert_eq!(apart(&Outcome::Error(error.clone())), None);
+        error.details = Some(json!({ "step": "b", "steps": summary() }));
+        let (steps, Outcome::Error(error)) = apart(&Outcome::Error(error)).unwrap() else {
+            panic!("no error");
+        };
+        assert_eq!(
+            (steps, error.details),
+            (summary(), Some(json!({ "step": "b" })))
+        );
+        assert_eq!(apart(&Outcome::Result(json!([1]))), None);
+    }
+
+    #[test]
+    fn a_step_is_one_line() {
+        let expected = [
+            "a s.t ok, 3 bytes in 1.5 ms",
+            "b s.t failed: tool: no",
+            "c s.t skipped: `b` failed",
+        ];
+        assert_eq!(lines(&summary()), expected);
+    }
+}

@@ -1,0 +1,314 @@
+//! All calls that wait for an answer, or have one that was not used yet; and what was allowed for a session.
+//!
+//! Invariant: an answer is given once and used once. Nothing here waits, and what is kept is bounded.
+
+use std::{
+    collections::{BTreeMap, HashMap, HashSet},
+    io,
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
+
+use tokio::sync::oneshot;
+
+use super::subject::{Cover, Owner, Session, State, Subject, Verdict, View};
+
+/// Of those that nobody waits for; the oldest are forgotten first.
+const MOST_KEPT: usize = 1_000;
+/// Bytes of arguments of all calls that are held.
+const MOST_BYTES: usize = 64 << 20;
+
+#[derive(Debug, Default)]
+pub(super) struct Book {
+    entries: BTreeMap<u64, Entry>,
+    granted: HashMap<Session, HashSet<Cover>>,
+    /// Runs that go on under another name.
+    resumed: BTreeMap<String, String>,
+}
+
+#[derive(Debug)]
+struct Entry {
+    view: View,
+    session: Option<Session>,
+    /// To the call that waits.
+    answer: Option<oneshot::Sender<Verdict>>,
+}
+
+impl Entry {
+    fn is_held(&self) -> bool {
+        self.answer.is_some()
+    }
+}
+
+/// What becomes of a call that must be approved.
+#[derive(Debug)]
+pub(super) enum Entered {
+    /// Somebody has answered meanwhile.
+    Answered(Verdict, Owner),
+    Held(View, oneshot::Receiver<Verdict>),
+    /// There is no room: which limit, and how much it allows.
+    Full(&'static str, usize),
+}
+
+/// Why an answer is none.
+#[derive(Debug, Eq, PartialEq, thiserror::Error)]
+pub(super) enum NotDecided {
+    #[error("there is no such approval")]
+    Unknown,
+    #[error("it was answered before")]
+    Before,
+}
+
+/// What an answer did.
+#[derive(Debug)]
+pub(super) struct Given {
+    pub(super) view: View,
+    pub(super) session: Option<Session>,
+    pub(super) live: bool,
+}
+
+impl Book {
+    /// `number` gives the one that it gets if it is new.
+    pub(super) fn enter(
+        &mut self,
+        number: impl FnOnce() -> io::Result<u64>,
+        subject: Subject,
+        owner: Option<Owner>,
+        session: Option<Session>,
+        (in_all, per_run): (usize, usize),
+    ) -> io::Result<Entered> {
+        let held = self.entries.values().filter(|entry| entry.is_held());
+        let (mut count, mut own, mut bytes) = (0, 0, subject.arguments.len());
+        for entry in held {
+            count += 1;
+            own += usize::from(owner.as_ref() == Some(&entry.view.owner));
+            bytes += entry.view.subject.arguments.len();
+        }
+        let found = self.like(&subject, owner.as_ref());
+        if let Some(known) = found
+            && let Some(entry) = self.entries.get(&known)
+            && let State::Answered(verdict) = &entry.view.state
+        {
+            let (verdict, owner) = (verdict.clone(), entry.view.owner.clone());
+            self.entries.remove(&known);
+            return Ok(Entered::Answered(verdict, owner));
+        }
+        if count >= in_all {
+            return Ok(Entered::Full("held", in_all));
+        }
+        if own >= per_run {
+            return Ok(Entered::Full("held_per_run", per_run));
+        }
+        if bytes > MOST_BYTES {
+            return Ok(Entered::Full("bytes of arguments", MOST_BYTES));
+        }
+        let number = match found {
+            Some(known) => known,
+            None => number()?,
+        };
+        let view = View {
+            number,
+            subject: Arc::new(subject),
+            owner: owner.unwrap_or(Owner::Call(number)),
+            state: State::Waiting,
+            since: SystemTime::now(),
+        };
+        let (answer, receiver) = oneshot::channel();
+        let entry = Entry {
+            view: view.clone(),
+            session,
+            answer: Some(answer),
+        };
+        self.entries.insert(number, entry);
+        Ok(Entered::Held(view, receiver))
+    }
+
+    /// The same call, which nobody waits for any more.
+    fn like(&self, subject: &Subject, owner: Option<&Owner>) -> Option<u64> {
+        let same = |entry: &&Entry| {
+            let view = &entry.view;
+            let ours = match owner {
+                Some(owner) => view.owner == *owner,
+                None => view.owner.run().is_none() && view.subject.origin.is_as(&subject.origin),
+            };
+            ours && !entry.is_held() && view.subject.is_like(subject)
+        };
+        self.entries
+            .values()
+            .find(same)
+            .map(|entry| entry.view.number)
+    }
+
+    /// The first answer counts.
+    pub(super) fn answer(&mut self, number: u64, verdict: Verdict) -> Result<Given, NotDecided> {
+        let entry = self.entries.get_mut(&number).ok_or(NotDecided::Unknown)?;
+        if matches!(entry.view.state, State::Answered(_)) {
+            return Err(NotDecided::Before);
+        }
+        let session = entry.session.clone();
+        let waits = entry.answer.take();
+        entry.view.state = State::Answered(verdict.clone());
+        let view = entry.view.clone();
+        let live = waits.is_some_and(|waits| waits.send(verdict).is_ok());
+        if live {
+            self.entries.remove(&number);
+        }
+        Ok(Given {
+            view,
+            session,
+            live,
+        })
+    }
+
+    /// Lets all go that are covered now. How many.
+    pub(super) fn release(
+        &mut self,
+        covered: impl Fn(&Subject, Option<&Session>) -> bool,
+    ) -> usize {
+        let waiting = self.entries.values().filter(|entry| entry.is_held());
+        let free: Vec<u64> = waiting
+            .filter(|entry| covered(&entry.view.subject, entry.session.as_ref()))
+            .map(|entry| entry.view.number)
+            .collect();
+        let answered = free
+            .iter()
+            .filter(|number| self.answer(**number, Verdict::Approved).is_ok());
+        answered.count()
+    }
+
+    pub(super) fn grant(&mut self, session: Session, cover: Cover) {
+        self.granted.entry(session).or_default().insert(cover);
+    }
+
+    pub(super) fn is_granted(&self, session: Option<&Session>, cover: Cover) -> bool {
+        let granted = session.and_then(|session| self.granted.get(session));
+        granted.is_some_and(|granted| granted.contains(&cover))
+    }
+
+    pub(super) fn session_over(&mut self, session: &Session) {
+        self.granted.remove(session);
+    }
+
+    /// Nobody answered in time. Gives what it forgot for want of room.
+    pub(super) fn set_pending(&mut self, number: u64) -> Vec<View> {
+        if let Some(entry) = self.entries.get_mut(&number) {
+            entry.answer = None;
+            if entry.view.state == State::Waiting {
+                entry.view.state = State::Pending;
+            }
+        }
+        let kept = |entry: &&Entry| !entry.is_held();
+        let over = self
+            .entries
+            .values()
+            .filter(kept)
+            .count()
+            .saturating_sub(MOST_KEPT);
+        let oldest: Vec<u64> = self
+            .entries
+            .values()
+            .filter(kept)
+            .take(over)
+            .map(|e| e.view.number)
+            .collect();
+        self.remove_all(oldest)
+    }
+
+    pub(super) fn remove(&mut self, number: u64) {
+        self.entries.remove(&number);
+    }
+
+    /// Those of one owner.
+    pub(super) fn of(&self, owner: &Owner) -> Vec<View> {
+        let own = self
+            .entries
+            .values()
+            .filter(|entry| entry.view.owner == *owner);
+        own.map(|entry| entry.view.clone()).collect()
+    }
+
+    /// The run has ended: what still waits is kept as pending, or forgotten with the rest.
+    pub(super) fn over(&mut self, owner: &Owner, keep: bool) {
+        let own: Vec<u64> = self.of(owner).iter().map(|view| view.number).collect();
+        for number in own {
+            match keep {
+                true => drop(self.set_pending(number)),
+                false => self.remove(number),
+            }
+        }
+    }
+
+    /// What one run has left is another's from now on. False if there is nothing.
+    pub(super) fn adopt(&mut self, from: &Owner, to: &Owner) -> bool {
+        let mut any = false;
+        for entry in self.entries.values_mut() {
+            if entry.view.owner == *from && !entry.is_held() {
+                entry.view.owner = to.clone();
+                any = true;
+            }
+        }
+        if any {
+            /// Names that are remembered.
+            const NAMES: usize = 1_000;
+            if let (Some(to), from) = (to.run(), from.stem()) {
+                self.resumed.insert(from, to.to_owned());
+            }
+            while self.resumed.len() > NAMES {
+                self.resumed.pop_first();
+            }
+        }
+        any
+    }
+
+    /// Under which name a run goes on.
+    pub(super) fn successor(&self, run: &str) -> Option<&str> {
+        let mut name = self.resumed.get(run)?;
+        // Each is newer than the one before it.
+        while let Some(next) = self.resumed.get(name) {
+            name = next;
+        }
+        Some(name)
+    }
+
+    /// Forgets what nobody used for so long, and gives it.
+    pub(super) fn expire(&mut self, keep: Duration) -> Vec<View> {
+        let old = |view: &View| view.since.elapsed().is_ok_and(|age| age >= keep);
+        let gone = self
+            .entries
+            .values()
+            .filter(|e| !e.is_held() && old(&e.view));
+        let gone: Vec<u64> = gone.map(|entry| entry.view.number).collect();
+        self.remove_all(gone)
+    }
+
+    fn remove_all(&mut self, numbers: Vec<u64>) -> Vec<View> {
+        let gone = numbers
+            .into_iter()
+            .filter_map(|number| self.entries.remove(&number));
+        gone.map(|entry| entry.view).collect()
+    }
+
+    /// From an earlier life of the daemon.
+    pub(super) fn restore(&mut self, view: View) {
+        let entry = Entry {
+            view,
+            session: None,
+            answer: None,
+        };
+        self.entries.insert(entry.view.number, entry);
+    }
+
+    pub(super) fn find(&self, number: u64) -> Option<&View> {
+        self.entries.get(&number).map(|entry| &entry.view)
+    }
+
+    pub(super) fn all(&self) -> Vec<View> {
+        self.entries
+            .values()
+            .map(|entry| entry.view.clone())
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,116 @@
+use serde_json::json;
+
+use super::*;
+use crate::notices::Origin;
+
+const ROOM: (usize, usize) = (100, 100);
+
+fn subject(n: u32) -> Subject {
+    let cover = Cover::new("s.t", "how", &json!({}), "rule");
+    let origin = Arc::new(Origin::default());
+    Subject::new(
+        "s.t".into(),
+        cover,
+        &json!({ "n": n }),
+        ("rule".into(), None),
+        origin,
+    )
+}
+
+fn run(name: &str) -> Owner {
+    Owner::Run(name.into())
+}
+
+fn held(
+    book: &mut Book,
+    number: u64,
+    n: u32,
+    owner: Option<Owner>,
+) -> (View, oneshot::Receiver<Verdict>) {
+    match book
+        .enter(|| Ok(number), subject(n), owner, None, ROOM)
+        .unwrap()
+    {
+        Entered::Held(view, answer) => (view, answer),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn the_first_answer_counts_and_is_used_once() {
+    let mut book = Book::default();
+    let (_, mut answer) = held(&mut book, 1, 7, None);
+    assert!(book.answer(1, Verdict::Approved).unwrap().live);
+    assert_eq!(answer.try_recv(), Ok(Verdict::Approved));
+    let late = book.answer(1, Verdict::Approved).unwrap_err();
+    assert_eq!(late, NotDecided::Unknown);
+    let (_, answer) = held(&mut book, 2, 7, None);
+    drop(answer);
+    book.set_pending(2);
+    assert!(!book.answer(2, Verdict::Approved).unwrap().live);
+    assert_eq!(
+        book.answer(2, Verdict::Approved).unwrap_err(),
+        NotDecided::Before
+    );
+    // Other arguments, or those of a run, are another call.
+    held(&mut book, 3, 8, None);
+    held(&mut book, 4, 7, Some(run("r")));
+    let again = book.enter(|| panic!("it has one"), subject(7), None, None, ROOM);
+    assert!(matches!(
+        again,
+        Ok(Entered::Answered(Verdict::Approved, Owner::Call(2)))
+    ));
+    held(&mut book, 5, 7, None);
+}
+
+#[test]
+fn what_waits_again_keeps_its_name() {
+    let mut book = Book::default();
+    held(&mut book, 1, 7, Some(run("r")));
+    book.over(&run("r"), true);
+    assert_eq!(book.find(1).unwrap().state, State::Pending);
+    assert!(book.adopt(&run("r"), &run("s")) && !book.adopt(&run("r"), &run("t")));
+    let (view, _answer) = held(&mut book, 9, 7, Some(run("s")));
+    assert_eq!((view.number, view.state), (1, State::Waiting));
+    assert_eq!(book.successor("r"), Some("s"));
+    book.over(&run("s"), false);
+    assert!(book.all().is_empty());
+}
+
+#[test]
+fn what_is_covered_by_an_answer_goes_on_with_it() {
+    let mut book = Book::default();
+    let session = Session::Connection(7);
+    let mut waiting = Vec::new();
+    for number in 1..=3 {
+        let of = (number < 3).then(|| session.clone());
+        let entered = book.enter(|| Ok(number), subject(1), None, of, ROOM);
+        let Ok(Entered::Held(_, answer)) = entered else {
+            panic!("there is room");
+        };
+        waiting.push(answer);
+    }
+    let cover = subject(1).cover;
+    book.grant(session.clone(), cover);
+    let released = book.release(|other, of| other.cover == cover && of == Some(&session));
+    assert_eq!(released, 2);
+    assert!(waiting[2].try_recv().is_err());
+    assert!(book.is_granted(Some(&session), cover) && !book.is_granted(None, cover));
+    book.session_over(&session);
+    assert!(!book.is_granted(Some(&session), cover));
+}
+
+#[test]
+fn what_nobody_waits_for_is_bounded_in_number_and_time() {
+    let mut book = Book::default();
+    for number in 1..=MOST_KEPT as u64 + 5 {
+        held(&mut book, number, number as u32, None);
+        book.set_pending(number);
+    }
+    assert_eq!(book.all().len(), MOST_KEPT);
+    assert!(book.find(5).is_none() && book.find(6).is_some());
+    let (view, _answer) = held(&mut book, 5_000, 0, None);
+    let gone = book.expire(Duration::ZERO);
+    assert_eq!(gone.len(), MOST_KEPT);
+    assert_eq!(book.all()[0].number, view.number);
+}

@@ -1,0 +1,154 @@
+//! What a user allowed for ever, in a file of its own.
+//!
+//! Invariant: a grant is for one tool as it was when it was given, of a server that is reached as it was then, asked
+//! by one rule, for one agent. On any doubt about the file nothing is granted.
+
+use std::{
+    collections::BTreeMap,
+    io,
+    path::PathBuf,
+    time::{SystemTime, UNIX_EPOCH},
+};
+
+use mux_sandbox::{Fault, Kind};
+use serde::{Deserialize, Serialize};
+
+use super::{
+    file,
+    subject::{Cover, Subject},
+};
+use crate::catalog::Digest;
+
+const VERSION: u32 = 1;
+const LONGEST: u64 = 16 << 20;
+/// Far more than a user gives.
+const MOST: usize = 10_000;
+/// Digits of the name of a grant.
+const NAME: usize = 8;
+
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct Grant {
+    pub path: String,
+    pub agent: Option<String>,
+    pub rule: String,
+    pub cover: String,
+    pub since_ms: u64,
+}
+
+#[derive(Debug)]
+pub(super) struct Grants {
+    file: PathBuf,
+    /// By their names. Or why nothing is granted.
+    granted: Result<BTreeMap<String, Grant>, String>,
+}
+
+#[derive(Deserialize, Serialize)]
+struct Document {
+    version: u32,
+    grants: BTreeMap<String, Grant>,
+}
+
+impl Grants {
+    pub(super) fn open(file: PathBuf) -> Self {
+        let granted = read(&file).map_err(|error| format!("{}: {error}", file.display()));
+        Self { file, granted }
+    }
+
+    pub(super) fn problem(&self) -> Option<String> {
+        let error = self.granted.as_ref().err()?;
+        Some(format!(
+            "{error}; nothing is approved for ever, and the next such approval puts a new file in its place"
+        ))
+    }
+
+    pub(super) fn covers(&self, subject: &Subject) -> bool {
+        let granted = self.granted.as_ref().ok();
+        let named = granted.and_then(|granted| granted.get(&name(subject)));
+        named.is_some_and(|grant| Cover::of_hex(&grant.cover) == Some(subject.cover))
+    }
+
+    pub(super) fn all(&self) -> Vec<(String, Grant)> {
+        let granted = self.granted.as_ref().into_iter().flatten();
+        granted
+            .map(|(name, grant)| (name.clone(), grant.clone()))
+            .collect()
+    }
+
+    /// On the disk when it returns.
+    pub(super) fn add(&mut self, subject: &Subject) -> io::Result<()> {
+        let mut next = self.granted.clone().unwrap_or_default();
+        if next.len() >= MOST {
+            return Err(io::Error::other(format!(
+                "{MOST} tools are approved for ever already"
+            )));
+        }
+        let since = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .unwrap_or_default();
+        let grant = Grant {
+            path: subject.path.clone(),
+            agent: subject.origin.agent.clone(),
+            rule: subject.rule.clone(),
+            cover: subject.cover.hex(),
+            since_ms: u64::try_from(since.as_millis()).unwrap_or(u64::MAX),
+        };
+        next.insert(name(subject), grant);
+        self.put(next)
+    }
+
+    pub(super) fn revoke(&mut self, name: &str) -> Result<Grant, Fault> {
+        let mut next = self.granted.clone().unwrap_or_default();
+        let Some(grant) = next.remove(name) else {
+            let message = format!(
+                "there is no approval `{}` that could be revoked",
+                crate::notices::one_line(name)
+            );
+            return Err(
+                Fault::new(Kind::NotFound, message).hint("`mux approvals --granted` lists them")
+            );
+        };
+        self.put(next).map_err(|error| {
+            let message =
+                format!("it could not be written down that the approval is revoked: {error}");
+            Fault::new(Kind::Internal, message)
+        })?;
+        Ok(grant)
+    }
+
+    fn put(&mut self, next: BTreeMap<String, Grant>) -> io::Result<()> {
+        let document = Document {
+            version: VERSION,
+            grants: next,
+        };
+        let text = serde_json::to_string_pretty(&document).map_err(io::Error::other)?;
+        if self.granted.is_err() {
+            // What stands there may help somebody to see what happened.
+            drop(std::fs::rename(
+                &self.file,
+                self.file.with_extension("json.broken"),
+            ));
+        }
+        file::write(&self.file, text.as_bytes())?;
+        self.granted = Ok(document.grants);
+        Ok(())
+    }
+}
+
+/// Names what is granted and to whom: the same is granted once.
+fn name(subject: &Subject) -> String {
+    let agent = subject.origin.agent.as_deref();
+    let key = Digest::new().text(&subject.cover.hex()).maybe(agent).key();
+    let digits = blake3::Hash::from(key).to_hex();
+    format!("g{}", &digits[..NAME])
+}
+
+fn read(file: &std::path::Path) -> io::Result<BTreeMap<String, Grant>> {
+    let Some(text) = file::read(file, LONGEST)? else {
+        return Ok(BTreeMap::new());
+    };
+    let document: Document = serde_json::from_str(&text)?;
+    match document.version {
+        VERSION => Ok(document.grants),
+        other => Err(io::Error::other(format!("it is of version {other}"))),
+    }
+}

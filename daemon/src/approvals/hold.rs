@@ -1,0 +1,310 @@
+//! A call on its way through the policy, stopped until somebody answers.
+//!
+//! Invariant: while it is held its clocks stand still and it has no place anywhere; its record is on the disk before
+//! anybody is asked. Whoever waits for it may go at any moment.
+
+use std::{sync::Arc, time::Duration};
+
+use mux_sandbox::{Fault, Kind};
+use serde_json::json;
+use tokio::{
+    sync::oneshot,
+    task::spawn_blocking,
+    time::{Instant, sleep_until},
+};
+use tracing::info;
+
+use super::{
+    Approvals,
+    book::Entered,
+    desktop, form,
+    record::Dossier,
+    subject::{Owner, Session, Subject, Verdict, View},
+};
+use crate::{
+    notices::{Answer, AskKind, Asked, Caller, Ending, Notice, Question, Request},
+    settings::ApprovalTerms,
+};
+
+/// Who makes the call.
+#[derive(Clone, Copy, Debug)]
+pub struct Asker<'a> {
+    pub caller: &'a Arc<Caller>,
+    /// Of its run.
+    pub dossier: Option<&'a Arc<Dossier>>,
+    /// The call's place in the log of its run.
+    pub place: Option<usize>,
+    /// Outside of runs: it wants the whole result.
+    pub raw: bool,
+}
+
+/// What is told of a call that is held.
+#[derive(Clone, Copy, Debug)]
+pub enum Word<'a> {
+    Asked(&'a Request),
+    Over(&'a Request, Ending),
+}
+
+impl Approvals {
+    /// Returns when the call may go out.
+    pub async fn ask(
+        self: &Arc<Self>,
+        subject: Subject,
+        asker: Asker<'_>,
+        tell: &(dyn Fn(Word<'_>) + Send + Sync),
+    ) -> Result<(), Fault> {
+        let session = Session::of(asker.caller);
+        if self.book().is_granted(session.as_ref(), subject.cover) || self.grants().covers(&subject)
+        {
+            return Ok(());
+        }
+        let terms = self.terms();
+        let path = subject.path.clone();
+        let owner = asker.dossier.map(|dossier| dossier.owner.clone());
+        let this = Arc::clone(self);
+        let entered = spawn_blocking(move || {
+            // So that it waits for the disk without the book, but once in a long time.
+            this.numbers.reserve()?;
+            let (next, room) = (|| this.numbers.next(), (terms.held, terms.held_per_run));
+            this.book().enter(next, subject, owner, session, room)
+        });
+        let entered = entered
+            .await
+            .unwrap_or_else(|lost| Err(std::io::Error::other(lost)));
+        let entered = entered.map_err(|error| {
+            let message = format!("{path} must be approved, and nobody can be asked: {error}");
+            Fault::new(Kind::Unavailable, message).path(&path)
+        })?;
+        match entered {
+            Entered::Answered(verdict, owner) => {
+                let known = self.used(&asker, &owner).await;
+                self.changed();
+                settled(verdict, known, &path)
+            }
+            Entered::Full(limit, most) => Err(full(&path, limit, most)),
+            Entered::Held(view, answer) => self.hold(view, answer, asker, tell).await,
+        }
+    }
+
+    async fn hold(
+        self: &Arc<Self>,
+        view: View,
+        answer: oneshot::Receiver<Verdict>,
+        asker: Asker<'_>,
+        tell: &(dyn Fn(Word<'_>) + Send + Sync),
+    ) -> Result<(), Fault> {
+        let _standing = asker.caller.clock.hold();
+        let terms = self.terms();
+        let dossier = match asker.dossier {
+            Some(dossier) => Arc::clone(dossier),
+            None => Dossier::of_call(view.number, &view.subject, asker.raw),
+        };
+        let mut held = Held {
+            approvals: Arc::clone(self),
+            dossier: Arc::clone(&dossier),
+            number: view.number,
+            waits: true,
+        };
+        dossier.set_asked(asker.place, true);
+        self.record(&dossier).await;
+        self.changed();
+        let request = view.subject.request(view.id(), terms.wait);
+        info!(
+            approval = view.id(),
+            path = view.subject.path,
+            rule = view.subject.rule,
+            "held until somebody approves it"
+        );
+        tell(Word::Asked(&request));
+        self.show(&request, asker.caller, &terms);
+        let verdict = self.answered(&view, answer, &request, asker.caller).await;
+        held.waits = false;
+        let ending = match &verdict {
+            Some(Verdict::Approved) => Ending::Approved,
+            Some(Verdict::Denied { .. }) => Ending::Denied,
+            None => Ending::Pending,
+        };
+        let outcome = match verdict {
+            Some(verdict) => {
+                dossier.set_asked(asker.place, false);
+                let known = self.record(&dossier).await;
+                settled(verdict, known, &view.subject.path)
+            }
+            None => {
+                self.record(&dossier).await;
+                Err(pending(&view, terms.wait))
+            }
+        };
+        self.changed();
+        tell(Word::Over(&request, ending));
+        if let Some(mailbox) = &asker.caller.mailbox {
+            mailbox.tell(Notice::ApprovalOver {
+                cause: asker.caller.cause.clone(),
+                approval: request.approval.clone(),
+                path: request.path.clone(),
+                ending,
+            });
+        }
+        outcome
+    }
+
+    fn show(&self, request: &Request, caller: &Caller, terms: &ApprovalTerms) {
+        if let Some(mailbox) = &caller.mailbox {
+            mailbox.tell(Notice::ApprovalAsked {
+                cause: caller.cause.clone(),
+                asked: request.clone(),
+            });
+        }
+        if terms.desktop.unwrap_or(self.has_desktop) {
+            desktop::show(request);
+        }
+    }
+
+    /// None if nobody answered in time, and it is pending.
+    async fn answered(
+        self: &Arc<Self>,
+        view: &View,
+        mut answer: oneshot::Receiver<Verdict>,
+        request: &Request,
+        caller: &Caller,
+    ) -> Option<Verdict> {
+        let until = Instant::now() + request.wait;
+        let mut asked = question(request, caller);
+        loop {
+            tokio::select! {
+                biased;
+                verdict = &mut answer => return verdict.ok(),
+                (kind, said) = reply(&mut asked) => {
+                    asked = None;
+                    if let Some((decision, reason)) = said.and_then(|said| form::read(kind, said)) {
+                        // If somebody else was faster, his answer is on its way.
+                        drop(self.settle(view.number, decision, reason).await);
+                    }
+                }
+                () = sleep_until(until) => break,
+                () = self.closing.cancelled() => break,
+            }
+        }
+        let forgotten = {
+            // Answers are given under this lock.
+            let mut book = self.book();
+            if let Ok(verdict) = answer.try_recv() {
+                return Some(verdict);
+            }
+            book.set_pending(view.number)
+        };
+        self.forget(forgotten).await;
+        None
+    }
+
+    /// The call is sent with an answer that was given before, or refused by it.
+    async fn used(self: &Arc<Self>, asker: &Asker<'_>, owner: &Owner) -> bool {
+        match asker.dossier {
+            Some(dossier) => self.record(dossier).await,
+            None => self.amend(owner).await,
+        }
+    }
+}
+
+/// Asks the client that makes the call, in the best way that it knows.
+fn question(request: &Request, caller: &Caller) -> Option<(AskKind, Asked)> {
+    let mailbox = caller.mailbox.as_ref()?;
+    type Check = fn(&serde_json::Value) -> Result<(), String>;
+    let ways: [(AskKind, Check); 2] = [
+        (AskKind::Elicitation, form::check_form),
+        (AskKind::Approval, form::check_plain),
+    ];
+    ways.into_iter().find_map(|(kind, check)| {
+        let asked = mailbox.ask(Question {
+            server: "mux".into(),
+            cause: caller.cause.clone(),
+            kind,
+            key: None,
+            params: form::params(kind, request),
+            check,
+        })?;
+        Some((kind, asked))
+    })
+}
+
+/// The client's word; none if it has gone. Never, if it was not asked.
+async fn reply(asked: &mut Option<(AskKind, Asked)>) -> (AskKind, Option<Answer>) {
+    match asked {
+        Some((kind, asked)) => (*kind, asked.answered().await),
+        None => std::future::pending().await,
+    }
+}
+
+/// A call that nobody waits for any more is not asked for any more, unless its run says otherwise at its end.
+struct Held {
+    approvals: Arc<Approvals>,
+    dossier: Arc<Dossier>,
+    number: u64,
+    waits: bool,
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        if !self.waits || self.dossier.owner.run().is_some() {
+            return;
+        }
+        self.approvals.book().remove(self.number);
+        self.approvals.changed();
+        let (approvals, dossier) = (Arc::clone(&self.approvals), Arc::clone(&self.dossier));
+        // Outside of a runtime there is nobody left who could ask.
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            runtime.spawn(async move { approvals.record(&dossier).await });
+        }
+    }
+}
+
+/// `known`: the disk has taken down that it goes out.
+fn settled(verdict: Verdict, known: bool, path: &str) -> Result<(), Fault> {
+    match known || verdict != Verdict::Approved {
+        true => said(verdict, path),
+        false => Err(unkept(path)),
+    }
+}
+
+fn said(verdict: Verdict, path: &str) -> Result<(), Fault> {
+    match verdict {
+        Verdict::Approved => Ok(()),
+        Verdict::Denied { reason } => {
+            let because = reason.map_or_else(String::new, |reason| format!(": {reason}"));
+            let message = format!("{path} was denied by the user{because}");
+            Err(Fault::new(Kind::Denied, message)
+                .hint("do not call it again unless the user wants it")
+                .path(path))
+        }
+    }
+}
+
+fn pending(view: &View, wait: Duration) -> Fault {
+    let (id, path) = (view.id(), &view.subject.path);
+    let wait = humantime::format_duration(wait);
+    let mut fault = Fault::new(
+        Kind::Pending,
+        format!("{path} waits for the approval {id}: nobody answered within {wait} (approvals.wait)"),
+    )
+    .path(path)
+    .hint(format!(
+        "once the user has said `mux approve {id}`, resume goes on: `mux resume {id}`, or the tool `resume`; calls \
+         that have ended are not sent again"
+    ));
+    let run = view.owner.run();
+    fault.details = Some(json!({ "approvalId": id, "run": run }).to_string());
+    fault
+}
+
+fn full(path: &str, limit: &str, most: usize) -> Fault {
+    let message = format!("{path} must be approved, and {most} wait already (approvals.{limit})");
+    Fault::new(Kind::Busy, message)
+        .hint("answer those that wait: `mux approvals`")
+        .path(path)
+}
+
+fn unkept(path: &str) -> Fault {
+    let message =
+        format!("{path} was approved and not sent: the disk did not take down that it would be");
+    Fault::new(Kind::Unavailable, message).path(path)
+}

@@ -1,0 +1,114 @@
+//! `[agents.NAME]`, as the user wrote it.
+
+use serde::Deserialize;
+use toml::{Table, Value};
+
+use super::{LimitsEntry, PolicyEntry, read, unknown_key};
+
+/// `[agents.NAME]`: what holds for one agent in place of what holds for all.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct AgentEntry {
+    /// As `[check] mode`, for this agent's programs.
+    pub check: Option<String>,
+    /// Globs of paths that this agent never sees.
+    pub exclude: Vec<String>,
+    /// Globs of paths, in place of every server's `tools.direct`.
+    pub direct: Option<Vec<String>>,
+    /// Each in place of the one of `[limits]`.
+    pub limits: LimitsEntry,
+    /// In place of `[[policy]]`.
+    pub policy: Option<Vec<PolicyEntry>>,
+}
+
+/// What serde reads of it.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Written {
+    check: Option<String>,
+    exclude: Vec<String>,
+    direct: Option<Vec<String>>,
+    limits: LimitsEntry,
+}
+
+const KEYS: &[&str] = &["check", "exclude", "direct", "limits", "policy"];
+/// What a program is given, run by run. The others are shared by all agents.
+const LIMITS: &[&str] = &[
+    "wall",
+    "cpu",
+    "calls",
+    "calls_at_once",
+    "argument",
+    "console",
+    "source",
+    "emitted",
+    "timers",
+];
+
+impl AgentEntry {
+    /// `problems` are what is ignored.
+    pub(super) fn read(
+        name: &str,
+        value: Value,
+        problems: &mut Vec<String>,
+    ) -> Result<Self, String> {
+        let what = format!("[agents.{name}]");
+        let Value::Table(mut table) = value else {
+            return Err(format!("{what} must be a table"));
+        };
+        let policy = table.remove("policy").map(PolicyEntry::list);
+        let unknown: Vec<String> = others(&table, KEYS);
+        for key in unknown {
+            table.remove(&key);
+            problems.push(format!("{what} {} is ignored", unknown_key(&key, KEYS)));
+        }
+        if let Some(Value::Table(limits)) = table.get_mut("limits") {
+            for key in others(limits, LIMITS) {
+                limits.remove(&key);
+                problems.push(match LimitsEntry::KEYS.contains(&key.as_str()) {
+                    true => format!(
+                        "{what} limits.{key} is ignored: it is the same for all agents, see [limits]"
+                    ),
+                    false => format!("{what} limits: {} is ignored", unknown_key(&key, LIMITS)),
+                });
+            }
+        }
+        let written: Written = read(Value::Table(table), &what)?;
+        Ok(Self {
+            check: written.check,
+            exclude: written.exclude,
+            direct: written.direct,
+            limits: written.limits,
+            policy,
+        })
+    }
+}
+
+fn others(table: &Table, known: &[&str]) -> Vec<String> {
+    let keys = table.keys();
+    let others = keys.filter(|key| !known.contains(&key.as_str()));
+    others.cloned().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Config;
+
+    #[test]
+    fn what_an_agent_cannot_say_is_named_and_ignored() {
+        let config = Config::parse(
+            "[agents.a]\nexlude = [\"x\"]\nlimits = { wall = \"5s\", heap = \"1GiB\", walll = 1 }\n",
+            "c",
+        )
+        .unwrap();
+        let problems = config.problems.join("\n");
+        for part in [
+            "[agents.a] unknown key `exlude` (did you mean `exclude`?)",
+            "limits.heap is ignored: it is the same for all agents",
+            "unknown key `walll` (did you mean `wall`?)",
+        ] {
+            assert!(problems.contains(part), "{part}: {problems}");
+        }
+        assert_eq!(config.agents["a"].limits.wall.as_deref(), Some("5s"));
+        assert!(Config::parse("[agents.a]\nexclude = \"x\"\n", "c").is_err());
+    }
+}

@@ -1,0 +1,233 @@
+//! `[[policy]]`, as the user wrote it.
+//!
+//! Invariant: reading a rule never fails. One with a mistake keeps what could be read of it, and the mistake, so
+//! that it can deny what it was meant for.
+
+use toml::{Table, Value};
+
+use super::unknown_key;
+
+/// One rule.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct PolicyEntry {
+    /// Globs of paths; empty if nothing is said of them.
+    pub paths: Vec<String>,
+    /// `allow`, `ask` or `deny`.
+    pub action: String,
+    /// Globs; `None` if the rule does not ask for it.
+    pub servers: Option<Vec<String>>,
+    pub agents: Option<Vec<String>>,
+    pub clients: Option<Vec<String>>,
+    /// Globs of directories.
+    pub workspaces: Option<Vec<String>>,
+    pub annotations: AnnotationsEntry,
+    /// HTTP methods.
+    pub verbs: Option<Vec<String>>,
+    /// Places in the arguments, each with what must hold there.
+    pub arguments: Vec<(String, Value)>,
+    pub reason: Option<String>,
+    /// What could not be understood.
+    pub mistakes: Vec<String>,
+}
+
+/// `annotations = { … }` of a rule: what a tool must say of itself.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct AnnotationsEntry {
+    pub read_only: Option<bool>,
+    pub destructive: Option<bool>,
+    pub idempotent: Option<bool>,
+    pub open_world: Option<bool>,
+}
+
+const KEYS: &[&str] = &[
+    "match",
+    "action",
+    "server",
+    "agent",
+    "client",
+    "workspace",
+    "annotations",
+    "verb",
+    "arguments",
+    "reason",
+];
+const HINTS: &[&str] = &["read_only", "destructive", "idempotent", "open_world"];
+
+impl PolicyEntry {
+    /// The rules of a list. What is no list is one rule that nobody understands.
+    pub(super) fn list(value: Value) -> Vec<Self> {
+        match value {
+            Value::Array(entries) => entries.into_iter().map(Self::read).collect(),
+            _ => vec![Self::misunderstood("a policy is a list of rules")],
+        }
+    }
+
+    fn read(value: Value) -> Self {
+        let Value::Table(table) = value else {
+            return Self::misunderstood("a rule is a table with `match` and `action`");
+        };
+        let mut entry = Self::default();
+        for (key, value) in table {
+            entry.take(&key, value);
+        }
+        if entry.action.is_empty() && entry.mistakes.is_empty() {
+            entry.mistakes.push("`action` is missing".into());
+        }
+        entry
+    }
+
+    /// The paths that it is about.
+    pub fn matches(&self) -> Vec<String> {
+        match self.paths.is_empty() {
+            true => vec!["*".into()],
+            false => self.paths.clone(),
+        }
+    }
+
+    fn take(&mut self, key: &str, value: Value) {
+        match key {
+            "match" => self.paths = self.texts(key, value).unwrap_or_default(),
+            "action" => self.action = self.text(key, value).unwrap_or_default(),
+            "server" => self.servers = self.texts(key, value),
+            "agent" => self.agents = self.texts(key, value),
+            "client" => self.clients = self.texts(key, value),
+            "workspace" => self.workspaces = self.texts(key, value),
+            "verb" => self.verbs = self.texts(key, value),
+            "reason" => self.reason = self.text(key, value),
+            "annotations" => {
+                for (name, value) in self.table(key, value) {
+                    self.take_hint(&name, &value);
+                }
+            }
+            "arguments" => self.arguments = self.table(key, value).into_iter().collect(),
+            unknown => self.mistakes.push(unknown_key(unknown, KEYS)),
+        }
+    }
+
+    fn take_hint(&mut self, name: &str, value: &Value) {
+        let hints = &mut self.annotations;
+        let place = match name {
+            "read_only" => &mut hints.read_only,
+            "destructive" => &mut hints.destructive,
+            "idempotent" => &mut hints.idempotent,
+            "open_world" => &mut hints.open_world,
+            unknown => {
+                let unknown = format!("annotations.{}", unknown_key(unknown, HINTS));
+                return self.mistakes.push(unknown);
+            }
+        };
+        *place = value.as_bool();
+        if place.is_none() {
+            let wrong = format!("`annotations.{name}` must be true or false");
+            self.mistakes.push(wrong);
+        }
+    }
+
+    fn text(&mut self, key: &str, value: Value) -> Option<String> {
+        match value {
+            Value::String(text) => Some(text),
+            _ => {
+                self.mistakes.push(format!("`{key}` must be a text"));
+                None
+            }
+        }
+    }
+
+    /// One text, or several.
+    fn texts(&mut self, key: &str, value: Value) -> Option<Vec<String>> {
+        let texts: Option<Vec<String>> = match value {
+            Value::String(text) => Some(vec![text]),
+            Value::Array(items) => {
+                let items = items.into_iter().map(|item| match item {
+                    Value::String(text) => Some(text),
+                    _ => None,
+                });
+                items.collect()
+            }
+            _ => None,
+        };
+        let texts = texts.filter(|texts| !texts.is_empty());
+        if texts.is_none() {
+            let wrong = format!("`{key}` must be a text, or a list of texts");
+            self.mistakes.push(wrong);
+        }
+        texts
+    }
+
+    fn table(&mut self, key: &str, value: Value) -> Table {
+        match value {
+            Value::Table(table) => table,
+            _ => {
+                self.mistakes.push(format!("`{key}` must be a table"));
+                Table::new()
+            }
+        }
+    }
+
+    fn misunderstood(what: &str) -> Self {
+        Self {
+            mistakes: vec![what.to_owned()],
+            ..Self::default()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Config;
+    use super::*;
+
+    fn rules(text: &str) -> Vec<PolicyEntry> {
+        Config::parse(text, "c").unwrap().policy
+    }
+
+    #[test]
+    fn a_rule_is_read_with_all_its_conditions() {
+        let rules = rules(
+            "[[policy]]\nmatch = [\"a.*\", \"b.x\"]\naction = \"ask\"\nserver = \"a\"\nagent = [\"one\", \"two\"]\n\
+             client = \"c*\"\nworkspace = \"~/work\"\nverb = \"DELETE\"\nreason = \"it costs\"\n\
+             annotations = { destructive = true, read_only = false }\n\
+             arguments = { path = \"/etc/*\", \"body.amount\" = { over = 3 } }\n",
+        );
+        let [rule] = &rules[..] else { panic!() };
+        assert_eq!(rule.mistakes, Vec::<String>::new());
+        assert_eq!(rule.paths, ["a.*", "b.x"]);
+        assert_eq!(rule.agents.as_deref().unwrap(), ["one", "two"]);
+        assert_eq!(rule.annotations.destructive, Some(true));
+        assert_eq!(rule.annotations.read_only, Some(false));
+        let places: Vec<_> = rule.arguments.iter().map(|(at, _)| at.as_str()).collect();
+        assert_eq!(places, ["path", "body.amount"]);
+    }
+
+    #[test]
+    fn a_mistake_is_named_and_what_could_be_read_is_kept() {
+        for (rule, told) in [
+            ("mach = \"a.*\"\naction = \"deny\"", "did you mean `match`"),
+            ("match = \"a.*\"", "`action` is missing"),
+            ("match = 3\naction = \"deny\"", "`match` must be a text"),
+            ("match = []\naction = \"deny\"", "`match` must be a text"),
+            (
+                "match = \"a.*\"\naction = \"deny\"\nannotations = { destructiv = true }",
+                "did you mean `destructive`",
+            ),
+            (
+                "match = \"a.*\"\naction = \"deny\"\nannotations = { destructive = \"yes\" }",
+                "true or false",
+            ),
+            (
+                "match = \"a.*\"\naction = \"deny\"\narguments = \"x\"",
+                "`arguments` must be a table",
+            ),
+        ] {
+            let rules = rules(&format!("[[policy]]\n{rule}\n"));
+            let told_of = rules[0].mistakes.join("; ");
+            assert!(told_of.contains(told), "{rule}: {told_of}");
+        }
+        let kept = rules("[[policy]]\nmatch = \"a.*\"\naction = \"allow\"\nserver = 3\n");
+        assert_eq!(kept[0].paths, ["a.*"]);
+        let of_agent = Config::parse("[agents.a]\npolicy = \"deny\"\n", "c").unwrap();
+        let rules = of_agent.agents["a"].policy.as_ref().unwrap();
+        assert_eq!(rules.len(), 1);
+        assert!(!rules[0].mistakes.is_empty());
+    }
+}

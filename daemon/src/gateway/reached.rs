@@ -1,0 +1,36 @@
+//! The tool that a call would reach, looked up before there is a call.
+//!
+//! Invariant: the way is that of a call: what is found here is what a call would find at this moment.
+
+use std::sync::Arc;
+
+use mux_sandbox::{Fault, Target};
+
+use super::{Asking, CallObserver, Gateway, find, ready};
+use crate::{
+    catalog::Tool,
+    upstream::{Held, Whose},
+};
+
+impl Gateway {
+    /// None where its server cannot be reached now. The server is started for it if need be.
+    pub async fn reached(
+        &self,
+        path: &str,
+        asking: &Asking,
+        observer: &dyn CallObserver,
+    ) -> Result<Option<Arc<Tool>>, Fault> {
+        let target = Target::Path {
+            path: path.to_owned(),
+            raw: false,
+        };
+        let (server, name, _) = self.resolve(target, &asking.scope)?;
+        let whose = Whose::of(&asking.caller);
+        let Ok(Held { session, .. }) = ready(&server, &whose, observer).await else {
+            return Ok(None);
+        };
+        let tools = session.current_tools().await;
+        let tools = asking.scope.view(&tools);
+        find(&tools, server.name(), &name).map(Some)
+    }
+}

@@ -1,0 +1,153 @@
+//! What policy is asked, and what it answers.
+
+use std::{path::Path, sync::Arc};
+
+use mux_sandbox::typegen::names::spell;
+use serde_json::Value;
+
+use super::Rule;
+use crate::catalog::Tool;
+
+/// One call that somebody is about to make.
+#[derive(Clone, Copy, Debug)]
+pub struct Question<'a> {
+    /// `server.tool`, with the tool as its server spells it; `server.method` of what is no tool.
+    pub path: &'a str,
+    /// Other spellings of it, see [`spellings`].
+    pub spellings: &'a [String],
+    pub hints: Hints,
+    /// The HTTP method, if it is an operation of an API.
+    pub verb: Option<&'a str>,
+    /// As `--agent` has it.
+    pub agent: Option<&'a str>,
+    /// As the client calls itself.
+    pub client: &'a str,
+    pub workspace: Option<&'a Path>,
+    pub given: Given<'a>,
+}
+
+/// The arguments of a call.
+#[derive(Clone, Copy, Debug)]
+pub enum Given<'a> {
+    /// Nobody has read them yet.
+    Unread,
+    /// They are no object, so that they will never be sent.
+    Unreadable,
+    Values(&'a Value),
+}
+
+/// What a tool says of itself, where it says anything.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Hints {
+    pub read_only: Option<bool>,
+    pub destructive: Option<bool>,
+    pub idempotent: Option<bool>,
+    pub open_world: Option<bool>,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Action {
+    Allow,
+    Ask,
+    Deny,
+}
+
+/// What policy says of a call.
+#[derive(Clone, Debug)]
+pub struct Verdict {
+    pub action: Action,
+    /// The rule that decided. Without one it is the default: allowed, and asked for what calls itself destructive
+    /// where somebody can answer.
+    pub rule: Option<Arc<Rule>>,
+}
+
+/// A verdict, or the need for more.
+#[derive(Clone, Debug)]
+pub enum Decision {
+    Made(Verdict),
+    /// A rule looks at the arguments, which have not been read.
+    NeedsArguments,
+}
+
+impl Question<'_> {
+    pub fn server(&self) -> &str {
+        self.path
+            .split_once('.')
+            .map_or(self.path, |(server, _)| server)
+    }
+}
+
+impl Hints {
+    pub fn of(tool: &Tool) -> Self {
+        let annotations = tool.extra.get("annotations");
+        let hint = |name: &str| annotations?.get(name)?.as_bool();
+        Self {
+            read_only: tool.read_only,
+            destructive: tool.destructive,
+            idempotent: hint("idempotentHint"),
+            open_world: hint("openWorldHint"),
+        }
+    }
+
+    /// A tool that says nothing may change something.
+    pub(super) fn is_read_only(self) -> bool {
+        self.read_only == Some(true)
+    }
+
+    pub(super) fn is_idempotent(self) -> bool {
+        self.idempotent == Some(true)
+    }
+
+    /// `None`: it does not say. MCP would have it destructive then, as nearly every tool.
+    pub(super) fn is_destructive(self) -> Option<bool> {
+        self.destructive.or(self.is_read_only().then_some(false))
+    }
+}
+
+impl Verdict {
+    /// Nobody has said anything of such a call.
+    pub fn is_default(&self) -> bool {
+        self.rule.is_none()
+    }
+
+    /// What the user wants to be told with it.
+    pub fn reason(&self) -> Option<&str> {
+        self.rule.as_ref()?.reason()
+    }
+}
+
+impl Action {
+    pub const ALL: [Self; 3] = [Self::Allow, Self::Ask, Self::Deny];
+
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Allow => "allow",
+            Self::Ask => "ask",
+            Self::Deny => "deny",
+        }
+    }
+}
+
+/// How else a path may be written: as programs do, and without what nobody sees. A rule that denies or asks is about
+/// each of them, so that neither a slip nor a server's trick goes around it; one that allows only about the path itself.
+pub fn spellings(server: &str, name: &str, shown: &str) -> Vec<String> {
+    let (own, spelled) = (spell(server), spell(name));
+    let mut others = Vec::new();
+    if own != server || spelled != name {
+        others.push(format!("{own}.{spelled}"));
+    }
+    if shown != name {
+        others.push(format!("{server}.{shown}"));
+    }
+    others
+}
+
+/// The HTTP method of an operation, as the source wrote it that made a tool of it. Only that of a source counts: an
+/// MCP server may write what it likes.
+pub fn verb(tool: &Tool) -> Option<&str> {
+    tool.extra
+        .get("_meta")?
+        .get("mux/http")?
+        .get("method")?
+        .as_str()
+}

@@ -1,0 +1,247 @@
+//! What stands between `{{` and `}}`: a name, and the way from there.
+//!
+//! ```text
+//! {{list}}  {{list.result}}           the result of the step `list`
+//! {{list.items.0.name}}               the same way with and without `.result`
+//! {{list.result.items[0]["odd key"]}} an index, and a name that is none otherwise
+//! {{list.args.path}}  {{list.tool}}   what the step was given, and its tool
+//! {{input.dir}}                       what the caller of the program gave
+//! ```
+//!
+//! Invariant: reading one is total, and takes time in proportion to its length.
+
+/// The name of what the caller gave.
+pub(super) const INPUT: &str = "input";
+
+/// Where a value comes from.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Reference {
+    pub root: Root,
+    pub path: Vec<Key>,
+    /// As it was written, between the braces.
+    pub text: String,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Root {
+    Input,
+    Step { index: usize, part: Part },
+}
+
+/// What there is of a step that has ended well.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Part {
+    Result,
+    /// As they were sent.
+    Args,
+}
+
+/// One step of the way.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Key {
+    Name(String),
+    /// As it is written: an index of an array, or the name of a member.
+    Index(String),
+}
+
+impl Key {
+    /// As the name of a member.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Name(name) | Self::Index(name) => name,
+        }
+    }
+}
+
+/// A reference before anybody knows what its name means.
+#[derive(Debug, PartialEq)]
+pub(super) struct Parsed {
+    pub(super) name: String,
+    pub(super) path: Vec<Key>,
+    /// Bytes up to and with the closing braces.
+    pub(super) length: usize,
+}
+
+/// Reads what stands behind `{{`, or says in words what is wrong with it.
+pub(super) fn parse(text: &str) -> Result<Parsed, String> {
+    let mut rest = Rest { text, at: 0 };
+    rest.blanks();
+    let name = rest.word();
+    if name.is_empty() {
+        return Err(match rest.peek() {
+            None => "`{{` is not closed".into(),
+            Some('}') => "`{{}}` names nothing".into(),
+            Some(other) => format!("{other:?} cannot begin a reference"),
+        });
+    }
+    let name = name.to_owned();
+    let mut path = Vec::new();
+    loop {
+        rest.blanks();
+        if rest.takes("}}") {
+            break;
+        }
+        match rest.next() {
+            None => return Err("`{{` is not closed".into()),
+            Some('.') => {
+                let word = rest.word();
+                if word.is_empty() {
+                    return Err("behind a dot comes a name or an index".into());
+                }
+                path.push(key(word));
+            }
+            Some('[') => path.push(rest.bracket()?),
+            Some(other) => {
+                return Err(format!("{other:?} cannot stand in a reference"));
+            }
+        }
+    }
+    Ok(Parsed {
+        name,
+        path,
+        length: rest.at,
+    })
+}
+
+fn key(word: &str) -> Key {
+    match word.bytes().all(|byte| byte.is_ascii_digit()) {
+        true => Key::Index(word.to_owned()),
+        false => Key::Name(word.to_owned()),
+    }
+}
+
+struct Rest<'a> {
+    text: &'a str,
+    at: usize,
+}
+
+impl<'a> Rest<'a> {
+    fn peek(&self) -> Option<char> {
+        self.text[self.at..].chars().next()
+    }
+
+    fn next(&mut self) -> Option<char> {
+        let next = self.peek()?;
+        self.at += next.len_utf8();
+        Some(next)
+    }
+
+    fn takes(&mut self, what: &str) -> bool {
+        let there = self.text[self.at..].starts_with(what);
+        if there {
+            self.at += what.len();
+        }
+        there
+    }
+
+    fn blanks(&mut self) {
+        while self.peek().is_some_and(char::is_whitespace) {
+            self.next();
+        }
+    }
+
+    /// Letters of any language, digits, and what names are joined with.
+    fn word(&mut self) -> &'a str {
+        let from = self.at;
+        while self
+            .peek()
+            .is_some_and(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '$'))
+        {
+            self.next();
+        }
+        &self.text[from..self.at]
+    }
+
+    /// An index or a quoted name, up to the closing bracket.
+    fn bracket(&mut self) -> Result<Key, String> {
+        self.blanks();
+        let key = match self.peek() {
+            Some(quote @ ('"' | '\'')) => {
+                self.next();
+                Key::Name(self.quoted(quote)?)
+            }
+            _ => match key(self.word()) {
+                Key::Index(index) if !index.is_empty() => Key::Index(index),
+                Key::Name(name) if name.starts_with('-') => {
+                    return Err(format!("[{name}]: an index counts from 0"));
+                }
+                Key::Name(name) => {
+                    return Err(format!("a name in brackets stands in quotes: [\"{name}\"]"));
+                }
+                Key::Index(_) => {
+                    return Err("in brackets stands an index or a name in quotes".into());
+                }
+            },
+        };
+        self.blanks();
+        match self.takes("]") {
+            true => Ok(key),
+            false => Err("a `]` is missing".into()),
+        }
+    }
+
+    fn quoted(&mut self, quote: char) -> Result<String, String> {
+        let mut name = String::new();
+        loop {
+            match self.next() {
+                None => return Err(format!("a name is not closed with {quote}")),
+                Some('\\') => name.extend(self.next()),
+                Some(c) if c == quote => return Ok(name),
+                Some(c) => name.push(c),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_and_ways_are_read_in_every_form() {
+        let name = |name: &str| Key::Name(name.into());
+        let index = |index: &str| Key::Index(index.into());
+        for (text, root, path) in [
+            ("a}}", "a", vec![]),
+            ("a.result.b}}", "a", vec![name("result"), name("b")]),
+            ("a.0.b[1]}}", "a", vec![index("0"), name("b"), index("1")]),
+            (
+                "a[0][\"x y\"]['}}']}}",
+                "a",
+                vec![index("0"), name("x y"), name("}}")],
+            ),
+            ("a[\"q\\\"\\\\\"]}}", "a", vec![name("q\"\\")]),
+            ("my-step.größe}}", "my-step", vec![name("größe")]),
+            ("1.2}}", "1", vec![index("2")]),
+        ] {
+            let parsed = parse(text).unwrap();
+            assert_eq!((parsed.name.as_str(), parsed.path), (root, path), "{text}");
+            assert_eq!(parsed.length, text.len(), "{text}");
+        }
+        assert_eq!(parse(" a }} rest").unwrap().length, 5);
+    }
+
+    #[test]
+    fn what_is_no_reference_says_why() {
+        for (text, word) in [
+            ("", "not closed"),
+            ("a", "not closed"),
+            ("a}", "'}'"),
+            ("}}", "names nothing"),
+            ("#each x}}", "'#'"),
+            ("a..b}}", "behind a dot"),
+            ("a.}}", "behind a dot"),
+            ("a. b}}", "behind a dot"),
+            ("a b}}", "'b'"),
+            ("a[b]}}", "[\"b\"]"),
+            ("a[-1]}}", "counts from 0"),
+            ("a[]}}", "an index or a name"),
+            ("a[0}}", "`]` is missing"),
+            ("a[\"x}}", "not closed with"),
+            ("a | upper}}", "'|'"),
+        ] {
+            let said = parse(text).unwrap_err();
+            assert!(said.contains(word), "{text}: {said}");
+        }
+    }
+}

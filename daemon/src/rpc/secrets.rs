@@ -1,0 +1,138 @@
+//! The secrets that the configuration names: set, listed, removed.
+//!
+//! Invariant: a value comes in and goes to the store; no answer holds one.
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use mux_proto as wire;
+
+use super::door::Door;
+use crate::{
+    audit::Deed,
+    auth::{Auth, AuthError, KeptSecret, MOST_SECRET, Secret},
+    environment::is_secret_name,
+    state::{Daemon, Trigger},
+};
+
+pub(super) async fn set(
+    daemon: &Arc<Daemon>,
+    door: &Door,
+    request: wire::SetSecretRequest,
+) -> Result<wire::SecretInfo, wire::Error> {
+    let wire::SetSecretRequest { name, value } = request;
+    check(&name, &value.0)?;
+    let kept = auth(daemon).set_secret(&name, Secret::new(value.0)).await;
+    kept.map_err(|error| failed(&error))?;
+    daemon
+        .gateway
+        .audit()
+        .note(Deed::SecretSet, &name, &door.origin());
+    // What is wrong with the rest of the configuration stands in `status`.
+    drop(daemon.load(Trigger::Watched).await);
+    let mut all = list(daemon).secrets.into_iter();
+    all.find(|info| info.name == name).ok_or_else(|| {
+        let message = format!("the secret {name} was removed again meanwhile");
+        wire::Error::new(wire::Kind::NotFound, message)
+    })
+}
+
+pub(super) fn list(daemon: &Daemon) -> wire::SecretList {
+    let kept = auth(daemon).kept();
+    let set = auth(daemon).secrets();
+    let mut used = daemon.secrets();
+    let mut secrets: Vec<wire::SecretInfo> = set
+        .into_iter()
+        .map(|secret| {
+            let used_by = used.remove(&secret.name).unwrap_or_default();
+            info(secret, used_by)
+        })
+        .collect();
+    secrets.extend(used.into_iter().map(|(name, used_by)| wire::SecretInfo {
+        name,
+        place: None,
+        since_ms: None,
+        used_by: used_by.into_iter().collect(),
+    }));
+    secrets.sort_by(|a, b| a.name.cmp(&b.name));
+    wire::SecretList {
+        secrets,
+        keyring: kept.keyring,
+        file: kept.file.to_owned(),
+        note: kept.note,
+        problem: kept.problem,
+    }
+}
+
+pub(super) async fn remove(
+    daemon: &Arc<Daemon>,
+    door: &Door,
+    name: String,
+) -> Result<wire::SecretRemoved, wire::Error> {
+    let removed = auth(daemon).remove_secret(&name).await;
+    let was_set = removed.map_err(|error| failed(&error))?;
+    let used_by = daemon.secrets().remove(&name).unwrap_or_default();
+    if was_set {
+        daemon
+            .gateway
+            .audit()
+            .note(Deed::SecretRemoved, &name, &door.origin());
+        drop(daemon.load(Trigger::Watched).await);
+    }
+    Ok(wire::SecretRemoved {
+        name,
+        was_set,
+        used_by: used_by.into_iter().collect(),
+    })
+}
+
+fn info(secret: KeptSecret, used_by: BTreeSet<String>) -> wire::SecretInfo {
+    wire::SecretInfo {
+        name: secret.name,
+        place: Some(match secret.in_keyring {
+            true => wire::SecretPlace::Keyring,
+            false => wire::SecretPlace::File,
+        }),
+        since_ms: Some(secret.since.saturating_mul(1000)),
+        used_by: used_by.into_iter().collect(),
+    }
+}
+
+/// The value is not repeated, whatever is wrong with it.
+fn check(name: &str, value: &str) -> Result<(), wire::Error> {
+    let wrong = |message: String, hint: &str| {
+        Err(wire::Error::new(wire::Kind::Validation, message).hint(hint))
+    };
+    if !is_secret_name(name) {
+        let hint = "it begins with a letter or `_`, and has letters, digits, `_`, `-` and `.`";
+        return wrong(format!("a secret cannot be called {name:?}"), hint);
+    }
+    match value {
+        "" => wrong(
+            format!("the value of {name} is empty"),
+            "`mux secrets remove` forgets it",
+        ),
+        value if value.contains('\0') => wrong(
+            format!("the value of {name} has a NUL"),
+            "no server could be given it",
+        ),
+        value if value.len() > MOST_SECRET => {
+            let message = format!(
+                "the value of {name} has {} bytes, over {MOST_SECRET}",
+                value.len()
+            );
+            wrong(
+                message,
+                "keep it in a file, and let a command tell what is needed: ${cmd:…}",
+            )
+        }
+        _ => Ok(()),
+    }
+}
+
+fn auth(daemon: &Daemon) -> &Auth {
+    daemon.gateway.upstreams().auth()
+}
+
+fn failed(error: &AuthError) -> wire::Error {
+    wire::Error::new(wire::Kind::Unavailable, error.to_string()).hint("`mux doctor` says more")
+}

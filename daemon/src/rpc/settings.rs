@@ -1,0 +1,112 @@
+//! What is in force for somebody, and what is wrong with a configuration.
+
+use mux_proto as wire;
+use serde_json::json;
+
+use super::door::Door;
+use crate::{
+    settings::{Row, Whence},
+    state::Daemon,
+};
+
+pub(super) fn report(
+    daemon: &Daemon,
+    door: &Door,
+    request: &wire::SettingsRequest,
+) -> wire::SettingsReport {
+    let agent = request.agent.as_deref();
+    let (rows, said) = daemon.report(agent);
+    let mut settings: Vec<wire::Setting> = rows.into_iter().map(setting).collect();
+    settings.extend(servers(daemon, door));
+    let mut notes = Vec::new();
+    if let (Some(agent), false) = (agent, said) {
+        notes.push(format!(
+            "nothing is said of the agent {agent:?}: what holds for everybody holds for it"
+        ));
+    }
+    let sight = door.sight();
+    if let Some(project) = sight.project() {
+        let rules = project.denied.rules().iter();
+        settings.extend(rules.map(|rule| wire::Setting {
+            name: format!("policy.{}", rule.number),
+            value: json!(format!("deny {}", rule.matches().join(" "))),
+            from: wire::SettingSource::Project,
+            line: None,
+            file: Some(project.root.join(".mux.toml")),
+        }));
+    }
+    wire::SettingsReport {
+        file: daemon.places.config.clone(),
+        settings,
+        notes,
+    }
+}
+
+pub(super) async fn check(
+    daemon: &Daemon,
+    request: &wire::CheckConfigRequest,
+) -> Result<wire::ConfigReport, wire::Error> {
+    let looked = daemon.look_at_config(&request.text, &request.file).await;
+    let looked = looked.map_err(|why| wire::Error::new(wire::Kind::Unavailable, why))?;
+    let problems = looked.mistakes.into_iter();
+    Ok(wire::ConfigReport {
+        problems: problems
+            .map(|mistake| wire::ConfigProblem {
+                line: mistake.line,
+                message: mistake.message,
+            })
+            .collect(),
+        servers: looked.servers,
+    })
+}
+
+fn setting(row: Row) -> wire::Setting {
+    wire::Setting {
+        name: row.name,
+        value: row.value,
+        from: match row.whence {
+            Whence::Default => wire::SettingSource::Default,
+            Whence::Config => wire::SettingSource::Config,
+            Whence::Agent => wire::SettingSource::Agent,
+        },
+        line: row.line,
+        file: None,
+    }
+}
+
+/// Each with its command line or address, as it was written.
+fn servers(daemon: &Daemon, door: &Door) -> Vec<wire::Setting> {
+    let all = daemon.gateway.upstreams().all_seen(&door.sight());
+    let disabled = daemon.disabled();
+    let names = all.iter().map(|server| server.name());
+    let names: Vec<&str> = names.chain(disabled.keys().map(String::as_str)).collect();
+    let lines = daemon.lines_of_servers(&names);
+    let own = all.iter().map(|server| {
+        let project = server.project();
+        let shown = match server.definition() {
+            Ok(definition) => definition.link.shown(),
+            Err(problem) => format!("cannot be used: {problem}"),
+        };
+        wire::Setting {
+            name: format!("servers.{}", server.name()),
+            value: json!(shown),
+            from: match project {
+                Some(_) => wire::SettingSource::Project,
+                None => wire::SettingSource::Config,
+            },
+            line: lines
+                .get(server.name())
+                .copied()
+                .filter(|_| project.is_none()),
+            file: project.map(std::path::Path::to_owned),
+        }
+    });
+    let off = disabled.iter().map(|(name, shown)| wire::Setting {
+        name: format!("servers.{name}"),
+        value: json!(format!("switched off: {shown}")),
+        from: wire::SettingSource::Config,
+        line: lines.get(name).copied(),
+        file: None,
+    });
+    own.chain(off).collect()
+}

@@ -1,0 +1,152 @@
+//! APIs that are described and no MCP servers: OpenAPI and GraphQL. To everything above they are servers whose
+//! other end is in this process.
+//!
+//! A description is fetched and kept (`description`), read into functions (`openapi`, `graphql`), and each call
+//! becomes an HTTP request (`http`) under the entry's credentials and rate. While a session is open its `standing`
+//! follows the description.
+//!
+//! Invariant: a call is sent at most once, unless the API says that it has not taken it; and nothing of a
+//! credential is in a result, an error or the log.
+
+mod description;
+mod graphql;
+mod http;
+mod making;
+pub mod openapi;
+mod standing;
+mod telling;
+
+use std::{
+    collections::HashMap,
+    fmt,
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use futures::future::BoxFuture;
+use reqwest::ClientBuilder;
+use serde_json::{Map, Value};
+use tokio::sync::watch;
+
+pub use self::graphql::{queries_of as graphql_queries, tools_of as graphql_tools};
+use self::{description::Shelf, http::MakeClient, making::Making, standing::Standing};
+pub use self::{
+    standing::{Described, Refreshed},
+    telling::{Telling, Terms},
+};
+use crate::settings;
+
+/// Opens sources, and has those that are open.
+#[derive(Debug)]
+pub struct Sources {
+    /// Where descriptions from elsewhere are kept.
+    shelf: Arc<Shelf>,
+    client: MakeClient,
+    /// By name, the latest of each.
+    standing: Mutex<HashMap<String, Arc<Standing>>>,
+}
+
+impl Sources {
+    /// The folder is made with the first description.
+    pub fn new(
+        folder: PathBuf,
+        client: fn(&settings::Network, Option<&Path>) -> Result<ClientBuilder, String>,
+    ) -> Self {
+        Self {
+            shelf: Arc::new(Shelf::new(folder)),
+            client,
+            standing: Mutex::default(),
+        }
+    }
+
+    /// Reads the description, from where it is kept if it is there. What is received is another source whenever
+    /// the description has changed. An error tells a person what to do.
+    pub async fn open(
+        &self,
+        name: &str,
+        settings: &settings::Source,
+    ) -> Result<watch::Receiver<Arc<dyn Source>>, String> {
+        let making = Making::new(name, settings, self.client);
+        let (standing, source) = Standing::open(making, Arc::clone(&self.shelf)).await?;
+        self.standing().insert(name.to_owned(), standing);
+        Ok(source)
+    }
+
+    /// Looks at the description again now, if the source is open.
+    pub async fn refresh(&self, name: &str) -> Option<Result<Refreshed, String>> {
+        let standing = self.opened(name)?;
+        Some(standing.refresh().await)
+    }
+
+    /// What is known of the description: of an open source, or of what is kept.
+    pub fn described(&self, name: &str, settings: &settings::Source) -> Described {
+        match self.opened(name) {
+            Some(standing) => standing.described(),
+            None => Standing::unopened(&Making::new(name, settings, self.client), &self.shelf),
+        }
+    }
+
+    fn opened(&self, name: &str) -> Option<Arc<Standing>> {
+        self.standing().get(name).filter(|it| it.is_open()).cloned()
+    }
+
+    fn standing(&self) -> MutexGuard<'_, HashMap<String, Arc<Standing>>> {
+        self.standing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A description that was read: what it offers, and how each is called.
+pub trait Source: Send + Sync + fmt::Debug {
+    /// What it calls itself, with its version.
+    fn identity(&self) -> (String, String);
+
+    /// MCP's `Tool`s.
+    fn tools(&self) -> Vec<Value>;
+
+    /// What there is to say of it.
+    fn facts(&self) -> Facts {
+        Facts::default()
+    }
+
+    /// MCP's `CallToolResult`. Dropping the future gives the request up.
+    fn call(
+        self: Arc<Self>,
+        tool: String,
+        arguments: Map<String, Value>,
+        telling: Telling,
+    ) -> BoxFuture<'static, Result<Value, CallFailure>>;
+}
+
+/// What a user may want to know of a source.
+#[derive(Clone, Debug, Default)]
+pub struct Facts {
+    /// What to look at: operations that were left out, credentials that fit nothing.
+    pub notes: Vec<String>,
+    /// The security schemes that functions need and for which no credential is given.
+    pub missing: Vec<String>,
+    /// Requests that were sent so far.
+    pub requests: u64,
+}
+
+/// Why a call has no result.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum CallFailure {
+    /// Nothing has happened: it could not be sent, or the API has not taken it.
+    #[error("{0}")]
+    Declined(String),
+    /// Nothing was sent: it needs a credential that is not given, or cannot be used.
+    #[error("{why}")]
+    Credential { why: String, fix: String },
+    /// It was sent, and the answer is more than is taken.
+    #[error("{0}")]
+    TooMuch(String),
+    /// It was sent, and nobody knows what became of it.
+    #[error("{0}")]
+    Lost(String),
+    /// The arguments make no request.
+    #[error("{0}")]
+    Unfit(String),
+    /// The description has no such function any more.
+    #[error("there is no function {0:?}")]
+    Unknown(String),
+}

@@ -1,0 +1,147 @@
+//! A description that is fetched from an address: only if it is another one than that which is kept.
+
+use std::time::Duration;
+
+use futures::{FutureExt as _, future::BoxFuture};
+use reqwest::{
+    Client, Response, StatusCode, Url,
+    header::{
+        ACCEPT, ETAG, HeaderMap, HeaderName, HeaderValue, IF_MODIFIED_SINCE, IF_NONE_MATCH,
+        LAST_MODIFIED, LOCATION,
+    },
+};
+use tokio::time::timeout;
+
+use super::{Fetch, Fetched, LONGEST_DESCRIPTION, Version};
+use crate::{
+    causes::{causes, fix_of},
+    settings::Source,
+    sources::http::Mask,
+};
+
+/// The whole of it.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+pub(in crate::sources) struct Get {
+    client: Client,
+    url: Url,
+    headers: HeaderMap,
+    mask: Mask,
+}
+
+impl Get {
+    pub(in crate::sources) fn new(
+        client: Client,
+        url: Url,
+        headers: HeaderMap,
+        settings: &Source,
+    ) -> Self {
+        Self {
+            client,
+            mask: Mask::of(settings, url.as_str()),
+            url,
+            headers,
+        }
+    }
+
+    async fn get(&self, known: Option<&Version>) -> Result<Fetched, String> {
+        let mut headers = self.headers.clone();
+        let accept = "application/json, application/yaml, text/yaml, */*;q=0.8";
+        headers.insert(ACCEPT, HeaderValue::from_static(accept));
+        let conditions = known.into_iter().flat_map(|known| {
+            [
+                (IF_NONE_MATCH, &known.etag),
+                (IF_MODIFIED_SINCE, &known.modified),
+            ]
+        });
+        for (name, value) in conditions {
+            if let Some(value) = value
+                .as_deref()
+                .and_then(|it| HeaderValue::from_str(it).ok())
+            {
+                headers.insert(name, value);
+            }
+        }
+        let sent = self
+            .client
+            .get(self.url.clone())
+            .headers(headers)
+            .send()
+            .await;
+        let response = sent.map_err(|error| self.unreachable(error))?;
+        match response.status() {
+            StatusCode::NOT_MODIFIED if known.is_some() => Ok(Fetched::Same),
+            status if status.is_success() => self.read(response).await,
+            status if status.is_redirection() => {
+                let to = response
+                    .headers()
+                    .get(LOCATION)
+                    .and_then(|to| to.to_str().ok());
+                let to = to.map(|to| to.split(['?', '#']).next().unwrap_or(to));
+                Err(self.told(&format!(
+                    "answers HTTP {status}: it has moved to {}; write that address if you trust it",
+                    to.unwrap_or("elsewhere")
+                )))
+            }
+            status => Err(self.told(&format!("answers HTTP {status}"))),
+        }
+    }
+
+    async fn read(&self, mut response: Response) -> Result<Fetched, String> {
+        let header = |name: HeaderName| {
+            let value = response.headers().get(name)?.to_str().ok()?;
+            Some(value.to_owned())
+        };
+        let version = Version {
+            etag: header(ETAG),
+            modified: header(LAST_MODIFIED),
+        };
+        let mut bytes = Vec::new();
+        while let Some(chunk) = response
+            .chunk()
+            .await
+            .map_err(|error| self.unreachable(error))?
+        {
+            bytes.extend_from_slice(&chunk);
+            if bytes.len() > LONGEST_DESCRIPTION {
+                let most = LONGEST_DESCRIPTION >> 20;
+                return Err(self.told(&format!(
+                    "gives more than {most} MiB, the longest description that is read"
+                )));
+            }
+        }
+        match String::from_utf8(bytes) {
+            Ok(text) => Ok(Fetched::New { text, version }),
+            Err(_) => Err(self.told("gives no text in UTF-8")),
+        }
+    }
+
+    fn unreachable(&self, error: reqwest::Error) -> String {
+        let why = causes(&error.without_url());
+        let fix = fix_of(&why, "openapi");
+        self.told(&format!("cannot be reached: {why}; {fix}"))
+    }
+
+    fn told(&self, what: &str) -> String {
+        let mut url = self.url.clone();
+        url.set_query(None);
+        // Only an address without a host refuses.
+        _ = url.set_username("");
+        _ = url.set_password(None);
+        self.mask.words(&format!("{url} {what}"))
+    }
+}
+
+impl Fetch for Get {
+    fn fetch<'a>(&'a self, known: Option<&'a Version>) -> BoxFuture<'a, Result<Fetched, String>> {
+        async move {
+            match timeout(PATIENCE, self.get(known)).await {
+                Ok(fetched) => fetched,
+                Err(_) => {
+                    Err(self.told(&format!("did not give the description within {PATIENCE:?}")))
+                }
+            }
+        }
+        .boxed()
+    }
+}

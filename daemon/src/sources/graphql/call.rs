@@ -1,0 +1,194 @@
+//! A function's arguments as a request.
+//!
+//! Invariant: values go as variables, never as text of a query; a query may be sent again, a mutation never.
+
+use apollo_compiler::{ast, parser::Parser};
+use reqwest::Method;
+use serde_json::{Map, Value, json};
+
+use super::{
+    super::http::{Body, Request},
+    arguments::SELECT,
+    chosen,
+    functions::{self, ANY, Operation, Room},
+    model::{Field, Schema},
+};
+
+/// What an answer is to be written in; the first has its own meaning for status codes.
+pub(super) const ACCEPT: &str = "application/graphql-response+json, application/json;q=0.9";
+/// How deep a query of a program may nest to be looked at.
+const NESTING: usize = 128;
+
+/// What is to be sent, and what of the answer is the result.
+#[derive(Debug)]
+pub(super) struct Call {
+    pub(super) request: Request,
+    /// The field whose value it is; `None`: all of the answer.
+    pub(super) field: Option<String>,
+}
+
+/// Why there is nothing to be sent.
+#[derive(Debug, Eq, PartialEq)]
+pub(super) enum Refusal {
+    Unknown,
+    /// What the caller should write instead.
+    Mistake(String),
+}
+
+/// How functions are called.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Means<'a> {
+    pub(super) depth: u32,
+    pub(super) room: &'a Room,
+    /// Names of credentials, all of which are sent.
+    pub(super) credentials: &'a [String],
+}
+
+pub(super) fn call(
+    schema: &Schema,
+    tool: &str,
+    arguments: Map<String, Value>,
+    means: Means<'_>,
+) -> Result<Call, Refusal> {
+    if tool == ANY {
+        return any(arguments, means);
+    }
+    let (operation, field) = function(schema, tool).ok_or(Refusal::Unknown)?;
+    let query = query(schema, operation, field, &arguments, means).map_err(Refusal::Mistake)?;
+    let mut variables = arguments;
+    variables.shift_remove(SELECT);
+    Ok(Call {
+        request: request(
+            json!({ "query": query, "variables": variables }),
+            operation == Operation::Query,
+            means,
+        ),
+        field: Some(field.name.clone()),
+    })
+}
+
+/// The query of each function with what it needs alone.
+pub(super) fn queries(
+    schema: &Schema,
+    depth: u32,
+    room: &Room,
+) -> Result<Vec<(String, String)>, String> {
+    let means = Means {
+        depth,
+        room,
+        credentials: &[],
+    };
+    let mut queries = Vec::new();
+    for operation in Operation::ALL {
+        for field in operation.fields(schema) {
+            let needed = field
+                .arguments
+                .iter()
+                .filter(|argument| argument.is_required());
+            let needed = needed.map(|argument| (argument.name.clone(), Value::Null));
+            let query = query(schema, operation, field, &needed.collect(), means)?;
+            queries.push((format!("{}.{}", operation.word(), field.name), query));
+        }
+    }
+    Ok(queries)
+}
+
+fn function<'a>(schema: &'a Schema, tool: &str) -> Option<(Operation, &'a Field)> {
+    let (word, name) = tool.split_once('.')?;
+    let operation = Operation::ALL.into_iter().find(|one| one.word() == word)?;
+    let mut fields = operation.fields(schema).iter();
+    Some((operation, fields.find(|field| field.name == name)?))
+}
+
+/// `query user($id: ID!) { user(id: $id) { name } }`. It names only what is given, so that an API that has lost an
+/// optional argument still answers.
+fn query(
+    schema: &Schema,
+    operation: Operation,
+    field: &Field,
+    arguments: &Map<String, Value>,
+    means: Means<'_>,
+) -> Result<String, String> {
+    let given = field.arguments.iter();
+    let given: Vec<_> = given
+        .filter(|argument| arguments.contains_key(&argument.name))
+        .collect();
+    let list = |item: &dyn Fn(&super::model::Argument) -> String| {
+        let items: Vec<String> = given.iter().map(|argument| item(argument)).collect();
+        match items.is_empty() {
+            true => String::new(),
+            false => format!("({})", items.join(", ")),
+        }
+    };
+    let declared = list(&|argument| format!("${}: {}", argument.name, argument.ty));
+    let passed = list(&|argument| format!("{0}: ${0}", argument.name));
+    let ty = field.ty.name();
+    let selection = match arguments.get(SELECT) {
+        _ if !schema.is_composite(ty) => String::new(),
+        Some(choice) if !choice.is_null() => chosen::spelled(schema, ty, choice, means.room)?,
+        _ => {
+            let default = functions::default(schema, field, means.depth, means.room);
+            default
+                .map(|selection| selection.text())
+                .unwrap_or_default()
+        }
+    };
+    let (word, name) = (operation.word(), &field.name);
+    let blank = if selection.is_empty() { "" } else { " " };
+    Ok(format!(
+        "{word} {name}{declared} {{ {name}{passed}{blank}{selection} }}"
+    ))
+}
+
+fn any(arguments: Map<String, Value>, means: Means<'_>) -> Result<Call, Refusal> {
+    let query = arguments.get("query").and_then(Value::as_str);
+    let query = query.ok_or_else(|| Refusal::Mistake("`query` is missing".into()))?;
+    let name = arguments.get("operationName").and_then(Value::as_str);
+    let operations = operations(query, name);
+    if operations.contains(&ast::OperationType::Subscription) {
+        let why = "a subscription has no end: only queries and mutations can be sent";
+        return Err(Refusal::Mistake(why.into()));
+    }
+    // What cannot be read may be anything.
+    let reads_only = !operations.is_empty() && operations.iter().all(|one| one.is_query());
+    Ok(Call {
+        request: request(Value::Object(arguments), reads_only, means),
+        field: None,
+    })
+}
+
+/// Those that may be run.
+fn operations(query: &str, name: Option<&str>) -> Vec<ast::OperationType> {
+    let parsed = Parser::new()
+        .recursion_limit(NESTING)
+        .parse_ast(query, "query");
+    let Ok(parsed) = parsed else {
+        return Vec::new();
+    };
+    let definitions = parsed.definitions.iter();
+    let operations = definitions.filter_map(|definition| definition.as_operation_definition());
+    operations
+        .filter(|one| {
+            name.is_none_or(|name| one.name.as_ref().is_some_and(|own| own.as_str() == name))
+        })
+        .map(|one| one.operation_type)
+        .collect()
+}
+
+/// To the endpoint itself.
+pub(super) fn request(body: Value, safe: bool, means: Means<'_>) -> Request {
+    let security = match means.credentials.is_empty() {
+        true => Vec::new(),
+        false => vec![means.credentials.to_vec()],
+    };
+    Request {
+        method: Method::POST,
+        path: String::new(),
+        query: Vec::new(),
+        headers: vec![("Accept".into(), ACCEPT.into())],
+        cookies: Vec::new(),
+        body: Some(Body::Json(body)),
+        security,
+        safe,
+    }
+}

@@ -1,0 +1,162 @@
+//! A schema with the endpoint that answers for it: what is offered, and how each function is called.
+//!
+//! Invariant: an answer is an answer whatever its status, unless the API says with it that it did not look at the
+//! query: not signed in, too often, broken.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use futures::{FutureExt as _, future::BoxFuture};
+use reqwest::StatusCode;
+use serde_json::{Map, Value};
+
+use super::{
+    answer,
+    call::{self, Call, Means, Refusal},
+    functions::{self, Room},
+    model::Schema,
+};
+use crate::{
+    settings,
+    sources::{
+        CallFailure, Facts, Source, Telling,
+        http::{Api, Reply},
+    },
+};
+
+/// By which an endpoint says that it follows the rules for status codes.
+const OWN_MEDIA: &str = "application/graphql-response+json";
+
+#[derive(Debug)]
+pub(super) struct Endpoint {
+    api: Api,
+    schema: Schema,
+    host: String,
+    depth: u32,
+    /// The same for the list of functions and for their calls.
+    room: Room,
+    /// By their names in the entry; all are sent.
+    credentials: Vec<String>,
+    notes: Vec<String>,
+    /// Made with the room; the first list takes them.
+    tools: Mutex<Option<Vec<Value>>>,
+}
+
+impl Endpoint {
+    /// Takes as long as it takes to make the functions.
+    pub(super) fn new(
+        api: Api,
+        schema: Schema,
+        settings: &settings::Source,
+        left_out: usize,
+    ) -> Self {
+        let made = functions::all(&schema, settings.depth);
+        let mut notes = Vec::new();
+        if let Some(events) = &schema.subscription {
+            let count = schema.fields(events).map_or(0, <[_]>::len);
+            notes.push(format!(
+                "subscriptions are not offered ({count}): they have no end"
+            ));
+        }
+        if left_out > 0 {
+            notes.push(format!(
+                "{left_out} names of the schema are left out: they are none of GraphQL, are kept for GraphQL \
+                 itself, or are of types that are not there"
+            ));
+        }
+        if !made.complete {
+            let count = made.tools.len();
+            notes.push(format!(
+                "only {count} functions fit into the list; `graphql` reaches the others"
+            ));
+        }
+        let address = settings.base_url.as_deref().map(url::Url::parse);
+        let host = address.and_then(|url| Some(url.ok()?.host_str()?.to_owned()));
+        Self {
+            api,
+            schema,
+            host: host.unwrap_or_default(),
+            depth: settings.depth,
+            room: made.room,
+            credentials: settings.credentials.keys().cloned().collect(),
+            notes,
+            tools: Mutex::new(Some(made.tools)),
+        }
+    }
+
+    async fn answered(
+        &self,
+        tool: String,
+        arguments: Map<String, Value>,
+        telling: &Telling,
+    ) -> Result<Value, CallFailure> {
+        let means = Means {
+            depth: self.depth,
+            room: &self.room,
+            credentials: &self.credentials,
+        };
+        let call = match call::call(&self.schema, &tool, arguments, means) {
+            Ok(call) => call,
+            Err(Refusal::Unknown) => return Err(CallFailure::Unknown(tool)),
+            Err(Refusal::Mistake(why)) => return Ok(answer::refused(&why)),
+        };
+        let reply = self.api.send(&call.request, telling).await?;
+        Ok(self.result(&call, &reply))
+    }
+
+    fn result(&self, call: &Call, reply: &Reply) -> Value {
+        let text = self.api.mask().content(&reply.text());
+        match answer::read(text.as_bytes()).filter(|_| was_looked_at(reply)) {
+            Some(answer) => answer::result(answer, call.field.as_deref(), reply.status.as_u16()),
+            None if reply.status.is_success() => answer::refused(&format!(
+                "{} answered with {}, which is no answer of GraphQL: is its address right?",
+                self.host,
+                match reply.media().as_str() {
+                    "" => "something",
+                    media => media,
+                }
+            )),
+            None => self.api.result(&call.request, reply),
+        }
+    }
+}
+
+impl Source for Endpoint {
+    fn identity(&self) -> (String, String) {
+        (format!("GraphQL at {}", self.host), String::new())
+    }
+
+    fn tools(&self) -> Vec<Value> {
+        let made = self
+            .tools
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        made.unwrap_or_else(|| functions::all(&self.schema, self.depth).tools)
+    }
+
+    fn facts(&self) -> Facts {
+        Facts {
+            notes: self.notes.clone(),
+            missing: Vec::new(),
+            requests: self.api.requests(),
+        }
+    }
+
+    fn call(
+        self: Arc<Self>,
+        tool: String,
+        arguments: Map<String, Value>,
+        telling: Telling,
+    ) -> BoxFuture<'static, Result<Value, CallFailure>> {
+        async move { self.answered(tool, arguments, &telling).await }.boxed()
+    }
+}
+
+/// A gateway may say the same in JSON that looks like an answer.
+pub(super) fn was_looked_at(reply: &Reply) -> bool {
+    let refuses = matches!(
+        reply.status,
+        StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN | StatusCode::TOO_MANY_REQUESTS
+    );
+    reply.media() == OWN_MEDIA || !(refuses || reply.status.is_server_error())
+}

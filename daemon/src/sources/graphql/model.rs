@@ -1,0 +1,225 @@
+//! A GraphQL schema, as far as functions are made of it: the same whether it was written down or asked for.
+//!
+//! Invariant: every name in it is one of GraphQL, so that it may stand in a query, and every type that is
+//! mentioned is there or built in.
+
+use std::{
+    collections::{BTreeMap, HashSet},
+    fmt,
+};
+
+use serde_json::Value;
+
+/// The scalars that no schema defines.
+const BUILT_IN: &[&str] = &["Int", "Float", "String", "Boolean", "ID"];
+
+/// In each other.
+const MOST_LISTS: usize = 8;
+
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Schema {
+    /// The names of the root types.
+    pub(super) query: Option<String>,
+    pub(super) mutation: Option<String>,
+    pub(super) subscription: Option<String>,
+    pub(super) types: BTreeMap<String, Type>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Type {
+    pub(super) description: Option<String>,
+    pub(super) shape: Shape,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Shape {
+    Scalar,
+    Object(Vec<Field>),
+    Interface(Vec<Field>),
+    /// Its members.
+    Union(Vec<String>),
+    Enum(Vec<EnumValue>),
+    Input {
+        fields: Vec<Argument>,
+        /// Exactly one of the fields is to be given.
+        one_of: bool,
+    },
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Field {
+    pub(super) name: String,
+    pub(super) description: Option<String>,
+    pub(super) arguments: Vec<Argument>,
+    pub(super) ty: TypeRef,
+    /// Why, if it is.
+    pub(super) deprecated: Option<String>,
+}
+
+/// Of a field, or a field of an input object.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Argument {
+    pub(super) name: String,
+    pub(super) description: Option<String>,
+    pub(super) ty: TypeRef,
+    pub(super) default: Option<Value>,
+    pub(super) deprecated: Option<String>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct EnumValue {
+    pub(super) name: String,
+    pub(super) description: Option<String>,
+    pub(super) deprecated: Option<String>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum TypeRef {
+    Named(String),
+    List(Box<TypeRef>),
+    /// It is never null.
+    Required(Box<TypeRef>),
+}
+
+impl Schema {
+    pub(super) fn shape(&self, name: &str) -> Option<&Shape> {
+        self.types.get(name).map(|ty| &ty.shape)
+    }
+
+    /// The fields of an object or an interface.
+    pub(super) fn fields(&self, name: &str) -> Option<&[Field]> {
+        match self.shape(name)? {
+            Shape::Object(fields) | Shape::Interface(fields) => Some(fields),
+            _ => None,
+        }
+    }
+
+    pub(super) fn field(&self, ty: &str, name: &str) -> Option<&Field> {
+        self.fields(ty)?.iter().find(|field| field.name == name)
+    }
+
+    /// Whether fields are selected of it.
+    pub(super) fn is_composite(&self, name: &str) -> bool {
+        matches!(
+            self.shape(name),
+            Some(Shape::Object(_) | Shape::Interface(_) | Shape::Union(_))
+        )
+    }
+
+    /// Takes out what cannot be called: names that are none or are reserved, and what is of a type that is not
+    /// there. Gives how many things that were.
+    pub(super) fn settle(&mut self) -> usize {
+        let before = self.types.len();
+        self.types.retain(|name, _| is_name(name));
+        let mut left_out = before - self.types.len();
+        let known: HashSet<String> = self
+            .types
+            .keys()
+            .cloned()
+            .chain(BUILT_IN.iter().map(|name| (*name).to_owned()))
+            .collect();
+        let argument =
+            |argument: &Argument| is_name(&argument.name) && known.contains(argument.ty.name());
+        let mut count = |before: usize, after: usize| left_out += before - after;
+        for ty in self.types.values_mut() {
+            match &mut ty.shape {
+                Shape::Scalar => {}
+                Shape::Object(fields) | Shape::Interface(fields) => {
+                    let before = fields.len();
+                    fields.retain(|field| is_name(&field.name) && known.contains(field.ty.name()));
+                    count(before, fields.len());
+                    for field in fields {
+                        let before = field.arguments.len();
+                        field.arguments.retain(argument);
+                        count(before, field.arguments.len());
+                    }
+                }
+                Shape::Union(members) => {
+                    let before = members.len();
+                    members.retain(|member| known.contains(member));
+                    count(before, members.len());
+                }
+                Shape::Enum(values) => {
+                    let before = values.len();
+                    values.retain(|value| is_name(&value.name));
+                    count(before, values.len());
+                }
+                Shape::Input { fields, .. } => {
+                    let before = fields.len();
+                    fields.retain(argument);
+                    count(before, fields.len());
+                }
+            }
+        }
+        for root in [&mut self.query, &mut self.mutation, &mut self.subscription] {
+            if root.as_ref().is_some_and(|name| !known.contains(name)) {
+                *root = None;
+                left_out += 1;
+            }
+        }
+        left_out
+    }
+}
+
+impl Field {
+    /// Whether it can be selected without a word more.
+    pub(super) fn needs_arguments(&self) -> bool {
+        self.arguments.iter().any(Argument::is_required)
+    }
+}
+
+impl Argument {
+    pub(super) fn is_required(&self) -> bool {
+        matches!(self.ty, TypeRef::Required(_)) && self.default.is_none()
+    }
+}
+
+impl TypeRef {
+    /// Whether it is a list of lists of lists …, too deep for a type that anybody reads.
+    pub(super) fn is_deep(&self) -> bool {
+        let (mut ty, mut lists) = (self, 0);
+        loop {
+            ty = match ty {
+                TypeRef::Named(_) => return lists > MOST_LISTS,
+                TypeRef::Required(inner) => inner,
+                TypeRef::List(inner) => {
+                    lists += 1;
+                    inner
+                }
+            };
+        }
+    }
+
+    /// Of the type, without lists around it.
+    pub(super) fn name(&self) -> &str {
+        match self {
+            TypeRef::Named(name) => name,
+            TypeRef::List(inner) | TypeRef::Required(inner) => inner.name(),
+        }
+    }
+}
+
+/// As a query spells it.
+impl fmt::Display for TypeRef {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            TypeRef::Named(name) => f.write_str(name),
+            TypeRef::List(inner) => write!(f, "[{inner}]"),
+            TypeRef::Required(inner) => write!(f, "{inner}!"),
+        }
+    }
+}
+
+pub(super) fn is_built_in(name: &str) -> bool {
+    BUILT_IN.contains(&name)
+}
+
+/// What GraphQL lets an API call something. Two underscores are kept for GraphQL itself.
+pub(super) fn is_name(text: &str) -> bool {
+    let mut letters = text.bytes();
+    letters
+        .next()
+        .is_some_and(|first| first.is_ascii_alphabetic() || first == b'_')
+        && letters.all(|letter| letter.is_ascii_alphanumeric() || letter == b'_')
+        && !text.starts_with("__")
+}

@@ -1,0 +1,205 @@
+//! A schema that was written down, in GraphQL's own language.
+//!
+//! Invariant: an error names line and column. Directives mean nothing here, so what is wrong with one is no error.
+
+use apollo_compiler::{
+    Name, Node, Schema as Parsed,
+    ast::{self, DirectiveList},
+    parser::Parser,
+    schema::{Component, ExtendedType, FieldDefinition, InputValueDefinition},
+    validation::DiagnosticList,
+};
+
+use super::{
+    literal,
+    model::{Argument, EnumValue, Field, Schema, Shape, Type, TypeRef, is_built_in},
+};
+
+/// How deep lists and values may nest in it.
+const NESTING: usize = 200;
+/// Words and signs in it; GitHub's has a quarter of a million.
+const TOKENS: usize = 5_000_000;
+/// How many mistakes are told.
+const TOLD: usize = 3;
+
+/// What strays from the standard in schemas that servers are run with: directives that a server adds by itself, and
+/// names with two underscores, which are left out.
+const HARMLESS: &[&str] = &[
+    "UndefinedDirective",
+    "UndefinedArgument",
+    "UniqueDirective",
+    "UnsupportedLocation",
+    "RequiredArgument",
+    "ReservedName",
+    "EmptyFieldSet",
+    "EmptyValueSet",
+    "EmptyMemberSet",
+    "EmptyInputValueSet",
+    "RecursiveDirectiveDefinition",
+    "MissingInterfaceField",
+    "MissingInterfaceFieldArgument",
+    "TransitiveImplementedInterfaces",
+    "InvalidImplementationFieldType",
+    "InvalidImplementationFieldArgumentType",
+    "ExtraRequiredImplementationFieldArgument",
+];
+
+/// The same of what has no name among the mistakes, by what is said of it.
+const TWICE: &[&str] = &["duplicate definitions for the `", "` more than once"];
+
+/// `place` is what an error calls it.
+pub(super) fn read(text: &str, place: &str) -> Result<Schema, String> {
+    let mut builder = Parsed::builder()
+        .adopt_orphan_extensions()
+        .ignore_builtin_redefinitions();
+    Parser::new()
+        .recursion_limit(NESTING)
+        .token_limit(TOKENS)
+        .parse_into_schema_builder(text, place, &mut builder);
+    let parsed = match builder.build() {
+        Ok(parsed) => parsed,
+        // What stands there twice counts once: published schemas have such things.
+        Err(error) => match told(&error.errors, place, &[]) {
+            Some(mistakes) => return Err(mistakes),
+            None => error.partial,
+        },
+    };
+    let parsed = match parsed.validate() {
+        Ok(valid) => valid.into_inner(),
+        Err(error) => match told(&error.errors, place, HARMLESS) {
+            Some(mistakes) => return Err(mistakes),
+            None => error.partial,
+        },
+    };
+    Ok(model(&parsed))
+}
+
+/// The first few, unless all are harmless.
+fn told(errors: &DiagnosticList, place: &str, harmless: &[&str]) -> Option<String> {
+    let is_twice = |text: &str| TWICE.iter().any(|part| text.contains(part));
+    let harmful: Vec<String> = errors
+        .iter()
+        .filter(|found| match found.error.unstable_error_name() {
+            Some(name) => !harmless.contains(&name),
+            None => !is_twice(&found.error.to_string()),
+        })
+        .map(|found| match found.line_column_range() {
+            Some(range) => {
+                let (line, column) = (range.start.line, range.start.column);
+                format!("{place}:{line}:{column}: {}", found.error)
+            }
+            None => format!("{place}: {}", found.error),
+        })
+        .collect();
+    let more = harmful.len().saturating_sub(TOLD);
+    let mut text = harmful.get(..TOLD).unwrap_or(&harmful).join("; ");
+    if more > 0 {
+        text.push_str(&format!(" (and {more} more)"));
+    }
+    (!harmful.is_empty()).then_some(text)
+}
+
+fn model(parsed: &Parsed) -> Schema {
+    let definition = &parsed.schema_definition;
+    let root = |name: &Option<apollo_compiler::schema::ComponentName>| {
+        name.as_ref().map(|name| name.name.as_str().to_owned())
+    };
+    let types = parsed.types.iter();
+    let types = types.filter(|(name, _)| !name.starts_with("__") && !is_built_in(name.as_str()));
+    Schema {
+        query: root(&definition.query),
+        mutation: root(&definition.mutation),
+        subscription: root(&definition.subscription),
+        types: types
+            .map(|(name, ty)| (name.as_str().to_owned(), type_of(ty)))
+            .collect(),
+    }
+}
+
+fn type_of(ty: &ExtendedType) -> Type {
+    let fields = |fields: &apollo_compiler::collections::IndexMap<
+        Name,
+        Component<FieldDefinition>,
+    >| { fields.values().map(|field| field_of(field)).collect() };
+    let shape = match ty {
+        ExtendedType::Scalar(_) => Shape::Scalar,
+        ExtendedType::Object(object) => Shape::Object(fields(&object.fields)),
+        ExtendedType::Interface(interface) => Shape::Interface(fields(&interface.fields)),
+        ExtendedType::Union(union) => Shape::Union(
+            union
+                .members
+                .iter()
+                .map(|member| member.name.as_str().to_owned())
+                .collect(),
+        ),
+        ExtendedType::Enum(choice) => Shape::Enum(
+            choice
+                .values
+                .values()
+                .map(|value| EnumValue {
+                    name: value.value.as_str().to_owned(),
+                    description: words(value.description.as_ref()),
+                    deprecated: deprecated(&value.directives),
+                })
+                .collect(),
+        ),
+        ExtendedType::InputObject(input) => Shape::Input {
+            fields: input
+                .fields
+                .values()
+                .map(|field| argument_of(field))
+                .collect(),
+            one_of: input.directives.has("oneOf"),
+        },
+    };
+    Type {
+        description: words(ty.description()),
+        shape,
+    }
+}
+
+fn field_of(field: &FieldDefinition) -> Field {
+    Field {
+        name: field.name.as_str().to_owned(),
+        description: words(field.description.as_ref()),
+        arguments: field.arguments.iter().map(|one| argument_of(one)).collect(),
+        ty: reference(&field.ty),
+        deprecated: deprecated(&field.directives),
+    }
+}
+
+fn argument_of(argument: &InputValueDefinition) -> Argument {
+    Argument {
+        name: argument.name.as_str().to_owned(),
+        description: words(argument.description.as_ref()),
+        ty: reference(&argument.ty),
+        default: argument
+            .default_value
+            .as_ref()
+            .map(|value| literal::json(value)),
+        deprecated: deprecated(&argument.directives),
+    }
+}
+
+fn reference(ty: &ast::Type) -> TypeRef {
+    let named = |name: &Name| TypeRef::Named(name.as_str().to_owned());
+    let required = |inner| TypeRef::Required(Box::new(inner));
+    match ty {
+        ast::Type::Named(name) => named(name),
+        ast::Type::NonNullNamed(name) => required(named(name)),
+        ast::Type::List(item) => TypeRef::List(Box::new(reference(item))),
+        ast::Type::NonNullList(item) => required(TypeRef::List(Box::new(reference(item)))),
+    }
+}
+
+fn deprecated(directives: &DirectiveList) -> Option<String> {
+    let directive = directives.get("deprecated")?;
+    let reason = directive.specified_argument_by_name("reason");
+    let reason = reason.and_then(|reason| reason.as_str());
+    Some(reason.unwrap_or("No longer supported").to_owned())
+}
+
+fn words(description: Option<&Node<str>>) -> Option<String> {
+    let text = description?.trim();
+    (!text.is_empty()).then(|| text.to_owned())
+}

@@ -1,0 +1,114 @@
+//! An answer, read to its end.
+//!
+//! Invariant: no more of one is kept than [`LONGEST_ANSWER`], and nothing of one is left out silently.
+
+use futures::StreamExt as _;
+use reqwest::{
+    Response, StatusCode,
+    header::{CONTENT_TYPE, HeaderMap},
+};
+
+/// As long as what a frame carries to a program.
+pub(in crate::sources) const LONGEST_ANSWER: usize = 16 << 20;
+
+/// What an API says to a request.
+#[derive(Clone, Debug)]
+pub(in crate::sources) struct Reply {
+    pub(in crate::sources) status: StatusCode,
+    pub(in crate::sources) headers: HeaderMap,
+    pub(in crate::sources) body: Vec<u8>,
+}
+
+/// Why there is none, though the API began to say it.
+pub(super) enum Cut {
+    TooLong,
+    Broken(reqwest::Error),
+}
+
+/// What a body is, by its media type.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Kind {
+    Json,
+    Text,
+    Image,
+    Audio,
+    Other,
+}
+
+impl Reply {
+    pub(super) async fn read(response: Response) -> Result<Self, Cut> {
+        let (status, headers) = (response.status(), response.headers().clone());
+        let announced = response.content_length().unwrap_or(0);
+        if announced > LONGEST_ANSWER as u64 {
+            return Err(Cut::TooLong);
+        }
+        let mut body = Vec::with_capacity(usize::try_from(announced).unwrap_or(0));
+        let mut chunks = response.bytes_stream();
+        while let Some(chunk) = chunks.next().await {
+            let chunk = chunk.map_err(Cut::Broken)?;
+            if body.len() + chunk.len() > LONGEST_ANSWER {
+                return Err(Cut::TooLong);
+            }
+            body.extend_from_slice(&chunk);
+        }
+        Ok(Self {
+            status,
+            headers,
+            body,
+        })
+    }
+
+    /// Without its parameters, in small letters.
+    pub(in crate::sources) fn media(&self) -> String {
+        let said = self.headers.get(CONTENT_TYPE);
+        let said = said.and_then(|said| said.to_str().ok()).unwrap_or("");
+        let media = said.split(';').next().unwrap_or("");
+        media.trim().to_ascii_lowercase()
+    }
+
+    pub(super) fn kind(&self) -> Kind {
+        let media = self.media();
+        match media.split_once('/').unwrap_or(("", "")) {
+            ("application" | "text", "json") => Kind::Json,
+            (_, sub) if sub.ends_with("+json") => Kind::Json,
+            (_, sub) if sub.ends_with("+xml") => Kind::Text,
+            ("text", _) => Kind::Text,
+            (
+                "application",
+                "xml"
+                | "javascript"
+                | "x-yaml"
+                | "yaml"
+                | "x-ndjson"
+                | "jsonl"
+                | "graphql"
+                | "sql"
+                | "x-www-form-urlencoded"
+                | "toml",
+            ) => Kind::Text,
+            ("image", _) => Kind::Image,
+            ("audio", _) => Kind::Audio,
+            // Nothing was said: it is what it looks like.
+            ("", _) if serde_json::from_slice::<serde::de::IgnoredAny>(&self.body).is_ok() => {
+                Kind::Json
+            }
+            ("", _) if std::str::from_utf8(&self.body).is_ok() => Kind::Text,
+            _ => Kind::Other,
+        }
+    }
+
+    /// As text, whatever it says of its characters: those of Latin-1, or of UTF-8.
+    pub(in crate::sources) fn text(&self) -> String {
+        let said = self.headers.get(CONTENT_TYPE);
+        let said = said.and_then(|said| said.to_str().ok()).unwrap_or("");
+        let said = said.to_ascii_lowercase();
+        let latin = ["iso-8859-1", "latin1", "windows-1252"];
+        match latin.iter().any(|name| said.contains(name)) {
+            true => self.body.iter().copied().map(char::from).collect(),
+            false => {
+                let text = String::from_utf8_lossy(&self.body);
+                text.strip_prefix('\u{feff}').unwrap_or(&text).to_owned()
+            }
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! Credentials are where they belong, and nowhere else.
+
+use axum::http::StatusCode;
+use serde_json::json;
+
+use super::*;
+
+const CANARY: &str = "canary-/\"5ecret";
+
+fn schemes() -> [(&'static str, Scheme); 5] {
+    [
+        ("key", Scheme::Query("api_key".into())),
+        ("header", Scheme::Header("X-Api-Key".into())),
+        ("cookie", Scheme::Cookie("sid".into())),
+        ("bearer", Scheme::Bearer),
+        ("basic", Scheme::Basic),
+    ]
+}
+
+fn guarded(base: &str) -> (Api, Request) {
+    let mut source = settings();
+    for name in ["key", "header", "cookie"] {
+        source.credentials.insert(name.into(), text(CANARY));
+    }
+    source.headers = BTreeMap::from([
+        ("X-Tenant".into(), "canary-tenant".into()),
+        ("X-Session-Token".into(), "canary-session".into()),
+    ]);
+    let all = ["key", "header", "cookie"].map(str::to_owned);
+    let request = Request {
+        security: vec![all.into()],
+        ..get("/echo")
+    };
+    (api_with(base, &source, &schemes()), request)
+}
+
+#[tokio::test]
+async fn nothing_that_an_api_repeats_gets_through() {
+    for (status, content) in [
+        (200, "application/json"),
+        (200, "text/plain"),
+        (401, "application/json"),
+        (403, "text/html"),
+        (500, "text/plain"),
+    ] {
+        let (base, log) = serve(move |seen, _| {
+            let said: Vec<String> = seen
+                .headers
+                .values()
+                .map(|value| value.to_str().unwrap().to_owned())
+                .chain([seen.target.clone(), CANARY.to_owned()])
+                .collect();
+            let body = json!({ "message": said.join(" "), "said": said });
+            let status = StatusCode::from_u16(status).unwrap();
+            (
+                status,
+                [
+                    ("content-type", content),
+                    ("x-request-id", "canary-session"),
+                ],
+                body.to_string(),
+            )
+        })
+        .await;
+        let (api, request) = guarded(&base);
+        let result = api.call(&request, &telling()).await.unwrap().to_string();
+        for secret in ["5ecret", "canary-session"] {
+            assert!(!result.contains(secret), "{status} {content}: {result}");
+        }
+        // Some headers of an entry are words that an API says, too.
+        assert_eq!(
+            result.contains("canary-tenant"),
+            status == 200,
+            "{status}: {result}"
+        );
+        let log = log.lock().unwrap();
+        assert_eq!(log[0].header("x-api-key"), Some(CANARY));
+        assert_eq!(
+            log[0].header("cookie"),
+            Some(format!("sid={CANARY}").as_str())
+        );
+        assert!(
+            log[0]
+                .target
+                .starts_with("/echo?api_key=canary-%2F%225ecret"),
+            "{log:?}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn no_failure_holds_a_credential() {
+    let unreachable = "http://me:canary-password@127.0.0.1:1/v1?token=canary-query";
+    let (api, request) = guarded(unreachable);
+    let failure = api.call(&request, &telling()).await.unwrap_err();
+    let told = format!("{failure:?} {failure} {api:?}");
+    assert!(told.contains("cannot be reached"), "{told}");
+    assert!(
+        !told.contains("canary") && !told.contains("5ecret"),
+        "{told}"
+    );
+}
+
+#[tokio::test]
+async fn without_its_credential_nothing_is_sent() {
+    let (base, log) = serve(|_, _| "ok").await;
+    let api = api_with(&base, &settings(), &schemes());
+    let request = Request {
+        security: vec![vec!["bearer".into()]],
+        ..get("/x")
+    };
+    let failure = api.call(&request, &telling()).await.unwrap_err();
+    let CallFailure::Credential { why, fix } = failure else {
+        panic!("{failure:?}");
+    };
+    assert!(why.contains("`bearer`"), "{why}");
+    assert!(
+        fix.contains("auth = { bearer = \"${SHOP_BEARER}\" }"),
+        "{fix}"
+    );
+    assert!(log.lock().unwrap().is_empty());
+    let security = [request.security.as_slice()];
+    assert_eq!(api.wanting(security.into_iter()), ["bearer"]);
+}
+
+#[tokio::test]
+async fn a_refused_credential_is_named_by_its_place() {
+    let (base, _) = serve(|_, number| match number {
+        1 => StatusCode::UNAUTHORIZED,
+        _ => StatusCode::FORBIDDEN,
+    })
+    .await;
+    let (api, request) = guarded(&base);
+    for expected in [
+        "was refused; check auth.key",
+        "does not allow it; see auth.key",
+    ] {
+        let result = api.call(&request, &telling()).await.unwrap();
+        let (message, _) = refusal(&result);
+        assert!(message.contains(expected), "{message}");
+    }
+}

@@ -1,0 +1,153 @@
+//! Tokens that are fetched.
+
+use axum::http::StatusCode;
+use futures::future::join_all;
+use serde_json::json;
+
+use super::*;
+
+fn login(base: &str, token_url: &str) -> Api {
+    let mut source = settings();
+    let credential = Credential::Basic {
+        username: "client".into(),
+        password: "canary-secret".into(),
+    };
+    source.credentials = BTreeMap::from([("oauth".into(), credential)]);
+    let scheme = Scheme::ClientCredentials {
+        token_url: token_url.into(),
+        scopes: vec!["read".into(), "write".into()],
+    };
+    api_with(base, &source, &[("oauth", scheme)])
+}
+
+fn asked() -> Request {
+    Request {
+        security: vec![vec!["oauth".into()]],
+        ..get("/data")
+    }
+}
+
+fn tokens(log: &Log) -> usize {
+    log.lock()
+        .unwrap()
+        .iter()
+        .filter(|seen| seen.target == "/token")
+        .count()
+}
+
+#[tokio::test]
+async fn one_token_serves_all_who_wait_and_those_who_come_later() {
+    let (base, log) = serve(|seen, _| match seen.target.as_str() {
+        "/token" => {
+            axum::Json(json!({ "access_token": "tok-000001", "expires_in": 3600 })).into_response()
+        }
+        _ => media(
+            "text/plain",
+            seen.header("authorization").unwrap().len().to_string(),
+        ),
+    })
+    .await;
+    let api = login(&base, "/token");
+    let request = asked();
+    let nobody = telling();
+    let calls = (0..20).map(|_| api.call(&request, &nobody));
+    for result in join_all(calls).await {
+        assert_eq!(result.unwrap()["content"][0]["text"], "17");
+    }
+    api.call(&request, &nobody).await.unwrap();
+    assert_eq!(tokens(&log), 1);
+    let log = log.lock().unwrap();
+    let first = &log[0];
+    assert_eq!(
+        &first.body[..],
+        b"grant_type=client_credentials&scope=read+write"
+    );
+    assert_eq!(
+        first.header("authorization"),
+        Some("Basic Y2xpZW50OmNhbmFyeS1zZWNyZXQ=")
+    );
+    assert_eq!(log[1].header("authorization"), Some("Bearer tok-000001"));
+}
+
+#[tokio::test]
+async fn a_token_that_is_refused_is_fetched_again_once() {
+    let (base, log) = serve(|seen, number| match seen.target.as_str() {
+        "/token" => {
+            // The second one is as stale.
+            let token = format!("tok-{number:06}");
+            axum::Json(json!({ "access_token": token })).into_response()
+        }
+        _ if seen.header("authorization") == Some("Bearer tok-000003") => "good".into_response(),
+        _ => StatusCode::UNAUTHORIZED.into_response(),
+    })
+    .await;
+    let api = login(&base, "/token");
+    let result = api.call(&asked(), &telling()).await.unwrap();
+    assert_eq!(result["content"][0]["text"], "good");
+    assert_eq!((tokens(&log), log.lock().unwrap().len()), (2, 4));
+    let (never, log) = serve(|seen, _| match seen.target.as_str() {
+        "/token" => axum::Json(json!({ "access_token": "tok-same" })).into_response(),
+        _ => StatusCode::UNAUTHORIZED.into_response(),
+    })
+    .await;
+    let result = login(&never, "/token")
+        .call(&asked(), &telling())
+        .await
+        .unwrap();
+    let (message, _) = refusal(&result);
+    assert!(
+        message.contains("auth.oauth of [sources.shop]"),
+        "{message}"
+    );
+    assert_eq!(log.lock().unwrap().len(), 4);
+}
+
+#[tokio::test]
+async fn a_client_that_is_refused_is_told_so_without_its_secret() {
+    let (base, log) = serve(|seen, _| {
+        assert_eq!(seen.target, "/token");
+        (StatusCode::UNAUTHORIZED, "canary-secret is wrong")
+    })
+    .await;
+    let failure = login(&base, "/token")
+        .call(&asked(), &telling())
+        .await
+        .unwrap_err();
+    let CallFailure::Credential { why, fix } = &failure else {
+        panic!("{failure:?}");
+    };
+    assert!(
+        why.contains("HTTP 401") && fix.contains("auth.oauth"),
+        "{why}; {fix}"
+    );
+    assert!(!format!("{failure:?}").contains("canary"), "{failure:?}");
+    // With the secret in the form, too, as some want it.
+    let log = log.lock().unwrap();
+    assert_eq!(log.len(), 2);
+    assert!(
+        log[1]
+            .body
+            .ends_with(b"client_id=client&client_secret=canary-secret")
+    );
+}
+
+#[tokio::test]
+async fn a_secret_is_not_sent_without_encryption_to_get_a_token_for_an_encrypted_api() {
+    let mut source = settings();
+    let credential = Credential::Basic {
+        username: "c".into(),
+        password: "canary-secret".into(),
+    };
+    source.credentials = BTreeMap::from([("oauth".into(), credential)]);
+    let scheme = Scheme::ClientCredentials {
+        token_url: "http://login.example/token".into(),
+        scopes: Vec::new(),
+    };
+    let schemes = BTreeMap::from([("oauth".to_owned(), scheme)]);
+    let problem =
+        Api::new("shop", &source, "https://api.example", schemes, http_client).unwrap_err();
+    assert!(
+        problem.contains("auth.oauth") && problem.contains("https"),
+        "{problem}"
+    );
+}

@@ -1,0 +1,129 @@
+//! What a source is made of besides its description.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use reqwest::{
+    Url,
+    header::{HeaderMap, HeaderName, HeaderValue},
+    redirect,
+};
+
+use super::{
+    Source,
+    description::{Document, Far, Get, Origin},
+    graphql,
+    http::{Api, MakeClient, Scheme},
+    openapi,
+};
+use crate::settings::{self, Place, SourceKind};
+
+/// One entry of the configuration, and the way out of this machine.
+#[derive(Clone, Debug)]
+pub(super) struct Making {
+    pub(super) name: String,
+    pub(super) settings: settings::Source,
+    client: MakeClient,
+    reader: Reader,
+}
+
+/// Makes functions of a description, which takes the processor and no time else.
+type Reader = fn(&Making, &Document) -> Result<Arc<dyn Source>, String>;
+
+impl Making {
+    pub(super) fn new(name: &str, settings: &settings::Source, client: MakeClient) -> Self {
+        Self {
+            name: name.to_owned(),
+            settings: settings.clone(),
+            client,
+            reader: match settings.kind {
+                SourceKind::OpenApi => openapi::read,
+                SourceKind::Graphql => graphql::read,
+            },
+        }
+    }
+
+    /// Under which its description is kept, if it is.
+    pub(super) fn address(&self) -> Option<String> {
+        match &self.settings.description {
+            Some(Place::Url(url)) => Some(url.clone()),
+            Some(Place::File(_)) => None,
+            None => {
+                let endpoint = self.settings.base_url.as_ref()?;
+                Some(format!("introspection of {endpoint}"))
+            }
+        }
+    }
+
+    /// Where its description comes from.
+    pub(super) fn origin(&self) -> Result<Origin, String> {
+        match self.settings.kind {
+            SourceKind::OpenApi => self.described(),
+            SourceKind::Graphql => graphql::origin(self),
+        }
+    }
+
+    pub(super) fn read(&self, document: &Document) -> Result<Arc<dyn Source>, String> {
+        (self.reader)(self, document)
+    }
+
+    #[cfg(test)]
+    pub(super) fn with_reader(self, reader: Reader) -> Self {
+        Self { reader, ..self }
+    }
+
+    /// The file or the address that the entry names.
+    pub(super) fn described(&self) -> Result<Origin, String> {
+        match &self.settings.description {
+            Some(Place::File(path)) => Ok(Origin::File(path.clone())),
+            Some(Place::Url(url)) => self.far(url).map(Origin::Far),
+            None => Err("the entry names no description".into()),
+        }
+    }
+
+    /// An API that is called at this address, with the credentials of the entry by the schemes of the description.
+    pub(super) fn api(&self, base: &str, schemes: BTreeMap<String, Scheme>) -> Result<Api, String> {
+        Api::new(&self.name, &self.settings, base, schemes, self.client)
+    }
+
+    /// The entry's headers go along only to where they go with every call.
+    fn far(&self, url: &str) -> Result<Far, String> {
+        let settings = &self.settings;
+        let parsed = Url::parse(url).map_err(|_| "its address cannot be read".to_owned())?;
+        let base = settings.base_url.as_deref();
+        let base = base.and_then(|base| Url::parse(base).ok());
+        let mut headers = HeaderMap::new();
+        if base.is_some_and(|base| base.origin() == parsed.origin()) {
+            for (name, value) in &settings.headers {
+                let name = HeaderName::try_from(name)
+                    .map_err(|_| format!("headers: {name:?} is no name of a header"))?;
+                let mut value = HeaderValue::from_str(value)
+                    .map_err(|_| format!("headers: the value of {name} cannot be sent"))?;
+                value.set_sensitive(true);
+                headers.insert(name, value);
+            }
+        }
+        // What holds no credential may be followed anywhere, and so are most descriptions' addresses; but never
+        // out of encryption.
+        let free = headers.is_empty();
+        let policy = redirect::Policy::custom(move |attempt| {
+            let from = attempt.previous().first();
+            let same = from.is_some_and(|from| from.origin() == attempt.url().origin());
+            let safe = from.is_some_and(|from| {
+                from.scheme() == attempt.url().scheme() || attempt.url().scheme() == "https"
+            });
+            match (same || (free && safe)) && attempt.previous().len() <= 5 {
+                true => attempt.follow(),
+                false => attempt.stop(),
+            }
+        });
+        let client = (self.client)(&settings.network, None)?
+            .redirect(policy)
+            .build();
+        let client = client.map_err(|_| "the HTTP client cannot be made".to_owned())?;
+        Ok(Far {
+            address: url.to_owned(),
+            base: Some(parsed.clone()),
+            fetch: Arc::new(Get::new(client, parsed, headers, settings)),
+        })
+    }
+}

@@ -1,0 +1,167 @@
+//! REST operations of an OpenAPI description as functions.
+//!
+//! `document` reads the text and follows its references, `members` joins objects; `names`, `parameters`, `body`, `answers`, `paging`,
+//! `security` and `servers` each read their part of an operation; `dialect`, `keywords` and `closure` make its schemas
+//! what a tool carries; `request` makes a request of arguments, with `style`. `description` is all of it.
+//!
+//! Invariant: everything but the call is pure.
+
+mod answers;
+mod body;
+mod closure;
+mod description;
+mod dialect;
+mod document;
+mod keywords;
+mod members;
+mod names;
+mod operation;
+mod paging;
+mod parameters;
+mod request;
+mod security;
+mod servers;
+mod style;
+#[cfg(test)]
+mod tests;
+
+use std::{collections::HashMap, sync::Arc};
+
+use futures::future::BoxFuture;
+use serde_json::{Map, Value};
+use tracing::info;
+
+pub use self::{
+    description::{Description, LeftOut},
+    servers::Entry,
+};
+use super::{
+    CallFailure, Facts, Source, Telling,
+    description::Document,
+    http::{Api, MOST_PAGES},
+    making::Making,
+};
+use crate::memory;
+
+/// Operations that were left out and are told one by one.
+const TOLD: usize = 20;
+
+/// A description that was read, and where it is called.
+struct OpenApi {
+    description: Description,
+    /// As JSON text: what the catalog holds of them is enough as values.
+    tools: String,
+    api: Api,
+    /// Functions that are called elsewhere, by their addresses.
+    elsewhere: HashMap<String, Api>,
+}
+
+/// Takes a second and hundreds of megabytes for a description of a thousand operations; what is kept is a few.
+pub(super) fn read(making: &Making, document: &Document) -> Result<Arc<dyn Source>, String> {
+    let entry = Entry {
+        base_url: making.settings.base_url.clone(),
+        variables: making.settings.variables.clone(),
+        at: document.base.clone(),
+    };
+    let description = Description::read(&document.text, &entry);
+    let tools = description.map(|mut description| {
+        let tools = Value::Array(description.take_tools()).to_string();
+        (description, tools)
+    });
+    memory::give_back_small_values();
+    let (description, tools) = tools?;
+    let api = making.api(description.base(), description.schemes.clone())?;
+    let bases = description.operations.values();
+    let bases = bases.filter_map(|operation| operation.base.as_ref());
+    let elsewhere = bases.map(|base| (base.clone(), api.at(base))).collect();
+    let (functions, left_out) = (description.operations.len(), description.left_out().len());
+    info!(
+        source = making.name,
+        functions, left_out, "description read"
+    );
+    Ok(Arc::new(OpenApi {
+        description,
+        tools,
+        api,
+        elsewhere,
+    }))
+}
+
+impl OpenApi {
+    async fn called(
+        &self,
+        tool: String,
+        mut arguments: Map<String, Value>,
+        telling: Telling,
+    ) -> Result<Value, CallFailure> {
+        let Some(operation) = self.description.operations.get(&tool) else {
+            return Err(CallFailure::Unknown(tool));
+        };
+        let pages = operation
+            .paged
+            .as_ref()
+            .and_then(|_| arguments.shift_remove("$pages")?.as_u64());
+        let request = request::request(operation, arguments)
+            .map_err(|misfit| CallFailure::Unfit(misfit.to_string()))?;
+        let base = operation.base.as_ref();
+        let api = base
+            .and_then(|base| self.elsewhere.get(base))
+            .unwrap_or(&self.api);
+        match (&operation.paged, pages) {
+            (Some(paged), Some(pages)) if pages > 1 => {
+                let most = usize::try_from(pages).unwrap_or(MOST_PAGES);
+                api.pages(&request, paged, most, &telling).await
+            }
+            _ => api.call(&request, &telling).await,
+        }
+    }
+}
+
+impl std::fmt::Debug for OpenApi {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("OpenApi")
+            .field("description", &self.description.identity())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Source for OpenApi {
+    fn identity(&self) -> (String, String) {
+        let (title, version) = self.description.identity();
+        (title.to_owned(), version.to_owned())
+    }
+
+    fn tools(&self) -> Vec<Value> {
+        serde_json::from_str(&self.tools).unwrap_or_default()
+    }
+
+    fn facts(&self) -> Facts {
+        let left_out = self.description.left_out();
+        let told = left_out.iter().take(TOLD);
+        let told = told.map(|LeftOut { operation, why }| format!("{operation} is left out: {why}"));
+        let more = left_out.len().saturating_sub(TOLD);
+        let more = (more > 0).then(|| format!("{more} more operations are left out"));
+        let notes = self.description.notes().iter().cloned();
+        let operations = self.description.operations.values();
+        Facts {
+            notes: notes
+                .chain(self.api.notes())
+                .chain(told)
+                .chain(more)
+                .collect(),
+            missing: self
+                .api
+                .wanting(operations.map(|operation| operation.security.as_slice())),
+            requests: self.api.requests(),
+        }
+    }
+
+    fn call(
+        self: Arc<Self>,
+        tool: String,
+        arguments: Map<String, Value>,
+        telling: Telling,
+    ) -> BoxFuture<'static, Result<Value, CallFailure>> {
+        Box::pin(async move { self.called(tool, arguments, telling).await })
+    }
+}

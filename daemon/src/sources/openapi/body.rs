@@ -1,0 +1,303 @@
+//! The body of an operation, and the arguments that make it.
+//!
+//! The members of an object stand beside the parameters, where no name is in the way; any other body is one argument,
+//! `body`. A file is base64 text, or that with a name and a type.
+//!
+//! Invariant: arguments that are no parameter are members of the body, or there are none.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value, json};
+
+use super::{
+    document::{Document, Unresolved, is_true, members, text},
+    members::flat,
+    style::{Letters, Style, Writing},
+};
+
+#[derive(Clone, Debug)]
+pub(super) struct Body {
+    /// As it is announced.
+    pub(super) media: String,
+    pub(super) kind: Kind,
+    pub(super) given: Given,
+    pub(super) required: bool,
+}
+
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(super) enum Kind {
+    Json,
+    /// With how members are written about which something is said.
+    Form(BTreeMap<String, Writing>),
+    Multipart(BTreeMap<String, Part>),
+    Text,
+    Bytes,
+}
+
+/// One member of a multipart body.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub(super) struct Part {
+    pub(super) file: bool,
+    pub(super) media: Option<String>,
+}
+
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(super) enum Given {
+    /// As one argument of this name.
+    Whole(String),
+    /// Its members are arguments.
+    Members,
+}
+
+/// A body with what a program is told of it.
+#[derive(Debug)]
+pub(super) struct Described {
+    pub(super) body: Body,
+    /// As members of one object.
+    pub(super) properties: Map<String, Value>,
+    pub(super) required: Vec<String>,
+    /// Which of them must be there together.
+    pub(super) limits: Vec<Value>,
+    /// Whether there may be members that nobody describes.
+    pub(super) open: bool,
+}
+
+pub(super) fn read(
+    document: &Document,
+    operation: &Value,
+    taken: &[&str],
+) -> Result<Option<Described>, Unresolved> {
+    let Some(body) = operation.get("requestBody") else {
+        return Ok(None);
+    };
+    let body = document.resolve(body)?;
+    let Some((media, content)) = chosen(document, body)? else {
+        return Ok(None);
+    };
+    let schema = content.get("schema").unwrap_or(&Value::Null);
+    let kind = kind(document, media, schema, content);
+    let required = is_true(body, "required");
+    let mut whole = match kind {
+        Kind::Text => json!({ "type": "string" }),
+        Kind::Bytes => file_text(),
+        _ if schema.is_null() => json!({}),
+        _ => schema.clone(),
+    };
+    let structured = !matches!(kind, Kind::Text | Kind::Bytes);
+    let flat = if structured {
+        flat(document, &whole, 0)?
+    } else {
+        None
+    };
+    let flat = flat.map(|flat| flat.asked(document)).filter(|flat| {
+        let free = |name: &String| !taken.contains(&name.as_str()) && name != "$pages";
+        !flat.properties.is_empty() && flat.properties.keys().all(free)
+    });
+    let announced = match (&kind, media.contains('*')) {
+        (Kind::Json, true) => "application/json".to_owned(),
+        (Kind::Bytes, true) => "application/octet-stream".to_owned(),
+        _ => media.to_owned(),
+    };
+    if let Some(mut flat) = flat {
+        if let Kind::Multipart(parts) = &kind {
+            files(&mut flat.properties, parts);
+        }
+        if !required {
+            flat.required.clear();
+        }
+        return Ok(Some(Described {
+            body: Body {
+                media: announced,
+                kind,
+                given: Given::Members,
+                required,
+            },
+            properties: flat.properties,
+            required: flat.required,
+            limits: if required { flat.limits } else { Vec::new() },
+            open: !flat.closed,
+        }));
+    }
+    let names = ["body", "requestBody", "request_body"];
+    let name = names.iter().find(|name| !taken.contains(name));
+    let name = (*name.unwrap_or(&"the_body")).to_owned();
+    if let Some(words) = text(body, "description") {
+        whole = json!({ "description": words, "allOf": [whole] });
+    }
+    Ok(Some(Described {
+        required: required.then(|| name.clone()).into_iter().collect(),
+        properties: Map::from_iter([(name.clone(), whole)]),
+        body: Body {
+            media: announced,
+            kind,
+            given: Given::Whole(name),
+            required,
+        },
+        limits: Vec::new(),
+        open: false,
+    }))
+}
+
+/// JSON before forms, forms before files, files before what is no structure.
+fn chosen<'a>(
+    document: &'a Document,
+    body: &'a Value,
+) -> Result<Option<(&'a str, &'a Value)>, Unresolved> {
+    let mut best: Option<(u8, &str, &Value)> = None;
+    for (media, content) in members(body, "content") {
+        let content = document.resolve(content)?;
+        let schema = content.get("schema").unwrap_or(&Value::Null);
+        let rank = match essence(media).as_str() {
+            "application/json" => 0,
+            "*/*" | "application/*" if is_file(document, schema) => 6,
+            media if is_json(media) => 1,
+            "multipart/form-data" if holds_files(document, schema) => 2,
+            "application/x-www-form-urlencoded" => 3,
+            media if media.starts_with("multipart/") => 4,
+            media if is_text(media) => 5,
+            _ => 7,
+        };
+        if best.is_none_or(|(before, ..)| rank < before) {
+            best = Some((rank, media, content));
+        }
+    }
+    Ok(best.map(|(_, media, content)| (media, content)))
+}
+
+fn kind(document: &Document, media: &str, schema: &Value, content: &Value) -> Kind {
+    let plain = essence(media);
+    match plain.as_str() {
+        "*/*" | "application/*" if is_file(document, schema) => Kind::Bytes,
+        plain if is_json(plain) => Kind::Json,
+        "application/x-www-form-urlencoded" => {
+            let encodings = members(content, "encoding");
+            Kind::Form(
+                encodings
+                    .filter_map(|(name, it)| Some((name.clone(), writing(it)?)))
+                    .collect(),
+            )
+        }
+        plain if plain.starts_with("multipart/") => {
+            Kind::Multipart(parts(document, schema, content))
+        }
+        plain if is_text(plain) => Kind::Text,
+        _ => Kind::Bytes,
+    }
+}
+
+fn essence(media: &str) -> String {
+    let plain = media.split(';').next().unwrap_or_default();
+    plain.trim().to_ascii_lowercase()
+}
+
+pub(super) fn is_json(media: &str) -> bool {
+    let media = essence(media);
+    matches!(media.as_str(), "*/*" | "application/*" | "text/json")
+        || media.ends_with("/json")
+        || media.ends_with("+json")
+}
+
+fn is_text(media: &str) -> bool {
+    media.starts_with("text/")
+        || [
+            "xml",
+            "yaml",
+            "yml",
+            "ndjson",
+            "jsonl",
+            "javascript",
+            "graphql",
+        ]
+        .iter()
+        .any(|word| media.ends_with(word))
+}
+
+/// How a member of a form is written, if something is said of it.
+fn writing(encoding: &Value) -> Option<Writing> {
+    let style = text(encoding, "style").and_then(Style::of);
+    let said = encoding.get("explode").and_then(Value::as_bool);
+    if style.is_none() && said.is_none() {
+        return None;
+    }
+    let style = style.unwrap_or(Style::Form);
+    Some(Writing {
+        style,
+        explode: said.unwrap_or(style == Style::Form),
+        letters: Letters::Unreserved,
+    })
+}
+
+fn parts(document: &Document, schema: &Value, content: &Value) -> BTreeMap<String, Part> {
+    let mut parts = BTreeMap::new();
+    let Ok(Some(flat)) = flat(document, schema, 0) else {
+        return parts;
+    };
+    for (name, member) in &flat.properties {
+        let of_items = document.resolve(member).ok().and_then(|it| it.get("items"));
+        let file = is_file(document, member) || of_items.is_some_and(|it| is_file(document, it));
+        let encoding = content.get("encoding").and_then(|it| it.get(name));
+        let said = encoding.and_then(|it| text(it, "contentType"));
+        let said = said
+            .and_then(|types| types.split(',').next())
+            .map(str::trim);
+        let part = Part {
+            file,
+            media: said.filter(|said| !said.contains('*')).map(str::to_owned),
+        };
+        if part != Part::default() {
+            parts.insert(name.clone(), part);
+        }
+    }
+    parts
+}
+
+fn holds_files(document: &Document, schema: &Value) -> bool {
+    let parts = parts(document, schema, &Value::Null);
+    parts.values().any(|part| part.file)
+}
+
+/// Bytes: `format: binary` in 3.0, a media type without an encoding in 3.1.
+fn is_file(document: &Document, schema: &Value) -> bool {
+    let Ok(schema) = document.resolve(schema) else {
+        return false;
+    };
+    let bare_media = text(schema, "contentMediaType")
+        .is_some_and(|media| !is_json(media) && !is_text(media))
+        && schema.get("contentEncoding").is_none();
+    text(schema, "format") == Some("binary") || text(schema, "type") == Some("file") || bare_media
+}
+
+fn file_text() -> Value {
+    json!({ "type": "string", "contentEncoding": "base64" })
+}
+
+/// What a file is, as an argument.
+fn files(properties: &mut Map<String, Value>, parts: &BTreeMap<String, Part>) {
+    for (name, member) in properties {
+        if !parts.get(name).is_some_and(|part| part.file) {
+            continue;
+        }
+        let file = json!({
+            "anyOf": [
+                file_text(),
+                {
+                    "type": "object",
+                    "properties": {
+                        "name": { "type": "string" },
+                        "type": { "type": "string" },
+                        "base64": file_text(),
+                    },
+                    "required": ["base64"],
+                },
+            ],
+        });
+        let mut instead = match text(member, "type") {
+            Some("array") => json!({ "type": "array", "items": file }),
+            _ => file,
+        };
+        if let Some(words) = member.get("description") {
+            instead["description"] = words.clone();
+        }
+        *member = instead;
+    }
+}

@@ -1,0 +1,363 @@
+//! A source that is open, and the description that it follows.
+//!
+//! A description that is kept is used at once, however old it is, and asked for again meanwhile: a start never waits
+//! for the network twice. Whoever holds the source receives another one when its description has changed; calls that
+//! are on their way finish with the one that they began with.
+//!
+//! Invariant: a source is replaced only by one whose description could be read to its end.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::{Duration, SystemTime},
+};
+
+use serde_json::Value;
+use tokio::{
+    sync::{Semaphore, watch},
+    task::spawn_blocking,
+};
+use tracing::{info, warn};
+
+use super::{
+    Facts, Source,
+    description::{self, Document, Fetched, Kept, Origin, Shelf, Version},
+    making::Making,
+};
+
+/// After a description could not be had.
+const AGAIN: Duration = Duration::from_secs(10 * 60);
+/// Clocks are set, and nobody asks more often.
+const SHORTEST_REFRESH: Duration = Duration::from_secs(1);
+
+#[derive(Debug)]
+pub(super) struct Standing {
+    making: Arc<Making>,
+    origin: Origin,
+    shelf: Arc<Shelf>,
+    current: watch::Sender<Arc<dyn Source>>,
+    seen: Mutex<Seen>,
+    /// One look at the description at a time.
+    looking: Semaphore,
+}
+
+/// Guarded by `Standing::seen`.
+#[derive(Clone, Debug)]
+struct Seen {
+    text: blake3::Hash,
+    version: Version,
+    fetched: SystemTime,
+    /// Why a newer one is not used.
+    problem: Option<String>,
+}
+
+/// What is known of a source's description.
+#[derive(Clone, Debug, Default)]
+pub struct Described {
+    /// When it was last known to be right; none for a file, which is always looked at.
+    pub fetched: Option<SystemTime>,
+    /// Why a newer one is not used.
+    pub problem: Option<String>,
+    /// Of an open source.
+    pub facts: Facts,
+}
+
+/// What a look at the description has found.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Refreshed {
+    pub functions: usize,
+    pub added: Vec<String>,
+    pub removed: Vec<String>,
+    pub changed: Vec<String>,
+}
+
+impl Refreshed {
+    pub fn is_same(&self) -> bool {
+        self.added.is_empty() && self.removed.is_empty() && self.changed.is_empty()
+    }
+
+    fn between(before: &[Value], after: &[Value]) -> Self {
+        let by_name = |tools: &[Value]| -> BTreeMap<String, Value> {
+            let named = tools
+                .iter()
+                .filter_map(|tool| Some((tool.get("name")?.as_str()?.to_owned(), tool.clone())));
+            named.collect()
+        };
+        let (old, new) = (by_name(before), by_name(after));
+        let missing = |these: &BTreeMap<String, Value>, those: &BTreeMap<String, Value>| {
+            let names = these.keys().filter(|name| !those.contains_key(*name));
+            names.cloned().collect()
+        };
+        let differs =
+            |(name, tool): &(&String, &Value)| new.get(*name).is_some_and(|after| after != *tool);
+        Self {
+            functions: new.len(),
+            added: missing(&new, &old),
+            removed: missing(&old, &new),
+            changed: old
+                .iter()
+                .filter(differs)
+                .map(|(name, _)| name.clone())
+                .collect(),
+        }
+    }
+}
+
+impl Standing {
+    /// Waits for the network only if nothing is kept.
+    pub(super) async fn open(
+        making: Making,
+        shelf: Arc<Shelf>,
+    ) -> Result<(Arc<Self>, watch::Receiver<Arc<dyn Source>>), String> {
+        let making = Arc::new(making);
+        let origin = making.origin()?;
+        let (source, seen) = match &origin {
+            Origin::File(_) => found(&making, &origin).await?,
+            Origin::Far(far) => {
+                let (of, address) = (making.name.clone(), far.address.clone());
+                let kept = {
+                    let shelf = Arc::clone(&shelf);
+                    blocking(move || Ok(shelf.read(&of, &address))).await?
+                };
+                let known = match kept {
+                    // Another version of us may have kept it.
+                    Some(kept) => of_kept(&making, &origin, kept).await.ok(),
+                    None => None,
+                };
+                match known {
+                    Some(known) => known,
+                    None => {
+                        let (source, seen, kept) = fetched(&making, &origin).await?;
+                        keep(&shelf, &making, &origin, kept).await;
+                        (source, seen)
+                    }
+                }
+            }
+        };
+        let (current, receiver) = watch::channel(source);
+        let this = Arc::new(Self {
+            making,
+            origin,
+            shelf,
+            current,
+            seen: Mutex::new(seen),
+            looking: Semaphore::new(1),
+        });
+        if matches!(this.origin, Origin::Far(_)) {
+            tokio::spawn(Arc::clone(&this).follow());
+        }
+        Ok((this, receiver))
+    }
+
+    /// What is kept of one that is not open.
+    pub(super) fn unopened(making: &Making, shelf: &Shelf) -> Described {
+        let address = making.address();
+        Described {
+            fetched: address.and_then(|address| shelf.fetched(&making.name, &address)),
+            ..Described::default()
+        }
+    }
+
+    /// Whether anybody holds it.
+    pub(super) fn is_open(&self) -> bool {
+        self.current.receiver_count() > 0
+    }
+
+    pub(super) fn described(&self) -> Described {
+        let seen = self.seen().clone();
+        Described {
+            fetched: matches!(self.origin, Origin::Far(_)).then_some(seen.fetched),
+            problem: seen.problem,
+            facts: self.current.borrow().facts(),
+        }
+    }
+
+    /// Looks at the description now. An error leaves everything as it was, and says why.
+    pub(super) async fn refresh(&self) -> Result<Refreshed, String> {
+        // Never closed: it cannot fail.
+        let _looking = self.looking.acquire().await;
+        let outcome = self.look().await;
+        let mut seen = self.seen();
+        seen.problem = outcome.as_ref().err().cloned();
+        drop(seen);
+        let name = &self.making.name;
+        match &outcome {
+            Ok(found) if found.is_same() => {}
+            Ok(found) => info!(
+                source = name,
+                added = found.added.len(),
+                removed = found.removed.len(),
+                changed = found.changed.len(),
+                "its description has changed"
+            ),
+            Err(problem) => warn!(source = name, problem, "its description stays as it was"),
+        }
+        outcome
+    }
+
+    async fn look(&self) -> Result<Refreshed, String> {
+        let before = self.seen().clone();
+        let (text, version) = match &self.origin {
+            Origin::File(path) => {
+                let path = path.clone();
+                let text = blocking(move || description::file(&path)).await?;
+                (text, Version::default())
+            }
+            Origin::Far(far) => match far.fetch.fetch(Some(&before.version)).await? {
+                Fetched::New { text, version } => (text, version),
+                Fetched::Same => {
+                    self.seen().fetched = SystemTime::now();
+                    let (shelf, name) = (Arc::clone(&self.shelf), self.making.name.clone());
+                    let address = far.address.clone();
+                    let touch = move || {
+                        if let Some(kept) = shelf.read(&name, &address) {
+                            let fetched = SystemTime::now();
+                            shelf.keep(&name, &address, &Kept { fetched, ..kept });
+                        }
+                        Ok(())
+                    };
+                    blocking(touch).await?;
+                    return Ok(self.same());
+                }
+            },
+        };
+        let kept = Kept {
+            text,
+            version,
+            fetched: SystemTime::now(),
+        };
+        let same = blake3::hash(kept.text.as_bytes()) == before.text;
+        let found = match same {
+            true => {
+                let mut seen = self.seen();
+                (seen.version, seen.fetched) = (kept.version.clone(), kept.fetched);
+                drop(seen);
+                self.same()
+            }
+            false => {
+                let (source, seen) = of_kept(&self.making, &self.origin, kept.clone()).await?;
+                *self.seen() = seen;
+                let before = self.current.send_replace(Arc::clone(&source));
+                let (before, after) = (before.tools(), source.tools());
+                Refreshed::between(&before, &after)
+            }
+        };
+        keep(&self.shelf, &self.making, &self.origin, kept).await;
+        Ok(found)
+    }
+
+    fn same(&self) -> Refreshed {
+        Refreshed {
+            functions: self.current.borrow().tools().len(),
+            ..Refreshed::default()
+        }
+    }
+
+    /// Looks whenever it is due, as long as anybody holds the source.
+    async fn follow(self: Arc<Self>) {
+        let refresh = self.making.settings.refresh.max(SHORTEST_REFRESH);
+        loop {
+            let (age, failed) = {
+                let seen = self.seen();
+                (
+                    seen.fetched.elapsed().unwrap_or_default(),
+                    seen.problem.is_some(),
+                )
+            };
+            let due = match failed {
+                true => AGAIN.min(refresh),
+                false => refresh.saturating_sub(age),
+            };
+            tokio::select! {
+                () = tokio::time::sleep(due) => {}
+                () = self.current.closed() => return,
+            }
+            // What became of it stands in `seen`.
+            drop(self.refresh().await);
+        }
+    }
+
+    fn seen(&self) -> MutexGuard<'_, Seen> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+type Read = (Arc<dyn Source>, Seen);
+
+/// As it is now, from a file.
+async fn found(making: &Arc<Making>, origin: &Origin) -> Result<Read, String> {
+    let Origin::File(path) = origin else {
+        return Err("it is no file".into());
+    };
+    let path = path.clone();
+    let text = blocking(move || description::file(&path)).await?;
+    let kept = Kept {
+        text,
+        version: Version::default(),
+        fetched: SystemTime::now(),
+    };
+    of_kept(making, origin, kept).await
+}
+
+/// As it is now, from elsewhere.
+async fn fetched(
+    making: &Arc<Making>,
+    origin: &Origin,
+) -> Result<(Arc<dyn Source>, Seen, Kept), String> {
+    let Origin::Far(far) = origin else {
+        return Err("it is a file".into());
+    };
+    let Fetched::New { text, version } = far.fetch.fetch(None).await? else {
+        return Err(
+            "the server says that a description has not changed which it never gave".into(),
+        );
+    };
+    let kept = Kept {
+        text,
+        version,
+        fetched: SystemTime::now(),
+    };
+    let (source, seen) = of_kept(making, origin, kept.clone()).await?;
+    Ok((source, seen, kept))
+}
+
+async fn of_kept(making: &Arc<Making>, origin: &Origin, kept: Kept) -> Result<Read, String> {
+    let seen = Seen {
+        text: blake3::hash(kept.text.as_bytes()),
+        version: kept.version,
+        fetched: kept.fetched,
+        problem: None,
+    };
+    let document = Document {
+        text: kept.text.into(),
+        base: match origin {
+            Origin::File(_) => None,
+            Origin::Far(far) => far.base.clone(),
+        },
+    };
+    let making = Arc::clone(making);
+    let source = blocking(move || making.read(&document)).await?;
+    Ok((source, seen))
+}
+
+async fn keep(shelf: &Arc<Shelf>, making: &Making, origin: &Origin, kept: Kept) {
+    let Origin::Far(far) = origin else { return };
+    let (shelf, name, address) = (Arc::clone(shelf), making.name.clone(), far.address.clone());
+    let keep = move || {
+        shelf.keep(&name, &address, &kept);
+        Ok(())
+    };
+    // What is not kept is fetched again.
+    drop(blocking(keep).await);
+}
+
+/// A long description keeps a thread for some hundred milliseconds.
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, String> + Send + 'static,
+) -> Result<T, String> {
+    let done = spawn_blocking(work).await;
+    done.unwrap_or_else(|_| Err("the description could not be read: see `mux logs`".into()))
+}
+
+#[cfg(test)]
+mod tests;

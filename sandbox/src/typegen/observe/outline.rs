@@ -1,0 +1,65 @@
+//! A shape for a reader who looks at one value, and knows that he does.
+
+use super::{
+    super::{
+        emit::Emitter,
+        ir::{Member, Object, Type, Variant},
+    },
+    Shape,
+};
+
+/// The longest text, in bytes. What would be longer says more than anybody reads.
+const MOST: usize = 4 << 10;
+
+impl Shape {
+    /// The type of the results as TypeScript writes it, without the mark of what was only observed. None
+    /// where it would say nothing, or too much.
+    pub fn outline(&self) -> Option<String> {
+        let ty = unmarked(self.result_type()?);
+        Emitter::new(&[], MOST, 0).ty(&ty, 0).ok()
+    }
+}
+
+fn unmarked(ty: Type) -> Type {
+    match ty {
+        Type::Seen(ty) => unmarked(*ty),
+        Type::Array(items) => Type::Array(Box::new(unmarked(*items))),
+        Type::Union(variants) => Type::union(variants.into_iter().map(|variant| Variant {
+            ty: unmarked(variant.ty),
+            ..variant
+        })),
+        Type::Object(Object { members, index }) => Type::Object(Object {
+            members: members.into_iter().map(member).collect(),
+            index: index.map(|index| Box::new(member(*index))),
+        }),
+        other => other,
+    }
+}
+
+fn member(member: Member) -> Member {
+    Member {
+        ty: unmarked(member.ty),
+        ..member
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_value_is_shown_by_its_shape() {
+        let mut shape = Shape::new();
+        shape.add(&json!({ "items": [{ "id": 1 }, { "id": 2, "name": null }], "total": 2 }));
+        let shown = shape.outline().unwrap();
+        let line: String = shown.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(
+            line.contains("items:") && line.contains("total: number"),
+            "{shown}"
+        );
+        assert!(!shown.contains("Seen"), "{shown}");
+        assert_eq!(Shape::new().outline(), None);
+    }
+}

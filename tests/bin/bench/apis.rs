@@ -1,0 +1,229 @@
+//! What large APIs cost as sources: read, as types, checked against, kept in the daemon, and offered to a model.
+
+use std::{fs, path::Path, process::Command};
+
+use anyhow::{Context, ensure};
+use mux_client::{Identity, Session, connect_or_spawn, within_seconds};
+use mux_daemon::{
+    catalog::{ToolDescription, ToolSet},
+    sources::openapi::{Description, Entry},
+};
+use mux_proto::{CheckRequest, endpoint::Dirs};
+use mux_sandbox::typegen::{ServerDecl, declarations};
+use serde_json::{Value, json};
+
+use super::{
+    commands::Place,
+    figures::{Samples, fact, row},
+};
+
+/// Each with a program that calls it.
+const APIS: [(&str, &str); 3] = [
+    (
+        "github",
+        "const repos = await mux.call('github.repos.listForOrg', { org: 'a' });\nreturn repos.length;",
+    ),
+    (
+        "stripe",
+        "const all = await mux.call('stripe.customers.getCustomers', { limit: 3 });\nreturn all.data.length;",
+    ),
+    (
+        "kubernetes",
+        "const all = await mux.call('kubernetes.coreV1.listCoreV1Namespace', {});\nreturn all.items.length;",
+    ),
+];
+/// A text is read and generated so often at most.
+const FEW: usize = 5;
+
+pub(crate) async fn measure(
+    place: &Place,
+    compiler: &Path,
+    folder: Option<&Path>,
+    rounds: usize,
+) -> anyhow::Result<()> {
+    let folder = folder.context("--apis is missing: scripts/setup --apis")?;
+    let tokens = tiktoken_rs::o200k_base()?;
+    let count = |text: &str| tokens.encode_ordinary(text).len();
+    let empty = daemon(place, compiler, folder, &[], "return 1", 1).await?;
+    fact("daemon without sources: RSS", &mebibytes(empty.rss));
+    for (name, program) in APIS {
+        let text = fs::read_to_string(folder.join(format!("{name}.json")))?;
+        generated(name, &text, rounds.min(FEW), &count)?;
+        let one = daemon(place, compiler, folder, &[name], program, rounds).await?;
+        row(&format!("{name}: first check in a new daemon"), &one.first);
+        row(&format!("{name}: check of unseen code"), &one.unseen);
+        fact(
+            &format!("{name}: RSS of the daemon; of the compiler"),
+            &format!("{}; {}", mebibytes(one.rss), mebibytes(one.compiler)),
+        );
+    }
+    let names = APIS.map(|(name, _)| name);
+    let all = daemon(place, compiler, folder, &names, APIS[0].1, rounds).await?;
+    row("all three: first check in a new daemon", &all.first);
+    row("all three: check of unseen code", &all.unseen);
+    fact(
+        "all three: RSS of the daemon; of the compiler",
+        &format!("{}; {}", mebibytes(all.rss), mebibytes(all.compiler)),
+    );
+    Ok(())
+}
+
+fn generated(
+    name: &str,
+    text: &str,
+    rounds: usize,
+    count: &dyn Fn(&str) -> usize,
+) -> anyhow::Result<()> {
+    let entry = Entry {
+        base_url: Some("https://api.example".into()),
+        ..Entry::default()
+    };
+    let (mut read, mut typed) = (Samples::default(), Samples::default());
+    let mut read_once = || {
+        read.time(|| Description::read(text, &entry))
+            .map_err(anyhow::Error::msg)
+    };
+    let mut description = read_once()?;
+    for _ in 1..rounds {
+        description = read_once()?;
+    }
+    let described = description.tools().iter();
+    let described = described
+        .filter_map(ToolDescription::of_definition)
+        .collect();
+    let set = ToolSet::new(name, described, &[]);
+    let mut types = String::new();
+    for _ in 0..rounds {
+        types = typed.time(|| {
+            let tools = set.iter().map(|tool| tool.declaration(None)).collect();
+            declarations(&[ServerDecl {
+                name,
+                tools,
+                note: None,
+            }])
+        });
+    }
+    fact(
+        &format!("{name}: functions, left out"),
+        &format!("{}, {}", set.len(), description.left_out().len()),
+    );
+    row(
+        &format!("{name}: description read ({} KiB)", text.len() >> 10),
+        &read,
+    );
+    row(
+        &format!("{name}: types generated ({} KiB)", types.len() >> 10),
+        &typed,
+    );
+    let kibibytes = |member: &str| {
+        let schemas = description
+            .tools()
+            .iter()
+            .filter_map(|tool| tool.get(member));
+        schemas
+            .map(|schema| schema.to_string().len())
+            .sum::<usize>()
+            >> 10
+    };
+    fact(
+        &format!("{name}: schemas of arguments, of results"),
+        &format!(
+            "{} KiB, {} KiB",
+            kibibytes("inputSchema"),
+            kibibytes("outputSchema")
+        ),
+    );
+    // As a model is given tools: name, description, schema of the arguments.
+    let plain = description.tools().iter().map(|tool| {
+        json!({ "name": tool["name"], "description": tool.get("description"), "input_schema": tool["inputSchema"] })
+    });
+    let plain = count(&Value::Array(plain.collect()).to_string());
+    let signatures: Vec<String> = set.iter().map(|tool| tool.signature()).collect();
+    fact(
+        &format!("{name}: tokens as plain tools; all of its signatures; one"),
+        &format!(
+            "{plain}; {}; {}",
+            count(&signatures.join("\n")),
+            count(&signatures.join("\n")) / signatures.len().max(1)
+        ),
+    );
+    Ok(())
+}
+
+/// What was measured of one daemon.
+struct Found {
+    first: Samples,
+    unseen: Samples,
+    rss: u64,
+    compiler: u64,
+}
+
+async fn daemon(
+    place: &Place,
+    compiler: &Path,
+    folder: &Path,
+    names: &[&str],
+    program: &str,
+    rounds: usize,
+) -> anyhow::Result<Found> {
+    let home = tempfile::Builder::new().prefix("mux-").tempdir()?;
+    let mut config = format!("[check]\ntsc = {compiler:?}\n");
+    for name in names {
+        let file = folder.join(format!("{name}.json"));
+        config.push_str(&format!(
+            "[sources.{name}]\nopenapi = {file:?}\nbase_url = \"http://127.0.0.1:9\"\n"
+        ));
+    }
+    fs::write(home.path().join("config.toml"), config)?;
+    let dirs = Dirs::under(home.path())?;
+    let me = Identity::new("mux-bench", "1");
+    let session = connect_or_spawn(&dirs, Some(place.daemon.clone()), &me).await?;
+    let (mut first, mut unseen) = (Samples::default(), Samples::default());
+    time(&mut first, check(&session, program.to_owned())).await?;
+    for round in 0..rounds {
+        time(
+            &mut unseen,
+            check(&session, format!("// {round}\n{program}")),
+        )
+        .await?;
+    }
+    let status = session.client.status(within_seconds(60)).await??;
+    let found = Found {
+        first,
+        unseen,
+        rss: status.rss_bytes.unwrap_or_default(),
+        compiler: status.checker.rss_bytes.unwrap_or_default(),
+    };
+    drop(session);
+    let mut stop = Command::new(place.daemon.with_file_name("mux"));
+    let stopped = stop
+        .args(["stop", "--now"])
+        .env("MUX_HOME", home.path())
+        .output()?;
+    ensure!(stopped.status.success(), "the daemon does not end");
+    Ok(found)
+}
+
+async fn check(session: &Session, source: String) -> anyhow::Result<()> {
+    let request = CheckRequest { source };
+    let found = session.client.check(within_seconds(300), request).await??;
+    ensure!(found.errors.is_empty(), "{found:?}");
+    if let Some(why) = found.unchecked {
+        fact("not checked", &why);
+    }
+    Ok(())
+}
+
+async fn time(
+    samples: &mut Samples,
+    work: impl Future<Output = anyhow::Result<()>>,
+) -> anyhow::Result<()> {
+    let began = std::time::Instant::now();
+    work.await?;
+    samples.push(began.elapsed());
+    Ok(())
+}
+
+fn mebibytes(bytes: u64) -> String {
+    format!("{} MiB", bytes >> 20)
+}

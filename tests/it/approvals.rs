@@ -1,0 +1,90 @@
+//! Calls that somebody has to approve: held, answered from anywhere, and gone on with when nobody answered in time.
+//!
+//! Invariant of all of it: what was not approved is never sent, and what was sent is never sent again.
+
+mod agents;
+mod grants;
+mod held;
+mod resume;
+
+use std::{fs, path::PathBuf};
+
+use mux_tests::{Running, TestEnv};
+use serde_json::Value;
+
+/// A home with the fixture server `fix`, of which `counter` has to be approved.
+struct Home {
+    env: TestEnv,
+    log: PathBuf,
+    marks: PathBuf,
+}
+
+impl Home {
+    fn new() -> Self {
+        Self::with("")
+    }
+
+    /// `more` stands behind the rule in the configuration.
+    fn with(more: &str) -> Self {
+        let env = TestEnv::new();
+        let (log, marks) = (env.path("calls"), env.path("marks"));
+        let home = Self { env, log, marks };
+        home.configure(more);
+        home
+    }
+
+    fn configure(&self, more: &str) {
+        let changes = self.env.path("changes.json");
+        let args = [
+            "--changes",
+            changes.to_str().unwrap(),
+            "--call-log",
+            self.log.to_str().unwrap(),
+        ];
+        let fix = self.env.fixture("fix", &args);
+        let rule = "pins = \"off\"\n[[policy]]\nmatch = \"fix.counter\"\naction = \"ask\"\n";
+        self.env.write_config(&format!("{fix}{rule}{more}"));
+    }
+
+    /// How often the server was asked for this tool.
+    fn called(&self, tool: &str) -> usize {
+        let log = fs::read_to_string(&self.log).unwrap_or_default();
+        log.matches(&format!("\"tool\":\"{tool}\"")).count()
+    }
+
+    /// What was written by `fix.side_effect`.
+    fn marks(&self) -> Vec<String> {
+        let text = fs::read_to_string(&self.marks).unwrap_or_default();
+        text.lines().map(str::to_owned).collect()
+    }
+
+    /// The code of a call that leaves a mark.
+    fn mark(&self, line: &str) -> String {
+        let file = self.marks.to_str().unwrap();
+        format!("await mux.fix.side_effect({{ file: {file:?}, line: {line:?} }});\n")
+    }
+
+    /// Begins a program and waits until one of its calls waits.
+    fn held(&self, code: &str, approval: &str) -> Running {
+        let mut run = self.env.begin(["run", "--no-check", "-e", code]);
+        run.hear(&format!("waiting for approval {approval}"));
+        run
+    }
+
+    fn approvals(&self) -> Vec<Value> {
+        let mut list = self.env.mux(["--json", "approvals"]).ok().json();
+        list["approvals"]
+            .as_array_mut()
+            .unwrap()
+            .drain(..)
+            .collect()
+    }
+
+    /// Files of runs that wait.
+    fn records(&self) -> usize {
+        let folder = self.env.dirs.state.join("approvals");
+        let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+        let json = |entry: &fs::DirEntry| entry.path().extension().is_some_and(|end| end == "json");
+        entries.filter(json).count()
+    }
+}

@@ -1,0 +1,137 @@
+//! An agent's user is asked by the agent; the agent itself can approve nothing.
+
+use mux_tests::Agent;
+use serde_json::{Value, json};
+
+use super::Home;
+
+const ONE: &str = "return await mux.fix.counter({ key: 'a', by: 2 })";
+
+fn asks() -> Value {
+    json!({ "elicitation": { "form": {} } })
+}
+
+/// Begins a program and waits until its user is asked.
+fn asked(agent: &mut Agent, code: &str) -> (u64, Value) {
+    let run = json!({ "name": "run", "arguments": { "code": code } });
+    let id = agent.begin("tools/call", run);
+    let asked = agent.hear("elicitation/create");
+    (id, asked)
+}
+
+fn decided(word: &str) -> Value {
+    json!({ "action": "accept", "content": { "decision": word } })
+}
+
+fn text(result: &Value) -> &str {
+    result["content"][0]["text"].as_str().unwrap()
+}
+
+#[test]
+fn the_user_of_an_agent_is_asked_with_a_form() {
+    let home = Home::new();
+    let mut agent = Agent::legacy(&home.env, &[], asks());
+    let (id, form) = asked(&mut agent, ONE);
+    let message = form["params"]["message"].as_str().unwrap();
+    assert!(
+        message.contains("fix.counter") && message.contains("{\"key\":\"a\",\"by\":2}"),
+        "{message}"
+    );
+    let decision = &form["params"]["requestedSchema"]["properties"]["decision"];
+    assert_eq!(decision["enum"].as_array().unwrap().len(), 4, "{form:#}");
+    agent.reply(&form, decided("allow once"));
+    assert_eq!(text(&agent.result(id)), "2");
+    // A user who declines has said no.
+    let (id, form) = asked(&mut agent, ONE);
+    agent.reply(&form, json!({ "action": "decline" }));
+    let result = agent.result(id);
+    assert!(text(&result).contains("denied by the user"), "{result}");
+    // One who closes the form has said nothing, and somebody else may answer.
+    let (id, form) = asked(&mut agent, ONE);
+    agent.reply(&form, json!({ "action": "cancel" }));
+    assert_eq!(home.approvals()[0]["state"], "waiting");
+    home.env.mux(["approve", "A3"]).ok();
+    assert_eq!(text(&agent.result(id)), "4");
+    // What was answered elsewhere is asked no more.
+    let (id, _) = asked(&mut agent, ONE);
+    home.env.mux(["deny", "A4"]).ok();
+    agent.hear("notifications/cancelled");
+    assert!(text(&agent.result(id)).contains("denied"));
+    // For this session: the agent's, and no other.
+    let (id, form) = asked(&mut agent, ONE);
+    agent.reply(&form, decided("allow for this session"));
+    agent.result(id);
+    let result = agent.call("run", json!({ "code": ONE }));
+    assert_eq!(text(&result), "8");
+    let mut other = Agent::legacy(&home.env, &[], asks());
+    let (id, form) = asked(&mut other, ONE);
+    agent.close();
+    other.reply(&form, decided("deny"));
+    assert!(text(&other.result(id)).contains("denied"));
+    assert_eq!(home.called("counter"), 4);
+}
+
+#[test]
+fn an_agent_of_the_second_era_asks_again_with_the_answer() {
+    let home = Home::new();
+    let mut agent = Agent::modern(&home.env, &[], asks());
+    let request = json!({ "name": "call", "arguments": { "path": "fix.counter", "arguments": { "key": "a" } } });
+    let mut needs = agent.ask("tools/call", request.clone());
+    assert_eq!(needs["resultType"], "input_required", "{needs}");
+    let key = needs["inputRequests"]
+        .as_object()
+        .unwrap()
+        .keys()
+        .next()
+        .unwrap()
+        .clone();
+    let mut again = request;
+    again["inputResponses"] = json!({ key: decided("allow once") });
+    again["requestState"] = needs["requestState"].take();
+    let result = agent.ask("tools/call", again);
+    assert_eq!(text(&result), "1");
+}
+
+#[test]
+fn a_run_that_is_pending_is_resumed_by_the_agent_and_approved_by_the_user_alone() {
+    let home = Home::with("[approvals]\nwait = \"1s\"\n");
+    let mark = home.mark("once");
+    let code = format!("{mark}return await mux.fix.counter({{ key: 'a' }})");
+    let mut agent = Agent::legacy(&home.env, &[], json!({}));
+    let result = agent.call("run", json!({ "code": code, "check": false }));
+    let told = &result["structuredContent"];
+    assert_eq!(
+        (&told["state"], &told["error"]["details"]["approvalId"]),
+        (&json!("pending"), &json!("A1"))
+    );
+    assert!(text(&result).contains("resume"), "{result}");
+    // To go on is not to approve.
+    for id in [&told["run"], &json!("A1")] {
+        let result = agent.call("resume", json!({ "run": id }));
+        assert_eq!(result["structuredContent"]["state"], "pending", "{result}");
+    }
+    for tool in agent.tools() {
+        assert!(!tool.contains("approve"), "{tool}");
+    }
+    let refused = agent.call("resume", json!({ "run": "A1", "approve": true }));
+    assert!(text(&refused).starts_with("validation"), "{refused}");
+    for way in [
+        "mux.approve('A1')",
+        "mux.call('mux.approve', { id: 'A1' })",
+        "mux.decide({ approval: 'A1' })",
+    ] {
+        let result = agent.call(
+            "run",
+            json!({ "code": format!("return await {way}"), "check": false }),
+        );
+        assert_eq!(result["isError"], true, "{way}: {result}");
+    }
+    assert_eq!(home.called("counter"), 0);
+    home.env.mux(["approve", "A1"]).ok();
+    let result = agent.call("resume", json!({ "run": "A1" }));
+    assert_eq!(result["structuredContent"]["result"], "1", "{result}");
+    assert_eq!(
+        (home.marks(), home.called("counter")),
+        (vec!["once".to_owned()], 1)
+    );
+}

@@ -1,0 +1,110 @@
+//! For this session, and for ever.
+
+use std::{fs, os::unix::fs::PermissionsExt as _};
+
+use serde_json::json;
+
+use super::Home;
+
+const ONE: &str = "return await mux.fix.counter({ key: 'a' })";
+const THREE: &str =
+    "let n; for (let i = 0; i < 3; i++) n = await mux.fix.counter({ key: 'a', by: i }); return n";
+
+#[test]
+fn a_word_for_the_session_ends_with_the_connection() {
+    let home = Home::new();
+    let run = home.held(THREE, "A1");
+    home.env.mux(["approve", "A1", "--session"]).ok();
+    assert_eq!(run.wait().ok().stdout, "3\n");
+    let run = home.held(ONE, "A2");
+    home.env.mux(["approve", "A2"]).ok();
+    assert_eq!(run.wait().ok().stdout, "4\n");
+}
+
+#[test]
+fn what_is_allowed_for_ever_is_written_down_listed_and_taken_back() {
+    let home = Home::new();
+    let env = &home.env;
+    let run = home.held(ONE, "A1");
+    env.mux(["approve", "A1", "--always"]).ok();
+    run.wait().ok();
+    env.run(THREE).ok();
+    let file = env.dirs.state.join("approvals.json");
+    let mode = fs::metadata(&file).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    env.stop();
+    env.run(ONE).ok();
+    let granted = env.mux(["--json", "approvals", "--granted"]).ok().json();
+    let grant = &granted["granted"][0];
+    assert_eq!(
+        (&grant["path"], &grant["agent"]),
+        (&json!("fix.counter"), &json!(null))
+    );
+    assert!(
+        env.mux(["approvals", "--granted"])
+            .ok()
+            .stdout
+            .contains("fix.counter")
+    );
+    let name = grant["grant"].as_str().unwrap();
+    env.mux(["approvals", "revoke", "nothing"])
+        .fails(1, &["no approval `nothing`"]);
+    env.mux(["approvals", "revoke", name]).ok();
+    let run = home.held(ONE, "A");
+    drop(run);
+    // Nobody but us could have written it, or nothing is granted.
+    fs::write(&file, "rubbish").unwrap();
+    env.stop();
+    env.run("return 1").ok();
+    let problems = env.mux(["--json", "status"]).ok().json()["problems"].to_string();
+    assert!(problems.contains("approvals.json"), "{problems}");
+}
+
+#[test]
+fn a_tool_that_changed_is_asked_again() {
+    let home = Home::new();
+    let env = &home.env;
+    let run = home.held(ONE, "A1");
+    env.mux(["approve", "A1", "--always"]).ok();
+    run.wait().ok();
+    env.run(ONE).ok();
+    let changes = json!({ "counter": { "list": { "description": "Does something else." } } });
+    fs::write(env.path("changes.json"), changes.to_string()).unwrap();
+    env.mux(["call", "fix.list_changed"]).ok();
+    drop(home.held(ONE, "A2"));
+    // And so is one that is asked because of another rule.
+    fs::remove_file(env.path("changes.json")).unwrap();
+    env.mux(["call", "fix.list_changed"]).ok();
+    env.run(ONE).ok();
+    let text = fs::read_to_string(env.dirs.config_file()).unwrap();
+    env.write_config(&text.replace("fix.counter", "fix.count*"));
+    env.mux(["reload"]).ok();
+    drop(home.held(ONE, "A3"));
+}
+
+#[test]
+fn a_tool_that_changes_while_its_call_waits_is_not_sent() {
+    let home = Home::new();
+    let env = &home.env;
+    let run = home.held(ONE, "A1");
+    let changes = json!({ "counter": { "list": { "description": "Does something else." } } });
+    fs::write(env.path("changes.json"), changes.to_string()).unwrap();
+    env.mux(["call", "fix.list_changed"]).ok();
+    env.mux(["approve", "A1"]).ok();
+    let ended = run.wait();
+    assert_ne!(ended.code, 0, "{ended:#?}");
+    assert_eq!(home.called("counter"), 0);
+}
+
+#[test]
+fn a_rule_that_says_no_by_now_is_heard_after_the_approval() {
+    let home = Home::new();
+    let run = home.held(ONE, "A1");
+    let text = fs::read_to_string(home.env.dirs.config_file()).unwrap();
+    home.env.write_config(&text.replace("\"ask\"", "\"deny\""));
+    home.env.mux(["reload"]).ok();
+    home.env.mux(["approve", "A1"]).ok();
+    run.wait()
+        .fails(5, &["error[denied]", "denied by the policy"]);
+    assert_eq!(home.called("counter"), 0);
+}

@@ -1,0 +1,296 @@
+//! Every secret that muxd can be told stands where it belongs, and nowhere else.
+//!
+//! | planted in | may be in |
+//! |---|---|
+//! | environment of the process that starts the daemon | the daemon and its keeper |
+//! | environment of the login shell, the file `env` | the daemon; servers whose entries name it |
+//! | `env` and `args` of a server, written out, `${VAR}`, `${cmd:…}`, `${keyring:…}` | the daemon; that server; its own log, if it says it |
+//! | `headers`, password and query of a `url` | the daemon; that server |
+//! | OAuth client secret, access and refresh tokens | the daemon; the store; that server and its authorization server |
+//! | `auth` and `headers` of a source | the daemon; that API |
+//! | named secrets | the daemon; the store; whoever names them |
+//!
+//! `oauth/canaries` does the same to each step of a login, `remote/secrets` to each way in which a server behind a URL
+//! fails, `config/told` to commands.
+
+mod memory;
+mod planted;
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use mux_tests::{Agent, Output, frames::Wire};
+use serde_json::{Value, json};
+
+use self::{
+    memory::{holds, memory, spellings, told_of, workers},
+    planted::Planted,
+};
+
+/// What programs do, well and badly.
+const PROGRAMS: [&str; 11] = [
+    "return mux.fix.add({ a: 1, b: 2 })",
+    "return mux.far.add({ a: 1, b: 2 })",
+    "return mux.docs.echo({ text: 'x' })",
+    "return mux.fix.fail({ message: 'no' })",
+    "return mux.fix.counter({ key: 'x' })",
+    "return mux.echoes.anything()",
+    "return mux.gone.anything()",
+    "return mux.api.ping({})",
+    "return [Object.keys(globalThis), Object.keys(mux), await mux.search('echo')]",
+    "console.log(mux, mux.fix); throw new Error('no')",
+    "const x: = 1",
+];
+
+/// What people ask for.
+const COMMANDS: [&[&str]; 20] = [
+    &["status"],
+    &["servers"],
+    &["tools"],
+    &["tools", "add"],
+    &["types"],
+    &["doctor"],
+    &["logs"],
+    &["runs"],
+    &["runs", "show", "3"],
+    &["secrets"],
+    &["secrets", "remove", "NO_SUCH"],
+    &["servers", "pins", "fix"],
+    &["servers", "logs", "fix"],
+    &["servers", "restart", "echoes"],
+    &["servers", "restart", "far"],
+    &["project", "show"],
+    &["call", "echoes.anything"],
+    &["call", "gone.anything"],
+    &["call", "api.ping"],
+    &["reload"],
+];
+
+/// What clients ask for that have no command.
+fn requests() -> Vec<Value> {
+    vec![
+        json!({ "Status": {} }),
+        json!({ "Servers": {} }),
+        json!({ "ListSecrets": {} }),
+        json!({ "Runs": { "request": {} } }),
+        json!({ "Events": { "request": { "run": "3", "after": 0, "wait_ms": 0 } } }),
+        json!({ "RunInfo": { "run": "8" } }),
+        json!({ "Offers": { "request": { "kind": "resources" } } }),
+        json!({ "Inventory": { "request": {} } }),
+        json!({ "Pins": { "request": { "server": "far" } } }),
+        json!({ "Projects": { "request": {} } }),
+        json!({ "Notices": { "request": { "after": 0, "wait_ms": 0 } } }),
+        json!({ "SetSecret": { "request": { "name": "not a name", "value": "x" } } }),
+        json!({ "Refresh": {} }),
+    ]
+}
+
+#[test]
+fn secrets_are_where_they_belong_and_in_nothing_that_is_said_kept_or_held_by_a_worker() {
+    let planted = Planted::new();
+    let env = &planted.env;
+    are_told(&planted);
+    planted.sign_in();
+    planted.authority.expire();
+
+    let mut said: Vec<Output> = Vec::new();
+    for program in PROGRAMS {
+        said.push(env.mux(["run", "-e", program]));
+        said.push(env.mux(["--json", "run", "-e", program]));
+    }
+    fs::write(
+        planted.theirs.path().join("x.ts"),
+        "return mux.fix.add({ a: 'x' })",
+    )
+    .unwrap();
+    let program = planted.theirs.path().join("x.ts").display().to_string();
+    said.push(env.mux(["check", &program]));
+    for command in COMMANDS {
+        said.push(env.mux(command));
+        said.push(env.mux([&["--json"], command].concat()));
+    }
+    said.push(env.mux(["audit", "-n", "1000"]).ok());
+    for output in &said {
+        assert_ne!(output.code, 2, "a command that does not exist: {output:?}");
+        let text = format!("{output:?}");
+        assert_eq!(planted.found_in(text.as_bytes()), None, "{text}");
+    }
+    // What a server said before it failed is told, without what it may not tell.
+    let told = said
+        .iter()
+        .any(|output| output.stderr.contains("argument ***"));
+    assert!(told, "the last words of `echoes` are shown");
+
+    let mut wire = Wire::greeted(&env.dirs.socket());
+    for request in requests() {
+        wire.ask(&request);
+        let answer = wire.answer_bytes().unwrap();
+        let text = String::from_utf8_lossy(&answer);
+        assert_eq!(planted.found_in(&answer), None, "{request}: {text}");
+    }
+    for heard in agents(&planted) {
+        let text = heard.to_string();
+        assert_eq!(planted.found_in(text.as_bytes()), None, "{text}");
+    }
+    are_in_no_worker(&planted);
+
+    env.stop();
+    let own = fs::read_to_string(env.dirs.server_log("echoes")).unwrap();
+    assert!(
+        own.contains(&planted.secret("entry")),
+        "a server's log has its own words"
+    );
+    let store = fs::read_to_string(env.dirs.credentials()).unwrap();
+    assert!(store.contains(&planted.secret("named-env")));
+    let kept = files(env.home(), &planted.may_hold());
+    assert!(kept.len() > 8, "{kept:?}");
+    for file in kept {
+        let bytes = fs::read(&file).unwrap();
+        let found = planted.found_in(&bytes);
+        assert_eq!(
+            found,
+            None,
+            "{file:?}: {}",
+            around(&bytes, found.as_deref())
+        );
+    }
+}
+
+/// They are where they belong, or else finding nothing says nothing.
+fn are_told(planted: &Planted) {
+    let env = &planted.env;
+    for (name, secret) in [
+        ("PLAIN", "entry"),
+        ("FILE", "file"),
+        ("PROFILE", "shell"),
+        ("COMMAND", "command"),
+        ("KEYRING", "named-env"),
+    ] {
+        let told = env.mux(["call", "fix.env", &format!("name={name}")]).ok();
+        assert_eq!(told.stdout.trim(), planted.secret(secret));
+    }
+    let environment = fs::read(format!("/proc/{}/environ", env.daemon().unwrap())).unwrap();
+    assert!(holds(&environment, planted.secret("daemon").as_bytes()));
+    let daemon = memory(env.daemon().unwrap());
+    if let Some(daemon) = daemon {
+        for secret in [
+            "named-header",
+            "named-client",
+            "named-source",
+            "query",
+            "source-password",
+        ] {
+            assert!(
+                holds(&daemon, planted.secret(secret).as_bytes()),
+                "{secret}"
+            );
+        }
+    }
+}
+
+/// Everything that two agents hear.
+fn agents(planted: &Planted) -> Vec<Value> {
+    let mut heard = Vec::new();
+    let mut agent = Agent::legacy(&planted.env, &[], json!({}));
+    for method in ["tools/list", "resources/list", "prompts/list"] {
+        heard.push(agent.ask(method, json!({})));
+    }
+    for code in PROGRAMS {
+        heard.push(agent.call("run", json!({ "code": code })));
+    }
+    heard.append(&mut agent.heard);
+    let mut direct = Agent::modern(&planted.env, &["--passthrough"], json!({}));
+    heard.push(direct.ask("tools/list", json!({})));
+    heard.push(direct.call("fix__fail", json!({ "message": "no" })));
+    heard.append(&mut direct.heard);
+    heard
+}
+
+/// Workers are looked at while they hold something, and while one dies.
+#[expect(
+    clippy::print_stderr,
+    reason = "a test that is left out must say so where people look"
+)]
+fn are_in_no_worker(planted: &Planted) {
+    let env = &planted.env;
+    let narrow = planted.control();
+    let halves = narrow.split_at(narrow.len() / 2);
+    let program = format!(
+        "const narrow = ['{}', '{}'].join('');\n\
+         const wide = narrow + String.fromCharCode(0x2603);\n\
+         const kept = {{ narrow: narrow.split('').join(''), wide: wide.split('').join('') }};\n\
+         await mux.far.add({{ a: 1, b: 2 }}); await mux.docs.echo({{ text: 'x' }});\n\
+         await mux.echoes.anything().catch(() => 0);\n\
+         console.log('it is held');\n\
+         await mux.fix.barrier({{ name: 'looked', parties: 2 }});\n\
+         return kept.narrow.length + kept.wide.length",
+        halves.0, halves.1
+    );
+    let mut holder = env.begin(["run", "-e", &program]);
+    holder.hear("it is held");
+    // One dies meanwhile, of its own doing.
+    let greedy = "const all = []; for (;;) all.push(new Array(1e6).fill(Math.random()))";
+    let dead = env.mux(["--json", "run", "-e", greedy]);
+    assert_eq!(
+        planted.found_in(format!("{dead:?}").as_bytes()),
+        None,
+        "{dead:?}"
+    );
+    let pids = workers(env);
+    assert!(!pids.is_empty(), "no worker to look at");
+    let mut controls = [false; 2];
+    for pid in pids {
+        assert_eq!(
+            planted.found_in(&told_of(pid)),
+            None,
+            "what is told of worker {pid}"
+        );
+        let Some(memory) = memory(pid) else {
+            eprintln!("LEFT OUT: this user may not read the memory of worker {pid}");
+            continue;
+        };
+        assert!(memory.len() > 1 << 20, "{} bytes of {pid}", memory.len());
+        assert_eq!(
+            planted.found_in(&memory),
+            None,
+            "the memory of worker {pid}"
+        );
+        for (found, text) in controls.iter_mut().zip(spellings(&narrow)) {
+            *found |= holds(&memory, &text);
+        }
+    }
+    env.mux(["call", "fix.barrier", "name=looked", "parties=2"])
+        .ok();
+    let held = holder.wait().ok();
+    assert_eq!(planted.found_in(format!("{held:?}").as_bytes()), None);
+    if nix::unistd::geteuid().is_root() {
+        assert_eq!(controls, [true; 2], "what a program held was not found");
+    }
+}
+
+/// Every file below a folder, but for those.
+fn files(folder: &Path, but: &[PathBuf]) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let entry = entry.unwrap();
+        let kind = entry.file_type().unwrap();
+        if kind.is_dir() {
+            found.extend(files(&entry.path(), but));
+        } else if kind.is_file() && !but.contains(&entry.path()) {
+            found.push(entry.path());
+        }
+    }
+    found
+}
+
+/// The words before a secret, for whoever has to find out who wrote it.
+fn around(bytes: &[u8], found: Option<&str>) -> String {
+    let text = String::from_utf8_lossy(bytes);
+    let at = found
+        .and_then(|secret| text.find(secret))
+        .unwrap_or_default();
+    let from = text.floor_char_boundary(at.saturating_sub(400));
+    text[from..at].to_owned()
+}

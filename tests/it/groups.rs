@@ -1,0 +1,289 @@
+//! Tools whose names have dots, along every way: they stand in groups, and are found however they are written.
+
+use mux_tests::{Agent, TestEnv, env::compiler};
+use serde_json::{Value, json};
+
+/// A home with a checker and a server of such tools, which is known already, and more of a configuration.
+fn home(more: &str) -> TestEnv {
+    let env = TestEnv::new();
+    env.write_config(&format!(
+        "{}[check]\ntsc = {:?}\n{more}",
+        env.fixture("api", &["--dotted"]),
+        compiler()
+    ));
+    env.mux(["tools"]).ok();
+    env
+}
+
+#[test]
+fn groups_are_checked_and_what_is_missing_in_them_is_told() {
+    let env = home("");
+    for (code, words) in [
+        (
+            "await mux.api.pet.getPetById({ id: 'x' })",
+            &["not assignable", "api.pet.getPetById(args: { id: number })"][..],
+        ),
+        (
+            "await mux.api.pets.getPetById({ id: 1 })",
+            &["'pets'", "Did you mean 'pet'", "api.pet.getPetById("],
+        ),
+        (
+            "await mux.api.pet.getPetByID({ id: 1 })",
+            &["Did you mean 'getPetById'", "api.pet.getPetById("],
+        ),
+        (
+            "await mux.api.getPetById({ id: 1 })",
+            &["'getPetById'", "api.pet.getPetById("],
+        ),
+        (
+            "const pet = await mux.api.pet.getPetById({ id: 1 }); return pet.tol",
+            &["'tol'", "Did you mean 'tool'"],
+        ),
+        (
+            "await mux.api.my_store({})",
+            &["not callable", "call what is in it: `order`"],
+        ),
+    ] {
+        let error = env.error(code);
+        assert_eq!(error["kind"], "type", "{code}: {error}");
+        for word in words {
+            assert!(
+                error.to_string().replace("\\\"", "\"").contains(word),
+                "{code}: no {word} in {error}"
+            );
+        }
+    }
+}
+
+#[test]
+fn programs_of_former_times_run_with_a_warning() {
+    let env = home("");
+    let code = "return (await mux.api.pet_list_all({ id: 'a' })).tool";
+    assert_eq!(env.result(code), "pet.list-all");
+    let output = env.run(code).ok();
+    assert!(
+        output.stderr.contains("write `mux.api.pet.list_all`"),
+        "{output:#?}"
+    );
+    // These are right, and nothing is said of them.
+    for code in [
+        "return (await mux.api.pet.list_all({ id: 'a' })).tool",
+        "return (await mux.api.pet['list-all']({ id: 'a' })).tool",
+        "return (await mux.api['pet.list-all']({ id: 'a' })).tool",
+        "return (await mux['api.pet.list-all']({ id: 'a' })).tool",
+    ] {
+        let output = env.run(code).ok();
+        assert_eq!(
+            (output.stdout.trim(), output.stderr.as_str()),
+            ("pet.list-all", ""),
+            "{code}"
+        );
+    }
+}
+
+#[test]
+fn a_server_that_nobody_knows_yet_has_all_groups() {
+    let env = home("");
+    // The checker asks servers that a program names; this one is found out by the call.
+    env.write_config(&format!(
+        "{}{}",
+        env.fixture("api", &["--dotted"]),
+        env.fixture("late", &["--dotted"])
+    ));
+    env.mux(["reload"]).ok();
+    let code = "const late = mux['la' + 'te'] as any;\n\
+                const kinds = [Object.keys(late), typeof late.pet, typeof late.pet.list, late.pet === late.pet];\n\
+                const store = await late.my_store.order.then_({ id: 'a' });\n\
+                const waited = (await late.pet) === late.pet;\n\
+                return [kinds, waited, store.tool, (await late.pet({ id: 'b' })).tool, late.pet.getPetById.name];";
+    assert_eq!(
+        env.result(code),
+        json!([
+            [[], "function", "function", true],
+            true,
+            "my-store.order.then",
+            "pet",
+            "getPetById"
+        ])
+    );
+    let code = "return await (mux['no' + 'body'] as any).pet.list()";
+    let error = env.error(code);
+    assert_eq!(
+        (&error["kind"], &error["message"]),
+        (&json!("not_found"), &json!("there is no server `nobody`"))
+    );
+}
+
+#[test]
+fn commands_find_a_tool_in_a_group_however_it_is_written() {
+    let env = home("");
+    for path in ["api.pet.getPetById", "api.pet_getPetById"] {
+        let called = env.mux(["--json", "call", path, "id=1"]).ok().json();
+        assert_eq!(
+            called["result"],
+            json!({ "tool": "pet.getPetById", "id": 1 })
+        );
+    }
+    for (path, tool) in [
+        ("api.pet.list_all", "pet.list-all"),
+        ("api.pet", "pet"),
+        ("api.my_store.order.then_", "my-store.order.then"),
+        ("api.my-store.order.then", "my-store.order.then"),
+        ("api.x.a-b", "x.a-b"),
+        ("api.a..b", "a..b"),
+    ] {
+        let called = env.mux(["--json", "call", path, "id=1"]).ok().json();
+        assert_eq!(called["result"]["tool"], tool, "{path}");
+    }
+    env.mux(["call", "api.my_store", "id=1"]).fails(
+        1,
+        &[
+            "no tool `api.my_store`",
+            "it is a group",
+            "api.my_store.order.then_(args",
+        ],
+    );
+    env.mux(["call", "api.pets.getPetById", "id=1"])
+        .fails(1, &["did you mean", "api.pet.getPetById(args"]);
+
+    let listed = env
+        .mux(["--json", "tools", "stands in a group"])
+        .ok()
+        .json();
+    let paths: Vec<&Value> = listed["tools"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|t| &t["path"])
+        .collect();
+    for path in [
+        "api.pet.getPetById",
+        "api.pet.list_all",
+        "api.x.a-b",
+        "api.x.a_b",
+    ] {
+        assert!(paths.contains(&&json!(path)), "{path}: {paths:?}");
+    }
+    let told = env.mux(["tools"]).ok();
+    assert!(
+        told.stderr.contains("`x.a_b` is ambiguous in api"),
+        "{told:#?}"
+    );
+    let found = env.mux(["tools", "api.pet.getPetById"]).ok();
+    assert!(found.stdout.contains("api.pet.getPetById"), "{found:#?}");
+
+    let all = env.mux(["types", "api"]).ok().stdout;
+    for part in [
+        "readonly pet: Mux.Api_pet;",
+        "interface Api_my_store_order {",
+        "getPetById(args: ",
+    ] {
+        assert!(all.contains(part), "{part}: {all}");
+    }
+    let one = env.mux(["types", "api.pet.list_all"]).ok().stdout;
+    assert!(one.contains("mux.api.pet.list_all(args?:"), "{one}");
+    let group = env.mux(["types", "api.pet"]).ok().stdout;
+    assert_eq!(group.matches("\nmux.api.pet").count(), 3, "{group}");
+}
+
+#[test]
+fn what_results_of_a_tool_in_a_group_look_like_is_learned() {
+    let env = home("");
+    env.result(
+        "await mux.api.pet.list_all({ id: 'a' }); return await mux.api.x['a_b']({ id: 'b' })",
+    );
+    let error = env.error("return (await mux.api.pet.list_all({ id: 'a' })).tol.x.y");
+    assert_eq!(error["kind"], "runtime", "only seen, so it runs: {error}");
+    assert!(error.to_string().contains("tool"), "{error}");
+    let one = env.mux(["types", "api.pet.list_all"]).ok().stdout;
+    assert!(one.contains("Seen<{ id: string; tool: string }>"), "{one}");
+    let output = env
+        .mux(["--json", "types", "--forget", "api.pet.list_all"])
+        .ok()
+        .json();
+    assert_eq!(output["tools"], 1, "{output}");
+}
+
+#[test]
+fn rules_hold_however_a_tool_in_a_group_is_called() {
+    let env = home(
+        "[[policy]]\nmatch = \"api.pet.list-all\"\naction = \"deny\"\n[agents.small]\nexclude = [\"api.pet_get*\"]\n",
+    );
+    for call in [
+        "mux.api.pet.list_all({})",
+        "mux.api.pet['list-all']({})",
+        "mux.api['pet.list-all']({})",
+        "mux['api.pet.list-all']({})",
+        "mux.call('api.pet_list_all', {})",
+        "mux.call.raw('api.pet.list_all', {})",
+    ] {
+        let error = env.error(&format!("return await {call}"));
+        assert_eq!(
+            (&error["kind"], &error["path"]),
+            (&json!("denied"), &json!("api.pet.list-all")),
+            "{call}: {error}"
+        );
+    }
+    let mut agent = Agent::legacy(&env, &["--agent", "small"], json!({}));
+    let code = "return [Object.keys(mux.api.pet), await mux.call('api.pet.getPetById', { id: 1 }).catch(e => e.kind)]";
+    let result = agent.call("run", json!({ "code": code }));
+    assert_eq!(
+        result["structuredContent"]["result"],
+        json!([["list-all"], "not_found"]),
+        "{result}"
+    );
+}
+
+#[test]
+fn agents_get_names_that_models_take() {
+    let env = home("");
+    env.write_config(&format!(
+        "{}tools = {{ direct = [\"pet.get*\", \"x.*\"] }}\n",
+        env.fixture("api", &["--dotted"])
+    ));
+    env.mux(["reload"]).ok();
+    let mut agent = Agent::legacy(&env, &[], json!({}));
+    let tools = agent.tools();
+    assert!(
+        tools.contains(&"api__pet_getPetById".to_owned()),
+        "{tools:?}"
+    );
+    let result = agent.call("api__pet_getPetById", json!({ "id": 1 }));
+    assert_eq!(result["structuredContent"]["tool"], "pet.getPetById");
+    let found = agent.call("search", json!({ "query": "get pet by id" }));
+    assert!(found.to_string().contains("api.pet.getPetById("), "{found}");
+    let described = agent.call(
+        "describe",
+        json!({ "paths": ["api.my_store", "api.pet.getPetById"] }),
+    );
+    for part in ["mux.api.my_store.order.then_(", "mux.api.pet.getPetById("] {
+        assert!(described.to_string().contains(part), "{part}: {described}");
+    }
+    let called = agent.call(
+        "call",
+        json!({ "path": "api.pet.list_all", "arguments": { "id": "a" } }),
+    );
+    assert!(called.to_string().contains("pet.list-all"), "{called}");
+
+    for args in [&["--passthrough"][..], &["--passthrough=api"]] {
+        let mut agent = Agent::legacy(&env, args, json!({}));
+        let tools = agent.tools();
+        let fits = |name: &String| {
+            let is_fit = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+            name.len() <= 64 && name.chars().all(is_fit)
+        };
+        assert!(tools.iter().all(fits), "{tools:?}");
+        let mut different = tools.clone();
+        different.sort();
+        different.dedup();
+        assert_eq!(different.len(), tools.len());
+        let prefix = if args[0].contains('=') { "" } else { "api__" };
+        for (name, tool) in [("pet_list-all", "pet.list-all"), ("get-thing", "get-thing")] {
+            let result = agent.call(&format!("{prefix}{name}"), json!({ "id": "1" }));
+            assert!(result.to_string().contains(tool), "{name}: {result}");
+        }
+    }
+    let mut agent = Agent::legacy(&env, &["--passthrough=api"], json!({}));
+    let result = agent.call("pet.list-all", json!({ "id": "1" }));
+    assert!(result.to_string().contains("pet.list-all"), "{result}");
+}

@@ -1,0 +1,249 @@
+//! Functions of a description, called by programs and from the command line, at a server that answers.
+
+use std::{fs, path::Path};
+
+use mux_tests::{TestEnv, env::compiler};
+use serde_json::{Value, json};
+
+use super::shop::Shop;
+
+/// A home whose sources are the recorded descriptions, called at this shop.
+fn home(shop: &Shop, names: &[&str], more: &str) -> TestEnv {
+    let env = TestEnv::new();
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("data/openapi");
+    let mut config = String::new();
+    for name in names {
+        let file = env.path(&format!("{name}.yaml"));
+        fs::copy(folder.join(format!("{name}.yaml")), &file).unwrap();
+        let source = name.replace('-', "_");
+        config.push_str(&format!(
+            "[sources.{source}]\nopenapi = {file:?}\nbase_url = {:?}\n{more}",
+            shop.url()
+        ));
+    }
+    env.write_config(&config);
+    env
+}
+
+#[test]
+fn every_way_of_writing_arguments_arrives() {
+    let shop = Shop::open();
+    let env = home(&shop, &["every-way"], "");
+    let color = json!({ "R": 1, "G": 2 });
+    for (function, arguments, target, body) in [
+        (
+            "simple",
+            json!({ "list": [1, 2], "object": color }),
+            "GET /simple/1,2/R=1,G=2",
+            None,
+        ),
+        (
+            "label",
+            json!({ "list": [1, 2], "object": color }),
+            "GET /label/.1.2/.R,1,G,2",
+            None,
+        ),
+        (
+            "matrix",
+            json!({ "list": [1, 2], "object": color }),
+            "GET /matrix/;list=1;list=2/;object=R,1,G,2",
+            None,
+        ),
+        (
+            "query",
+            json!({ "form": ["a b", "c"], "flat": ["a", "b"], "deep": { "a": { "b": [1] } }, "filter[name]": "é" }),
+            "GET /query?form=a%20b&form=c&flat=a,b&deep%5Ba%5D%5Bb%5D%5B0%5D=1&filter%5Bname%5D=%C3%A9",
+            None,
+        ),
+        (
+            "deep",
+            json!({ "path": "a b/c" }),
+            "GET /deep/a%20b/c",
+            None,
+        ),
+        (
+            "simple",
+            json!({ "list": ["a/../b?"], "object": color }),
+            "",
+            None,
+        ),
+        (
+            "merged",
+            json!({ "id": "1", "name": "n", "size": 2 }),
+            "PUT /merged/1",
+            Some("{\"name\":\"n\",\"size\":2}"),
+        ),
+        (
+            "form",
+            json!({ "name": "a&b", "tags": ["x", "y"], "meta": { "k": ["v"] } }),
+            "POST /form",
+            Some("name=a%26b&tags=x&tags=y&meta%5Bk%5D%5B0%5D=v"),
+        ),
+        (
+            "text",
+            json!({ "body": "hello" }),
+            "POST /text",
+            Some("hello"),
+        ),
+        (
+            "bytes",
+            json!({ "body": "aGk=" }),
+            "POST /bytes",
+            Some("hi"),
+        ),
+        (
+            "told",
+            json!({ "extra": 1 }),
+            "GET /told?action=list&extra=1",
+            None,
+        ),
+    ] {
+        let code = format!("return await mux.call('every_way.way.{function}', {arguments})");
+        if target.is_empty() {
+            assert_eq!(env.error(&code)["kind"], "validation");
+            continue;
+        }
+        let said = env.result(&code);
+        let found = format!("{} {}", text(&said["method"]), text(&said["target"]));
+        assert_eq!(found, target, "{function}: {said}");
+        assert_eq!(said["body"], body.unwrap_or_default(), "{function}: {said}");
+    }
+    let others = "return await mux.call('every_way.way.others', { id: 'p', id_header: 'h', id_cookie: 'c d', 'X-List': ['a', 'b'] })";
+    let said = env.result(others);
+    assert_eq!(said["headers"]["id"], "h");
+    assert_eq!(said["headers"]["x-list"], "a,b");
+    assert_eq!(said["headers"]["cookie"], "id=c%20d");
+    let parts = "return await mux.call('every_way.way.parts', { note: 'n', file: { name: 'a.txt', type: 'text/plain', base64: 'aGk=' } })";
+    let said = env.result(parts);
+    assert!(text(&said["headers"]["content-type"]).starts_with("multipart/form-data; boundary="));
+    for part in [
+        "name=\"file\"; filename=\"a.txt\"",
+        "Content-Type: text/plain",
+        "\r\n\r\nhi\r\n",
+        "\r\n\r\nn\r\n",
+    ] {
+        assert!(
+            text(&said["body"])
+                .to_lowercase()
+                .contains(&part.to_lowercase()),
+            "{part}: {said}"
+        );
+    }
+    // What would lead to another path is refused before anything is sent.
+    let away = env.error("return await mux.call('every_way.way.deep', { path: '../x' })");
+    assert!(text(&away["message"]).contains("another path"), "{away}");
+}
+
+#[test]
+fn results_come_typed_and_errors_with_status_and_body() {
+    let shop = Shop::open();
+    let env = home(
+        &shop,
+        &["petstore"],
+        "auth = { key = \"k3y-of-the-shop\", login = \"t0ken-of-the-shop\" }\n",
+    );
+    assert_eq!(
+        env.result(
+            "const pets = await mux.call('petstore.pet.findPetsByStatus', { status: ['sold'] }); return pets[0].name"
+        ),
+        "Rex"
+    );
+    assert_eq!(
+        env.result("return (await mux.call('petstore.pet.getPetById', { petId: 7 })).photoUrls"),
+        json!(["a"])
+    );
+    assert_eq!(
+        env.result("return await mux.call('petstore.pet.deletePet', { petId: 7 })"),
+        Value::Null
+    );
+    assert_eq!(shop.deleted(), [7]);
+}
+
+#[test]
+fn what_an_api_refuses_is_an_error_of_the_tool() {
+    let shop = Shop::open();
+    let env = home(
+        &shop,
+        &["petstore"],
+        "auth = { key = \"k3y-of-the-shop\" }\n",
+    );
+    let error = env.error("return await mux.call('petstore.pet.getPetById', { petId: 404 })");
+    assert_eq!(error["kind"], "tool");
+    assert!(text(&error["message"]).contains("404"), "{error}");
+    let caught = env.result(
+        "try { await mux.call('petstore.pet.getPetById', { petId: 404 }) } catch (e) { return JSON.stringify(e.details) }",
+    );
+    for part in ["404", "ran away"] {
+        assert!(text(&caught).contains(part), "{caught}");
+    }
+    let unfit = env.error("return await mux.call('petstore.pet.getPetById', { petId: 'x' })");
+    assert_eq!(unfit["kind"], "validation");
+    let unknown = env.error("return await mux.call('petstore.pet.getPetsById', { petId: 1 })");
+    assert_eq!(unknown["kind"], "not_found");
+    assert!(text(&unknown["hint"]).contains("getPetById"), "{unknown}");
+    let missing = env.error("return await mux.call('petstore.pet.deletePet', { petId: 7 })");
+    assert_eq!(missing["kind"], "auth_required");
+    assert!(shop.deleted().is_empty());
+    assert!(!env.log().contains("k3y-of-the-shop"));
+}
+
+#[test]
+fn pages_are_joined_when_they_are_asked_for() {
+    let shop = Shop::open();
+    let env = home(&shop, &["paging"], "");
+    for (code, expected) in [
+        (
+            "return (await mux.call('paging.linked.getLinked', {})).length",
+            json!(3),
+        ),
+        (
+            "return (await mux.call('paging.linked.getLinked', { $pages: 2 })).length",
+            json!(6),
+        ),
+        (
+            "return (await mux.call('paging.linked.getLinked', { $pages: 100 })).length",
+            json!(7),
+        ),
+        (
+            "const all = await mux.call('paging.cursor.getCursor', { $pages: 9 }); return [all.users.length, all.next_cursor]",
+            json!([7, null]),
+        ),
+    ] {
+        assert_eq!(env.result(code), expected, "{code}");
+    }
+    let refused = env.error("return await mux.call('paging.single.getSingle', { $pages: 2 })");
+    assert_eq!(refused["kind"], "validation");
+}
+
+#[test]
+fn programs_are_checked_against_a_description() {
+    let shop = Shop::open();
+    let env = home(
+        &shop,
+        &["petstore"],
+        "auth = { key = \"k3y-of-the-shop\" }\n",
+    );
+    let config = fs::read_to_string(env.path("config.toml")).unwrap();
+    env.write_config(&format!("{config}[check]\ntsc = {:?}\n", compiler()));
+    let types = env.mux(["types", "petstore"]).ok().stdout;
+    for part in ["Finds pets by status", "\"available\"", "photoUrls"] {
+        assert!(types.contains(part), "{part}: {types}");
+    }
+    let listed = env
+        .mux(["--json", "tools", "--server", "petstore"])
+        .ok()
+        .json();
+    assert!(
+        listed.to_string().contains("pet.findPetsByStatus"),
+        "{listed}"
+    );
+    let found = env
+        .mux(["--json", "tools", "pets", "by", "status"])
+        .ok()
+        .json();
+    assert!(found.to_string().contains("findPetsByStatus"), "{found}");
+}
+
+fn text(value: &Value) -> &str {
+    value.as_str().unwrap_or_default()
+}

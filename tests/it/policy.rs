@@ -1,0 +1,5 @@
+//! Rules with conditions: the same answer on every way, explained, and shown with the settings in force.
+
+mod explain;
+mod settings;
+mod walk;

@@ -1,0 +1,114 @@
+//! `mux config`, and what an agent says for itself.
+
+use mux_tests::{Agent, TestEnv};
+use serde_json::{Value, json};
+
+const FILE: &str = "[limits]\nwall = \"20s\"\n[check]\nmode = \"off\"\n\
+    [agents.small]\nexclude = [\"fix.add\"]\nlimits = { calls = 2, console = \"1KiB\" }\npolicy = []\n\
+    [[policy]]\nmatch = \"fix.pid\"\naction = \"deny\"\n\
+    [servers.web]\nurl = \"https://user:canary-1@example.com/mcp?key=canary-2\"\n\
+    headers = { Authorization = \"Bearer canary-3\" }\nenabled = false\n";
+
+fn setting<'a>(shown: &'a Value, name: &str) -> &'a Value {
+    let settings = shown["settings"].as_array().unwrap();
+    let found = settings.iter().find(|setting| setting["name"] == name);
+    found.unwrap_or_else(|| panic!("no {name} in {shown:#}"))
+}
+
+#[test]
+fn config_shows_what_is_in_force_and_where_it_comes_from() {
+    let env = TestEnv::new();
+    env.write_config(&format!("{FILE}{}", env.fixture("fix", &[])));
+    let shown = env.mux(["--json", "config", "show"]).ok().json();
+    for (name, value, from, line) in [
+        ("limits.wall", json!("20s"), "config", json!(2)),
+        ("limits.calls", json!(1000), "default", Value::Null),
+        ("check.mode", json!("off"), "config", json!(4)),
+        ("exclude", json!([]), "default", Value::Null),
+        ("policy", json!(["deny fix.pid"]), "config", json!(9)),
+    ] {
+        let found = setting(&shown, name);
+        assert_eq!(
+            (&found["value"], &found["from"]),
+            (&value, &json!(from)),
+            "{name}"
+        );
+        assert_eq!(found.get("line").unwrap_or(&Value::Null), &line, "{name}");
+    }
+    assert_eq!(setting(&shown, "servers.fix")["from"], "config");
+    let small = env
+        .mux(["--json", "config", "show", "--agent", "small"])
+        .ok()
+        .json();
+    for (name, value, from) in [
+        ("limits.wall", json!("20s"), "config"),
+        ("limits.calls", json!(2), "agent"),
+        ("exclude", json!(["fix.add"]), "agent"),
+        ("policy", json!([]), "agent"),
+        ("check.mode", json!("off"), "config"),
+    ] {
+        let found = setting(&small, name);
+        assert_eq!(
+            (&found["value"], &found["from"]),
+            (&value, &json!(from)),
+            "{name}"
+        );
+    }
+    let text = env.mux(["config", "show", "--agent", "smal"]).ok();
+    assert!(
+        text.stderr.contains("nothing is said of the agent"),
+        "{text:?}"
+    );
+    assert!(text.stdout.contains("config.toml:2"), "{text:?}");
+    let all = format!("{shown} {small} {}{}", text.stdout, text.stderr);
+    assert!(!all.contains("canary-"), "{all}");
+    let path = env.mux(["config", "path"]).ok().stdout;
+    assert_eq!(path.trim(), env.dirs.config_file().to_str().unwrap());
+}
+
+#[test]
+fn config_is_checked_without_being_put_in_force() {
+    let env = TestEnv::new();
+    env.write_config(&env.fixture("fix", &[]));
+    env.mux(["config", "check"]).ok();
+    let file = env.path("new.toml");
+    let run = env.path("ran");
+    let text = format!(
+        "[limits]\nwall = \"9h\"\n[servers.a]\ncomand = \"x\"\n[servers.b]\ncommand = \"/bin/true\"\nargs = [\"${{cmd:touch {}}}\"]\n\
+         [[policy]]\nmatch = \"a\"\naction = \"deny\"\n[[policy]]\nmatch = \"b\"\naction = \"dny\"\n[agents.x]\nexclud = []\n",
+        run.display()
+    );
+    std::fs::write(&file, text).unwrap();
+    let file = file.to_str().unwrap();
+    let told = env.mux(["config", "check", file]);
+    for part in [
+        "new.toml:2: error: limits.wall = 9h is not between",
+        "new.toml:3: error: [servers.a]: unknown key `comand`",
+        "new.toml:12: error: [[policy]] rule 2",
+        "error: [agents.x] unknown key `exclud`",
+    ] {
+        assert!(told.stdout.contains(part), "{part}: {told:?}");
+    }
+    assert_eq!(told.code, 1);
+    assert!(!run.exists(), "a command was run");
+    std::fs::write(file, "[servers\n").unwrap();
+    env.mux(["config", "check", file])
+        .fails(1, &["new.toml:", "error: it is not valid TOML"]);
+    env.mux(["config", "check", "/nowhere.toml"])
+        .fails(1, &["cannot read /nowhere.toml"]);
+    assert_eq!(crate::config::problems(&env), Vec::<String>::new());
+}
+
+#[test]
+fn config_gives_an_agent_its_own_limits() {
+    let env = TestEnv::new();
+    env.write_config(&format!("{FILE}{}", env.fixture("fix", &[])));
+    let code = "for (let n = 0; n < 4; n++) await mux.fix.echo({ text: 'x' }); return 'done'";
+    assert_eq!(env.result(code), "done");
+    let mut agent = Agent::legacy(&env, &["--agent", "small"], json!({}));
+    let result = agent.call("run", json!({ "code": code }));
+    let text = result["content"][0]["text"].as_str().unwrap();
+    assert!(text.contains("more than 2 tool calls"), "{result}");
+    let mut other = Agent::legacy(&env, &["--agent", "big"], json!({}));
+    assert_eq!(other.run(code), "done");
+}

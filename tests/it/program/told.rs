@@ -1,0 +1,150 @@
+//! What a person, and an agent, is told of a program of steps.
+
+use std::fs;
+
+use mux_tests::{Agent, TestEnv, env::compiler};
+use serde_json::{Value, json};
+
+fn pool() -> TestEnv {
+    TestEnv::with_fixtures(&[("fix", &[])])
+}
+
+fn greeting() -> Value {
+    json!({ "steps": [
+        { "id": "who", "tool": "fix.echo", "args": { "text": "{{input.name}}" } },
+        { "id": "hello", "tool": "fix.echo", "args": { "text": "hello {{who.result}}" } },
+    ] })
+}
+
+#[test]
+fn a_file_standard_input_and_the_command_line_are_the_same() {
+    let env = pool();
+    let (file, text) = (env.path("hello.json"), greeting().to_string());
+    fs::write(&file, &text).unwrap();
+    fn with<'a>(more: &[&'a str]) -> Vec<&'a str> {
+        [&["program", "--input", "{\"name\": \"you\"}"], more].concat()
+    }
+    for output in [
+        env.mux(with(&[file.to_str().unwrap()])),
+        env.mux(with(&["-e", &text])),
+        env.mux_with_input(with(&["-"]), text.as_bytes()),
+    ] {
+        assert_eq!(output.ok().stdout, "hello you\n");
+    }
+}
+
+#[test]
+fn a_mistake_is_shown_in_its_line() {
+    let env = pool();
+    let output = env.mux(["program", "-e", "{\n  \"steps\": [}\n"]);
+    output.fails(4, &["not JSON", "program:2:13"]);
+    let output = env.mux(["program", "no-such-file.json"]);
+    output.fails(2, &["no-such-file.json", "a JSON file"]);
+    assert!(env.starts("fix").is_empty());
+}
+
+#[test]
+fn an_explanation_starts_nothing() {
+    let env = pool();
+    let output = env
+        .mux(["program", "--explain", "-e", &greeting().to_string()])
+        .ok();
+    assert_eq!(
+        output.stdout,
+        "const text = (value: unknown) => typeof value === \"string\" ? value : JSON.stringify(value);\n\
+         const who = await mux.fix.echo({ text: mux.input.name });\n\
+         const hello = await mux.fix.echo({ text: `hello ${text(who)}` });\n\
+         return hello;\n"
+    );
+    assert!(env.starts("fix").is_empty());
+    let wrong =
+        json!({ "steps": [{ "id": "a", "tool": "fix.echo", "args": { "text": "{{b}}" } }] });
+    let output = env.mux(["program", "--explain", "-e", &wrong.to_string()]);
+    output.fails(4, &["there is no step `b`"]);
+}
+
+#[test]
+fn references_are_held_against_the_types_before_the_first_call() {
+    let env = TestEnv::new();
+    let fix = env.fixture("fix", &[]);
+    env.write_config(&format!("{fix}[check]\ntsc = {:?}\n", compiler()));
+    let program = json!({ "steps": [
+        { "id": "a", "tool": "fix.add", "args": { "a": 1, "b": 2 } },
+        { "id": "b", "tool": "fix.echo", "args": { "text": "{{a.total}}" } },
+    ] });
+    let document = env
+        .mux(["--json", "program", "-e", &program.to_string()])
+        .json();
+    let warning = &document["warnings"][0];
+    let message = warning["message"].as_str().unwrap();
+    assert!(
+        message.starts_with("step `b`: ") && message.contains("'total'"),
+        "{warning}"
+    );
+    assert_eq!(document["error"]["kind"], "runtime");
+    let told = document["error"]["hint"].as_str().unwrap();
+    assert!(told.contains("sum: number"), "{told}");
+    // Somebody knows better.
+    let document = env
+        .mux([
+            "--json",
+            "program",
+            "--no-check",
+            "-e",
+            &program.to_string(),
+        ])
+        .json();
+    assert_eq!(document["warnings"], json!([]));
+}
+
+#[test]
+fn an_agent_runs_steps_and_reads_what_each_did() {
+    let env = pool();
+    for mut agent in [
+        Agent::legacy(&env, &[], json!({})),
+        Agent::modern(&env, &[], json!({})),
+    ] {
+        let mut arguments = greeting();
+        arguments["input"] = json!({ "name": "you" });
+        let result = agent.call("run_program", arguments);
+        assert_eq!(result["content"][0]["text"], "hello you");
+        let steps = result["content"][1]["text"].as_str().unwrap();
+        assert!(
+            steps.starts_with("steps:\nwho fix.echo ok, 5 bytes"),
+            "{steps}"
+        );
+        let document = &result["structuredContent"];
+        assert_eq!(
+            (&document["result"], &document["state"]),
+            (&json!("hello you"), &json!("succeeded"))
+        );
+        assert_eq!(document["steps"][1]["result"], "hello you");
+
+        let steps = json!([{ "id": "a", "tool": "fix.fail", "args": { "message": "no" } }]);
+        let result = agent.call("run_program", json!({ "steps": steps }));
+        assert_eq!(result["isError"], true);
+        let told = result["content"][0]["text"].as_str().unwrap();
+        assert!(told.contains("tool: step `a` failed: no"), "{told}");
+        assert_eq!(result["structuredContent"]["steps"][0]["status"], "failed");
+    }
+}
+
+#[test]
+fn an_agent_waits_for_steps_that_it_has_detached() {
+    let env = pool();
+    let mut agent = Agent::legacy(&env, &[], json!({}));
+    let mut arguments = greeting();
+    arguments["detach"] = json!(true);
+    arguments["input"] = json!({ "name": "you" });
+    let result = agent.call("run_program", arguments);
+    let run = result["structuredContent"]["run"].clone();
+    let ended = agent.call("resume", json!({ "run": run }));
+    assert_eq!(ended["content"][0]["text"], "hello you");
+    assert_eq!(
+        ended["structuredContent"]["steps"]
+            .as_array()
+            .unwrap()
+            .len(),
+        2
+    );
+}

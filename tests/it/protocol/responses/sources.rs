@@ -1,0 +1,16 @@
+//! APIs that are described and no MCP servers.
+
+use mux_proto::{RefreshedSource, service::MuxResponse};
+
+pub(super) fn all() -> Vec<(&'static str, MuxResponse)> {
+    vec![(
+        "refresh_source",
+        MuxResponse::RefreshSource(Ok(RefreshedSource {
+            source: "petstore".into(),
+            functions: 19,
+            added: vec!["pet.feed".into()],
+            removed: vec!["pet.starve".into()],
+            changed: vec!["pet.addPet".into()],
+        })),
+    )]
+}

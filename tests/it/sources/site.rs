@@ -1,0 +1,125 @@
+//! Servers of the tests, each in a thread of its own, and what they were asked.
+
+use std::{
+    future::IntoFuture,
+    io::{Read, Write},
+    net::TcpListener,
+    sync::{Arc, Mutex},
+    thread::JoinHandle,
+};
+
+use axum::{Router, extract::Request, response::Response};
+use tokio::sync::oneshot;
+
+/// A request, in short.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Asked {
+    pub(super) target: String,
+    /// Of `If-None-Match`.
+    pub(super) known: Option<String>,
+    /// Of `X-Key`.
+    pub(super) key: Option<String>,
+}
+
+pub(super) struct Site {
+    pub(super) url: String,
+    log: Arc<Mutex<Vec<Asked>>>,
+    end: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Site {
+    pub(super) fn open(
+        answer: impl Fn(&Asked) -> Response + Clone + Send + Sync + 'static,
+    ) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        listener.set_nonblocking(true).unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let log = Arc::<Mutex<Vec<Asked>>>::default();
+        let seen = Arc::clone(&log);
+        let routes = Router::new().fallback(move |request: Request| {
+            let header = |name: &str| {
+                let value = request.headers().get(name)?;
+                Some(value.to_str().unwrap().to_owned())
+            };
+            let asked = Asked {
+                target: request.uri().to_string(),
+                known: header("if-none-match"),
+                key: header("x-key"),
+            };
+            seen.lock().unwrap().push(asked.clone());
+            let answer = answer(&asked);
+            async move { answer }
+        });
+        let (end, ended) = oneshot::channel::<()>();
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap();
+        let thread = std::thread::spawn(move || {
+            runtime.block_on(async move {
+                let listener = tokio::net::TcpListener::from_std(listener).unwrap();
+                tokio::select! {
+                    served = axum::serve(listener, routes).into_future() => served.unwrap(),
+                    _ = ended => {}
+                }
+            });
+        });
+        Self {
+            url,
+            log,
+            end: Some(end),
+            thread: Some(thread),
+        }
+    }
+
+    pub(super) fn asked(&self) -> Vec<Asked> {
+        self.log.lock().unwrap().clone()
+    }
+}
+
+impl Drop for Site {
+    fn drop(&mut self) {
+        drop(self.end.take());
+        if let Some(thread) = self.thread.take() {
+            drop(thread.join());
+        }
+    }
+}
+
+/// Reads every request, says this, and hangs up: before the answer, or in the middle of it. It ends with the process.
+pub(super) fn hangs_up(says: &'static [u8]) -> (String, Arc<Mutex<usize>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let count = Arc::<Mutex<usize>>::default();
+    let counted = Arc::clone(&count);
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let mut request = [0; 4096];
+            if stream.read(&mut request).unwrap_or(0) > 0 {
+                *counted.lock().unwrap() += 1;
+                // Nobody may listen any more.
+                drop(stream.write_all(says));
+            }
+        }
+    });
+    (url, count)
+}
+
+/// Takes one request, never answers it, and tells when the other side has closed the connection.
+pub(super) fn keeps_silent() -> (String, std::sync::mpsc::Receiver<&'static str>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let (tell, told) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut request = [0; 4096];
+        let read = stream.read(&mut request).unwrap();
+        assert!(read > 0);
+        tell.send("asked").unwrap();
+        while stream.read(&mut request).is_ok_and(|read| read > 0) {}
+        tell.send("closed").unwrap();
+    });
+    (url, told)
+}
