@@ -2,7 +2,8 @@
 //!
 //! A server that asks, logs or tells of progress names no client. Progress is found by its token; for
 //! the rest there must be exactly one connection that has something on its way.
-//! Invariant: nothing is kept for a token or a call that nobody waits for.
+//! Invariants: nothing is kept for a token or a call that nobody waits for. A request that was taken
+//! back before its sending began is not sent.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -16,7 +17,7 @@ use std::{
 use rmcp::model::{ProgressNotificationParam, ProgressToken, RequestId};
 use tokio_util::sync::CancellationToken;
 
-use super::{places::Seat, progress::Meter};
+use super::{link::LinkError, places::Seat, progress::Meter};
 use crate::notices::{Caller, Clock, Mailbox};
 
 #[derive(Debug, Default)]
@@ -44,7 +45,18 @@ struct Entry {
     meter: Arc<Meter>,
     /// What it goes by, once it is sent.
     names: Option<(RequestId, ProgressToken)>,
+    sending: Outgoing,
     over: CancellationToken,
+}
+
+/// How far a request has come on its way out.
+#[derive(Clone, Debug, Default)]
+pub(super) enum Outgoing {
+    #[default]
+    Waiting,
+    /// Some of it may have left us.
+    Begun,
+    Failed(LinkError),
 }
 
 /// Travels with a request to the transport, which knows the token that it was given.
@@ -89,6 +101,7 @@ impl InFlight {
             clock: Arc::clone(&clock),
             meter: Arc::clone(&meter),
             names: None,
+            sending: Outgoing::Waiting,
             over: CancellationToken::new(),
         };
         state.flights.insert(number, entry);
@@ -109,6 +122,22 @@ impl InFlight {
             entry.names = Some((id.clone(), token.clone()));
             state.tokens.insert(token, number);
             state.ids.insert(id, number);
+        }
+    }
+
+    /// False if nobody waits for it any more: it stays here.
+    pub(super) fn begin_sending(&self, Mark(number): Mark) -> bool {
+        let mut state = self.state();
+        let entry = state.flights.get_mut(&number);
+        entry.is_some_and(|entry| {
+            entry.sending = Outgoing::Begun;
+            true
+        })
+    }
+
+    pub(super) fn not_sent(&self, Mark(number): Mark, error: LinkError) {
+        if let Some(entry) = self.state().flights.get_mut(&number) {
+            entry.sending = Outgoing::Failed(error);
         }
     }
 
@@ -202,6 +231,18 @@ impl Flight {
     pub(super) fn mark(&self) -> Mark {
         Mark(self.number)
     }
+
+    /// How far it came, for whom no answer comes any more. What has not begun does not begin after this.
+    pub(super) fn take_back(&self) -> Outgoing {
+        let mut state = self.all.state();
+        let sending = match state.flights.get(&self.number) {
+            Some(entry) => entry.sending.clone(),
+            // Its answer was on its way to us.
+            None => Outgoing::Begun,
+        };
+        state.end(self.number);
+        sending
+    }
 }
 
 impl Drop for Flight {
@@ -267,5 +308,21 @@ mod tests {
         all.sent(answered.mark(), id.clone(), token);
         all.answered(&id);
         assert!(all.party().is_none() && all.state().ids.is_empty());
+    }
+
+    #[test]
+    fn what_was_taken_back_in_time_is_not_sent() {
+        let all = Arc::new(InFlight::default());
+        let early = all.begin(None, None);
+        assert!(matches!(early.take_back(), Outgoing::Waiting));
+        assert!(!all.begin_sending(early.mark()));
+        let late = all.begin(None, None);
+        assert!(all.begin_sending(late.mark()));
+        assert!(matches!(late.take_back(), Outgoing::Begun));
+        let failed = all.begin(None, None);
+        assert!(all.begin_sending(failed.mark()));
+        all.not_sent(failed.mark(), LinkError::Gone);
+        let how = failed.take_back();
+        assert!(matches!(how, Outgoing::Failed(LinkError::Gone)), "{how:?}");
     }
 }

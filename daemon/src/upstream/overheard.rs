@@ -24,7 +24,7 @@ use rmcp::{
 use tokio::sync::Notify;
 use tracing::debug;
 
-use super::{ears::Ears, in_flight::Mark};
+use super::{ears::Ears, in_flight::Mark, link::LinkError};
 
 /// Whoever does not take our refusals is not listened to.
 const MOST_ASKED: usize = 64;
@@ -153,20 +153,23 @@ impl<T> Overheard<T> {
     }
 }
 
-impl<T: Transport<RoleClient>> Transport<RoleClient> for Overheard<T> {
-    type Error = T::Error;
+impl<T> Transport<RoleClient> for Overheard<T>
+where
+    T: Transport<RoleClient, Error = LinkError>,
+{
+    type Error = LinkError;
 
     fn send(
         &mut self,
         item: TxJsonRpcMessage<RoleClient>,
-    ) -> impl Future<Output = Result<(), T::Error>> + Send + 'static {
-        let mut answers = None;
+    ) -> impl Future<Output = Result<(), LinkError>> + Send + 'static {
+        let (mut answers, mut mark) = (None, None);
         match &item {
             JsonRpcMessage::Request(sent) => {
-                let mark = sent.request.extensions().get::<Mark>();
+                mark = sent.request.extensions().get::<Mark>().copied();
                 let token = sent.request.get_meta().get_progress_token();
                 if let (Some(mark), Some(token)) = (mark, token) {
-                    self.ears.in_flight.sent(*mark, sent.id.clone(), token);
+                    self.ears.in_flight.sent(mark, sent.id.clone(), token);
                 }
             }
             JsonRpcMessage::Response(sent) => answers = Some(sent.id.clone()),
@@ -176,10 +179,17 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for Overheard<T> {
         if let Some(id) = &answers {
             self.asked.answered(id);
         }
-        let asked = Arc::clone(&self.asked);
+        let (asked, ears) = (Arc::clone(&self.asked), Arc::clone(&self.ears));
         let sending = self.inner.send(item);
         async move {
+            if mark.is_some_and(|mark| !ears.in_flight.begin_sending(mark)) {
+                return Err(LinkError::Unreached("nobody waits for it any more".into()));
+            }
             let sent = sending.await;
+            // rmcp may not live to tell it.
+            if let (Some(mark), Err(error)) = (mark, &sent) {
+                ears.in_flight.not_sent(mark, error.clone());
+            }
             if let Some(id) = answers {
                 asked.sent(&id);
             }
@@ -217,7 +227,7 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for Overheard<T> {
         }
     }
 
-    async fn close(&mut self) -> Result<(), T::Error> {
+    async fn close(&mut self) -> Result<(), LinkError> {
         self.inner.close().await
     }
 }
@@ -265,7 +275,7 @@ impl Asked {
 
 #[cfg(test)]
 mod tests {
-    use std::{collections::VecDeque, convert::Infallible};
+    use std::collections::VecDeque;
 
     use futures::{FutureExt as _, future::BoxFuture};
     use rmcp::model::{ClientResult, EmptyResult};
@@ -282,12 +292,12 @@ mod tests {
     }
 
     impl Transport<RoleClient> for Script {
-        type Error = Infallible;
+        type Error = LinkError;
 
         fn send(
             &mut self,
             _: TxJsonRpcMessage<RoleClient>,
-        ) -> impl Future<Output = Result<(), Infallible>> + Send + 'static {
+        ) -> impl Future<Output = Result<(), LinkError>> + Send + 'static {
             let takes = Arc::clone(&self.takes);
             async move {
                 takes.acquire().await.unwrap().forget();
@@ -300,7 +310,7 @@ mod tests {
             Some(serde_json::from_value(said).unwrap())
         }
 
-        async fn close(&mut self) -> Result<(), Infallible> {
+        async fn close(&mut self) -> Result<(), LinkError> {
             Ok(())
         }
     }

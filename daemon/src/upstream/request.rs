@@ -17,6 +17,7 @@ use tokio::time::{Instant, timeout};
 use tracing::debug;
 
 use super::{
+    in_flight::{Flight, Outgoing},
     link::LinkError,
     session::{CallError, LAST_WORDS, Session},
     slot::CallInFlight,
@@ -115,7 +116,8 @@ impl Session {
         }
         match answer {
             Ok(answer) => Ok(answer),
-            Err(error) => Err(self.failed_after_end(error).await),
+            Err(ServiceError::TransportClosed) => Err(self.failed_after_end(&flight).await),
+            Err(error) => Err(self.failed(error)),
         }
     }
 
@@ -126,21 +128,7 @@ impl Session {
                 message: error.message.into_owned(),
                 data: error.data,
             },
-            ServiceError::TransportSend(error) => match LinkError::of_call(&error) {
-                // Nothing of it has left us, or nobody has looked at it: the next session may have it.
-                error @ (LinkError::Unreached(_) | LinkError::Gone) => {
-                    if self.pid.is_none() {
-                        self.set_cause(error.to_string());
-                    }
-                    self.shut.cancel();
-                    CallError::NotSent
-                }
-                LinkError::SignIn(challenge) => CallError::SignIn(challenge),
-                LinkError::Credential { why, fix } => CallError::Credential { why, fix },
-                LinkError::Declined { text, .. } => CallError::Declined(text),
-                LinkError::TooMuch(text) => CallError::TooMuch(text),
-                LinkError::Lost(text) => CallError::Unknown(text),
-            },
+            ServiceError::TransportSend(error) => self.not_taken(LinkError::of_call(&error)),
             ServiceError::TransportClosed if self.is_open() => {
                 CallError::Unknown("the connection was lost before the answer".into())
             }
@@ -149,12 +137,38 @@ impl Session {
         }
     }
 
-    /// The reason for the end is known a moment after the end itself.
-    async fn failed_after_end(&self, error: ServiceError) -> CallError {
-        if matches!(error, ServiceError::TransportClosed) && !self.is_open() {
+    fn not_taken(&self, error: LinkError) -> CallError {
+        match error {
+            // Nothing of it has left us, or nobody has looked at it: the next session may have it.
+            error @ (LinkError::Unreached(_) | LinkError::Gone) => {
+                if self.pid.is_none() {
+                    self.set_cause(error.to_string());
+                }
+                self.shut.cancel();
+                CallError::NotSent
+            }
+            LinkError::SignIn(challenge) => CallError::SignIn(challenge),
+            LinkError::Credential { why, fix } => CallError::Credential { why, fix },
+            LinkError::Declined { text, .. } => CallError::Declined(text),
+            LinkError::TooMuch(text) => CallError::TooMuch(text),
+            LinkError::Lost(text) => CallError::Unknown(text),
+        }
+    }
+
+    /// The end of a session can overtake what became of a request on it.
+    async fn failed_after_end(&self, flight: &Flight) -> CallError {
+        if !self.is_open() {
+            // Its reason is known a moment later.
             _ = timeout(LAST_WORDS, self.known.cancelled()).await;
         }
-        self.failed(error)
+        match flight.take_back() {
+            Outgoing::Waiting => {
+                self.shut.cancel();
+                CallError::NotSent
+            }
+            Outgoing::Failed(error) => self.not_taken(error),
+            Outgoing::Begun => self.failed(ServiceError::TransportClosed),
+        }
     }
 }
 
