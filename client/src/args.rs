@@ -3,31 +3,32 @@
 mod agents;
 mod approvals;
 mod audit;
+mod daemon;
 mod pins;
 mod policy;
 mod program;
+mod runs;
 mod secrets;
 mod servers;
 mod sources;
+mod tools;
 
-use std::{
-    path::{Path, PathBuf},
-    time::Duration,
-};
-
-use clap::{Args as ClapArgs, Parser, Subcommand};
+use clap::{Parser, Subcommand};
 use clap_complete::Shell;
 
 pub(crate) use self::{
     agents::{Import, Install},
     approvals::{Approvals, ApprovalsCommand, Approve, Deny, Resume},
     audit::Audit,
+    daemon::{Logs, Setup, Stop},
     pins::{Accept, Pins},
     policy::{Config, ConfigCommand, ExplainPolicy, ListPolicy, Policy, PolicyCommand},
     program::Program,
+    runs::{ListRuns, Parts, Read, Run, Runs, RunsCommand, Source, Watch},
     secrets::{Secrets, SecretsCommand},
     servers::{AddServer, ChangeServer, Login, Project, ProjectCommand, Servers, ServersCommand},
     sources::{AddSource, Sources, SourcesCommand},
+    tools::{Call, Mcp, Tools, Types},
 };
 
 /// Call the tools of all your MCP servers, one by one or with one typed program.
@@ -191,227 +192,6 @@ pub(crate) enum Command {
         after_help = "Example: mux completions bash > ~/.local/share/bash-completion/completions/mux"
     )]
     Completions { shell: Shell },
-}
-
-#[derive(Debug, ClapArgs)]
-pub(crate) struct Source {
-    /// A file, or - for standard input
-    #[arg(required_unless_present = "eval")]
-    pub(crate) file: Option<PathBuf>,
-    /// The program itself
-    #[arg(short = 'e', long, value_name = "CODE", conflicts_with = "file")]
-    pub(crate) eval: Option<String>,
-}
-
-impl Source {
-    /// The program itself comes from there.
-    pub(crate) fn is_stdin(&self) -> bool {
-        self.eval.is_none()
-            && self
-                .file
-                .as_deref()
-                .is_none_or(|file| file == Path::new("-"))
-    }
-}
-
-#[derive(Debug, ClapArgs)]
-pub(crate) struct Run {
-    #[command(flatten)]
-    pub(crate) source: Source,
-    /// JSON for `mux.input`
-    #[arg(long, value_name = "JSON")]
-    pub(crate) input: Option<String>,
-    /// Wall time, 1s to 300s
-    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
-    pub(crate) timeout: Option<Duration>,
-    /// Run it whatever its types are
-    #[arg(long)]
-    pub(crate) no_check: bool,
-    /// Print the run's id and do not wait for its end
-    #[arg(long, conflicts_with = "save_parts")]
-    pub(crate) detach: bool,
-    #[command(flatten)]
-    pub(crate) parts: Parts,
-}
-
-#[derive(Debug, ClapArgs)]
-#[group(skip)]
-pub(crate) struct Parts {
-    /// Write what the program emits (images, audio, texts, resources) to new files there, at its end
-    #[arg(long, value_name = "DIR")]
-    pub(crate) save_parts: Option<PathBuf>,
-}
-
-#[derive(Debug, ClapArgs)]
-#[command(args_conflicts_with_subcommands = true)]
-pub(crate) struct Runs {
-    #[command(subcommand)]
-    pub(crate) command: Option<RunsCommand>,
-    #[command(flatten)]
-    pub(crate) list: ListRuns,
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum RunsCommand {
-    /// List those that run and those that are kept (the default)
-    #[command(after_help = "Example: mux runs list --limit 100 --json")]
-    List(ListRuns),
-    /// Show one: what it is, its calls, its console, its result
-    #[command(after_help = "Example: mux runs show 12")]
-    Show {
-        /// Its id, or the number behind the dash
-        run: String,
-    },
-    /// Show one as `mux run` would, until its end, and exit as it does
-    #[command(after_help = "Ctrl-C stops watching; the run goes on.\nExample: mux runs watch 12")]
-    Watch(Watch),
-    /// Stop them, with the calls that are on their way
-    #[command(after_help = "Example: mux runs cancel 12 13")]
-    Cancel {
-        /// Their ids, or the numbers behind the dashes
-        #[arg(required = true, value_name = "RUN")]
-        runs: Vec<String>,
-    },
-    /// Print a value that was too long for a message, or a part of it
-    #[command(
-        after_help = "The value is JSON text, and offsets count its bytes. With --json one page is \
-        printed;\nits `next` is the offset of the next one.\n\
-        Example: mux runs read h_5f0c --offset 262144 --length 1024"
-    )]
-    Read(Read),
-}
-
-// Without its own group, whose name would be that of the subcommand it is flattened into.
-#[derive(Debug, ClapArgs)]
-#[group(skip)]
-pub(crate) struct ListRuns {
-    /// Only those that have not ended
-    #[arg(long)]
-    pub(crate) running: bool,
-    /// At most so many, the latest first
-    #[arg(long, value_name = "N")]
-    pub(crate) limit: Option<usize>,
-}
-
-#[derive(Debug, ClapArgs)]
-pub(crate) struct Watch {
-    /// Its id, or the number behind the dash
-    pub(crate) run: String,
-    /// Leave out the events up to this number
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    pub(crate) after: u64,
-    #[command(flatten)]
-    pub(crate) parts: Parts,
-}
-
-#[derive(Debug, ClapArgs)]
-pub(crate) struct Read {
-    /// What stands in place of the value: h_…
-    pub(crate) handle: String,
-    /// Begin at this byte
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    pub(crate) offset: u64,
-    /// Read so many bytes
-    #[arg(long, value_name = "N")]
-    pub(crate) length: Option<u64>,
-}
-
-#[derive(Debug, ClapArgs)]
-pub(crate) struct Call {
-    /// SERVER.TOOL
-    pub(crate) path: String,
-    /// key=value pairs, one JSON object, or - for a JSON object on standard input
-    #[arg(value_name = "ARGUMENT")]
-    pub(crate) arguments: Vec<String>,
-    /// Print the whole result as the server gave it
-    #[arg(long)]
-    pub(crate) raw: bool,
-    /// Wait at most this long
-    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
-    pub(crate) timeout: Option<Duration>,
-}
-
-#[derive(Debug, ClapArgs)]
-pub(crate) struct Mcp {
-    /// Apply the overrides of [agents.NAME]
-    #[arg(long, value_name = "NAME")]
-    pub(crate) agent: Option<String>,
-    /// Where the agent works; its roots, or the current directory, if absent
-    #[arg(long, value_name = "DIR")]
-    pub(crate) workspace: Option<PathBuf>,
-    /// Offer every tool as an ordinary one instead of programs; with a server's name, that server as it is
-    #[arg(long, value_name = "SERVER", num_args = 0..=1, require_equals = true, default_missing_value = "")]
-    pub(crate) passthrough: Option<String>,
-    /// The most that the list of tools in the description of `run` may take
-    #[arg(
-        long,
-        value_name = "TOKENS",
-        default_value_t = 2000,
-        conflicts_with = "passthrough"
-    )]
-    pub(crate) inventory: usize,
-}
-
-#[derive(Debug, ClapArgs)]
-pub(crate) struct Tools {
-    /// Words of the name, the server, the arguments or the description
-    pub(crate) query: Vec<String>,
-    /// Only this server's
-    #[arg(long, value_name = "SERVER")]
-    pub(crate) server: Option<String>,
-    /// At most so many
-    #[arg(long, value_name = "N")]
-    pub(crate) limit: Option<usize>,
-    /// The next page of the same words, as the page before names it
-    #[arg(long, value_name = "CURSOR", requires = "query")]
-    pub(crate) cursor: Option<String>,
-    /// With their JSON schemas; goes with --json
-    #[arg(long, requires = "json")]
-    pub(crate) schemas: bool,
-}
-
-#[derive(Debug, ClapArgs)]
-pub(crate) struct Types {
-    /// SERVER, SERVER.GROUP or SERVER.TOOL; everything without
-    pub(crate) paths: Vec<String>,
-    /// Keep DIR/mux.d.ts, and a tsconfig.json beside it, as they should be until Ctrl-C
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["paths", "forget", "json"])]
-    pub(crate) watch: Option<PathBuf>,
-    /// Forget what was learned of their results
-    #[arg(long)]
-    pub(crate) forget: bool,
-}
-
-// Without its own group, whose name would be that of the subcommand it is flattened into.
-#[derive(Debug, ClapArgs)]
-#[group(skip)]
-pub(crate) struct Logs {
-    /// Go on showing what is added
-    #[arg(short, long)]
-    pub(crate) follow: bool,
-    /// How many lines to begin with
-    #[arg(short = 'n', long, default_value_t = 50, value_name = "LINES")]
-    pub(crate) lines: usize,
-}
-
-#[derive(Debug, ClapArgs)]
-pub(crate) struct Setup {
-    /// Say what is there and install nothing; exits with 1 if something is missing
-    #[arg(long, conflicts_with_all = ["registry", "from"])]
-    pub(crate) check: bool,
-    /// Download from another npm registry
-    #[arg(long, value_name = "URL", conflicts_with = "from")]
-    pub(crate) registry: Option<String>,
-    /// Take the package from a file, for machines without a network
-    #[arg(long, value_name = "FILE.tgz")]
-    pub(crate) from: Option<PathBuf>,
-}
-
-#[derive(Debug, ClapArgs)]
-pub(crate) struct Stop {
-    /// Cancel what runs instead of waiting for it
-    #[arg(long)]
-    pub(crate) now: bool,
 }
 
 #[cfg(test)]

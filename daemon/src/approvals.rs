@@ -6,7 +6,6 @@
 
 mod book;
 mod desktop;
-mod file;
 mod form;
 mod grants;
 mod hold;

@@ -21,6 +21,7 @@ pub mod lifecycle;
 pub mod logging;
 pub mod memory;
 pub mod notices;
+mod own_file;
 pub mod pins;
 pub mod policy;
 pub mod program;

@@ -13,11 +13,8 @@ use std::{
 use mux_sandbox::{Fault, Kind};
 use serde::{Deserialize, Serialize};
 
-use super::{
-    file,
-    subject::{Cover, Subject},
-};
-use crate::catalog::Digest;
+use super::subject::{Cover, Subject};
+use crate::{catalog::Digest, own_file};
 
 const VERSION: u32 = 1;
 const LONGEST: u64 = 16 << 20;
@@ -128,7 +125,7 @@ impl Grants {
                 self.file.with_extension("json.broken"),
             ));
         }
-        file::write(&self.file, text.as_bytes())?;
+        own_file::write(&self.file, text.as_bytes())?;
         self.granted = Ok(document.grants);
         Ok(())
     }
@@ -143,7 +140,7 @@ fn name(subject: &Subject) -> String {
 }
 
 fn read(file: &std::path::Path) -> io::Result<BTreeMap<String, Grant>> {
-    let Some(text) = file::read(file, LONGEST)? else {
+    let Some(text) = own_file::read(file, LONGEST)? else {
         return Ok(BTreeMap::new());
     };
     let document: Document = serde_json::from_str(&text)?;

@@ -8,7 +8,7 @@ use std::{
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
-use super::file;
+use crate::own_file;
 
 /// Reserved at once.
 const BLOCK: u64 = 100;
@@ -30,7 +30,7 @@ struct Given {
 impl Numbers {
     /// `known` is the highest one that is in use.
     pub(super) fn open(file: PathBuf, known: u64) -> Self {
-        let before = file::read(&file, LONGEST).ok().flatten();
+        let before = own_file::read(&file, LONGEST).ok().flatten();
         let before = before
             .and_then(|text| text.trim().parse().ok())
             .unwrap_or(0);
@@ -61,7 +61,7 @@ impl Numbers {
         let mut given = self.given.lock().unwrap_or_else(PoisonError::into_inner);
         if given.last == given.reserved {
             let reserved = given.reserved + BLOCK;
-            file::write(&self.file, reserved.to_string().as_bytes())?;
+            own_file::write(&self.file, reserved.to_string().as_bytes())?;
             given.reserved = reserved;
         }
         Ok(given)

@@ -17,11 +17,10 @@ use mux_sandbox::{Fault, Target};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    file,
     log::{self, Begun, Entry, Log},
     subject::{Cover, Owner, State, Subject, Verdict, View},
 };
-use crate::{cache::Key, notices::Origin, program::Language};
+use crate::{cache::Key, notices::Origin, own_file, program::Language};
 
 const VERSION: u32 = 1;
 /// A program, its input and its log have their own limits, which together are less.
@@ -125,7 +124,7 @@ impl Dossier {
         let path = place(folder, &self.owner.stem());
         if approvals.is_empty() {
             if self.is_recorded() {
-                file::remove(&path)?;
+                own_file::remove(&path)?;
                 self.forget_former(folder)?;
                 self.recorded.store(false, Ordering::Release);
             }
@@ -157,7 +156,7 @@ impl Dossier {
     /// This record stands for that of the run that it goes on with.
     fn forget_former(&self, folder: &Path) -> io::Result<()> {
         match &self.resumes {
-            Some(former) => file::remove(&place(folder, former)),
+            Some(former) => own_file::remove(&place(folder, former)),
             None => Ok(()),
         }
     }
@@ -312,7 +311,7 @@ pub(super) fn place(folder: &Path, stem: &str) -> PathBuf {
 
 fn save(path: &Path, record: &Record) -> io::Result<()> {
     let text = serde_json::to_string(record).map_err(io::Error::other)?;
-    file::write(path, text.as_bytes())
+    own_file::write(path, text.as_bytes())
 }
 
 pub(super) fn read(folder: &Path, owner: &Owner) -> io::Result<Option<Record>> {
@@ -320,7 +319,7 @@ pub(super) fn read(folder: &Path, owner: &Owner) -> io::Result<Option<Record>> {
 }
 
 fn parsed(path: &Path) -> io::Result<Option<Record>> {
-    let Some(text) = file::read(path, LONGEST)? else {
+    let Some(text) = own_file::read(path, LONGEST)? else {
         return Ok(None);
     };
     let record: Record = serde_json::from_str(&text)?;
@@ -334,7 +333,7 @@ fn parsed(path: &Path) -> io::Result<Option<Record>> {
 pub(super) fn amend(folder: &Path, owner: &Owner, approvals: &[View]) -> io::Result<()> {
     let path = place(folder, &owner.stem());
     if approvals.is_empty() {
-        return file::remove(&path);
+        return own_file::remove(&path);
     }
     match parsed(&path)? {
         Some(mut record) => {
@@ -369,7 +368,7 @@ pub(super) fn restore(folder: &Path, keep: Duration) -> (Vec<View>, Vec<String>)
     let mut views = Vec::new();
     for (path, record) in records {
         let Some(owner) = record.owner().filter(|_| !replaced.contains(&path)) else {
-            drop(file::remove(&path));
+            drop(own_file::remove(&path));
             continue;
         };
         let origin = Arc::new(Origin {
@@ -388,7 +387,7 @@ pub(super) fn restore(folder: &Path, keep: Duration) -> (Vec<View>, Vec<String>)
                 .is_ok_and(|age| age <= keep)
         });
         if own.is_empty() {
-            drop(file::remove(&path));
+            drop(own_file::remove(&path));
         }
         views.append(&mut own);
     }

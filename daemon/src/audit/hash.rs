@@ -5,14 +5,13 @@
 
 use std::{
     fs::{self, File},
-    io::{self, Read as _, Write as _},
-    os::unix::fs::OpenOptionsExt as _,
+    io::{self, Read as _},
     path::Path,
 };
 
 use serde_json::Value;
 
-use crate::pins::canonical_text;
+use crate::{own_file, pins::canonical_text};
 
 const KEY: &str = "key";
 const DIGITS: usize = 32;
@@ -31,17 +30,8 @@ impl Hasher {
         }
         let mut key = [0; blake3::KEY_LEN];
         File::open("/dev/urandom")?.read_exact(&mut key)?;
-        let next = path.with_extension("next");
-        drop(fs::remove_file(&next));
-        let mut options = File::options();
-        let mut file = options
-            .write(true)
-            .create_new(true)
-            .mode(0o600)
-            .open(&next)?;
-        writeln!(file, "{}", blake3::Hash::from(key).to_hex())?;
-        file.sync_all()?;
-        fs::rename(next, path)?;
+        let text = format!("{}\n", blake3::Hash::from(key).to_hex());
+        own_file::write(&path, text.as_bytes())?;
         Ok(Self(key))
     }
 

@@ -6,7 +6,6 @@
 
 use std::{
     fs, io,
-    io::Write as _,
     path::{Path, PathBuf},
 };
 
@@ -16,6 +15,7 @@ use super::{
     record::{Record, Secrets},
     secret::Secret,
 };
+use crate::own_file;
 
 /// A file that is longer was not written by us.
 const MOST: u64 = 16 << 20;
@@ -149,21 +149,7 @@ impl CredentialFile {
     }
 
     fn replace(&self, document: &Document) -> io::Result<()> {
-        let unfinished = self.0.with_extension("json.new");
-        // One that a killed daemon left may have another mode.
-        match fs::remove_file(&unfinished) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            _ => {}
-        }
-        let mut file = created(&unfinished)?;
-        file.write_all(&serde_json::to_vec_pretty(document)?)?;
-        file.sync_all()?;
-        fs::rename(&unfinished, &self.0)?;
-        match self.0.parent() {
-            // The rename itself.
-            Some(parent) => fs::File::open(parent)?.sync_all(),
-            None => Ok(()),
-        }
+        own_file::write(&self.0, &serde_json::to_vec_pretty(document)?)
     }
 
     #[cfg(unix)]
@@ -184,17 +170,6 @@ impl CredentialFile {
     fn check(&self, _: &fs::Metadata) -> Result<(), FileError> {
         Ok(())
     }
-}
-
-fn created(path: &Path) -> io::Result<fs::File> {
-    let mut options = fs::File::options();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::OpenOptionsExt;
-        options.mode(0o600);
-    }
-    options.open(path)
 }
 
 #[cfg(all(test, unix))]

@@ -4,16 +4,14 @@
 //! is never taken for a first meeting.
 
 use std::{
-    fs::{self, DirBuilder, OpenOptions},
-    io::{self, Read as _, Write as _},
-    os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _},
+    fs, io,
     path::{Path, PathBuf},
 };
 
-use nix::{fcntl::OFlag, unistd::geteuid};
 use serde::{Deserialize, Serialize};
 
 use super::book::{Book, Pin, State};
+use crate::own_file;
 
 /// Counts up when more of a tool is taken over: what was pinned without it must not count as changed then.
 const MAGIC: &str = "mux-pins 1 ";
@@ -67,16 +65,17 @@ struct StoredPin {
 
 pub(super) fn read(folder: &Path, owner: &Owner) -> Found {
     let path = folder.join(owner.file());
-    let problem = match text(&path).and_then(|text| parse(&text, owner)) {
-        Ok(book) => return Found::Book(book),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+    let text = own_file::read(&path, LONGEST).transpose();
+    let problem = match text.map(|text| parse(&text?, owner)) {
+        Some(Ok(book)) => return Found::Book(book),
+        None => {
             let aside = aside(&path);
             return match fs::symlink_metadata(&aside) {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => Found::Nothing,
                 _ => Found::Damaged(format!("they are at {}", aside.display())),
             };
         }
-        Err(error) => error,
+        Some(Err(error)) => error,
     };
     let aside = aside(&path);
     match fs::rename(&path, &aside) {
@@ -87,28 +86,6 @@ pub(super) fn read(folder: &Path, owner: &Owner) -> Found {
 
 fn aside(path: &Path) -> PathBuf {
     path.with_extension("damaged")
-}
-
-fn text(path: &Path) -> io::Result<String> {
-    let file = OpenOptions::new()
-        .read(true)
-        .custom_flags((OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK).bits())
-        .open(path)?;
-    let meta = file.metadata()?;
-    let wrong = if !meta.is_file() {
-        "it is no file"
-    } else if meta.uid() != geteuid().as_raw() {
-        "it belongs to another user"
-    } else if meta.mode() & 0o022 != 0 {
-        "others may write to it"
-    } else if meta.len() > LONGEST {
-        "it is too long"
-    } else {
-        let mut text = String::new();
-        file.take(LONGEST).read_to_string(&mut text)?;
-        return Ok(text);
-    };
-    Err(io::Error::other(wrong))
 }
 
 fn parse(text: &str, owner: &Owner) -> io::Result<Book> {
@@ -165,26 +142,11 @@ pub(super) fn encode(owner: &Owner, book: &Book) -> Vec<u8> {
 
 /// On the disk when it returns. `whole` says that nothing is missing any more of what was damaged.
 pub(super) fn write(folder: &Path, owner: &Owner, bytes: &[u8], whole: bool) -> io::Result<()> {
-    DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(folder)?;
     let path = folder.join(owner.file());
-    let next = path.with_extension("next");
-    // One that a crash has left.
-    drop(fs::remove_file(&next));
     if !path.exists() {
         forget_older(folder, owner);
     }
-    let mut file = OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(&next)?;
-    file.write_all(bytes)?;
-    file.sync_all()?;
-    fs::rename(&next, &path)?;
-    fs::File::open(folder)?.sync_all()?;
+    own_file::write(&path, bytes)?;
     if whole {
         drop(fs::remove_file(aside(&path)));
     }

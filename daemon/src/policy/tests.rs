@@ -92,7 +92,7 @@ fn every_condition_must_be_met() {
         verb: verb(tool),
         agent: Some("small-model"),
         client: "claude-code",
-        workspace: Some(Path::new("/home/me/work/acme/src/..")),
+        workspace: Some(Path::new("/home/me/projects/acme/src/..")),
         ..call("api.drop")
     };
     for (conditions, met) in [
@@ -104,9 +104,9 @@ fn every_condition_must_be_met() {
         ("client = \"claude*\"", true),
         ("client = \"mux\"", false),
         ("workspace = \"~\"", true),
-        ("workspace = \"~/work/*\"", true),
-        ("workspace = \"~/work/acme/\"", true),
-        ("workspace = \"/home/me/work/acme/src\"", false),
+        ("workspace = \"~/projects/*\"", true),
+        ("workspace = \"~/projects/acme/\"", true),
+        ("workspace = \"/home/me/projects/acme/src\"", false),
         ("workspace = \"/srv\"", false),
         ("workspace = [\"/srv\", \"/\"]", true),
         ("verb = \"delete\"", true),

@@ -5,14 +5,14 @@
 
 use std::{
     collections::BTreeMap,
-    fs::{self, File, OpenOptions},
-    io::{self, Write as _},
+    fs, io,
     path::{Path, PathBuf},
 };
 
 use serde::{Deserialize, Serialize};
 
 use super::files::digest;
+use crate::own_file;
 
 const VERSION: u32 = 1;
 /// Texts are short, and a user has not so many projects.
@@ -99,7 +99,7 @@ impl Approvals {
             projects: next,
         };
         let text = serde_json::to_vec_pretty(&document).map_err(|error| error.to_string())?;
-        write(&self.file, &text).map_err(|error| {
+        own_file::write(&self.file, &text).map_err(|error| {
             let file = self.file.display();
             format!("cannot write {file}: {error}")
         })?;
@@ -153,25 +153,6 @@ fn own(found: &fs::Metadata) -> Result<(), &'static str> {
 #[cfg(not(unix))]
 fn own(found: &fs::Metadata) -> Result<(), &'static str> {
     found.is_file().then_some(()).ok_or("is no file")
-}
-
-/// At one stroke, and on the disk before it is told.
-fn write(file: &Path, bytes: &[u8]) -> io::Result<()> {
-    let temporary = file.with_extension("json.new");
-    // One that was left by a daemon that died.
-    drop(fs::remove_file(&temporary));
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let mut new = options.open(&temporary)?;
-    new.write_all(bytes)?;
-    new.sync_all()?;
-    fs::rename(&temporary, file)?;
-    match file.parent() {
-        Some(folder) => File::open(folder)?.sync_all(),
-        None => Ok(()),
-    }
 }
 
 #[cfg(test)]

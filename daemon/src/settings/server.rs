@@ -180,6 +180,19 @@ pub(super) fn command_line<'a>(words: impl IntoIterator<Item = &'a String>) -> S
     words.collect::<Vec<_>>().join(" ")
 }
 
+/// A time of an entry, or what holds without one.
+pub(super) fn time(text: Option<&str>, what: &str, default: Duration) -> Result<Duration, String> {
+    text.map_or(Ok(default), |text| duration(text, what))
+}
+
+pub(super) fn at_once(written: Option<usize>, default: usize) -> Result<usize, String> {
+    let calls = written.unwrap_or(default);
+    match (1..=256).contains(&calls) {
+        true => Ok(calls),
+        false => Err("calls_at_once must be a number from 1 to 256".into()),
+    }
+}
+
 impl ServerDefinition {
     /// `home` is where it starts unless it says otherwise; `calls_at_once` and `ask` are those of `[limits]`,
     /// `on_change` that of `[pins]`.
@@ -189,14 +202,7 @@ impl ServerDefinition {
         home: &Path,
         (calls_at_once, ask, on_change): (usize, Duration, OnChange),
     ) -> Result<Self, String> {
-        let time = |text: &Option<String>, what, default| match text {
-            Some(text) => duration(text, what),
-            None => Ok(default),
-        };
-        let calls_at_once = entry.calls_at_once.unwrap_or(calls_at_once);
-        if !(1..=256).contains(&calls_at_once) {
-            return Err("calls_at_once must be a number from 1 to 256".into());
-        }
+        let calls_at_once = at_once(entry.calls_at_once, calls_at_once)?;
         let link = link(entry.clone(), environment, home)?;
         let this = Self {
             roots: Roots::resolve(entry.roots.as_ref(), &link, environment, home)?,
@@ -228,9 +234,17 @@ impl ServerDefinition {
                 },
             },
             retry: choice(entry.retry.as_deref(), "retry", Retry::WORDS)?.unwrap_or_default(),
-            start_timeout: time(&entry.start_timeout, "start_timeout", START_TIMEOUT)?,
-            call_timeout: time(&entry.call_timeout, "call_timeout", CALL_TIMEOUT)?,
-            total_timeout: time(&entry.total_timeout, "total_timeout", TOTAL_TIMEOUT)?,
+            start_timeout: time(
+                entry.start_timeout.as_deref(),
+                "start_timeout",
+                START_TIMEOUT,
+            )?,
+            call_timeout: time(entry.call_timeout.as_deref(), "call_timeout", CALL_TIMEOUT)?,
+            total_timeout: time(
+                entry.total_timeout.as_deref(),
+                "total_timeout",
+                TOTAL_TIMEOUT,
+            )?,
             calls_at_once,
             ask,
             pins: choice(entry.pins.as_deref(), "pins", OnChange::WORDS)?.unwrap_or(on_change),

@@ -14,7 +14,7 @@ use std::{
 use super::{
     Link, OnChange, ResultCheck, Retry, Roots, ServerDefinition, Share, duration,
     remote::{self, Network},
-    server::choice,
+    server::{at_once, choice, time},
 };
 use crate::{
     config::{CredentialEntry, SourceEntry},
@@ -110,14 +110,7 @@ impl ServerDefinition {
         home: &Path,
         (calls_at_once, ask, on_change): (usize, Duration, OnChange),
     ) -> Result<Self, String> {
-        let time = |text: &Option<String>, what, default| match text {
-            Some(text) => duration(text, what),
-            None => Ok(default),
-        };
-        let calls_at_once = entry.calls_at_once.unwrap_or(calls_at_once);
-        if !(1..=256).contains(&calls_at_once) {
-            return Err("calls_at_once must be a number from 1 to 256".into());
-        }
+        let calls_at_once = at_once(entry.calls_at_once, calls_at_once)?;
         Ok(Self {
             exclude: entry.tools.exclude.clone(),
             share: Some(Share::User),
@@ -125,8 +118,12 @@ impl ServerDefinition {
             idle_close: Some(Duration::MAX),
             retry: choice(entry.retry.as_deref(), "retry", Retry::WORDS)?.unwrap_or_default(),
             start_timeout: START_TIMEOUT,
-            call_timeout: time(&entry.call_timeout, "call_timeout", CALL_TIMEOUT)?,
-            total_timeout: time(&entry.total_timeout, "total_timeout", TOTAL_TIMEOUT)?,
+            call_timeout: time(entry.call_timeout.as_deref(), "call_timeout", CALL_TIMEOUT)?,
+            total_timeout: time(
+                entry.total_timeout.as_deref(),
+                "total_timeout",
+                TOTAL_TIMEOUT,
+            )?,
             calls_at_once,
             ask,
             pins: choice(entry.pins.as_deref(), "pins", OnChange::WORDS)?.unwrap_or(on_change),

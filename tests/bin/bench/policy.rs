@@ -85,7 +85,7 @@ fn decided(
         verb: None,
         agent: Some("small-model"),
         client: "mux mcp",
-        workspace: Some(Path::new("/home/me/work/acme")),
+        workspace: Some(Path::new("/home/me/projects/acme")),
         given,
     };
     let mut samples = Samples::default();

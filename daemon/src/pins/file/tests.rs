@@ -1,6 +1,6 @@
 //! Files of pins that are whole, damaged, or somebody else's.
 
-use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
 
 use super::*;
 

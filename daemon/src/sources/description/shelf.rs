@@ -5,7 +5,6 @@
 
 use std::{
     fs, io,
-    io::Write as _,
     path::PathBuf,
     time::{Duration, SystemTime},
 };
@@ -14,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use tracing::warn;
 
 use super::Version;
+use crate::own_file;
 
 #[derive(Debug)]
 pub(in crate::sources) struct Shelf {
@@ -78,29 +78,10 @@ impl Shelf {
             version: kept.version.clone(),
             fetched: since.unwrap_or_default().as_secs(),
         };
-        let mut builder = fs::DirBuilder::new();
-        builder.recursive(true);
-        #[cfg(unix)]
-        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-        builder.create(&self.folder)?;
-        let path = self.path(name, address);
-        let unfinished = path.with_extension("new");
-        match fs::remove_file(&unfinished) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            _ => {}
-        }
-        let mut options = fs::File::options();
-        options.write(true).create_new(true);
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let mut file = options.open(&unfinished)?;
-        file.write_all(&serde_json::to_vec(&head)?)?;
-        file.write_all(b"\n")?;
-        file.write_all(kept.text.as_bytes())?;
-        file.sync_all()?;
-        fs::rename(&unfinished, &path)?;
-        // The rename itself.
-        fs::File::open(&self.folder)?.sync_all()
+        let mut bytes = serde_json::to_vec(&head)?;
+        bytes.push(b'\n');
+        bytes.extend_from_slice(kept.text.as_bytes());
+        own_file::write(&self.path(name, address), &bytes)
     }
 
     /// The address may hold a secret, and is not found out from its hash.

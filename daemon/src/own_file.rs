@@ -11,7 +11,7 @@ use std::{
 use nix::{fcntl::OFlag, unistd::geteuid};
 
 /// On the disk when it returns.
-pub(super) fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
+pub(crate) fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let folder = path.parent().unwrap_or(Path::new("/"));
     DirBuilder::new()
         .recursive(true)
@@ -32,7 +32,7 @@ pub(super) fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
 }
 
 /// Gone from the disk when it returns; that it was not there is no error.
-pub(super) fn remove(path: &Path) -> io::Result<()> {
+pub(crate) fn remove(path: &Path) -> io::Result<()> {
     match fs::remove_file(path) {
         Ok(()) => match path.parent() {
             Some(folder) => File::open(folder)?.sync_all(),
@@ -44,7 +44,7 @@ pub(super) fn remove(path: &Path) -> io::Result<()> {
 }
 
 /// `None` if there is no such file.
-pub(super) fn read(path: &Path, most: u64) -> io::Result<Option<String>> {
+pub(crate) fn read(path: &Path, most: u64) -> io::Result<Option<String>> {
     let mut options = OpenOptions::new();
     let flags = (OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK).bits();
     let file = match options.read(true).custom_flags(flags).open(path) {

@@ -1,0 +1,36 @@
+//! The daemon, and what belongs to it.
+
+use std::path::PathBuf;
+
+use clap::Args as ClapArgs;
+
+#[derive(Debug, ClapArgs)]
+#[group(skip)]
+pub(crate) struct Logs {
+    /// Go on showing what is added
+    #[arg(short, long)]
+    pub(crate) follow: bool,
+    /// How many lines to begin with
+    #[arg(short = 'n', long, default_value_t = 50, value_name = "LINES")]
+    pub(crate) lines: usize,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Setup {
+    /// Say what is there and install nothing; exits with 1 if something is missing
+    #[arg(long, conflicts_with_all = ["registry", "from"])]
+    pub(crate) check: bool,
+    /// Download from another npm registry
+    #[arg(long, value_name = "URL", conflicts_with = "from")]
+    pub(crate) registry: Option<String>,
+    /// Take the package from a file, for machines without a network
+    #[arg(long, value_name = "FILE.tgz")]
+    pub(crate) from: Option<PathBuf>,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Stop {
+    /// Cancel what runs instead of waiting for it
+    #[arg(long)]
+    pub(crate) now: bool,
+}

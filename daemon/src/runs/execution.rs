@@ -1,0 +1,124 @@
+//! One run from its acceptance to its outcome.
+//!
+//! Invariant: whatever becomes of it, [`Finish`] tells how it ended, and its dossier is closed before.
+
+use std::sync::Arc;
+
+use mux_sandbox::{Fault, Kind, RunRequest};
+use tokio_util::sync::CancellationToken;
+use tracing::info;
+
+use super::{
+    Runs,
+    events::Happening,
+    finish::{Finish, with_warning},
+    host::Host,
+    parts,
+    reach::Reach,
+    recorder::{Recorder, warning},
+    run::Run,
+    steps,
+};
+use crate::{
+    gateway::Asking,
+    handles::Held,
+    inspect::{Inspection, Inspector},
+    program::Plan,
+};
+
+impl Runs {
+    /// `checked_for` is the agent whose terms the check follows, if there is to be one; `again` is the run with which
+    /// it goes on, and how many calls of that had ended.
+    pub(super) async fn execute(
+        self: Arc<Self>,
+        run: Arc<Run>,
+        (request, plan): (RunRequest, Option<Result<Plan, Fault>>),
+        asking: Asking,
+        (checked_for, again): (Option<Option<String>>, Option<(String, usize)>),
+    ) {
+        info!("run accepted");
+        let handles = self.handles.clone();
+        let recorder = Recorder::new(Arc::clone(&run), handles.clone());
+        let finish = Finish {
+            runs: &self,
+            run: &run,
+            recorder: &recorder,
+            outcome: None,
+        };
+        let gateway = Arc::clone(&self.gateway);
+        let (approvals, dossier) = (self.gateway.approvals(), asking.dossier.clone());
+        let is_again = again.is_some();
+        if let (Some((former, calls)), Some(dossier)) = (again, &dossier) {
+            if let Err(fault) = approvals.begin_again(dossier, &former).await {
+                return finish.with(Err(fault));
+            }
+            let run = former;
+            recorder.push(Happening::Resumed { run, calls });
+        }
+        let reach = Reach::new(gateway, handles.clone(), asking, Arc::clone(&recorder));
+        let checks = checked_for.map(|agent| (&self.inspector, agent));
+        let outcome = match plan {
+            Some(plan) => match plan {
+                Ok(plan) => steps::run(plan, request, (reach, checks), &run.cancel).await,
+                Err(fault) => Err(fault),
+            },
+            None => self.in_isolate(request, (reach, checks), &run.cancel).await,
+        };
+        let outcome = match outcome {
+            Ok(text) => parts::held_result(text, &handles).await,
+            Err(fault) => Err(fault),
+        };
+        let outcome = outcome.map(|(held, word)| {
+            if let Some(word) = word {
+                recorder.push(warning(&word));
+            }
+            held
+        });
+        match &outcome {
+            Ok(Held::Inline(text)) => info!(bytes = text.len(), "run ended"),
+            Ok(Held::Stored(handle)) => info!(bytes = handle.bytes, "run ended"),
+            Err(fault) => info!(kind = %fault.kind, message = fault.message, "run failed"),
+        }
+        recorder.settled().await;
+        if let Some(dossier) = &dossier {
+            let ends = |kind| matches!(&outcome, Err(fault) if fault.kind == kind);
+            // Whoever stops what had waited before wants it to wait again.
+            let is_pending = ends(Kind::Pending) || (is_again && ends(Kind::Cancelled));
+            approvals.run_over(dossier, is_pending).await;
+        }
+        finish.with(outcome);
+    }
+
+    /// A TypeScript program, checked first if that is asked for.
+    async fn in_isolate(
+        &self,
+        request: RunRequest,
+        (reach, checks): (Reach, Option<(&Inspector, Option<String>)>),
+        cancel: &CancellationToken,
+    ) -> Result<String, Fault> {
+        let mut warnings = Vec::new();
+        if let Some((inspector, agent)) = checks {
+            let whom = (&*reach.asking.scope, &reach.whose);
+            let look = inspector.before_run(&request.source, agent.as_deref(), whom, &request.turn);
+            let found = tokio::select! {
+                found = look => found,
+                // The pool sees it, too, and says so.
+                () = cancel.cancelled() => Inspection::default(),
+            };
+            if let Some(refusal) = found.refusal() {
+                info!(errors = found.errors.len(), "run refused");
+                return Err(refusal);
+            }
+            warnings.clone_from(&found.warnings);
+            if found.unchecked.is_some() || !found.warnings.is_empty() {
+                reach.observer.recorder().push(Happening::Checked {
+                    warnings: found.warnings,
+                    unchecked: found.unchecked,
+                });
+            }
+        }
+        let host = Arc::new(Host::new(reach));
+        let outcome = self.pool.run(request, host, cancel).await;
+        outcome.map_err(|fault| with_warning(fault, &warnings))
+    }
+}

@@ -1,0 +1,175 @@
+//! How the daemon and its servers are.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use super::*;
+
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct ServerInfo {
+    pub name: String,
+    pub state: ServerState,
+    /// Why it is in that state, where that is not obvious.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// The command line, without its environment.
+    pub command: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pid: Option<u32>,
+    /// Known tools, once a session was open.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tools: Option<usize>,
+    /// What the server calls itself, with its version.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub identity: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub protocol: Option<String>,
+    /// How long the last start took, from the process to the list of tools.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start_ms: Option<u64>,
+    /// Sessions opened since the daemon started.
+    pub starts: u64,
+    pub calls: u64,
+    pub in_flight: u64,
+    /// `stdio`, `streamable-http` or `sse`, once it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub transport: Option<String>,
+    /// Who shares one session: `user`, `workspace`, `client` or `run`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub share: Option<String>,
+    /// Why, where nobody has said so in the configuration.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub share_reason: Option<String>,
+    /// One for each that shares, where there may be several.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sessions: Vec<SessionInfo>,
+    /// Where the server wants its users to sign in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub auth: Option<AuthState>,
+    /// Until it is tried again, while it is backing off.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry_in_ms: Option<u64>,
+    /// What a user should look at, such as tools that are not what they were.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
+    /// The project whose file defines it, for a server that is not the user's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub project: Option<PathBuf>,
+    /// For a source: an API that the daemon calls itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<SourceInfo>,
+}
+
+/// One session of a server that has several.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct SessionInfo {
+    /// Whose it is: a directory, a client, a run.
+    pub of: String,
+    pub state: ServerState,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pid: Option<u32>,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AuthState {
+    /// Nobody has signed in, or not any more: `mux servers login NAME`.
+    Required,
+    SignedIn,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ServerState {
+    /// Not started yet, or closed.
+    Cold,
+    Starting,
+    Ready,
+    /// It answers, and something is wrong with it.
+    Degraded,
+    /// It could not be started, and is tried again after a while.
+    BackingOff,
+    /// The last start failed; the next call tries again.
+    Failed,
+    /// The configuration of this server cannot be used.
+    Broken,
+    /// The configuration has it switched off: `mux servers enable NAME`.
+    Disabled,
+}
+
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Status {
+    pub build: String,
+    pub contract: u32,
+    pub pid: u32,
+    /// `v8` or `quickjs`; unknown until a worker has started.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub engine: Option<String>,
+    pub uptime_ms: u64,
+    /// Resident memory of the daemon in bytes, where the system tells.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rss_bytes: Option<u64>,
+    pub clients: usize,
+    pub workers: WorkerStatus,
+    #[serde(default)]
+    pub checker: CheckerStatus,
+    pub runs: RunCounts,
+    pub servers: Vec<ServerInfo>,
+    pub config: PathBuf,
+    pub socket: PathBuf,
+    pub log: PathBuf,
+    /// What is wrong and goes on being wrong: a config that does not parse, workers that do not start.
+    #[serde(default)]
+    pub problems: Vec<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<TokenStatus>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+pub struct WorkerStatus {
+    pub ready: usize,
+    pub busy: usize,
+    pub starting: usize,
+    pub waiting: usize,
+    /// What holds a worker back beside its engine, by name; empty until one has started, and on systems
+    /// that have nothing of the kind.
+    #[serde(default)]
+    pub layers: Vec<String>,
+    /// Whether isolates are built from a snapshot.
+    #[serde(default)]
+    pub snapshot: bool,
+}
+
+/// The type checker.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+pub struct CheckerStatus {
+    /// The compiler that is used, once it was found.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compiler: Option<PathBuf>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pid: Option<u32>,
+    /// Its resident memory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rss_bytes: Option<u64>,
+    /// Programs looked at since the daemon started.
+    #[serde(default)]
+    pub checks: u64,
+    /// Those of them whose verdict was known already.
+    #[serde(default)]
+    pub cached: u64,
+    /// Why programs run unchecked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+pub struct RunCounts {
+    pub running: usize,
+    pub succeeded: u64,
+    pub failed: u64,
+}
