@@ -24,7 +24,7 @@ pub(crate) use self::{
     pins::{Accept, Pins},
     policy::{Config, ConfigCommand, ExplainPolicy, ListPolicy, Policy, PolicyCommand},
     program::Program,
-    runs::{ListRuns, Parts, Read, Run, Runs, RunsCommand, Source, Watch},
+    runs::{ListRuns, Parts, Read, Replay, Run, Runs, RunsCommand, Source, Watch},
     secrets::{Secrets, SecretsCommand},
     servers::{AddServer, ChangeServer, Login, Project, ProjectCommand, Servers, ServersCommand},
     sources::{AddSource, Sources, SourcesCommand},
@@ -70,6 +70,13 @@ pub(crate) enum Command {
         mux program sizes.json --explain > sizes.ts"
     )]
     Program(Program),
+    /// Run a recorded program again, answered from the recording, without any server
+    #[command(
+        after_help = "Nothing is sent to anybody: for tests, and to look into what went wrong elsewhere.\n\
+        Examples:\n  mux run report.ts --record report.muxrec && mux replay report.muxrec\n  \
+        mux replay report.muxrec --verify"
+    )]
+    Replay(Replay),
     /// Show the runs of all clients, follow one, stop one
     #[command(after_help = "Examples:\n  mux runs --running\n  mux runs show 12")]
     Runs(Runs),

@@ -18,6 +18,8 @@ mod pins;
 mod policy;
 mod program;
 mod project;
+mod recording;
+mod replay;
 mod run;
 mod runs;
 mod secrets;
@@ -87,6 +89,7 @@ pub(crate) async fn execute(args: Args) -> Outcome {
     match args.command {
         Command::Run(args) => run::run(args, json).await,
         Command::Program(args) => program::program(args, json).await,
+        Command::Replay(args) => replay::replay(args, json).await,
         Command::Runs(args) => runs::runs(args, json).await,
         Command::Approvals(args) => approvals::approvals(args, json).await,
         Command::Approve(args) => approvals::approve(args, json).await,

@@ -26,6 +26,7 @@ pub mod pins;
 pub mod policy;
 pub mod program;
 pub mod projects;
+pub mod recording;
 pub mod runs;
 pub mod settings;
 pub mod sources;

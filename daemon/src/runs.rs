@@ -4,6 +4,7 @@
 //! here waits for whoever reads them.
 
 mod calling;
+mod deck;
 mod events;
 mod execution;
 mod finish;
@@ -31,7 +32,7 @@ use tokio::time::timeout;
 use tokio_util::task::{TaskTracker, task_tracker::TaskTrackerToken};
 use tracing::{Instrument, info_span};
 
-use self::registry::Registry;
+use self::{deck::Deck, execution::Manner, registry::Registry};
 pub use self::{
     events::{Event, EventLog, Happening},
     registry::Counts,
@@ -47,6 +48,7 @@ use crate::{
     lifecycle::Present,
     notices::{Caller, Cause, Mailbox, Origin},
     program,
+    recording::{Player, Recording, Script, Tape},
     settings::RunLimits,
     upstream::Whose,
 };
@@ -70,6 +72,10 @@ pub struct Program {
     pub mailbox: Option<Arc<Mailbox>>,
     /// Its types are looked at first, if the configuration wants that.
     pub check: bool,
+    /// All that it asks for and is told is kept, and handed to whoever follows it.
+    pub record: bool,
+    /// It is answered from this, and nothing is sent.
+    pub replay: Option<Recording>,
     /// What it goes on with.
     pub resumed: Option<Resumed>,
     /// For a run that does not end with its connection: keeps the daemon from leaving meanwhile.
@@ -154,6 +160,26 @@ impl Runs {
             Err(_) => "no program of steps".into(),
         });
         let number = self.next.fetch_add(1, Ordering::Relaxed);
+        let names = match &program.replay {
+            Some(recording) => recording.program.names.clone(),
+            None => self.names(&program.scope),
+        };
+        let deck = match program.replay {
+            Some(recording) => Some(Deck::Player(Player::new(recording.calls))),
+            None => program.record.then(|| {
+                let script = Script {
+                    source: program.source.clone(),
+                    steps: program.language == Language::Json,
+                    input: serde_json::from_str(&program.input).unwrap_or_default(),
+                    timeout_ms: program
+                        .wall
+                        .map(|wall| u64::try_from(wall.as_millis()).unwrap_or(u64::MAX)),
+                    agent: program.origin.agent.clone(),
+                    names: names.clone(),
+                };
+                Deck::Tape(Tape::default(), script)
+            }),
+        };
         // Nobody has to hear how a detached run ended.
         let unheard = program.detached.is_none().then(|| self.unheard.token());
         let origin = Arc::clone(&program.origin);
@@ -188,7 +214,7 @@ impl Runs {
         let request = RunRequest {
             source: program.source,
             input: program.input,
-            names: self.names(&program.scope),
+            names,
             limits,
             turn: program.turn,
         };
@@ -199,6 +225,11 @@ impl Runs {
             origin,
             clock: Arc::default(),
         });
+        let manner = Manner {
+            checked_for: agent,
+            again,
+            deck,
+        };
         // A root of its own: it outlives the request that started it.
         let span = info_span!(parent: None, "run", id = run.id);
         let (this, asked) = (Arc::clone(self), Arc::clone(&run));
@@ -210,8 +241,7 @@ impl Runs {
                 dossier: Some(dossier),
                 place: None,
             };
-            this.execute(asked, (request, plan), asking, (agent, again))
-                .await;
+            this.execute(asked, (request, plan), asking, manner).await;
             drop((admitted, program.detached));
         };
         tokio::spawn(task.instrument(span));

@@ -27,6 +27,7 @@ use std::{
 
 use mux_sandbox::typegen::names::{RESERVED_SERVERS, is_server_name, spell};
 
+pub(crate) use self::confidential::{is_telling, looks_made};
 pub use self::{
     agents::{Agents, View},
     approvals::ApprovalTerms,

@@ -65,4 +65,5 @@ pub const FEATURES: &[&str] = &[
     "explain_policy",
     "settings",
     "check_config",
+    "record",
 ];

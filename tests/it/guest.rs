@@ -4,13 +4,13 @@
 //! Invariant: a new case is two files and no Rust. `UPDATE_GOLDEN=1` writes the second.
 
 use std::{
-    ffi::OsStr,
+    ffi::{OsStr, OsString},
     fmt::Write as _,
     fs,
     path::{Path, PathBuf},
 };
 
-use mux_tests::{TestEnv, golden};
+use mux_tests::{Output, TestEnv, golden};
 use serde_json::Value;
 
 /// A line of a case with the JSON that it is given.
@@ -26,7 +26,27 @@ fn guest_programs_end_as_recorded_in_a_world_from_a_snapshot() {
     check_all(TestEnv::restart_with_snapshot);
 }
 
-fn check_all(prepare: impl FnOnce(&TestEnv)) {
+#[test]
+fn guest_programs_are_run_again_from_their_recordings() {
+    let (env, other) = (home(), TestEnv::new());
+    let engine = env.engine();
+    let file = env.path("case.muxrec");
+    let failed: Vec<String> = cases()
+        .iter()
+        .filter_map(|case| {
+            let mut args = args(case);
+            args.extend(["--record".into(), file.clone().into_os_string()]);
+            told(&env, env.mux(args));
+            let again = ["--json".as_ref(), "replay".as_ref(), file.as_os_str()];
+            let outcome = told(&env, other.mux(again));
+            let expected = fs::read_to_string(recording(case, &outcome, &engine)).unwrap();
+            (outcome != expected).then(|| format!("{}:\n{outcome}\n", case.display()))
+        })
+        .collect();
+    assert!(failed.is_empty(), "{}", failed.join("\n"));
+}
+
+fn home() -> TestEnv {
     let env = TestEnv::new();
     env.write_config(&format!(
         "{}{}{}[[policy]]\nmatch = \"fix.side_effect\"\naction = \"deny\"\n",
@@ -34,13 +54,18 @@ fn check_all(prepare: impl FnOnce(&TestEnv)) {
         env.fixture("my-server", &[]),
         env.fixture("zoo", &["--dotted"]),
     ));
+    env
+}
+
+fn check_all(prepare: impl FnOnce(&TestEnv)) {
+    let env = home();
     prepare(&env);
     let engine = env.engine();
     let cases = cases();
     let failed: Vec<String> = cases
         .iter()
         .filter_map(|case| {
-            let outcome = outcome(&env, case);
+            let outcome = told(&env, env.mux(args(case)));
             golden::compare(&recording(case, &outcome, &engine), &outcome).err()
         })
         .collect();
@@ -79,14 +104,17 @@ fn recording(case: &Path, outcome: &str, engine: &str) -> PathBuf {
     }
 }
 
-/// Console lines, then the result or the error.
-fn outcome(env: &TestEnv, case: &Path) -> String {
+fn args(case: &Path) -> Vec<OsString> {
     let source = fs::read_to_string(case).unwrap();
-    let mut args: Vec<&OsStr> = vec!["--json".as_ref(), "run".as_ref(), case.as_os_str()];
+    let mut args: Vec<OsString> = vec!["--json".into(), "run".into(), case.into()];
     if let Some(input) = source.lines().find_map(|line| line.strip_prefix(INPUT)) {
-        args.extend(["--input".as_ref(), OsStr::new(input)]);
+        args.extend(["--input".into(), input.into()]);
     }
-    let output = env.mux(args);
+    args
+}
+
+/// Console lines, then the result or the error.
+fn told(env: &TestEnv, output: Output) -> String {
     let document = output.json();
     let mut text = String::new();
     for line in document["console"].as_array().unwrap() {

@@ -30,6 +30,7 @@ mod program;
 mod protocol;
 mod real;
 mod remote;
+mod replay;
 mod runs;
 mod secrets;
 mod sharing;

@@ -1,6 +1,6 @@
 //! What `mux program` is asked for.
 
-use std::time::Duration;
+use std::{path::PathBuf, time::Duration};
 
 use clap::Args as ClapArgs;
 
@@ -25,4 +25,7 @@ pub(crate) struct Program {
     /// Print the run's id and do not wait for its end
     #[arg(long)]
     pub(crate) detach: bool,
+    /// Keep all of it in a file: steps, input, every call with its result, times
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["detach", "explain"])]
+    pub(crate) record: Option<PathBuf>,
 }

@@ -44,6 +44,20 @@ pub(crate) struct Run {
     /// Print the run's id and do not wait for its end
     #[arg(long, conflicts_with = "save_parts")]
     pub(crate) detach: bool,
+    /// Keep all of it in a file: code, input, every call with its result, times
+    #[arg(long, value_name = "FILE", conflicts_with = "detach")]
+    pub(crate) record: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) parts: Parts,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Replay {
+    /// What `mux run --record` wrote
+    pub(crate) file: PathBuf,
+    /// Exit with 1 if it does not end as it was recorded
+    #[arg(long)]
+    pub(crate) verify: bool,
     #[command(flatten)]
     pub(crate) parts: Parts,
 }

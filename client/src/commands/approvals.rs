@@ -6,7 +6,11 @@ use mux_proto::{
 };
 
 use super::{
-    Failure, Outcome, approver::Approver, interrupted, parts, run::finish, session, usage,
+    Failure, Outcome,
+    approver::Approver,
+    interrupted,
+    run::{AtEnd, finish},
+    session, usage,
 };
 use crate::{
     args::{self, ApprovalsCommand},
@@ -100,15 +104,13 @@ async fn decide(
 }
 
 pub(super) async fn resume(args: args::Resume, json: bool) -> Outcome {
-    let save = args.parts.save_parts;
-    if let Some(folder) = &save
-        && let Err((message, hint)) = parts::prepare(folder)
-    {
+    let at_end = AtEnd::saving(args.parts);
+    if let Err((message, hint)) = at_end.prepare() {
         return usage(message, hint, json);
     }
     let session = session().await?;
     session.require("resume_run")?;
-    let mut view = RunView::new(json, save.is_some(), None);
+    let mut view = RunView::new(json, at_end.parts.is_some(), None);
     let approver = Approver::of(json || args.detach, &mut view);
     approver.listen(&session).await;
     let request = ResumeRequest {
@@ -132,7 +134,7 @@ pub(super) async fn resume(args: args::Resume, json: bool) -> Outcome {
         () = interrupted() => return Ok(view.interrupted("what waits still waits: see `mux approvals`")),
     };
     match finished {
-        Ok(finished) => finish(&session, view, finished.outcome, save.as_deref(), json).await,
+        Ok(finished) => finish(&session, view, finished.outcome, &at_end, json).await,
         Err(error) => Ok(view.failed(&error)),
     }
 }

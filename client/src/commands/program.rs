@@ -24,6 +24,13 @@ pub(super) async fn program(args: args::Program, json: bool) -> Outcome {
         Ok(input) => input,
         Err((message, hint)) => return usage(message, hint, json),
     };
+    let at_end = run::AtEnd {
+        recording: args.record,
+        ..run::AtEnd::default()
+    };
+    if let Err((message, hint)) = at_end.prepare() {
+        return usage(message, hint, json);
+    }
     let request = RunRequest {
         source: listing.text.clone(),
         language: Language::Json,
@@ -31,9 +38,10 @@ pub(super) async fn program(args: args::Program, json: bool) -> Outcome {
         timeout_ms: run::millis(args.timeout),
         detach: args.detach,
         no_check: args.no_check,
+        record: at_end.recording.is_some(),
         ..RunRequest::default()
     };
-    run::request(request, listing, None, (json, silent)).await
+    run::request(request, listing, &at_end, (json, silent)).await
 }
 
 async fn explain(listing: Listing, json: bool) -> Outcome {

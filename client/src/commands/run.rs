@@ -1,13 +1,14 @@
 //! `mux run` and `mux check`.
 
-use std::{path::Path, time::Duration};
+use std::{path::PathBuf, time::Duration};
 
 use mux_client::{Session, within_seconds};
 use mux_proto::{CheckRequest, Outcome as RunOutcome, RunRequest};
 use serde_json::Value;
 
 use super::{
-    Failure, Outcome, approver::Approver, ask, interrupted, parts, session, source, stored, usage,
+    Failure, Outcome, approver::Approver, ask, interrupted, parts, recording, session, source,
+    stored, usage,
 };
 use crate::{
     args,
@@ -24,10 +25,11 @@ pub(super) async fn run(args: args::Run, json: bool) -> Outcome {
         Err((message, hint)) => return usage(message, hint, json),
     };
     let silent = json || args.source.is_stdin();
-    let save = args.parts.save_parts;
-    if let Some(folder) = &save
-        && let Err((message, hint)) = parts::prepare(folder)
-    {
+    let at_end = AtEnd {
+        recording: args.record,
+        ..AtEnd::saving(args.parts)
+    };
+    if let Err((message, hint)) = at_end.prepare() {
         return usage(message, hint, json);
     }
     let request = RunRequest {
@@ -36,9 +38,38 @@ pub(super) async fn run(args: args::Run, json: bool) -> Outcome {
         timeout_ms: millis(args.timeout),
         detach: args.detach,
         no_check: args.no_check,
+        record: at_end.recording.is_some(),
         ..RunRequest::default()
     };
-    self::request(request, listing, save.as_deref(), (json, silent)).await
+    self::request(request, listing, &at_end, (json, silent)).await
+}
+
+/// What is done with a run at its end.
+#[derive(Debug, Default)]
+pub(super) struct AtEnd {
+    /// Its parts go to files there.
+    pub(super) parts: Option<PathBuf>,
+    /// Its recording goes to that file.
+    pub(super) recording: Option<PathBuf>,
+    /// It must have ended so.
+    pub(super) expected: Option<Value>,
+}
+
+impl AtEnd {
+    pub(super) fn saving(parts: args::Parts) -> Self {
+        Self {
+            parts: parts.save_parts,
+            ..Self::default()
+        }
+    }
+
+    /// Before the program runs, so that a wrong name costs nothing. Fails in words: message and hint.
+    pub(super) fn prepare(&self) -> Result<(), (String, String)> {
+        if let Some(folder) = &self.parts {
+            parts::prepare(folder)?;
+        }
+        self.recording.as_deref().map_or(Ok(()), recording::prepare)
+    }
 }
 
 /// The value of `--input`, or wrong usage in words: message and hint.
@@ -58,7 +89,7 @@ pub(super) fn millis(time: Option<Duration>) -> Option<u64> {
 pub(super) async fn request(
     request: RunRequest,
     listing: Listing,
-    save: Option<&Path>,
+    at_end: &AtEnd,
     (json, silent): (bool, bool),
 ) -> Outcome {
     if request.detach {
@@ -68,10 +99,13 @@ pub(super) async fn request(
             Err(error) => Ok(render::failure(&error, json, Some(&listing))),
         };
     }
-    let mut view = RunView::new(json, save.is_some(), Some(listing));
+    let mut view = RunView::new(json, at_end.parts.is_some(), Some(listing));
     let approver = Approver::of(silent, &mut view);
     let run = ask(async |session| {
         approver.listen(session).await;
+        if request.record || request.replay.is_some() {
+            session.require("record")?;
+        }
         let run = mux_client::start(session, request.clone()).await?;
         view.accepted(&run);
         let watched = mux_client::watch(session, &run, 0, |event| view.show(event));
@@ -87,7 +121,7 @@ pub(super) async fn request(
         () = interrupted() => return Ok(view.interrupted("the run was cancelled")),
     };
     match finished {
-        Ok((session, outcome)) => finish(&session, view, outcome, save, json).await,
+        Ok((session, outcome)) => finish(&session, view, outcome, at_end, json).await,
         Err(error) => Ok(view.failed(&error)),
     }
 }
@@ -97,12 +131,21 @@ pub(super) async fn finish(
     session: &Session,
     mut view: RunView,
     outcome: RunOutcome,
-    save: Option<&Path>,
+    at_end: &AtEnd,
     json: bool,
 ) -> Outcome {
-    if let Some(folder) = save {
+    if let Some(folder) = &at_end.parts {
         let (files, failure) = parts::save(session, folder, view.parts()).await;
         view.saved(&files, failure);
+    }
+    if let Some(file) = &at_end.recording {
+        let written = recording::save(session, file, view.recording()).await;
+        view.recorded(file, written);
+    }
+    if let Some(expected) = &at_end.expected
+        && !recording::is_same(session, expected, &outcome).await
+    {
+        view.differs();
     }
     match view.ended(outcome) {
         RunOutcome::Result(value) => Ok(view.result(&value)),

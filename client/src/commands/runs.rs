@@ -11,7 +11,9 @@ use mux_proto::{
 };
 
 use super::{
-    Failure, Outcome, dirs, interrupted, parts, run::finish, running, session, stored, usage,
+    Failure, Outcome, dirs, interrupted,
+    run::{AtEnd, finish},
+    running, session, stored, usage,
 };
 use crate::{
     args::{self, RunsCommand},
@@ -92,15 +94,13 @@ async fn events_so_far(session: &Session, run: &str) -> Result<Vec<Event>, Failu
 }
 
 async fn watch(session: &Session, args: args::Watch, json: bool) -> Outcome {
-    let save = args.parts.save_parts;
-    if let Some(folder) = &save
-        && let Err((message, hint)) = parts::prepare(folder)
-    {
+    let at_end = AtEnd::saving(args.parts);
+    if let Err((message, hint)) = at_end.prepare() {
         return usage(message, hint, json);
     }
     // The whole id, which the daemon knows by the number.
     let run = info(session, args.run).await?.run;
-    let mut view = RunView::new(json, save.is_some(), None);
+    let mut view = RunView::new(json, at_end.parts.is_some(), None);
     view.accepted(&run);
     let watched = mux_client::watch(session, &run, args.after, |event| view.show(event));
     let finished = tokio::select! {
@@ -111,7 +111,7 @@ async fn watch(session: &Session, args: args::Watch, json: bool) -> Outcome {
         }
     };
     match finished {
-        Ok(finished) => finish(session, view, finished.outcome, save.as_deref(), json).await,
+        Ok(finished) => finish(session, view, finished.outcome, &at_end, json).await,
         Err(error) => Ok(view.failed(&error)),
     }
 }

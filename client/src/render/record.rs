@@ -19,6 +19,10 @@ pub(crate) struct Record {
     /// Calls that had to be approved.
     approvals: Vec<Value>,
     parts: Vec<Held>,
+    /// Where the daemon keeps the recording.
+    pub(super) recording: Option<Handle>,
+    /// The file that it was written to.
+    pub(super) recorded: Option<Value>,
     /// Of a program of steps, what each did.
     pub(super) steps: Option<Value>,
     /// Events of steps were among the others.
@@ -55,6 +59,7 @@ impl Record {
                     .push(json!({ "path": path, "ms": ms, "bytes": bytes, "error": error }));
             }
             EventKind::Emitted { part } => self.parts.push(part.clone()),
+            EventKind::Recorded { recording } => self.recording = Some(recording.clone()),
             EventKind::ApprovalOver(over) => self.approvals.push(json!(over)),
             _ => {}
         }
@@ -115,6 +120,9 @@ impl Record {
             all.insert("approvals".into(), self.approvals.into());
         }
         all.insert("parts".into(), parts.into());
+        if let Some(file) = self.recorded {
+            all.insert("recording".into(), file);
+        }
         if let Some(files) = self.files {
             all.insert("files".into(), files.into());
         }

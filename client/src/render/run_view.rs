@@ -3,7 +3,7 @@
 use std::{
     collections::BTreeMap,
     io::{IsTerminal, stderr},
-    path::PathBuf,
+    path::{Path, PathBuf},
     process::ExitCode,
 };
 
@@ -220,6 +220,33 @@ impl RunView {
             });
         }
         self.failure = failure;
+    }
+
+    /// Where the daemon keeps the recording of the run.
+    pub(crate) fn recording(&self) -> Option<&Handle> {
+        self.record.recording.as_ref()
+    }
+
+    /// The recording stands in this file now, with so many bytes, or does not.
+    pub(crate) fn recorded(&mut self, file: &Path, written: Result<u64, Error>) {
+        match written {
+            Ok(_) if self.json => self.record.recorded = Some(json!(file)),
+            Ok(bytes) => {
+                let size = amounts::bytes(bytes);
+                let file = file.display();
+                self.waiting
+                    .aside(|| super::note(&format!("recorded in {file} ({size})")));
+            }
+            // What went wrong before is told first.
+            Err(error) => drop(self.failure.get_or_insert(error)),
+        }
+    }
+
+    /// The replay did not end as it was recorded.
+    pub(crate) fn differs(&mut self) {
+        let error = Error::new(Kind::Runtime, "the run does not end as it was recorded");
+        let hint = "the recording has it under `outcome`";
+        self.failure.get_or_insert(error.hint(hint));
     }
 
     pub(crate) fn result(self, value: &Value) -> ExitCode {

@@ -133,6 +133,8 @@ pub(super) async fn resume(
         mailbox: Some(Arc::clone(door.mailbox())),
         // It was, before it began for the first time.
         check: false,
+        record: false,
+        replay: None,
         resumed: Some(resumed),
         detached: request.detach.then(|| daemon.activity.detached()),
         origin: Arc::clone(&origin),

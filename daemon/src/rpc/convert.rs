@@ -14,7 +14,7 @@ use super::{approvals, login, program, sources};
 use crate::{
     auth::Standing,
     check::CheckerStatus,
-    handles::{Held, Page},
+    handles::{Handle, Held, Page},
     inspect::Inspection,
     nesting,
     runs::{self, Event, Happening},
@@ -127,6 +127,9 @@ pub(super) fn event(event: Event) -> wire::Event {
                 level: level(l),
                 text,
             },
+            Happening::Recorded(recording) => wire::EventKind::Recorded {
+                recording: handle(recording),
+            },
             Happening::Emitted(part) => wire::EventKind::Emitted {
                 part: held(part).unwrap_or(wire::Held::Value(Value::Null)),
             },
@@ -157,18 +160,18 @@ pub(super) fn held(held: Held) -> Result<wire::Held, wire::Error> {
             fits(&text, &value)?;
             wire::Held::Value(value)
         }
-        Held::Stored(handle) => wire::Held::Stored(wire::Handle {
-            handle: handle.name,
-            bytes: handle.bytes,
-            preview: handle.preview,
-            expires_ms: millis(
-                handle
-                    .expires
-                    .duration_since(SystemTime::now())
-                    .unwrap_or_default(),
-            ),
-        }),
+        Held::Stored(stored) => wire::Held::Stored(handle(stored)),
     })
+}
+
+fn handle(handle: Handle) -> wire::Handle {
+    let left = handle.expires.duration_since(SystemTime::now());
+    wire::Handle {
+        handle: handle.name,
+        bytes: handle.bytes,
+        preview: handle.preview,
+        expires_ms: millis(left.unwrap_or_default()),
+    }
 }
 
 pub(super) fn page(page: Page) -> wire::ReadPage {

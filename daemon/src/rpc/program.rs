@@ -5,7 +5,7 @@ use mux_sandbox::Level;
 
 use super::{convert, door::Door};
 use crate::{
-    runs::{Event, Happening, Language, News, StepEvent},
+    runs::{Event, Happening, News, StepEvent},
     state::Daemon,
 };
 
@@ -22,13 +22,6 @@ pub(super) fn explain(
     let source = daemon.runs.explain(&request.source, agent, &scope);
     let source = source.map_err(convert::error)?;
     Ok(wire::Explained { source })
-}
-
-pub(super) fn language(language: wire::Language) -> Language {
-    match language {
-        wire::Language::TypeScript => Language::TypeScript,
-        wire::Language::Json => Language::Json,
-    }
 }
 
 /// The event as this client can read it.

@@ -8,6 +8,7 @@ use mux_proto as wire;
 
 use super::{POLL, convert, door::Door, program};
 use crate::{
+    recording::{Recording, Script},
     runs::{Happening, Program, Run, Runs},
     state::Daemon,
 };
@@ -24,16 +25,32 @@ pub(super) fn start(
     door: &Door,
     request: wire::RunRequest,
 ) -> Result<wire::RunStarted, wire::Error> {
+    let recording = request.replay.map(|recording| recording.to_string());
+    let recording = recording.map(|text| Recording::parse(&text)).transpose();
+    let recording = recording.map_err(convert::error)?;
+    let script = match &recording {
+        Some(recording) => recording.program.clone(),
+        None => Script {
+            steps: request.language == wire::Language::Json,
+            source: request.source,
+            input: request.input,
+            timeout_ms: request.timeout_ms,
+            ..Script::default()
+        },
+    };
     let program = Program {
-        source: request.source,
-        language: program::language(request.language),
-        input: request.input.to_string(),
-        wall: request.timeout_ms.map(Duration::from_millis),
+        language: script.language(),
+        source: script.source,
+        input: script.input.to_string(),
+        wall: script.timeout_ms.map(Duration::from_millis),
+        record: request.record,
+        // What is recorded is not looked at again: nobody knows the types of that time.
+        check: !request.no_check && recording.is_none(),
+        replay: recording,
         turn: door.turn(),
         origin: door.origin(),
         scope: door.scope(),
         mailbox: Some(Arc::clone(door.mailbox())),
-        check: !request.no_check,
         resumed: None,
         detached: request.detach.then(|| daemon.activity.detached()),
     };

@@ -25,6 +25,16 @@ impl Reach {
         target: Target,
         arguments: Arc<str>,
     ) -> BoxFuture<'static, Result<String, Fault>> {
+        self.on_deck(target, arguments, |target, arguments| {
+            self.make(target, arguments)
+        })
+    }
+
+    fn make(
+        &self,
+        target: Target,
+        arguments: Arc<str>,
+    ) -> BoxFuture<'static, Result<String, Fault>> {
         let reach = self.clone();
         let dossier = reach.asking.dossier.clone();
         let begun = dossier

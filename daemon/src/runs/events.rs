@@ -15,7 +15,7 @@ use tokio::sync::watch;
 
 use super::StepEvent;
 use crate::{
-    handles::Held,
+    handles::{Handle, Held},
     notices::{Ending, Progress, Request},
 };
 
@@ -80,6 +80,8 @@ pub enum Happening {
         path: String,
         ending: Ending,
     },
+    /// The recording that was asked for.
+    Recorded(Handle),
     /// The result, or the failure.
     Ended(Result<Held, Fault>),
 }

@@ -10,6 +10,7 @@ use tracing::info;
 
 use super::{
     Runs,
+    deck::Deck,
     events::Happening,
     finish::{Finish, with_warning},
     host::Host,
@@ -26,15 +27,27 @@ use crate::{
     program::Plan,
 };
 
+/// What is special about one.
+pub(super) struct Manner {
+    /// The agent whose terms the check follows, if there is to be one.
+    pub(super) checked_for: Option<Option<String>>,
+    /// The run with which it goes on, and how many calls of that had ended.
+    pub(super) again: Option<(String, usize)>,
+    /// It is recorded, or answered from a recording.
+    pub(super) deck: Option<Deck>,
+}
+
 impl Runs {
-    /// `checked_for` is the agent whose terms the check follows, if there is to be one; `again` is the run with which
-    /// it goes on, and how many calls of that had ended.
     pub(super) async fn execute(
         self: Arc<Self>,
         run: Arc<Run>,
         (request, plan): (RunRequest, Option<Result<Plan, Fault>>),
         asking: Asking,
-        (checked_for, again): (Option<Option<String>>, Option<(String, usize)>),
+        Manner {
+            checked_for,
+            again,
+            deck,
+        }: Manner,
     ) {
         info!("run accepted");
         let handles = self.handles.clone();
@@ -55,7 +68,14 @@ impl Runs {
             let run = former;
             recorder.push(Happening::Resumed { run, calls });
         }
-        let reach = Reach::new(gateway, handles.clone(), asking, Arc::clone(&recorder));
+        let deck = deck.map(Arc::new);
+        let reach = Reach::new(
+            gateway,
+            handles.clone(),
+            asking,
+            Arc::clone(&recorder),
+            deck.clone(),
+        );
         let checks = checked_for.map(|agent| (&self.inspector, agent));
         let outcome = match plan {
             Some(plan) => match plan {
@@ -64,6 +84,8 @@ impl Runs {
             },
             None => self.in_isolate(request, (reach, checks), &run.cancel).await,
         };
+        let upstreams = self.gateway.upstreams();
+        let recording = deck.and_then(|deck| deck.finish(&outcome, upstreams));
         let outcome = match outcome {
             Ok(text) => parts::held_result(text, &handles).await,
             Err(fault) => Err(fault),
@@ -80,6 +102,16 @@ impl Runs {
             Err(fault) => info!(kind = %fault.kind, message = fault.message, "run failed"),
         }
         recorder.settled().await;
+        if let Some(recording) = recording {
+            let kept = match recording {
+                Ok(text) => handles.keep(text, "the recording").await,
+                Err(fault) => Err(fault),
+            };
+            recorder.push(match kept {
+                Ok(handle) => Happening::Recorded(handle),
+                Err(fault) => warning(&fault.message),
+            });
+        }
         if let Some(dossier) = &dossier {
             let ends = |kind| matches!(&outcome, Err(fault) if fault.kind == kind);
             // Whoever stops what had waited before wants it to wait again.

@@ -28,9 +28,19 @@ impl ToolHost for Host {
     fn call(&self, target: Target, arguments: String) -> BoxFuture<'static, Result<String, Fault>> {
         let reach = self.reach.clone();
         match target {
-            Target::Own { name } => async move { own::call(&name, &arguments, &reach).await }
-                .in_current_span()
-                .boxed(),
+            Target::Own { .. } => {
+                let asked = reach.clone();
+                reach.on_deck(target, arguments.into(), |target, arguments| {
+                    async move {
+                        match target {
+                            Target::Own { name } => own::call(&name, &arguments, &asked).await,
+                            target => asked.call(target, arguments).await,
+                        }
+                    }
+                    .in_current_span()
+                    .boxed()
+                })
+            }
             target => reach.call(target, arguments.into()),
         }
     }

@@ -13,7 +13,7 @@ use std::{
 use mux_sandbox::{Fault, Kind, Level, limits::MOST_ANSWER};
 use serde_json::json;
 
-use super::{Happening, recorder::Recorder};
+use super::{Happening, deck::Deck, recorder::Recorder};
 use crate::{
     approvals::Word,
     gateway::{Asking, CallObserver, Gateway},
@@ -30,6 +30,8 @@ pub(super) struct Reach {
     /// Whose sessions it uses.
     pub(super) whose: Whose,
     pub(super) observer: Arc<Observer>,
+    /// The run is recorded, or answered from a recording.
+    pub(super) deck: Option<Arc<Deck>>,
 }
 
 impl Reach {
@@ -38,8 +40,10 @@ impl Reach {
         handles: Handles,
         asking: Asking,
         recorder: Arc<Recorder>,
+        deck: Option<Arc<Deck>>,
     ) -> Self {
         Self {
+            deck,
             gateway,
             handles,
             whose: Whose::of(&asking.caller),

@@ -52,6 +52,10 @@ impl Confidential {
         Self(found)
     }
 
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(String::as_str)
+    }
+
     /// The text with `***` in their place.
     pub fn hidden_from(&self, text: &str) -> String {
         let secrets = self.0.iter();
@@ -65,13 +69,13 @@ impl fmt::Debug for Confidential {
     }
 }
 
-fn is_telling(name: &str) -> bool {
+pub(crate) fn is_telling(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     TELLING.iter().any(|word| name.contains(word))
 }
 
 /// Long, in one piece, of letters and digits mixed, and no path.
-fn looks_made(value: &str) -> bool {
+pub(crate) fn looks_made(value: &str) -> bool {
     let has = |is: fn(&char) -> bool| value.chars().any(|c| is(&c));
     value.len() >= LOOKS_MADE
         && has(char::is_ascii_digit)

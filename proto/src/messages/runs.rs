@@ -30,6 +30,13 @@ pub struct RunRequest {
     /// Whatever the configuration says, the types of the program are not looked at.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub no_check: bool,
+    /// All that the program asks for and is told is kept, and handed over by [`EventKind::Recorded`].
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub record: bool,
+    /// A recording: its program is run in place of `source`, is answered from it, and nothing is sent to
+    /// any server. Its source, language, input and timeout are those of the recording.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replay: Option<Value>,
 }
 
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
@@ -147,6 +154,10 @@ pub enum EventKind {
     ApprovalAsked(crate::ApprovalAsked),
     /// It waits no more.
     ApprovalOver(crate::ApprovalOver),
+    /// The recording that was asked for, as JSON text that is read with `read`. Comes right before the end.
+    Recorded {
+        recording: Handle,
+    },
     /// The last event of every run.
     Ended {
         outcome: Outcome,

@@ -224,6 +224,9 @@ fn page() -> EventPage {
         EventKind::Emitted {
             part: Held::Stored(handle()),
         },
+        EventKind::Recorded {
+            recording: handle(),
+        },
         EventKind::Ended {
             outcome: Outcome::Error(error()),
         },

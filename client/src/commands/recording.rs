@@ -1,0 +1,114 @@
+//! Recordings of runs as files.
+//!
+//! Invariant: no file is written over that is not a recording, and one is whole or as it was.
+
+use std::{
+    fs::{self, File},
+    io::{self, Read as _, Write as _},
+    path::Path,
+};
+
+use mux_client::{Pages, Session};
+use mux_proto::{Error, Handle, Kind, Outcome};
+use serde_json::Value;
+
+/// How every recording begins.
+const HEAD: &str = "{\"muxd_recording\":";
+
+/// Whether a recording may go there. Fails in words: message and hint.
+pub(super) fn prepare(file: &Path) -> Result<(), (String, String)> {
+    let shown = file.display();
+    let fails = |what: String| (what, "name a new file".to_owned());
+    match fs::metadata(file) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            match file
+                .parent()
+                .filter(|folder| !folder.as_os_str().is_empty())
+            {
+                Some(folder) if !folder.is_dir() => {
+                    Err(fails(format!("there is no directory {}", folder.display())))
+                }
+                _ => Ok(()),
+            }
+        }
+        Err(error) => Err(fails(format!("cannot write {shown}: {error}"))),
+        Ok(_) if is_recording(file) => Ok(()),
+        Ok(_) => Err(fails(format!(
+            "{shown} is no recording, and is not written over"
+        ))),
+    }
+}
+
+fn is_recording(file: &Path) -> bool {
+    let mut head = Vec::new();
+    let read = File::open(file).map(|file| file.take(HEAD.len() as u64));
+    read.is_ok_and(|mut file| file.read_to_end(&mut head).is_ok()) && head == HEAD.as_bytes()
+}
+
+/// Gives its length in bytes.
+pub(super) async fn save(
+    session: &Session,
+    file: &Path,
+    recording: Option<&Handle>,
+) -> Result<u64, Error> {
+    let Some(handle) = recording else {
+        let message = "the run was not recorded";
+        return Err(Error::new(Kind::Internal, message).hint("the warning before says why"));
+    };
+    let failed = |error: io::Error| {
+        let message = format!("cannot write the recording to {}: {error}", file.display());
+        Error::new(Kind::Internal, message)
+    };
+    let folder = match file.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    };
+    // For its owner alone, as it may hold what his tools told.
+    let mut new = tempfile::NamedTempFile::new_in(folder).map_err(failed)?;
+    let mut pages = Pages::new(session, &handle.handle, 0, None);
+    while let Some(page) = pages.next().await? {
+        new.write_all(page.text.as_bytes()).map_err(failed)?;
+    }
+    new.write_all(b"\n").map_err(failed)?;
+    new.persist(file).map_err(|error| failed(error.error))?;
+    Ok(handle.bytes)
+}
+
+/// Whether a run ended as a recording says: with this result, or an error of this kind and these words.
+pub(super) async fn is_same(session: &Session, recorded: &Value, outcome: &Outcome) -> bool {
+    match outcome {
+        Outcome::Result(value) => recorded.get("result") == Some(value),
+        Outcome::Error(error) => {
+            let recorded = &recorded["error"];
+            recorded["kind"] == serde_json::json!(error.kind)
+                && recorded["message"] == error.message.as_str()
+        }
+        Outcome::Stored(handle) => {
+            let text = Pages::new(session, &handle.handle, 0, None).whole().await;
+            text.ok()
+                .and_then(|text| serde_json::from_str(&text).ok())
+                .as_ref()
+                == recorded.get("result")
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_recording_is_written_over() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("run.muxrec");
+        prepare(&file).unwrap();
+        fs::write(&file, "{\"muxd_recording\":1}").unwrap();
+        prepare(&file).unwrap();
+        fs::write(&file, "mine").unwrap();
+        let (message, hint) = prepare(&file).unwrap_err();
+        assert!(message.contains("is no recording"), "{message}");
+        assert_eq!(hint, "name a new file");
+        let (message, _) = prepare(&folder.path().join("none/run.muxrec")).unwrap_err();
+        assert!(message.contains("no directory"), "{message}");
+    }
+}

@@ -1,0 +1,89 @@
+//! What a recording has to do with the calls of a run: they go onto it, or come from it.
+//!
+//! Invariant: a call that is answered from a recording goes no further than here.
+
+use std::sync::Arc;
+
+use futures::{
+    FutureExt,
+    future::{BoxFuture, ready},
+};
+use mux_sandbox::{Fault, Target};
+
+use super::reach::Reach;
+use crate::{
+    gateway::CallObserver as _,
+    recording::{Player, Script, Tape, known},
+    upstream::Upstreams,
+};
+
+/// What lies in it.
+#[derive(Debug)]
+pub(super) enum Deck {
+    Tape(Tape, Script),
+    Player(Player),
+}
+
+type Answer = BoxFuture<'static, Result<String, Fault>>;
+
+impl Reach {
+    /// Makes the call, unless a recording answers it.
+    pub(super) fn on_deck(
+        &self,
+        target: Target,
+        arguments: Arc<str>,
+        make: impl FnOnce(Target, Arc<str>) -> Answer,
+    ) -> Answer {
+        let Some(deck) = &self.deck else {
+            return make(target, arguments);
+        };
+        match &**deck {
+            Deck::Tape(tape, _) => {
+                let place = tape.begin(&target, &arguments);
+                let (made, deck) = (make(target, arguments), Arc::clone(deck));
+                async move {
+                    let outcome = made.await;
+                    if let Deck::Tape(tape, _) = &*deck {
+                        tape.end(place, &outcome);
+                    }
+                    outcome
+                }
+                .boxed()
+            }
+            Deck::Player(player) => {
+                let (outcome, took) = player.answer(&target, &arguments);
+                if let Some(path) = tool(&target) {
+                    let call = self.observer.call_started(&path);
+                    let told = outcome.as_ref().map(String::len);
+                    self.observer.call_ended(call, &path, took, told);
+                }
+                ready(outcome).boxed()
+            }
+        }
+    }
+}
+
+impl Deck {
+    /// The recording as JSON text, if one is being made.
+    pub(super) fn finish(
+        &self,
+        outcome: &Result<String, Fault>,
+        upstreams: &Upstreams,
+    ) -> Option<Result<String, Fault>> {
+        match self {
+            Self::Tape(tape, script) => {
+                Some(tape.finish(script.clone(), outcome, known(upstreams)))
+            }
+            Self::Player(_) => None,
+        }
+    }
+}
+
+/// Its path, unless it is a function of `mux`.
+fn tool(target: &Target) -> Option<String> {
+    match target {
+        Target::Own { .. } => None,
+        Target::Named { server, tool } => Some(format!("{server}.{tool}")),
+        Target::Path { path, .. } => Some(path.clone()),
+    }
+}

@@ -1,0 +1,169 @@
+//! Runs that are recorded, and run again where there is no server at all.
+
+use std::{fs, path::PathBuf};
+
+use mux_tests::TestEnv;
+use serde_json::{Value, json};
+
+const SECRET: &str = "s3cret-of-a-server";
+const PROGRAM: &str = r#"
+const sums = await Promise.all([1, 2, 3].map(n => mux.fix.add({ a: n, b: n })));
+let failed;
+try { await mux.fix.fail({ message: "no" }); } catch (error) { failed = error.kind; }
+const found = await mux.search("add");
+console.log("sums", JSON.stringify(sums));
+const image = { type: "text", text: "a part" };
+mux.emit(image);
+const token = await mux.fix.env({ name: "TOKEN" });
+const echoed = await mux.fix.echo({ text: mux.input.password });
+return { sums, failed, paths: found.items?.length ?? Object.keys(found).length, token, echoed };
+"#;
+
+/// A home with a server, and the file to record in.
+fn recording_home() -> (TestEnv, PathBuf) {
+    let env = TestEnv::new();
+    let entry = env.fixture("fix", &[]);
+    env.write_config(&format!("{entry}env = {{ TOKEN = \"{SECRET}\" }}\n"));
+    let file = env.path("run.muxrec");
+    (env, file)
+}
+
+fn record(env: &TestEnv, file: &PathBuf, code: &str) -> Value {
+    let input = json!({ "password": "of-the-user" }).to_string();
+    let file = file.to_str().unwrap();
+    let args = [
+        "--json", "run", "-e", code, "--input", &input, "--record", file,
+    ];
+    env.mux(args).json()
+}
+
+fn replay(env: &TestEnv, file: &PathBuf) -> mux_tests::Output {
+    env.mux(["--json", "replay", file.to_str().unwrap(), "--verify"])
+}
+
+fn read(file: &PathBuf) -> Value {
+    serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap()
+}
+
+#[test]
+fn a_run_is_run_again_where_there_are_no_servers() {
+    let (env, file) = recording_home();
+    let recorded = record(&env, &file, PROGRAM);
+    assert_eq!(recorded["ok"], true, "{recorded:#}");
+    assert_eq!(recorded["recording"], file.to_str().unwrap());
+    let other = TestEnv::new();
+    let again = replay(&other, &file).ok().json();
+    let result = &again["result"];
+    assert_eq!(result["sums"], recorded["result"]["sums"]);
+    assert_eq!(
+        (&result["failed"], &result["token"]),
+        (&json!("tool"), &json!("***"))
+    );
+    assert_eq!(result["paths"], recorded["result"]["paths"]);
+    for part in ["console", "parts"] {
+        assert_eq!(again[part], recorded[part], "{part}");
+    }
+    let paths = |document: &Value| -> Vec<Value> {
+        let calls = document["calls"].as_array().unwrap().iter();
+        let mut paths: Vec<Value> = calls.map(|call| call["path"].clone()).collect();
+        paths.sort_by_key(Value::to_string);
+        paths
+    };
+    assert_eq!(paths(&again), paths(&recorded));
+    assert_eq!(env.starts("fix").len(), 1, "nothing was sent a second time");
+}
+
+#[test]
+fn no_secret_stands_in_a_recording() {
+    let (env, file) = recording_home();
+    record(&env, &file, PROGRAM);
+    let text = fs::read_to_string(&file).unwrap();
+    for secret in [SECRET, "of-the-user"] {
+        assert!(!text.contains(secret), "{secret} is in {text}");
+    }
+    assert!(text.contains("***"));
+    use std::os::unix::fs::PermissionsExt as _;
+    let mode = fs::metadata(&file).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+}
+
+#[test]
+fn steps_are_recorded_and_run_again() {
+    let (env, file) = recording_home();
+    let program = json!({ "steps": [
+        { "id": "a", "tool": "fix.add", "args": { "a": 1, "b": 2 } },
+        { "id": "b", "tool": "fix.echo", "args": { "text": "{{a.result.sum}}!" } },
+    ]});
+    let recorded = env.mux([
+        "--json",
+        "program",
+        "-e",
+        &program.to_string(),
+        "--record",
+        file.to_str().unwrap(),
+    ]);
+    let recorded = recorded.ok().json();
+    let again = replay(&TestEnv::new(), &file).ok().json();
+    assert_eq!(again["result"], recorded["result"]);
+}
+
+#[test]
+fn a_run_that_failed_fails_alike_and_one_that_differs_is_told() {
+    let (env, file) = recording_home();
+    let failed = record(
+        &env,
+        &file,
+        "await mux.fix.add({ a: 1, b: 1 }); throw new Error('mine')",
+    );
+    assert_eq!(failed["error"]["kind"], "runtime", "{failed:#}");
+    let other = TestEnv::new();
+    let again = replay(&other, &file).json();
+    assert_eq!(again["error"]["message"], failed["error"]["message"]);
+
+    let mut edited = read(&file);
+    edited["outcome"] = json!({ "result": 7 });
+    fs::write(&file, edited.to_string()).unwrap();
+    let source = "return (await mux.fix.add({ a: 1, b: 1 })) + 6";
+    edited["program"]["source"] = source.into();
+    fs::write(&file, edited.to_string()).unwrap();
+    let told = replay(&other, &file);
+    told.fails(1, &["does not end as it was recorded"]);
+
+    edited["program"]["source"] = "return await mux.fix.add({ a: 1, b: 9 })".into();
+    fs::write(&file, edited.to_string()).unwrap();
+    let told = replay(&other, &file);
+    told.fails(
+        1,
+        &["no further call of fix.add", "nothing is sent in a replay"],
+    );
+}
+
+#[test]
+fn what_is_no_recording_is_refused_and_no_file_is_written_over() {
+    let (env, file) = recording_home();
+    fs::write(&file, "my notes").unwrap();
+    let code = "return await mux.fix.side_effect({ file: mux.input })";
+    let mark = env.path("mark");
+    let args = |file: &PathBuf| {
+        let input = json!(mark).to_string();
+        let file = file.to_str().unwrap().to_owned();
+        ["run", "-e", code, "--input", &input, "--record", &file].map(str::to_owned)
+    };
+    env.mux(args(&file))
+        .fails(2, &["is no recording", "name a new file"]);
+    assert_eq!(fs::read_to_string(&file).unwrap(), "my notes");
+    assert!(!mark.exists(), "nothing ran");
+    for text in [
+        "my notes",
+        "{}",
+        "{\"muxd_recording\":99,\"program\":{\"source\":\"\"},\"outcome\":{}}",
+    ] {
+        fs::write(&file, text).unwrap();
+        let output = env.mux(["replay", file.to_str().unwrap()]);
+        let code = if text.starts_with("{\"") { 1 } else { 2 };
+        output.fails(code, &["recording"]);
+    }
+    let none = env.path("none");
+    env.mux(["replay", none.to_str().unwrap()])
+        .fails(2, &["cannot read"]);
+}
