@@ -1,6 +1,9 @@
 //! Runs that are recorded, and run again where there is no server at all.
 
-use std::{fs, path::PathBuf};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
 
 use mux_tests::TestEnv;
 use serde_json::{Value, json};
@@ -28,7 +31,7 @@ fn recording_home() -> (TestEnv, PathBuf) {
     (env, file)
 }
 
-fn record(env: &TestEnv, file: &PathBuf, code: &str) -> Value {
+fn record(env: &TestEnv, file: &Path, code: &str) -> Value {
     let input = json!({ "password": "of-the-user" }).to_string();
     let file = file.to_str().unwrap();
     let args = [
@@ -37,11 +40,11 @@ fn record(env: &TestEnv, file: &PathBuf, code: &str) -> Value {
     env.mux(args).json()
 }
 
-fn replay(env: &TestEnv, file: &PathBuf) -> mux_tests::Output {
+fn replay(env: &TestEnv, file: &Path) -> mux_tests::Output {
     env.mux(["--json", "replay", file.to_str().unwrap(), "--verify"])
 }
 
-fn read(file: &PathBuf) -> Value {
+fn read(file: &Path) -> Value {
     serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap()
 }
 
@@ -144,7 +147,7 @@ fn what_is_no_recording_is_refused_and_no_file_is_written_over() {
     fs::write(&file, "my notes").unwrap();
     let code = "return await mux.fix.side_effect({ file: mux.input })";
     let mark = env.path("mark");
-    let args = |file: &PathBuf| {
+    let args = |file: &Path| {
         let input = json!(mark).to_string();
         let file = file.to_str().unwrap().to_owned();
         ["run", "-e", code, "--input", &input, "--record", &file].map(str::to_owned)

@@ -27,6 +27,11 @@ pub(super) enum Deck {
 type Answer = BoxFuture<'static, Result<String, Fault>>;
 
 impl Reach {
+    /// Whether a recording answers its calls.
+    pub(super) fn is_played(&self) -> bool {
+        matches!(self.deck.as_deref(), Some(Deck::Player(_)))
+    }
+
     /// Makes the call, unless a recording answers it.
     pub(super) fn on_deck(
         &self,
