@@ -11,8 +11,12 @@ use reqwest::{
 };
 use serde_json::{Value, json};
 
-use super::{Api, Reply, Request, reply::LONGEST_ANSWER, result};
-use crate::sources::{CallFailure, telling::Telling};
+use super::{
+    Api, Reply, Request,
+    reply::{LONGEST_ANSWER, MOST_VALUES},
+    result,
+};
+use crate::sources::{CallFailure, telling::Telling, weight};
 
 /// Of one call.
 pub(in crate::sources) const MOST_PAGES: usize = 100;
@@ -255,6 +259,8 @@ impl Api {
 struct Joined {
     body: Value,
     bytes: usize,
+    /// By their weight.
+    values: usize,
 }
 
 impl Joined {
@@ -262,6 +268,7 @@ impl Joined {
         Self {
             body,
             bytes: reply.body.len(),
+            values: values(reply),
         }
     }
 
@@ -279,6 +286,14 @@ impl Joined {
                 "{page} pages are longer than {} MiB together, and nothing of them is used: ask for fewer with \
                  `$pages`, or for fewer fields",
                 LONGEST_ANSWER >> 20
+            )));
+        }
+        self.values += values(reply);
+        if self.values > MOST_VALUES {
+            return Err(CallFailure::TooMuch(format!(
+                "{page} pages hold more than {MOST_VALUES} JSON values together, {}, and nothing of them is used: ask \
+                 for fewer with `$pages`, or for fewer fields",
+                weight::RULE
             )));
         }
         let before = at_mut(&mut self.body, items).map(Value::take);
@@ -306,6 +321,10 @@ impl Joined {
         }
         failure
     }
+}
+
+fn values(reply: &Reply) -> usize {
+    weight::of(&reply.body, MOST_VALUES).unwrap_or(MOST_VALUES)
 }
 
 fn at<'a>(body: &'a Value, members: &[String]) -> Option<&'a Value> {
