@@ -13,6 +13,7 @@ mod api;
 mod body;
 mod credentials;
 mod lasting;
+mod link;
 mod mask;
 mod pages;
 mod rate;

@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 
 use super::{
     Api, Reply, Request,
+    link::linked,
     reply::{LONGEST_ANSWER, MOST_VALUES},
     result,
 };
@@ -340,67 +341,4 @@ fn at_mut<'a>(body: &'a mut Value, members: &[String]) -> Option<&'a mut Value> 
 fn encoded(text: &str) -> String {
     let encoded: String = url::form_urlencoded::byte_serialize(text.as_bytes()).collect();
     encoded.replace('+', "%20")
-}
-
-/// The target of `rel="next"`, by RFC 8288.
-fn linked(headers: &HeaderMap) -> Option<String> {
-    let values = headers
-        .get_all(LINK)
-        .iter()
-        .filter_map(|value| value.to_str().ok());
-    for value in values {
-        let mut rest = value;
-        while let Some((_, after)) = rest.split_once('<') {
-            let (target, after) = after.split_once('>')?;
-            // Parameters end where the next target begins.
-            let end = after
-                .find(",<")
-                .or_else(|| after.find(", <"))
-                .unwrap_or(after.len());
-            let (parameters, next) = after.split_at(end);
-            rest = next;
-            let is_next = parameters.split(';').any(|parameter| {
-                let Some((name, value)) = parameter.split_once('=') else {
-                    return false;
-                };
-                let value = value.trim().trim_end_matches(',').trim_matches('"');
-                name.trim().eq_ignore_ascii_case("rel")
-                    && value
-                        .split_whitespace()
-                        .any(|rel| rel.eq_ignore_ascii_case("next"))
-            });
-            if is_next {
-                return Some(target.to_owned());
-            }
-        }
-    }
-    None
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_next_page_is_found_in_a_header() {
-        for (header, expected) in [
-            (
-                "<https://h/x?page=2>; rel=\"next\", <https://h/x?page=9>; rel=\"last\"",
-                Some("https://h/x?page=2"),
-            ),
-            (
-                "</x?page=1>; rel=prev,</x?page=3>; title=\"a\"; rel=next",
-                Some("/x?page=3"),
-            ),
-            (
-                "<https://h/a,b?c=<d>; REL=\"last next\"",
-                Some("https://h/a,b?c=<d"),
-            ),
-            ("<https://h/x>; rel=\"nextish\"", None),
-            ("https://h/x; rel=next", None),
-        ] {
-            let headers = HeaderMap::from_iter([(LINK, header.parse().unwrap())]);
-            assert_eq!(linked(&headers).as_deref(), expected, "{header}");
-        }
-    }
 }
