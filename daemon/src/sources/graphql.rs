@@ -41,7 +41,7 @@ use super::{
 use crate::settings::Place;
 
 /// Of an introspection, by their weight. As much as a description of OpenAPI may have.
-const MOST_VALUES: usize = 6_000_000;
+const MOST_VALUES: usize = 4_000_000;
 
 /// Where the schema comes from: what the entry names, or the endpoint itself.
 pub(super) fn origin(making: &Making) -> Result<Origin, String> {

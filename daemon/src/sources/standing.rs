@@ -107,8 +107,8 @@ impl Refreshed {
 }
 
 impl Standing {
-    /// Waits for the network only if nothing is kept. A description that is being read when the time is over is read
-    /// to its end by nobody's leave, which is why reading one has a limit of its own.
+    /// Waits for the network only if nothing is kept. A description that is being read when the time is over cannot be
+    /// stopped, and so reading one has limits of its own.
     pub(super) async fn open(
         making: Making,
         shelf: Arc<Shelf>,

@@ -17,7 +17,7 @@ const MAX_DEPTH: usize = 128;
 /// Nodes of YAML.
 const MAX_NODES: usize = 4_000_000;
 /// What JSON may weigh. GitHub's weighs half a million.
-const MAX_WEIGHT: usize = 6_000_000;
+const MAX_WEIGHT: usize = 4_000_000;
 /// Looks at parts of a description, all in all. That of Kubernetes takes 300,000.
 const MAX_STEPS: usize = 10_000_000;
 /// Letters of a reference that are looked at in one step.
@@ -291,7 +291,7 @@ mod tests {
             "1,".repeat(MAX_WEIGHT)
         );
         let problem = Document::read(&text).unwrap_err();
-        assert!(problem.contains("more than 6000000"), "{problem}");
+        assert!(problem.contains("more than 4000000"), "{problem}");
     }
 
     #[test]
