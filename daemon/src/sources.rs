@@ -15,12 +15,14 @@ mod making;
 pub mod openapi;
 mod standing;
 mod telling;
+mod weight;
 
 use std::{
     collections::HashMap,
     fmt,
     path::{Path, PathBuf},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
 };
 
 use futures::future::BoxFuture;
@@ -60,14 +62,19 @@ impl Sources {
     }
 
     /// Reads the description, from where it is kept if it is there. What is received is another source whenever
-    /// the description has changed. An error tells a person what to do.
+    /// the description has changed. An error tells a person what to do, or that it took longer than `within`.
     pub async fn open(
         &self,
         name: &str,
         settings: &settings::Source,
+        within: Duration,
     ) -> Result<watch::Receiver<Arc<dyn Source>>, String> {
-        let making = Making::new(name, settings, self.client);
-        let (standing, source) = Standing::open(making, Arc::clone(&self.shelf)).await?;
+        let mut making = Making::new(name, settings, self.client);
+        if let Some(before) = self.standing().get(name) {
+            making = before.followed_by(making);
+        }
+        let opening = Standing::open(making, Arc::clone(&self.shelf), within);
+        let (standing, source) = opening.await?;
         self.standing().insert(name.to_owned(), standing);
         Ok(source)
     }
@@ -102,6 +109,9 @@ pub trait Source: Send + Sync + fmt::Debug {
 
     /// MCP's `Tool`s.
     fn tools(&self) -> Vec<Value>;
+
+    /// How many they are.
+    fn functions(&self) -> usize;
 
     /// What there is to say of it.
     fn facts(&self) -> Facts {

@@ -12,6 +12,7 @@
 //!
 //! Invariant: servers share nothing but the keeper. One that is slow, dead or mad delays no other.
 
+mod aside;
 mod asks;
 mod beside;
 mod breaker;

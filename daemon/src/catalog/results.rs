@@ -51,6 +51,8 @@ pub fn value_of(tool: &Tool, mut result: Value, check: ResultCheck) -> Result<Va
             .map_or(Value::Null, Value::take)),
         1 => {
             let part = parts.swap_remove(0);
+            // What it says again as a value, which is made once more of the text.
+            drop(result);
             match text_of(&part) {
                 Some(text) => Ok(parsed(text)),
                 None => Ok(part),

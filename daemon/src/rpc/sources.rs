@@ -44,8 +44,10 @@ pub(super) async fn refresh(
     match upstreams.sources().refresh(name).await {
         Some(Ok(found)) => {
             // Whoever lists its functions next sees these.
-            held.session.list_again();
-            drop(held.session.current_tools().await);
+            if !found.is_same() {
+                held.session.list_again();
+                drop(held.session.current_tools().await);
+            }
             Ok(wire::RefreshedSource {
                 source: name.to_owned(),
                 functions: found.functions,

@@ -36,8 +36,12 @@ use super::{
     description::{Document, Origin},
     http::Api,
     making::Making,
+    weight,
 };
 use crate::settings::Place;
+
+/// Of an introspection, by their weight. As much as a description of OpenAPI may have.
+const MOST_VALUES: usize = 4_000_000;
 
 /// Where the schema comes from: what the entry names, or the endpoint itself.
 pub(super) fn origin(making: &Making) -> Result<Origin, String> {
@@ -82,6 +86,12 @@ fn api(making: &Making) -> Result<Api, String> {
 fn understood(text: &str, place: &str) -> Result<(Schema, usize), String> {
     let mut schema = match text.trim_start().starts_with('{') {
         true => {
+            if weight::of(text.as_bytes(), MOST_VALUES).is_none() {
+                return Err(format!(
+                    "{place}: it holds too many values: more than {MOST_VALUES}, {}",
+                    weight::RULE
+                ));
+            }
             let answer: Value = serde_json::from_str(text)
                 .map_err(|error| format!("{place}: it is neither SDL nor JSON: {error}"))?;
             introspection::read(&answer).map_err(|why| format!("{place}: {why}"))?

@@ -3,6 +3,7 @@
 //! A [`Request`] is data: what a function's arguments became. An [`Api`] sends it: it adds the entry's headers and
 //! the credentials (`credentials`, `token`), keeps to the entry's rate (`rate`), tries again what the API has not
 //! taken (`sending`, `again`), and makes MCP's result of the answer (`reply`, `result`, `reason`). `pages` joins several.
+//! What is the entry's and not its description's is `lasting`.
 //!
 //! Invariant: a request goes out at most once unless it was not sent, or the API says that it has not taken it; and
 //! whatever is told of it holds no credential.
@@ -11,6 +12,8 @@ mod again;
 mod api;
 mod body;
 mod credentials;
+mod lasting;
+mod link;
 mod mask;
 mod pages;
 mod rate;
@@ -27,6 +30,7 @@ use serde_json::Value;
 
 pub(super) use self::{
     api::{Api, MakeClient},
+    lasting::Lasting,
     mask::Mask,
     pages::{MOST_PAGES, Paged, Paging, Size},
     reply::Reply,

@@ -12,7 +12,7 @@ use super::{
     Source,
     description::{Document, Far, Get, Origin},
     graphql,
-    http::{Api, MakeClient, Scheme},
+    http::{Api, Lasting, MakeClient, Scheme},
     openapi,
 };
 use crate::settings::{self, Place, SourceKind};
@@ -23,6 +23,8 @@ pub(super) struct Making {
     pub(super) name: String,
     pub(super) settings: settings::Source,
     client: MakeClient,
+    /// However often the description is read.
+    lasting: Arc<Lasting>,
     reader: Reader,
 }
 
@@ -35,10 +37,22 @@ impl Making {
             name: name.to_owned(),
             settings: settings.clone(),
             client,
+            lasting: Arc::new(Lasting::new(settings)),
             reader: match settings.kind {
                 SourceKind::OpenApi => openapi::read,
                 SourceKind::Graphql => graphql::read,
             },
+        }
+    }
+
+    /// Goes on where the other one is, if it is of the same entry.
+    pub(super) fn after(self, before: &Self) -> Self {
+        match self.settings == before.settings {
+            true => Self {
+                lasting: Arc::clone(&before.lasting),
+                ..self
+            },
+            false => self,
         }
     }
 
@@ -82,7 +96,8 @@ impl Making {
 
     /// An API that is called at this address, with the credentials of the entry by the schemes of the description.
     pub(super) fn api(&self, base: &str, schemes: BTreeMap<String, Scheme>) -> Result<Api, String> {
-        Api::new(&self.name, &self.settings, base, schemes, self.client)
+        let with = (self.client, &*self.lasting);
+        Api::new(&self.name, &self.settings, base, schemes, with)
     }
 
     /// The entry's headers go along only to where they go with every call.

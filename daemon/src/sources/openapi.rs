@@ -1,8 +1,9 @@
 //! REST operations of an OpenAPI description as functions.
 //!
-//! `document` reads the text and follows its references, `members` joins objects; `names`, `parameters`, `body`, `answers`, `paging`,
-//! `security` and `servers` each read their part of an operation; `dialect`, `keywords` and `closure` make its schemas
-//! what a tool carries; `request` makes a request of arguments, with `style`. `description` is all of it.
+//! `document` reads the text and follows its references, `members` joins objects; `names`, `parameters`, `body` with its
+//! `media`, `answers`, `paging`, `security` and `servers` each read their part of an operation; `dialect`, `keywords`,
+//! `within` and `closure` make its schemas what a tool carries; `request` makes a request of arguments, with `style`.
+//! `description` is all of it.
 //!
 //! Invariant: everything but the call is pure.
 
@@ -13,6 +14,7 @@ mod description;
 mod dialect;
 mod document;
 mod keywords;
+mod media;
 mod members;
 mod names;
 mod operation;
@@ -24,6 +26,7 @@ mod servers;
 mod style;
 #[cfg(test)]
 mod tests;
+mod within;
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -101,8 +104,13 @@ impl OpenApi {
             .paged
             .as_ref()
             .and_then(|_| arguments.shift_remove("$pages")?.as_u64());
-        let request = request::request(operation, arguments)
+        let body = operation.body.as_ref();
+        let media = body.and_then(|body| media::asked(body, &mut arguments));
+        let mut request = request::request(operation, arguments)
             .map_err(|misfit| CallFailure::Unfit(misfit.to_string()))?;
+        if let Some(media) = media {
+            request.body = request.body.map(|body| media::sent_as(body, media));
+        }
         let base = operation.base.as_ref();
         let api = base
             .and_then(|base| self.elsewhere.get(base))
@@ -133,6 +141,10 @@ impl Source for OpenApi {
 
     fn tools(&self) -> Vec<Value> {
         serde_json::from_str(&self.tools).unwrap_or_default()
+    }
+
+    fn functions(&self) -> usize {
+        self.description.operations.len()
     }
 
     fn facts(&self) -> Facts {

@@ -4,7 +4,8 @@
 //! for the network twice. Whoever holds the source receives another one when its description has changed; calls that
 //! are on their way finish with the one that they began with.
 //!
-//! Invariant: a source is replaced only by one whose description could be read to its end.
+//! Invariant: a source is replaced only by one whose description could be read to its end, and what is the entry's own
+//! lasts: its line of requests, its tokens, its count.
 
 use std::{
     collections::BTreeMap,
@@ -16,6 +17,7 @@ use serde_json::Value;
 use tokio::{
     sync::{Semaphore, watch},
     task::spawn_blocking,
+    time::timeout,
 };
 use tracing::{info, warn};
 
@@ -49,6 +51,7 @@ struct Seen {
     fetched: SystemTime,
     /// Why a newer one is not used.
     problem: Option<String>,
+    functions: usize,
 }
 
 /// What is known of a source's description.
@@ -104,8 +107,22 @@ impl Refreshed {
 }
 
 impl Standing {
-    /// Waits for the network only if nothing is kept.
+    /// Waits for the network only if nothing is kept. A description that is being read when the time is over cannot be
+    /// stopped, and so reading one has limits of its own.
     pub(super) async fn open(
+        making: Making,
+        shelf: Arc<Shelf>,
+        within: Duration,
+    ) -> Result<(Arc<Self>, watch::Receiver<Arc<dyn Source>>), String> {
+        let opened = timeout(within, Self::opened(making, shelf)).await;
+        opened.unwrap_or_else(|_| {
+            Err(format!(
+                "its description was not there within {within:?} (start_timeout)"
+            ))
+        })
+    }
+
+    async fn opened(
         making: Making,
         shelf: Arc<Shelf>,
     ) -> Result<(Arc<Self>, watch::Receiver<Arc<dyn Source>>), String> {
@@ -147,6 +164,11 @@ impl Standing {
             tokio::spawn(Arc::clone(&this).follow());
         }
         Ok((this, receiver))
+    }
+
+    /// The one that is opened next under its name goes on where it is.
+    pub(super) fn followed_by(&self, making: Making) -> Making {
+        making.after(&self.making)
     }
 
     /// What is kept of one that is not open.
@@ -226,7 +248,11 @@ impl Standing {
             version,
             fetched: SystemTime::now(),
         };
-        let same = blake3::hash(kept.text.as_bytes()) == before.text;
+        let (kept, same) = blocking(move || {
+            let same = blake3::hash(kept.text.as_bytes()) == before.text;
+            Ok((kept, same))
+        })
+        .await?;
         let found = match same {
             true => {
                 let mut seen = self.seen();
@@ -238,8 +264,8 @@ impl Standing {
                 let (source, seen) = of_kept(&self.making, &self.origin, kept.clone()).await?;
                 *self.seen() = seen;
                 let before = self.current.send_replace(Arc::clone(&source));
-                let (before, after) = (before.tools(), source.tools());
-                Refreshed::between(&before, &after)
+                let compare = move || Ok(Refreshed::between(&before.tools(), &source.tools()));
+                blocking(compare).await?
             }
         };
         keep(&self.shelf, &self.making, &self.origin, kept).await;
@@ -248,7 +274,7 @@ impl Standing {
 
     fn same(&self) -> Refreshed {
         Refreshed {
-            functions: self.current.borrow().tools().len(),
+            functions: self.seen().functions,
             ..Refreshed::default()
         }
     }
@@ -322,12 +348,7 @@ async fn fetched(
 }
 
 async fn of_kept(making: &Arc<Making>, origin: &Origin, kept: Kept) -> Result<Read, String> {
-    let seen = Seen {
-        text: blake3::hash(kept.text.as_bytes()),
-        version: kept.version,
-        fetched: kept.fetched,
-        problem: None,
-    };
+    let (version, fetched) = (kept.version, kept.fetched);
     let document = Document {
         text: kept.text.into(),
         base: match origin {
@@ -336,8 +357,18 @@ async fn of_kept(making: &Arc<Making>, origin: &Origin, kept: Kept) -> Result<Re
         },
     };
     let making = Arc::clone(making);
-    let source = blocking(move || making.read(&document)).await?;
-    Ok((source, seen))
+    let read = move || {
+        let source = making.read(&document)?;
+        let seen = Seen {
+            text: blake3::hash(document.text.as_bytes()),
+            version,
+            fetched,
+            problem: None,
+            functions: source.functions(),
+        };
+        Ok((source, seen))
+    };
+    blocking(read).await
 }
 
 async fn keep(shelf: &Arc<Shelf>, making: &Making, origin: &Origin, kept: Kept) {

@@ -16,6 +16,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tracing::{debug, info};
 
 use super::{
+    aside,
     asks::Asks,
     beside::Beside,
     ears::Ears,
@@ -25,7 +26,7 @@ use super::{
     lifetime::Lifetime,
     link::{Authorization, LinkError, OpenError, Signed, Unsigned, Way, Wire},
     listen::Listening,
-    listing::{Listed, list_tools},
+    listing::Listed,
     offer::Offer,
     overheard::Overheard,
     process::Launcher,
@@ -149,8 +150,9 @@ impl Opening<'_> {
             }
             Link::Remote(remote) => remote_way(remote, over, self.auth),
             Link::Source(source) => {
-                let opened = self.sources.open(&self.offer.name, source).await;
-                Ok(Way::from(opened?))
+                let within = self.definition.start_timeout;
+                let opening = self.sources.open(&self.offer.name, source, within);
+                Ok(Way::from(opening.await?))
             }
         }
     }
@@ -250,7 +252,7 @@ impl Opening<'_> {
             }
         };
         let Begun { service, era, next } = begun;
-        let set = offer.list(listed.tools);
+        let set = aside::set_of(offer, listed.tools);
         let peer_info = service.peer().peer_info();
         let identity = peer_info.as_ref().and_then(|info| {
             let server = info.server_info.as_ref()?;
@@ -318,11 +320,11 @@ impl From<OpenError> for Unfit {
 async fn shake_hands(
     handler: Handler,
     wire: Overheard<Wire>,
-    transport: &str,
+    transport: &'static str,
     knowledge: Knowledge,
 ) -> Result<(Begun, Listed), Unfit> {
     let begun = shake(handler, wire, knowledge).await?;
-    match list_tools(begun.service.peer(), transport).await {
+    match aside::list_tools(begun.service.peer(), transport).await {
         Ok(listed) => Ok((begun, listed)),
         Err(problem) => Err(Unfit {
             gone: begun.service.peer().is_transport_closed(),

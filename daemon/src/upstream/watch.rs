@@ -11,9 +11,9 @@ use tokio::time::timeout;
 use tracing::{info, warn};
 
 use super::{
+    aside,
     handler::Handler,
     link::Behind,
-    listing::list_tools,
     offer::Offer,
     session::{LAST_WORDS, Session},
     stderr::LastLines,
@@ -107,7 +107,8 @@ impl Watch {
     }
 
     async fn refresh(&self, session: &Session) {
-        let listed = timeout(self.listing, list_tools(&session.peer, session.transport)).await;
+        let listed = aside::list_tools(&session.peer, session.transport);
+        let listed = timeout(self.listing, listed).await;
         let listed = listed.unwrap_or_else(|_| {
             let limit = self.listing;
             Err(format!("no answer within {limit:?} (start_timeout)"))
@@ -119,7 +120,7 @@ impl Watch {
         match listed {
             Ok(listed) => {
                 session.lifetime.begin(listed.ttl);
-                let set = self.offer.list(listed.tools);
+                let set = aside::set_of(&self.offer, listed.tools);
                 info!(
                     server = self.offer.name,
                     tools = set.len(),

@@ -38,7 +38,7 @@ pub(super) fn result(mut answer: Map<String, Value>, field: Option<&str>, status
         return told(whole.into(), status);
     };
     match (answer.shift_remove("errors"), data) {
-        (Some(errors), data) => failed(&errors, &data, status),
+        (Some(errors), data) => failed(errors, data, status),
         (None, Value::Object(mut data)) => match data.shift_remove(field) {
             Some(value) => told(value, status),
             None => refused(&format!("the answer holds no `{field}`")),
@@ -49,11 +49,12 @@ pub(super) fn result(mut answer: Map<String, Value>, field: Option<&str>, status
 
 /// With the text for those who read no structured content.
 fn told(value: Value, status: u16) -> Value {
-    json!({
-        "content": [{ "type": "text", "text": value.to_string() }],
-        "structuredContent": value,
-        "_meta": { "status": status },
-    })
+    let content = json!([{ "type": "text" }]);
+    let mut result = json!({ "content": content, "_meta": { "status": status } });
+    // Moved, where `json!` would copy: it may be long.
+    result["content"][0]["text"] = value.to_string().into();
+    result["structuredContent"] = value;
+    result
 }
 
 /// A result that says in words what the caller should do.
@@ -62,13 +63,19 @@ pub(super) fn refused(why: &str) -> Value {
 }
 
 /// The status is what makes details of what is beside it.
-fn failed(errors: &Value, data: &Value, status: u16) -> Value {
-    json!({
+fn failed(errors: Value, data: Value, status: u16) -> Value {
+    let message = message(&errors);
+    let mut details = json!({ "errors": null, "data": null, "status": status });
+    // Moved, as above.
+    details["errors"] = errors;
+    details["data"] = data;
+    let mut result = json!({
         "isError": true,
-        "content": [{ "type": "text", "text": message(errors) }],
-        "structuredContent": { "errors": errors, "data": data, "status": status },
+        "content": [{ "type": "text", "text": message }],
         "_meta": { "status": status },
-    })
+    });
+    result["structuredContent"] = details;
+    result
 }
 
 /// The first few errors: what is wrong, and where.

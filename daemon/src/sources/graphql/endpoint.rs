@@ -39,6 +39,7 @@ pub(super) struct Endpoint {
     notes: Vec<String>,
     /// Made with the room; the first list takes them.
     tools: Mutex<Option<Vec<Value>>>,
+    functions: usize,
 }
 
 impl Endpoint {
@@ -79,6 +80,7 @@ impl Endpoint {
             room: made.room,
             credentials: settings.credentials.keys().cloned().collect(),
             notes,
+            functions: made.tools.len(),
             tools: Mutex::new(Some(made.tools)),
         }
     }
@@ -132,6 +134,10 @@ impl Source for Endpoint {
             .unwrap_or_else(PoisonError::into_inner)
             .take();
         made.unwrap_or_else(|| functions::all(&self.schema, self.depth).tools)
+    }
+
+    fn functions(&self) -> usize {
+        self.functions
     }
 
     fn facts(&self) -> Facts {

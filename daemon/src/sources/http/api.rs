@@ -20,6 +20,7 @@ use serde_json::Value;
 use super::{
     Request, Scheme, again,
     credentials::Keys,
+    lasting::Lasting,
     mask::Mask,
     rate::Rate,
     reply::Reply,
@@ -54,9 +55,9 @@ pub(super) struct Shared {
     /// The entry's own.
     pub(super) headers: HeaderMap,
     pub(super) keys: Keys,
-    pub(super) rate: Option<Rate>,
+    pub(super) rate: Option<Arc<Rate>>,
     pub(super) mask: Arc<Mask>,
-    pub(super) requests: AtomicU64,
+    pub(super) requests: Arc<AtomicU64>,
 }
 
 impl Api {
@@ -66,7 +67,7 @@ impl Api {
         settings: &Source,
         base: &str,
         schemes: BTreeMap<String, Scheme>,
-        make: MakeClient,
+        (make, lasting): (MakeClient, &Lasting),
     ) -> Result<Self, String> {
         let key = match settings.kind {
             SourceKind::OpenApi => "base_url",
@@ -94,10 +95,12 @@ impl Api {
                 let why = causes(&error.without_url());
                 format!("the HTTP client cannot be made: {why}")
             })?;
-        let mask = Arc::new(Mask::of(settings, base));
+        let mask = lasting.mask(base, || Mask::of(settings, base));
         let fetch = |url: &str, scopes: &[String], login: (&str, &str)| {
             let at = (&address, url);
-            Tokens::new(client.clone(), at, scopes, login, Arc::clone(&mask))
+            lasting.tokens((url, scopes, login), || {
+                Tokens::new(client.clone(), at, scopes, login, Arc::clone(&mask))
+            })
         };
         let credentials = settings.credentials.clone();
         let keys = Keys::new(name, schemes, credentials, headers.clone(), fetch)?;
@@ -109,9 +112,9 @@ impl Api {
                 client,
                 headers,
                 keys,
-                rate: settings.rate.map(Rate::new),
+                rate: lasting.rate.clone(),
                 mask,
-                requests: AtomicU64::new(0),
+                requests: Arc::clone(&lasting.requests),
             }),
         })
     }

@@ -11,8 +11,13 @@ use reqwest::{
 };
 use serde_json::{Value, json};
 
-use super::{Api, Reply, Request, reply::LONGEST_ANSWER, result};
-use crate::sources::{CallFailure, telling::Telling};
+use super::{
+    Api, Reply, Request,
+    link::linked,
+    reply::{LONGEST_ANSWER, MOST_VALUES},
+    result,
+};
+use crate::sources::{CallFailure, telling::Telling, weight};
 
 /// Of one call.
 pub(in crate::sources) const MOST_PAGES: usize = 100;
@@ -255,6 +260,8 @@ impl Api {
 struct Joined {
     body: Value,
     bytes: usize,
+    /// By their weight.
+    values: usize,
 }
 
 impl Joined {
@@ -262,6 +269,7 @@ impl Joined {
         Self {
             body,
             bytes: reply.body.len(),
+            values: values(reply),
         }
     }
 
@@ -279,6 +287,14 @@ impl Joined {
                 "{page} pages are longer than {} MiB together, and nothing of them is used: ask for fewer with \
                  `$pages`, or for fewer fields",
                 LONGEST_ANSWER >> 20
+            )));
+        }
+        self.values += values(reply);
+        if self.values > MOST_VALUES {
+            return Err(CallFailure::TooMuch(format!(
+                "{page} pages hold more than {MOST_VALUES} JSON values together, {}, and nothing of them is used: ask \
+                 for fewer with `$pages`, or for fewer fields",
+                weight::RULE
             )));
         }
         let before = at_mut(&mut self.body, items).map(Value::take);
@@ -308,6 +324,10 @@ impl Joined {
     }
 }
 
+fn values(reply: &Reply) -> usize {
+    weight::of(&reply.body, MOST_VALUES).unwrap_or(MOST_VALUES)
+}
+
 fn at<'a>(body: &'a Value, members: &[String]) -> Option<&'a Value> {
     members.iter().try_fold(body, |value, name| value.get(name))
 }
@@ -321,67 +341,4 @@ fn at_mut<'a>(body: &'a mut Value, members: &[String]) -> Option<&'a mut Value> 
 fn encoded(text: &str) -> String {
     let encoded: String = url::form_urlencoded::byte_serialize(text.as_bytes()).collect();
     encoded.replace('+', "%20")
-}
-
-/// The target of `rel="next"`, by RFC 8288.
-fn linked(headers: &HeaderMap) -> Option<String> {
-    let values = headers
-        .get_all(LINK)
-        .iter()
-        .filter_map(|value| value.to_str().ok());
-    for value in values {
-        let mut rest = value;
-        while let Some((_, after)) = rest.split_once('<') {
-            let (target, after) = after.split_once('>')?;
-            // Parameters end where the next target begins.
-            let end = after
-                .find(",<")
-                .or_else(|| after.find(", <"))
-                .unwrap_or(after.len());
-            let (parameters, next) = after.split_at(end);
-            rest = next;
-            let is_next = parameters.split(';').any(|parameter| {
-                let Some((name, value)) = parameter.split_once('=') else {
-                    return false;
-                };
-                let value = value.trim().trim_end_matches(',').trim_matches('"');
-                name.trim().eq_ignore_ascii_case("rel")
-                    && value
-                        .split_whitespace()
-                        .any(|rel| rel.eq_ignore_ascii_case("next"))
-            });
-            if is_next {
-                return Some(target.to_owned());
-            }
-        }
-    }
-    None
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_next_page_is_found_in_a_header() {
-        for (header, expected) in [
-            (
-                "<https://h/x?page=2>; rel=\"next\", <https://h/x?page=9>; rel=\"last\"",
-                Some("https://h/x?page=2"),
-            ),
-            (
-                "</x?page=1>; rel=prev,</x?page=3>; title=\"a\"; rel=next",
-                Some("/x?page=3"),
-            ),
-            (
-                "<https://h/a,b?c=<d>; REL=\"last next\"",
-                Some("https://h/a,b?c=<d"),
-            ),
-            ("<https://h/x>; rel=\"nextish\"", None),
-            ("https://h/x; rel=next", None),
-        ] {
-            let headers = HeaderMap::from_iter([(LINK, header.parse().unwrap())]);
-            assert_eq!(linked(&headers).as_deref(), expected, "{header}");
-        }
-    }
 }

@@ -1,15 +1,22 @@
 //! An answer, read to its end.
 //!
-//! Invariant: no more of one is kept than [`LONGEST_ANSWER`], and nothing of one is left out silently.
+//! Invariant: no more of one is kept than [`LONGEST_ANSWER`], none that is JSON holds more than [`MOST_VALUES`], and
+//! nothing of one is left out silently.
 
 use futures::StreamExt as _;
 use reqwest::{
     Response, StatusCode,
     header::{CONTENT_TYPE, HeaderMap},
 };
+use serde::de::IgnoredAny;
+
+use crate::sources::weight;
 
 /// As long as what a frame carries to a program.
 pub(in crate::sources) const LONGEST_ANSWER: usize = 16 << 20;
+
+/// In an answer that is JSON, by their weight: a few megabytes can be as many values as take a gigabyte.
+pub(in crate::sources) const MOST_VALUES: usize = 1_000_000;
 
 /// What an API says to a request.
 #[derive(Clone, Debug)]
@@ -22,6 +29,7 @@ pub(in crate::sources) struct Reply {
 /// Why there is none, though the API began to say it.
 pub(super) enum Cut {
     TooLong,
+    TooMany,
     Broken(reqwest::Error),
 }
 
@@ -51,11 +59,31 @@ impl Reply {
             }
             body.extend_from_slice(&chunk);
         }
-        Ok(Self {
+        let reply = Self {
             status,
             headers,
             body,
-        })
+        };
+        match reply.is_heavy() {
+            true => Err(Cut::TooMany),
+            false => Ok(reply),
+        }
+    }
+
+    /// Of values, if anybody reads it as JSON, whatever it calls itself.
+    fn is_heavy(&self) -> bool {
+        let start = self.body.trim_ascii_start();
+        if !start.starts_with(b"[") && !start.starts_with(b"{")
+            || weight::of(start, MOST_VALUES).is_some()
+        {
+            return false;
+        }
+        // Lines of JSON are not read as one value.
+        let mut values = serde_json::Deserializer::from_slice(start).into_iter::<IgnoredAny>();
+        match values.next() {
+            Some(Ok(_)) => weight::of(&start[..values.byte_offset()], MOST_VALUES).is_none(),
+            _ => true,
+        }
     }
 
     /// Without its parameters, in small letters.
@@ -89,9 +117,7 @@ impl Reply {
             ("image", _) => Kind::Image,
             ("audio", _) => Kind::Audio,
             // Nothing was said: it is what it looks like.
-            ("", _) if serde_json::from_slice::<serde::de::IgnoredAny>(&self.body).is_ok() => {
-                Kind::Json
-            }
+            ("", _) if serde_json::from_slice::<IgnoredAny>(&self.body).is_ok() => Kind::Json,
             ("", _) if std::str::from_utf8(&self.body).is_ok() => Kind::Text,
             _ => Kind::Other,
         }

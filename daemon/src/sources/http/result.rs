@@ -56,8 +56,14 @@ pub(super) fn success(reply: &Reply, asked: &Asked<'_>) -> Value {
         return json!({ "content": [], "structuredContent": null, "_meta": meta });
     }
     let media = reply.media();
-    let data = |kind: &str| json!({ "type": kind, "data": STANDARD.encode(&reply.body), "mimeType": media });
-    let part = match reply.kind() {
+    let data = |kind: &str| {
+        part([
+            ("type", kind.into()),
+            ("data", STANDARD.encode(&reply.body).into()),
+            ("mimeType", media.as_str().into()),
+        ])
+    };
+    let content = match reply.kind() {
         Kind::Json => {
             let text = asked.mask.content(&reply.text());
             match serde_json::from_str::<Value>(&text) {
@@ -74,11 +80,15 @@ pub(super) fn success(reply: &Reply, asked: &Asked<'_>) -> Value {
                 true => "application/octet-stream",
                 false => &media,
             };
-            let resource = json!({ "uri": asked.url, "mimeType": media, "blob": blob });
-            json!({ "type": "resource", "resource": resource })
+            let resource = part([
+                ("uri", asked.url.as_str().into()),
+                ("mimeType", media.into()),
+                ("blob", blob.into()),
+            ]);
+            part([("type", "resource".into()), ("resource", resource)])
         }
     };
-    json!({ "content": [part], "_meta": meta })
+    part([("content", vec![content].into()), ("_meta", meta)])
 }
 
 /// With the text for those who read no structured content. A scalar is that alone: as text it would be no number
@@ -88,11 +98,11 @@ pub(super) fn json_result(text: String, value: Value, meta: Value) -> Value {
         true => vec![text_part(text)],
         false => Vec::new(),
     };
-    let mut result = Map::new();
-    result.insert("content".into(), content.into());
-    result.insert("structuredContent".into(), value);
-    result.insert("_meta".into(), meta);
-    Value::Object(result)
+    part([
+        ("content", content.into()),
+        ("structuredContent", value),
+        ("_meta", meta),
+    ])
 }
 
 /// `hint` says what to do about it.
@@ -173,7 +183,13 @@ fn redirected(headers: &HeaderMap, mask: &Mask) -> Option<String> {
 }
 
 fn text_part(text: String) -> Value {
-    json!({ "type": "text", "text": text })
+    part([("type", "text".into()), ("text", text.into())])
+}
+
+/// Of values that are moved into it; `json!` would copy them, and an answer may be long.
+fn part<const N: usize>(members: [(&str, Value); N]) -> Value {
+    let owned = members.map(|(name, value)| (name.to_owned(), value));
+    Value::Object(owned.into_iter().collect())
 }
 
 fn named(status: StatusCode) -> String {

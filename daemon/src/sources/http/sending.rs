@@ -15,11 +15,11 @@ use super::{
     again::{self, Again},
     body::encoded,
     credentials::Shown,
-    reply::{Cut, LONGEST_ANSWER, Reply},
+    reply::{Cut, LONGEST_ANSWER, MOST_VALUES, Reply},
 };
 use crate::{
     causes::{causes, fix_of},
-    sources::{CallFailure, telling::Telling},
+    sources::{CallFailure, telling::Telling, weight},
 };
 
 /// A request that is written down, but for what may change from one attempt to the next.
@@ -140,6 +140,11 @@ impl Api {
                     self.shown()
                 ))))
             }
+            Err(Cut::TooMany) => Err(CallFailure::TooMuch(format!(
+                "the answer holds more than {MOST_VALUES} JSON values, {}; it was sent, and nothing of the answer \
+                 is used: ask for less, such as a smaller page, a range or fewer fields",
+                weight::RULE
+            ))),
             Err(Cut::TooLong) => Err(CallFailure::TooMuch(format!(
                 "the answer is longer than {} MiB; it was sent, and nothing of the answer is used: ask for less, \
                  such as a smaller page, a range or fewer fields",

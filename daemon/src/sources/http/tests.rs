@@ -102,7 +102,9 @@ fn api_with(base: &str, settings: &Source, schemes: &[(&str, Scheme)]) -> Api {
     let schemes = schemes
         .iter()
         .map(|(name, scheme)| ((*name).to_owned(), scheme.clone()));
-    Api::new("shop", settings, base, schemes.collect(), http_client).unwrap()
+    let lasting = Lasting::new(settings);
+    let with = (http_client as MakeClient, &lasting);
+    Api::new("shop", settings, base, schemes.collect(), with).unwrap()
 }
 
 fn text(text: &str) -> Credential {

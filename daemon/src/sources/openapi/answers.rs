@@ -5,9 +5,12 @@
 use serde_json::{Value, json};
 
 use super::{
-    body::is_json,
     document::{Document, members},
+    media::is_json,
 };
+
+/// Media types of one operation that are asked for.
+const MOST_MEDIA: usize = 16;
 
 /// The successes of an operation.
 #[derive(Debug, Default)]
@@ -21,7 +24,7 @@ pub(super) struct Answers {
 }
 
 /// What cannot be resolved promises nothing.
-pub(super) fn read(document: &Document, operation: &Value) -> Answers {
+pub(super) fn read(document: &Document, verb: &str, operation: &Value) -> Answers {
     let mut found: Vec<(&String, &Value)> = members(operation, "responses")
         .filter(|(status, _)| status.starts_with('2'))
         .collect();
@@ -31,50 +34,92 @@ pub(super) fn read(document: &Document, operation: &Value) -> Answers {
             .filter(|(status, _)| *status == "default")
             .collect();
     }
-    let mut answers = Answers::default();
     let (mut json, mut others) = (Vec::new(), Vec::new());
-    let (mut empty, mut bodies) = (false, 0);
+    let mut links = false;
+    let mut promised = Promised::default();
     for (status, response) in found {
         let Ok(response) = document.resolve(response) else {
-            bodies += 1;
+            promised.unknown = true;
             continue;
         };
-        answers.links |=
-            members(response, "headers").any(|(name, _)| name.eq_ignore_ascii_case("link"));
-        let content: Vec<_> = members(response, "content").collect();
-        match content.is_empty() {
-            true if matches!(status.as_str(), "204" | "205") => empty = true,
-            true => bodies += usize::from(status != "202"),
-            false => bodies += 1,
-        }
-        for (media, content) in content {
+        links |= members(response, "headers").any(|(name, _)| name.eq_ignore_ascii_case("link"));
+        let mut typed = false;
+        for (media, content) in members(response, "content") {
             let media = media.as_str();
             let list = match is_json(media) {
                 true => &mut json,
                 false => &mut others,
             };
-            if !list.contains(&media) {
+            if list.len() < MOST_MEDIA && !list.contains(&media) {
                 list.push(media);
             }
-            if is_json(media) && answers.schema.is_none() {
-                answers.schema = content.get("schema").cloned();
+            if is_json(media) {
+                typed = true;
+                promised.json(content.get("schema"));
+            }
+        }
+        match members(response, "content").next() {
+            // JSON is what is asked for, and another body comes where there is none.
+            Some(_) => promised.unknown |= !typed,
+            None if matches!(status.as_str(), "204" | "205") => promised.empty = true,
+            // Many leave out what they give.
+            None => promised.unsaid |= status != "202",
+        }
+    }
+    Answers {
+        schema: match verb {
+            // Whatever its description says.
+            "head" => Some(json!({ "type": "null" })),
+            _ => promised.schema(),
+        },
+        accept: match (json.as_slice(), others.as_slice()) {
+            ([], []) => "application/json, */*;q=0.5".into(),
+            ([], others) => format!("{}, */*;q=0.5", others.join(", ")),
+            (json, _) => format!(
+                "{}, */*;q=0.5",
+                json.join(", ").replace("*/*", "application/json")
+            ),
+        },
+        links,
+    }
+}
+
+/// What all successes together say of a body.
+#[derive(Debug, Default)]
+struct Promised<'a> {
+    /// Each once.
+    schemas: Vec<&'a Value>,
+    /// One has no body.
+    empty: bool,
+    /// One says nothing of a body.
+    unsaid: bool,
+    /// One has a body of which nothing is known.
+    unknown: bool,
+}
+
+impl<'a> Promised<'a> {
+    fn json(&mut self, schema: Option<&'a Value>) {
+        match schema {
+            Some(schema) if self.schemas.contains(&schema) => {}
+            Some(schema) if self.schemas.len() < MOST_MEDIA => self.schemas.push(schema),
+            _ => self.unknown = true,
+        }
+    }
+
+    fn schema(self) -> Option<Value> {
+        let null = || json!({ "type": "null" });
+        match (self.schemas.as_slice(), self.empty) {
+            _ if self.unknown => None,
+            ([], true) => (!self.unsaid).then(null),
+            ([], false) => None,
+            ([only], false) => Some((*only).clone()),
+            (several, empty) => {
+                let several = several.iter().map(|schema| (*schema).clone());
+                let alternatives: Vec<Value> = several.chain(empty.then(null)).collect();
+                Some(json!({ "anyOf": alternatives }))
             }
         }
     }
-    answers.schema = match answers.schema.take() {
-        Some(schema) if empty => Some(json!({ "anyOf": [schema, { "type": "null" }] })),
-        None if empty && bodies == 0 => Some(json!({ "type": "null" })),
-        schema => schema,
-    };
-    answers.accept = match (json.as_slice(), others.as_slice()) {
-        ([], []) => "application/json, */*;q=0.5".into(),
-        ([], others) => format!("{}, */*;q=0.5", others.join(", ")),
-        (json, _) => format!(
-            "{}, */*;q=0.5",
-            json.join(", ").replace("*/*", "application/json")
-        ),
-    };
-    answers
 }
 
 #[cfg(test)]
@@ -82,14 +127,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_success_with_json_is_the_result() {
+    fn what_all_successes_give_is_the_result() {
         let document = Document::read("{\"openapi\": \"3.1.0\"}").unwrap();
         let json = |kind: &str| json!({ "content": { "application/json": { "schema": { "type": kind } } } });
         let text = json!({ "content": { "text/csv": {} } });
         for (responses, schema, accept) in [
             (
                 json!({ "201": json("string"), "200": json("array"), "default": json("object") }),
-                json!({ "type": "array" }),
+                json!({ "anyOf": [{ "type": "array" }, { "type": "string" }] }),
                 "application/json, */*;q=0.5",
             ),
             (
@@ -107,6 +152,21 @@ mod tests {
                 json!({ "anyOf": [{ "type": "array" }, { "type": "null" }] }),
                 "application/json, */*;q=0.5",
             ),
+            (
+                json!({ "200": json("array"), "201": json("array"), "202": {} }),
+                json!({ "type": "array" }),
+                "application/json, */*;q=0.5",
+            ),
+            (
+                json!({ "200": json("array"), "201": json("string"), "204": {} }),
+                json!({ "anyOf": [{ "type": "array" }, { "type": "string" }, { "type": "null" }] }),
+                "application/json, */*;q=0.5",
+            ),
+            (
+                json!({ "200": json("array"), "206": text }),
+                Value::Null,
+                "application/json, */*;q=0.5",
+            ),
             (json!({ "200": text }), Value::Null, "text/csv, */*;q=0.5"),
             (
                 json!({ "200": {} }),
@@ -115,13 +175,22 @@ mod tests {
             ),
             (
                 json!({ "2XX": json("object"), "200": { "content": { "application/vnd.a+json": {}, "text/csv": {} } } }),
-                json!({ "type": "object" }),
+                Value::Null,
                 "application/vnd.a+json, application/json, */*;q=0.5",
             ),
         ] {
-            let answers = read(&document, &json!({ "responses": responses }));
+            let answers = read(&document, "get", &json!({ "responses": responses }));
             assert_eq!(answers.schema.unwrap_or_default(), schema, "{responses}");
             assert_eq!(answers.accept, accept, "{responses}");
         }
+    }
+
+    #[test]
+    fn a_head_has_no_body_whatever_is_said_of_it() {
+        let document = Document::read("{\"openapi\": \"3.1.0\"}").unwrap();
+        let content = json!({ "application/json": { "schema": { "type": "object" } } });
+        let head = json!({ "responses": { "200": { "content": content } } });
+        let answers = read(&document, "head", &head);
+        assert_eq!(answers.schema, Some(json!({ "type": "null" })));
     }
 }

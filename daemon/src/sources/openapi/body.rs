@@ -11,6 +11,7 @@ use serde_json::{Map, Value, json};
 
 use super::{
     document::{Document, Unresolved, is_true, members, text},
+    media::{self, Choice, chosen, essence, is_json, is_text},
     members::flat,
     style::{Letters, Style, Writing},
 };
@@ -19,6 +20,8 @@ use super::{
 pub(super) struct Body {
     /// As it is announced.
     pub(super) media: String,
+    /// Of its media type.
+    pub(super) choice: Choice,
     pub(super) kind: Kind,
     pub(super) given: Given,
     pub(super) required: bool,
@@ -85,38 +88,50 @@ pub(super) fn read(
     };
     let structured = !matches!(kind, Kind::Text | Kind::Bytes);
     let flat = if structured {
-        flat(document, &whole, 0)?
+        flat(document, &whole)?
     } else {
         None
     };
-    let flat = flat.map(|flat| flat.asked(document)).filter(|flat| {
-        let free = |name: &String| !taken.contains(&name.as_str()) && name != "$pages";
-        !flat.properties.is_empty() && flat.properties.keys().all(free)
+    let flat = flat.map(|flat| flat.asked(document));
+    let members = flat.map(|flat| (flat.properties(), flat));
+    let members = members.filter(|(properties, _)| {
+        let free = |name: &String| {
+            !taken.contains(&name.as_str()) && name != "$pages" && name != media::ARGUMENT
+        };
+        !properties.is_empty() && properties.keys().all(free)
     });
     let announced = match (&kind, media.contains('*')) {
         (Kind::Json, true) => "application/json".to_owned(),
         (Kind::Bytes, true) => "application/octet-stream".to_owned(),
         _ => media.to_owned(),
     };
-    if let Some(mut flat) = flat {
+    let choice = match kind {
+        Kind::Json if !taken.contains(&media::ARGUMENT) => {
+            Choice::of(document, body, (&announced, schema), members.is_none())
+        }
+        _ => Choice::default(),
+    };
+    if let Some((mut properties, flat)) = members {
         if let Kind::Multipart(parts) = &kind {
-            files(&mut flat.properties, parts);
+            files(&mut properties, parts);
         }
-        if !required {
-            flat.required.clear();
-        }
+        properties.extend(choice.argument());
         return Ok(Some(Described {
+            required: if required { flat.required } else { Vec::new() },
             body: Body {
                 media: announced,
+                choice,
                 kind,
                 given: Given::Members,
                 required,
             },
-            properties: flat.properties,
-            required: flat.required,
+            properties,
             limits: if required { flat.limits } else { Vec::new() },
             open: !flat.closed,
         }));
+    }
+    if choice.takes_patch() {
+        whole = json!({ "anyOf": [whole, media::json_patch()] });
     }
     let names = ["body", "requestBody", "request_body"];
     let name = names.iter().find(|name| !taken.contains(name));
@@ -126,9 +141,13 @@ pub(super) fn read(
     }
     Ok(Some(Described {
         required: required.then(|| name.clone()).into_iter().collect(),
-        properties: Map::from_iter([(name.clone(), whole)]),
+        properties: [(name.clone(), whole)]
+            .into_iter()
+            .chain(choice.argument())
+            .collect(),
         body: Body {
             media: announced,
+            choice,
             kind,
             given: Given::Whole(name),
             required,
@@ -136,32 +155,6 @@ pub(super) fn read(
         limits: Vec::new(),
         open: false,
     }))
-}
-
-/// JSON before forms, forms before files, files before what is no structure.
-fn chosen<'a>(
-    document: &'a Document,
-    body: &'a Value,
-) -> Result<Option<(&'a str, &'a Value)>, Unresolved> {
-    let mut best: Option<(u8, &str, &Value)> = None;
-    for (media, content) in members(body, "content") {
-        let content = document.resolve(content)?;
-        let schema = content.get("schema").unwrap_or(&Value::Null);
-        let rank = match essence(media).as_str() {
-            "application/json" => 0,
-            "*/*" | "application/*" if is_file(document, schema) => 6,
-            media if is_json(media) => 1,
-            "multipart/form-data" if holds_files(document, schema) => 2,
-            "application/x-www-form-urlencoded" => 3,
-            media if media.starts_with("multipart/") => 4,
-            media if is_text(media) => 5,
-            _ => 7,
-        };
-        if best.is_none_or(|(before, ..)| rank < before) {
-            best = Some((rank, media, content));
-        }
-    }
-    Ok(best.map(|(_, media, content)| (media, content)))
 }
 
 fn kind(document: &Document, media: &str, schema: &Value, content: &Value) -> Kind {
@@ -185,33 +178,6 @@ fn kind(document: &Document, media: &str, schema: &Value, content: &Value) -> Ki
     }
 }
 
-fn essence(media: &str) -> String {
-    let plain = media.split(';').next().unwrap_or_default();
-    plain.trim().to_ascii_lowercase()
-}
-
-pub(super) fn is_json(media: &str) -> bool {
-    let media = essence(media);
-    matches!(media.as_str(), "*/*" | "application/*" | "text/json")
-        || media.ends_with("/json")
-        || media.ends_with("+json")
-}
-
-fn is_text(media: &str) -> bool {
-    media.starts_with("text/")
-        || [
-            "xml",
-            "yaml",
-            "yml",
-            "ndjson",
-            "jsonl",
-            "javascript",
-            "graphql",
-        ]
-        .iter()
-        .any(|word| media.ends_with(word))
-}
-
 /// How a member of a form is written, if something is said of it.
 fn writing(encoding: &Value) -> Option<Writing> {
     let style = text(encoding, "style").and_then(Style::of);
@@ -229,10 +195,10 @@ fn writing(encoding: &Value) -> Option<Writing> {
 
 fn parts(document: &Document, schema: &Value, content: &Value) -> BTreeMap<String, Part> {
     let mut parts = BTreeMap::new();
-    let Ok(Some(flat)) = flat(document, schema, 0) else {
+    let Ok(Some(flat)) = flat(document, schema) else {
         return parts;
     };
-    for (name, member) in &flat.properties {
+    for (name, member) in flat.members() {
         let of_items = document.resolve(member).ok().and_then(|it| it.get("items"));
         let file = is_file(document, member) || of_items.is_some_and(|it| is_file(document, it));
         let encoding = content.get("encoding").and_then(|it| it.get(name));
@@ -245,19 +211,19 @@ fn parts(document: &Document, schema: &Value, content: &Value) -> BTreeMap<Strin
             media: said.filter(|said| !said.contains('*')).map(str::to_owned),
         };
         if part != Part::default() {
-            parts.insert(name.clone(), part);
+            parts.insert(name.to_owned(), part);
         }
     }
     parts
 }
 
-fn holds_files(document: &Document, schema: &Value) -> bool {
+pub(super) fn holds_files(document: &Document, schema: &Value) -> bool {
     let parts = parts(document, schema, &Value::Null);
     parts.values().any(|part| part.file)
 }
 
 /// Bytes: `format: binary` in 3.0, a media type without an encoding in 3.1.
-fn is_file(document: &Document, schema: &Value) -> bool {
+pub(super) fn is_file(document: &Document, schema: &Value) -> bool {
     let Ok(schema) = document.resolve(schema) else {
         return false;
     };

@@ -2,9 +2,10 @@
 //!
 //! Parts that many operations share are said anew once and copied into each that reaches them. What reaches far
 //! reaches everything: a charge of Stripe's leads to nine hundred other things. So a result is told in full up to a
-//! number of bytes and steps, the nearest first, and whatever is further away says nothing. Arguments are never
-//! widened: where they are long, they lose words. An object of which a part is not told says nothing at all: its other
-//! members would look like all that there are.
+//! number of bytes and steps, the nearest first, and whatever is further away says nothing. Arguments lose words where
+//! they are long, and only what does not fit in the room that there is for each operation is told by its name alone.
+//! An object of which a part of a result is not told says nothing at all: its other members would look like all that
+//! there are.
 //!
 //! Invariant: what an operation's schema becomes does not depend on its neighbours, but for the names of parts that
 //! are called alike.
@@ -20,6 +21,7 @@ use serde_json::{Map, Value, json};
 use super::{
     dialect::{Dialect, Direction, Said},
     document::Unresolved,
+    within::{bases, each, open, silence, silence_below},
 };
 
 /// Of a result's schema, as JSON text. What is held of it takes several times as much, for each of a thousand tools.
@@ -28,6 +30,8 @@ const RESULT_BYTES: usize = 6 << 10;
 const RESULT_STEPS: usize = 5;
 /// Arguments that are longer lose the words below their first level.
 const WORDY_ARGUMENTS: usize = 12 << 10;
+/// Bytes that are put together in one step of reading a description.
+const STEP_BYTES: usize = 32;
 
 /// All schemas of a description.
 #[derive(Debug)]
@@ -42,6 +46,8 @@ pub(super) struct Closures<'a> {
 struct Names {
     by_pointer: HashMap<String, Rc<str>>,
     taken: HashSet<Rc<str>>,
+    /// How often each was wanted.
+    wanted: HashMap<String, u32>,
 }
 
 #[derive(Debug)]
@@ -49,6 +55,8 @@ struct Part {
     said: Said,
     /// As JSON text.
     bytes: usize,
+    /// The same without words.
+    silent: usize,
 }
 
 impl<'a> Closures<'a> {
@@ -60,28 +68,42 @@ impl<'a> Closures<'a> {
         }
     }
 
-    /// Arguments, all of them.
-    pub(super) fn arguments(&self, schema: &Value) -> Result<Value, Unresolved> {
+    /// Arguments: what stands right in them, and of what that refers to as much as there is room for, the nearest
+    /// first.
+    pub(super) fn arguments(&self, schema: &Value, mut room: usize) -> Result<Value, Unresolved> {
         let root = self.dialect.say(schema, Direction::Arguments)?;
-        let mut parts = Vec::new();
+        let (mut told, mut untold) = (Vec::new(), Vec::new());
         let mut known: HashSet<String> = root.needs.iter().cloned().collect();
         let mut next: VecDeque<String> = root.needs.into();
         let mut bytes = length(&root.schema);
+        self.costs(bytes)?;
         while let Some(pointer) = next.pop_front() {
             let part = self.part(&pointer, Direction::Arguments)?;
+            if part.silent > room {
+                self.costs(STEP_BYTES)?;
+                untold.push((pointer, part));
+                continue;
+            }
+            self.costs(part.bytes)?;
+            room -= part.silent;
             bytes += part.bytes;
             let needs = part.said.needs.iter();
             next.extend(needs.filter(|it| known.insert((*it).clone())).cloned());
-            parts.push((pointer, part));
+            told.push((pointer, part));
         }
         let wordy = bytes > WORDY_ARGUMENTS;
         let mut defs = Map::new();
-        for (pointer, part) in parts {
+        for (pointer, part) in told {
             let mut schema = part.said.schema.clone();
             if wordy {
                 silence(&mut schema);
             }
             defs.insert(self.name(&pointer).to_string(), schema);
+        }
+        for (pointer, part) in untold {
+            let name = self.name(&pointer).to_string();
+            let schema = by_name(&name, &part.said.schema);
+            defs.insert(name, schema);
         }
         let mut schema = root.schema;
         if wordy {
@@ -115,13 +137,14 @@ impl<'a> Closures<'a> {
         let mut untold: HashSet<String> = HashSet::new();
         while let Some((pointer, steps)) = next.pop_front() {
             let part = self.part(&pointer, Direction::Results).ok();
-            let told = part.filter(|_| steps <= RESULT_STEPS).and_then(|part| {
+            let room = RESULT_BYTES.saturating_sub(bytes);
+            let near = |part: &Rc<Part>| steps <= RESULT_STEPS && part.silent <= room;
+            let told = part.filter(near).map(|part| {
                 let mut schema = part.said.schema.clone();
-                let room = RESULT_BYTES.saturating_sub(bytes);
                 if part.bytes > room {
                     silence(&mut schema);
                 }
-                (length(&schema) <= room).then_some((part, schema))
+                (part, schema)
             });
             let Some((part, mut schema)) = told else {
                 untold.insert(pointer);
@@ -176,7 +199,14 @@ impl<'a> Closures<'a> {
         let found = found.ok_or_else(|| Unresolved::Nothing(format!("#{pointer}")))?;
         let said = self.dialect.say(found, direction)?;
         let bytes = length(&said.schema);
-        let part = Rc::new(Part { said, bytes });
+        let mut wordless = said.schema.clone();
+        silence(&mut wordless);
+        let silent = length(&wordless);
+        let part = Rc::new(Part {
+            said,
+            bytes,
+            silent,
+        });
         self.parts.borrow_mut().insert(key, Rc::clone(&part));
         Ok(part)
     }
@@ -191,15 +221,26 @@ impl<'a> Closures<'a> {
         let fit = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
         let plain = last.replace("~1", "/").replace("~0", "~");
         let plain = plain.replace(|c| !fit(c), "_");
-        let numbered = (2..).map(|number: u32| format!("{plain}_{number}"));
-        let mut free = std::iter::once(plain.clone()).chain(numbered);
-        let name = free.find(|name| !names.taken.contains(name.as_str()));
+        // Thousands may be called alike.
+        let wanted = names.wanted.entry(plain.clone()).or_insert(0);
+        let mut numbered = std::iter::from_fn(|| {
+            *wanted += 1;
+            Some(match *wanted {
+                1 => plain.clone(),
+                number => format!("{plain}_{number}"),
+            })
+        });
+        let name = numbered.find(|name| !names.taken.contains(name.as_str()));
         let name: Rc<str> = name.unwrap_or_default().into();
         names.taken.insert(Rc::clone(&name));
         names
             .by_pointer
             .insert(pointer.to_owned(), Rc::clone(&name));
         name
+    }
+
+    fn costs(&self, bytes: usize) -> Result<(), Unresolved> {
+        self.dialect.document.steps(1 + bytes / STEP_BYTES)
     }
 
     fn document(&self, mut schema: Value, mut defs: Map<String, Value>) -> Value {
@@ -227,86 +268,14 @@ fn length(schema: &Value) -> usize {
     crate::length::of(schema, usize::MAX).unwrap_or(usize::MAX)
 }
 
-/// The pointers of what a schema, or a schema in it, is made of.
-fn bases(schema: &mut Value) -> HashSet<String> {
-    let to = |schema: &Value| Some(schema.get("$ref")?.as_str()?.to_owned());
-    let mut found: HashSet<String> = to(schema).into_iter().collect();
-    each(schema, &mut |schema| {
-        let parts = schema.get("allOf").and_then(Value::as_array);
-        found.extend(parts.into_iter().flatten().filter_map(to));
-    });
-    found
-}
-
-/// Schemas of which a part is not told say nothing.
-fn open(schema: &mut Value, untold: &HashSet<String>) {
-    below(schema, &mut |schema| open(schema, untold));
-    let Value::Object(map) = schema else { return };
-    let is_untold = |schema: &Value| {
-        let to = schema.get("$ref").and_then(Value::as_str);
-        to.is_some_and(|to| untold.contains(to))
-    };
-    let parts = map.get("allOf").and_then(Value::as_array);
-    let lacks = parts.is_some_and(|parts| {
-        let says_nothing = |part: &Value| part.as_object().is_some_and(Map::is_empty);
-        parts
-            .iter()
-            .any(|part| is_untold(part) || says_nothing(part))
-    });
-    if lacks {
-        map.clear();
-    }
-}
-
-/// Without words for readers.
-fn silence(schema: &mut Value) {
-    silence_below(schema, 0);
-}
-
-/// The same for what is so many schemas deep.
-fn silence_below(schema: &mut Value, levels: usize) {
-    if let (Value::Object(map), 0) = (&mut *schema, levels) {
-        for words in ["description", "title", "examples"] {
-            map.shift_remove(words);
-        }
-    }
-    below(schema, &mut |schema| {
-        silence_below(schema, levels.saturating_sub(1));
-    });
-}
-
-fn each(schema: &mut Value, change: &mut dyn FnMut(&mut Map<String, Value>)) {
-    if let Value::Object(map) = &mut *schema {
-        change(map);
-    }
-    below(schema, &mut |schema| each(schema, change));
-}
-
-/// The schemas that stand right in a schema.
-fn below(schema: &mut Value, visit: &mut dyn FnMut(&mut Value)) {
-    let Value::Object(map) = schema else { return };
-    for (keyword, value) in map.iter_mut() {
-        match (keyword.as_str(), value) {
-            ("properties" | "patternProperties", Value::Object(named)) => {
-                named.values_mut().for_each(&mut *visit);
-            }
-            ("allOf" | "anyOf" | "prefixItems", Value::Array(several)) => {
-                several.iter_mut().for_each(&mut *visit);
-            }
-            (
-                "items"
-                | "additionalProperties"
-                | "not"
-                | "propertyNames"
-                | "contains"
-                | "if"
-                | "then"
-                | "else",
-                one,
-            ) => visit(one),
-            _ => {}
-        }
-    }
+/// That there is such a thing, and no more.
+fn by_name(name: &str, schema: &Value) -> Value {
+    let mut told = Map::new();
+    let kind = schema.get("type").cloned();
+    told.extend(kind.map(|kind| ("type".to_owned(), kind)));
+    let words = format!("`{name}` of the description; it is too large to be shown here");
+    told.insert("description".into(), words.into());
+    Value::Object(told)
 }
 
 #[cfg(test)]
@@ -328,7 +297,7 @@ mod tests {
             "Other": { "type": "string" },
         }));
         let closures = Closures::new(Dialect::new(&document));
-        let whole = closures.arguments(&to("Pet")).unwrap();
+        let whole = closures.arguments(&to("Pet"), usize::MAX).unwrap();
         assert_eq!(whole["$ref"], "#/$defs/Pet");
         let defs: Vec<&String> = whole["$defs"].as_object().unwrap().keys().collect();
         assert_eq!(defs, ["Pet", "Owner", "a_b_c"]);
@@ -383,7 +352,45 @@ mod tests {
         let text = told.to_string();
         assert!(text.len() < 2 * RESULT_BYTES, "{}", text.len());
         assert!(text.contains("\"title\":\"S"), "{text}");
-        let asked = closures.arguments(&root).unwrap();
+        let asked = closures.arguments(&root, usize::MAX).unwrap();
         assert_eq!(asked["$defs"].as_object().unwrap().len(), 401);
+    }
+    #[test]
+    fn arguments_are_told_as_far_as_there_is_room() {
+        let to = |name: &str| json!({ "$ref": format!("#/components/schemas/{name}") });
+        let document = document(&json!({
+            "Near": { "type": "object", "properties": { "far": to("Far"), "id": { "type": "string" } } },
+            "Far": { "type": ["object", "null"], "properties": { "further": to("Further") }, "required": ["further"] },
+            "Further": { "type": "string" },
+        }));
+        let closures = Closures::new(Dialect::new(&document));
+        let told = |room| closures.arguments(&to("Near"), room).unwrap();
+        let names = |told: &Value| -> Vec<String> {
+            told["$defs"].as_object().unwrap().keys().cloned().collect()
+        };
+        assert_eq!(names(&told(1000)), ["Near", "Far", "Further"]);
+        let near = told(120);
+        assert_eq!(names(&near), ["Near", "Far"]);
+        assert_eq!(near["$defs"]["Near"], told(1000)["$defs"]["Near"]);
+        assert_eq!(
+            near["$defs"]["Far"],
+            json!({
+                "type": ["object", "null"],
+                "description": "`Far` of the description; it is too large to be shown here",
+            })
+        );
+        assert_eq!(names(&told(0)), ["Near"]);
+    }
+
+    #[test]
+    fn many_of_one_name_are_numbered() {
+        let document = document(&json!({}));
+        let closures = Closures::new(Dialect::new(&document));
+        let name = |pointer: &str| closures.name(pointer).to_string();
+        assert_eq!(name("/x/a_2"), "a_2");
+        assert_eq!(name("/x/a"), "a");
+        assert_eq!(name("/y/a"), "a_3");
+        assert_eq!(name("/z/a"), "a_4");
+        assert_eq!(name("/y/a"), "a_3");
     }
 }

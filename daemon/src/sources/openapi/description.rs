@@ -4,8 +4,8 @@
 //! real descriptions are wrong in a place or two. One operation that is broken is left out and named, and all others
 //! are functions.
 //!
-//! Invariant: total and deterministic. Any JSON is a description or an error, and the same text gives the same
-//! functions.
+//! Invariant: total and deterministic. Any JSON is a description or an error, in a time and in memory that have limits,
+//! and the same text gives the same functions.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -20,10 +20,14 @@ use super::{
     security::Security,
     servers::{self, Entry},
 };
-use crate::sources::http::Scheme;
+use crate::{length, sources::http::Scheme};
 
 /// As many as a server may list tools.
 const MOST_OPERATIONS: usize = 10_000;
+/// Of all functions together, as JSON text. Those of Kubernetes take 8 MiB.
+const LONGEST_LIST: usize = 24 << 20;
+/// For what arguments of an operation refer to, in bytes. A description that is too large for the first gets the next.
+const ROOMS: [usize; 4] = [256 << 10, 24 << 10, 3 << 10, 0];
 const VERBS: [&str; 8] = [
     "get", "put", "post", "delete", "options", "head", "patch", "trace",
 ];
@@ -52,33 +56,41 @@ pub struct LeftOut {
 impl Description {
     /// An error tells a person what to do.
     pub fn read(text: &str, entry: &Entry) -> Result<Self, String> {
-        let document = Document::read(text)?;
+        Self::of(&Document::read(text)?, entry, LONGEST_LIST)
+    }
+
+    /// With a list of at most so many bytes.
+    pub(super) fn of(document: &Document, entry: &Entry, longest: usize) -> Result<Self, String> {
         let root = document.root();
         let base = servers::address(root, entry)?;
-        let security = Security::read(&document);
-        let (mut found, mut left_out) = found(&document);
+        let security = Security::read(document);
+        let (mut found, mut left_out) = found(document);
         let too_many = found.drain(found.len().min(MOST_OPERATIONS)..);
-        left_out.extend(too_many.map(|it| left(&it, &Unusable::TooMany(MOST_OPERATIONS))));
+        left_out.extend(too_many.map(|it| left_out_of(&it, &Unusable::TooMany(MOST_OPERATIONS))));
         let named: Vec<Named<'_>> = found.iter().map(named).collect();
         let (names, mut notes) = names(&named);
         notes.extend(security.notes.iter().cloned());
         notes.extend(unknown_variables(root, entry));
-        let context = Context {
-            closures: Closures::new(Dialect::new(&document)),
+        let mut context = Context {
+            closures: Closures::new(Dialect::new(document)),
             security: &security,
             entry,
+            room: 0,
         };
-        let mut tools = Vec::new();
-        let mut operations = HashMap::new();
-        for (it, name) in found.iter().zip(names) {
-            match context.read(it, &name) {
-                Ok((tool, operation)) => {
-                    tools.push(tool);
-                    operations.insert(name, operation);
-                }
-                Err(why) => left_out.push(left(it, &why)),
+        let mut functions = Functions::default();
+        for room in ROOMS {
+            context.room = room;
+            functions = Functions::default();
+            if functions.read(&context, &found, &names, longest) {
+                break;
             }
         }
+        let Functions {
+            tools,
+            operations,
+            left_out: unusable,
+        } = functions;
+        left_out.extend(unusable);
         let info = root.get("info").unwrap_or(&Value::Null);
         let said = |member: &str| match info.get(member) {
             Some(Value::String(text)) => text.clone(),
@@ -126,6 +138,46 @@ impl Description {
     }
 }
 
+/// What operations became.
+#[derive(Default)]
+struct Functions {
+    tools: Vec<Value>,
+    operations: HashMap<String, Operation>,
+    left_out: Vec<LeftOut>,
+}
+
+impl Functions {
+    /// Whether there was room for all of them. Those for which there is none in the least room are left out.
+    fn read(
+        &mut self,
+        context: &Context<'_>,
+        found: &[Found<'_>],
+        names: &[String],
+        longest: usize,
+    ) -> bool {
+        let mut left = longest;
+        for (it, name) in found.iter().zip(names) {
+            let has_steps = context.closures.dialect.document.has_steps();
+            let read = has_steps.map_err(Unusable::from);
+            let read = read.and_then(|()| context.read(it, name));
+            let read = read.and_then(|(tool, operation)| {
+                let length = length::of(&tool, left);
+                left -= length.ok_or(Unusable::NoRoom(longest))?;
+                Ok((tool, operation))
+            });
+            match read {
+                Ok((tool, operation)) => {
+                    self.tools.push(tool);
+                    self.operations.insert(name.clone(), operation);
+                }
+                Err(Unusable::NoRoom(_)) if context.room > 0 => return false,
+                Err(why) => self.left_out.push(left_out_of(it, &why)),
+            }
+        }
+        true
+    }
+}
+
 fn found(document: &Document) -> (Vec<Found<'_>>, Vec<LeftOut>) {
     let (mut found, mut left_out) = (Vec::new(), Vec::new());
     for (path, item) in members(document.root(), "paths") {
@@ -162,7 +214,7 @@ fn named<'a>(found: &Found<'a>) -> Named<'a> {
     }
 }
 
-fn left(found: &Found<'_>, why: &Unusable) -> LeftOut {
+fn left_out_of(found: &Found<'_>, why: &Unusable) -> LeftOut {
     LeftOut {
         operation: format!("{} {}", found.verb.to_ascii_uppercase(), found.path),
         why: why.to_string(),

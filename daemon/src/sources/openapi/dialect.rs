@@ -6,7 +6,10 @@
 //!
 //! Invariant: what comes out can be compiled, and accepts at least what the description accepts.
 
-use std::{cell::RefCell, collections::HashMap};
+use std::{
+    cell::RefCell,
+    collections::{HashMap, HashSet},
+};
 
 use serde_json::{Map, Value, json};
 
@@ -64,6 +67,7 @@ impl<'a> Dialect<'a> {
             direction,
             absent: Vec::new(),
             needs: Vec::new(),
+            needed: HashSet::new(),
         };
         let schema = saying.schema(schema, 0)?;
         Ok(Said {
@@ -89,9 +93,9 @@ impl<'a> Dialect<'a> {
     fn left_out(&self, schema: &Value, direction: Direction) -> Vec<String> {
         let members = members_of(self.document, schema).unwrap_or_default();
         let left_out = members
-            .into_iter()
+            .iter()
             .filter(|(_, member)| self.is_left_out(member, direction));
-        left_out.map(|(name, _)| name).collect()
+        left_out.map(|(name, _)| name.to_owned()).collect()
     }
 
     pub(super) fn compiles(&self, pattern: &str) -> bool {
@@ -109,10 +113,13 @@ pub(super) struct Saying<'a> {
     /// Members that are not for this direction, of the objects of which this one is a part.
     absent: Vec<String>,
     needs: Vec<String>,
+    /// The same, to find them.
+    needed: HashSet<String>,
 }
 
 impl Saying<'_> {
     pub(super) fn schema(&mut self, schema: &Value, depth: usize) -> Result<Value, Unresolved> {
+        self.dialect.document.steps(1)?;
         let map = match schema {
             Value::Object(map) if depth <= MAX_DEPTH => map,
             Value::Bool(said) => return Ok(Value::Bool(*said)),
@@ -140,7 +147,7 @@ impl Saying<'_> {
             }
         }
         if !alone {
-            self.without_members(map, &mut said);
+            self.without_members(map, &mut said)?;
         }
         self.absent.truncate(known);
         if is_true(schema, "nullable") {
@@ -152,10 +159,11 @@ impl Saying<'_> {
     fn reference(&mut self, reference: &str) -> Result<String, Unresolved> {
         let pointer = pointer_of(reference)?;
         self.dialect.document.at(reference)?;
-        if !self.needs.iter().any(|known| *known == pointer) {
-            self.needs.push(pointer.clone().into_owned());
+        let pointer = pointer.into_owned();
+        if self.needed.insert(pointer.clone()) {
+            self.needs.push(pointer.clone());
         }
-        Ok(pointer.into_owned())
+        Ok(pointer)
     }
 
     fn keyword(
@@ -167,6 +175,10 @@ impl Saying<'_> {
         depth: usize,
     ) -> Result<(), Unresolved> {
         let asked = self.direction == Direction::Arguments;
+        if matches!(keyword, "enum" | "const" | "default") {
+            // They are copied, however long they are.
+            self.dialect.document.steps(parts(value))?;
+        }
         let kept = match keyword {
             "type" => types(value),
             "enum" => value
@@ -255,22 +267,41 @@ impl Saying<'_> {
     }
 
     /// `required`, without the members that are not for this direction.
-    fn without_members(&self, map: &Map<String, Value>, said: &mut Map<String, Value>) {
-        let required = map.get("required").and_then(Value::as_array);
-        let mut names: Vec<&str> = Vec::new();
-        for name in required.into_iter().flatten().filter_map(Value::as_str) {
+    fn without_members(
+        &self,
+        map: &Map<String, Value>,
+        said: &mut Map<String, Value>,
+    ) -> Result<(), Unresolved> {
+        let Some(required) = map.get("required").and_then(Value::as_array) else {
+            return Ok(());
+        };
+        let document = self.dialect.document;
+        document.steps(required.len() + self.absent.len())?;
+        let absent: HashSet<&str> = self.absent.iter().map(String::as_str).collect();
+        let (mut names, mut known) = (Vec::new(), HashSet::new());
+        for name in required.iter().filter_map(Value::as_str) {
             let member = map.get("properties").and_then(|all| all.get(name));
             let left_out = match member {
                 Some(member) => self.dialect.is_left_out(member, self.direction),
-                None => self.absent.iter().any(|absent| absent == name),
+                None => absent.contains(name),
             };
-            if !left_out && !names.contains(&name) {
+            if !left_out && known.insert(name) {
                 names.push(name);
             }
         }
         if !names.is_empty() {
             said.insert("required".into(), names.into());
         }
+        Ok(())
+    }
+}
+
+/// Values in a value.
+fn parts(value: &Value) -> usize {
+    1 + match value {
+        Value::Array(items) => items.iter().map(parts).sum(),
+        Value::Object(members) => members.values().map(parts).sum(),
+        _ => 0,
     }
 }
 

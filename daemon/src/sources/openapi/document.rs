@@ -1,11 +1,14 @@
 //! The text of a description as JSON, and what its references stand for.
 //!
-//! Invariant: no reference leaves the text, none is followed for ever, and no text becomes more than a few times
-//! its length.
+//! Invariant: no reference leaves the text, none is followed for ever, no text becomes more than a few times its
+//! length, and whoever looks at parts of it does so a limited number of times: a few thousand letters can refer to
+//! each other in more ways than there is time for.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, cell::Cell};
 
 use serde_json::{Map, Value};
+
+use crate::sources::weight;
 
 /// Of the text. GitHub's takes 13 MiB, Microsoft Graph's 20.
 const MAX_BYTES: usize = 64 << 20;
@@ -13,6 +16,12 @@ const MAX_BYTES: usize = 64 << 20;
 const MAX_DEPTH: usize = 128;
 /// Nodes of YAML.
 const MAX_NODES: usize = 4_000_000;
+/// What JSON may weigh. GitHub's weighs half a million.
+const MAX_WEIGHT: usize = 4_000_000;
+/// Looks at parts of a description, all in all. That of Kubernetes takes 300,000.
+const MAX_STEPS: usize = 10_000_000;
+/// Letters of a reference that are looked at in one step.
+const STEP_BYTES: usize = 64;
 /// Nodes that YAML's aliases may repeat, all in all.
 const MAX_REPEATED: usize = 200_000;
 /// References that lead from one to the next.
@@ -23,6 +32,8 @@ const MAX_HOPS: usize = 32;
 pub(super) struct Document {
     root: Value,
     pub(super) version: Version,
+    /// Steps that are left.
+    left: Cell<usize>,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -42,6 +53,10 @@ pub(super) enum Unresolved {
     Nothing(String),
     #[error("its reference {0:?} leads back to itself")]
     Circle(String),
+    #[error(
+        "its schemas refer to each other so often that the description takes more than {0} steps to read"
+    )]
+    TooMuch(usize),
 }
 
 impl Document {
@@ -52,7 +67,31 @@ impl Document {
         }
         let root = parsed(text)?;
         let version = version(&root)?;
-        Ok(Self { root, version })
+        Ok(Self {
+            root,
+            version,
+            left: Cell::new(MAX_STEPS),
+        })
+    }
+
+    /// Whoever looks at so many parts asks before.
+    pub(super) fn steps(&self, count: usize) -> Result<(), Unresolved> {
+        let left = self.left.get().checked_sub(count);
+        self.left.set(left.unwrap_or(0));
+        left.map(drop).ok_or(Unresolved::TooMuch(MAX_STEPS))
+    }
+
+    /// An error from here on for everything that takes a step.
+    pub(super) fn has_steps(&self) -> Result<(), Unresolved> {
+        match self.left.get() {
+            0 => Err(Unresolved::TooMuch(MAX_STEPS)),
+            _ => Ok(()),
+        }
+    }
+
+    #[cfg(test)]
+    pub(super) fn left(&self) -> usize {
+        self.left.get()
     }
 
     pub(super) fn root(&self) -> &Value {
@@ -74,6 +113,7 @@ impl Document {
     }
 
     pub(super) fn at(&self, reference: &str) -> Result<&Value, Unresolved> {
+        self.steps(1 + reference.len() / STEP_BYTES)?;
         let pointer = pointer_of(reference)?;
         let found = self.root.pointer(&pointer);
         found.ok_or_else(|| Unresolved::Nothing(reference.to_owned()))
@@ -115,6 +155,12 @@ pub(super) fn is_true(value: &Value, member: &str) -> bool {
 fn parsed(text: &str) -> Result<Value, String> {
     let text = text.trim_start_matches('\u{feff}');
     if text.trim_start().starts_with('{') {
+        if weight::of(text.as_bytes(), MAX_WEIGHT).is_none() {
+            return Err(format!(
+                "the description holds too many values: more than {MAX_WEIGHT}, {}",
+                weight::RULE
+            ));
+        }
         match serde_json::from_str(text) {
             Ok(root) => return Ok(root),
             // YAML may begin so, too.
@@ -236,6 +282,16 @@ mod tests {
             text.push_str(&format!("a{level}: &a{level} [{ten}]\n"));
         }
         assert!(Document::read(&text).is_err());
+    }
+
+    #[test]
+    fn json_of_nothing_but_values_is_refused_before_it_is_one() {
+        let text = format!(
+            "{{\"openapi\": \"3.0.0\", \"x\": [{}1]}}",
+            "1,".repeat(MAX_WEIGHT)
+        );
+        let problem = Document::read(&text).unwrap_err();
+        assert!(problem.contains("more than 4000000"), "{problem}");
     }
 
     #[test]

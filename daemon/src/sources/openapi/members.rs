@@ -1,6 +1,9 @@
 //! An object that is made of others, as one list of members.
 //!
-//! Invariant: what is joined says what its parts say together; what cannot be joined so is not.
+//! Invariant: what is joined says what its parts say together; what cannot be joined so is not, and neither is what
+//! is made of more than a number of parts: a few objects that are made of each other are as many as one likes.
+
+use std::collections::{HashMap, HashSet};
 
 use serde_json::{Map, Value, json};
 
@@ -8,111 +11,216 @@ use super::document::{Document, Unresolved, is_true, items, members};
 
 /// Objects in objects that are joined to one.
 const MAX_DEPTH: usize = 16;
+/// Objects, members and limits of one.
+const MAX_PARTS: usize = 10_000;
 
 /// An object as one list of members.
-#[derive(Default)]
-pub(super) struct Flat {
-    pub(super) properties: Map<String, Value>,
+#[derive(Debug, Default)]
+pub(super) struct Flat<'a> {
+    properties: Members<'a>,
     pub(super) required: Vec<String>,
     pub(super) limits: Vec<Value>,
     pub(super) closed: bool,
 }
 
-impl Flat {
+/// Each name once, at its first place and with its last schema.
+#[derive(Debug, Default)]
+pub(super) struct Members<'a> {
+    list: Vec<(&'a str, &'a Value)>,
+    places: HashMap<&'a str, usize>,
+}
+
+impl<'a> Members<'a> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&'a str, &'a Value)> {
+        self.list.iter().copied()
+    }
+
+    fn insert(&mut self, name: &'a str, member: &'a Value) {
+        match self.places.get(name) {
+            Some(place) => self.list[*place].1 = member,
+            None => {
+                self.places.insert(name, self.list.len());
+                self.list.push((name, member));
+            }
+        }
+    }
+}
+
+impl<'a> Flat<'a> {
+    pub(super) fn members(&self) -> impl Iterator<Item = (&'a str, &'a Value)> {
+        self.properties.iter()
+    }
+
+    pub(super) fn properties(&self) -> Map<String, Value> {
+        let owned = |(name, member): (&str, &Value)| (name.to_owned(), member.clone());
+        self.properties.iter().map(owned).collect()
+    }
+
     /// Without the members that only an answer has.
     pub(super) fn asked(mut self, document: &Document) -> Self {
-        self.properties.retain(|name, member| {
+        let mut left_out = HashSet::new();
+        self.properties.list.retain(|(name, member)| {
             let read_only = is_true(member, "readOnly")
                 || document
                     .resolve(member)
                     .is_ok_and(|found| is_true(found, "readOnly"));
             if read_only {
-                self.required.retain(|required| required != name);
+                left_out.insert(*name);
             }
             !read_only
         });
+        self.required
+            .retain(|name| !left_out.contains(name.as_str()));
         self
     }
 }
 
 /// An object whose members can stand beside others; `None` if it is none, or not simply one.
-pub(super) fn flat(
-    document: &Document,
-    schema: &Value,
-    depth: usize,
-) -> Result<Option<Flat>, Unresolved> {
-    let schema = document.resolve(schema)?;
-    let Value::Object(map) = schema else {
-        return Ok(None);
+pub(super) fn flat<'a>(
+    document: &'a Document,
+    schema: &'a Value,
+) -> Result<Option<Flat<'a>>, Unresolved> {
+    let mut joining = Joining {
+        document,
+        flat: Flat::default(),
+        required: HashSet::new(),
+        left: MAX_PARTS,
     };
-    let is_object = match map.get("type") {
-        None => true,
-        Some(kind) => kind == "object",
-    };
-    let simple = is_object
-        && depth < MAX_DEPTH
-        && ![
-            "not",
-            "if",
-            "patternProperties",
-            "discriminator",
-            "$dynamicRef",
-        ]
-        .iter()
-        .any(|keyword| map.contains_key(*keyword))
-        && !matches!(map.get("additionalProperties"), Some(Value::Object(it)) if !it.is_empty());
-    if !simple {
-        return Ok(None);
-    }
-    let mut whole = Flat {
-        closed: map.get("additionalProperties") == Some(&Value::Bool(false)),
-        ..Flat::default()
-    };
-    for part in items(schema, "allOf") {
-        let Some(part) = flat(document, part, depth + 1)? else {
-            return Ok(None);
-        };
-        whole.properties.extend(part.properties);
-        whole.required.extend(part.required);
-        whole.limits.extend(part.limits);
-        whole.closed |= part.closed;
-    }
-    for keyword in ["anyOf", "oneOf"] {
-        let alternatives: Vec<&Value> = items(schema, keyword).collect();
-        if alternatives.is_empty() {
-            continue;
-        }
-        let mut limits = Vec::new();
-        for alternative in alternatives {
-            match only_requires(alternative) {
-                Some(limit) => limits.push(limit),
-                None => return Ok(None),
-            }
-        }
-        whole.limits.push(json!({ "anyOf": limits }));
-    }
-    for (name, member) in members(schema, "properties") {
-        whole.properties.insert(name.clone(), member.clone());
-    }
-    let required = items(schema, "required").filter_map(Value::as_str);
-    for name in required {
-        if !whole.required.iter().any(|known| known == name) {
-            whole.required.push(name.to_owned());
-        }
-    }
-    Ok(Some(whole))
+    let joined = joining.join(schema, 0);
+    document.steps(MAX_PARTS - joining.left)?;
+    Ok(joined?.then_some(joining.flat))
 }
 
 /// The members of an object, with those of the objects of which it is made.
-pub(super) fn members_of(document: &Document, schema: &Value) -> Option<Map<String, Value>> {
-    Some(flat(document, schema, 0).ok()??.properties)
+pub(super) fn members_of<'a>(document: &'a Document, schema: &'a Value) -> Option<Members<'a>> {
+    Some(flat(document, schema).ok()??.properties)
 }
 
-/// An alternative that says nothing but which members it needs.
-fn only_requires(alternative: &Value) -> Option<Value> {
+/// An object on its way.
+struct Joining<'a> {
+    document: &'a Document,
+    flat: Flat<'a>,
+    /// Those of `flat`, to find them.
+    required: HashSet<&'a str>,
+    /// Parts that may still be joined.
+    left: usize,
+}
+
+impl<'a> Joining<'a> {
+    /// Whether it could be.
+    fn join(&mut self, schema: &'a Value, depth: usize) -> Result<bool, Unresolved> {
+        let schema = self.document.resolve(schema)?;
+        let Value::Object(map) = schema else {
+            return Ok(false);
+        };
+        let is_object = match map.get("type") {
+            None => true,
+            Some(kind) => kind == "object",
+        };
+        let simple = is_object
+            && depth < MAX_DEPTH
+            && ![
+                "not",
+                "if",
+                "patternProperties",
+                "discriminator",
+                "$dynamicRef",
+            ]
+            .iter()
+            .any(|keyword| map.contains_key(*keyword))
+            && !matches!(map.get("additionalProperties"), Some(Value::Object(it)) if !it.is_empty());
+        if !simple || !self.take(1) {
+            return Ok(false);
+        }
+        self.flat.closed |= map.get("additionalProperties") == Some(&Value::Bool(false));
+        for part in items(schema, "allOf") {
+            if !self.join(part, depth + 1)? {
+                return Ok(false);
+            }
+        }
+        for keyword in ["anyOf", "oneOf"] {
+            let mut limits = Vec::new();
+            for alternative in items(schema, keyword) {
+                match only_requires(alternative).filter(|names| self.take(1 + names.len())) {
+                    Some(names) => limits.push(json!({ "required": names })),
+                    None => return Ok(false),
+                }
+            }
+            if !limits.is_empty() {
+                self.flat.limits.push(json!({ "anyOf": limits }));
+            }
+        }
+        for (name, member) in members(schema, "properties") {
+            if !self.take(1) {
+                return Ok(false);
+            }
+            self.flat.properties.insert(name, member);
+        }
+        for name in items(schema, "required").filter_map(Value::as_str) {
+            if !self.take(1) {
+                return Ok(false);
+            }
+            if self.required.insert(name) {
+                self.flat.required.push(name.to_owned());
+            }
+        }
+        Ok(true)
+    }
+
+    fn take(&mut self, parts: usize) -> bool {
+        let left = self.left.checked_sub(parts);
+        self.left = left.unwrap_or(0);
+        left.is_some()
+    }
+}
+
+/// The names of an alternative that says nothing but which members it needs.
+fn only_requires(alternative: &Value) -> Option<&Vec<Value>> {
     let known = ["required", "type", "title", "description"];
     let map = alternative.as_object()?;
     let only = map.keys().all(|key| known.contains(&key.as_str()));
-    let required = map.get("required").filter(|it| it.is_array())?;
-    only.then(|| json!({ "required": required }))
+    only.then(|| map.get("required")?.as_array()).flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn members_stand_once_where_they_were_met_first() {
+        let document = Document::read(
+            &json!({
+                "openapi": "3.1.0",
+                "whole": {
+                    "allOf": [
+                        { "properties": { "a": { "type": "string" }, "b": {} }, "required": ["a"] },
+                        { "$ref": "#/part" },
+                    ],
+                    "properties": { "a": { "type": "integer" }, "d": {} },
+                    "required": ["d", "a"],
+                },
+                "part": {
+                    "properties": { "c": { "readOnly": true } },
+                    "required": ["c"],
+                    "additionalProperties": false,
+                    "anyOf": [{ "required": ["b"] }, { "required": ["c", "d"] }],
+                },
+            })
+            .to_string(),
+        )
+        .unwrap();
+        let flat = flat(&document, &document.root()["whole"]).unwrap().unwrap();
+        assert_eq!(flat.required, ["a", "c", "d"]);
+        let flat = flat.asked(&document);
+        assert_eq!(
+            Value::Object(flat.properties()).to_string(),
+            r#"{"a":{"type":"integer"},"b":{},"d":{}}"#
+        );
+        assert_eq!(flat.required, ["a", "d"]);
+        assert!(flat.closed);
+        assert_eq!(
+            flat.limits,
+            [json!({ "anyOf": [{ "required": ["b"] }, { "required": ["c", "d"] }] })]
+        );
+    }
 }

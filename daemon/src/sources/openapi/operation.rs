@@ -57,6 +57,8 @@ pub(super) enum Unusable {
     NoObject,
     #[error("the description has more than {0} operations")]
     TooMany(usize),
+    #[error("all functions together take more than {0} bytes, and there is no room for it")]
+    NoRoom(usize),
 }
 
 /// What all operations of a description share.
@@ -64,6 +66,8 @@ pub(super) struct Context<'a> {
     pub(super) closures: Closures<'a>,
     pub(super) security: &'a Security,
     pub(super) entry: &'a Entry,
+    /// For what arguments of an operation refer to, in bytes.
+    pub(super) room: usize,
 }
 
 impl Context<'_> {
@@ -89,7 +93,7 @@ impl Context<'_> {
             .map(|it| it.parameter.argument.as_str())
             .collect();
         let body = body::read(document, operation, &taken)?;
-        let answers = answers::read(document, operation);
+        let answers = answers::read(document, verb, operation);
         let paged = (verb == "get")
             .then(|| paging::read(document, &described, &answers))
             .flatten();
@@ -165,7 +169,7 @@ impl Context<'_> {
         if !open {
             schema.insert("additionalProperties".into(), false.into());
         }
-        self.closures.arguments(&Value::Object(schema))
+        self.closures.arguments(&Value::Object(schema), self.room)
     }
 
     /// None where nothing would be said: then it is learned from results.

@@ -5,6 +5,8 @@
 //!
 //! Invariant: an operation pages only if it is a GET whose result has one list.
 
+use std::collections::HashSet;
+
 use serde_json::Value;
 
 use super::{
@@ -104,13 +106,12 @@ pub(super) fn read(
     let after = query
         .iter()
         .find(|it| letters(&it.parameter.name) == "startingafter");
-    let more = lead(document, schema, &["hasmore"]);
     let page = named(&PAGES).filter(|it| counts(it));
     let by = if let Some(after) = after {
         Paging::After {
             parameter: sent(after),
             id: "id".into(),
-            more,
+            more: lead(document, schema, &["hasmore"]),
         }
     } else if answers.links {
         Paging::Link
@@ -156,17 +157,15 @@ fn list(document: &Document, schema: &Value) -> Option<Vec<String>> {
         return Some(Vec::new());
     }
     let properties = members_of(document, schema)?;
-    let lists: Vec<&String> = properties
+    let lists: Vec<&str> = properties
         .iter()
         .filter(|(_, member)| document.resolve(member).is_ok_and(is_list))
         .map(|(name, _)| name)
         .collect();
-    let usual = LISTS
-        .iter()
-        .find(|usual| lists.iter().any(|name| name == *usual));
+    let usual = LISTS.iter().find(|usual| lists.contains(*usual));
     match (usual, lists.as_slice()) {
         (Some(usual), _) => Some(vec![(*usual).to_owned()]),
-        (None, [only]) => Some(vec![(*only).clone()]),
+        (None, [only]) => Some(vec![(*only).to_owned()]),
         _ => None,
     }
 }
@@ -185,31 +184,35 @@ fn is_list(schema: &Value) -> bool {
     text(schema, "type") == Some("array") || schema.get("items").is_some()
 }
 
-/// The member of an answer with one of these names, the outermost first.
+/// The member of an answer with one of these names, the outermost first. What was looked at under a name is not
+/// looked at under the same name again: it is the same further in.
 fn lead(document: &Document, schema: &Value, names: &[&str]) -> Option<Vec<String>> {
-    let mut level: Vec<(Vec<String>, Value)> =
-        vec![(Vec::new(), present(document, schema)?.clone())];
-    for _ in 0..DEPTH {
+    let mut level: Vec<(Vec<&str>, &Value)> = vec![(Vec::new(), present(document, schema)?)];
+    let mut known = HashSet::new();
+    for depth in 1..=DEPTH {
         let mut next = Vec::new();
         for (path, schema) in &level {
             let Some(properties) = members_of(document, schema) else {
                 continue;
             };
-            for (name, member) in properties {
-                let mut path = path.clone();
-                path.push(name.clone());
-                let own = letters(&name);
-                let before = path.len().checked_sub(2).map(|at| letters(&path[at]));
-                let both = format!("{}.{own}", before.unwrap_or_default());
+            let before = path.last().map(|name| letters(name));
+            let before = before.unwrap_or_default();
+            for (name, member) in properties.iter() {
+                let own = letters(name);
+                let both = format!("{before}.{own}");
+                let deeper = || [path.as_slice(), &[name]].concat();
                 if names.iter().any(|it| *it == own || *it == both) {
-                    return Some(path);
+                    return Some(deeper().into_iter().map(str::to_owned).collect());
                 }
-                let holds = document.resolve(&member);
-                if let Ok(holds) = holds
+                let Ok(holds) = document.resolve(member) else {
+                    continue;
+                };
+                if depth < DEPTH
                     && !is_list(holds)
                     && members(holds, "properties").next().is_some()
+                    && known.insert((std::ptr::from_ref(holds), own))
                 {
-                    next.push((path, holds.clone()));
+                    next.push((deeper(), holds));
                 }
             }
         }

@@ -1,5 +1,8 @@
 //! Arguments as requests, and what holds for any description.
 
+mod hostile;
+mod patches;
+
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 

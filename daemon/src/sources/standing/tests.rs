@@ -37,6 +37,10 @@ impl Source for Lines {
             .collect()
     }
 
+    fn functions(&self) -> usize {
+        self.0.len()
+    }
+
     fn call(
         self: Arc<Self>,
         tool: String,
@@ -74,6 +78,12 @@ fn making(description: Place, base_url: Option<&str>) -> Making {
 
 fn shelf(folder: &Path) -> Arc<Shelf> {
     Arc::new(Shelf::new(folder.join("kept")))
+}
+
+type Opened = (Arc<Standing>, watch::Receiver<Arc<dyn Source>>);
+
+async fn opened(making: Making, folder: &Path) -> Result<Opened, String> {
+    Standing::open(making, shelf(folder), Duration::from_secs(60)).await
 }
 
 fn names(source: &watch::Receiver<Arc<dyn Source>>) -> Vec<String> {
@@ -132,7 +142,7 @@ async fn a_file_is_read_again_and_what_cannot_be_read_changes_nothing() {
     let file = folder.path().join("api");
     fs::write(&file, "a\nb").unwrap();
     let making = making(Place::File(file.clone()), None);
-    let (standing, mut source) = Standing::open(making, shelf(folder.path())).await.unwrap();
+    let (standing, mut source) = opened(making, folder.path()).await.unwrap();
     assert_eq!(names(&source), ["a", "b"]);
     assert!(standing.refresh().await.unwrap().is_same());
     fs::write(&file, "a otherwise\nc").unwrap();
@@ -172,11 +182,11 @@ async fn an_address_is_asked_once_and_then_only_whether_it_has_changed() {
     page.set("a");
     let base = page.serve().await;
     let place = || making(Place::Url(format!("{base}/api.json?key=s3cret")), None);
-    let (_, source) = Standing::open(place(), shelf(folder.path())).await.unwrap();
+    let (_, source) = opened(place(), folder.path()).await.unwrap();
     assert_eq!(names(&source), ["a"]);
     drop(source);
     // From here on it is kept, and young enough.
-    let (standing, source) = Standing::open(place(), shelf(folder.path())).await.unwrap();
+    let (standing, source) = opened(place(), folder.path()).await.unwrap();
     assert_eq!(names(&source), ["a"]);
     assert_eq!(page.asked().len(), 1);
     assert!(standing.refresh().await.unwrap().is_same());
@@ -190,7 +200,7 @@ async fn an_address_is_asked_once_and_then_only_whether_it_has_changed() {
     // What cannot be read is not kept either.
     page.set("broken");
     assert!(standing.refresh().await.is_err());
-    let (_, again) = Standing::open(place(), shelf(folder.path())).await.unwrap();
+    let (_, again) = opened(place(), folder.path()).await.unwrap();
     assert_eq!(names(&again), ["a", "b"]);
     assert_eq!(names(&source), ["a", "b"]);
 }
@@ -201,17 +211,15 @@ async fn one_that_is_kept_is_used_when_nobody_answers_and_says_so() {
     let page = Page::default();
     let base = page.serve().await;
     let place = || making(Place::Url(format!("{base}/api.json?key=s3cret")), None);
-    let problem = Standing::open(place(), shelf(folder.path()))
-        .await
-        .unwrap_err();
+    let problem = opened(place(), folder.path()).await.unwrap_err();
     assert!(
         problem.contains("HTTP 500") && !problem.contains("s3cret"),
         "{problem}"
     );
     page.set("a");
-    drop(Standing::open(place(), shelf(folder.path())).await.unwrap());
+    drop(opened(place(), folder.path()).await.unwrap());
     page.set("");
-    let (standing, source) = Standing::open(place(), shelf(folder.path())).await.unwrap();
+    let (standing, source) = opened(place(), folder.path()).await.unwrap();
     assert_eq!(names(&source), ["a"]);
     assert!(standing.refresh().await.is_err());
     let described = standing.described();
@@ -238,7 +246,7 @@ async fn one_that_is_old_is_used_at_once_and_asked_for_meanwhile() {
     };
     shelf(folder.path()).keep("shop", &address, &kept);
     let making = making(Place::Url(address), None);
-    let (_, mut source) = Standing::open(making, shelf(folder.path())).await.unwrap();
+    let (_, mut source) = opened(making, folder.path()).await.unwrap();
     assert_eq!(names(&source), ["old"]);
     let changed = tokio::time::timeout(Duration::from_secs(20), source.changed()).await;
     assert!(changed.unwrap().is_ok());
@@ -257,7 +265,27 @@ async fn headers_go_along_to_their_own_origin_only() {
     ] {
         let folder = tempfile::tempdir().unwrap();
         let making = making(Place::Url(format!("{base}/api")), base_url.as_deref());
-        drop(Standing::open(making, shelf(folder.path())).await.unwrap());
+        drop(opened(making, folder.path()).await.unwrap());
         assert_eq!(page.asked().last().unwrap().1, goes, "{base_url:?}");
     }
+}
+
+#[tokio::test]
+async fn a_description_that_takes_too_long_is_not_waited_for() {
+    static READ: std::sync::atomic::AtomicBool = std::sync::atomic::AtomicBool::new(false);
+    fn endless(_: &Making, _: &Document) -> Result<Arc<dyn Source>, String> {
+        while !READ.load(std::sync::atomic::Ordering::Acquire) {
+            std::thread::yield_now();
+        }
+        Err("it was read".into())
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("api");
+    fs::write(&file, "a").unwrap();
+    let making = making(Place::File(file), None).with_reader(endless);
+    let within = Duration::from_millis(20);
+    let opened = Standing::open(making, shelf(folder.path()), within).await;
+    READ.store(true, std::sync::atomic::Ordering::Release);
+    let problem = opened.unwrap_err();
+    assert!(problem.contains("within 20ms (start_timeout)"), "{problem}");
 }

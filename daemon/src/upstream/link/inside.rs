@@ -4,7 +4,8 @@
 //! list of tools has changed; calls that are on their way end with the old one.
 //! To rmcp it is a transport like any other. A request is answered when its send is done, so that an error says
 //! what became of that call and of nothing else.
-//! Invariant: a call that is cancelled, or whose session has ended, is given up.
+//! Invariant: a call that is cancelled, or whose session has ended, is given up; and what a source gives is handed on,
+//! never copied: an answer may be most of the memory that there is.
 
 use std::{
     collections::HashMap,
@@ -150,7 +151,7 @@ impl Inside {
                 }))
             }
             "ping" => Ok(json!({})),
-            "tools/list" => Ok(json!({ "tools": self.current().tools() })),
+            "tools/list" => self.tools().await,
             "tools/call" => {
                 let tool = match params.remove("name") {
                     Some(Value::String(name)) => name,
@@ -168,6 +169,17 @@ impl Inside {
                 &format!("a source has no {method}"),
             )),
         })
+    }
+
+    /// A long list takes as long as it takes to make it.
+    async fn tools(&self) -> Result<Value, Value> {
+        let source = self.current();
+        let tools = tokio::task::spawn_blocking(move || source.tools()).await;
+        let tools = tools.map_err(|_| {
+            let message = "its functions could not be listed: see `mux logs`";
+            refusal(ErrorCode::INTERNAL_ERROR, message)
+        })?;
+        Ok(object([("tools", Value::Array(tools))]))
     }
 
     async fn call(
@@ -203,7 +215,11 @@ impl Inside {
             Ok(result) => ("result", result),
             Err(error) => ("error", error),
         };
-        let message = json!({ "jsonrpc": "2.0", "id": id, member: body });
+        let message = object([
+            ("jsonrpc", "2.0".into()),
+            ("id", id.clone()),
+            (member, body),
+        ]);
         let message = raw::of_value(message).map_err(|error| LinkError::Lost(error.to_string()))?;
         let sent = self.answered.send(message).await;
         sent.map_err(|_| LinkError::Lost("the session has ended".into()))
@@ -248,6 +264,12 @@ impl Inside {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Of values that are moved into it; `json!` would copy them.
+fn object<const N: usize>(members: [(&str, Value); N]) -> Value {
+    let owned = members.map(|(name, value)| (name.to_owned(), value));
+    Value::Object(owned.into_iter().collect())
 }
 
 fn refusal(code: ErrorCode, message: &str) -> Value {

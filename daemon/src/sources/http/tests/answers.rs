@@ -127,6 +127,39 @@ async fn what_is_too_long_says_what_to_do() {
 }
 
 #[tokio::test]
+async fn what_is_too_many_values_is_never_made_of_them() {
+    let ones = || format!("[{}1]", "1,".repeat(1_000_000));
+    let (base, _) = serve(move |seen, _| match seen.target.as_str() {
+        "/json" => media("application/json", ones()),
+        "/unsaid" => axum::body::Body::from(ones()).into_response(),
+        "/text" => media("text/plain", ones()),
+        "/objects" => media("application/json", format!("[{}0]", "{},".repeat(250_000))),
+        "/broken" => media("text/plain", ones()[..2_000_000].to_owned()),
+        "/lines" => media("application/x-ndjson", "{\"a\":[1,2]}\n".repeat(200_000)),
+        "/words" => media(
+            "application/json",
+            format!("[\"{}\"]", ",[{".repeat(500_000)),
+        ),
+        other => panic!("{other}"),
+    })
+    .await;
+    let api = api(&base);
+    for path in ["/json", "/unsaid", "/text", "/objects", "/broken"] {
+        let failure = api.call(&get(path), &telling()).await.unwrap_err();
+        assert!(
+            matches!(failure, CallFailure::TooMuch(_)),
+            "{path}: {failure:?}"
+        );
+        assert!(failure.to_string().contains("1000000"), "{failure}");
+    }
+    for path in ["/lines", "/words"] {
+        let result = api.call(&get(path), &telling()).await.unwrap();
+        let text = result["content"][0]["text"].as_str().unwrap();
+        assert!(text.len() > 1_000_000, "{path}");
+    }
+}
+
+#[tokio::test]
 async fn a_request_goes_out_as_it_is_written() {
     let (base, log) = serve(|_, _| "ok").await;
     let mut source = settings();

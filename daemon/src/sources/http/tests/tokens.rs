@@ -132,6 +132,68 @@ async fn a_client_that_is_refused_is_told_so_without_its_secret() {
 }
 
 #[tokio::test]
+async fn what_is_the_entrys_lasts_while_descriptions_come_and_go() {
+    let (base, log) = serve(|seen, _| match seen.target.as_str() {
+        "/token" => media(
+            "application/json",
+            "{\"access_token\": \"canary-token\", \"expires_in\": 3600}",
+        ),
+        _ => media(
+            "text/plain",
+            seen.header("authorization").unwrap_or("-").to_owned(),
+        ),
+    })
+    .await;
+    let mut source = settings();
+    let credential = Credential::Basic {
+        username: "c".into(),
+        password: "canary-secret".into(),
+    };
+    source.credentials = BTreeMap::from([("oauth".into(), credential)]);
+    source.rate = Some(crate::settings::Rate {
+        count: std::num::NonZeroU32::new(6).unwrap(),
+        per: Duration::from_secs(3600),
+    });
+    let lasting = Lasting::new(&source);
+    let read = || {
+        let scheme = Scheme::ClientCredentials {
+            token_url: "/token".into(),
+            scopes: Vec::new(),
+        };
+        let schemes = BTreeMap::from([("oauth".to_owned(), scheme)]);
+        let with = (http_client as MakeClient, &lasting);
+        Api::new("shop", &source, &base, schemes, with).unwrap()
+    };
+    let mut asked = get("/things");
+    asked.security = vec![vec!["oauth".into()]];
+    for _ in 0..3 {
+        let result = read().call(&asked, &telling()).await.unwrap();
+        assert!(!result.to_string().contains("canary"), "{result}");
+    }
+    assert_eq!(read().requests(), 3);
+    let tokens = log
+        .lock()
+        .unwrap()
+        .iter()
+        .filter(|seen| seen.target == "/token")
+        .count();
+    assert_eq!(tokens, 1);
+    // Half of six go out at once, whoever asks.
+    let (tell, mut told) = tokio::sync::mpsc::unbounded_channel();
+    let terms = crate::sources::telling::Terms {
+        clock: Arc::default(),
+        begun: tokio::time::Instant::now(),
+        within: Duration::from_secs(60),
+        whole: Duration::from_secs(60),
+    };
+    let telling = Telling::new(terms, move |_, _, note| tell.send(note.to_owned()).unwrap());
+    let api = read();
+    let fourth = tokio::spawn(async move { api.call(&asked, &telling).await });
+    assert!(told.recv().await.unwrap().contains("rate = \"6/h\""));
+    fourth.abort();
+}
+
+#[tokio::test]
 async fn a_secret_is_not_sent_without_encryption_to_get_a_token_for_an_encrypted_api() {
     let mut source = settings();
     let credential = Credential::Basic {
@@ -144,8 +206,9 @@ async fn a_secret_is_not_sent_without_encryption_to_get_a_token_for_an_encrypted
         scopes: Vec::new(),
     };
     let schemes = BTreeMap::from([("oauth".to_owned(), scheme)]);
-    let problem =
-        Api::new("shop", &source, "https://api.example", schemes, http_client).unwrap_err();
+    let lasting = Lasting::new(&source);
+    let with = (http_client as MakeClient, &lasting);
+    let problem = Api::new("shop", &source, "https://api.example", schemes, with).unwrap_err();
     assert!(
         problem.contains("auth.oauth") && problem.contains("https"),
         "{problem}"

@@ -1,0 +1,77 @@
+//! What of an entry lasts when its description is read again, or its session is opened again: the line in which its
+//! requests wait, the tokens that were fetched, and how many requests there were.
+//!
+//! Invariant: a token is shown only where it was fetched for, and is hidden by the same mask for as long as it is held.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, PoisonError, atomic::AtomicU64},
+};
+
+use super::{mask::Mask, rate::Rate, token::Tokens};
+use crate::settings;
+
+#[derive(Debug)]
+pub(in crate::sources) struct Lasting {
+    pub(super) rate: Option<Arc<Rate>>,
+    pub(super) requests: Arc<AtomicU64>,
+    held: Mutex<Held>,
+}
+
+/// Guarded by `Lasting::held`.
+#[derive(Debug, Default)]
+struct Held {
+    /// Where the API is called; at another address nothing of this counts.
+    base: String,
+    mask: Option<Arc<Mask>>,
+    tokens: HashMap<Login, Arc<Tokens>>,
+}
+
+/// Token URL, scopes, id and secret.
+type Login = (String, Vec<String>, String, String);
+
+impl Lasting {
+    pub(in crate::sources) fn new(settings: &settings::Source) -> Self {
+        Self {
+            rate: settings.rate.map(Rate::new).map(Arc::new),
+            requests: Arc::default(),
+            held: Mutex::default(),
+        }
+    }
+
+    /// Of what is secret where the API is called.
+    pub(super) fn mask(&self, base: &str, make: impl FnOnce() -> Mask) -> Arc<Mask> {
+        let mut held = self.held();
+        if held.base != base {
+            *held = Held {
+                base: base.to_owned(),
+                ..Held::default()
+            };
+        }
+        Arc::clone(held.mask.get_or_insert_with(|| Arc::new(make())))
+    }
+
+    /// Those of this login at the address that [`Self::mask`] was told last.
+    pub(super) fn tokens(
+        &self,
+        (url, scopes, (id, secret)): (&str, &[String], (&str, &str)),
+        make: impl FnOnce() -> Result<Arc<Tokens>, String>,
+    ) -> Result<Arc<Tokens>, String> {
+        let login = (
+            url.to_owned(),
+            scopes.to_vec(),
+            id.to_owned(),
+            secret.to_owned(),
+        );
+        if let Some(tokens) = self.held().tokens.get(&login) {
+            return Ok(Arc::clone(tokens));
+        }
+        let tokens = make()?;
+        self.held().tokens.insert(login, Arc::clone(&tokens));
+        Ok(tokens)
+    }
+
+    fn held(&self) -> std::sync::MutexGuard<'_, Held> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,68 @@
+//! The header `Link`, by RFC 8288.
+//!
+//! Invariant: what cannot be read leads nowhere.
+
+use reqwest::header::{HeaderMap, LINK};
+
+/// The target of `rel="next"`, or none.
+pub(super) fn linked(headers: &HeaderMap) -> Option<String> {
+    let values = headers
+        .get_all(LINK)
+        .iter()
+        .filter_map(|value| value.to_str().ok());
+    for value in values {
+        let mut rest = value;
+        while let Some((_, after)) = rest.split_once('<') {
+            let (target, after) = after.split_once('>')?;
+            // Parameters end where the next target begins.
+            let end = after
+                .find(",<")
+                .or_else(|| after.find(", <"))
+                .unwrap_or(after.len());
+            let (parameters, next) = after.split_at(end);
+            rest = next;
+            let is_next = parameters.split(';').any(|parameter| {
+                let Some((name, value)) = parameter.split_once('=') else {
+                    return false;
+                };
+                let value = value.trim().trim_end_matches(',').trim_matches('"');
+                name.trim().eq_ignore_ascii_case("rel")
+                    && value
+                        .split_whitespace()
+                        .any(|rel| rel.eq_ignore_ascii_case("next"))
+            });
+            if is_next {
+                return Some(target.to_owned());
+            }
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_next_page_is_found_in_a_header() {
+        for (header, expected) in [
+            (
+                "<https://h/x?page=2>; rel=\"next\", <https://h/x?page=9>; rel=\"last\"",
+                Some("https://h/x?page=2"),
+            ),
+            (
+                "</x?page=1>; rel=prev,</x?page=3>; title=\"a\"; rel=next",
+                Some("/x?page=3"),
+            ),
+            (
+                "<https://h/a,b?c=<d>; REL=\"last next\"",
+                Some("https://h/a,b?c=<d"),
+            ),
+            ("<https://h/x>; rel=\"nextish\"", None),
+            ("https://h/x; rel=next", None),
+        ] {
+            let headers = HeaderMap::from_iter([(LINK, header.parse().unwrap())]);
+            assert_eq!(linked(&headers).as_deref(), expected, "{header}");
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! Descriptions that are short and reach far. Each is read, with what there is room and time for.
+
+use std::{sync::mpsc, thread, time::Duration};
+
+use serde_json::{Map, Value, json};
+
+use super::{
+    super::{Description, document::Document},
+    entry,
+};
+
+/// Of all functions: small enough to be reached soon.
+const LONGEST_LIST: usize = 1 << 20;
+/// A hang, and no speed.
+const FOR_EVER: Duration = Duration::from_secs(120);
+
+fn read(paths: Value, components: Value) -> Description {
+    let text = json!({
+        "openapi": "3.1.0",
+        "info": { "title": "t", "version": "1" },
+        "paths": paths,
+        "components": components,
+    })
+    .to_string();
+    let (done, outcome) = mpsc::channel();
+    thread::spawn(move || {
+        let document = Document::read(&text).unwrap();
+        done.send(Description::of(&document, &entry(), LONGEST_LIST))
+    });
+    outcome.recv_timeout(FOR_EVER).unwrap().unwrap()
+}
+
+fn to(name: &str) -> Value {
+    json!({ "$ref": format!("#/components/schemas/{name}") })
+}
+
+fn json_of(schema: &Value) -> Value {
+    json!({ "content": { "application/json": { "schema": schema } } })
+}
+
+fn arguments(description: &Description) -> Vec<&Value> {
+    let schemas = description.tools().iter().map(|tool| &tool["inputSchema"]);
+    schemas.collect()
+}
+
+#[test]
+fn objects_that_are_made_of_each_other_are_not_joined() {
+    let mut schemas = Map::new();
+    for level in 0..17 {
+        let next = to(&format!("S{}", level + 1));
+        let parts = vec![next; 6];
+        schemas.insert(format!("S{level}"), json!({ "allOf": parts }));
+    }
+    let last =
+        json!({ "type": "object", "properties": { "id": { "type": "string", "readOnly": true } } });
+    schemas.insert("S17".into(), last);
+    let paths = json!({ "/a": { "post": {
+        "operationId": "send",
+        "requestBody": json_of(&to("S0")),
+        "responses": { "200": json_of(&to("S0")) },
+    } } });
+    let description = read(paths, json!({ "schemas": schemas }));
+    assert_eq!(description.left_out(), []);
+    let arguments = arguments(&description)[0];
+    assert_eq!(arguments["properties"]["body"]["$ref"], "#/$defs/S0");
+    assert_eq!(arguments["$defs"].as_object().unwrap().len(), 18);
+}
+
+#[test]
+fn what_refers_to_itself_in_many_places_is_looked_at_once() {
+    let members: Map<String, Value> = (0..300)
+        .map(|number| (format!("member{number}"), to("Node")))
+        .chain([("list".to_owned(), json!({ "type": "array" }))])
+        .collect();
+    let node = json!({ "type": "object", "properties": members });
+    let cursor = json!({ "name": "cursor", "in": "query", "schema": { "type": "string" } });
+    let paths = json!({ "/a": { "get": {
+        "parameters": [cursor, { "name": "starting_after", "in": "query", "schema": {} }],
+        "responses": { "200": json_of(&to("Node")) },
+    } } });
+    let description = read(paths, json!({ "schemas": { "Node": node } }));
+    assert_eq!(description.left_out(), []);
+    let pages = &arguments(&description)[0]["properties"]["$pages"];
+    assert_eq!(pages["default"], 1, "it is still a list with pages");
+}
+
+#[test]
+fn arguments_that_are_too_long_together_are_told_by_name() {
+    let mut schemas = Map::new();
+    for number in 0..400 {
+        let mut members = Map::new();
+        for member in 0..30 {
+            let name = format!("a_member_with_a_name_{member}");
+            let other = to(&format!("Input{}", (number * 30 + member * 13 + 1) % 400));
+            members.insert(name, other);
+        }
+        let input = json!({ "type": "object", "properties": members });
+        schemas.insert(format!("Input{number}"), input);
+    }
+    let mut paths = Map::new();
+    for number in 0..50 {
+        let operation = json!({
+            "operationId": format!("send{number}"),
+            "requestBody": json_of(&json!({ "type": "array", "items": to(&format!("Input{}", number % 400)) })),
+            "responses": { "204": {} },
+        });
+        paths.insert(format!("/{number}"), json!({ "post": operation }));
+    }
+    let description = read(Value::Object(paths), json!({ "schemas": schemas }));
+    assert_eq!(description.left_out(), []);
+    assert_eq!(description.tools().len(), 50);
+    let bytes: usize = description
+        .tools()
+        .iter()
+        .map(|tool| tool.to_string().len())
+        .sum();
+    assert!(bytes <= LONGEST_LIST, "{bytes}");
+    let told = arguments(&description)[7]["$defs"].as_object().unwrap();
+    assert!(
+        told["Input7"]["properties"].is_object(),
+        "the nearest is there"
+    );
+    let by_name = told
+        .values()
+        .filter(|it| it["description"].as_str().is_some());
+    assert!(by_name.count() > 0);
+}
+
+#[test]
+fn functions_for_which_there_is_no_room_say_so() {
+    let words = "long ".repeat(50);
+    let members: Map<String, Value> = (0..200)
+        .map(|number| (format!("member{number}"), json!({ "enum": [words] })))
+        .collect();
+    let body = json!({ "type": "object", "properties": members });
+    let paths: Map<String, Value> = (0..40)
+        .map(|number| {
+            let body = json!({ "$ref": "#/components/requestBodies/Long" });
+            let operation = json!({ "requestBody": body, "responses": {} });
+            (format!("/{number}"), json!({ "post": operation }))
+        })
+        .collect();
+    let components = json!({ "requestBodies": { "Long": json_of(&body) } });
+    let description = read(Value::Object(paths), components);
+    let (told, left_out) = (description.tools().len(), description.left_out());
+    assert!((15..30).contains(&told), "{told}");
+    assert_eq!(told + left_out.len(), 40);
+    assert!(left_out[0].why.contains("no room"), "{}", left_out[0].why);
+}
+
+#[test]
+fn what_takes_too_many_steps_is_left_out() {
+    let operation = |number: u32| {
+        let body = json_of(&json!({ "type": "array", "items": to("A") }));
+        json!({ "post": { "operationId": format!("send{number}"), "requestBody": body } })
+    };
+    let text = json!({
+        "openapi": "3.1.0",
+        "paths": { "/1": operation(1), "/2": operation(2), "/3": operation(3) },
+        "components": { "schemas": { "A": {} } },
+    });
+    let document = || Document::read(&text.to_string()).unwrap();
+    let whole = document();
+    Description::of(&whole, &entry(), LONGEST_LIST).unwrap();
+    let document = document();
+    // All but a few of what it takes.
+    document.steps(whole.left() + 3).unwrap();
+    let description = Description::of(&document, &entry(), LONGEST_LIST).unwrap();
+    assert_eq!(description.tools().len() + description.left_out().len(), 3);
+    let last = description.left_out().last().unwrap();
+    assert_eq!(last.operation, "POST /3");
+    assert!(last.why.contains("steps"), "{}", last.why);
+}

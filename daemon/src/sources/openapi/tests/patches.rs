@@ -1,0 +1,118 @@
+//! Bodies that one schema describes for several media types.
+
+use serde_json::{Value, json};
+
+use super::{
+    super::{Description, media, request::request},
+    entry, written,
+};
+
+const KUBERNETES: [&str; 5] = [
+    "application/apply-patch+cbor",
+    "application/apply-patch+yaml",
+    "application/json-patch+json",
+    "application/merge-patch+json",
+    "application/strategic-merge-patch+json",
+];
+
+/// As an API that is patched with this schema by each of these.
+fn described(media: &[&str], schema: &Value) -> Description {
+    let content: Value = media
+        .iter()
+        .map(|media| ((*media).to_owned(), json!({ "schema": schema })))
+        .collect();
+    let operation = json!({
+        "operationId": "patch",
+        "requestBody": { "required": true, "content": content },
+        "responses": {},
+    });
+    let text = json!({
+        "openapi": "3.0.0",
+        "paths": { "/a": { "patch": operation } },
+        "components": { "schemas": { "Patch": { "type": "object" } } },
+    });
+    Description::read(&text.to_string(), &entry()).unwrap()
+}
+
+fn sent(description: &Description, arguments: &Value) -> String {
+    let mut arguments = arguments.as_object().unwrap().clone();
+    let operation = description.operations.values().next().unwrap();
+    let body = operation.body.as_ref().unwrap();
+    let asked = media::asked(body, &mut arguments);
+    let mut request = request(operation, arguments).unwrap();
+    if let Some(asked) = asked {
+        request.body = request.body.map(|body| media::sent_as(body, asked));
+    }
+    written(&request)
+}
+
+#[test]
+fn a_patch_goes_out_as_what_it_is() {
+    let patch = json!({ "$ref": "#/components/schemas/Patch" });
+    let description = described(&KUBERNETES, &patch);
+    let schema = &description.tools()[0]["inputSchema"]["properties"];
+    assert_eq!(
+        schema["$contentType"]["enum"],
+        json!([KUBERNETES[3], KUBERNETES[1], KUBERNETES[2], KUBERNETES[4]])
+    );
+    assert_eq!(schema["body"]["anyOf"][1]["type"], "array");
+    let object = json!({ "spec": {} });
+    let steps = json!([{ "op": "remove", "path": "/a" }]);
+    for (arguments, media, text) in [
+        (json!({ "body": object }), KUBERNETES[3], &object),
+        (
+            json!({ "body": object, "$contentType": KUBERNETES[4] }),
+            KUBERNETES[4],
+            &object,
+        ),
+        (
+            json!({ "body": object, "$contentType": KUBERNETES[1] }),
+            KUBERNETES[1],
+            &object,
+        ),
+        (json!({ "body": steps }), KUBERNETES[2], &steps),
+    ] {
+        let expected = format!("PATCH /a\n\n{media}\n{text}");
+        assert_eq!(sent(&description, &arguments), expected, "{arguments}");
+    }
+}
+
+#[test]
+fn a_list_of_steps_is_a_json_patch_where_the_schema_says_so() {
+    let steps = json!({ "type": "array", "items": { "type": "object" } });
+    let description = described(&KUBERNETES[2..3], &steps);
+    let schema = &description.tools()[0]["inputSchema"]["properties"];
+    assert_eq!(schema.get("$contentType"), None);
+    assert_eq!(schema["body"], steps);
+    assert_eq!(
+        sent(&description, &json!({ "body": [] })),
+        "PATCH /a\n\napplication/json-patch+json\n[]"
+    );
+}
+
+#[test]
+fn members_of_a_body_are_no_list_of_steps() {
+    let named = json!({ "type": "object", "properties": { "name": { "type": "string" } } });
+    let description = described(&KUBERNETES, &named);
+    let schema = &description.tools()[0]["inputSchema"]["properties"];
+    assert_eq!(
+        schema["$contentType"]["enum"],
+        json!([KUBERNETES[3], KUBERNETES[1], KUBERNETES[4]])
+    );
+    let arguments = json!({ "name": "n", "$contentType": KUBERNETES[4] });
+    assert_eq!(
+        sent(&description, &arguments),
+        format!("PATCH /a\n\n{}\n{{\"name\":\"n\"}}", KUBERNETES[4])
+    );
+}
+
+#[test]
+fn one_media_type_leaves_nothing_to_choose() {
+    let description = described(&["application/json", "text/xml"], &json!({}));
+    let schema = &description.tools()[0]["inputSchema"]["properties"];
+    assert_eq!(schema.as_object().unwrap().len(), 1);
+    assert_eq!(
+        sent(&description, &json!({ "body": [1] })),
+        "PATCH /a\n\n[1]"
+    );
+}

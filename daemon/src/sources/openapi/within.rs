@@ -1,0 +1,89 @@
+//! What stands in a schema, and what it is without a part of it.
+//!
+//! Invariant: only schemas are looked at, never what they hold as values: a member may be called like a keyword.
+
+use std::collections::HashSet;
+
+use serde_json::{Map, Value};
+
+/// The pointers of what a schema, or a schema in it, is made of.
+pub(super) fn bases(schema: &mut Value) -> HashSet<String> {
+    let to = |schema: &Value| Some(schema.get("$ref")?.as_str()?.to_owned());
+    let mut found: HashSet<String> = to(schema).into_iter().collect();
+    each(schema, &mut |schema| {
+        let parts = schema.get("allOf").and_then(Value::as_array);
+        found.extend(parts.into_iter().flatten().filter_map(to));
+    });
+    found
+}
+
+/// Schemas of which a part is not told say nothing.
+pub(super) fn open(schema: &mut Value, untold: &HashSet<String>) {
+    below(schema, &mut |schema| open(schema, untold));
+    let Value::Object(map) = schema else { return };
+    let is_untold = |schema: &Value| {
+        let to = schema.get("$ref").and_then(Value::as_str);
+        to.is_some_and(|to| untold.contains(to))
+    };
+    let parts = map.get("allOf").and_then(Value::as_array);
+    let lacks = parts.is_some_and(|parts| {
+        let says_nothing = |part: &Value| part.as_object().is_some_and(Map::is_empty);
+        parts
+            .iter()
+            .any(|part| is_untold(part) || says_nothing(part))
+    });
+    if lacks {
+        map.clear();
+    }
+}
+
+/// Without words for readers.
+pub(super) fn silence(schema: &mut Value) {
+    silence_below(schema, 0);
+}
+
+/// The same for what is so many schemas deep.
+pub(super) fn silence_below(schema: &mut Value, levels: usize) {
+    if let (Value::Object(map), 0) = (&mut *schema, levels) {
+        for words in ["description", "title", "examples"] {
+            map.shift_remove(words);
+        }
+    }
+    below(schema, &mut |schema| {
+        silence_below(schema, levels.saturating_sub(1));
+    });
+}
+
+pub(super) fn each(schema: &mut Value, change: &mut dyn FnMut(&mut Map<String, Value>)) {
+    if let Value::Object(map) = &mut *schema {
+        change(map);
+    }
+    below(schema, &mut |schema| each(schema, change));
+}
+
+/// The schemas that stand right in a schema.
+fn below(schema: &mut Value, visit: &mut dyn FnMut(&mut Value)) {
+    let Value::Object(map) = schema else { return };
+    for (keyword, value) in map.iter_mut() {
+        match (keyword.as_str(), value) {
+            ("properties" | "patternProperties", Value::Object(named)) => {
+                named.values_mut().for_each(&mut *visit);
+            }
+            ("allOf" | "anyOf" | "prefixItems", Value::Array(several)) => {
+                several.iter_mut().for_each(&mut *visit);
+            }
+            (
+                "items"
+                | "additionalProperties"
+                | "not"
+                | "propertyNames"
+                | "contains"
+                | "if"
+                | "then"
+                | "else",
+                one,
+            ) => visit(one),
+            _ => {}
+        }
+    }
+}
