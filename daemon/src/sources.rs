@@ -103,6 +103,11 @@ pub trait Source: Send + Sync + fmt::Debug {
     /// MCP's `Tool`s.
     fn tools(&self) -> Vec<Value>;
 
+    /// How many these are.
+    fn count(&self) -> usize {
+        self.tools().len()
+    }
+
     /// What there is to say of it.
     fn facts(&self) -> Facts {
         Facts::default()

@@ -248,7 +248,7 @@ impl Standing {
 
     fn same(&self) -> Refreshed {
         Refreshed {
-            functions: self.current.borrow().tools().len(),
+            functions: self.current.borrow().count(),
             ..Refreshed::default()
         }
     }

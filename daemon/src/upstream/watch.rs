@@ -119,7 +119,7 @@ impl Watch {
         match listed {
             Ok(listed) => {
                 session.lifetime.begin(listed.ttl);
-                let set = self.offer.list(listed.tools);
+                let set = self.offer.list(listed.tools).await;
                 info!(
                     server = self.offer.name,
                     tools = set.len(),
