@@ -4,9 +4,9 @@
 //! Invariant: nothing here asks a server or waits for the disk; what it knows can be learned again.
 
 mod arguments;
-mod compact;
 mod description;
 mod digest;
+mod draft;
 mod eras;
 pub mod hygiene;
 mod imitation;
@@ -96,6 +96,11 @@ impl Catalog {
         self.remembered.recall(key)
     }
 
+    /// Whether they take longer to recall than anybody should wait.
+    pub fn is_long(&self, key: &ListKey) -> bool {
+        self.remembered.is_long(key)
+    }
+
     /// What a server lists now.
     pub fn remember(&self, key: &ListKey, tools: &[ToolDescription]) {
         self.remembered.keep(key, tools);
@@ -152,8 +157,10 @@ impl Catalog {
     /// A tool on one line, with what was learned of its results.
     pub fn signature(&self, tool: &Tool, wording: Wording) -> String {
         let shape = self.learned.shape(tool);
-        let observed = wording.observed(shape.as_deref());
-        typegen::signature(&tool.server, &tool.declaration(observed))
+        match wording.observed(shape.as_deref()) {
+            None => tool.signature().to_owned(),
+            observed => typegen::signature(&tool.server, &tool.declaration(observed)),
+        }
     }
 
     /// The same as programs reach the tool among the others of its server.

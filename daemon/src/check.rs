@@ -15,6 +15,7 @@ mod judge;
 mod lsp;
 mod owner;
 mod project;
+mod text;
 mod verdicts;
 
 use std::{
@@ -31,12 +32,14 @@ use std::{
 use mux_sandbox::program::{PREFIX, SUFFIX, without_frame};
 use tokio::{sync::Semaphore, time::timeout};
 
+pub use self::text::Text;
 use self::{
     child::{Limits, Loss},
     owner::Owner,
     project::Projects,
     verdicts::{Asked, Key, Verdicts},
 };
+use crate::blocking;
 
 /// The version that `mux setup` installs, and the name of its folder.
 pub const PINNED: &str = "7.0.2";
@@ -75,7 +78,7 @@ pub struct CheckSettings {
 #[derive(Clone, Debug)]
 pub struct Types {
     pub hash: [u8; 32],
-    pub text: Arc<str>,
+    pub text: Text,
 }
 
 /// One thing that the compiler found. Lines and columns count from 1 and point into the program as it
@@ -310,8 +313,7 @@ impl Inner {
                     if compiler.rss().is_some_and(|rss| rss > limits.memory / 2) {
                         self.owner().forget(&compiler);
                     }
-                    let folder = folder.to_string_lossy();
-                    return Ok(judge::judge(found, &plain, &folder, &types.text).into());
+                    return judged(found, &plain, &folder, types).await;
                 }
                 Err(Loss::Guilty(why)) => return Err(why),
                 // It may have been another program's doing: in company nobody can tell.
@@ -328,6 +330,22 @@ impl Inner {
         self.owner
             .get_or_init(|| Owner::start(self.settings.clone(), Arc::clone(&self.shared)))
     }
+}
+
+/// Off the runtime's threads: what the types say is looked for in a text that may be long.
+async fn judged(
+    found: Vec<lsp::Found>,
+    plain: &str,
+    folder: &Path,
+    types: &Types,
+) -> verdicts::Verdict {
+    if found.is_empty() {
+        return Ok(Arc::default());
+    }
+    let (plain, folder) = (plain.to_owned(), folder.to_string_lossy().into_owned());
+    let text = types.text.clone();
+    let judge = move || judge::judge(found, &plain, &folder, &text.read());
+    Ok(blocking::run(judge).await.into())
 }
 
 /// Whether a program could declare something for others that are open at the same time. The wrapper

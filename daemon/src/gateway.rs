@@ -255,7 +255,7 @@ impl Gateway {
     /// The text of a value, from which its type is learned if nobody has declared it.
     fn observed(&self, tool: &Arc<Tool>, value: Value) -> String {
         let text = value.to_string();
-        if tool.output_schema.is_none() {
+        if !tool.has_output_schema() {
             self.upstreams.catalog().observe(tool, value, text.len());
         }
         text

@@ -6,6 +6,7 @@
 pub mod approvals;
 pub mod audit;
 pub mod auth;
+mod blocking;
 pub mod cache;
 pub mod catalog;
 mod causes;
@@ -37,6 +38,7 @@ pub mod watching;
 mod length;
 mod nearest;
 mod nesting;
+mod packed;
 mod rpc;
 mod serve;
 

@@ -2,8 +2,18 @@
 //!
 //! Invariant: a long value costs memory for as long as it is held, and not for the daemon's life.
 
+use std::{
+    sync::atomic::{AtomicBool, Ordering},
+    time::Duration,
+};
+
 /// Texts of at least so many bytes have pages of their own.
 const OWN_PAGES: usize = 256 << 10;
+/// Work on a long list is done in parts, and so are its answers: after that the last of them has ended.
+const SETTLED: Duration = Duration::from_secs(1);
+
+/// Whether somebody is about to give back. It speaks of the process's allocator, of which there is one.
+static ASKED: AtomicBool = AtomicBool::new(false);
 
 /// Asks for long texts to be given back to the system when they are freed. glibc would learn from the
 /// first of them that such sizes are usual and keep room for them, 100 MiB and more after one run with
@@ -21,6 +31,32 @@ pub fn give_back_long_texts() {
 #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
 pub fn give_back_long_texts() {
     let _not_needed = OWN_PAGES;
+}
+
+/// Gives back, a moment from now and once for all who ask until then, what work on a long list leaves behind. To be called
+/// inside a tokio runtime; nobody waits for it.
+pub fn give_back_soon() {
+    let Ok(runtime) = tokio::runtime::Handle::try_current() else {
+        return;
+    };
+    if ASKED.swap(true, Ordering::AcqRel) {
+        return;
+    }
+    // Cleared as well if the runtime ends meanwhile.
+    let asked = Asked;
+    runtime.spawn(async move {
+        tokio::time::sleep(SETTLED).await;
+        drop(asked);
+        drop(tokio::task::spawn_blocking(give_back_small_values).await);
+    });
+}
+
+struct Asked;
+
+impl Drop for Asked {
+    fn drop(&mut self) {
+        ASKED.store(false, Ordering::Release);
+    }
 }
 
 /// Gives back what is free between small values that are still held: a long list of tools is made of

@@ -68,8 +68,8 @@ pub(crate) fn canonical_digest(value: &Value) -> Key {
     canonical::digest(value)
 }
 
-/// A definition for people: JSON with its names in order, and with what nobody sees escaped. `None` if it is too long.
-pub fn readable(definition: &Value) -> Option<String> {
+/// A canonical text for people: JSON with its names in order, and with what nobody sees escaped. `None` if it is too long.
+pub fn readable(definition: &str) -> Option<String> {
     Some(canonical::readable(definition)).filter(|text| text.len() <= SHOWN)
 }
 
@@ -136,8 +136,8 @@ impl Pins {
         if key.on_change == OnChange::Off {
             return tools;
         }
-        let listed = tools.into_iter().map(Listed::of).collect();
         let kept = self.kept(&key.owner);
+        let listed = listed(&kept, tools);
         let mut kept = lock(&kept);
         let (judged, pinned) = kept.book.judge(listed, key.on_change, now());
         if pinned {
@@ -151,8 +151,8 @@ impl Pins {
         if key.on_change == OnChange::Off {
             return tools;
         }
-        let listed = tools.into_iter().map(Listed::of).collect();
         let kept = self.kept(&key.owner);
+        let listed = listed(&kept, tools);
         let kept = lock(&kept);
         kept.book.recall(listed, key.on_change)
     }
@@ -260,6 +260,13 @@ impl Pins {
     fn books(&self) -> MutexGuard<'_, HashMap<Owner, Arc<Mutex<Kept>>>> {
         self.books.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Done while the book is not locked: lists may be long.
+fn listed(kept: &Mutex<Kept>, tools: Vec<ToolDescription>) -> Vec<Listed> {
+    let whole = lock(kept).book.whole();
+    let listed = tools.into_iter().map(|tool| Listed::of(tool, &whole));
+    listed.collect()
 }
 
 fn lock(kept: &Mutex<Kept>) -> MutexGuard<'_, Kept> {

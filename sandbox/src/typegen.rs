@@ -11,6 +11,7 @@ mod emit;
 mod flat;
 mod inline;
 mod ir;
+mod json;
 mod laws;
 pub mod members;
 pub mod names;
@@ -25,9 +26,8 @@ mod tool;
 
 use std::collections::HashSet;
 
-use serde_json::Value;
-
 pub use chosen::UNLESS;
+pub use json::Json;
 use names::spell;
 pub use observe::{Observed, Shape};
 
@@ -55,10 +55,10 @@ pub struct ToolDecl<'a> {
     /// What the tool does; up to 4 KiB of it are passed on.
     pub description: Option<&'a str>,
     /// JSON Schema of the arguments. Any other JSON value counts as a schema that says nothing.
-    pub input_schema: &'a Value,
+    pub input_schema: Json<'a>,
     /// JSON Schema of the structured result. Without one the result is what was observed, or else
     /// `ToolText`.
-    pub output_schema: Option<&'a Value>,
+    pub output_schema: Option<Json<'a>>,
     /// What results have looked like, for a tool without an output schema.
     pub observed: Option<Observed<'a>>,
 }

@@ -135,8 +135,8 @@ fn tool<'a>(tool: &'a Value, shape: &'a Shape) -> ToolDecl<'a> {
         name: tool["name"].as_str().expect("a tool has a name"),
         title: tool["title"].as_str(),
         description: tool["description"].as_str(),
-        input_schema: &tool["inputSchema"],
-        output_schema: tool.get("outputSchema"),
+        input_schema: (&tool["inputSchema"]).into(),
+        output_schema: tool.get("outputSchema").map(Into::into),
         observed: tool.get("results").map(|_| Observed { shape, calls }),
     }
 }

@@ -34,8 +34,9 @@ impl Tool {
         pairs: Vec<(String, String)>,
     ) -> Result<Map<String, Value>, Fault> {
         let mut grouped: Map<String, Value> = Map::new();
+        let whole = self.input_schema();
         for (name, text) in pairs {
-            let schema = &self.input_schema["properties"][&name];
+            let schema = &whole["properties"][&name];
             let wants_list = wants(schema, "array");
             let value = read_as(schema, &text);
             match grouped.get_mut(&name) {
@@ -78,7 +79,7 @@ impl Tool {
 
     fn schema(&self) -> Option<&Schema> {
         let compile = || {
-            let compiled = Schema::compile(&self.input_schema);
+            let compiled = Schema::compile(&self.input_schema());
             let compiled = compiled.inspect_err(|error| {
                 warn!(tool = self.path(), %error, "the input schema cannot be compiled; arguments are not validated");
             });
@@ -96,7 +97,7 @@ impl Tool {
                 mistakes.join("; ")
             ),
         )
-        .hint(self.signature())
+        .hint(self.signature().to_owned())
         .path(self.path());
         fault.details = Some(json!({ "mistakes": mistakes }).to_string());
         fault

@@ -2,6 +2,8 @@
 //!
 //! Invariant: there and back again nothing is lost: a definition that was written down describes the same tool.
 
+use std::borrow::Cow;
+
 use serde_json::{Map, Value};
 
 use super::Standing;
@@ -25,17 +27,42 @@ pub struct ToolDescription {
 impl ToolDescription {
     /// MCP's `Tool`, whole.
     pub fn definition(&self) -> Value {
-        let mut definition = Map::new();
-        definition.insert("name".into(), self.name.clone().into());
-        if let Some(description) = &self.description {
-            definition.insert("description".into(), description.clone().into());
-        }
-        definition.insert("inputSchema".into(), self.input_schema.clone());
-        if let Some(schema) = &self.output_schema {
-            definition.insert("outputSchema".into(), schema.clone());
-        }
-        definition.extend(self.extra.clone());
-        Value::Object(definition)
+        let members = self.members().into_iter();
+        members
+            .map(|(name, member)| (name.to_owned(), member.into_owned()))
+            .collect()
+    }
+
+    /// The same by its members, without a copy of its schemas.
+    pub(crate) fn members(&self) -> Vec<(&str, Cow<'_, Value>)> {
+        let text = |text: &str| Cow::Owned(Value::from(text));
+        let mut members = vec![("name", text(&self.name))];
+        members.extend(
+            self.description
+                .as_deref()
+                .map(|it| ("description", text(it))),
+        );
+        members.push(("inputSchema", Cow::Borrowed(&self.input_schema)));
+        let output = self.output_schema.as_ref();
+        members.extend(output.map(|schema| ("outputSchema", Cow::Borrowed(schema))));
+        let extra = self.extra.iter();
+        members.extend(extra.map(|(name, member)| (name.as_str(), Cow::Borrowed(member))));
+        members
+    }
+
+    /// One of its annotations.
+    pub(super) fn hint(&self, name: &str) -> Option<bool> {
+        self.extra.get("annotations")?.get(name)?.as_bool()
+    }
+
+    pub(super) fn needs_task(&self) -> bool {
+        let execution = self.extra.get("execution");
+        execution.is_some_and(|execution| execution["taskSupport"] == "required")
+    }
+
+    pub(super) fn verb(&self) -> Option<String> {
+        let http = self.extra.get("_meta")?.get("mux/http")?;
+        http.get("method")?.as_str().map(str::to_owned)
     }
 
     /// The tool that such a definition is of. `None` if it is none.

@@ -3,7 +3,6 @@
 //! Invariant: every part is hashed with its length, so that no two different lists of parts run together.
 
 use mux_sandbox::typegen::GENERATOR;
-use serde_json::Value;
 
 use crate::cache::Key;
 
@@ -37,10 +36,6 @@ impl Digest {
             Some(text) => self.bytes(&[1]).text(text),
             None => self.bytes(&[0]),
         }
-    }
-
-    pub fn json(self, part: &Value) -> Self {
-        self.text(&part.to_string())
     }
 
     pub fn key(self) -> Key {

@@ -34,7 +34,7 @@ pub fn value_of(tool: &Tool, mut result: Value, check: ResultCheck) -> Result<Va
     if result.get("isError").and_then(Value::as_bool) == Some(true) {
         return Err(failure(tool, &result));
     }
-    if tool.output_schema.is_some() {
+    if tool.has_output_schema() {
         let structured = result.get_mut("structuredContent").map(Value::take);
         tool.check_result(structured.as_ref(), check)?;
         if let Some(structured) = structured {
@@ -111,7 +111,7 @@ impl Tool {
 
     fn result_schema(&self) -> Option<&Schema> {
         let compile = || {
-            let compiled = Schema::compile(self.output_schema.as_ref()?);
+            let compiled = Schema::compile(&self.output_schema()?);
             let compiled = compiled.inspect_err(|error| {
                 warn!(tool = self.path(), %error, "the output schema cannot be compiled; results are not validated");
             });

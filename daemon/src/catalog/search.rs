@@ -20,9 +20,13 @@ use tokio::{sync::Semaphore, task::spawn_blocking};
 pub use self::index::{Hit, Index};
 use self::{cursor::Cursor, segment::Segment};
 use super::{Known, Tool, ToolSet};
+use crate::memory;
 
 /// The longest query in bytes.
 const LONGEST: usize = 2_000;
+
+/// To index more tools leaves memory behind that is worth asking for.
+const MANY: usize = 100;
 
 /// What is looked for.
 #[derive(Clone, Debug, Default)]
@@ -83,6 +87,9 @@ impl Finder {
         let (old, servers) = (self.index.load_full(), servers.to_vec());
         let build = spawn_blocking(move || Arc::new(Index::build(&servers, old.as_deref())));
         let index = build.await.map_err(|_| lost())?;
+        if index.len() > MANY {
+            memory::give_back_soon();
+        }
         self.index.store(Some(Arc::clone(&index)));
         Ok(index)
     }

@@ -4,7 +4,7 @@
 //! that nobody has accepted.
 
 use mux_sandbox::{Fault, Kind};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::{Tool, ToolSet};
 use crate::cache::Key;
@@ -27,9 +27,9 @@ pub enum Standing {
 #[derive(Clone, Debug)]
 pub struct Change {
     /// What was trusted. `None` if nothing is known of it any more.
-    pub before: Option<Value>,
-    /// MCP's `Tool`, as the server gives it now.
-    pub now: Value,
+    pub before: Option<Box<str>>,
+    /// MCP's `Tool`, as the server gives it now. Both are canonical texts.
+    pub now: Box<str>,
     /// Names what it is now.
     pub digest: Key,
     pub refused: bool,

@@ -1,21 +1,21 @@
 //! One tool: as its server describes it, and as readers get it.
 //!
+//! Its schemas are held as text, which takes a fifth of the room of values: a large API has a thousand of them, and most are
+//! never looked at. What each call asks is read once and held beside them.
+//!
 //! Invariant: a [`Tool`] never changes. What its server says anew is another one.
 
-use std::sync::{Arc, OnceLock};
+use std::{
+    ops::Range,
+    sync::{Arc, OnceLock},
+};
 
 use mux_sandbox::typegen::{self, Observed, ToolDecl};
 use serde_json::{Map, Value};
 
 use super::{
-    Standing, ToolDescription,
-    arguments::Arguments,
-    compact::compact,
-    digest::Digest,
-    hygiene::{clean, clean_members, clean_schema, shortened},
-    imitation::Look,
+    Standing, ToolDescription, arguments::Arguments, draft::Draft, hygiene::clean, imitation::Look,
     results::Results,
-    standing,
 };
 use crate::cache::Key;
 
@@ -31,12 +31,20 @@ pub struct Tool {
     pub description: Option<String>,
     /// All of it, where that is more.
     whole_description: Option<String>,
-    pub input_schema: Value,
-    pub output_schema: Option<Value>,
+    /// The long texts of all tools of its list. Where its own stand in it:
+    sheet: Arc<str>,
+    input_schema: Range<usize>,
+    output_schema: Option<Range<usize>>,
+    /// What else the server says of it: annotations, icons, `_meta`, title, as MCP has them. An object.
+    extra: Range<usize>,
     pub read_only: Option<bool>,
     pub destructive: Option<bool>,
-    /// What else the server says of it: annotations, icons, `_meta`, title, as MCP has them.
-    pub extra: Map<String, Value>,
+    pub idempotent: Option<bool>,
+    pub open_world: Option<bool>,
+    /// Whether it is called as a task or not at all.
+    pub needs_task: bool,
+    /// The HTTP method of an operation, as the source wrote it that made a tool of it.
+    pub verb: Option<Box<str>>,
     /// Names everything that its types depend on: the same key has the same types.
     pub key: Key,
     /// Names the whole definition: another one may mean another tool under the same name.
@@ -45,49 +53,37 @@ pub struct Tool {
     pub(super) arguments: Arguments,
     pub(super) results: Results,
     look: OnceLock<Look>,
+    signature: OnceLock<Box<str>>,
 }
 
 impl Tool {
-    pub(super) fn new(server: Arc<str>, mut described: ToolDescription) -> Self {
-        readable(&mut described, &server);
-        let path = format!("{server}.{}", described.name);
-        let description = described.description;
-        let short = description
-            .as_deref()
-            .and_then(|text| shortened(text, &path));
-        let (description, whole_description) = match short {
-            Some(head) => (Some(head), description),
-            None => (description, None),
-        };
-        let key = Digest::of_generator()
-            .text(&server)
-            .text(&described.name)
-            .maybe(described.title.as_deref())
-            .maybe(description.as_deref())
-            .json(&described.input_schema)
-            .json(described.output_schema.as_ref().unwrap_or(&Value::Null))
-            .key();
-        let whole = Digest::new()
-            .bytes(&key)
-            .maybe(whole_description.as_deref())
-            .json(&Value::Object(described.extra.clone()));
+    /// Made of nothing that its server's list was read from: what is held for long between what is not keeps pages from being
+    /// given back.
+    pub(super) fn new(server: &Arc<str>, sheet: &Arc<str>, words: &str, draft: Draft) -> Self {
+        let word = |place: Range<usize>| words[place].to_owned();
         Self {
-            server,
-            key,
-            definition_key: whole.key(),
-            extra: described.extra,
-            name: described.name,
-            title: described.title,
-            description,
-            whole_description,
-            input_schema: compact(described.input_schema),
-            output_schema: described.output_schema.map(compact),
-            read_only: described.read_only,
-            destructive: described.destructive,
-            standing: described.standing,
+            server: Arc::clone(server),
+            name: word(draft.name),
+            title: draft.title.map(word),
+            description: draft.description.map(word),
+            whole_description: draft.whole_description.map(word),
+            sheet: Arc::clone(sheet),
+            input_schema: draft.input_schema,
+            output_schema: draft.output_schema,
+            extra: draft.extra,
+            read_only: draft.read_only,
+            destructive: draft.destructive,
+            idempotent: draft.idempotent,
+            open_world: draft.open_world,
+            needs_task: draft.needs_task,
+            verb: draft.verb.map(|verb| words[verb].into()),
+            key: draft.key,
+            definition_key: draft.definition_key,
+            standing: draft.standing,
             arguments: Arguments::default(),
             results: Results::default(),
             look: OnceLock::new(),
+            signature: OnceLock::new(),
         }
     }
 
@@ -101,12 +97,38 @@ impl Tool {
         let described = ToolDescription {
             name: self.name.clone(),
             description: self.description.clone(),
-            input_schema: self.input_schema.clone(),
-            output_schema: self.output_schema.clone(),
-            extra: self.extra.clone(),
+            input_schema: self.input_schema(),
+            output_schema: self.output_schema(),
+            extra: match value(&self.sheet[self.extra.clone()]) {
+                Value::Object(extra) => extra,
+                _ => Map::new(),
+            },
             ..ToolDescription::default()
         };
         described.definition()
+    }
+
+    /// Read anew each time.
+    pub fn input_schema(&self) -> Value {
+        value(self.input_schema_text())
+    }
+
+    /// As JSON.
+    pub(super) fn input_schema_text(&self) -> &str {
+        &self.sheet[self.input_schema.clone()]
+    }
+
+    /// Read anew each time.
+    pub fn output_schema(&self) -> Option<Value> {
+        self.output_schema_text().map(value)
+    }
+
+    fn output_schema_text(&self) -> Option<&str> {
+        self.output_schema.clone().map(|place| &self.sheet[place])
+    }
+
+    pub fn has_output_schema(&self) -> bool {
+        self.output_schema.is_some()
     }
 
     /// As its name is compared with others.
@@ -120,8 +142,9 @@ impl Tool {
     }
 
     /// `files.read(args: {…}): Promise<…>` on one line, without what was learned of its results.
-    pub fn signature(&self) -> String {
-        typegen::signature(&self.server, &self.declaration(None))
+    pub fn signature(&self) -> &str {
+        let make = || typegen::signature(&self.server, &self.declaration(None)).into();
+        self.signature.get_or_init(make)
     }
 
     pub fn declaration<'a>(&'a self, observed: Option<Observed<'a>>) -> ToolDecl<'a> {
@@ -130,8 +153,8 @@ impl Tool {
             name: &self.name,
             title: self.title.as_deref(),
             description: self.description.as_deref(),
-            input_schema: &self.input_schema,
-            output_schema: self.output_schema.as_ref(),
+            input_schema: self.input_schema_text().into(),
+            output_schema: self.output_schema_text().map(Into::into),
         }
     }
 
@@ -150,28 +173,7 @@ impl Tool {
     }
 }
 
-/// What the server says, as readers get it: words without what nobody sees, and before those of a refused tool that it
-/// is one.
-fn readable(described: &mut ToolDescription, server: &str) {
-    let cleaned = |text: &mut String| *text = clean(text).into_owned();
-    described.title.as_mut().map(cleaned);
-    described.description.as_mut().map(cleaned);
-    clean_schema(&mut described.input_schema);
-    described.output_schema.as_mut().map(clean_schema);
-    for (name, member) in &mut described.extra {
-        match member {
-            Value::String(title) if name == "title" => cleaned(title),
-            Value::Object(annotations) if name == "annotations" => clean_members(annotations),
-            _ => {}
-        }
-    }
-    if let Standing::Changed(change) = &described.standing
-        && change.refused
-    {
-        let mark = standing::mark(server, change);
-        described.description = Some(match &described.description {
-            Some(was) => format!("{mark}\n\n{was}"),
-            None => mark,
-        });
-    }
+/// It was made of one.
+fn value(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or_default()
 }

@@ -13,6 +13,7 @@ use mux_sandbox::typegen::names::{Collision, collisions, is_path, spell};
 use super::{
     Tool, ToolDescription,
     digest::Digest,
+    draft::Drafts,
     names::{self, Names},
 };
 use crate::{cache::Key, nearest::nearest_few, policy::glob};
@@ -40,7 +41,7 @@ impl ToolSet {
     pub fn new(server: &str, described: Vec<ToolDescription>, exclude: &[String]) -> Self {
         let server: Arc<str> = server.into();
         let mut set = Self::default();
-        let mut known = HashSet::new();
+        let (mut known, mut drafts) = (HashSet::new(), Drafts::default());
         for description in described {
             let writings = || names::writings(&description.name);
             if exclude
@@ -56,9 +57,9 @@ impl ToolSet {
                 ));
                 continue;
             }
-            set.tools
-                .push(Arc::new(Tool::new(Arc::clone(&server), description)));
+            drafts.add(&server, description);
         }
+        set.tools = drafts.finish(&server);
         set.finish(&server);
         set
     }
@@ -167,7 +168,7 @@ impl ToolSet {
         let signatures = |tools: &[&Arc<Tool>]| {
             let signatures = tools
                 .iter()
-                .map(|tool| self.with_path(tool, tool.signature()));
+                .map(|tool| self.with_path(tool, tool.signature().to_owned()));
             signatures.collect::<Vec<_>>().join("\n")
         };
         let mut group = self.in_group(name);

@@ -5,15 +5,20 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use mux_sandbox::typegen::{self, Observed, ServerDecl, Shape};
+use tokio::sync::Semaphore;
 
 use super::{Digest, Learned, Tool, ToolSet, shelf::Shelf};
 use crate::{
+    blocking,
     cache::{Key, Space},
-    check::Types,
+    check::{Text, Types},
+    memory,
 };
 
 /// Texts that are kept at hand.
 const KEPT: usize = 4;
+/// A text of so many bytes leaves memory behind, when it is made, that is worth asking for.
+const LONG: usize = 1 << 20;
 
 /// A server with the tools that it is known to have.
 #[derive(Clone, Debug)]
@@ -46,6 +51,8 @@ pub(super) struct Texts {
     shelf: Shelf,
     /// The last ones for the checker, the latest first: agents who see other tools take turns.
     last: Mutex<Vec<Last>>,
+    /// One text is made at a time: it takes several times its length until it is made, and who waits often wants the same.
+    making: Semaphore,
 }
 
 struct Last {
@@ -62,29 +69,33 @@ impl Texts {
         Self {
             shelf: shelf.clone(),
             last: Mutex::default(),
+            making: Semaphore::new(1),
         }
     }
 
     pub(super) async fn types(
         &self,
         servers: &[Known],
-        learned: &Learned,
+        learned: &Arc<Learned>,
         wording: Wording,
     ) -> Types {
         if wording == Wording::Reader {
-            return named(generate(servers, learned, wording));
+            return made(servers, learned, wording).await;
         }
         let (quick, lessons) = (quick_basis(servers, learned), learned.version());
         if let Some(types) = self.lately(&quick) {
             return types;
         }
+        // Never closed: it cannot fail.
+        let _turn = self.making.acquire().await;
+        if let Some(types) = self.lately(&quick) {
+            return types;
+        }
         let basis = lasting_basis(servers, learned);
-        let kept = self.shelf.get(Space::Types, basis).await;
-        let (text, unwritten) = match kept.and_then(|bytes| String::from_utf8(bytes).ok()) {
-            Some(text) => (text, None),
-            None => (generate(servers, learned, wording), Some(basis)),
+        let (types, unwritten) = match self.kept(basis).await {
+            Some(types) => (types, None),
+            None => (made(servers, learned, wording).await, Some(basis)),
         };
-        let types = named(text);
         let mut last = self.last();
         last.retain(|last| last.lessons == lessons);
         last.truncate(KEPT - 1);
@@ -96,6 +107,22 @@ impl Texts {
         };
         last.insert(0, made);
         types
+    }
+
+    /// As an earlier daemon made it.
+    async fn kept(&self, basis: Key) -> Option<Types> {
+        let bytes = self.shelf.get(Space::Types, basis).await?;
+        let read = move || {
+            let (held, text) = Text::kept(bytes)?;
+            if text.len() >= LONG {
+                memory::give_back_soon();
+            }
+            Some(Types {
+                hash: blake3::hash(text.as_bytes()).into(),
+                text: held,
+            })
+        };
+        blocking::run(read).await
     }
 
     fn lately(&self, basis: &Key) -> Option<Types> {
@@ -112,8 +139,8 @@ impl Texts {
             let Some(basis) = last.unwritten.take() else {
                 continue;
             };
-            let text = last.types.text.as_bytes().to_vec();
-            self.shelf.put(Space::Types, basis, text);
+            let text = last.types.text.packed();
+            self.shelf.put(Space::Types, basis, text.bytes().to_vec());
         }
     }
 
@@ -122,11 +149,21 @@ impl Texts {
     }
 }
 
-fn named(text: String) -> Types {
-    Types {
-        hash: blake3::hash(text.as_bytes()).into(),
-        text: text.into(),
-    }
+/// A long text takes a second.
+async fn made(servers: &[Known], learned: &Arc<Learned>, wording: Wording) -> Types {
+    let (servers, learned) = (servers.to_vec(), Arc::clone(learned));
+    let make = move || {
+        let text = generate(&servers, &learned, wording);
+        let types = Types {
+            hash: blake3::hash(text.as_bytes()).into(),
+            text: text.as_str().into(),
+        };
+        if text.len() >= LONG {
+            memory::give_back_soon();
+        }
+        types
+    };
+    blocking::run(make).await
 }
 
 /// Says within this process whether anything has changed.
@@ -193,8 +230,8 @@ fn generate(servers: &[Known], learned: &Learned, wording: Wording) -> String {
 
 /// What was learned counts where nothing was declared.
 fn shape_of(tool: &Tool, learned: &Learned) -> Option<Arc<Shape>> {
-    match tool.output_schema {
-        Some(_) => None,
-        None => learned.shape(tool),
+    match tool.has_output_schema() {
+        true => None,
+        false => learned.shape(tool),
     }
 }

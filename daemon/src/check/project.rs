@@ -69,10 +69,10 @@ impl Projects {
             return Ok(folder);
         }
         let (draft, place) = (self.work.join(".draft"), folder.clone());
-        let (text, writing) = (Arc::clone(&types.text), Arc::clone(&self.writing));
+        let (text, writing) = (types.text.clone(), Arc::clone(&self.writing));
         let written = tokio::task::spawn_blocking(move || {
             let _alone = writing.lock().unwrap_or_else(PoisonError::into_inner);
-            lay_out(&draft, &place, &text)
+            lay_out(&draft, &place, &text.read())
         })
         .await;
         let failed = |reason: String| Unchecked::Unwritable {
@@ -170,7 +170,7 @@ mod tests {
     fn types(number: u8) -> Types {
         Types {
             hash: [number; 32],
-            text: format!("// {number}\n").into(),
+            text: format!("// {number}\n").as_str().into(),
         }
     }
 

@@ -82,7 +82,7 @@ impl Attempts {
     }
 
     fn is_harmless(&self, tool: &Tool) -> bool {
-        allows(self.retry, tool.read_only, is_idempotent(tool))
+        allows(self.retry, tool.read_only, tool.idempotent == Some(true))
     }
 }
 
@@ -93,11 +93,6 @@ fn allows(retry: Retry, read_only: Option<bool>, idempotent: bool) -> bool {
         Retry::ReadOnly => read_only,
         Retry::Idempotent => read_only || idempotent,
     }
-}
-
-fn is_idempotent(tool: &Tool) -> bool {
-    let hints = tool.extra.get("annotations");
-    hints.and_then(|hints| hints.get("idempotentHint")?.as_bool()) == Some(true)
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 //!
 //! Invariant: a pin changes only when somebody has accepted the definition that he saw, by its digest.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use serde_json::Value;
 
@@ -10,11 +10,13 @@ use super::{canonical, difference};
 use crate::{
     cache::Key,
     catalog::{Change, Standing, ToolDescription, ToolSet},
+    packed::Packed,
     settings::OnChange,
 };
 
-/// The texts that are kept of one definition, and of all of a server: what is longer is known by its digest alone.
-const LONGEST: usize = 256 << 10;
+/// The text that is kept of one definition, and of all of a server when they are packed: what is longer is known by its digest
+/// alone.
+pub(super) const LONGEST: usize = 256 << 10;
 const ROOM: usize = 4 << 20;
 /// The tools of one server that are pinned.
 const MOST: usize = 20_000;
@@ -46,8 +48,8 @@ pub(super) struct Pin {
     pub(super) since: u64,
     /// It came after its server was first trusted, and nobody has taken note.
     pub(super) is_new: bool,
-    /// The canonical text of the definition, if it is kept.
-    pub(super) definition: Option<String>,
+    /// The canonical text of the definition, if it is kept. It is looked at when the tool is another one.
+    pub(super) definition: Option<Packed>,
 }
 
 /// Why a definition is not accepted.
@@ -66,20 +68,19 @@ pub enum AcceptError {
 /// A tool with the digest of its definition.
 pub(super) struct Listed {
     pub(super) tool: ToolDescription,
-    definition: Value,
     digest: Key,
+    /// The canonical text of its definition, if it is short enough to be kept and was not kept before.
+    text: Option<Packed>,
 }
 
 impl Listed {
-    /// Done before the book is locked: lists may be long.
-    pub(super) fn of(tool: ToolDescription) -> Self {
-        let definition = tool.definition();
-        let digest = canonical::digest(&definition);
-        Self {
-            tool,
-            definition,
-            digest,
-        }
+    /// `whole` are the digests of what is kept.
+    pub(super) fn of(tool: ToolDescription, whole: &HashSet<Key>) -> Self {
+        let text = canonical::text_of(tool.members());
+        let digest = canonical::name(&text);
+        let is_kept = whole.contains(&digest);
+        let text = if is_kept { None } else { short(&text) };
+        Self { tool, digest, text }
     }
 }
 
@@ -96,6 +97,13 @@ impl Book {
         let mut judged = Vec::with_capacity(listed.len());
         for listed in listed {
             let key = key(&listed.tool.name);
+            if let Some(pin) = self.pins.get_mut(&key) {
+                // There may have been no room for it when it was pinned.
+                if pin.digest == listed.digest && pin.definition.is_none() {
+                    pin.definition = kept(listed.text.clone(), &mut room);
+                    pinned |= pin.definition.is_some();
+                }
+            }
             match self.pins.get(&key) {
                 Some(pin) => judged.push(stand(listed, Some(pin), on_change)),
                 None if self.state == State::Lost && on_change == OnChange::Refuse => {
@@ -154,7 +162,7 @@ impl Book {
                     digest: *digest,
                     since: now,
                     is_new: false,
-                    definition: kept(canonical::text(&change.now), &mut room),
+                    definition: kept(short(&change.now), &mut room),
                 },
                 (None, Some(pin)) if pin.digest == *digest => Pin {
                     is_new: false,
@@ -191,7 +199,13 @@ impl Book {
 
     fn room(&self) -> usize {
         let taken = self.pins.values().filter_map(|pin| pin.definition.as_ref());
-        ROOM.saturating_sub(taken.map(String::len).sum())
+        ROOM.saturating_sub(taken.map(|text| text.bytes().len()).sum())
+    }
+
+    /// The digests of the definitions that are kept.
+    pub(super) fn whole(&self) -> HashSet<Key> {
+        let kept = self.pins.values().filter(|pin| pin.definition.is_some());
+        kept.map(|pin| pin.digest).collect()
     }
 }
 
@@ -201,22 +215,26 @@ impl Pin {
             digest: listed.digest,
             since,
             is_new,
-            definition: kept(canonical::text(&listed.definition), room),
+            definition: kept(listed.text.clone(), room),
         }
     }
 
     /// What was trusted, if it is kept whole.
     pub(super) fn read(&self) -> Option<Value> {
-        let value = serde_json::from_str(self.definition.as_ref()?).ok()?;
+        let text = self.definition.as_ref()?.read(LONGEST)?;
+        let value = serde_json::from_str(&text).ok()?;
         (canonical::digest(&value) == self.digest).then_some(value)
     }
 }
 
-fn kept(text: String, room: &mut usize) -> Option<String> {
-    if text.len() > LONGEST.min(*room) {
-        return None;
-    }
-    *room -= text.len();
+/// Packed, if it may be kept.
+fn short(text: &str) -> Option<Packed> {
+    (text.len() <= LONGEST).then(|| Packed::of(text))
+}
+
+fn kept(text: Option<Packed>, room: &mut usize) -> Option<Packed> {
+    let text = text?;
+    *room = room.checked_sub(text.bytes().len())?;
     Some(text)
 }
 
@@ -230,9 +248,7 @@ fn key(name: &str) -> String {
 /// The tool as it is offered, by what is pinned of it.
 fn stand(listed: Listed, pin: Option<&Pin>, on_change: OnChange) -> ToolDescription {
     let Listed {
-        mut tool,
-        definition,
-        digest,
+        mut tool, digest, ..
     } = listed;
     if let Some(pin) = pin
         && pin.digest == digest
@@ -243,6 +259,7 @@ fn stand(listed: Listed, pin: Option<&Pin>, on_change: OnChange) -> ToolDescript
         return tool;
     }
     let refused = on_change == OnChange::Refuse;
+    let definition = tool.definition();
     let before = pin.and_then(Pin::read);
     let places = match &before {
         Some(before) => difference::places(before, &definition),
@@ -256,8 +273,8 @@ fn stand(listed: Listed, pin: Option<&Pin>, on_change: OnChange) -> ToolDescript
         (true, None) => unknown(tool.name),
     };
     offered.standing = Standing::Changed(Box::new(Change {
-        before,
-        now: definition,
+        before: before.map(|before| canonical::text(&before).into()),
+        now: canonical::text(&definition).into(),
         digest,
         refused,
         unpinned: false,

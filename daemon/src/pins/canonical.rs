@@ -3,13 +3,20 @@
 //! Invariant: two values have the same text exactly if they are the same value to a JSON reader who does not look at the
 //! order of names.
 
+use std::borrow::Cow;
+
 use serde_json::{Number, Value};
 
 use crate::{cache::Key, catalog::hygiene::is_unseen};
 
 /// Names the value by its canonical text.
 pub(super) fn digest(value: &Value) -> Key {
-    blake3::hash(text(value).as_bytes()).into()
+    name(&text(value))
+}
+
+/// The same of such a text.
+pub(super) fn name(text: &str) -> Key {
+    blake3::hash(text.as_bytes()).into()
 }
 
 pub(crate) fn text(value: &Value) -> String {
@@ -18,9 +25,17 @@ pub(crate) fn text(value: &Value) -> String {
     text
 }
 
-/// The same on many lines, for people: letters that nobody sees are escaped, as JSON has it.
-pub(super) fn readable(value: &Value) -> String {
-    let ordered: Value = serde_json::from_str(&text(value)).unwrap_or_default();
+/// The text of an object that is known by its members.
+pub(super) fn text_of<'a>(members: impl IntoIterator<Item = (&'a str, Cow<'a, Value>)>) -> String {
+    let (mut text, members) = (String::new(), members.into_iter().collect::<Vec<_>>());
+    let members = members.iter().map(|(name, member)| (*name, &**member));
+    write_object(members.collect(), &mut text);
+    text
+}
+
+/// A canonical text on many lines, for people: letters that nobody sees are escaped, as JSON has it.
+pub(super) fn readable(text: &str) -> String {
+    let ordered: Value = serde_json::from_str(text).unwrap_or_default();
     let lines = serde_json::to_string_pretty(&ordered).unwrap_or_default();
     let mut shown = String::with_capacity(lines.len());
     for letter in lines.chars() {
@@ -54,20 +69,25 @@ fn write(value: &Value, text: &mut String) {
             text.push(']');
         }
         Value::Object(members) => {
-            let mut members: Vec<_> = members.iter().collect();
-            members.sort_unstable_by(|a, b| a.0.cmp(b.0));
-            text.push('{');
-            for (place, (name, member)) in members.into_iter().enumerate() {
-                if place > 0 {
-                    text.push(',');
-                }
-                quote(name, text);
-                text.push(':');
-                write(member, text);
-            }
-            text.push('}');
+            let members = members.iter();
+            let members = members.map(|(name, member)| (name.as_str(), member));
+            write_object(members.collect(), text);
         }
     }
+}
+
+fn write_object(mut members: Vec<(&str, &Value)>, text: &mut String) {
+    members.sort_unstable_by(|a, b| a.0.cmp(b.0));
+    text.push('{');
+    for (place, (name, member)) in members.into_iter().enumerate() {
+        if place > 0 {
+            text.push(',');
+        }
+        quote(name, text);
+        text.push(':');
+        write(member, text);
+    }
+    text.push('}');
 }
 
 fn quote(string: &str, text: &mut String) {
@@ -124,7 +144,7 @@ mod tests {
     #[test]
     fn people_see_what_nobody_sees() {
         let value = json!({ "b": "x\u{200b}y\u{e0041}", "a": "é\u{1b}" });
-        let shown = readable(&value);
+        let shown = readable(&text(&value));
         let expected = "{\n  \"a\": \"é\\u001b\",\n  \"b\": \"x\\u200by\\udb40\\udc41\"\n}";
         assert_eq!(shown, expected);
         assert_eq!(parsed(&shown), value);

@@ -8,10 +8,11 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use base64::{Engine as _, prelude::BASE64_STANDARD};
 use serde::{Deserialize, Serialize};
 
-use super::book::{Book, Pin, State};
-use crate::own_file;
+use super::book::{Book, LONGEST as LONGEST_DEFINITION, Pin, State};
+use crate::{own_file, packed::Packed};
 
 /// Counts up when more of a tool is taken over: what was pinned without it must not count as changed then.
 const MAGIC: &str = "mux-pins 1 ";
@@ -59,8 +60,25 @@ struct StoredPin {
     since: u64,
     #[serde(default)]
     new: bool,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// As earlier builds wrote it. They take a pin without one for one whose definition was too long.
+    #[serde(default, skip_serializing)]
     definition: Option<String>,
+    /// Packed, in base64.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    packed: Option<String>,
+}
+
+impl StoredPin {
+    /// An error if there is one that is none.
+    fn definition(&self) -> Result<Option<Packed>, ()> {
+        let plain = self.definition.as_ref();
+        let plain = plain.filter(|text| text.len() <= LONGEST_DEFINITION);
+        let Some(packed) = &self.packed else {
+            return Ok(plain.map(|text| Packed::of(text)));
+        };
+        let bytes = BASE64_STANDARD.decode(packed).map_err(drop)?;
+        Packed::from_bytes(bytes).map(Some).ok_or(())
+    }
 }
 
 pub(super) fn read(folder: &Path, owner: &Owner) -> Found {
@@ -107,7 +125,7 @@ fn parse(text: &str, owner: &Owner) -> io::Result<Book> {
             digest,
             since: stored.since,
             is_new: stored.new,
-            definition: stored.definition,
+            definition: stored.definition().ok()?,
         };
         Some((stored.name, pin))
     };
@@ -117,7 +135,7 @@ fn parse(text: &str, owner: &Owner) -> io::Result<Book> {
             true => State::Lost,
             false => State::Known,
         },
-        pins: pins.ok_or_else(|| damaged("a digest in it is none"))?,
+        pins: pins.ok_or_else(|| damaged("a digest or a definition in it is none"))?,
     })
 }
 
@@ -127,7 +145,11 @@ pub(super) fn encode(owner: &Owner, book: &Book) -> Vec<u8> {
         digest: blake3::Hash::from(pin.digest).to_hex().to_string(),
         since: pin.since,
         new: pin.is_new,
-        definition: pin.definition.clone(),
+        definition: None,
+        packed: pin
+            .definition
+            .as_ref()
+            .map(|text| BASE64_STANDARD.encode(text.bytes())),
     });
     let stored = Stored {
         owner: owner.clone(),

@@ -79,13 +79,11 @@ impl Question<'_> {
 
 impl Hints {
     pub fn of(tool: &Tool) -> Self {
-        let annotations = tool.extra.get("annotations");
-        let hint = |name: &str| annotations?.get(name)?.as_bool();
         Self {
             read_only: tool.read_only,
             destructive: tool.destructive,
-            idempotent: hint("idempotentHint"),
-            open_world: hint("openWorldHint"),
+            idempotent: tool.idempotent,
+            open_world: tool.open_world,
         }
     }
 
@@ -145,9 +143,5 @@ pub fn spellings(server: &str, name: &str, shown: &str) -> Vec<String> {
 /// The HTTP method of an operation, as the source wrote it that made a tool of it. Only that of a source counts: an
 /// MCP server may write what it likes.
 pub fn verb(tool: &Tool) -> Option<&str> {
-    tool.extra
-        .get("_meta")?
-        .get("mux/http")?
-        .get("method")?
-        .as_str()
+    tool.verb.as_deref()
 }

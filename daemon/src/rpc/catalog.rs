@@ -10,9 +10,12 @@ use tokio::time::{Instant, timeout, timeout_at};
 use super::{budget::Budget, door::Door};
 use crate::{
     catalog::{Catalog, Known, Scope, Tool, ToolSet, Wording, imitations},
-    gateway,
+    gateway, memory,
     upstream::{Server, Upstreams, Whose},
 };
+
+/// An answer of more tools leaves memory behind that is worth asking for.
+const MANY: usize = 100;
 
 /// The tools of every server that can be reached; servers are started at the same time.
 type Sets = Vec<(Arc<Server>, Result<Arc<ToolSet>, Fault>)>;
@@ -109,6 +112,9 @@ pub(super) async fn tools(
             Err(fault) => list.missing.push(budget.missing(server.name(), fault)),
         }
     }
+    if list.tools.len() > MANY {
+        memory::give_back_soon();
+    }
     Ok(list)
 }
 
@@ -160,9 +166,9 @@ pub(super) fn info(
         signature: catalog.signature_in(tools, tool),
         read_only: tool.read_only,
         destructive: tool.destructive,
-        input_schema: detail.schemas.then(|| tool.input_schema.clone()),
-        output_schema: tool.output_schema.clone().filter(|_| detail.schemas),
-        observed_calls: observed.filter(|calls| *calls > 0 && tool.output_schema.is_none()),
+        input_schema: detail.schemas.then(|| tool.input_schema()),
+        output_schema: detail.schemas.then(|| tool.output_schema()).flatten(),
+        observed_calls: observed.filter(|calls| *calls > 0 && !tool.has_output_schema()),
         direct: scope.offers_directly(tool),
         changed: tool.change().is_some(),
         definition: detail.definitions.then(|| tool.definition()),
@@ -180,7 +186,7 @@ pub(super) async fn types(
         let servers = upstreams.all_seen(scope);
         let known = scope.seen(known(sets(servers, whose, None).await));
         let types = catalog.types(&known, Wording::Reader).await;
-        return carried(&types.text);
+        return carried(&types.text.read());
     }
     let (tools, servers): (Vec<_>, Vec<_>) = request
         .paths
@@ -202,7 +208,7 @@ pub(super) async fn types(
         let types = catalog
             .types(&scope.seen(known(sets)), Wording::Reader)
             .await;
-        out.push_str(&types.text);
+        out.push_str(&types.text.read());
     }
     for path in tools {
         let (server, name) = path.split_once('.').unwrap_or((&path, ""));
@@ -259,7 +265,7 @@ pub(super) async fn watch_types(
         let types = catalog.types(&seen, Wording::Checker).await;
         let name = blake3::Hash::from(types.hash).to_hex().to_string();
         if known != Some(name.as_str()) {
-            let text = Some(carried(&types.text)?);
+            let text = Some(carried(&types.text.read())?);
             return Ok(wire::TypesPage { name, text });
         }
         // An error means that the daemon is ending.

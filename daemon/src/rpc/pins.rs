@@ -107,7 +107,7 @@ fn info(tool: &Tool, pinned: Pinned) -> wire::PinInfo {
         },
         digest: digest.map(|digest| blake3::Hash::from(digest).to_hex().to_string()),
         since_ms: pinned.since.map(|seconds| seconds.saturating_mul(1000)),
-        before: change.and_then(|change| readable(change.before.as_ref()?)),
+        before: change.and_then(|change| readable(change.before.as_deref()?)),
         now: change.and_then(|change| readable(&change.now)),
     }
 }

@@ -28,7 +28,7 @@ mod style;
 mod tests;
 mod within;
 
-use std::{collections::HashMap, sync::Arc};
+use std::{collections::HashMap, panic::resume_unwind, sync::Arc, thread};
 
 use futures::future::BoxFuture;
 use serde_json::{Map, Value};
@@ -44,16 +44,18 @@ use super::{
     http::{Api, MOST_PAGES},
     making::Making,
 };
-use crate::memory;
+use crate::{memory, packed::Packed};
 
 /// Operations that were left out and are told one by one.
 const TOLD: usize = 20;
+/// Of all functions as JSON: more than a source may list.
+const LONGEST_LIST: usize = 1 << 30;
 
 /// A description that was read, and where it is called.
 struct OpenApi {
     description: Description,
-    /// As JSON text: what the catalog holds of them is enough as values.
-    tools: String,
+    /// As packed JSON: what the catalog holds of them is enough.
+    tools: Packed,
     api: Api,
     /// Functions that are called elsewhere, by their addresses.
     elsewhere: HashMap<String, Api>,
@@ -66,13 +68,20 @@ pub(super) fn read(making: &Making, document: &Document) -> Result<Arc<dyn Sourc
         variables: making.settings.variables.clone(),
         at: document.base.clone(),
     };
-    let description = Description::read(&document.text, &entry);
-    let tools = description.map(|mut description| {
-        let tools = Value::Array(description.take_tools()).to_string();
-        (description, tools)
+    let read = || {
+        let mut description = Description::read(&document.text, &entry)?;
+        let tools = Packed::json(&description.take_tools());
+        Ok((tools, description))
+    };
+    // A thread has its own part of the memory. That of this one is given back whole, since nothing stays there.
+    let read = thread::scope(|scope| scope.spawn(read).join());
+    let read: Result<_, String> = read.unwrap_or_else(|cause| resume_unwind(cause));
+    let settled = read.map(|(tools, mut description)| {
+        description.settle();
+        (tools, description)
     });
     memory::give_back_small_values();
-    let (description, tools) = tools?;
+    let (tools, description) = settled?;
     let api = making.api(description.base(), description.schemes.clone())?;
     let bases = description.operations.values();
     let bases = bases.filter_map(|operation| operation.base.as_ref());
@@ -140,7 +149,12 @@ impl Source for OpenApi {
     }
 
     fn tools(&self) -> Vec<Value> {
-        serde_json::from_str(&self.tools).unwrap_or_default()
+        let text = self.tools.read(LONGEST_LIST).unwrap_or_default();
+        serde_json::from_str(&text).unwrap_or_default()
+    }
+
+    fn count(&self) -> usize {
+        self.description.operations.len()
     }
 
     fn functions(&self) -> usize {

@@ -41,7 +41,7 @@ pub(super) struct Facts {
     pub(super) protocol: Option<String>,
     pub(super) start_time: Option<Duration>,
     pub(super) starts: u64,
-    /// At first as they were remembered.
+    /// Of no session that is open: as they were remembered, or last listed.
     pub(super) tools: Option<Arc<ToolSet>>,
     latest: Option<Arc<Session>>,
 }
@@ -60,12 +60,13 @@ impl Family {
             Arc::clone(&surroundings.catalog),
             Arc::clone(&surroundings.pins),
         );
+        let later = offer.is_long();
         let facts = Facts {
-            tools: offer.recall().map(Arc::new),
+            tools: (!later).then(|| offer.recall()).flatten().map(Arc::new),
             ..Facts::default()
         };
         let elsewhere = !matches!(definition.link, Link::Process(_));
-        Arc::new(Self {
+        let family = Arc::new(Self {
             name: name.to_owned(),
             log,
             sharing: Sharing::new(definition, offer.clone()),
@@ -77,22 +78,46 @@ impl Family {
             facts: Mutex::new(facts),
             calls: AtomicU64::new(0),
             in_flight: AtomicU64::new(0),
-        })
+        });
+        if later {
+            family.recall_later();
+        }
+        family
+    }
+
+    /// A long list takes longer to read than a start should: until it is, the server counts as one that nobody knows.
+    fn recall_later(self: &Arc<Self>) {
+        let family = Arc::downgrade(self);
+        let offer = self.offer.clone();
+        tokio::task::spawn_blocking(move || {
+            let tools = offer.recall().map(Arc::new);
+            let Some(family) = family.upgrade() else {
+                return;
+            };
+            let mut facts = family.locked();
+            // A session that was quicker knows better.
+            if facts.current_tools().is_none() {
+                facts.tools = tools;
+                drop(facts);
+                family.offer.tell();
+            }
+        });
     }
 
     /// A session was opened. Whether its tools are other than those that were known.
     pub(super) fn opened(&self, session: &Arc<Session>) -> bool {
-        let tools = session.tools();
+        let tools = session.tools().key;
         let mut facts = self.locked();
         let before = facts.current_tools().map(|tools| tools.key);
-        let changed = before != Some(tools.key);
+        let changed = before != Some(tools);
         *facts = Facts {
             transport: Some(session.transport),
             identity: session.identity.clone(),
             protocol: session.protocol.clone(),
             start_time: Some(session.start_time),
             starts: facts.starts + 1,
-            tools: Some(tools),
+            // The session has them, and will have others.
+            tools: None,
             latest: Some(Arc::clone(session)),
         };
         changed

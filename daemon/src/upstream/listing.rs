@@ -14,13 +14,12 @@ use serde_json::{Map, Value};
 
 use super::{lifetime::shorter, raw, request::CancelOnDrop};
 use crate::{
+    blocking,
     catalog::{Standing, ToolDescription},
     length, memory,
 };
 
 const MAX_TOOLS: usize = 10_000;
-/// A list of more than that leaves memory behind that is worth asking for.
-const MANY_TOOLS: usize = 1_000;
 const MAX_PAGES: usize = 500;
 /// Of all pages together, as JSON text. What is kept of a list takes several times as much.
 const MAX_BYTES: usize = 8 << 20;
@@ -75,12 +74,9 @@ pub(super) async fn list_tools(peer: &Peer<RoleClient>, transport: &str) -> Resu
         _ => MAX_BYTES,
     };
     let listed = list_pages(peer, most).await;
-    let long = listed
-        .as_ref()
-        .map_or(true, |listed| listed.tools.len() > MANY_TOOLS);
-    if long {
-        // Nobody waits for it.
-        drop(tokio::task::spawn_blocking(memory::give_back_small_values));
+    if listed.is_err() {
+        // It may have been very long.
+        memory::give_back_soon();
     }
     listed
 }
@@ -99,14 +95,17 @@ async fn list_pages(peer: &Peer<RoleClient>, most: usize) -> Result<Listed, Stri
             Err(ServiceError::McpError(e)) if e.code.0 == METHOD_NOT_FOUND => return Ok(listed),
             Err(error) => return Err(failed(&error.to_string())),
         };
-        room = length::of(&page.items, room)
-            .map(|length| room - length)
-            .ok_or_else(|| format!("its list of tools is longer than {most} bytes"))?;
         listed.ttl = shorter(listed.ttl, page.ttl);
-        for tool in page.items {
-            let described = describe(tool).map_err(|error| failed(&error.to_string()))?;
-            listed.tools.push(described);
-        }
+        // A page of a source is all of it.
+        let read = blocking::run(move || {
+            let length = length::of(&page.items, room);
+            length.map(|length| (length, described(page.items)))
+        });
+        let (length, described) =
+            (read.await).ok_or_else(|| format!("its list of tools is longer than {most} bytes"))?;
+        room -= length;
+        let described = described.map_err(|error| failed(&error.to_string()))?;
+        listed.tools.extend(described);
         if listed.tools.len() > MAX_TOOLS {
             return Err(format!("it lists more than {MAX_TOOLS} tools"));
         }
@@ -134,8 +133,18 @@ async fn page(
     Ok(Page::read(result, "tools"))
 }
 
+fn described(items: Vec<Value>) -> Result<Vec<ToolDescription>, serde_json::Error> {
+    items.into_iter().map(describe).collect()
+}
+
 /// What rmcp cannot read is no tool; what it has no place for belongs to the tool all the same.
-fn describe(said: Value) -> Result<ToolDescription, serde_json::Error> {
+fn describe(mut said: Value) -> Result<ToolDescription, serde_json::Error> {
+    // All that it reads it copies, and of most tools nearly everything is a schema.
+    let mut taken = |name: &str| match said.get_mut(name) {
+        Some(Value::Object(schema)) => Some(Value::Object(std::mem::take(schema))),
+        _ => None,
+    };
+    let (input_schema, output_schema) = (taken("inputSchema"), taken("outputSchema"));
     let tool = Tool::deserialize(&said)?;
     let annotations = tool.annotations.as_ref();
     let mut extra = match said {
@@ -151,10 +160,9 @@ fn describe(said: Value) -> Result<ToolDescription, serde_json::Error> {
         read_only: annotations.and_then(|a| a.read_only_hint),
         destructive: annotations.and_then(|a| a.destructive_hint),
         description: tool.description.map(Into::into),
-        input_schema: Value::Object((*tool.input_schema).clone()),
-        output_schema: tool
-            .output_schema
-            .map(|schema| Value::Object((*schema).clone())),
+        // Without one it is no tool.
+        input_schema: input_schema.unwrap_or_default(),
+        output_schema,
         name: tool.name.into_owned(),
         extra,
         standing: Standing::default(),

@@ -8,10 +8,15 @@ use tokio::sync::watch;
 use tracing::warn;
 
 use crate::{
+    blocking,
     catalog::{Catalog, Era, ListKey, ToolDescription, ToolSet},
+    memory,
     pins::{PinKey, Pins},
     settings::ServerDefinition,
 };
+
+/// Work on a list of more than that leaves memory behind that is worth asking for.
+const MANY_TOOLS: usize = 100;
 
 #[derive(Clone, Debug)]
 pub(super) struct Offer {
@@ -40,8 +45,18 @@ impl Offer {
         }
     }
 
-    /// What the server lists now.
-    pub(super) fn list(&self, tools: Vec<ToolDescription>) -> ToolSet {
+    /// What the server lists now. A long list takes a second.
+    pub(super) async fn list(&self, tools: Vec<ToolDescription>) -> ToolSet {
+        let offer = self.clone();
+        let many = tools.len() > MANY_TOOLS;
+        let set = blocking::run(move || offer.listed(tools)).await;
+        if many {
+            memory::give_back_soon();
+        }
+        set
+    }
+
+    fn listed(&self, tools: Vec<ToolDescription>) -> ToolSet {
         self.catalog.remember(&self.key, &tools);
         let tools = self.pins.judge(&self.pinned, tools);
         let set = ToolSet::new(&self.name, tools, &self.exclude);
@@ -54,8 +69,18 @@ impl Offer {
     /// What it listed when it was last connected.
     pub(super) fn recall(&self) -> Option<ToolSet> {
         let tools = self.catalog.recall(&self.key)?;
+        let many = tools.len() > MANY_TOOLS;
         let tools = self.pins.recall(&self.pinned, tools);
-        Some(ToolSet::new(&self.name, tools, &self.exclude))
+        let set = ToolSet::new(&self.name, tools, &self.exclude);
+        if many {
+            memory::give_back_soon();
+        }
+        Some(set)
+    }
+
+    /// Whether it takes longer to recall than anybody should wait.
+    pub(super) fn is_long(&self) -> bool {
+        self.catalog.is_long(&self.key)
     }
 
     /// In which era it was last spoken to.

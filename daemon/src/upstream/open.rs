@@ -252,7 +252,7 @@ impl Opening<'_> {
             }
         };
         let Begun { service, era, next } = begun;
-        let set = aside::set_of(offer, listed.tools);
+        let set = offer.list(listed.tools).await;
         let peer_info = service.peer().peer_info();
         let identity = peer_info.as_ref().and_then(|info| {
             let server = info.server_info.as_ref()?;

@@ -189,11 +189,7 @@ impl Session {
         let as_task = self.era == Era::Legacy && {
             let tools = self.tools.load();
             let called = tools.find(tool);
-            called.is_some_and(|t| {
-                t.extra
-                    .get("execution")
-                    .is_some_and(|e| e["taskSupport"] == "required")
-            })
+            called.is_some_and(|tool| tool.needs_task)
         };
         match as_task {
             true => self.task(tool, arguments, &budget, sending).await,

@@ -120,7 +120,7 @@ impl Watch {
         match listed {
             Ok(listed) => {
                 session.lifetime.begin(listed.ttl);
-                let set = aside::set_of(&self.offer, listed.tools);
+                let set = self.offer.list(listed.tools).await;
                 info!(
                     server = self.offer.name,
                     tools = set.len(),

@@ -133,7 +133,7 @@ pub(super) fn types(more: &[&str]) -> Types {
     ]);
     Types {
         hash: hash(&text),
-        text: text.into(),
+        text: text.as_str().into(),
     }
 }
 
@@ -147,8 +147,8 @@ fn tool<'a>(
         name,
         title: None,
         description: Some("What it does."),
-        input_schema,
-        output_schema,
+        input_schema: input_schema.into(),
+        output_schema: output_schema.map(Into::into),
     }
 }
 

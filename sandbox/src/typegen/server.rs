@@ -148,8 +148,9 @@ fn declared(
             column: 4 + method(members.of_tool(at)).len(),
             taken: &mut taken,
         };
-        let declared = declare(tool, place);
-        types.push_str(&declared.types);
+        let mut declared = declare(tool, place);
+        // Once is enough: those of a large API are long.
+        types.push_str(&std::mem::take(&mut declared.types));
         declared
     });
     declared.collect()

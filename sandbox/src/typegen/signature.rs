@@ -3,7 +3,6 @@
 //! Invariant: every required argument is named, however long the line gets, up to a hard limit;
 //! what gives way is detail and what is optional.
 
-use super::ToolDecl;
 use super::chosen;
 use super::flat::{self, Docs, key, resolve, word};
 use super::ir::{Object, Type};
@@ -11,6 +10,7 @@ use super::names::spell;
 use super::parse::parse;
 use super::refs::Definition;
 use super::tool::{accepts_empty, observed};
+use super::{Json, ToolDecl};
 
 /// Bytes for the members of the arguments, beyond which optional ones give way to `…`.
 const ARGS_ROOM: usize = 160;
@@ -28,8 +28,9 @@ const MEMBER_ROOM: usize = 60;
 const MAX_VARIANTS: usize = 3;
 
 pub(super) fn signature(server: &str, tool: &ToolDecl<'_>) -> String {
-    let usual = tool.output_schema.map(chosen::usual);
-    let mut input = parse(tool.input_schema, "Args");
+    let output = tool.output_schema.map(Json::read);
+    let usual = output.as_deref().map(chosen::usual);
+    let mut input = parse(&tool.input_schema.read(), "Args");
     let unless = usual.as_ref().and_then(|usual| usual.unless);
     let is_known = unless.is_none_or(|argument| chosen::name(&mut input, argument));
     let root = Type::Named(0);

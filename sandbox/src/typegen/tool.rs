@@ -15,7 +15,7 @@ use super::names::spell_flat;
 use super::parse::parse;
 use super::refs::Definition;
 use super::text;
-use super::{Observed, ToolDecl};
+use super::{Json, Observed, ToolDecl};
 
 /// The most that the types of one tool may take, in bytes of TypeScript.
 pub(super) const MAX_TOOL_BYTES: usize = 64 * 1024;
@@ -56,10 +56,11 @@ struct Side {
 pub(super) fn declare(tool: &ToolDecl<'_>, mut place: Place<'_>) -> Declared {
     // The result begins on the line on which the arguments end, so that they keep room for it.
     let start = place.column + "(args?: ): Promise<".len();
-    let usual = tool.output_schema.map(chosen::usual);
+    let output = tool.output_schema.map(Json::read);
+    let usual = output.as_deref().map(chosen::usual);
     let unless = usual.as_ref().and_then(|usual| usual.unless);
     let mut args = side(
-        tool.input_schema,
+        &tool.input_schema.read(),
         unless,
         "Args",
         tool.name,

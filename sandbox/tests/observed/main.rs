@@ -28,7 +28,7 @@ fn tool(shape: &Shape) -> ToolDecl<'_> {
         name: "t",
         title: None,
         description: None,
-        input_schema: &Value::Null,
+        input_schema: (&Value::Null).into(),
         output_schema: None,
         observed: Some(Observed { shape, calls: None }),
     }

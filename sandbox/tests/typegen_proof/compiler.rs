@@ -100,8 +100,8 @@ impl Case {
             name,
             title: None,
             description: None,
-            input_schema: &self.schema,
-            output_schema: (!is_learned).then_some(&self.schema),
+            input_schema: (&self.schema).into(),
+            output_schema: (!is_learned).then_some((&self.schema).into()),
             observed: is_learned.then_some(Observed { shape, calls: None }),
         }
     }

@@ -121,7 +121,7 @@ fn learned_types_in_use() {
         name,
         title: None,
         description: None,
-        input_schema: &Value::Null,
+        input_schema: (&Value::Null).into(),
         output_schema: None,
         observed: Some(Observed { shape, calls: None }),
     });

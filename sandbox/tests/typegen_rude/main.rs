@@ -21,8 +21,8 @@ fn check(input: &Value, output: Option<&Value>, words: &str) -> String {
         name: "t",
         title: Some(words),
         description: Some(words),
-        input_schema: input,
-        output_schema: output,
+        input_schema: input.into(),
+        output_schema: output.map(Into::into),
         observed: None,
     };
     let server = ServerDecl {

@@ -138,7 +138,7 @@ fn generated(
         json!({ "name": tool["name"], "description": tool.get("description"), "input_schema": tool["inputSchema"] })
     });
     let plain = count(&Value::Array(plain.collect()).to_string());
-    let signatures: Vec<String> = set.iter().map(|tool| tool.signature()).collect();
+    let signatures: Vec<String> = set.iter().map(|tool| tool.signature().to_owned()).collect();
     fact(
         &format!("{name}: tokens as plain tools; all of its signatures; one"),
         &format!(

@@ -166,8 +166,8 @@ fn generate(listed: &[ToolInfo]) -> String {
         name: &tool.name,
         title: tool.title.as_deref(),
         description: tool.description.as_deref(),
-        input_schema: tool.input_schema.as_ref().unwrap_or(&nothing),
-        output_schema: tool.output_schema.as_ref(),
+        input_schema: tool.input_schema.as_ref().unwrap_or(&nothing).into(),
+        output_schema: tool.output_schema.as_ref().map(Into::into),
         observed: None,
     });
     let server = ServerDecl {

@@ -78,8 +78,8 @@ fn fuzz_any_schema_gives_declarations_of_bounded_size() {
             name: &words,
             title: Some(&words),
             description: Some(&words),
-            input_schema: &input,
-            output_schema: Some(&output),
+            input_schema: (&input).into(),
+            output_schema: Some((&output).into()),
             observed: None,
         };
         let server = || ServerDecl {

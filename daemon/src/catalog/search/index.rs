@@ -100,6 +100,11 @@ impl Index {
         shared
     }
 
+    /// The tools in it.
+    pub(super) fn len(&self) -> usize {
+        self.segments.iter().map(|segment| segment.docs.len()).sum()
+    }
+
     pub(super) fn key(&self) -> &Key {
         &self.key
     }

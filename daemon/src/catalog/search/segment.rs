@@ -5,7 +5,8 @@
 use std::{collections::HashMap, sync::Arc};
 
 use mux_sandbox::typegen::names::spell;
-use serde_json::Value;
+use serde::Deserialize;
+use serde_json::{Map, Value};
 
 use super::words::{self, fold};
 use crate::catalog::{Tool, ToolSet};
@@ -119,6 +120,13 @@ pub(super) fn letters(word: &str) -> u32 {
     word.bytes().fold(0, |all, byte| all | bit(byte))
 }
 
+/// What is looked at of a schema: most of a long one are its definitions.
+#[derive(Deserialize)]
+struct Input {
+    #[serde(default)]
+    properties: Map<String, Value>,
+}
+
 /// Words with the tools that they were found in so far.
 #[derive(Default)]
 struct Gathered {
@@ -140,10 +148,10 @@ impl Gathered {
             let text = start(description, LONGEST_TEXT);
             self.text(text, DESCRIPTION, TEXT_LENGTH, TEXT_WORDS);
         }
-        let Some(Value::Object(arguments)) = tool.input_schema.get("properties") else {
+        let Ok(input) = serde_json::from_str::<Input>(tool.input_schema_text()) else {
             return;
         };
-        for (name, schema) in arguments.iter().take(MOST_ARGUMENTS) {
+        for (name, schema) in input.properties.iter().take(MOST_ARGUMENTS) {
             words::each(start(name, LONGEST_NOTE), |word| self.add(word, ARGUMENT));
             if let Some(Value::String(note)) = schema.get("description") {
                 let note = start(note, LONGEST_NOTE);

@@ -14,9 +14,15 @@ fn tool(name: &str, description: &str) -> ToolDescription {
 }
 
 fn judge(book: &mut Book, tools: &[ToolDescription], on_change: OnChange) -> (ToolSet, bool) {
-    let listed = tools.iter().cloned().map(Listed::of).collect();
+    let listed = tools.iter().cloned();
+    let whole = book.whole();
+    let listed = listed.map(|tool| Listed::of(tool, &whole)).collect();
     let (judged, pinned) = book.judge(listed, on_change, 1);
     (ToolSet::new("s", judged, &[]), pinned)
+}
+
+fn first(tool: ToolDescription) -> Listed {
+    Listed::of(tool, &HashSet::new())
 }
 
 fn standing(set: &ToolSet, name: &str) -> &'static str {
@@ -209,9 +215,9 @@ fn a_book_has_an_end() {
     let mut book = Book::default();
     let many = |from: usize| -> Vec<Listed> {
         let tools = (from..from + MOST).map(|number| tool(&format!("t{number}"), ""));
-        tools.map(Listed::of).collect()
+        tools.map(first).collect()
     };
-    book.judge(vec![Listed::of(tool("first", ""))], OnChange::Warn, 1);
+    book.judge(vec![first(tool("first", ""))], OnChange::Warn, 1);
     let (judged, pinned) = book.judge(many(0), OnChange::Warn, 1);
     assert!(pinned && book.pins.len() == MOST);
     let last = ToolSet::new("s", judged[MOST - 1..].to_vec(), &[]);

@@ -18,7 +18,7 @@ fn book() -> Book {
         digest: [7; 32],
         since: 12,
         is_new: true,
-        definition: Some("{}".into()),
+        definition: Some(Packed::of("{}")),
     };
     Book {
         state: State::Known,
@@ -96,6 +96,34 @@ fn whatever_is_wrong_with_a_file_it_is_moved_aside_and_never_a_first_meeting() {
             );
             assert!(fs::symlink_metadata(aside(&path)).is_err(), "{what}");
         }
+    }
+}
+
+#[test]
+fn what_earlier_builds_wrote_is_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = r#"{"inputSchema":{},"name":"tool"}"#;
+    let digest = blake3::hash(text.as_bytes());
+    let body = serde_json::json!({
+        "server": "s",
+        "definition": owner().definition,
+        "tools": [{ "name": "tool", "digest": digest.to_hex().as_str(), "since": 12, "definition": text }],
+    })
+    .to_string();
+    let sum = blake3::hash(body.as_bytes()).to_hex();
+    let path = folder.path().join(owner().file());
+    own_file::write(&path, format!("{MAGIC}{sum}\n{body}").as_bytes()).unwrap();
+    for _ in 0..2 {
+        let Found::Book(book) = read(folder.path(), &owner()) else {
+            panic!("it is whole");
+        };
+        let before = book.pin("tool").unwrap().read().unwrap();
+        assert_eq!(
+            before,
+            serde_json::json!({ "name": "tool", "inputSchema": {} })
+        );
+        // And what this one writes of it.
+        write(folder.path(), &owner(), &encode(&owner(), &book), true).unwrap();
     }
 }
 

@@ -185,9 +185,9 @@ fn result(discovery: &Discovery<'_>, hit: &Found, asked: &Discover) -> Value {
         false => drop(shown.insert("score".into(), hit.score.into())),
     }
     if asked.include_schemas {
-        shown.insert("inputSchema".into(), hit.tool.input_schema.clone());
-        if let Some(schema) = &hit.tool.output_schema {
-            shown.insert("outputSchema".into(), schema.clone());
+        shown.insert("inputSchema".into(), hit.tool.input_schema());
+        if let Some(schema) = hit.tool.output_schema() {
+            shown.insert("outputSchema".into(), schema);
         }
     }
     Value::Object(shown)

@@ -128,6 +128,12 @@ impl Description {
         std::mem::take(&mut self.tools)
     }
 
+    /// Writes what is kept anew, for whoever has another place for it than that in which the text was read.
+    pub(super) fn settle(&mut self) {
+        let operations = self.operations.clone();
+        self.operations = operations;
+    }
+
     /// What a person should know.
     pub fn notes(&self) -> &[String] {
         &self.notes

@@ -22,7 +22,7 @@ use crate::sources::http::{MOST_PAGES, Paged};
 const WORDS: usize = 2_000;
 
 /// What of an operation is kept for its calls.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Operation {
     pub(super) method: Method,
     /// As the description has it, with parameters in braces.
