@@ -69,8 +69,9 @@ impl Approvals {
                 released =
                     book.release(|other, of| other.cover == subject.cover && of == Some(session));
             }
-            (Decision::Session, None) => warnings
-                .push("nobody is connected any more for whose session it could hold".to_owned()),
+            (Decision::Session, None) => warnings.push(
+                "it holds for this call only: nobody is connected any more for whose session it could hold".to_owned(),
+            ),
             (Decision::Always, _) => match self.grant(&subject).await {
                 Ok(()) => {
                     let agent = &subject.origin.agent;
@@ -79,7 +80,9 @@ impl Approvals {
                     };
                     released = self.book().release(covered);
                 }
-                Err(error) => warnings.push(format!("it could not be written down: {error}")),
+                Err(error) => warnings.push(format!(
+                    "it holds for this call only: it could not be written down for others: {error}"
+                )),
             },
             (Decision::Once | Decision::Deny, _) => {}
         }
