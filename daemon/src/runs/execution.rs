@@ -131,3 +131,27 @@ fn keeps(kind: Kind, is_again: bool, has_news: bool) -> bool {
         _ => is_again && !has_news,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_waited_waits_on_unless_its_program_went_on_and_failed() {
+        for kind in [
+            Kind::Cancelled,
+            Kind::Busy,
+            Kind::Unavailable,
+            Kind::Internal,
+        ] {
+            assert!(keeps(kind, true, true), "{kind}");
+            assert!(!keeps(kind, false, false), "{kind}");
+        }
+        for kind in [Kind::Runtime, Kind::Timeout, Kind::Memory, Kind::Denied] {
+            assert!(keeps(kind, true, false), "{kind}");
+            assert!(!keeps(kind, true, true), "{kind}");
+            assert!(!keeps(kind, false, false), "{kind}");
+        }
+        assert!(keeps(Kind::Pending, false, true));
+    }
+}
