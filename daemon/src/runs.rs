@@ -46,7 +46,7 @@ use crate::{
     handles::Handles,
     inspect::{Inspection, Inspector},
     lifecycle::Present,
-    notices::{Caller, Cause, Mailbox, Origin},
+    notices::{AskKind, Caller, Cause, Mailbox, Origin},
     program,
     recording::{Player, Recording, Script, Tape},
     settings::RunLimits,
@@ -184,9 +184,9 @@ impl Runs {
         let unheard = program.detached.is_none().then(|| self.unheard.token());
         let origin = Arc::clone(&program.origin);
         let began = Began {
-            source: program.source.clone(),
+            source: program.source.as_str().into(),
             language: program.language,
-            input: program.input.clone(),
+            input: program.input.as_str().into(),
             wall: limits.wall,
             origin: Arc::clone(&origin),
         };
@@ -218,6 +218,9 @@ impl Runs {
             limits,
             turn: program.turn,
         };
+        let can_approve = |mailbox: &Arc<Mailbox>| mailbox.answers(AskKind::Approval);
+        // What is asked is no choice of whoever writes the program, or goes on with it.
+        let asks = again.is_some() || program.mailbox.as_ref().is_some_and(can_approve);
         let caller = Arc::new(Caller {
             mailbox: program.mailbox.filter(|_| !run.is_detached()),
             cause: Cause::Run(run.id.clone()),
@@ -240,6 +243,7 @@ impl Runs {
                 caller,
                 dossier: Some(dossier),
                 place: None,
+                asks,
             };
             this.execute(asked, (request, plan), asking, manner).await;
             drop((admitted, program.detached));

@@ -165,7 +165,8 @@ pub async fn serve(
                 daemon.runs.inspector().warm().await;
                 discovery::keep_ready(&daemon.gateway).await;
             };
-            tokio::join!(daemon.follow_files(Watching::start()), warm_up);
+            let tended = Arc::clone(daemon.gateway.approvals()).follow();
+            tokio::join!(daemon.follow_files(Watching::start()), warm_up, tended);
         }
     });
 

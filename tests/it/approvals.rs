@@ -3,9 +3,12 @@
 //! Invariant of all of it: what was not approved is never sent, and what was sent is never sent again.
 
 mod agents;
+mod defaults;
 mod grants;
 mod held;
 mod resume;
+mod resume_again;
+mod terminal;
 
 use std::{fs, path::PathBuf};
 

@@ -212,7 +212,7 @@ pub(crate) fn decided(decided: &Decided, decision: Decision, json: bool) -> Exit
         println!("{others} that waited for the same went on, too");
     }
     if let Some(warning) = &decided.warning {
-        super::warn(format!("it holds for this call only: {warning}"));
+        super::warn(warning);
     }
     if !decided.live {
         super::note(&format!(

@@ -15,7 +15,7 @@ use super::subject::{Cover, Owner, Session, State, Subject, Verdict, View};
 
 /// Of those that nobody waits for; the oldest are forgotten first.
 const MOST_KEPT: usize = 1_000;
-/// Bytes of arguments of all calls that are held.
+/// Bytes of arguments of all calls that are held, and again of those that nobody waits for.
 const MOST_BYTES: usize = 64 << 20;
 
 #[derive(Debug, Default)]
@@ -38,6 +38,10 @@ impl Entry {
     fn is_held(&self) -> bool {
         self.answer.is_some()
     }
+
+    fn bytes(&self) -> usize {
+        self.view.subject.arguments.len()
+    }
 }
 
 /// What becomes of a call that must be approved.
@@ -46,8 +50,16 @@ pub(super) enum Entered {
     /// Somebody has answered meanwhile.
     Answered(Verdict, Owner),
     Held(View, oneshot::Receiver<Verdict>),
-    /// There is no room: which limit, and how much it allows.
-    Full(&'static str, usize),
+    Full(Full),
+}
+
+/// There is no room for another one that is held.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Full {
+    InAll(usize),
+    OfRun(usize),
+    /// Their arguments are too long together.
+    Bytes(usize),
 }
 
 /// Why an answer is none.
@@ -82,7 +94,7 @@ impl Book {
         for entry in held {
             count += 1;
             own += usize::from(owner.as_ref() == Some(&entry.view.owner));
-            bytes += entry.view.subject.arguments.len();
+            bytes += entry.bytes();
         }
         let found = self.like(&subject, owner.as_ref());
         if let Some(known) = found
@@ -94,13 +106,13 @@ impl Book {
             return Ok(Entered::Answered(verdict, owner));
         }
         if count >= in_all {
-            return Ok(Entered::Full("held", in_all));
+            return Ok(Entered::Full(Full::InAll(in_all)));
         }
         if own >= per_run {
-            return Ok(Entered::Full("held_per_run", per_run));
+            return Ok(Entered::Full(Full::OfRun(per_run)));
         }
         if bytes > MOST_BYTES {
-            return Ok(Entered::Full("bytes of arguments", MOST_BYTES));
+            return Ok(Entered::Full(Full::Bytes(MOST_BYTES)));
         }
         let number = match found {
             Some(known) => known,
@@ -185,33 +197,22 @@ impl Book {
         granted.is_some_and(|granted| granted.contains(&cover))
     }
 
+    /// What was allowed for it ends with it, and nothing can be allowed for it any more.
     pub(super) fn session_over(&mut self, session: &Session) {
         self.granted.remove(session);
+        for entry in self.entries.values_mut() {
+            entry.session.take_if(|of| of == session);
+        }
     }
 
-    /// Nobody answered in time. Gives what it forgot for want of room.
-    pub(super) fn set_pending(&mut self, number: u64) -> Vec<View> {
+    /// Nobody waits for it any more. Whether it has its answer is for whoever let it go to see.
+    pub(super) fn set_pending(&mut self, number: u64) {
         if let Some(entry) = self.entries.get_mut(&number) {
             entry.answer = None;
             if entry.view.state == State::Waiting {
                 entry.view.state = State::Pending;
             }
         }
-        let kept = |entry: &&Entry| !entry.is_held();
-        let over = self
-            .entries
-            .values()
-            .filter(kept)
-            .count()
-            .saturating_sub(MOST_KEPT);
-        let oldest: Vec<u64> = self
-            .entries
-            .values()
-            .filter(kept)
-            .take(over)
-            .map(|e| e.view.number)
-            .collect();
-        self.remove_all(oldest)
     }
 
     pub(super) fn remove(&mut self, number: u64) {
@@ -229,10 +230,12 @@ impl Book {
 
     /// The run has ended: what still waits is kept as pending, or forgotten with the rest.
     pub(super) fn over(&mut self, owner: &Owner, keep: bool) {
-        let own: Vec<u64> = self.of(owner).iter().map(|view| view.number).collect();
+        let own = self.entries.values();
+        let own = own.filter(|entry| entry.view.owner == *owner);
+        let own: Vec<u64> = own.map(|entry| entry.view.number).collect();
         for number in own {
             match keep {
-                true => drop(self.set_pending(number)),
+                true => self.set_pending(number),
                 false => self.remove(number),
             }
         }
@@ -240,13 +243,7 @@ impl Book {
 
     /// What one run has left is another's from now on. False if there is nothing.
     pub(super) fn adopt(&mut self, from: &Owner, to: &Owner) -> bool {
-        let mut any = false;
-        for entry in self.entries.values_mut() {
-            if entry.view.owner == *from && !entry.is_held() {
-                entry.view.owner = to.clone();
-                any = true;
-            }
-        }
+        let any = self.hand_over(from, to);
         if any {
             /// Names that are remembered.
             const NAMES: usize = 1_000;
@@ -260,24 +257,51 @@ impl Book {
         any
     }
 
+    /// It is the former one's again: the other one has not begun.
+    pub(super) fn give_back(&mut self, to: &Owner, from: &Owner) {
+        self.hand_over(from, to);
+        self.resumed.remove(&to.stem());
+    }
+
+    fn hand_over(&mut self, from: &Owner, to: &Owner) -> bool {
+        let mut any = false;
+        for entry in self.entries.values_mut() {
+            if entry.view.owner == *from && !entry.is_held() {
+                entry.view.owner = to.clone();
+                any = true;
+            }
+        }
+        any
+    }
+
     /// Under which name a run goes on.
     pub(super) fn successor(&self, run: &str) -> Option<&str> {
         let mut name = self.resumed.get(run)?;
-        // Each is newer than the one before it.
-        while let Some(next) = self.resumed.get(name) {
-            name = next;
+        // Each is newer than the one before it; what is not so leads round in a circle.
+        for _ in 0..self.resumed.len() {
+            match self.resumed.get(name) {
+                Some(next) => name = next,
+                None => break,
+            }
         }
         Some(name)
     }
 
-    /// Forgets what nobody used for so long, and gives it.
-    pub(super) fn expire(&mut self, keep: Duration) -> Vec<View> {
-        let old = |view: &View| view.since.elapsed().is_ok_and(|age| age >= keep);
-        let gone = self
-            .entries
-            .values()
-            .filter(|e| !e.is_held() && old(&e.view));
-        let gone: Vec<u64> = gone.map(|entry| entry.view.number).collect();
+    /// Forgets what nobody used for so long, and the oldest of what is too much, and gives it.
+    pub(super) fn expire(&mut self, keep: Option<Duration>) -> Vec<View> {
+        let old = |view: &View| {
+            let age = view.since.elapsed();
+            keep.is_some_and(|keep| age.is_ok_and(|age| age >= keep))
+        };
+        let (mut count, mut bytes, mut gone) = (0, 0, Vec::new());
+        // The latest first: those stay.
+        for entry in self.entries.values().rev().filter(|entry| !entry.is_held()) {
+            count += 1;
+            bytes += entry.bytes();
+            if count > MOST_KEPT || bytes > MOST_BYTES || old(&entry.view) {
+                gone.push(entry.view.number);
+            }
+        }
         self.remove_all(gone)
     }
 
@@ -300,6 +324,10 @@ impl Book {
 
     pub(super) fn find(&self, number: u64) -> Option<&View> {
         self.entries.get(&number).map(|entry| &entry.view)
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.entries.is_empty()
     }
 
     pub(super) fn all(&self) -> Vec<View> {

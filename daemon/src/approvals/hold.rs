@@ -3,7 +3,7 @@
 //! Invariant: while it is held its clocks stand still and it has no place anywhere; its record is on the disk before
 //! anybody is asked. Whoever waits for it may go at any moment.
 
-use std::{sync::Arc, time::Duration};
+use std::{io, sync::Arc, time::Duration};
 
 use mux_sandbox::{Fault, Kind};
 use serde_json::json;
@@ -16,10 +16,10 @@ use tracing::info;
 
 use super::{
     Approvals,
-    book::Entered,
-    desktop, form,
-    record::Dossier,
-    subject::{Owner, Session, Subject, Verdict, View},
+    book::{Entered, Full},
+    dossier::Dossier,
+    form,
+    subject::{Owner, Session, State, Subject, Verdict, View},
 };
 use crate::{
     notices::{Answer, AskKind, Asked, Caller, Ending, Notice, Question, Request},
@@ -58,53 +58,85 @@ impl Approvals {
         {
             return Ok(());
         }
-        let terms = self.terms();
         let path = subject.path.clone();
-        let owner = asker.dossier.map(|dossier| dossier.owner.clone());
-        let this = Arc::clone(self);
-        let entered = spawn_blocking(move || {
-            // So that it waits for the disk without the book, but once in a long time.
-            this.numbers.reserve()?;
-            let (next, room) = (|| this.numbers.next(), (terms.held, terms.held_per_run));
-            this.book().enter(next, subject, owner, session, room)
-        });
+        let (this, raw) = (Arc::clone(self), asker.raw);
+        let (caller, dossier) = (Arc::clone(asker.caller), asker.dossier.cloned());
+        let entered = spawn_blocking(move || this.enter(subject, session, (&caller, dossier, raw)));
         let entered = entered
             .await
-            .unwrap_or_else(|lost| Err(std::io::Error::other(lost)));
-        let entered = entered.map_err(|error| {
+            .unwrap_or_else(|lost| Err(io::Error::other(lost)));
+        let (entered, gone) = entered.map_err(|error| {
             let message = format!("{path} must be approved, and nobody can be asked: {error}");
             Fault::new(Kind::Unavailable, message).path(&path)
         })?;
+        self.forget(gone).await;
         match entered {
-            Entered::Answered(verdict, owner) => {
+            Stopped::Answered(verdict, owner) => {
                 let known = self.used(&asker, &owner).await;
                 self.changed();
                 settled(verdict, known, &path)
             }
-            Entered::Full(limit, most) => Err(full(&path, limit, most)),
-            Entered::Held(view, answer) => self.hold(view, answer, asker, tell).await,
+            Stopped::Full(full) => Err(no_room(&path, full)),
+            Stopped::Held(held, answer) => self.hold(held, answer, asker, tell).await,
+            Stopped::Over => {
+                let message = format!("{path} must be approved, and its run is over");
+                Err(Fault::new(Kind::Cancelled, message).path(&path))
+            }
         }
+    }
+
+    /// With what was kept long enough.
+    fn enter(
+        self: &Arc<Self>,
+        subject: Subject,
+        session: Option<Session>,
+        (caller, dossier, raw): (&Caller, Option<Arc<Dossier>>, bool),
+    ) -> io::Result<(Stopped, Vec<View>)> {
+        // So that it waits for the disk without the book, but once in a long time.
+        self.numbers.reserve()?;
+        let terms = self.terms();
+        let owner = dossier.as_ref().map(|dossier| dossier.owner.clone());
+        let keep = self.said().map(|terms| terms.keep);
+        let mut book = self.book();
+        let gone = book.expire(keep);
+        if dossier.as_ref().is_some_and(|dossier| dossier.is_over()) {
+            return Ok((Stopped::Over, gone));
+        }
+        // Its end is told to the book after it is known here.
+        let left = caller
+            .mailbox
+            .as_ref()
+            .is_some_and(|mailbox| mailbox.has_gone());
+        let session = session.filter(|session| !left || matches!(session, Session::Run(_)));
+        let (next, room) = (|| self.numbers.next(), (terms.held, terms.held_per_run));
+        let stopped = match book.enter(next, subject, owner, session, room)? {
+            Entered::Answered(verdict, owner) => Stopped::Answered(verdict, owner),
+            Entered::Full(full) => Stopped::Full(full),
+            Entered::Held(view, answer) => {
+                let of_call = || Dossier::of_call(view.number, &view.subject, raw);
+                // From here on whoever waits may go.
+                let held = Held {
+                    approvals: Arc::clone(self),
+                    dossier: dossier.unwrap_or_else(of_call),
+                    view,
+                    waits: true,
+                };
+                Stopped::Held(held, answer)
+            }
+        };
+        Ok((stopped, gone))
     }
 
     async fn hold(
         self: &Arc<Self>,
-        view: View,
+        mut held: Held,
         answer: oneshot::Receiver<Verdict>,
         asker: Asker<'_>,
         tell: &(dyn Fn(Word<'_>) + Send + Sync),
     ) -> Result<(), Fault> {
         let _standing = asker.caller.clock.hold();
         let terms = self.terms();
-        let dossier = match asker.dossier {
-            Some(dossier) => Arc::clone(dossier),
-            None => Dossier::of_call(view.number, &view.subject, asker.raw),
-        };
-        let mut held = Held {
-            approvals: Arc::clone(self),
-            dossier: Arc::clone(&dossier),
-            number: view.number,
-            waits: true,
-        };
+        let (view, dossier) = (held.view.clone(), Arc::clone(&held.dossier));
         dossier.set_asked(asker.place, true);
         self.record(&dossier).await;
         self.changed();
@@ -156,7 +188,7 @@ impl Approvals {
             });
         }
         if terms.desktop.unwrap_or(self.has_desktop) {
-            desktop::show(request);
+            self.desktop.tell(request);
         }
     }
 
@@ -185,15 +217,15 @@ impl Approvals {
                 () = self.closing.cancelled() => break,
             }
         }
-        let forgotten = {
+        {
             // Answers are given under this lock.
             let mut book = self.book();
             if let Ok(verdict) = answer.try_recv() {
                 return Some(verdict);
             }
-            book.set_pending(view.number)
-        };
-        self.forget(forgotten).await;
+            book.set_pending(view.number);
+        }
+        self.tidy().await;
         None
     }
 
@@ -235,21 +267,50 @@ async fn reply(asked: &mut Option<(AskKind, Asked)>) -> (AskKind, Option<Answer>
     }
 }
 
-/// A call that nobody waits for any more is not asked for any more, unless its run says otherwise at its end.
+/// What becomes of a call that must be approved.
+enum Stopped {
+    Answered(Verdict, Owner),
+    Held(Held, oneshot::Receiver<Verdict>),
+    Full(Full),
+    /// Nobody waits for it any more.
+    Over,
+}
+
+/// A call that nobody waits for any more is not asked for any more, unless it is of a run, whose end says what becomes
+/// of it.
 struct Held {
     approvals: Arc<Approvals>,
     dossier: Arc<Dossier>,
-    number: u64,
+    view: View,
     waits: bool,
 }
 
 impl Drop for Held {
     fn drop(&mut self) {
-        if !self.waits || self.dossier.owner.run().is_some() {
+        if !self.waits {
             return;
         }
-        self.approvals.book().remove(self.number);
+        let number = self.view.number;
+        let is_call = self.dossier.owner.run().is_none();
+        {
+            let mut book = self.approvals.book();
+            match is_call {
+                // The answer that came at the same moment is nobody's any more.
+                true => book.remove(number),
+                false
+                    if book
+                        .find(number)
+                        .is_some_and(|view| view.state == State::Waiting) =>
+                {
+                    book.set_pending(number);
+                }
+                false => {}
+            }
+        }
         self.approvals.changed();
+        if !is_call {
+            return;
+        }
         let (approvals, dossier) = (Arc::clone(&self.approvals), Arc::clone(&self.dossier));
         // Outside of a runtime there is nobody left who could ask.
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
@@ -296,9 +357,17 @@ fn pending(view: &View, wait: Duration) -> Fault {
     fault
 }
 
-fn full(path: &str, limit: &str, most: usize) -> Fault {
-    let message = format!("{path} must be approved, and {most} wait already (approvals.{limit})");
-    Fault::new(Kind::Busy, message)
+fn no_room(path: &str, full: Full) -> Fault {
+    let why = match full {
+        Full::InAll(most) => format!("{most} wait already (approvals.held)"),
+        Full::OfRun(most) => format!("{most} wait already (approvals.held_per_run)"),
+        Full::Bytes(most) => {
+            format!(
+                "with its arguments those that wait would be more than {most} bytes, a limit that is fixed"
+            )
+        }
+    };
+    Fault::new(Kind::Busy, format!("{path} must be approved, and {why}"))
         .hint("answer those that wait: `mux approvals`")
         .path(path)
 }

@@ -4,12 +4,16 @@
 //! Invariant: a call that ended is never made again, and one that may have been sent when its run ended is told as
 //! unknown. A call is known by its tool as it was spelled, its arguments, and how many such calls came before.
 
-use std::collections::{HashMap, VecDeque};
+use std::{
+    collections::{BTreeSet, HashMap, VecDeque},
+    sync::Arc,
+};
 
 use mux_sandbox::{Fault, Kind, Target};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::journal::Line;
 use crate::{cache::Key, catalog::Digest, pins};
 
 /// What a call takes beside its texts.
@@ -18,55 +22,80 @@ const SMALL: usize = 128;
 /// One call.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub(super) struct Entry {
-    tool: String,
+    tool: Arc<str>,
     #[serde(default)]
     raw: bool,
     /// JSON text as the program sent it.
-    arguments: String,
-    step: Step,
+    arguments: Arc<str>,
+    pub(super) step: Step,
 }
 
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
-enum Step {
+pub(super) enum Step {
     /// It may have been sent.
     Open,
     /// It waits for an approval, and was not sent.
     Asked,
-    Ended(Result<String, Fault>),
+    Ended(Result<Arc<str>, Arc<Fault>>),
 }
 
 impl Entry {
     fn bytes(&self) -> usize {
         let told = match &self.step {
             Step::Ended(Ok(text)) => text.len(),
-            Step::Ended(Err(fault)) => {
-                fault.message.len() + fault.details.as_ref().map_or(0, String::len)
-            }
+            Step::Ended(Err(fault)) => told(fault),
             Step::Open | Step::Asked => 0,
         };
-        SMALL + self.tool.len() + self.arguments.len() + told
+        taken(&self.tool, &self.arguments) + told
     }
 
-    /// Which of its calls a program means.
     fn key(&self) -> Key {
-        let digest = Digest::new().text(&self.tool).bytes(&[u8::from(self.raw)]);
-        match serde_json::from_str::<Value>(&self.arguments) {
-            Ok(value) => digest.bytes(&pins::canonical_digest(&value)).key(),
-            Err(_) => digest.text(&self.arguments).key(),
-        }
+        key(&self.tool, self.raw, &self.arguments)
+    }
+}
+
+fn taken(tool: &str, arguments: &str) -> usize {
+    SMALL + tool.len() + arguments.len()
+}
+
+fn told(fault: &Fault) -> usize {
+    fault.message.len() + fault.details.as_ref().map_or(0, String::len)
+}
+
+/// Which of its calls a program means.
+fn key(tool: &str, raw: bool, arguments: &str) -> Key {
+    let digest = Digest::new().text(tool).bytes(&[u8::from(raw)]);
+    match serde_json::from_str::<Value>(arguments) {
+        Ok(value) => digest.bytes(&pins::canonical_digest(&value)).key(),
+        Err(_) => digest.text(arguments).key(),
     }
 }
 
 #[derive(Debug)]
 pub(super) struct Log {
-    entries: Vec<Entry>,
+    /// First those of the run that this one goes on with. One that is not kept has left its place.
+    entries: Vec<Option<Entry>>,
     bytes: usize,
     most: usize,
-    /// It became longer than that, and is empty since.
+    /// It became longer than that. Since then only what can still be asked for again is kept.
     full: bool,
     /// Of the run that this one goes on with: what was not asked for again yet.
-    past: HashMap<Key, VecDeque<Entry>>,
+    past: HashMap<Key, VecDeque<usize>>,
+    /// Something was to be made that the run before did not make.
+    has_news: bool,
+    /// What of it stands in the journal, if anything does.
+    written: Option<Written>,
+}
+
+/// What the journal of a log says.
+#[derive(Debug, Default)]
+struct Written {
+    /// So many of the entries.
+    entries: usize,
+    /// Those of them that are further by now.
+    changed: BTreeSet<usize>,
+    full: bool,
 }
 
 /// What becomes of a call.
@@ -75,101 +104,198 @@ pub enum Begun {
     /// To be made. Its place in the log, if that has room.
     New(Option<usize>),
     /// It was made before.
-    Known(Result<String, Fault>),
+    Known(Result<Arc<str>, Fault>),
 }
 
 impl Log {
-    pub(super) fn new(most: usize, past: Vec<Entry>) -> Self {
-        let mut known: HashMap<Key, VecDeque<Entry>> = HashMap::new();
-        for entry in past {
-            known.entry(entry.key()).or_default().push_back(entry);
+    pub(super) fn new(most: usize, before: Vec<Entry>) -> Self {
+        let mut past: HashMap<Key, VecDeque<usize>> = HashMap::new();
+        for (place, entry) in before.iter().enumerate() {
+            past.entry(entry.key()).or_default().push_back(place);
         }
+        let bytes = before.iter().map(Entry::bytes).sum();
         Self {
-            entries: Vec::new(),
-            bytes: 0,
-            most,
+            bytes,
+            entries: before.into_iter().map(Some).collect(),
+            // It fitted when it was written.
+            most: most.max(bytes),
             full: false,
-            past: known,
+            past,
+            has_news: false,
+            written: None,
         }
     }
 
-    pub(super) fn begin(&mut self, target: &Target, arguments: &str) -> Begun {
+    /// Nothing is copied of a call for which there is no room.
+    pub(super) fn begin(&mut self, target: &Target, arguments: &Arc<str>) -> Begun {
+        if self.full && self.past.is_empty() {
+            self.has_news = true;
+            return Begun::New(None);
+        }
         let (tool, raw) = spelled(target);
-        let mut entry = Entry {
-            tool,
-            raw,
-            arguments: arguments.to_owned(),
-            step: Step::Open,
-        };
-        let before = match self.past.is_empty() {
-            true => None,
-            false => self.recall(&entry.key()),
-        };
-        let known = match before.map(|before| before.step) {
-            None | Some(Step::Asked) => None,
-            Some(Step::Open) => Some(Err(unknown(&entry.tool))),
-            Some(Step::Ended(outcome)) => Some(outcome),
-        };
-        if let Some(outcome) = known {
-            entry.step = Step::Ended(outcome.clone());
-            self.push(entry);
-            return Begun::Known(outcome);
+        if let Some(place) = self.recall(&tool, raw, arguments) {
+            return self.again(place);
         }
-        Begun::New(self.push(entry))
-    }
-
-    fn recall(&mut self, key: &Key) -> Option<Entry> {
-        let such = self.past.get_mut(key)?;
-        let entry = such.pop_front();
-        if such.is_empty() {
-            self.past.remove(key);
-        }
-        entry
-    }
-
-    fn push(&mut self, entry: Entry) -> Option<usize> {
-        self.take(entry.bytes());
+        self.has_news = true;
+        self.take(taken(&tool, arguments));
         if self.full {
+            return Begun::New(None);
+        }
+        self.entries.push(Some(Entry {
+            tool: tool.into(),
+            raw,
+            arguments: Arc::clone(arguments),
+            step: Step::Open,
+        }));
+        Begun::New(Some(self.entries.len() - 1))
+    }
+
+    fn recall(&mut self, tool: &str, raw: bool, arguments: &str) -> Option<usize> {
+        if self.past.is_empty() {
             return None;
         }
-        self.entries.push(entry);
-        Some(self.entries.len() - 1)
+        let key = key(tool, raw, arguments);
+        let such = self.past.get_mut(&key)?;
+        let place = such.pop_front();
+        if such.is_empty() {
+            self.past.remove(&key);
+        }
+        place
+    }
+
+    /// What the run before has made, or was about to.
+    fn again(&mut self, place: usize) -> Begun {
+        let Some(mut entry) = self.entries[place].take() else {
+            // Only what is not in the past any more leaves its place.
+            return Begun::Known(Err(unknown("the call")));
+        };
+        let known = match &entry.step {
+            Step::Asked => {
+                entry.step = Step::Open;
+                self.has_news = true;
+                None
+            }
+            Step::Open => {
+                let fault = unknown(&entry.tool);
+                entry.step = Step::Ended(Err(Arc::new(fault.clone())));
+                self.take(told(&fault));
+                Some(Err(fault))
+            }
+            Step::Ended(Ok(text)) => Some(Ok(Arc::clone(text))),
+            Step::Ended(Err(fault)) => Some(Err(Fault::clone(fault))),
+        };
+        let was_known = matches!(&known, Some(Ok(_)));
+        let kept = !self.full;
+        if kept {
+            self.entries[place] = Some(entry);
+            if !was_known {
+                self.mark(place);
+            }
+        }
+        match known {
+            Some(outcome) => Begun::Known(outcome),
+            None => Begun::New(kept.then_some(place)),
+        }
     }
 
     fn take(&mut self, bytes: usize) {
-        self.bytes += bytes;
-        if self.bytes > self.most && !self.full {
-            self.full = true;
-            self.entries = Vec::new();
-            self.past = HashMap::new();
+        self.bytes = self.bytes.saturating_add(bytes);
+        if self.bytes <= self.most || self.full {
+            return;
+        }
+        self.full = true;
+        // What had ended before is never made again, however much this run makes beside.
+        let past: BTreeSet<usize> = self.past.values().flatten().copied().collect();
+        for (place, entry) in self.entries.iter_mut().enumerate() {
+            if !past.contains(&place) {
+                *entry = None;
+            }
         }
     }
 
     pub(super) fn end(&mut self, place: usize, outcome: &Result<String, Fault>) {
-        if let Some(entry) = self.entries.get_mut(place)
-            && matches!(entry.step, Step::Open)
-        {
-            let before = entry.bytes();
-            entry.step = Step::Ended(outcome.clone());
-            let more = entry.bytes() - before;
-            self.take(more);
+        let open = |entry: &Entry| matches!(entry.step, Step::Open);
+        if !self.kept(place).is_some_and(|entry| open(entry)) {
+            return;
         }
+        self.take(match outcome {
+            Ok(text) => text.len(),
+            Err(fault) => told(fault),
+        });
+        self.set(place, || {
+            Step::Ended(match outcome {
+                Ok(text) => Ok(text.as_str().into()),
+                Err(fault) => Err(Arc::new(fault.clone())),
+            })
+        });
     }
 
     /// It waits for an approval, or does no more and may be sent.
     pub(super) fn set_asked(&mut self, place: usize, asked: bool) {
-        if let Some(entry) = self.entries.get_mut(place) {
-            entry.step = match asked {
-                true => Step::Asked,
-                false => Step::Open,
-            };
+        self.set(place, || match asked {
+            true => Step::Asked,
+            false => Step::Open,
+        });
+    }
+
+    fn set(&mut self, place: usize, step: impl FnOnce() -> Step) {
+        if let Some(entry) = self.kept(place) {
+            entry.step = step();
+            self.mark(place);
         }
     }
 
-    /// All of them, those of the past that were not asked for again last; `None` if they were too much.
-    pub(super) fn all(&self) -> Option<Vec<Entry>> {
-        let past = self.past.values().flatten();
-        (!self.full).then(|| self.entries.iter().chain(past).cloned().collect())
+    fn kept(&mut self, place: usize) -> Option<&mut Entry> {
+        self.entries.get_mut(place)?.as_mut()
+    }
+
+    fn mark(&mut self, place: usize) {
+        if let Some(written) = &mut self.written
+            && place < written.entries
+        {
+            written.changed.insert(place);
+        }
+    }
+
+    pub(super) fn has_news(&self) -> bool {
+        self.has_news
+    }
+
+    /// All of it, for a journal that says nothing yet. From now on changes are counted.
+    pub(super) fn whole(&mut self) -> Vec<Line> {
+        self.written = Some(Written::default());
+        self.changes()
+    }
+
+    /// What the journal does not say yet. From now on it does.
+    pub(super) fn changes(&mut self) -> Vec<Line> {
+        let Some(written) = &mut self.written else {
+            return Vec::new();
+        };
+        if self.full {
+            let told = std::mem::replace(&mut written.full, true);
+            written.changed.clear();
+            return (!told).then_some(Line::Full).into_iter().collect();
+        }
+        let at = |place: usize| Some((place, self.entries.get(place)?.as_ref()?));
+        let changed = std::mem::take(&mut written.changed).into_iter();
+        let steps = changed.filter_map(at).map(|(place, entry)| Line::Step {
+            place,
+            step: entry.step.clone(),
+        });
+        let new = (written.entries..self.entries.len()).filter_map(at);
+        let new = new.map(|(place, entry)| Line::Call {
+            place,
+            call: entry.clone(),
+        });
+        let lines = steps.chain(new).collect();
+        written.entries = self.entries.len();
+        lines
+    }
+
+    /// The journal is gone, or nobody knows what it says.
+    pub(super) fn unwritten(&mut self) {
+        self.written = None;
     }
 }
 
@@ -198,111 +324,4 @@ fn unknown(tool: &str) -> Fault {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn named(tool: &str) -> Target {
-        Target::Path {
-            path: format!("s.{tool}"),
-            raw: false,
-        }
-    }
-
-    fn made(log: &mut Log, tool: &str, arguments: &str, result: Option<&str>) -> usize {
-        let Begun::New(Some(place)) = log.begin(&named(tool), arguments) else {
-            panic!("{tool} is new");
-        };
-        if let Some(result) = result {
-            log.end(place, &Ok(result.to_owned()));
-        }
-        place
-    }
-
-    fn known(begun: Begun) -> Result<String, Kind> {
-        match begun {
-            Begun::Known(outcome) => outcome.map_err(|fault| fault.kind),
-            Begun::New(_) => panic!("it is known"),
-        }
-    }
-
-    #[test]
-    fn calls_are_known_by_arguments_and_by_how_many_such_came_before_in_any_order() {
-        let mut log = Log::new(1 << 20, Vec::new());
-        made(&mut log, "a", r#"{"x":1,"y":2}"#, Some("1"));
-        made(&mut log, "a", r#"{"y":2,"x":1}"#, Some("2"));
-        made(&mut log, "b", "{}", Some("3"));
-        let mut again = Log::new(1 << 20, log.all().unwrap());
-        assert_eq!(known(again.begin(&named("b"), "{}")), Ok("3".into()));
-        let one = Target::Named {
-            server: "s".into(),
-            tool: "a".into(),
-        };
-        assert_eq!(
-            known(again.begin(&one, r#"{"y":2, "x":1.0}"#)),
-            Ok("1".into())
-        );
-        assert_eq!(
-            known(again.begin(&named("a"), r#"{"x":1,"y":2}"#)),
-            Ok("2".into())
-        );
-        // More of them, or others, are just made.
-        made(&mut again, "a", r#"{"x":1,"y":2}"#, Some("4"));
-        made(&mut again, "b", r#"{"z":null}"#, None);
-        let raw = Target::Path {
-            path: "s.b".into(),
-            raw: true,
-        };
-        assert!(matches!(again.begin(&raw, "{}"), Begun::New(Some(_))));
-    }
-
-    #[test]
-    fn what_was_on_its_way_is_unknown_and_what_was_asked_is_asked_again() {
-        let mut log = Log::new(1 << 20, Vec::new());
-        made(&mut log, "lost", "{}", None);
-        let asked = made(&mut log, "asked", "{}", None);
-        log.set_asked(asked, true);
-        // The error that tells of it is no end of the call.
-        log.end(asked, &Err(Fault::new(Kind::Pending, "wait")));
-        let denied = made(&mut log, "denied", "{}", None);
-        log.set_asked(denied, true);
-        log.set_asked(denied, false);
-        log.end(denied, &Err(Fault::new(Kind::Denied, "no")));
-        let mut again = Log::new(1 << 20, log.all().unwrap());
-        assert_eq!(ended(&again.all().unwrap()), 1);
-        let lost = again.begin(&named("lost"), "{}");
-        assert_eq!(known(lost), Err(Kind::UnknownOutcome));
-        assert_eq!(
-            known(again.begin(&named("denied"), "{}")),
-            Err(Kind::Denied)
-        );
-        let place = made(&mut again, "asked", "{}", Some("done"));
-        assert_eq!(place, 2);
-        // And once more: nothing of it is made a second time.
-        let mut third = Log::new(1 << 20, again.all().unwrap());
-        assert_eq!(known(third.begin(&named("asked"), "{}")), Ok("done".into()));
-        assert_eq!(
-            known(third.begin(&named("lost"), "{}")),
-            Err(Kind::UnknownOutcome)
-        );
-    }
-
-    #[test]
-    fn what_was_not_asked_for_again_stays_known() {
-        let mut log = Log::new(1 << 20, Vec::new());
-        made(&mut log, "a", "{}", Some("1"));
-        let again = Log::new(1 << 20, log.all().unwrap());
-        let mut third = Log::new(1 << 20, again.all().unwrap());
-        assert_eq!(known(third.begin(&named("a"), "{}")), Ok("1".into()));
-    }
-
-    #[test]
-    fn a_log_that_is_too_long_keeps_nothing() {
-        let mut log = Log::new(1_000, Vec::new());
-        made(&mut log, "a", "{}", Some("1"));
-        let place = made(&mut log, "b", "{}", None);
-        log.end(place, &Ok("x".repeat(2_000)));
-        assert!(log.all().is_none() && log.entries.is_empty());
-        assert!(matches!(log.begin(&named("c"), "{}"), Begun::New(None)));
-        log.end(0, &Ok("late".into()));
-    }
-}
+mod tests;

@@ -1,208 +1,40 @@
-//! What is kept of a run as long as a call of it waits for an answer: enough to run it again.
+//! What waits of one owner, on the disk: its approvals, as long as they have no answer that was used.
 //!
-//! Invariant: a record that stands on the disk names every call that may have been sent. It is written before a call
-//! goes out, and it is gone before the last call goes out for which it stood: then there is nothing to go on with.
+//! Invariant: it is written whole or not at all, and it is gone before the last call goes out for which it stood: then
+//! there is nothing to go on with.
 
 use std::{
+    collections::BTreeSet,
+    ffi::OsStr,
     io,
     path::{Path, PathBuf},
-    sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicBool, Ordering},
-    },
-    time::{Duration, SystemTime, UNIX_EPOCH},
+    sync::Arc,
+    time::{Duration, UNIX_EPOCH},
 };
 
-use mux_sandbox::{Fault, Target};
 use serde::{Deserialize, Serialize};
 
-use super::{
-    log::{self, Begun, Entry, Log},
-    subject::{Cover, Owner, State, Subject, Verdict, View},
-};
-use crate::{cache::Key, notices::Origin, own_file, program::Language};
+use super::subject::{Cover, Owner, State, Subject, Verdict, View};
+use crate::{cache::Key, notices::Origin, own_file};
 
-const VERSION: u32 = 1;
-/// A program, its input and its log have their own limits, which together are less.
-const LONGEST: u64 = 64 << 20;
+const VERSION: u32 = 2;
+/// The arguments of all that waits have a limit that is less, however they are spelled as JSON.
+const LONGEST: u64 = 192 << 20;
 const SUFFIX: &str = "json";
-
-/// A program with everything that it began with.
-#[derive(Clone, Debug)]
-pub struct Began {
-    pub source: String,
-    pub language: Language,
-    /// JSON text.
-    pub input: String,
-    pub wall: Duration,
-    pub origin: Arc<Origin>,
-}
-
-/// A run, for as long as it may have to be run again.
-#[derive(Debug)]
-pub struct Dossier {
-    pub(super) owner: Owner,
-    began: Began,
-    /// The run that this one goes on with.
-    resumes: Option<String>,
-    log: Mutex<Log>,
-    /// Something of it stands on the disk.
-    recorded: AtomicBool,
-    /// Held by whoever writes.
-    writing: Mutex<()>,
-}
-
-impl Dossier {
-    /// Of a run that begins. At most so many bytes of calls are kept.
-    pub fn new(run: &str, began: Began, most: usize, past: Option<Past>) -> Arc<Self> {
-        let (resumes, calls) = match past {
-            Some(past) => (Some(past.run), past.calls),
-            None => (None, Vec::new()),
-        };
-        Arc::new(Self {
-            owner: Owner::Run(run.to_owned()),
-            began,
-            recorded: AtomicBool::new(resumes.is_some()),
-            resumes,
-            log: Mutex::new(Log::new(most, calls)),
-            writing: Mutex::default(),
-        })
-    }
-
-    /// Of a call outside of runs, as the program that makes it.
-    pub(super) fn of_call(number: u64, subject: &Subject, raw: bool) -> Arc<Self> {
-        let way = match raw {
-            true => "mux.call.raw",
-            false => "mux.call",
-        };
-        let path = serde_json::Value::from(subject.path.as_str());
-        let began = Began {
-            source: format!("return await {way}({path}, mux.input)"),
-            language: Language::TypeScript,
-            input: subject.arguments.as_ref().to_owned(),
-            wall: mux_sandbox::Limits::default().wall,
-            origin: Arc::clone(&subject.origin),
-        };
-        Arc::new(Self {
-            owner: Owner::Call(number),
-            began,
-            resumes: None,
-            log: Mutex::new(Log::new(0, Vec::new())),
-            recorded: AtomicBool::new(false),
-            writing: Mutex::default(),
-        })
-    }
-
-    pub fn begin(&self, target: &Target, arguments: &str) -> Begun {
-        self.log().begin(target, arguments)
-    }
-
-    pub fn end(&self, place: Option<usize>, outcome: &Result<String, Fault>) {
-        if let Some(place) = place {
-            self.log().end(place, outcome);
-        }
-    }
-
-    pub(super) fn set_asked(&self, place: Option<usize>, asked: bool) {
-        if let Some(place) = place {
-            self.log().set_asked(place, asked);
-        }
-    }
-
-    pub(super) fn is_recorded(&self) -> bool {
-        self.recorded.load(Ordering::Acquire)
-    }
-
-    /// Makes the disk say what is so. `approvals` are those of this run at the moment at which it is asked.
-    pub(super) fn write(
-        &self,
-        folder: &Path,
-        approvals: impl FnOnce() -> Vec<View>,
-    ) -> io::Result<()> {
-        let _turn = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
-        let approvals = approvals();
-        let path = place(folder, &self.owner.stem());
-        if approvals.is_empty() {
-            if self.is_recorded() {
-                own_file::remove(&path)?;
-                self.forget_former(folder)?;
-                self.recorded.store(false, Ordering::Release);
-            }
-            return Ok(());
-        }
-        self.recorded.store(true, Ordering::Release);
-        let calls = match self.owner {
-            Owner::Run(_) => self.log().all(),
-            Owner::Call(_) => Some(Vec::new()),
-        };
-        let record = Record {
-            version: VERSION,
-            run: self.owner.run().map(str::to_owned),
-            resumes: self.resumes.clone(),
-            source: self.began.source.clone(),
-            steps: self.began.language == Language::Json,
-            input: self.began.input.clone(),
-            wall_ms: u64::try_from(self.began.wall.as_millis()).unwrap_or(u64::MAX),
-            client: self.began.origin.client.clone(),
-            agent: self.began.origin.agent.clone(),
-            workspace: self.began.origin.workspace.clone(),
-            calls,
-            approvals: approvals.iter().map(Stored::of).collect(),
-        };
-        save(&path, &record)?;
-        self.forget_former(folder)
-    }
-
-    /// This record stands for that of the run that it goes on with.
-    fn forget_former(&self, folder: &Path) -> io::Result<()> {
-        match &self.resumes {
-            Some(former) => own_file::remove(&place(folder, former)),
-            None => Ok(()),
-        }
-    }
-
-    fn log(&self) -> MutexGuard<'_, Log> {
-        self.log.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// What a run goes on with.
-#[derive(Debug)]
-pub struct Past {
-    /// What the record of the former one is called.
-    run: String,
-    calls: Vec<Entry>,
-}
-
-impl Past {
-    /// Calls that are not made again.
-    pub fn ended(&self) -> usize {
-        log::ended(&self.calls)
-    }
-
-    pub fn run(&self) -> &str {
-        &self.run
-    }
-}
+/// What the calls of its run stand in beside it.
+pub(super) const JOURNAL: &str = "calls";
 
 #[derive(Debug, Deserialize, Serialize)]
-pub(super) struct Record {
+struct Record {
     version: u32,
     #[serde(default)]
     run: Option<String>,
+    /// It stands for the record of this run.
     #[serde(default)]
     resumes: Option<String>,
-    source: String,
-    /// It is a program of steps.
-    #[serde(default)]
-    steps: bool,
-    input: String,
-    wall_ms: u64,
     client: String,
     agent: Option<String>,
     workspace: Option<PathBuf>,
-    /// `None`: more than may be kept.
-    calls: Option<Vec<Entry>>,
     approvals: Vec<Stored>,
 }
 
@@ -211,7 +43,7 @@ struct Stored {
     number: u64,
     path: String,
     cover: String,
-    arguments: String,
+    arguments: Arc<str>,
     same: String,
     rule: String,
     reason: Option<String>,
@@ -236,7 +68,7 @@ impl Stored {
             number: view.number,
             path: subject.path.clone(),
             cover: subject.cover.hex(),
-            arguments: subject.arguments.as_ref().to_owned(),
+            arguments: Arc::clone(&subject.arguments),
             same: blake3::Hash::from(subject.same).to_hex().to_string(),
             rule: subject.rule.clone(),
             reason: subject.reason.clone(),
@@ -254,7 +86,7 @@ impl Stored {
         let subject = Subject {
             cover: Cover::of_hex(&self.cover)?,
             path: self.path,
-            arguments: self.arguments.into(),
+            arguments: self.arguments,
             same,
             rule: self.rule,
             reason: self.reason,
@@ -282,40 +114,34 @@ impl Record {
             (None, None) => None,
         }
     }
-
-    /// What may go on, and with what; `None` if its log became too long to be kept.
-    pub(super) fn resume(self, owner: &Owner) -> (Began, Option<Past>) {
-        let began = Began {
-            source: self.source,
-            language: match self.steps {
-                true => Language::Json,
-                false => Language::TypeScript,
-            },
-            input: self.input,
-            wall: Duration::from_millis(self.wall_ms),
-            origin: Arc::new(Origin {
-                client: self.client,
-                agent: self.agent,
-                workspace: self.workspace,
-                ..Origin::default()
-            }),
-        };
-        let run = owner.stem();
-        (began, self.calls.map(|calls| Past { run, calls }))
-    }
 }
 
 pub(super) fn place(folder: &Path, stem: &str) -> PathBuf {
     folder.join(format!("{stem}.{SUFFIX}"))
 }
 
-fn save(path: &Path, record: &Record) -> io::Result<()> {
-    let text = serde_json::to_string(record).map_err(io::Error::other)?;
-    own_file::write(path, text.as_bytes())
-}
-
-pub(super) fn read(folder: &Path, owner: &Owner) -> io::Result<Option<Record>> {
-    parsed(&place(folder, &owner.stem()))
+/// `approvals` are of one owner, and so of one origin.
+pub(super) fn save(
+    path: &Path,
+    owner: &Owner,
+    approvals: &[View],
+    resumes: Option<&str>,
+) -> io::Result<()> {
+    let origin = approvals
+        .first()
+        .map(|view| Arc::clone(&view.subject.origin));
+    let origin = origin.unwrap_or_default();
+    let record = Record {
+        version: VERSION,
+        run: owner.run().map(str::to_owned),
+        resumes: resumes.map(str::to_owned),
+        client: origin.client.clone(),
+        agent: origin.agent.clone(),
+        workspace: origin.workspace.clone(),
+        approvals: approvals.iter().map(Stored::of).collect(),
+    };
+    let written = own_file::write_with(path, |file| Ok(serde_json::to_writer(file, &record)?));
+    written.map(drop)
 }
 
 fn parsed(path: &Path) -> io::Result<Option<Record>> {
@@ -329,67 +155,73 @@ fn parsed(path: &Path) -> io::Result<Option<Record>> {
     }
 }
 
-/// Writes what became of the approvals of a run that has ended.
-pub(super) fn amend(folder: &Path, owner: &Owner, approvals: &[View]) -> io::Result<()> {
-    let path = place(folder, &owner.stem());
-    if approvals.is_empty() {
-        return own_file::remove(&path);
-    }
-    match parsed(&path)? {
-        Some(mut record) => {
-            record.approvals = approvals.iter().map(Stored::of).collect();
-            save(&path, &record)
-        }
-        None => Err(io::Error::other("its record is gone")),
-    }
+/// What an earlier life has left.
+#[derive(Debug, Default)]
+pub(super) struct Left {
+    pub(super) views: Vec<View>,
+    /// What could not be read.
+    pub(super) problems: Vec<String>,
 }
 
-/// All approvals of an earlier life, those that are too old left out, and what could not be read.
-pub(super) fn restore(folder: &Path, keep: Duration) -> (Vec<View>, Vec<String>) {
-    let (mut records, mut problems) = (Vec::new(), Vec::new());
+/// All approvals of an earlier life, however old: nobody knows yet how long they are to be kept.
+pub(super) fn restore(folder: &Path) -> Left {
+    let (mut left, mut whole, mut replaced) = (Left::default(), Vec::new(), BTreeSet::new());
+    let (mut stems, mut rest) = (BTreeSet::new(), Vec::new());
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     for path in entries.map(|entry| entry.path()) {
-        if path.extension().is_none_or(|end| end != SUFFIX) {
-            continue;
+        match path.extension().and_then(OsStr::to_str) {
+            Some(SUFFIX) => {
+                stems.insert(path.with_extension(""));
+            }
+            Some(JOURNAL | "next") => {
+                rest.push(path);
+                continue;
+            }
+            _ => continue,
         }
         match parsed(&path) {
-            Ok(Some(record)) => records.push((path, record)),
+            Ok(Some(record)) => {
+                let former = record.resumes.as_deref();
+                replaced.extend(former.map(|former| place(folder, former)));
+                whole.push((path, read(record)));
+            }
             Ok(None) => {}
             Err(error) => {
-                problems.push(format!("{} is no record of a run: {error}", path.display()))
+                let problem = format!("{} is no record of a run: {error}", path.display());
+                left.problems.push(problem);
             }
         }
     }
-    // One that was being replaced when the daemon died.
-    let replaced: Vec<PathBuf> = records
-        .iter()
-        .filter_map(|(_, record)| Some(place(folder, record.resumes.as_ref()?)))
-        .collect();
-    let mut views = Vec::new();
-    for (path, record) in records {
-        let Some(owner) = record.owner().filter(|_| !replaced.contains(&path)) else {
-            drop(own_file::remove(&path));
-            continue;
-        };
-        let origin = Arc::new(Origin {
-            client: record.client,
-            agent: record.agent,
-            workspace: record.workspace,
-            ..Origin::default()
-        });
-        let own = record.approvals.into_iter();
-        let mut own: Vec<View> = own
-            .filter_map(|stored| stored.view(&owner, &origin))
-            .collect();
-        own.retain(|view| {
-            SystemTime::now()
-                .duration_since(view.since)
-                .is_ok_and(|age| age <= keep)
-        });
-        if own.is_empty() {
-            drop(own_file::remove(&path));
+    for (path, views) in whole {
+        // One that was being replaced when the daemon died, or of which nothing is left.
+        match views.is_empty() || replaced.contains(&path) {
+            true => {
+                drop(own_file::remove(&path));
+                stems.remove(&path.with_extension(""));
+            }
+            false => left.views.extend(views),
         }
-        views.append(&mut own);
     }
-    (views, problems)
+    // Without its record a journal says nothing.
+    for path in rest {
+        if !stems.contains(&path.with_extension("")) {
+            drop(std::fs::remove_file(path));
+        }
+    }
+    left
+}
+
+fn read(record: Record) -> Vec<View> {
+    let Some(owner) = record.owner() else {
+        return Vec::new();
+    };
+    let origin = Arc::new(Origin {
+        client: record.client,
+        agent: record.agent,
+        workspace: record.workspace,
+        ..Origin::default()
+    });
+    let own = record.approvals.into_iter();
+    own.filter_map(|stored| stored.view(&owner, &origin))
+        .collect()
 }

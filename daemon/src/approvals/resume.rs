@@ -3,17 +3,18 @@
 //! Invariant: one run at a time goes on with what another has left, and its record takes the place of the former one
 //! before anything of it runs.
 
-use std::sync::Arc;
+use std::{io, sync::Arc};
 
 use mux_sandbox::{Fault, Kind};
 use tokio::task::spawn_blocking;
 
 use super::{
     Approvals,
-    record::{self, Began, Dossier, Past},
+    dossier::{Began, Dossier, Past},
     subject::{self, Owner, View},
     unknown,
 };
+use crate::notices::Origin;
 
 /// A run that can go on.
 #[derive(Debug)]
@@ -34,59 +35,72 @@ pub enum GoesOn {
 
 impl Approvals {
     /// By a run or an approval. `lives` tells whether a run has not ended.
-    pub async fn resumable(&self, id: &str, lives: impl Fn(&str) -> bool) -> Result<GoesOn, Fault> {
-        let Some(owner) = self.owner(id)? else {
+    pub async fn resumable(
+        self: &Arc<Self>,
+        id: &str,
+        lives: impl Fn(&str) -> bool,
+    ) -> Result<GoesOn, Fault> {
+        self.tidy().await;
+        let Some((owner, origin)) = self.owner(id)? else {
             let next = self.book().successor(id).map(str::to_owned);
             return Ok(GoesOn::As(next.unwrap_or_else(|| id.to_owned())));
         };
         if let Some(run) = owner.run().filter(|run| lives(run)) {
             return Ok(GoesOn::As(run.to_owned()));
         }
-        let (records, of) = (self.records.clone(), owner.clone());
-        let read = spawn_blocking(move || record::read(&records, &of)).await;
-        let read = read.unwrap_or_else(|lost| Err(std::io::Error::other(lost)));
+        let sheet = self.sheets.of(&owner);
+        let read = spawn_blocking(move || sheet.read()).await;
+        let read = read.unwrap_or_else(|lost| Err(io::Error::other(lost)));
         let gone = |why: &str| {
             let message = format!("what is needed to go on with `{id}` cannot be read: {why}");
             Fault::new(Kind::Unavailable, message).hint("run the program again")
         };
-        let record = read.map_err(|error| gone(&error.to_string()))?;
-        let record = record.ok_or_else(|| gone("it is gone"))?;
-        let (began, past) = record.resume(&owner);
-        let past = past.ok_or_else(|| {
+        let kept = read.map_err(|error| gone(&error.to_string()))?;
+        let (program, calls) = kept.ok_or_else(|| gone("it is gone"))?;
+        let calls = calls.ok_or_else(|| {
             let message = format!(
                 "`{id}` cannot go on: its calls and their results were more than may be kept (approvals.log)"
             );
             Fault::new(Kind::Limit, message).hint("run the program again, or let it keep less")
         })?;
+        let (began, past) = (Began::of(program, &origin), Past::new(owner.stem(), calls));
         Ok(GoesOn::Anew(Box::new(Resumed { began, past, owner })))
     }
 
     /// Whose id this is; none if nothing of it waits.
-    fn owner(&self, id: &str) -> Result<Option<Owner>, Fault> {
+    fn owner(&self, id: &str) -> Result<Option<(Owner, Arc<Origin>)>, Fault> {
         let book = self.book();
         if id.starts_with(['A', 'a'])
             && let Some(number) = subject::number_of(id)
         {
             let view = book.find(number).ok_or_else(|| unknown(id))?;
-            return Ok(Some(view.owner.clone()));
+            return Ok(Some(whose(view)));
         }
         let named = |view: &View| {
             let run = view.owner.run()?;
             let last = run.rsplit_once('-').map(|(_, last)| last);
-            (run == id || last == Some(id)).then(|| view.owner.clone())
+            (run == id || last == Some(id)).then(|| whose(view))
         };
-        let mut owners: Vec<Owner> = book.all().iter().filter_map(named).collect();
-        owners.dedup();
+        let mut owners: Vec<(Owner, Arc<Origin>)> = book.all().iter().filter_map(named).collect();
+        owners.sort_by(|(one, _), (other, _)| one.cmp(other));
+        owners.dedup_by(|(one, _), (other, _)| one == other);
         Ok(match owners.as_slice() {
             [one] => Some(one.clone()),
-            _ => owners.into_iter().find(|owner| owner.run() == Some(id)),
+            _ => owners
+                .into_iter()
+                .find(|(owner, _)| owner.run() == Some(id)),
         })
     }
 
     /// From now on this run is the one that goes on. Fails if another one does.
     pub fn adopt(&self, resumed: &Resumed, run: &str) -> Result<(), Fault> {
         let to = Owner::Run(run.to_owned());
+        let sheet = self.sheets.of(&to);
+        // Before it can be answered under this name.
+        sheet.set_awaited();
         if self.book().adopt(&resumed.owner, &to) {
+            // Nobody has put one there: what was read goes on once.
+            drop(resumed.past.next.set(sheet));
             self.changed();
             return Ok(());
         }
@@ -103,15 +117,20 @@ impl Approvals {
         if self.record(dossier).await {
             return Ok(());
         }
-        let back = match former
+        let number = former
             .strip_prefix("call-")
-            .and_then(|number| number.parse().ok())
-        {
-            Some(number) => Owner::Call(number),
-            None => Owner::Run(former.to_owned()),
-        };
-        self.book().adopt(&dossier.owner, &back);
+            .and_then(|number| number.parse().ok());
+        let back = number.map_or_else(|| Owner::Run(former.to_owned()), Owner::Call);
+        self.book().give_back(&back, &dossier.owner);
+        // Nothing is left under the new name, and what was said meanwhile is written under the old one.
+        self.amend(&dossier.owner).await;
+        self.amend(&back).await;
+        self.changed();
         let message = "it cannot go on: the disk does not take down what it would do";
         Err(Fault::new(Kind::Unavailable, message).hint("see `mux logs`"))
     }
+}
+
+fn whose(view: &View) -> (Owner, Arc<Origin>) {
+    (view.owner.clone(), Arc::clone(&view.subject.origin))
 }

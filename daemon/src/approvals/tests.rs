@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::*;
+mod kept;
 use crate::{
     notices::{Answer, AskKind, Caller, Cause, Mailbox, News, Notice, Origin},
     program::Language,
@@ -142,7 +143,7 @@ async fn what_nobody_answered_is_pending_and_its_answer_is_used_once() {
     let begun = tokio::time::Instant::now();
     assert_eq!(ask(&approvals, 1, &caller, None).await, Err(Kind::Pending));
     assert_eq!(begun.elapsed().as_secs(), approvals.terms().wait.as_secs());
-    assert_eq!(approvals.find("A1").unwrap().state, State::Pending);
+    assert_eq!(approvals.find("A1").await.unwrap().state, State::Pending);
     let decided = approvals.decide("A1", Decision::Once, None).await.unwrap();
     assert!(!decided.live);
     // The daemon dies, and the next one knows it.
@@ -187,7 +188,7 @@ async fn a_client_that_can_is_asked_and_a_cancelled_form_decides_nothing() {
         assert!(reply(1, json!({ "action": "accept", "content": {} })).is_err());
         reply(1, json!({ "action": "cancel" })).unwrap();
         tokio::time::sleep(Duration::from_secs(1)).await;
-        assert_eq!(approvals.find("A1").unwrap().state, State::Waiting);
+        assert_eq!(approvals.find("A1").await.unwrap().state, State::Waiting);
         approvals.decide("A1", Decision::Once, None).await.unwrap();
     };
     let (asked, ()) = tokio::join!(ask(&approvals, 1, &caller, None), user);
@@ -241,7 +242,7 @@ async fn a_run_that_is_over_leaves_nothing_unless_it_is_pending() {
     let caller = caller(None);
     for is_pending in [false, true] {
         let run = dossier("r-1", None);
-        let Begun::New(place) = run.begin(&Target::Own { name: "x".into() }, "{}") else {
+        let Begun::New(place) = run.begin(&Target::Own { name: "x".into() }, &"{}".into()) else {
             panic!("it is new");
         };
         run.end(place, &Ok("1".into()));
@@ -260,7 +261,7 @@ async fn a_run_that_is_over_leaves_nothing_unless_it_is_pending() {
         panic!("it is kept");
     };
     assert_eq!(
-        (resumed.past.ended(), resumed.began.source.as_str()),
+        (resumed.past.ended(), resumed.began.source.as_ref()),
         (1, "return 1")
     );
     approvals.adopt(&resumed, "r-2").unwrap();

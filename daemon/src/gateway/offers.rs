@@ -45,6 +45,9 @@ pub struct Asking {
     pub dossier: Option<Arc<Dossier>>,
     /// Which of its calls it is.
     pub place: Option<usize>,
+    /// Somebody is asked where no rule says so, whoever could answer at this moment: a run that began where its user
+    /// can be asked is detached without becoming freer, and one that goes on had a call that waited.
+    pub asks: bool,
 }
 
 /// What servers offer of one kind.

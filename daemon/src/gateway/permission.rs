@@ -45,14 +45,14 @@ pub(super) struct Ask {
 
 impl Ask {
     /// Whoever has written a rule can be told of what it stops. Nobody has written the default: it asks only where
-    /// the client that makes the call can ask its user at once.
+    /// the client that makes the call can ask its user at once, or could when its run began.
     fn of(verdict: &Verdict, asking: &Asking) -> Option<Self> {
         match &verdict.rule {
             Some(rule) => Some(Self {
                 rule: format!("\"{}\"", rule.text()),
                 reason: verdict.reason().map(str::to_owned),
             }),
-            None => asking.caller.can_approve().then(|| Self {
+            None => (asking.asks || asking.caller.can_approve()).then(|| Self {
                 rule: DEFAULT.into(),
                 reason: None,
             }),

@@ -93,6 +93,11 @@ impl Mailbox {
         state.answers.is_some() && !state.gone
     }
 
+    /// Whether the connection has ended.
+    pub fn has_gone(&self) -> bool {
+        self.state().gone
+    }
+
     /// Whether the client has said that it answers questions of this kind.
     pub fn answers(&self, kind: AskKind) -> bool {
         let state = self.state();

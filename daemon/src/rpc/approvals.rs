@@ -44,7 +44,7 @@ pub(super) async fn list(
     if request.granted {
         list.granted = approvals.granted().into_iter().map(grant).collect();
     } else if let Some(id) = &request.approval {
-        let view = approvals.find(id).map_err(convert::error)?;
+        let view = approvals.find(id).await.map_err(convert::error)?;
         list.approvals.push(info(approvals, &view, usize::MAX));
     } else {
         let mut room = LONGEST;
@@ -122,9 +122,9 @@ pub(super) async fn resume(
         None => None,
     };
     let program = Program {
-        source: resumed.began.source.clone(),
+        source: resumed.began.source.as_ref().to_owned(),
         language: resumed.began.language,
-        input: resumed.began.input.clone(),
+        input: resumed.began.input.as_ref().to_owned(),
         wall: Some(resumed.began.wall),
         turn: door.turn(),
         scope: daemon

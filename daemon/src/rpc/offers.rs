@@ -137,6 +137,7 @@ pub(super) fn asking(door: &Door, token: Option<String>) -> Asking {
         caller: door.caller(token),
         dossier: None,
         place: None,
+        asks: false,
     }
 }
 

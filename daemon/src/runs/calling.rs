@@ -41,7 +41,9 @@ impl Reach {
             .as_ref()
             .map(|dossier| dossier.begin(&target, &arguments));
         let place = match begun {
-            Some(Begun::Known(outcome)) => return ready(outcome).boxed(),
+            Some(Begun::Known(outcome)) => {
+                return ready(outcome.map(|text| text.as_ref().to_owned())).boxed();
+            }
             Some(Begun::New(place)) => place,
             None => None,
         };
@@ -57,7 +59,7 @@ impl Reach {
         async move {
             let approvals = reach.gateway.approvals();
             if let Some(dossier) = &dossier {
-                approvals.note(dossier).await?;
+                approvals.note_begun(dossier).await?;
             }
             let outcome = match reach.gateway.call(call, reach.observer.as_ref()).await {
                 Ok(value) => fitting(value, &reach.handles).await,
@@ -65,8 +67,7 @@ impl Reach {
             };
             if let Some(dossier) = &dossier {
                 dossier.end(place, &outcome);
-                // What is not known to have ended is told as unknown.
-                drop(approvals.note(dossier).await);
+                approvals.note_ended(dossier).await;
             }
             outcome
         }

@@ -113,10 +113,9 @@ impl Runs {
             });
         }
         if let Some(dossier) = &dossier {
-            let ends = |kind| matches!(&outcome, Err(fault) if fault.kind == kind);
-            // Whoever stops what had waited before wants it to wait again.
-            let is_pending = ends(Kind::Pending) || (is_again && ends(Kind::Cancelled));
-            approvals.run_over(dossier, is_pending).await;
+            let failed = outcome.as_ref().err().map(|fault| fault.kind);
+            let keeps = failed.is_some_and(|kind| keeps(kind, is_again, dossier.has_news()));
+            approvals.run_over(dossier, keeps).await;
         }
         finish.with(outcome);
     }
@@ -152,5 +151,39 @@ impl Runs {
         let host = Arc::new(Host::new(reach));
         let outcome = self.pool.run(request, host, cancel).await;
         outcome.map_err(|fault| with_warning(fault, &warnings))
+    }
+}
+
+/// Whether what waits of a run that failed waits on. Of one that goes on with another it does where the failure says
+/// nothing of the program, such as that somebody stopped it or no worker was there, and where it did nothing new.
+fn keeps(kind: Kind, is_again: bool, has_news: bool) -> bool {
+    match kind {
+        Kind::Pending => true,
+        Kind::Cancelled | Kind::Busy | Kind::Unavailable | Kind::Internal => is_again,
+        _ => is_again && !has_news,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_waited_waits_on_unless_its_program_went_on_and_failed() {
+        for kind in [
+            Kind::Cancelled,
+            Kind::Busy,
+            Kind::Unavailable,
+            Kind::Internal,
+        ] {
+            assert!(keeps(kind, true, true), "{kind}");
+            assert!(!keeps(kind, false, false), "{kind}");
+        }
+        for kind in [Kind::Runtime, Kind::Timeout, Kind::Memory, Kind::Denied] {
+            assert!(keeps(kind, true, false), "{kind}");
+            assert!(!keeps(kind, true, true), "{kind}");
+            assert!(!keeps(kind, false, false), "{kind}");
+        }
+        assert!(keeps(Kind::Pending, false, true));
     }
 }

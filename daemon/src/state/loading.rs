@@ -234,7 +234,7 @@ impl Daemon {
             self.gateway.set_views(&views.0, views.1.clone());
             loading.views = Some(views);
         }
-        self.apply(&settings);
+        self.apply(&settings, loading.good.is_some());
         let changes = self.gateway.upstreams().apply(&servers);
         problems.extend(settings.all_problems());
         for problem in &problems {
@@ -288,8 +288,8 @@ impl Daemon {
         }
     }
 
-    /// What concerns no server.
-    fn apply(&self, settings: &Settings) {
+    /// What concerns no server. `is_said`: it is so by a file that could be read, or the absence of one.
+    fn apply(&self, settings: &Settings, is_said: bool) {
         let allowed = &settings.limits;
         self.gateway
             .upstreams()
@@ -299,9 +299,9 @@ impl Daemon {
         let (enabled, terms) = settings.audit;
         self.gateway.audit().set_terms(enabled, terms);
         self.gateway.upstreams().set_starts(allowed.starts);
-        self.gateway
-            .approvals()
-            .set_terms(settings.approvals.clone());
+        // By a mere default nothing is thrown away that waits.
+        let approvals = is_said.then(|| self.gateway.approvals());
+        approvals.inspect(|of| of.set_terms(settings.approvals.clone()));
         self.runs.set_limits(settings.runs.clone());
         self.runs.pool().set_bounds(allowed.pool);
         self.runs.inspector().set_terms(settings.checks.clone());

@@ -112,7 +112,7 @@ pub struct Decided {
     /// Other calls that are covered, too, and go on.
     #[serde(default)]
     pub released: usize,
-    /// Why it holds for this once only.
+    /// Why it holds for less than was said, as a sentence.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub warning: Option<String>,
 }

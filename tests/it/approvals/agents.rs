@@ -7,7 +7,7 @@ use super::Home;
 
 const ONE: &str = "return await mux.fix.counter({ key: 'a', by: 2 })";
 
-fn asks() -> Value {
+pub(super) fn asks() -> Value {
     json!({ "elicitation": { "form": {} } })
 }
 
@@ -19,11 +19,11 @@ fn asked(agent: &mut Agent, code: &str) -> (u64, Value) {
     (id, asked)
 }
 
-fn decided(word: &str) -> Value {
+pub(super) fn decided(word: &str) -> Value {
     json!({ "action": "accept", "content": { "decision": word } })
 }
 
-fn text(result: &Value) -> &str {
+pub(super) fn text(result: &Value) -> &str {
     result["content"][0]["text"].as_str().unwrap()
 }
 

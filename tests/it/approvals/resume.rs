@@ -8,6 +8,8 @@ use serde_json::json;
 use super::Home;
 
 const SOON: &str = "[approvals]\nwait = \"1s\"\n";
+/// A run that goes on asks for what calls itself destructive, unless somebody has allowed it.
+pub(super) const MARKS: &str = "[[policy]]\nmatch = \"fix.side_effect\"\naction = \"allow\"\n";
 
 /// A mark, a call that has to be approved, and another mark.
 fn between(home: &Home) -> String {
@@ -19,7 +21,7 @@ fn between(home: &Home) -> String {
 
 #[test]
 fn a_run_that_nobody_answered_goes_on_without_sending_anything_twice() {
-    let home = Home::with(SOON);
+    let home = Home::with(&format!("{MARKS}{SOON}"));
     let env = &home.env;
     let code = between(&home);
     let ended = env.mux([
@@ -76,7 +78,7 @@ fn a_run_that_nobody_answered_goes_on_without_sending_anything_twice() {
 
 #[test]
 fn a_run_that_waits_survives_the_daemon() {
-    let home = Home::new();
+    let home = Home::with(MARKS);
     let env = &home.env;
     let run = home.held(&between(&home), "A1");
     let pid = env.daemon().unwrap();

@@ -101,16 +101,72 @@ fn what_is_covered_by_an_answer_goes_on_with_it() {
 }
 
 #[test]
+fn a_session_that_is_over_is_nobodys_any_more() {
+    let mut book = Book::default();
+    let session = Session::Connection(7);
+    let of = Some(session.clone());
+    let entered = book.enter(|| Ok(1), subject(1), Some(run("r")), of, ROOM);
+    assert!(matches!(entered, Ok(Entered::Held(..))));
+    book.over(&run("r"), true);
+    book.session_over(&session);
+    let given = book.answer(1, Verdict::Approved).unwrap();
+    assert_eq!((given.session, given.live), (None, false));
+}
+
+#[test]
+fn a_run_that_could_not_go_on_is_as_before_and_no_name_leads_in_a_circle() {
+    let mut book = Book::default();
+    held(&mut book, 1, 7, Some(run("r")));
+    book.over(&run("r"), true);
+    assert!(book.adopt(&run("r"), &run("s")));
+    book.give_back(&run("r"), &run("s"));
+    assert_eq!(book.find(1).unwrap().owner, run("r"));
+    assert_eq!((book.successor("r"), book.successor("s")), (None, None));
+    assert!(book.adopt(&run("r"), &run("t")));
+    assert_eq!(book.successor("r"), Some("t"));
+    // Whatever happened, it is found out in time.
+    book.resumed.insert("t".into(), "r".into());
+    assert!(book.successor("r").is_some());
+}
+
+#[test]
 fn what_nobody_waits_for_is_bounded_in_number_and_time() {
     let mut book = Book::default();
     for number in 1..=MOST_KEPT as u64 + 5 {
         held(&mut book, number, number as u32, None);
         book.set_pending(number);
     }
+    assert_eq!(book.expire(None).len(), 5);
     assert_eq!(book.all().len(), MOST_KEPT);
     assert!(book.find(5).is_none() && book.find(6).is_some());
     let (view, _answer) = held(&mut book, 5_000, 0, None);
-    let gone = book.expire(Duration::ZERO);
+    let gone = book.expire(Some(Duration::ZERO));
     assert_eq!(gone.len(), MOST_KEPT);
     assert_eq!(book.all()[0].number, view.number);
+}
+
+#[test]
+fn what_is_held_and_what_is_kept_is_bounded_in_bytes() {
+    let mut book = Book::default();
+    let long = |number: u64| Subject {
+        arguments: "x".repeat(MOST_BYTES / 4).into(),
+        ..subject(number as u32)
+    };
+    let mut enter = |number| {
+        let entered = book.enter(|| Ok(number), long(number), Some(run("r")), None, ROOM);
+        entered.unwrap()
+    };
+    let first: Vec<Entered> = (1..=4).map(&mut enter).collect();
+    assert!(first.iter().all(|one| matches!(one, Entered::Held(..))));
+    assert!(matches!(enter(5), Entered::Full(Full::Bytes(MOST_BYTES))));
+    book.over(&run("r"), true);
+    assert!(book.expire(None).is_empty());
+    for number in 6..=7 {
+        let owner = Some(run("r"));
+        let entered = book.enter(|| Ok(number), long(number), owner, None, ROOM);
+        assert!(matches!(entered, Ok(Entered::Held(..))));
+        book.set_pending(number);
+    }
+    let gone: Vec<u64> = book.expire(None).iter().map(|view| view.number).collect();
+    assert_eq!(gone, [2, 1]);
 }

@@ -1,0 +1,283 @@
+//! What is kept of runs that wait: by many writers, across lives of the daemon, and where the disk says no.
+
+use std::path::Path;
+
+use super::*;
+
+fn target(tool: &str) -> Target {
+    Target::Path {
+        path: format!("s.{tool}"),
+        raw: false,
+    }
+}
+
+/// A call of this run that goes out, as `runs` makes it.
+async fn call(approvals: &Arc<Approvals>, run: &Arc<Dossier>, arguments: &str) -> Option<usize> {
+    let Begun::New(place) = run.begin(&target("t"), &arguments.into()) else {
+        panic!("{arguments} is new");
+    };
+    approvals.note_begun(run).await.unwrap();
+    place
+}
+
+async fn made(approvals: &Arc<Approvals>, run: &Arc<Dossier>, arguments: &str, result: &str) {
+    let place = call(approvals, run, arguments).await;
+    run.end(place, &Ok(result.into()));
+    approvals.note_ended(run).await;
+}
+
+fn soon(approvals: &Approvals) {
+    approvals.set_terms(ApprovalTerms {
+        wait: Duration::from_millis(1),
+        ..ApprovalTerms::default()
+    });
+}
+
+/// What there is to go on with.
+async fn resumed(approvals: &Arc<Approvals>, id: &str) -> Box<Resumed> {
+    match approvals.resumable(id, |_| false).await.unwrap() {
+        GoesOn::Anew(resumed) => resumed,
+        GoesOn::As(run) => panic!("nothing is kept of {run}"),
+    }
+}
+
+fn file(home: &TempDir, name: &str) -> std::path::PathBuf {
+    home.path().join("approvals").join(name)
+}
+
+fn length(path: &Path) -> u64 {
+    std::fs::metadata(path).unwrap().len()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn answers_and_calls_of_one_run_are_written_side_by_side_and_none_is_lost() {
+    let home = tempfile::tempdir().unwrap();
+    let approvals = open(&home);
+    soon(&approvals);
+    let (run, caller) = (dossier("r-1", None), caller(None));
+    for n in 1..=20 {
+        let pending = ask(&approvals, n, &caller, Some(&run)).await;
+        assert_eq!(pending, Err(Kind::Pending));
+    }
+    let calls = async {
+        for n in 0..40 {
+            made(&approvals, &run, &format!("{{\"n\":{n}}}"), "done").await;
+        }
+        // The daemon dies with this one on its way.
+        call(&approvals, &run, "{\"n\":40}").await;
+    };
+    let answers = (1..=20).map(|n| {
+        let approvals = Arc::clone(&approvals);
+        tokio::spawn(async move {
+            let id = format!("A{n}");
+            let decided = approvals.decide(&id, Decision::Once, None).await.unwrap();
+            assert_eq!((decided.live, decided.warning), (false, None));
+        })
+    });
+    let (answers, ()) = tokio::join!(futures::future::join_all(answers), calls);
+    answers.into_iter().for_each(|answer| answer.unwrap());
+    let approvals = open(&home);
+    let views = approvals.list().await;
+    let approved = |view: &View| view.state == State::Answered(Verdict::Approved);
+    assert!(
+        views.len() == 20 && views.iter().all(approved),
+        "{views:#?}"
+    );
+    let resumed = resumed(&approvals, "r-1").await;
+    assert_eq!(resumed.past.ended(), 40);
+    let again = dossier("r-2", Some(resumed.past));
+    for n in 0..41 {
+        let begun = again.begin(&target("t"), &format!("{{\"n\":{n}}}").into());
+        let Begun::Known(outcome) = begun else {
+            panic!("{n} would be sent a second time");
+        };
+        let lost = outcome.err().map(|fault| fault.kind);
+        assert_eq!(lost, (n == 40).then_some(Kind::UnknownOutcome), "{n}");
+    }
+}
+
+#[tokio::test]
+async fn a_call_costs_the_disk_its_own_bytes_and_not_those_of_the_whole_run() {
+    let home = tempfile::tempdir().unwrap();
+    let approvals = open(&home);
+    soon(&approvals);
+    let (run, caller) = (dossier("r-1", None), caller(None));
+    made(&approvals, &run, "{}", &"x".repeat(500_000)).await;
+    assert_eq!(
+        ask(&approvals, 1, &caller, Some(&run)).await,
+        Err(Kind::Pending)
+    );
+    let (journal, record) = (file(&home, "r-1.calls"), file(&home, "r-1.json"));
+    let (before, stands) = (length(&journal), std::fs::metadata(&record).unwrap());
+    assert!(before > 500_000 && stands.len() < 2_000);
+    for n in 0..100 {
+        made(&approvals, &run, &format!("{{\"n\":{n}}}"), "1").await;
+    }
+    assert!(length(&journal) - before < 100 * 300);
+    // The record is the file that it was: nothing is said in it of calls.
+    use std::os::unix::fs::MetadataExt as _;
+    assert_eq!(std::fs::metadata(&record).unwrap().ino(), stands.ino());
+    // More than may be kept: nothing is written any more.
+    made(&approvals, &run, "[]", &"x".repeat(2 << 20)).await;
+    let full = length(&journal);
+    made(&approvals, &run, "[1]", &"x".repeat(2 << 20)).await;
+    assert!(full < before + 100_000 && length(&journal) == full);
+    let refused = approvals.resumable("r-1", |_| false).await;
+    assert_eq!(refused.unwrap_err().kind, Kind::Limit);
+}
+
+#[tokio::test]
+async fn how_long_it_is_kept_is_what_the_configuration_says_and_holds_wherever_it_is_used() {
+    let home = tempfile::tempdir().unwrap();
+    let approvals = open(&home);
+    soon(&approvals);
+    let caller = caller(None);
+    for n in 1..=5 {
+        assert_eq!(ask(&approvals, n, &caller, None).await, Err(Kind::Pending));
+    }
+    approvals.decide("A5", Decision::Once, None).await.unwrap();
+    // They are of two days ago.
+    for n in 1..=5 {
+        let path = file(&home, &format!("call-{n}.json"));
+        let mut record: Value =
+            serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
+        let since = record["approvals"][0]["since_ms"].as_u64().unwrap();
+        record["approvals"][0]["since_ms"] = (since - 2 * 24 * 3_600_000).into();
+        std::fs::write(&path, record.to_string()).unwrap();
+    }
+    let approvals = open(&home);
+    // Nobody has said yet how long that is.
+    assert_eq!((approvals.list().await.len(), records(&home)), (5, 5));
+    let keep = |days: u64| {
+        approvals.set_terms(ApprovalTerms {
+            wait: Duration::from_millis(1),
+            keep: Duration::from_secs(days * 24 * 3_600),
+            ..ApprovalTerms::default()
+        });
+    };
+    keep(3);
+    assert_eq!((approvals.list().await.len(), records(&home)), (5, 5));
+    keep(1);
+    let gone = approvals.decide("A1", Decision::Once, None).await;
+    assert_eq!(gone.unwrap_err().kind, Kind::NotFound);
+    let gone = approvals.resumable("A2", |_| false).await;
+    assert_eq!(gone.unwrap_err().kind, Kind::NotFound);
+    // Neither is an answer good for longer.
+    assert_eq!(ask(&approvals, 5, &caller, None).await, Err(Kind::Pending));
+    assert_eq!((approvals.list().await.len(), records(&home)), (1, 1));
+    assert!(!file(&home, "call-3.calls").exists());
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_kept_long_enough_goes_though_nobody_looks() {
+    let home = tempfile::tempdir().unwrap();
+    let approvals = open(&home);
+    soon(&approvals);
+    let _follows =
+        tokio_util::task::AbortOnDropHandle::new(tokio::spawn(Arc::clone(&approvals).follow()));
+    assert_eq!(
+        ask(&approvals, 1, &caller(None), None).await,
+        Err(Kind::Pending)
+    );
+    assert_eq!(records(&home), 1);
+    approvals.set_terms(ApprovalTerms {
+        keep: Duration::ZERO,
+        ..ApprovalTerms::default()
+    });
+    while records(&home) > 0 {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+    }
+    assert!(!file(&home, "call-1.calls").exists());
+}
+
+#[tokio::test]
+async fn a_run_that_cannot_begin_again_is_as_before_and_can_be_tried_again() {
+    let home = tempfile::tempdir().unwrap();
+    let approvals = open(&home);
+    soon(&approvals);
+    let (run, caller) = (dossier("r-1", None), caller(None));
+    made(&approvals, &run, "{}", "1").await;
+    assert_eq!(
+        ask(&approvals, 1, &caller, Some(&run)).await,
+        Err(Kind::Pending)
+    );
+    approvals.run_over(&run, true).await;
+    // Something stands in the way.
+    std::fs::create_dir(file(&home, "r-2.calls")).unwrap();
+    let first = resumed(&approvals, "A1").await;
+    approvals.adopt(&first, "r-2").unwrap();
+    let said = approvals.decide("A1", Decision::Once, None).await.unwrap();
+    assert_eq!(said.warning, None);
+    let second = dossier("r-2", Some(first.past));
+    let refused = approvals.begin_again(&second, "r-1").await;
+    assert_eq!(refused.unwrap_err().kind, Kind::Unavailable);
+    assert!(!file(&home, "r-2.json").exists());
+    // What was said meanwhile holds, in this life and the next.
+    for approvals in [Arc::clone(&approvals), open(&home)] {
+        let view = approvals.find("A1").await.unwrap();
+        assert_eq!(view.state, State::Answered(Verdict::Approved));
+        assert_eq!(view.owner.run(), Some("r-1"));
+        let again = resumed(&approvals, "r-1").await;
+        assert_eq!(again.past.ended(), 1);
+    }
+    let third = resumed(&approvals, "A1").await;
+    approvals.adopt(&third, "r-3").unwrap();
+    let third = dossier("r-3", Some(third.past));
+    approvals.begin_again(&third, "r-1").await.unwrap();
+    assert!(!file(&home, "r-1.json").exists() && !file(&home, "r-1.calls").exists());
+    assert_eq!(ask(&approvals, 1, &caller, Some(&third)).await, Ok(()));
+}
+
+#[tokio::test]
+async fn an_answer_that_is_not_written_down_says_so() {
+    let home = tempfile::tempdir().unwrap();
+    let approvals = open(&home);
+    soon(&approvals);
+    let (run, caller) = (dossier("r-1", None), caller(None));
+    for (n, of) in [(1, None), (2, Some(&run))] {
+        let pending = ask(&approvals, n, &caller, of).await;
+        assert_eq!(pending, Err(Kind::Pending));
+    }
+    approvals.run_over(&run, true).await;
+    std::fs::remove_file(file(&home, "call-1.json")).unwrap();
+    let decided = approvals.decide("A1", Decision::Once, None).await.unwrap();
+    let warning = decided.warning.unwrap();
+    assert!(warning.contains("could not be written down"), "{warning}");
+    let decided = approvals
+        .decide("A2", Decision::Session, None)
+        .await
+        .unwrap();
+    let warning = decided.warning.unwrap();
+    assert!(warning.contains("nobody is connected"), "{warning}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn calls_that_are_cut_at_any_moment_leave_nothing_that_is_held() {
+    let home = tempfile::tempdir().unwrap();
+    let approvals = open(&home);
+    let run = dossier("r-1", None);
+    let mut cut = Vec::new();
+    for n in 0..300 {
+        let (of, caller) = (Arc::clone(&approvals), caller(None));
+        let run = (n % 2 == 0).then(|| Arc::clone(&run));
+        let call = tokio::spawn(async move { ask(&of, n, &caller, run.as_ref()).await });
+        // Some of them before they begin, some while they are entered, some later.
+        for _ in 0..n % 7 {
+            tokio::task::yield_now().await;
+        }
+        call.abort();
+        cut.push(call);
+    }
+    for call in cut {
+        assert!(call.await.is_err_and(|lost| lost.is_cancelled()));
+    }
+    approvals.run_over(&run, false).await;
+    until(&approvals, 0).await;
+    while records(&home) > 0 {
+        tokio::task::yield_now().await;
+    }
+    // A run that is over asks nothing more.
+    let late = ask(&approvals, 1, &caller(None), Some(&run)).await;
+    assert_eq!(late, Err(Kind::Cancelled));
+    assert!(approvals.list().await.is_empty());
+}

@@ -1,0 +1,90 @@
+//! To go on more than once, and where it cannot begin: nothing is sent twice, and nothing that waits is lost.
+
+use super::{Home, resume::MARKS};
+
+const SHORT: &str = "[approvals]\nwait = \"1s\"\nlog = \"64KiB\"\n";
+
+/// A call that is another one each time and takes half of what may be kept, a mark, and a call that must be approved.
+fn longer_each_time(home: &Home) -> String {
+    let mark = home.mark("once");
+    format!(
+        "await mux.fix.echo({{ text: Math.random() + 'x'.repeat(30000) }});\n\
+         {mark}return await mux.fix.counter({{ key: 'a' }})"
+    )
+}
+
+#[test]
+fn what_was_made_is_not_made_again_though_the_log_becomes_too_long_meanwhile() {
+    let home = Home::with(&format!("{MARKS}{SHORT}"));
+    let env = &home.env;
+    let code = longer_each_time(&home);
+    env.mux(["run", "--no-check", "-e", &code])
+        .fails(5, &["error[pending]", "A1"]);
+    // It becomes too long as soon as it goes on, knows still what was made, and waits once more.
+    env.mux(["resume", "A1"]).fails(5, &["error[pending]"]);
+    assert_eq!((home.called("side_effect"), home.called("echo")), (1, 2));
+    // From here on nobody can tell what was made, and nothing is.
+    env.mux(["approve", "A1"]).ok();
+    env.mux(["resume", "A1"])
+        .fails(1, &["error[limit]", "approvals.log"]);
+    assert_eq!((home.marks().len(), home.called("echo")), (1, 2));
+    assert_eq!(home.called("counter"), 0);
+    // Approved in time, such a run goes on to its end.
+    env.mux(["run", "--no-check", "-e", &code])
+        .fails(5, &["error[pending]", "A2"]);
+    env.mux(["approve", "A2"]).ok();
+    assert_eq!(env.mux(["resume", "A2"]).ok().stdout, "1\n");
+    assert_eq!((home.marks().len(), home.called("counter")), (2, 1));
+}
+
+#[test]
+fn a_run_that_cannot_begin_again_waits_on() {
+    let home = Home::with(&format!("{MARKS}[approvals]\nwait = \"1s\"\n"));
+    let env = &home.env;
+    let mark = home.mark("once");
+    let code = format!("{mark}return await mux.fix.counter({{ key: 'a' }})");
+    env.mux(["run", "--no-check", "-e", &code])
+        .fails(5, &["error[pending]"]);
+    env.mux(["approve", "A1"]).ok();
+    env.stop();
+    // A daemon that has no worker for it.
+    let mut resume = env.command("mux");
+    resume.env("MUX_WORKER", "/no/such/worker");
+    let ended = mux_tests::env::output(resume.args(["resume", "A1"]));
+    assert_eq!(ended.code, 3, "{ended:#?}");
+    assert_eq!(home.approvals()[0]["state"], "approved");
+    env.stop();
+    assert_eq!(env.mux(["resume", "A1"]).ok().stdout, "1\n");
+    assert_eq!((home.marks().len(), home.called("counter")), (1, 1));
+    assert_eq!(home.records(), 0);
+}
+
+#[test]
+fn answers_and_calls_of_one_run_at_the_same_time_lose_nothing() {
+    let home = Home::with(&format!("{MARKS}[approvals]\nwait = \"1s\"\n"));
+    let env = &home.env;
+    let mark = home.mark("once").replace("\"once\"", "'m' + n");
+    let code = format!(
+        "const all = Array.from({{ length: 12 }}, (_, n) => mux.fix.counter({{ key: 'k' + n }}).catch(() => 0));\n\
+         await Promise.all(all);\n\
+         for (let n = 0; n < 40; n++) {mark}\
+         return await mux.fix.counter({{ key: 'last' }})"
+    );
+    let run = env.begin(["run", "--no-check", "-e", &code]);
+    while home.marks().is_empty() {
+        home.approvals();
+    }
+    for n in 1..=12 {
+        env.mux(["approve", &format!("A{n}")]).ok();
+    }
+    run.wait().fails(5, &["error[pending]"]);
+    env.mux(["approve", "A13"]).ok();
+    env.stop();
+    let approved = home.approvals();
+    assert!(
+        approved.len() == 13 && approved.iter().all(|one| one["state"] == "approved"),
+        "{approved:#?}"
+    );
+    assert_eq!(env.mux(["resume", "A13"]).ok().stdout, "1\n");
+    assert_eq!((home.marks().len(), home.called("counter")), (40, 13));
+}
