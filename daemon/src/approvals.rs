@@ -5,6 +5,7 @@
 //! can say so: no program and no tool reaches [`Approvals::decide`].
 
 mod book;
+mod covered;
 mod desktop;
 mod form;
 mod grants;
@@ -18,7 +19,7 @@ mod subject;
 use std::{
     io,
     path::PathBuf,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
 };
 
 use mux_sandbox::{Fault, Kind};
@@ -40,7 +41,7 @@ pub use self::{
     resume::{GoesOn, Resumed},
     subject::{Cover, Decision, Owner, Session, State, Subject, Verdict, View},
 };
-use crate::settings::ApprovalTerms;
+use crate::{audit::Audit, settings::ApprovalTerms};
 
 /// Where things are kept.
 #[derive(Clone, Debug)]
@@ -62,6 +63,8 @@ pub struct Approvals {
     terms: Mutex<ApprovalTerms>,
     /// There is a desktop, as far as anybody knows.
     has_desktop: bool,
+    /// Where answers are written down.
+    audit: OnceLock<Arc<Audit>>,
     /// What could not be read of an earlier life.
     problems: Vec<String>,
     /// Counts changes.
@@ -100,6 +103,7 @@ impl Approvals {
             records: places.records,
             terms: Mutex::new(terms),
             has_desktop: places.desktop,
+            audit: OnceLock::new(),
             problems,
             edition: watch::Sender::new(1),
             closing: CancellationToken::new(),

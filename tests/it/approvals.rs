@@ -5,6 +5,7 @@
 mod agents;
 mod grants;
 mod held;
+mod offers;
 mod resume;
 
 use std::{fs, path::PathBuf};

@@ -71,13 +71,8 @@ impl Dossier {
 
     /// Of a call outside of runs, as the program that makes it.
     pub(super) fn of_call(number: u64, subject: &Subject, raw: bool) -> Arc<Self> {
-        let way = match raw {
-            true => "mux.call.raw",
-            false => "mux.call",
-        };
-        let path = serde_json::Value::from(subject.path.as_str());
         let began = Began {
-            source: format!("return await {way}({path}, mux.input)"),
+            source: subject.program(raw),
             language: Language::TypeScript,
             input: subject.arguments.as_ref().to_owned(),
             wall: mux_sandbox::Limits::default().wall,
@@ -259,6 +254,7 @@ impl Stored {
             rule: self.rule,
             reason: self.reason,
             origin: Arc::clone(origin),
+            is_offer: false,
         };
         Some(View {
             number: self.number,
