@@ -153,9 +153,13 @@ impl Gateway {
             What::Offer(_) => None,
         };
         let definition = wanted.server.definition().as_ref().ok();
+        let takes_any = tool.is_some_and(|tool| takes_any(wanted.server, &tool.name));
         Asked {
-            takes_any: tool.is_some_and(|tool| takes_any(wanted.server, &tool.name)),
-            exclude: definition.map_or_else(Vec::new, |known| known.exclude.clone()),
+            takes_any,
+            exclude: match definition.filter(|_| takes_any) {
+                Some(definition) => definition.exclude.clone(),
+                None => Vec::new(),
+            },
             policies: self.policies(),
             scope: Arc::clone(&wanted.asking.scope),
             origin: Arc::clone(&wanted.asking.caller.origin),

@@ -40,7 +40,10 @@ pub(super) struct Judged {
 impl Judged {
     pub(super) fn of(verdict: Verdict) -> Self {
         Self {
-            identity: identity(&verdict),
+            identity: match verdict.action {
+                Action::Ask => identity(&verdict),
+                Action::Allow | Action::Deny => String::new(),
+            },
             verdict,
             through: None,
             reaches: Vec::new(),
