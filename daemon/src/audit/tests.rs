@@ -211,6 +211,18 @@ async fn what_was_lost_last_is_told_though_nothing_comes_behind_it() {
     assert_eq!((lost[0].1.as_str(), told.len()), (Some("2"), 2));
 }
 
+#[test]
+fn lines_are_brought_to_the_disk_though_they_never_cease_to_come() {
+    let home = tempfile::tempdir().unwrap();
+    let audit = Audit::open(home.path().join("audit"));
+    let began = std::time::Instant::now();
+    while audit.shared.synced.load(Ordering::Relaxed) == 0 {
+        audit.note(Deed::Login, "docs", &by("mux"));
+        assert!(began.elapsed() < PATIENCE, "nothing was synced");
+        thread::yield_now();
+    }
+}
+
 #[tokio::test]
 async fn a_call_that_does_several_things_names_them() {
     let home = tempfile::tempdir().unwrap();

@@ -86,6 +86,8 @@ impl Writer {
             // However much comes, and however steadily.
             if settled.is_some() || unsynced.is_some_and(|since| since.elapsed() >= SYNC) {
                 self.files.sync();
+                #[cfg(test)]
+                self.shared.synced.fetch_add(1, Ordering::Relaxed);
                 unsynced = None;
             }
             if let Some(done) = settled {

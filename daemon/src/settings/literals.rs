@@ -6,6 +6,8 @@
 //!
 //! Invariant: what is masked for the eye is what no error repeats.
 
+use super::Link;
+
 /// Names whose values are secrets, however they look.
 pub(super) const TELLING: &[&str] = &[
     "token", "key", "secret", "pass", "pwd", "auth", "cred", "cookie", "session", "private", "dsn",
@@ -67,6 +69,16 @@ const MADE: usize = 16;
 /// The same of hexadecimal digits, dashes or not.
 const HEXADECIMAL: usize = 32;
 const MASK: &str = "***";
+
+impl Link {
+    /// Whether an argument is written out that is masked: it stands in the file, and in the list of processes.
+    pub fn has_literals(&self) -> bool {
+        match self {
+            Self::Process(process) => !found(&process.written).is_empty(),
+            Self::Remote(_) | Self::Source(_) => false,
+        }
+    }
+}
 
 fn is_telling(name: &str) -> bool {
     let name = name.to_ascii_lowercase();

@@ -171,14 +171,6 @@ impl Link {
             Self::Source(source) => source.shown(),
         }
     }
-
-    /// Whether an argument is written out that is masked: it stands in the file, and in the list of processes.
-    pub fn has_literals(&self) -> bool {
-        match self {
-            Self::Process(process) => !literals::found(&process.written).is_empty(),
-            Self::Remote(_) | Self::Source(_) => false,
-        }
-    }
 }
 
 /// As one would type it.
