@@ -5,6 +5,7 @@
 //! can say so: no program and no tool reaches [`Approvals::decide`].
 
 mod book;
+mod covered;
 mod decide;
 mod desktop;
 mod dossier;
@@ -22,7 +23,7 @@ mod subject;
 
 use std::{
     path::PathBuf,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
 };
 
 use mux_sandbox::{Fault, Kind};
@@ -41,7 +42,7 @@ pub use self::{
     resume::{GoesOn, Resumed},
     subject::{Cover, Decision, Owner, Session, State, Subject, Verdict, View},
 };
-use crate::settings::ApprovalTerms;
+use crate::{audit::Audit, settings::ApprovalTerms};
 
 /// Where things are kept.
 #[derive(Clone, Debug)]
@@ -66,6 +67,8 @@ pub struct Approvals {
     /// None where nobody sits, as far as anybody knows.
     desktop: Desktop,
     has_desktop: bool,
+    /// Where answers are written down.
+    audit: OnceLock<Arc<Audit>>,
     /// What could not be read of an earlier life.
     problems: Vec<String>,
     /// Counts changes.
@@ -92,6 +95,7 @@ impl Approvals {
             terms: Mutex::default(),
             desktop: Desktop::default(),
             has_desktop: places.desktop,
+            audit: OnceLock::new(),
             problems: left.problems,
             edition: watch::Sender::new(1),
             closing: CancellationToken::new(),

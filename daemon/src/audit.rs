@@ -54,6 +54,9 @@ struct Shared {
     waiting: AtomicUsize,
     /// Lines that nobody will read.
     lost: AtomicU64,
+    /// How often all was brought to the disk.
+    #[cfg(test)]
+    synced: AtomicU64,
     /// Why it cannot be written now. Guarded for its own sake.
     problem: Mutex<Option<String>>,
 }

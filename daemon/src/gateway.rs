@@ -14,6 +14,7 @@ mod failure;
 mod offers;
 mod permission;
 mod reached;
+mod reaching;
 mod standing;
 
 use std::{
@@ -88,6 +89,7 @@ pub struct Call {
 
 impl Gateway {
     pub fn new(upstreams: Arc<Upstreams>, approvals: Arc<Approvals>, audit: Arc<Audit>) -> Self {
+        approvals.tell(&audit);
         Self {
             upstreams,
             audit,
@@ -173,6 +175,10 @@ impl Gateway {
         }?;
         let path = tool.path();
         entry.resolved(&path);
+        if !call.arguments.are_long() {
+            // What was typed is known now, however the call ends.
+            entry.read(|| call.arguments.as_text(&tool));
+        }
         let wanted = Permission {
             path: &path,
             server: &server,

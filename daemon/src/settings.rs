@@ -10,6 +10,7 @@ mod checks;
 mod confidential;
 mod differences;
 mod limits;
+mod literals;
 mod pins;
 mod remote;
 mod report;
@@ -17,6 +18,7 @@ mod roots;
 mod server;
 mod source;
 mod workspace;
+mod written;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -43,6 +45,7 @@ pub use self::{
         Link, Oauth, Process, Remote, RemoteTransport, ResultCheck, Retry, ServerDefinition, Share,
     },
     source::{Credential, Place, Rate, Source, SourceKind},
+    written::Written,
 };
 
 use crate::{
@@ -160,7 +163,7 @@ impl Settings {
                 && off.enabled == Some(false)
             {
                 let address = off.url.as_deref().map(remote::shown);
-                disabled.insert(name, address.unwrap_or_else(|| shown(off)));
+                disabled.insert(name, address.unwrap_or_else(|| masked(off)));
                 continue;
             }
             let definition = check_name(&name, &names)
@@ -232,8 +235,14 @@ impl Settings {
     }
 }
 
-/// An entry's command line or URL, for the eye.
-pub(crate) fn shown(entry: &ServerEntry) -> String {
+/// An entry's command line, without what looks like a secret.
+fn masked(entry: &ServerEntry) -> String {
+    let words: Vec<String> = entry.command.iter().chain(&entry.args).cloned().collect();
+    server::command_line(&literals::masked(&words))
+}
+
+/// The whole command line or URL of an entry that somebody is about to approve.
+pub(crate) fn whole(entry: &ServerEntry) -> String {
     match &entry.url {
         Some(url) => url.clone(),
         None => server::command_line(entry.command.iter().chain(&entry.args)),

@@ -30,7 +30,10 @@ use reqwest::ClientBuilder;
 use serde_json::{Map, Value};
 use tokio::sync::watch;
 
-pub use self::graphql::{queries_of as graphql_queries, tools_of as graphql_tools};
+pub use self::graphql::{
+    Reached, queries_of as graphql_queries, reached as graphql_reached,
+    takes_any as takes_any_graphql, tools_of as graphql_tools,
+};
 use self::{description::Shelf, http::MakeClient, making::Making, standing::Standing};
 pub use self::{
     standing::{Described, Refreshed},

@@ -6,6 +6,7 @@ mod agents;
 mod defaults;
 mod grants;
 mod held;
+mod offers;
 mod resume;
 mod resume_again;
 mod terminal;

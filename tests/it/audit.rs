@@ -127,6 +127,78 @@ fn calls_that_fail_are_told_by_how_they_ended() {
 }
 
 #[test]
+fn what_was_typed_for_a_call_that_a_rule_denies_has_the_hash_of_the_same_values() {
+    let env = TestEnv::new();
+    let rule = "[[policy]]\nmatch = \"fix.add\"\naction = \"deny\"\n";
+    env.write_config(&(env.fixture("fix", &[]) + rule));
+    env.mux(["call", "fix.add", "a=1", "b=2"])
+        .fails(5, &["denied"]);
+    env.mux(["call", "fix.add", "{\"b\":2,\"a\":1}"])
+        .fails(5, &["denied"]);
+    let calls = settled(&env, &["--tool", "fix.add"]);
+    assert_eq!(calls.len(), 2);
+    assert!(calls[0]["arguments"].is_string(), "{calls:#?}");
+    assert_eq!(calls[0]["arguments"], calls[1]["arguments"]);
+}
+
+#[test]
+fn every_answer_to_a_call_that_waits_is_told_and_what_a_grant_lets_pass_is_told_apart() {
+    let env = TestEnv::new();
+    let rule = "[[policy]]\nmatch = \"fix.counter\"\naction = \"ask\"\n";
+    env.write_config(&(env.fixture("fix", &[]) + rule));
+    let code = "return await mux.fix.counter({ key: 'a' })";
+    let asks = json!({ "elicitation": { "form": {} } });
+    let mut agent = Agent::legacy(&env, &["--agent", "small"], asks);
+    let run = json!({ "name": "run", "arguments": { "code": code } });
+    for word in ["deny", "always allow"] {
+        let id = agent.begin("tools/call", run.clone());
+        let form = agent.hear("elicitation/create");
+        let answer = json!({ "action": "accept", "content": { "decision": word } });
+        agent.reply(&form, answer);
+        agent.result(id);
+    }
+    agent.call("run", json!({ "code": code }));
+    drop(agent);
+    for (answer, name) in [("approve", "A3"), ("deny", "A4")] {
+        let mut held = env.begin(["run", "--no-check", "-e", code]);
+        held.hear(&format!("waiting for approval {name}"));
+        env.mux([answer, name]).ok();
+        held.wait();
+    }
+    let granted = env.mux(["--json", "approvals", "--granted"]).ok().json();
+    let grant = granted["granted"][0]["grant"].as_str().unwrap();
+    env.mux(["approvals", "revoke", grant]).ok();
+    let all = settled(&env, &["-n", "100"]);
+    let deeds: Vec<String> = all
+        .iter()
+        .filter(|entry| entry["subject"].is_string() && entry["kind"] != "policy_loaded")
+        .filter(|entry| entry["kind"] != "servers_changed")
+        .map(|entry| {
+            let text = |key: &str| entry[key].as_str().unwrap_or("-");
+            format!("{} {} {}", text("kind"), text("subject"), text("agent"))
+        })
+        .collect();
+    assert_eq!(
+        deeds,
+        [
+            "call_denied A1 fix.counter (deny) small".to_owned(),
+            "call_approved A2 fix.counter (always) small".to_owned(),
+            "call_approved A3 fix.counter (once) -".to_owned(),
+            "call_denied A4 fix.counter (deny) -".to_owned(),
+            format!("approval_revoked {grant} fix.counter -"),
+        ]
+    );
+    let calls = all.iter().filter(|entry| entry["kind"] == "call");
+    let decided: Vec<&str> = calls
+        .map(|call| call["decision"].as_str().unwrap())
+        .collect();
+    assert_eq!(
+        decided,
+        ["denied", "approved", "granted", "approved", "denied"]
+    );
+}
+
+#[test]
 fn decisions_that_are_no_calls_are_told_too() {
     let env = TestEnv::with_fixtures(&[("fix", &[])]);
     env.mux(["call", "fix.add", "a=1", "b=2"]).ok();

@@ -4,6 +4,7 @@ mod calls;
 mod failures;
 mod functions;
 mod large;
+mod policy;
 mod schemas;
 
 use mux_tests::{GraphqlServer, TestEnv, env::compiler};

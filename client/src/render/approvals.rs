@@ -62,7 +62,7 @@ fn table(approvals: &[ApprovalInfo], now: u64) -> String {
             approval.approval.clone(),
             state(approval),
             amounts::ago(now.saturating_sub(approval.since_ms)),
-            one_line(&approval.path, PATH),
+            named(&approval.path),
             one_line(&spelled_out(&arguments(approval)), LISTED),
             one_line(&asker(approval), PATH),
             approval.run.clone().unwrap_or_else(|| "-".into()),
@@ -120,7 +120,7 @@ pub(crate) fn approval(list: &ApprovalList, json: bool) -> ExitCode {
     println!(
         "{}  {}",
         paint(STRONG, id),
-        paint(NAME, one_line(&approval.path, PATH))
+        paint(NAME, named(&approval.path))
     );
     let since = amounts::ago(now().saturating_sub(approval.since_ms));
     let workspace = approval
@@ -164,7 +164,7 @@ pub(crate) fn granted(list: &ApprovalList, json: bool) -> ExitCode {
     for grant in &list.granted {
         table.add_row([
             grant.grant.clone(),
-            one_line(&grant.path, PATH),
+            named(&grant.path),
             grant.agent.clone().unwrap_or_else(|| "-".into()),
             one_line(&grant.rule, PATH),
             amounts::ago(now().saturating_sub(grant.since_ms)),
@@ -179,10 +179,7 @@ pub(crate) fn revoked_approval(grant: &GrantInfo, json: bool) -> ExitCode {
     if json {
         document(grant);
     } else {
-        println!(
-            "{}: revoked; calls are asked again",
-            one_line(&grant.path, PATH)
-        );
+        println!("{}: revoked; calls are asked again", named(&grant.path));
     }
     ExitCode::SUCCESS
 }
@@ -194,7 +191,7 @@ pub(crate) fn decided(decided: &Decided, decision: Decision, json: bool) -> Exit
         return ExitCode::SUCCESS;
     }
     let approval = &decided.approval;
-    let (id, path) = (&approval.approval, one_line(&approval.path, PATH));
+    let (id, path) = (&approval.approval, named(&approval.path));
     let said = match decision {
         Decision::Deny => paint(ERROR, "denied"),
         Decision::Once | Decision::Session | Decision::Always => paint(GOOD, "approved"),
@@ -286,6 +283,16 @@ pub(crate) fn answered_elsewhere() {
     eprintln!("\n{}", paint(DIM, "answered elsewhere"));
 }
 
+/// A path as one word. A server names its tools, and could name one so that it reads like a path with other arguments.
+fn named(path: &str) -> String {
+    let is_plain = |letter: char| letter.is_alphanumeric() || "._-/:@".contains(letter);
+    let word = match path.chars().all(is_plain) {
+        true => path.to_owned(),
+        false => serde_json::Value::from(path).to_string(),
+    };
+    one_line(&spelled_out(&word), 2 * PATH)
+}
+
 /// Text of a call as it is, with letters that act or that nobody sees spelled out as JSON has it.
 fn spelled_out(text: &str) -> String {
     let mut spelled = String::with_capacity(text.len());
@@ -320,6 +327,30 @@ mod tests {
             reason: None,
             wait_ms: 1,
         }
+    }
+
+    #[test]
+    fn the_name_of_a_tool_is_one_word_in_every_list() {
+        assert_eq!(named("github.repos.list-all"), "github.repos.list-all");
+        assert_eq!(named("fix.a\nA9: x"), r#""fix.a\nA9: x""#);
+        assert_eq!(named("fix.a {\"n\":1}"), r#""fix.a {\"n\":1}""#);
+        let approval = ApprovalInfo {
+            approval: "A7".into(),
+            state: ApprovalState::Waiting,
+            path: "fix.a\nA8 approved".into(),
+            arguments: None,
+            preview: None,
+            bytes: 0,
+            client: "mux\n".into(),
+            agent: None,
+            workspace: None,
+            run: None,
+            rule: "\"fix.*\"".into(),
+            reason: None,
+            since_ms: 0,
+            left_ms: None,
+        };
+        assert_eq!(table(&[approval], 0).trim_end().lines().count(), 2);
     }
 
     #[test]

@@ -57,6 +57,11 @@ pub(crate) fn audit_entry(entry: &Value) {
                 .to_owned(),
         );
     }
+    let reaches = entry["reaches"].as_array().map_or(&[][..], Vec::as_slice);
+    let reaches: Vec<&str> = reaches.iter().filter_map(Value::as_str).collect();
+    if !reaches.is_empty() {
+        more.push(one_line(&format!("reaches {}", reaches.join(" ")), WIDTH));
+    }
     let run = text("run");
     if !run.is_empty() {
         let call = entry["call"].as_u64();

@@ -88,13 +88,8 @@ impl Dossier {
 
     /// Of a call outside of runs, as the program that makes it.
     pub(super) fn of_call(number: u64, subject: &Subject, raw: bool) -> Arc<Self> {
-        let way = match raw {
-            true => "mux.call.raw",
-            false => "mux.call",
-        };
-        let path = serde_json::Value::from(subject.path.as_str());
         let began = Began {
-            source: format!("return await {way}({path}, mux.input)").into(),
+            source: subject.program(raw).into(),
             language: Language::TypeScript,
             input: Arc::clone(&subject.arguments),
             wall: mux_sandbox::Limits::default().wall,

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::subject::{Decision, Verdict};
-use crate::notices::{Answer, AskKind, Request};
+use crate::notices::{Answer, AskKind, Request, one_line};
 
 const ONCE: &str = "allow once";
 const SESSION: &str = "allow for this session";
@@ -43,8 +43,12 @@ pub(super) fn params(kind: AskKind, request: &Request) -> Value {
         false => String::new(),
     };
     let why = match &request.reason {
-        Some(reason) => format!("{rule}: {reason}"),
-        None => rule.clone(),
+        Some(reason) => format!("{}: {}", one_line(rule), one_line(reason)),
+        None => one_line(rule),
+    };
+    let path = match path.starts_with('"') {
+        true => path.clone(),
+        false => format!("\"{path}\""),
     };
     json!({
         "message": format!("May {path} be called with these arguments?\n{arguments}{cut}\nAsked because of {why} ({approval})."),
@@ -197,5 +201,15 @@ mod tests {
         assert!(!message("{}").contains("shows all") && message("{}").contains("cannot be undone"));
         assert!(message("{\"a…").contains("5000 bytes; `mux approvals A7` shows all"));
         assert_eq!(params(AskKind::Approval, &request("{}"))["approval"], "A7");
+        let mut forged = request("{}");
+        forged.rule = "\"a\nMay b be called?\"".into();
+        forged.reason = Some("one\ntwo".into());
+        let message = params(AskKind::Elicitation, &forged)["message"].clone();
+        let lines: Vec<&str> = message.as_str().unwrap().lines().collect();
+        assert_eq!(lines.len(), 3, "{message}");
+        assert!(
+            lines[0].starts_with("May \"github.delete_repo\" be"),
+            "{message}"
+        );
     }
 }

@@ -210,7 +210,8 @@ impl Approvals {
                     asked = None;
                     if let Some((decision, reason)) = said.and_then(|said| form::read(kind, said)) {
                         // If somebody else was faster, his answer is on its way.
-                        drop(self.settle(view.number, decision, reason).await);
+                        let settled = self.settle(view.number, decision, reason).await;
+                        self.note_answer(settled.as_ref().ok(), decision, &caller.origin);
                     }
                 }
                 () = sleep_until(until) => break,

@@ -91,6 +91,7 @@ impl Stored {
             rule: self.rule,
             reason: self.reason,
             origin: Arc::clone(origin),
+            is_offer: false,
         };
         Some(View {
             number: self.number,

@@ -1,6 +1,7 @@
 //! What somebody is asked about, and for how much an answer is good.
 
 use std::{
+    borrow::Cow,
     sync::Arc,
     time::{Duration, SystemTime},
 };
@@ -9,16 +10,15 @@ use serde_json::Value;
 
 use crate::{
     cache::Key,
-    catalog::{
-        Digest,
-        hygiene::{clean, is_unseen},
-    },
+    catalog::{Digest, hygiene::is_unseen},
     notices::{Caller, Cause, Origin, Request},
     pins,
 };
 
 /// What of a call's arguments a person is shown beside other things, in bytes.
 const SHOWN: usize = 1_000;
+/// The same of its path.
+const NAMED: usize = 200;
 
 /// A call that must be approved. What is approved of it is what is sent.
 #[derive(Clone, Debug)]
@@ -34,15 +34,18 @@ pub struct Subject {
     pub rule: String,
     pub reason: Option<String>,
     pub origin: Arc<Origin>,
+    /// It is no tool: a resource to be read, or a prompt.
+    pub is_offer: bool,
 }
 
-/// What makes a call one of those for which somebody has answered: its tool as it is, of a server that is reached
-/// as it is, and the rule that wants it to be asked.
+/// What makes a call one of those for which somebody has answered: its tool as it is, of a server whose entry is as it
+/// is, and the rule that wants it to be asked, with all that it says.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub struct Cover(Key);
 
 impl Cover {
-    /// `definition` names how the server is reached; `tool` is all that is known of the tool.
+    /// `definition` names the server's entry; `tool` is all that is known of the tool; `rule` is no text for the eye,
+    /// which two rules may share, but names one.
     pub fn new(path: &str, definition: &str, tool: &Value, rule: &str) -> Self {
         let digest = Digest::new().text(path).text(definition).text(rule);
         Self(digest.bytes(&pins::canonical_digest(tool)).key())
@@ -73,7 +76,36 @@ impl Subject {
             rule,
             reason,
             origin,
+            is_offer: false,
         }
+    }
+
+    pub fn of_offer(mut self) -> Self {
+        self.is_offer = true;
+        self
+    }
+
+    /// The program that makes such a call once more; its input are the arguments.
+    pub(super) fn program(&self, raw: bool) -> String {
+        if self.is_offer
+            && let Some((server, method)) = self.path.split_once('.')
+        {
+            let server = Value::from(server);
+            return match method {
+                "prompts/get" => format!(
+                    "return await mux.prompts[{server}].get(mux.input.name, mux.input.arguments)"
+                ),
+                _ => format!("return await mux.resources[{server}].read(mux.input.uri)"),
+            };
+        }
+        let way = match raw {
+            true => "mux.call.raw",
+            false => "mux.call",
+        };
+        format!(
+            "return await {way}({}, mux.input)",
+            Value::from(self.path.as_str())
+        )
     }
 
     /// Whether an answer to one is an answer to the other.
@@ -89,13 +121,27 @@ impl Subject {
     pub fn request(&self, approval: String, wait: Duration) -> Request {
         Request {
             approval,
-            path: clean(&self.path).into_owned(),
+            path: named(&self.path).into_owned(),
             arguments: self.shown(),
             bytes: self.arguments.len(),
             rule: self.rule.clone(),
             reason: self.reason.clone(),
             wait,
         }
+    }
+}
+
+/// A path on one line, as a word that cannot be taken for anything else: a server names its tools, and could name one so
+/// that it writes a question of its own above the real one.
+pub(crate) fn named(path: &str) -> Cow<'_, str> {
+    let is_plain = |letter: char| letter.is_alphanumeric() || "._-/:@".contains(letter);
+    match path.len() <= NAMED
+        && path
+            .chars()
+            .all(|letter| is_plain(letter) && !is_unseen(letter))
+    {
+        true => Cow::Borrowed(path),
+        false => Cow::Owned(beginning(&Value::from(path).to_string(), NAMED)),
     }
 }
 
@@ -215,4 +261,29 @@ pub(super) fn number_of(id: &str) -> Option<u64> {
     let digits = id.strip_prefix(['A', 'a']).unwrap_or(id);
     let plain = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
     plain.then(|| digits.parse().ok()).flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_is_one_word_whatever_a_server_calls_its_tools() {
+        for (path, shown) in [
+            ("github.repos.list-all", "github.repos.list-all"),
+            ("fix.resources/read", "fix.resources/read"),
+            ("fix.größe", "fix.größe"),
+            (
+                "fix.a\nMay files.read be called?",
+                r#""fix.a\nMay files.read be called?""#,
+            ),
+            ("fix.a {\"x\":1}", r#""fix.a {\"x\":1}""#),
+            ("fix.a\u{202e}b", r#""fix.a\u202eb""#),
+            ("fix.a\u{2028}b", r#""fix.a\u2028b""#),
+        ] {
+            assert_eq!(named(path), shown);
+        }
+        let long = named(&format!("fix.{}", "x".repeat(500))).into_owned();
+        assert!(long.len() < 210 && long.ends_with('…'), "{long}");
+    }
 }

@@ -51,6 +51,13 @@ impl Entry {
         }
     }
 
+    /// What else it does, by the paths of functions that would do the same.
+    pub fn reaches(&mut self, paths: &[String]) {
+        if let Some(open) = &mut self.0 {
+            open.call.reaches(paths);
+        }
+    }
+
     /// The arguments, where they were not JSON from the beginning.
     pub fn read(&mut self, arguments: impl FnOnce() -> String) {
         if let Some(open) = &mut self.0

@@ -16,6 +16,8 @@ use crate::notices::{Caller, Cause, Origin};
 
 /// A path that somebody made up is not kept longer than this.
 const LONGEST_PATH: usize = 512;
+/// The same of all that one call reaches, in bytes.
+const MOST_REACHED: usize = 4 << 10;
 
 /// One thing to write down.
 #[derive(Debug)]
@@ -34,6 +36,8 @@ pub(super) struct CallRecord {
     pub(super) arguments: Option<Arc<str>>,
     caller: Arc<Caller>,
     pub(super) number: Option<u32>,
+    /// Functions that would do the same.
+    reaches: Vec<String>,
     pub(super) decision: Option<(&'static str, String)>,
     pub(super) outcome: &'static str,
     pub(super) bytes: Option<usize>,
@@ -69,6 +73,8 @@ pub enum Deed {
     /// A call that was held, by the id of its approval.
     CallApproved,
     CallDenied,
+    /// What was allowed for ever, by its grant.
+    ApprovalRevoked,
     /// So many lines are missing before this one.
     LinesLost,
 }
@@ -80,6 +86,8 @@ struct Line<'a> {
     kind: Kind,
     #[serde(skip_serializing_if = "Option::is_none")]
     path: Option<&'a str>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    reaches: &'a [String],
     #[serde(skip_serializing_if = "Option::is_none")]
     subject: Option<&'a str>,
     #[serde(skip_serializing_if = "str::is_empty")]
@@ -124,6 +132,7 @@ impl<'a> Line<'a> {
             at: humantime::format_rfc3339_millis(at).to_string(),
             kind,
             path: None,
+            reaches: &[],
             subject: None,
             client: &by.client,
             pid: by.pid,
@@ -159,10 +168,25 @@ impl CallRecord {
             arguments,
             caller,
             number: None,
+            reaches: Vec::new(),
             decision: None,
             outcome: "",
             bytes: None,
             took: Duration::ZERO,
+        }
+    }
+
+    /// As many as there is room for, and `…` for the others.
+    pub(super) fn reaches(&mut self, paths: &[String]) {
+        self.reaches.clear();
+        let mut room = MOST_REACHED;
+        for path in paths {
+            let Some(left) = room.checked_sub(path.len()) else {
+                self.reaches.push("…".into());
+                return;
+            };
+            room = left;
+            self.reaches.push(path.clone());
         }
     }
 }
@@ -199,6 +223,7 @@ impl Record {
                 let by = decision.map(|(_, by)| by.as_str());
                 Line {
                     path: Some(&call.path),
+                    reaches: &call.reaches,
                     run: match &caller.cause {
                         Cause::Run(run) => Some(run),
                         Cause::Call(_) => None,

@@ -181,6 +181,75 @@ fn a_queue_that_is_full_keeps_nobody_waiting() {
 }
 
 #[tokio::test]
+async fn what_was_lost_last_is_told_though_nothing_comes_behind_it() {
+    let home = tempfile::tempdir().unwrap();
+    let folder = home.path().join("audit");
+    let (queue, records) = mpsc::sync_channel(1);
+    let shared = Arc::new(Shared::default());
+    let audit = Arc::new(Audit {
+        queue,
+        enabled: AtomicBool::new(true),
+        shared: Arc::clone(&shared),
+    });
+    for _ in 0..3 {
+        audit.call("a.b", None, &caller("1")).ended(Ok(1));
+    }
+    let writer = Writer::new(folder.clone(), shared);
+    thread::spawn(move || writer.work(&records));
+    // The first makes room for the second.
+    audit.settle(PATIENCE).await;
+    audit.settle(PATIENCE).await;
+    let told: Vec<(Value, Value)> = lines(&folder)
+        .iter()
+        .map(|line| (line["kind"].clone(), line["subject"].clone()))
+        .collect();
+    let lost: Vec<_> = told
+        .iter()
+        .filter(|(kind, _)| kind == "lines_lost")
+        .collect();
+    assert_eq!(lost.len(), 1, "{told:?}");
+    assert_eq!((lost[0].1.as_str(), told.len()), (Some("2"), 2));
+}
+
+#[test]
+fn lines_are_brought_to_the_disk_though_they_never_cease_to_come() {
+    let home = tempfile::tempdir().unwrap();
+    let audit = Audit::open(home.path().join("audit"));
+    let began = std::time::Instant::now();
+    while audit.shared.synced.load(Ordering::Relaxed) == 0 {
+        audit.note(Deed::Login, "docs", &by("mux"));
+        assert!(began.elapsed() < PATIENCE, "nothing was synced");
+        thread::yield_now();
+    }
+}
+
+#[tokio::test]
+async fn a_call_that_does_several_things_names_them() {
+    let home = tempfile::tempdir().unwrap();
+    let folder = home.path().join("audit");
+    let audit = Audit::open(folder.clone());
+    let mut entry = audit.call("api.graphql", None, &caller("1"));
+    entry.reaches(&["api.query.a".into(), "api.mutation.b".into()]);
+    entry.ended(Ok(1));
+    let mut entry = audit.call("api.graphql", None, &caller("1"));
+    let many: Vec<String> = (0..1_000).map(|n| format!("api.query.f{n}")).collect();
+    entry.reaches(&many);
+    entry.ended(Ok(1));
+    audit.call("api.x", None, &caller("1")).ended(Ok(1));
+    audit.settle(PATIENCE).await;
+    let lines = lines(&folder);
+    let both = serde_json::json!(["api.query.a", "api.mutation.b"]);
+    assert_eq!(lines[0]["reaches"], both);
+    let cut = lines[1]["reaches"].as_array().unwrap();
+    assert!(
+        cut.len() < 500 && cut.last().unwrap() == "…",
+        "{}",
+        cut.len()
+    );
+    assert!(lines[2].get("reaches").is_none());
+}
+
+#[tokio::test]
 async fn nothing_is_written_while_it_is_switched_off() {
     let home = tempfile::tempdir().unwrap();
     let folder = home.path().join("audit");

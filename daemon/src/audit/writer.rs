@@ -10,7 +10,7 @@ use std::{
         atomic::Ordering,
         mpsc::{Receiver, RecvTimeoutError},
     },
-    time::{Duration, SystemTime},
+    time::{Duration, Instant, SystemTime},
 };
 
 use tracing::{info, warn};
@@ -48,23 +48,24 @@ impl Writer {
 
     /// Until nobody can say anything more.
     pub(super) fn work(mut self, records: &Receiver<Record>) {
-        let mut unsynced = false;
+        // Since when something is written that may not be on the disk.
+        let mut unsynced: Option<Instant> = None;
         loop {
-            let first = match records.recv_timeout(SYNC) {
-                Ok(first) => first,
-                Err(RecvTimeoutError::Timeout) => {
-                    if std::mem::take(&mut unsynced) {
-                        self.files.sync();
-                    }
-                    continue;
+            let rest = unsynced.map_or(SYNC, |since| SYNC.saturating_sub(since.elapsed()));
+            let first = match records.recv_timeout(rest) {
+                Ok(first) => Some(first),
+                Err(RecvTimeoutError::Timeout) => None,
+                Err(RecvTimeoutError::Disconnected) => {
+                    self.catch_up();
+                    return;
                 }
-                Err(RecvTimeoutError::Disconnected) => return,
             };
-            let (mut text, mut lines, mut settled) = (Vec::new(), 0, Vec::new());
-            let mut next = Some(first);
+            let is_idle = first.is_none();
+            let (mut text, mut lines, mut settled) = (Vec::new(), 0, None);
+            let mut next = first;
             while let Some(record) = next {
                 if let Record::Settle(done) = record {
-                    settled.push(done);
+                    settled = Some(done);
                     break;
                 }
                 self.put(&record, &mut text);
@@ -76,13 +77,30 @@ impl Writer {
             }
             if lines > 0 {
                 self.write(text, lines);
-                unsynced = true;
+                unsynced.get_or_insert_with(Instant::now);
             }
-            for done in settled {
+            if is_idle || settled.is_some() {
+                // Nothing comes behind which it could be told.
+                self.catch_up();
+            }
+            // However much comes, and however steadily.
+            if settled.is_some() || unsynced.is_some_and(|since| since.elapsed() >= SYNC) {
                 self.files.sync();
+                #[cfg(test)]
+                self.shared.synced.fetch_add(1, Ordering::Relaxed);
+                unsynced = None;
+            }
+            if let Some(done) = settled {
                 // Whoever waited may have gone.
                 _ = done.send(());
             }
+        }
+    }
+
+    /// Tells of lost lines that no other has told of.
+    fn catch_up(&mut self) {
+        if self.shared.lost.load(Ordering::Relaxed) > self.told {
+            self.write(Vec::new(), 0);
         }
     }
 
@@ -112,7 +130,7 @@ impl Writer {
                 }
             }
             Err(error) => {
-                if self.shared.loses(lines) == 0 {
+                if lines > 0 && self.shared.loses(lines) == 0 {
                     warn!("the audit log loses lines");
                 }
                 self.shared.fails(error.to_string());

@@ -14,8 +14,21 @@ use super::{
 use crate::{
     approvals::{Asker, Cover, Subject, Word},
     audit::Entry,
+    catalog::Digest,
     upstream::Server,
 };
+
+/// What an answer is good for: this tool, of a server with this entry, asked for this reason.
+fn cover(path: &str, server: &Server, tool: &Value, ask: &Ask) -> Result<Cover, Fault> {
+    let pins = server.pin_key()?;
+    let written = server
+        .definition()
+        .as_ref()
+        .map_or([0; 32], |known| *known.written.key());
+    let digest = Digest::new().text(pins.definition()).bytes(&written);
+    let definition = blake3::Hash::from(digest.key()).to_hex();
+    Ok(Cover::new(path, &definition, tool, &ask.identity))
+}
 
 impl Gateway {
     /// Returns when somebody has approved the call of a tool, with the arguments in the words in which they were shown;
@@ -41,26 +54,13 @@ impl Gateway {
         };
         // What would be refused anyhow, nobody is asked for.
         let read = Value::Object(self.readers.read(tool, arguments).await?);
-        let (definition, pins) = (tool.definition(), server.pin_key()?);
-        let cover = Cover::new(path, pins.definition(), &definition, &ask.rule);
+        let cover = cover(path, server, &tool.definition(), &ask)?;
         let rule = ask.rule.trim_matches('"').to_owned();
         let (why, origin) = ((ask.rule, ask.reason), Arc::clone(&asking.caller.origin));
         let subject = Subject::new(path.to_owned(), cover, &read, why, origin);
         let arguments = Arguments::Json(Arc::clone(&subject.arguments));
-        let rules = self.policies();
-        let answered = self.ask_user(subject, (asking, raw), observer).await;
-        if answered
-            .as_ref()
-            .is_err_and(|fault| fault.kind == Kind::Denied)
-        {
-            entry.decided("denied", &rule);
-        }
-        answered?;
-        if !Arc::ptr_eq(&rules, &self.policies()) {
-            // They may say no by now. That somebody would be asked again is what just happened.
-            self.permit(wanted, entry).await?;
-        }
-        entry.decided("approved", &rule);
+        self.settled(subject, &rule, (wanted, raw), observer, entry)
+            .await?;
         Ok(arguments)
     }
 
@@ -68,25 +68,57 @@ impl Gateway {
     pub(super) async fn approved_offer(
         &self,
         ask: Ask,
-        (server, path): (&Server, &str),
-        given: Value,
-        asking: &Asking,
+        wanted: &Permission<'_>,
         observer: &dyn CallObserver,
+        entry: &mut Entry,
     ) -> Result<(), Fault> {
-        let cover = Cover::new(
+        let &Permission {
             path,
-            server.pin_key()?.definition(),
-            &Value::Null,
-            &ask.rule,
-        );
-        let subject = Subject::new(
-            path.to_owned(),
-            cover,
-            &given,
-            (ask.rule, ask.reason),
-            Arc::clone(&asking.caller.origin),
-        );
-        self.ask_user(subject, (asking, true), observer).await
+            server,
+            asking,
+            ..
+        } = wanted;
+        let What::Offer(given) = &wanted.what else {
+            return Err(Fault::new(Kind::Internal, "a tool is no offer"));
+        };
+        let cover = cover(path, server, &Value::Null, &ask)?;
+        let rule = ask.rule.trim_matches('"').to_owned();
+        let (why, origin) = ((ask.rule, ask.reason), Arc::clone(&asking.caller.origin));
+        let subject = Subject::new(path.to_owned(), cover, given, why, origin).of_offer();
+        self.settled(subject, &rule, (wanted, true), observer, entry)
+            .await
+    }
+
+    /// Asks, and decides once more if the rules are others by then.
+    async fn settled(
+        &self,
+        subject: Subject,
+        rule: &str,
+        (wanted, raw): (&Permission<'_>, bool),
+        observer: &dyn CallObserver,
+        entry: &mut Entry,
+    ) -> Result<(), Fault> {
+        let caller = &wanted.asking.caller;
+        let decision = match self.approvals.is_covered(&subject, caller) {
+            true => "granted",
+            false => "approved",
+        };
+        let rules = self.policies();
+        let answered = self
+            .ask_user(subject, (wanted.asking, raw), observer)
+            .await
+            .inspect_err(|fault| {
+                if fault.kind == Kind::Denied {
+                    entry.decided("denied", rule);
+                }
+            });
+        answered?;
+        if !Arc::ptr_eq(&rules, &self.policies()) {
+            // They may say no by now. That somebody would be asked again is what just happened.
+            self.permit(wanted, entry).await?;
+        }
+        entry.decided(decision, rule);
+        Ok(())
     }
 
     async fn ask_user(

@@ -60,6 +60,15 @@ impl Arguments {
         }
     }
 
+    /// The same as JSON text; what does not fit as it looks.
+    pub(super) fn as_text(&self, tool: &Tool) -> String {
+        let read = self.as_values(tool).or_else(|_| self.as_they_look());
+        read.map_or_else(
+            |_| String::new(),
+            |values| Value::Object(values).to_string(),
+        )
+    }
+
     /// The same where nobody knows the tool.
     pub(super) fn as_they_look(&self) -> Result<Map<String, Value>, Fault> {
         let none = |why: String| Fault::new(Kind::Validation, why);

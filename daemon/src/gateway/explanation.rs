@@ -10,11 +10,13 @@ use serde_json::Value;
 use super::{
     Arguments, Gateway,
     permission::{other_spellings, own_verb},
+    reaching::{strictness, takes_any},
 };
 use crate::{
     catalog::{Scope, Tool},
     notices::Origin,
-    policy::{Explanation, Given, Hints, Question},
+    policy::{Explanation, Given, Hints, Question, Ruling, spellings},
+    sources::graphql_reached,
 };
 
 /// What a server can be asked beside its tools, by the names of MCP.
@@ -94,10 +96,10 @@ impl Gateway {
             Some(None) => Given::Unreadable,
             Some(Some(values)) => Given::Values(values),
         };
-        let spellings = other_spellings(&path, tool.as_deref());
+        let others = other_spellings(&path, tool.as_deref());
         let question = Question {
             path: &path,
-            spellings: &spellings,
+            spellings: &others,
             hints,
             verb,
             agent: supposed.origin.agent.as_deref(),
@@ -107,7 +109,12 @@ impl Gateway {
         };
         let project = supposed.sight.project().map(|project| &project.denied);
         let policies = self.policies();
-        let explanation = policies.of(question.agent, project).explain(&question);
+        let ruling = policies.of(question.agent, project);
+        let mut explanation = ruling.explain(&question);
+        if both.is_some_and(|(server, tool)| takes_any(server, &tool.name)) {
+            let stricter = reached(&question, ruling, &explanation, &mut notes);
+            explanation = stricter.unwrap_or(explanation);
+        }
         let verb = verb.map(str::to_owned);
         Ok(Told {
             path,
@@ -118,6 +125,48 @@ impl Gateway {
             notes,
         })
     }
+}
+
+/// Of a query of somebody's own: what decides, if it is something that the query reaches.
+fn reached(
+    question: &Question<'_>,
+    ruling: Ruling<'_>,
+    own: &Explanation,
+    notes: &mut Vec<String>,
+) -> Option<Explanation> {
+    let found = match question.given {
+        Given::Values(values) => graphql_reached(values),
+        Given::Unread => {
+            let told = "what its query reaches is decided on, too: give `query=…`";
+            notes.push(told.into());
+            return None;
+        }
+        Given::Unreadable => return None,
+    };
+    let found = found
+        .inspect_err(|why| notes.push(format!("the call would fail then: {why}")))
+        .ok()?;
+    let mut strictest = (strictness(own.verdict.action), None);
+    for one in found {
+        let path = format!("{}.{}", question.server(), one.function);
+        let other = spellings(question.server(), &one.function, &one.function);
+        let explanation = ruling.explain(&Question {
+            path: &path,
+            spellings: &other,
+            hints: Hints::of_annotations(&one.annotations),
+            verb: None,
+            given: Given::Values(&one.arguments),
+            ..*question
+        });
+        let verdict = &explanation.verdict;
+        let strict = strictness(verdict.action);
+        if !verdict.is_default() && strict > strictest.0 {
+            strictest = (strict, Some((path, explanation)));
+        }
+    }
+    let (path, explanation) = strictest.1?;
+    notes.push(format!("its query reaches `{path}`, and that decides"));
+    Some(explanation)
 }
 
 /// The values as a call of the tool would have them; as what they look like, if nobody knows it.

@@ -176,12 +176,20 @@ impl Gateway {
     ) -> Result<(Value, usize), Fault> {
         let way = self.open_way(server, (wanted.method(), given.clone()), asking, entry);
         let (server, path, ask) = way.await?;
-        if let Some(ask) = ask {
-            let way = (&*server, path.as_str());
-            let rule = ask.rule.trim_matches('"').to_owned();
-            let approved = self.approved_offer(ask, way, given, asking, observer);
-            approved.await?;
-            entry.decided("approved", &rule);
+        match (ask, wanted) {
+            (None, _) => {}
+            // Clients complete what somebody types, letter by letter.
+            (ask, Wanted::Completion(_)) => nobody_asked(&path, ask)?,
+            (Some(ask), Wanted::Resource { .. } | Wanted::Prompt { .. }) => {
+                let permission = Permission {
+                    path: &path,
+                    server: &server,
+                    what: What::Offer(given),
+                    asking,
+                };
+                let approved = self.approved_offer(ask, &permission, observer, entry);
+                approved.await?;
+            }
         }
         let (within, whole) = call_times(&server, None)?;
         let whose = Whose::of(&asking.caller);

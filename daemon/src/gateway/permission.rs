@@ -8,7 +8,10 @@ use std::sync::Arc;
 use mux_sandbox::{Fault, Kind, typegen::names::spell};
 use serde_json::Value;
 
-use super::{Arguments, Asking, Gateway};
+use super::{
+    Arguments, Asking, Gateway,
+    reaching::{Judged, made, takes_any},
+};
 use crate::{
     audit::Entry,
     catalog::{Scope, Tool},
@@ -41,46 +44,56 @@ pub(super) enum What<'a> {
 pub(super) struct Ask {
     pub(super) rule: String,
     pub(super) reason: Option<String>,
+    /// Names that, where two rules read alike.
+    pub(super) identity: String,
 }
 
 impl Ask {
     /// Whoever has written a rule can be told of what it stops. Nobody has written the default: it asks only where
     /// the client that makes the call can ask its user at once, or could when its run began.
-    fn of(verdict: &Verdict, asking: &Asking) -> Option<Self> {
+    fn of(judged: &Judged, asking: &Asking) -> Option<Self> {
+        let (verdict, identity) = (&judged.verdict, judged.identity.clone());
         match &verdict.rule {
             Some(rule) => Some(Self {
                 rule: format!("\"{}\"", rule.text()),
                 reason: verdict.reason().map(str::to_owned),
+                identity,
             }),
             None => (asking.asks || asking.caller.can_approve()).then(|| Self {
                 rule: DEFAULT.into(),
                 reason: None,
+                identity,
             }),
         }
     }
 }
 
-/// Of what nobody is asked for: clients read lists of their own accord, and all the time.
+/// Of what nobody is asked for: clients read lists, and complete what is typed, of their own accord and all the time.
 pub(super) fn nobody_asked(path: &str, ask: Option<Ask>) -> Result<(), Fault> {
     let Some(Ask { rule, .. }) = ask else {
         return Ok(());
     };
-    let message =
-        format!("{path} must be approved by the policy {rule}, and nobody is asked for lists");
+    let message = format!(
+        "{path} must be approved by the policy {rule}, and nobody is asked for lists and completions"
+    );
     Err(Fault::new(Kind::Denied, message)
         .hint("let the rule allow or deny it; a call, a resource that is read and a prompt can be asked for")
         .path(path))
 }
 
 /// A question that does not depend on whoever asks it any more.
-struct Asked {
+pub(super) struct Asked {
     policies: Arc<Policies>,
-    scope: Arc<Scope>,
+    pub(super) scope: Arc<Scope>,
     origin: Arc<Origin>,
-    path: String,
+    pub(super) path: String,
     spellings: Vec<String>,
     hints: Hints,
     verb: Option<String>,
+    /// What else the call does stands in its arguments.
+    takes_any: bool,
+    /// Globs of functions that the server does not offer.
+    pub(super) exclude: Vec<String>,
 }
 
 impl Gateway {
@@ -91,17 +104,19 @@ impl Gateway {
         wanted: &Permission<'_>,
         entry: &mut Entry,
     ) -> Result<Option<Ask>, Fault> {
-        let verdict = self.verdict(wanted).await?;
-        let rule = verdict.rule.as_ref();
+        let judged = self.judged(wanted).await?;
+        let (verdict, rule) = (&judged.verdict, judged.verdict.rule.as_ref());
+        self.policies().count_verdict(verdict);
+        entry.reaches(&judged.reaches);
         entry.decided(
             verdict.action.word(),
             &rule.map_or_else(|| "default".into(), |rule| rule.text()),
         );
         match verdict.action {
             Action::Allow => Ok(None),
-            Action::Deny => Err(denied(wanted.path, &verdict)),
+            Action::Deny => Err(denied(wanted.path, &judged)),
             Action::Ask => {
-                let ask = Ask::of(&verdict, wanted.asking);
+                let ask = Ask::of(&judged, wanted.asking);
                 if ask.is_none() {
                     entry.decided(Action::Allow.word(), "default");
                 }
@@ -110,31 +125,26 @@ impl Gateway {
         }
     }
 
-    async fn verdict(&self, wanted: &Permission<'_>) -> Result<Verdict, Fault> {
+    async fn judged(&self, wanted: &Permission<'_>) -> Result<Judged, Fault> {
         let asked = self.asked(wanted);
-        let decision = match &wanted.what {
-            What::Offer(arguments) => asked.decide(Given::Values(arguments)),
-            What::Tool(tool, arguments) => match asked.decide(Given::Unread) {
-                Decision::NeedsArguments if arguments.check_nesting().is_err() => {
-                    asked.decide(Given::Unreadable)
-                }
-                Decision::NeedsArguments => {
-                    let judge = move |read: Result<_, Fault>| match read {
-                        Ok(values) => asked.decide(Given::Values(&Value::Object(values))),
-                        Err(_) => asked.decide(Given::Unreadable),
-                    };
-                    self.readers.judged(tool, arguments, judge).await?
-                }
-                made => made,
-            },
+        let (tool, arguments) = match &wanted.what {
+            What::Offer(given) => return asked.judge(Given::Values(given)),
+            What::Tool(tool, arguments) => (tool, arguments),
         };
-        match decision {
-            Decision::Made(verdict) => Ok(verdict),
-            Decision::NeedsArguments => Err(Fault::new(
-                Kind::Internal,
-                "policy wants arguments that it has",
-            )),
+        if !asked.takes_any
+            && let Decision::Made(verdict) = asked.decide(Given::Unread)
+        {
+            return Ok(Judged::of(verdict));
         }
+        if arguments.check_nesting().is_err() {
+            return asked.judge(Given::Unreadable);
+        }
+        let judge = move |read: Result<_, Fault>| match read {
+            Ok(values) if asked.takes_any => asked.judge_any(&Value::Object(values)),
+            Ok(values) => asked.judge(Given::Values(&Value::Object(values))),
+            Err(_) => asked.judge(Given::Unreadable),
+        };
+        self.readers.judged(tool, arguments, judge).await?
     }
 
     fn asked(&self, wanted: &Permission<'_>) -> Asked {
@@ -142,7 +152,14 @@ impl Gateway {
             What::Tool(tool, _) => Some(&***tool),
             What::Offer(_) => None,
         };
+        let definition = wanted.server.definition().as_ref().ok();
+        let takes_any = tool.is_some_and(|tool| takes_any(wanted.server, &tool.name));
         Asked {
+            takes_any,
+            exclude: match definition.filter(|_| takes_any) {
+                Some(definition) => definition.exclude.clone(),
+                None => Vec::new(),
+            },
             policies: self.policies(),
             scope: Arc::clone(&wanted.asking.scope),
             origin: Arc::clone(&wanted.asking.caller.origin),
@@ -157,12 +174,34 @@ impl Gateway {
 }
 
 impl Asked {
-    fn decide(&self, given: Given<'_>) -> Decision {
+    fn judge(&self, given: Given<'_>) -> Result<Judged, Fault> {
+        made(self.decide(given)).map(Judged::of)
+    }
+
+    pub(super) fn decide(&self, given: Given<'_>) -> Decision {
+        self.decide_of(
+            &self.path,
+            &self.spellings,
+            self.hints,
+            self.verb.as_deref(),
+            given,
+        )
+    }
+
+    /// The same caller, about another path.
+    pub(super) fn decide_of(
+        &self,
+        path: &str,
+        spellings: &[String],
+        hints: Hints,
+        verb: Option<&str>,
+        given: Given<'_>,
+    ) -> Decision {
         let question = Question {
-            path: &self.path,
-            spellings: &self.spellings,
-            hints: self.hints,
-            verb: self.verb.as_deref(),
+            path,
+            spellings,
+            hints,
+            verb,
             agent: self.origin.agent.as_deref(),
             client: &self.origin.client,
             workspace: self.origin.workspace.as_deref(),
@@ -194,7 +233,13 @@ pub(super) fn own_verb<'a>(server: &Server, tool: &'a Tool) -> Option<&'a str> {
     }
 }
 
-fn denied(path: &str, verdict: &Verdict) -> Fault {
+fn denied(called: &str, judged: &Judged) -> Fault {
+    let verdict = &judged.verdict;
+    let path = judged.through.as_deref().unwrap_or(called);
+    denied_by(path, verdict).path(called)
+}
+
+fn denied_by(path: &str, verdict: &Verdict) -> Fault {
     let Some(rule) = &verdict.rule else {
         return Fault::new(Kind::Denied, format!("{path} is denied")).path(path);
     };

@@ -2,7 +2,10 @@
 
 use serde_json::Value;
 
-use super::{place::Place, test::Test};
+use super::{
+    place::{Found, Place},
+    test::Test,
+};
 
 #[derive(Clone, Debug)]
 pub(super) struct Condition {
@@ -27,18 +30,18 @@ impl Condition {
     }
 
     /// Where the place names each element of a list, one is enough, unless `every` is wanted: a rule that allows
-    /// must not be met by the one harmless file among many.
+    /// must not be met by the one harmless file among many, nor by what it cannot look into.
     pub(super) fn holds(&self, arguments: &Value, every: bool) -> bool {
-        let mut values = self.place.values(arguments).into_iter();
+        let mut found = self.place.found(arguments).into_iter();
         match every {
-            true => values.all(|value| self.test.holds(value)),
-            false => values.any(|value| self.test.holds(value)),
+            true => found.all(|found| found != Found::Astray && self.test.holds(found.value())),
+            false => found.any(|found| self.test.holds(found.value())),
         }
     }
 
     /// What stands there, for an explanation.
     pub(super) fn found(&self, arguments: &Value) -> Vec<Option<Value>> {
-        let values = self.place.values(arguments).into_iter();
-        values.map(Option::<&Value>::cloned).collect()
+        let found = self.place.found(arguments).into_iter();
+        found.map(|found| found.value().cloned()).collect()
     }
 }

@@ -50,29 +50,57 @@ impl Place {
         }
     }
 
-    /// What stands there; several where the place names each of a list. `None` is a value that is not there,
-    /// or null.
-    pub(super) fn values<'a>(&self, arguments: &'a Value) -> Vec<Option<&'a Value>> {
-        let mut found = vec![arguments];
+    /// What stands there: one for each way that the place names. Nothing is left out, so that whoever wants each of
+    /// them hears of those that are missing, too.
+    pub(super) fn found<'a>(&self, arguments: &'a Value) -> Vec<Found<'a>> {
+        let mut found = vec![Found::of(arguments)];
         for step in &self.0 {
             found = found
                 .into_iter()
-                .flat_map(|value| match step {
-                    Step::Member(name) => value.get(name).into_iter().collect(),
-                    Step::Index(index) => value.get(index).into_iter().collect(),
-                    Step::Each => match value {
-                        Value::Array(items) => items.iter().collect(),
-                        other => vec![other],
-                    },
+                .flat_map(|found| match (step, found) {
+                    (Step::Each, Found::Value(Value::Array(items))) if !items.is_empty() => {
+                        items.iter().map(Found::of).collect()
+                    }
+                    // There is none of which anything could be said.
+                    (Step::Each, Found::Value(Value::Array(_))) => vec![Found::Nothing],
+                    (Step::Each, found) => vec![found],
+                    (Step::Member(name), Found::Value(Value::Object(members))) => {
+                        vec![members.get(name).map_or(Found::Nothing, Found::of)]
+                    }
+                    (Step::Index(index), Found::Value(Value::Array(items))) => {
+                        vec![items.get(*index).map_or(Found::Nothing, Found::of)]
+                    }
+                    (Step::Member(_) | Step::Index(_), Found::Value(_)) => vec![Found::Astray],
+                    (_, nowhere) => vec![nowhere],
                 })
                 .collect::<Vec<_>>();
         }
-        match found.is_empty() {
-            true => vec![None],
-            false => found
-                .into_iter()
-                .map(|value| Some(value).filter(|value| !value.is_null()))
-                .collect(),
+        found
+    }
+}
+
+/// What a place leads to.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Found<'a> {
+    Value(&'a Value),
+    /// It is not there, or null.
+    Nothing,
+    /// Something else stands on the way, into which the place does not lead: a text where a member was looked for.
+    Astray,
+}
+
+impl<'a> Found<'a> {
+    fn of(value: &'a Value) -> Self {
+        match value {
+            Value::Null => Self::Nothing,
+            value => Self::Value(value),
+        }
+    }
+
+    pub(super) fn value(self) -> Option<&'a Value> {
+        match self {
+            Self::Value(value) => Some(value),
+            Self::Nothing | Self::Astray => None,
         }
     }
 }
@@ -104,6 +132,7 @@ mod tests {
         let arguments = json!({
             "path": "/etc", "body": { "kind": "a", "n": null }, "tags": ["x", "y"],
             "files": [{ "name": "1" }, { "other": 2 }, { "name": "3" }], "odd.key": { "b\"c": 7 }, "one": "z",
+            "deep": [{ "list": [{ "x": 1 }, {}] }, { "list": [] }, { "list": "y" }, 3],
         });
         for (place, values) in [
             ("path", json!(["/etc"])),
@@ -114,15 +143,32 @@ mod tests {
             ("tags[2]", json!([null])),
             ("tags[*]", json!(["x", "y"])),
             ("one[*]", json!(["z"])),
-            ("files[*].name", json!(["1", "3"])),
+            ("files[*].name", json!(["1", null, "3"])),
+            ("files[*].name.first", json!(["astray", null, "astray"])),
+            ("files[1].name", json!([null])),
+            ("files.name", json!(["astray"])),
+            ("tags[*].name", json!(["astray", "astray"])),
+            ("none[*].name", json!([null])),
+            (
+                "deep[*].list[*].x",
+                json!([1, null, null, "astray", "astray"]),
+            ),
             ("[\"odd.key\"][\"b\\\"c\"]", json!([7])),
         ] {
             let parsed = Place::parse(place).unwrap();
-            assert_eq!(json!(parsed.values(&arguments)), values, "{place}");
+            let found = parsed.found(&arguments).into_iter();
+            let found: Vec<Value> = found
+                .map(|found| match found {
+                    Found::Value(value) => value.clone(),
+                    Found::Nothing => Value::Null,
+                    Found::Astray => json!("astray"),
+                })
+                .collect();
+            assert_eq!(json!(found), values, "{place}");
         }
         assert_eq!(
-            Place::parse("l[*]").unwrap().values(&json!({ "l": [] })),
-            [None]
+            Place::parse("l[*]").unwrap().found(&json!({ "l": [] })),
+            [Found::Nothing]
         );
     }
 

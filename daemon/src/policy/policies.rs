@@ -88,18 +88,19 @@ impl Policies {
         agent.is_some_and(|agent| self.agents.contains_key(agent))
     }
 
-    /// Decides one call, and counts it.
+    /// Decides one call.
     pub fn decide(&self, question: &Question<'_>, project: Option<&Policy>) -> Decision {
-        let decision = self.of(question.agent, project).decide(question);
-        if let Decision::Made(verdict) = &decision {
-            let counter = match (&verdict.rule, verdict.action) {
-                (Some(rule), _) => &rule.decided,
-                (None, Action::Ask) => &self.defaults.asked,
-                (None, _) => &self.defaults.allowed,
-            };
-            counter.fetch_add(1, Ordering::Relaxed);
-        }
-        decision
+        self.of(question.agent, project).decide(question)
+    }
+
+    /// Counts what was decided on a call.
+    pub fn count_verdict(&self, verdict: &Verdict) {
+        let counter = match (&verdict.rule, verdict.action) {
+            (Some(rule), _) => &rule.decided,
+            (None, Action::Ask) => &self.defaults.asked,
+            (None, _) => &self.defaults.allowed,
+        };
+        counter.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Calls that nobody had a rule for: those that were allowed, and those of tools that call themselves destructive.
@@ -149,8 +150,9 @@ impl Ruling<'_> {
 }
 
 impl Rule {
-    /// The same text in the same list.
-    fn identity(&self) -> String {
+    /// Names the rule by the list it stands in and all that it says: another text is another rule, at another place
+    /// it is the same.
+    pub fn identity(&self) -> String {
         format!("{:?} {:?}", self.list, self.written)
     }
 

@@ -87,6 +87,17 @@ impl Hints {
         }
     }
 
+    /// The same of annotations as MCP has them.
+    pub fn of_annotations(annotations: &Value) -> Self {
+        let hint = |name: &str| annotations.get(name)?.as_bool();
+        Self {
+            read_only: hint("readOnlyHint"),
+            destructive: hint("destructiveHint"),
+            idempotent: hint("idempotentHint"),
+            open_world: hint("openWorldHint"),
+        }
+    }
+
     /// A tool that says nothing may change something.
     pub(super) fn is_read_only(self) -> bool {
         self.read_only == Some(true)

@@ -1,3 +1,5 @@
+mod shapes;
+
 use serde_json::json;
 
 use super::*;
@@ -32,6 +34,7 @@ fn decided(policies: &Policies, question: &Question<'_>) -> String {
     match policies.decide(question, None) {
         Decision::NeedsArguments => "arguments".into(),
         Decision::Made(verdict) => {
+            policies.count_verdict(&verdict);
             let number = verdict.rule.as_ref().map(|rule| rule.number.to_string());
             let number = number.unwrap_or_else(|| "-".into());
             format!("{} {number}", verdict.action.word())

@@ -6,7 +6,9 @@
 //!
 //! Invariant: a step waits for earlier ones only.
 
-use std::collections::HashMap;
+use std::{borrow::Cow, collections::HashMap};
+
+use mux_sandbox::typegen::names::spell;
 
 use super::Plan;
 
@@ -30,11 +32,12 @@ impl Order {
     /// `changes` says of each step whether its tool says that it changes something.
     pub fn of(plan: &Plan, changes: &[bool]) -> Self {
         let mut order = Self::default();
-        let mut lanes: HashMap<&str, Lane> = HashMap::new();
+        let mut lanes: HashMap<Cow<'_, str>, Lane> = HashMap::new();
         for (index, step) in plan.steps.iter().enumerate() {
             let needs = Plan::needs(&step.args);
             let mut after = step.after.clone();
-            let server = step.tool.split('.').next().unwrap_or_default();
+            // However a program spells the server, it is one.
+            let server = spell(step.tool.split('.').next().unwrap_or_default());
             let lane = lanes.entry(server).or_default();
             after.extend(lane.last_change);
             if changes.get(index).copied().unwrap_or(false) {
@@ -117,5 +120,12 @@ mod tests {
         let order = order(text, &[false, false, true, false, false, true]);
         let expected: [Vec<usize>; 6] = [vec![], vec![], vec![0, 1], vec![2], vec![], vec![2, 3]];
         assert_eq!(order.after, expected);
+    }
+
+    #[test]
+    fn a_server_is_one_however_it_is_spelled() {
+        let text = r#"{"steps":[{"id":"a","tool":"my-s.put"},{"id":"b","tool":"my_s.put"},{"id":"c","tool":"mys.put"}]}"#;
+        let order = order(text, &[true, true, true]);
+        assert_eq!(order.after, [vec![], vec![0], vec![]]);
     }
 }

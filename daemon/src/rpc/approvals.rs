@@ -12,7 +12,6 @@ use tokio::time::timeout;
 use super::{POLL, convert, door::Door};
 use crate::{
     approvals::{Approvals, Decision, GoesOn, Grant, State, Verdict, View, beginning},
-    audit::Deed,
     nesting,
     notices::{Ending, Request},
     runs::Program,
@@ -72,14 +71,7 @@ pub(super) async fn decide(
     };
     let decided = approvals.decide(&request.approval, decision, request.reason);
     let decided = decided.await.map_err(convert::error)?;
-    let (deed, how) = match request.decision {
-        wire::Decision::Once => (Deed::CallApproved, "once"),
-        wire::Decision::Session => (Deed::CallApproved, "session"),
-        wire::Decision::Always => (Deed::CallApproved, "always"),
-        wire::Decision::Deny => (Deed::CallDenied, "deny"),
-    };
-    let subject = format!("{} {} ({how})", request.approval, decided.view.subject.path);
-    daemon.gateway.audit().note(deed, &subject, &door.origin());
+    approvals.note_answer(Some(&decided), decision, &door.origin());
     Ok(wire::Decided {
         approval: info(approvals, &decided.view, LISTED),
         live: decided.live,
@@ -88,9 +80,16 @@ pub(super) async fn decide(
     })
 }
 
-pub(super) async fn revoke(daemon: &Daemon, name: String) -> Result<wire::GrantInfo, wire::Error> {
-    let revoked = daemon.gateway.approvals().revoke(name.clone()).await;
-    revoked.map(|of| grant((name, of))).map_err(convert::error)
+pub(super) async fn revoke(
+    daemon: &Daemon,
+    door: &Door,
+    name: String,
+) -> Result<wire::GrantInfo, wire::Error> {
+    let approvals = daemon.gateway.approvals();
+    let revoked = approvals.revoke(name.clone()).await;
+    let revoked = revoked.map_err(convert::error)?;
+    approvals.note_revoked(&name, &revoked, &door.origin());
+    Ok(grant((name, revoked)))
 }
 
 /// The run has the rights of whoever began it, whoever goes on with it.

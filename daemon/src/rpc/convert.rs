@@ -18,7 +18,7 @@ use crate::{
     inspect::Inspection,
     nesting,
     runs::{self, Event, Happening},
-    settings::{self, Share},
+    settings::{self, ServerDefinition, Share},
     state::Report,
     upstream::{Server, State, Upstreams},
 };
@@ -238,6 +238,10 @@ fn level(level: Level) -> wire::Level {
     }
 }
 
+/// What `mux doctor` knows it by are its first words.
+const WRITTEN_OUT: &str = "a secret seems to be written out in its `args`: it is shown as ***, and stands in config.toml \
+                           and in the list of processes";
+
 pub(super) fn server(upstreams: &Upstreams, server: &Server) -> wire::ServerInfo {
     let view = server.view();
     let account = login::account(upstreams.auth(), server);
@@ -249,6 +253,10 @@ pub(super) fn server(upstreams: &Upstreams, server: &Server) -> wire::ServerInfo
     let mut warnings = view.warnings;
     warnings.extend(remarks.unwrap_or_default());
     warnings.extend(warning);
+    let has_literals = |known: &ServerDefinition| known.link.has_literals();
+    if server.definition().as_ref().is_ok_and(has_literals) {
+        warnings.push(WRITTEN_OUT.to_owned());
+    }
     warnings.extend(described.iter().flat_map(sources::warnings));
     wire::ServerInfo {
         name: server.name().to_owned(),

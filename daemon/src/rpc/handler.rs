@@ -408,7 +408,7 @@ impl wire::Mux for Connection {
         _: Context,
         grant: String,
     ) -> Result<wire::GrantInfo, wire::Error> {
-        approvals::revoke(self.daemon()?, grant).await
+        approvals::revoke(self.daemon()?, &self.0, grant).await
     }
 
     async fn resume_run(

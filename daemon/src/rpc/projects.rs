@@ -129,7 +129,7 @@ fn server(name: &str, defined: &Defined) -> wire::ProjectServer {
     };
     match &defined.entry {
         Ok(entry) => {
-            server.command = settings::shown(entry);
+            server.command = settings::whole(entry);
             server.env = entry.env.keys().cloned().collect();
             server.headers = entry.headers.keys().cloned().collect();
             server.commands = entry.commands().into_iter().collect();

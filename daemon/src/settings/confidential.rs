@@ -4,29 +4,25 @@
 
 use std::{collections::BTreeMap, fmt};
 
+use super::literals::{self, TELLING};
 use crate::environment::Environment;
 
 /// A shorter value is no secret, and stands in many a word.
 const SHORTEST: usize = 6;
 /// A value that is written out, under a name that says nothing, looks like a secret from this length on.
 const LOOKS_MADE: usize = 12;
-/// Names whose values are secrets, however they look.
-const TELLING: &[&str] = &[
-    "token", "key", "secret", "pass", "pwd", "auth", "cred", "cookie", "session", "private", "dsn",
-];
-
 /// The secrets among the values that a server is given, the longest first.
 #[derive(Clone, Default, PartialEq)]
 pub struct Confidential(Vec<String>);
 
 impl Confidential {
-    /// Of a process: what its variables and arguments refer to, and values of variables that look like secrets.
+    /// Of a process: what its variables and arguments refer to, and values that are written out and look like secrets.
     pub(super) fn of_process(
         variables: &BTreeMap<String, String>,
         args: &[String],
         environment: &Environment,
     ) -> Self {
-        let mut found: Vec<String> = Vec::new();
+        let mut found = literals::found(args);
         for written in args.iter().chain(variables.values()) {
             let hidden = environment.hidden_in(written).into_iter();
             found.extend(hidden.map(str::to_owned));
@@ -120,6 +116,7 @@ mod tests {
         let said = "unknown option --key=t0ken-of-mine";
         let shown = "unknown option --key=***";
         assert_eq!(hidden(&[], &["--key=${TOKEN}"], said), shown);
+        assert_eq!(hidden(&[], &["--key=t0ken-of-mine"], said), shown);
     }
 
     #[test]

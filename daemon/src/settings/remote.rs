@@ -1,8 +1,9 @@
 //! What a server behind a URL is reached through, and how its address is shown.
 //!
-//! Invariant: what is shown of an address holds neither a password nor the value of a query.
+//! Invariant: what is shown of an address holds neither a password nor the value of a query, nor a part of a path that
+//! looks like a key.
 
-use super::Remote;
+use super::{Remote, literals::looks_made};
 use crate::environment::Environment;
 
 /// What lies between us and a server, as the user's environment has it. Never the daemon's own.
@@ -86,6 +87,11 @@ pub(super) fn shown(written: &str) -> String {
     let host = authority
         .rsplit_once('@')
         .map_or(authority, |(_, host)| host);
+    let parts = path.split('/').map(|part| match looks_made(part) {
+        true => "***",
+        false => part,
+    });
+    let path = parts.collect::<Vec<_>>().join("/");
     let mut shown = format!("{scheme}://{host}{path}");
     let query = query.map(|query| query.split('#').next().unwrap_or(query));
     for (index, pair) in query.iter().flat_map(|query| query.split('&')).enumerate() {
@@ -133,6 +139,7 @@ mod tests {
                 "https://x/a@b?k=***&***&l=${TOKEN}",
             ),
             ("https://x?k=${A}b", "https://x?k=***"),
+            ("https://x/s/aZ81kQ0p2Lm4Xn7Wq/mcp", "https://x/s/***/mcp"),
             ("https://${HOST}/mcp", "https://${HOST}/mcp"),
         ] {
             assert_eq!(shown(written), expected);

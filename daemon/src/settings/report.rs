@@ -55,6 +55,10 @@ impl Settings {
         report.row(&["pins", "on_change"], json!(self.on_change.word()));
         let idle = self.idle_exit.map_or_else(|| json!("never"), time);
         report.row(&["daemon", "idle_exit"], idle);
+        let (enabled, terms) = self.audit;
+        report.row(&["audit", "enabled"], json!(enabled));
+        report.row(&["audit", "keep"], time(terms.keep));
+        report.row(&["audit", "size"], json!(terms.size));
         let keyring = match self.keyring {
             None => "as the place suggests",
             Some(true) => "auto",
@@ -197,7 +201,7 @@ mod tests {
 
     #[test]
     fn each_setting_says_where_it_comes_from() {
-        let text = "[limits]\nwall = \"20s\"\ncpu = \"9days\"\n\n[check]\nmode = \"warn\"\n\
+        let text = "[limits]\nwall = \"20s\"\ncpu = \"9days\"\n[audit]\nkeep = \"30days\"\n[check]\nmode = \"warn\"\n\
                     [[policy]]\nmatch = \"a.*\"\naction = \"deny\"\n\
                     [servers.s]\ncommand = \"x\"\ntools = { direct = [\"show\"] }\n\
                     [agents.small]\nexclude = [\"b.*\"]\nlimits = { wall = \"5s\", calls = 0 }\ncheck = \"off\"\n\
@@ -212,17 +216,20 @@ mod tests {
         use Whence::{Agent, Config as File, Default as Nobody};
         for (agent, name, value, whence, line) in [
             (None, "limits.wall", json!("20s"), File, Some(2)),
-            (Some("small"), "limits.wall", json!("5s"), Agent, Some(15)),
+            (Some("small"), "limits.wall", json!("5s"), Agent, Some(16)),
             (None, "limits.cpu", json!("10s"), Nobody, None),
             (Some("small"), "limits.calls", json!(1000), Nobody, None),
-            (Some("small"), "check.mode", json!("off"), Agent, Some(16)),
-            (Some("other"), "check.mode", json!("warn"), File, Some(6)),
-            (Some("small"), "exclude", json!(["b.*"]), Agent, Some(14)),
+            (Some("small"), "check.mode", json!("off"), Agent, Some(17)),
+            (Some("other"), "check.mode", json!("warn"), File, Some(7)),
+            (Some("small"), "exclude", json!(["b.*"]), Agent, Some(15)),
             (None, "exclude", json!([]), Nobody, None),
             (None, "direct", json!(["s.show"]), File, None),
-            (None, "policy", json!(["deny a.*"]), File, Some(7)),
-            (Some("small"), "policy", json!([]), Agent, Some(17)),
+            (None, "policy", json!(["deny a.*"]), File, Some(8)),
+            (Some("small"), "policy", json!([]), Agent, Some(18)),
             (None, "pins.on_change", json!("refuse"), Nobody, None),
+            (None, "audit.keep", json!("30days"), File, Some(5)),
+            (None, "audit.enabled", json!(true), Nobody, None),
+            (None, "audit.size", json!(64 << 20), Nobody, None),
         ] {
             assert_eq!(of(agent, name), (value, whence, line), "{agent:?} {name}");
         }

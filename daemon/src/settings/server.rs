@@ -11,7 +11,8 @@ use std::{
 };
 
 use super::{
-    Confidential, OnChange, Roots, duration, remote::Network, source::Source, workspace::below,
+    Confidential, OnChange, Roots, duration, literals, remote::Network, source::Source,
+    workspace::below, written::Written,
 };
 use crate::{
     config::{OauthEntry, ServerEntry},
@@ -50,6 +51,8 @@ pub struct ServerDefinition {
     /// What becomes of a tool that is not what it was when it was first trusted.
     pub pins: OnChange,
     pub check_results: ResultCheck,
+    /// Its entry as it stands in the file.
+    pub written: Written,
 }
 
 /// How a server is reached.
@@ -160,10 +163,10 @@ impl ResultCheck {
 
 impl Link {
     /// The command line or URL as one would write it, with the names of variables and without their
-    /// values.
+    /// values, or what else looks like a secret.
     pub fn shown(&self) -> String {
         match self {
-            Self::Process(process) => command_line(&process.written),
+            Self::Process(process) => command_line(&literals::masked(&process.written)),
             Self::Remote(remote) => remote.shown(),
             Self::Source(source) => source.shown(),
         }
@@ -205,6 +208,7 @@ impl ServerDefinition {
         let calls_at_once = at_once(entry.calls_at_once, calls_at_once)?;
         let link = link(entry.clone(), environment, home)?;
         let this = Self {
+            written: Written::of_server(&entry),
             roots: Roots::resolve(entry.roots.as_ref(), &link, environment, home)?,
             exclude: entry.tools.exclude.clone(),
             share: choice(

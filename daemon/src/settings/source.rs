@@ -15,6 +15,7 @@ use super::{
     Link, OnChange, ResultCheck, Retry, Roots, ServerDefinition, Share, duration,
     remote::{self, Network},
     server::{at_once, choice, time},
+    written::Written,
 };
 use crate::{
     config::{CredentialEntry, SourceEntry},
@@ -112,6 +113,7 @@ impl ServerDefinition {
     ) -> Result<Self, String> {
         let calls_at_once = at_once(entry.calls_at_once, calls_at_once)?;
         Ok(Self {
+            written: Written::of_source(&entry),
             exclude: entry.tools.exclude.clone(),
             share: Some(Share::User),
             eager: false,

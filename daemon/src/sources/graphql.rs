@@ -18,6 +18,7 @@ mod functions;
 mod introspection;
 mod literal;
 mod model;
+mod reached;
 mod results;
 mod scalars;
 mod sdl;
@@ -30,6 +31,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+pub use self::reached::{Reached, reached, takes_any};
 use self::{endpoint::Endpoint, model::Schema};
 use super::{
     Source,

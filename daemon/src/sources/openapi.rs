@@ -153,10 +153,6 @@ impl Source for OpenApi {
         serde_json::from_str(&text).unwrap_or_default()
     }
 
-    fn count(&self) -> usize {
-        self.description.operations.len()
-    }
-
     fn functions(&self) -> usize {
         self.description.operations.len()
     }

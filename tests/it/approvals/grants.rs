@@ -2,6 +2,7 @@
 
 use std::{fs, os::unix::fs::PermissionsExt as _};
 
+use mux_tests::Agent;
 use serde_json::json;
 
 use super::Home;
@@ -107,4 +108,80 @@ fn a_rule_that_says_no_by_now_is_heard_after_the_approval() {
     run.wait()
         .fails(5, &["error[denied]", "denied by the policy"]);
     assert_eq!(home.called("counter"), 0);
+}
+
+/// The same configuration, with something else in place of a text.
+fn change(home: &Home, from: &str, to: &str) {
+    let text = fs::read_to_string(home.env.dirs.config_file()).unwrap();
+    assert!(text.contains(from), "{text}");
+    home.env.write_config(&text.replacen(from, to, 1));
+    home.env.mux(["reload"]).ok();
+}
+
+#[test]
+fn a_grant_is_for_the_rule_that_asked_and_not_for_another_that_reads_alike() {
+    let home = Home::new();
+    let env = &home.env;
+    let rule = "match = \"fix.counter\"\naction = \"ask\"\n";
+    let two = format!(
+        "{rule}arguments = {{ by = {{ under = 10 }} }}\n[[policy]]\n{rule}arguments = {{ by = {{ over = 999 }} }}\n"
+    );
+    change(&home, rule, &two);
+    let by = |n: u32| format!("return await mux.fix.counter({{ key: 'a', by: {n} }})");
+    let run = home.held(&by(1), "A1");
+    env.mux(["approve", "A1", "--always"]).ok();
+    run.wait().ok();
+    env.run(&by(2)).ok();
+    let run = home.held(&by(5_000), "A2");
+    env.mux(["deny", "A2"]).ok();
+    run.wait().fails(5, &["denied"]);
+    assert_eq!(home.called("counter"), 2);
+    // A condition that is another one makes another rule.
+    change(&home, "under = 10", "under = 100");
+    drop(home.held(&by(1), "A3"));
+    change(&home, "under = 100", "under = 10");
+    env.run(&by(1)).ok();
+}
+
+#[test]
+fn a_grant_is_for_the_entry_as_it_stands_in_the_file() {
+    let home = Home::new();
+    let env = &home.env;
+    let entry = "pins = \"off\"\n";
+    change(
+        &home,
+        entry,
+        &format!("{entry}env = {{ STAGE = \"test\" }}\n"),
+    );
+    let run = home.held(ONE, "A1");
+    env.mux(["approve", "A1", "--always"]).ok();
+    run.wait().ok();
+    env.run(ONE).ok();
+    // What says nothing of how it is reached changes nothing.
+    change(&home, entry, &format!("{entry}call_timeout = \"3m\"\n"));
+    env.run(ONE).ok();
+    change(&home, "\"test\"", "\"production\"");
+    drop(home.held(ONE, "A2"));
+    assert_eq!(home.called("counter"), 3);
+}
+
+#[test]
+fn a_grant_is_for_one_agent() {
+    let home = Home::new();
+    let run = home.held(ONE, "A1");
+    home.env.mux(["approve", "A1", "--always"]).ok();
+    run.wait().ok();
+    let asked = json!({ "name": "run", "arguments": { "code": ONE, "check": false } });
+    let mut small = Agent::legacy(&home.env, &["--agent", "small"], json!({}));
+    let id = small.begin("tools/call", asked.clone());
+    while home.approvals().is_empty() {}
+    home.env.mux(["approve", "A2", "--always"]).ok();
+    assert_ne!(small.result(id)["isError"], true);
+    let again = small.ask("tools/call", asked.clone());
+    assert_ne!(again["isError"], true, "{again}");
+    let mut other = Agent::legacy(&home.env, &["--agent", "other"], json!({}));
+    other.begin("tools/call", asked);
+    while home.approvals().is_empty() {}
+    assert_eq!(home.approvals()[0]["agent"], "other");
+    assert_eq!(home.called("counter"), 3);
 }

@@ -97,11 +97,16 @@ impl Planted {
             vault.display()
         );
         // It says all that it knows before it fails.
-        let script = "env >&2; echo \"argument $0\" >&2; exit 3";
+        let script = "env >&2; echo \"argument $0 $1\" >&2; exit 3";
         let echoes = server(
             "echoes",
             "/bin/sh".as_ref(),
-            &["-c", script, "${MUX_TEST_ARG}"],
+            &[
+                "-c",
+                script,
+                "${MUX_TEST_ARG}",
+                &format!("--api-key={}", secret("literal")),
+            ],
         );
         let source = format!(
             "[sources.api]\nopenapi = {api:?}\nheaders = {{ X-Api = \"{}\" }}\n\

@@ -62,6 +62,10 @@ pub(super) fn look(status: &Status) -> Group {
                         "`mux servers pins {name}` lists its tools; [sources.{name}] is in {config}"
                     )
                 }
+                (None, _) if warning.starts_with("a secret seems to be written out") => format!(
+                    "write ${{NAME}} in its place in [servers.{name}], and the value into the file `env` beside \
+                     {config}; or ${{keyring:NAME}}, and `mux secrets set NAME`"
+                ),
                 (None, _) => format!("`mux servers pins {name}` lists its tools"),
             };
             group.warn(format!("{name}: {warning}"), fix);

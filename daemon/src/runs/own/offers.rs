@@ -2,13 +2,17 @@
 //!
 //! Invariant: the way goes through the gateway like that of a call, and is told as one.
 
-use mux_sandbox::Fault;
+use std::future::Future;
+
+use mux_sandbox::{Fault, Target};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::given;
 use crate::{
+    approvals::Begun,
     catalog::contents_of,
+    gateway::Asking,
     runs::reach::{Reach, fitting},
     upstream::{OfferKind, Wanted},
 };
@@ -84,8 +88,12 @@ async fn list(
 
 async fn read(arguments: &str, reach: &Reach) -> Result<String, Fault> {
     let Resource { server, uri } = given("resources.read", arguments, USAGE)?;
-    let contents = ask(&server, &Wanted::Resource { uri }, reach).await?;
-    fitting(contents_of(contents).to_string(), &reach.handles).await
+    let wanted = Wanted::Resource { uri };
+    logged("resources.read", arguments, reach, |asking| async move {
+        let contents = ask(&server, &wanted, &asking, reach).await?;
+        fitting(contents_of(contents).to_string(), &reach.handles).await
+    })
+    .await
 }
 
 async fn get(arguments: &str, reach: &Reach) -> Result<String, Fault> {
@@ -94,16 +102,48 @@ async fn get(arguments: &str, reach: &Reach) -> Result<String, Fault> {
         name,
         arguments: args,
     };
-    let mut got = ask(&server, &wanted, reach).await?;
-    if let Some(got) = got.as_object_mut() {
-        got.retain(|name, _| ["description", "messages"].contains(&name.as_str()));
-    }
-    fitting(got.to_string(), &reach.handles).await
+    logged("prompts.get", arguments, reach, |asking| async move {
+        let mut got = ask(&server, &wanted, &asking, reach).await?;
+        if let Some(got) = got.as_object_mut() {
+            got.retain(|name, _| ["description", "messages"].contains(&name.as_str()));
+        }
+        fitting(got.to_string(), &reach.handles).await
+    })
+    .await
 }
 
-async fn ask(server: &str, wanted: &Wanted, reach: &Reach) -> Result<Value, Fault> {
-    let (gateway, asking) = (&reach.gateway, &reach.asking);
-    gateway
-        .ask(server, wanted, asking, reach.observer.as_ref())
-        .await
+/// As with a call: what had ended in the run with which this one goes on is answered from the record.
+async fn logged<F: Future<Output = Result<String, Fault>>>(
+    name: &str,
+    arguments: &str,
+    reach: &Reach,
+    make: impl FnOnce(Asking) -> F,
+) -> Result<String, Fault> {
+    let mut asking = reach.asking.clone();
+    let Some(dossier) = asking.dossier.clone() else {
+        return make(asking).await;
+    };
+    let target = Target::Own { name: name.into() };
+    let place = match dossier.begin(&target, arguments) {
+        Begun::Known(outcome) => return outcome,
+        Begun::New(place) => place,
+    };
+    asking.place = place;
+    let approvals = reach.gateway.approvals();
+    approvals.note(&dossier).await?;
+    let outcome = make(asking).await;
+    dossier.end(place, &outcome);
+    // What is not known to have ended is told as unknown.
+    drop(approvals.note(&dossier).await);
+    outcome
+}
+
+async fn ask(
+    server: &str,
+    wanted: &Wanted,
+    asking: &Asking,
+    reach: &Reach,
+) -> Result<Value, Fault> {
+    let (gateway, observer) = (&reach.gateway, reach.observer.as_ref());
+    gateway.ask(server, wanted, asking, observer).await
 }

@@ -2,7 +2,7 @@
 //!
 //! Invariant: values go as variables, never as text of a query; a query may be sent again, a mutation never.
 
-use apollo_compiler::{ast, parser::Parser};
+use apollo_compiler::ast::OperationType;
 use reqwest::Method;
 use serde_json::{Map, Value, json};
 
@@ -12,12 +12,11 @@ use super::{
     chosen,
     functions::{self, ANY, Operation, Room},
     model::{Field, Schema},
+    reached,
 };
 
 /// What an answer is to be written in; the first has its own meaning for status codes.
 pub(super) const ACCEPT: &str = "application/graphql-response+json, application/json;q=0.9";
-/// How deep a query of a program may nest to be looked at.
-const NESTING: usize = 128;
 
 /// What is to be sent, and what of the answer is the result.
 #[derive(Debug)]
@@ -143,36 +142,25 @@ fn query(
 fn any(arguments: Map<String, Value>, means: Means<'_>) -> Result<Call, Refusal> {
     let query = arguments.get("query").and_then(Value::as_str);
     let query = query.ok_or_else(|| Refusal::Mistake("`query` is missing".into()))?;
+    // Policy has seen what was read of it: what cannot be read was not looked at.
+    let document = reached::read(query).map_err(Refusal::Mistake)?;
     let name = arguments.get("operationName").and_then(Value::as_str);
-    let operations = operations(query, name);
-    if operations.contains(&ast::OperationType::Subscription) {
+    let operations: Vec<OperationType> = reached::operations(&document)
+        .filter(|one| {
+            name.is_none_or(|name| one.name.as_ref().is_some_and(|own| own.as_str() == name))
+        })
+        .map(|one| one.operation_type)
+        .collect();
+    if operations.contains(&OperationType::Subscription) {
         let why = "a subscription has no end: only queries and mutations can be sent";
         return Err(Refusal::Mistake(why.into()));
     }
-    // What cannot be read may be anything.
+    // What is not there may be anything.
     let reads_only = !operations.is_empty() && operations.iter().all(|one| one.is_query());
     Ok(Call {
         request: request(Value::Object(arguments), reads_only, means),
         field: None,
     })
-}
-
-/// Those that may be run.
-fn operations(query: &str, name: Option<&str>) -> Vec<ast::OperationType> {
-    let parsed = Parser::new()
-        .recursion_limit(NESTING)
-        .parse_ast(query, "query");
-    let Ok(parsed) = parsed else {
-        return Vec::new();
-    };
-    let definitions = parsed.definitions.iter();
-    let operations = definitions.filter_map(|definition| definition.as_operation_definition());
-    operations
-        .filter(|one| {
-            name.is_none_or(|name| one.name.as_ref().is_some_and(|own| own.as_str() == name))
-        })
-        .map(|one| one.operation_type)
-        .collect()
 }
 
 /// To the endpoint itself.

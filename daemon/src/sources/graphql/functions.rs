@@ -222,7 +222,8 @@ impl Operation {
         fields.unwrap_or_default()
     }
 
-    fn annotations(self, field: &str) -> Value {
+    /// What a function says of itself.
+    pub(super) fn annotations(self, field: &str) -> Value {
         match self {
             Operation::Query => json!({ "readOnlyHint": true }),
             Operation::Mutation => json!({

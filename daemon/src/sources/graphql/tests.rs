@@ -277,12 +277,16 @@ fn any_query_may_be_sent_again_if_it_only_reads() {
             true,
         ),
         ("mutation { deleteUser(id: 1) }", None, false),
-        ("{ version", None, false),
         ("query a { version }", Some("b"), false),
     ] {
         let call = called("graphql", json!({ "query": query, "operationName": name })).unwrap();
         assert_eq!((call.request.safe, call.field), (safe, None), "{query}");
     }
+    let unread = called(
+        "graphql",
+        json!({ "query": "mutation { deleteUser(id: 1)" }),
+    );
+    assert!(matches!(unread, Err(Refusal::Mistake(why)) if why.contains("is not sent")));
     let refused = called(
         "graphql",
         json!({ "query": "subscription { renamed { id } }" }),

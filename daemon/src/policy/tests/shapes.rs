@@ -1,0 +1,116 @@
+//! What a place in the arguments leads to where they have another shape, and what makes one rule of two.
+
+use super::*;
+
+#[test]
+fn what_is_missing_or_of_another_shape_opens_nothing() {
+    let below = "{ below = \"/home/me/notes\" }";
+    for (test, files, allows, denies) in [
+        (below, json!([{ "path": "/home/me/notes/a" }]), true, true),
+        (
+            below,
+            json!([{ "path": "/home/me/notes/a" }, "/etc/passwd"]),
+            false,
+            true,
+        ),
+        (
+            below,
+            json!([{ "path": "/home/me/notes/a" }, { "paht": "x" }]),
+            false,
+            true,
+        ),
+        (below, json!(["/home/me/notes/a"]), false, false),
+        (below, json!([]), false, false),
+        (
+            "{ not = { below = \"/etc\" } }",
+            json!([{ "path": "/srv" }, {}]),
+            true,
+            true,
+        ),
+        (
+            "{ not = { below = \"/etc\" } }",
+            json!([{ "path": "/srv" }, "/etc/passwd"]),
+            false,
+            true,
+        ),
+        (
+            "{ not = { below = \"/srv\" } }",
+            json!([{ "path": "/srv/a" }, "/etc/passwd"]),
+            false,
+            true,
+        ),
+        (
+            "{ not = { below = \"/srv\" } }",
+            json!([{ "path": "/srv/a" }, {}]),
+            false,
+            true,
+        ),
+        ("{ under = 3 }", json!([{ "path": 2 }, {}]), false, true),
+        ("{ under = 3 }", json!([{}, [2]]), false, false),
+        ("{ present = false }", json!([{}, { "x": 1 }]), true, true),
+        ("{ present = false }", json!([{}, "x"]), false, true),
+    ] {
+        let arguments = json!({ "files": files });
+        for (action, met) in [("allow", allows), ("deny", denies), ("ask", denies)] {
+            let (policies, problems) = policies(&format!(
+                "[[policy]]\naction = {action:?}\narguments = {{ \"files[*].path\" = {test} }}\n"
+            ));
+            assert_eq!(problems, Vec::<String>::new());
+            let question = Question {
+                given: Given::Values(&arguments),
+                ..call("fs.write")
+            };
+            let expected = match met {
+                true => format!("{action} 1"),
+                false => "allow -".into(),
+            };
+            assert_eq!(
+                decided(&policies, &question),
+                expected,
+                "{action} {test} {arguments}"
+            );
+        }
+    }
+    // A member of what holds none is not absent.
+    let (policies, _) = policies(
+        "[[policy]]\naction = \"allow\"\narguments = { \"options.force\" = { not = true } }\n\
+         [[policy]]\naction = \"deny\"\n",
+    );
+    for (arguments, expected) in [
+        (json!({}), "allow 1"),
+        (json!({ "options": {} }), "allow 1"),
+        (json!({ "options": { "force": true } }), "deny 2"),
+        (json!({ "options": [{ "force": true }] }), "deny 2"),
+        (json!({ "options": "force" }), "deny 2"),
+    ] {
+        let question = Question {
+            given: Given::Values(&arguments),
+            ..call("fs.write")
+        };
+        assert_eq!(decided(&policies, &question), expected, "{arguments}");
+    }
+}
+
+#[test]
+fn two_rules_are_one_only_if_they_say_the_same_in_the_same_list() {
+    let rule = "[[policy]]\nmatch = \"a.*\"\naction = \"ask\"\n";
+    let identity = |text: &str| {
+        let (policies, _) = policies(text);
+        policies.of(Some("x"), None).own.rules()[0].identity()
+    };
+    let one = identity(rule);
+    for more in [
+        "arguments = { by = { under = 10 } }",
+        "arguments = { by = { over = 10 } }",
+        "agent = \"x\"",
+        "annotations = { destructive = true }",
+        "reason = \"r\"",
+    ] {
+        assert_ne!(identity(&format!("{rule}{more}\n")), one, "{more}");
+    }
+    let of_agent = "[agents.x]\npolicy = [{ match = \"a.*\", action = \"ask\" }]\n";
+    assert_ne!(identity(of_agent), one);
+    let second = format!("[[policy]]\nmatch = \"b.*\"\naction = \"deny\"\n{rule}");
+    let (policies, _) = policies(&second);
+    assert_eq!(policies.of(None, None).own.rules()[1].identity(), one);
+}
