@@ -2,7 +2,7 @@
 //!
 //! Invariant: the way goes through the gateway like that of a call, and is told as one.
 
-use std::future::Future;
+use std::{future::Future, sync::Arc};
 
 use mux_sandbox::{Fault, Target};
 use serde::Deserialize;
@@ -124,17 +124,16 @@ async fn logged<F: Future<Output = Result<String, Fault>>>(
         return make(asking).await;
     };
     let target = Target::Own { name: name.into() };
-    let place = match dossier.begin(&target, arguments) {
-        Begun::Known(outcome) => return outcome,
+    let place = match dossier.begin(&target, &Arc::from(arguments)) {
+        Begun::Known(outcome) => return outcome.map(|text| text.as_ref().to_owned()),
         Begun::New(place) => place,
     };
     asking.place = place;
     let approvals = reach.gateway.approvals();
-    approvals.note(&dossier).await?;
+    approvals.note_begun(&dossier).await?;
     let outcome = make(asking).await;
     dossier.end(place, &outcome);
-    // What is not known to have ended is told as unknown.
-    drop(approvals.note(&dossier).await);
+    approvals.note_ended(&dossier).await;
     outcome
 }
 
