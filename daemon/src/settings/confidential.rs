@@ -71,7 +71,7 @@ fn is_telling(name: &str) -> bool {
 }
 
 /// Long, in one piece, of letters and digits mixed, and no path.
-fn looks_made(value: &str) -> bool {
+pub(super) fn looks_made(value: &str) -> bool {
     let has = |is: fn(&char) -> bool| value.chars().any(|c| is(&c));
     value.len() >= LOOKS_MADE
         && has(char::is_ascii_digit)

@@ -12,12 +12,14 @@ mod api;
 mod body;
 mod credentials;
 mod mask;
+pub(super) mod origins;
 mod pages;
 mod rate;
 mod reason;
 mod reply;
 mod result;
 mod sending;
+mod steps;
 #[cfg(test)]
 mod tests;
 mod token;
@@ -28,8 +30,10 @@ use serde_json::Value;
 pub(super) use self::{
     api::{Api, MakeClient},
     mask::Mask,
+    origins::Origins,
     pages::{MOST_PAGES, Paged, Paging, Size},
     reply::Reply,
+    steps::has_steps,
 };
 
 /// What a function's arguments became. Everything is written as it goes over the wire, but for the security.

@@ -10,9 +10,10 @@ use reqwest::{
 
 use super::{
     Source,
+    addresses::{Addresses, Named},
     description::{Document, Far, Get, Origin},
     graphql,
-    http::{Api, MakeClient, Scheme},
+    http::{Api, MakeClient, Origins, Scheme},
     openapi,
 };
 use crate::settings::{self, Place, SourceKind};
@@ -23,6 +24,7 @@ pub(super) struct Making {
     pub(super) name: String,
     pub(super) settings: settings::Source,
     client: MakeClient,
+    addresses: Arc<Addresses>,
     reader: Reader,
 }
 
@@ -30,8 +32,14 @@ pub(super) struct Making {
 type Reader = fn(&Making, &Document) -> Result<Arc<dyn Source>, String>;
 
 impl Making {
-    pub(super) fn new(name: &str, settings: &settings::Source, client: MakeClient) -> Self {
+    pub(super) fn new(
+        name: &str,
+        settings: &settings::Source,
+        client: MakeClient,
+        addresses: Arc<Addresses>,
+    ) -> Self {
         Self {
+            addresses,
             name: name.to_owned(),
             settings: settings.clone(),
             client,
@@ -80,9 +88,22 @@ impl Making {
         }
     }
 
-    /// An API that is called at this address, with the credentials of the entry by the schemes of the description.
-    pub(super) fn api(&self, base: &str, schemes: BTreeMap<String, Scheme>) -> Result<Api, String> {
-        Api::new(&self.name, &self.settings, base, schemes, self.client)
+    /// An API that is called at this address, with the credentials of the entry by the schemes of the description, as
+    /// far as they may go there.
+    pub(super) fn api(
+        &self,
+        base: &str,
+        origins: Origins,
+        schemes: BTreeMap<String, Scheme>,
+    ) -> Result<Api, String> {
+        let at = (base, origins);
+        Api::new(&self.name, &self.settings, at, schemes, self.client)
+    }
+
+    /// What this description named when it was first read.
+    pub(super) fn first(&self, named: &Named) -> Result<Named, String> {
+        let (name, written) = (&self.name, &self.settings.written);
+        self.addresses.first(name, written, named)
     }
 
     /// The entry's headers go along only to where they go with every call.
