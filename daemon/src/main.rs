@@ -199,6 +199,7 @@ fn setup(dirs: &Dirs) -> anyhow::Result<Setup> {
         pins: dirs.pins(),
         audit: dirs.audit(),
         descriptions: dirs.cache.join("descriptions"),
+        addresses: dirs.state.join("sources.json"),
         approvals: approvals::Places {
             grants: dirs.state.join("approvals.json"),
             records: dirs.state.join("approvals"),

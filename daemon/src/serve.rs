@@ -67,6 +67,8 @@ pub struct Setup {
     pub audit: PathBuf,
     /// Where descriptions of sources are kept that come from elsewhere.
     pub descriptions: PathBuf,
+    /// Where it is kept at which addresses they were called at first.
+    pub addresses: PathBuf,
     pub approvals: approvals::Places,
     pub checker: CheckSettings,
     /// This process's environment, in case that the login shell tells none.
@@ -118,7 +120,11 @@ pub async fn serve(
         news: Arc::default(),
         starts: Arc::new(Starts::new(Allowed::default().starts)),
         auth,
-        sources: Arc::new(Sources::new(setup.descriptions, http_client)),
+        sources: Arc::new(Sources::new(
+            setup.descriptions,
+            setup.addresses,
+            http_client,
+        )),
     };
     let upstreams = Arc::new(Upstreams::new(surroundings));
     let audit = Audit::open(setup.audit);

@@ -3,11 +3,12 @@
 //!
 //! A description is fetched and kept (`description`), read into functions (`openapi`, `graphql`), and each call
 //! becomes an HTTP request (`http`) under the entry's credentials and rate. While a session is open its `standing`
-//! follows the description.
+//! follows the description; `addresses` keeps where it was called at first.
 //!
-//! Invariant: a call is sent at most once, unless the API says that it has not taken it; and nothing of a
-//! credential is in a result, an error or the log.
+//! Invariant: a call is sent at most once, unless the API says that it has not taken it; nothing of a credential is in
+//! a result, an error or the log; and none goes where the user has not said, and the first description did not.
 
+mod addresses;
 mod description;
 mod graphql;
 mod http;
@@ -18,7 +19,7 @@ mod telling;
 mod weight;
 
 use std::{
-    collections::HashMap,
+    collections::{BTreeSet, HashMap},
     fmt,
     path::{Path, PathBuf},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -34,7 +35,9 @@ pub use self::graphql::{
     Reached, queries_of as graphql_queries, reached as graphql_reached,
     takes_any as takes_any_graphql, tools_of as graphql_tools,
 };
-use self::{description::Shelf, http::MakeClient, making::Making, standing::Standing};
+use self::{
+    addresses::Addresses, description::Shelf, http::MakeClient, making::Making, standing::Standing,
+};
 pub use self::{
     standing::{Described, Refreshed},
     telling::{Telling, Terms},
@@ -47,19 +50,23 @@ pub struct Sources {
     /// Where descriptions from elsewhere are kept.
     shelf: Arc<Shelf>,
     client: MakeClient,
+    /// Where they were called at first.
+    addresses: Arc<Addresses>,
     /// By name, the latest of each.
     standing: Mutex<HashMap<String, Arc<Standing>>>,
 }
 
 impl Sources {
-    /// The folder is made with the first description.
+    /// The folder is made with the first description, and the file that `addresses` names.
     pub fn new(
         folder: PathBuf,
+        addresses: PathBuf,
         client: fn(&settings::Network, Option<&Path>) -> Result<ClientBuilder, String>,
     ) -> Self {
         Self {
             shelf: Arc::new(Shelf::new(folder)),
             client,
+            addresses: Arc::new(Addresses::new(addresses)),
             standing: Mutex::default(),
         }
     }
@@ -72,7 +79,7 @@ impl Sources {
         settings: &settings::Source,
         within: Duration,
     ) -> Result<watch::Receiver<Arc<dyn Source>>, String> {
-        let mut making = Making::new(name, settings, self.client);
+        let mut making = self.making(name, settings);
         if let Some(before) = self.standing().get(name) {
             making = before.followed_by(making);
         }
@@ -92,8 +99,12 @@ impl Sources {
     pub fn described(&self, name: &str, settings: &settings::Source) -> Described {
         match self.opened(name) {
             Some(standing) => standing.described(),
-            None => Standing::unopened(&Making::new(name, settings, self.client), &self.shelf),
+            None => Standing::unopened(&self.making(name, settings), &self.shelf),
         }
+    }
+
+    fn making(&self, name: &str, settings: &settings::Source) -> Making {
+        Making::new(name, settings, self.client, Arc::clone(&self.addresses))
     }
 
     fn opened(&self, name: &str) -> Option<Arc<Standing>> {
@@ -134,11 +145,43 @@ pub trait Source: Send + Sync + fmt::Debug {
 #[derive(Clone, Debug, Default)]
 pub struct Facts {
     /// What to look at: operations that were left out, credentials that fit nothing.
-    pub notes: Vec<String>,
+    pub notes: Vec<Note>,
     /// The security schemes that functions need and for which no credential is given.
     pub missing: Vec<String>,
+    /// Where its functions are called and its tokens fetched, for the eye.
+    pub origins: BTreeSet<String>,
     /// Requests that were sent so far.
     pub requests: u64,
+}
+
+/// Something to look at.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Note {
+    pub text: String,
+    /// What to do about it, where that is one thing.
+    pub fix: Option<String>,
+}
+
+impl Note {
+    fn fixed(text: String, fix: String) -> Self {
+        let fix = Some(fix);
+        Self { text, fix }
+    }
+}
+
+impl From<String> for Note {
+    fn from(text: String) -> Self {
+        Self { text, fix: None }
+    }
+}
+
+impl fmt::Display for Note {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.fix {
+            Some(fix) => write!(f, "{}; {fix}", self.text),
+            None => f.write_str(&self.text),
+        }
+    }
 }
 
 /// Why a call has no result.

@@ -7,13 +7,14 @@
 //! | `env` and `args` of a server, written out, `${VAR}`, `${cmd:…}`, `${keyring:…}` | the daemon; that server; its own log, if it says it |
 //! | `headers`, password and query of a `url` | the daemon; that server |
 //! | OAuth client secret, access and refresh tokens | the daemon; the store; that server and its authorization server |
-//! | `auth` and `headers` of a source | the daemon; that API |
+//! | `auth` and `headers` of a source | the daemon; that API, which may repeat them: then nobody sees them |
 //! | named secrets | the daemon; the store; whoever names them |
 //!
 //! `oauth/canaries` does the same to each step of a login, `remote/secrets` to each way in which a server behind a URL
 //! fails, `config/told` to commands.
 
 mod memory;
+mod mirror;
 mod planted;
 
 use std::{
@@ -30,7 +31,7 @@ use self::{
 };
 
 /// What programs do, well and badly.
-const PROGRAMS: [&str; 11] = [
+const PROGRAMS: [&str; 14] = [
     "return mux.fix.add({ a: 1, b: 2 })",
     "return mux.far.add({ a: 1, b: 2 })",
     "return mux.docs.echo({ text: 'x' })",
@@ -39,13 +40,16 @@ const PROGRAMS: [&str; 11] = [
     "return mux.echoes.anything()",
     "return mux.gone.anything()",
     "return mux.api.ping({})",
+    "return mux.mirror.echo({})",
+    "return mux.mirror.refuse({})",
+    "return [await mux.call.raw('mirror.echo', {}), await mux.call.raw('mirror.refuse', {})]",
     "return [Object.keys(globalThis), Object.keys(mux), await mux.search('echo')]",
     "console.log(mux, mux.fix); throw new Error('no')",
     "const x: = 1",
 ];
 
 /// What people ask for.
-const COMMANDS: [&[&str]; 20] = [
+const COMMANDS: [&[&str]; 25] = [
     &["status"],
     &["servers"],
     &["tools"],
@@ -65,6 +69,11 @@ const COMMANDS: [&[&str]; 20] = [
     &["call", "echoes.anything"],
     &["call", "gone.anything"],
     &["call", "api.ping"],
+    &["call", "mirror.echo"],
+    &["call", "mirror.refuse"],
+    &["sources"],
+    &["sources", "refresh", "mirror"],
+    &["servers", "pins", "mirror"],
     &["reload"],
 ];
 
@@ -122,6 +131,21 @@ fn secrets_are_where_they_belong_and_in_nothing_that_is_said_kept_or_held_by_a_w
         .iter()
         .any(|output| output.stderr.contains("argument ***"));
     assert!(told, "the last words of `echoes` are shown");
+
+    // It was sent all of them, and said all of them, in ok and in error.
+    for word in ["you sent", "it is refused"] {
+        let told = said.iter().any(|output| {
+            let text = format!("{output:?}");
+            text.contains(word) && text.contains("***")
+        });
+        assert!(told, "what `mirror` says is shown: {word}");
+    }
+    planted.mirror.was_sent(&[
+        planted.secret("named-source"),
+        planted.secret("mirror-header"),
+        planted.secret("mirror-query"),
+        planted.mirror_login(),
+    ]);
 
     let mut wire = Wire::greeted(&env.dirs.socket());
     for request in requests() {

@@ -4,6 +4,7 @@
 
 mod described;
 mod edited;
+mod moved;
 mod sent;
 mod site;
 

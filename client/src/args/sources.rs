@@ -19,10 +19,10 @@ pub(crate) enum SourcesCommand {
     #[command(
         after_help = "Secrets go into the file `env` beside it. ${NAME} is a variable, ${cmd:…} what a command tells.\n\
         Examples:\n  mux sources add petstore --openapi petstore.json --base-url http://localhost:8080/v1\n  \
-        mux sources add github --openapi https://example.com/github.json --auth 'token=${GITHUB_TOKEN}' --rate 5000/h\n  \
+        mux sources add github --openapi https://example.com/github.json --header 'Authorization=Bearer ${GITHUB_TOKEN}' --rate 5000/h\n  \
         mux sources add shop --graphql https://shop.example/graphql --auth 'bearer=${cmd:pass shop}'"
     )]
-    Add(AddSource),
+    Add(Box<AddSource>),
     /// Take a source out of config.toml
     #[command(after_help = "Example: mux sources remove petstore")]
     Remove(ChangeServer),
@@ -39,7 +39,7 @@ pub(crate) struct AddSource {
     #[arg(long, value_name = "FILE|URL", required_unless_present = "graphql")]
     pub(crate) openapi: Option<String>,
     /// The address of a GraphQL endpoint
-    #[arg(long, value_name = "URL", conflicts_with_all = ["openapi", "base_url"])]
+    #[arg(long, value_name = "URL", conflicts_with_all = ["openapi", "base_url", "origins", "scopes"])]
     pub(crate) graphql: Option<String>,
     /// Its schema, where the endpoint does not tell it: SDL, or the answer to an introspection
     #[arg(long, value_name = "FILE|URL", requires = "graphql")]
@@ -47,12 +47,18 @@ pub(crate) struct AddSource {
     /// Call its operations here, and not where the description says
     #[arg(long, value_name = "URL")]
     pub(crate) base_url: Option<String>,
+    /// Let credentials go here, too, as with functions that are called elsewhere; may stand several times
+    #[arg(long = "origin", value_name = "https://HOST")]
+    pub(crate) origins: Vec<String>,
     /// Give this key or token for a security scheme; may stand several times
     #[arg(long = "auth", value_name = "SCHEME=VALUE", value_parser = pair)]
     pub(crate) auth: Vec<(String, String)>,
     /// Give a user's name and password, or a client's id and secret, for a security scheme
     #[arg(long = "login", value_name = "SCHEME=USER:PASSWORD", value_parser = login)]
     pub(crate) logins: Vec<(String, String, String)>,
+    /// Fetch tokens for this scope, and not for all that operations name; may stand several times
+    #[arg(long = "scope", value_name = "SCOPE")]
+    pub(crate) scopes: Vec<String>,
     /// Send this header with each request; may stand several times
     #[arg(long = "header", value_name = "NAME=VALUE", value_parser = pair)]
     pub(crate) headers: Vec<(String, String)>,

@@ -24,7 +24,7 @@ use crate::{
 const SECTION: &[&str] = &["sources"];
 /// The keys that say what a source is, and how it is called.
 const IDENTITY: &[&str] = &[
-    "openapi", "graphql", "schema", "base_url", "headers", "auth", "rate",
+    "openapi", "graphql", "schema", "base_url", "origins", "headers", "auth", "scopes", "rate",
 ];
 /// Functions that are named after one was added.
 const NAMED: usize = 5;
@@ -138,10 +138,16 @@ fn entry(args: &AddSource, name: &str) -> Result<(Map<String, Value>, Vec<Secret
         "base_url",
         open.env.get("base_url").cloned().map(Value::from),
     );
+    set("origins", list(&args.origins));
     set("headers", headers);
     set("auth", (!auth.is_empty()).then_some(Value::Object(auth)));
+    set("scopes", list(&args.scopes));
     set("rate", args.rate.clone().map(Value::from));
     Ok((entry, secrets))
+}
+
+fn list(words: &[String]) -> Option<Value> {
+    (!words.is_empty()).then(|| json!(words))
 }
 
 /// An address as it is; a file by its whole path, for the daemon does not stand where the user stands.
@@ -179,6 +185,7 @@ async fn offered(name: &str, json: bool) -> Result<Offered, Failure> {
         .await?
         .into_iter()
         .find(|info| info.name == name);
+    let info = info.and_then(|info| info.source).unwrap_or_default();
     Ok(Offered {
         functions: found.functions,
         some: tools
@@ -186,10 +193,8 @@ async fn offered(name: &str, json: bool) -> Result<Offered, Failure> {
             .iter()
             .map(|tool| format!("{}.{}", tool.server, tool.name))
             .collect(),
-        missing: info
-            .and_then(|info| info.source)
-            .unwrap_or_default()
-            .missing,
+        missing: info.missing,
+        notes: info.notes,
     })
 }
 

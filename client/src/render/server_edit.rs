@@ -4,7 +4,7 @@
 use std::{path::PathBuf, process::ExitCode};
 
 use anstream::println;
-use mux_proto::{Error, ServerInfo, ServerState};
+use mux_proto::{Error, ServerInfo, ServerState, SourceNote};
 use serde_json::json;
 
 use super::{document, note, shown, style::harmless, warn};
@@ -40,6 +40,8 @@ pub(crate) struct Offered {
     pub(crate) some: Vec<String>,
     /// The security schemes for which no credential is given.
     pub(crate) missing: Vec<String>,
+    /// What else to look at, each with what to do.
+    pub(crate) notes: Vec<SourceNote>,
 }
 
 impl ServerEdit {
@@ -95,6 +97,7 @@ pub(crate) fn server_edit(edit: &ServerEdit, json: bool) -> ExitCode {
             Some(Ok(offered)) => {
                 told["functions"] = offered.functions.into();
                 told["missing"] = json!(offered.missing);
+                told["notes"] = json!(offered.notes);
             }
             Some(Err(error)) => told["problem"] = error.message.as_str().into(),
             None => {}
@@ -153,6 +156,13 @@ fn told_of(source: &str, offered: &Offered) {
         .collect();
     let more = if count > named { ", …" } else { "" };
     println!("{count} functions: {}{more}", some.join(", "));
+    for SourceNote { text, fix } in &offered.notes {
+        let told = match fix {
+            Some(fix) => format!("{text}; {fix}"),
+            None => text.clone(),
+        };
+        warn(harmless(&told));
+    }
     for scheme in &offered.missing {
         let scheme = harmless(scheme);
         warn(format!(

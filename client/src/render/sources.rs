@@ -11,6 +11,7 @@ use super::{
     lists::{bare, flush, remarks_on, state},
     shown,
     style::{NAME, harmless, paint},
+    warn,
 };
 
 /// Names of a kind that are listed; the others are counted.
@@ -84,7 +85,8 @@ pub(crate) fn refreshed_source(found: &RefreshedSource, json: bool) -> ExitCode 
         ("removed", '-', &found.removed),
         ("changed", '~', &found.changed),
     ];
-    if kinds.iter().all(|(_, _, names)| names.is_empty()) {
+    let same = kinds.iter().all(|(_, _, names)| names.is_empty());
+    if same && found.origins.is_empty() && found.notes.is_empty() {
         println!("{source} is as it was: {functions} functions");
         return ExitCode::SUCCESS;
     }
@@ -97,5 +99,14 @@ pub(crate) fn refreshed_source(found: &RefreshedSource, json: bool) -> ExitCode 
         }
     }
     println!("{source} has {functions} functions now");
+    for origin in &found.origins {
+        let origin = harmless(origin);
+        warn(format!(
+            "its description sends calls or secrets to {origin}, and did not before"
+        ));
+    }
+    for note in &found.notes {
+        warn(harmless(note));
+    }
     ExitCode::SUCCESS
 }

@@ -21,9 +21,13 @@ pub struct SourceEntry {
     pub base_url: Option<String>,
     /// Of that address.
     pub variables: BTreeMap<String, String>,
+    /// Where credentials go beside that address, such as `"https://uploads.example.com"`.
+    pub origins: Vec<String>,
     pub headers: BTreeMap<String, String>,
     /// By the name of a security scheme.
     pub auth: BTreeMap<String, CredentialEntry>,
+    /// Those that a token is fetched for; otherwise all that operations name.
+    pub scopes: Option<Vec<String>>,
     /// Requests in a time, such as `"10/s"` or `"5000/h"`.
     pub rate: Option<String>,
     /// How old a description from a URL may be before it is asked for again, such as `"1d"`.
@@ -63,8 +67,10 @@ impl SourceEntry {
         "schema",
         "base_url",
         "variables",
+        "origins",
         "headers",
         "auth",
+        "scopes",
         "rate",
         "refresh",
         "depth",
@@ -100,7 +106,11 @@ impl SourceEntry {
         });
         let places = [&self.openapi, &self.graphql, &self.schema, &self.base_url];
         let tables = self.variables.values().chain(self.headers.values());
-        let all = places.into_iter().flatten().chain(tables);
+        let all = places
+            .into_iter()
+            .flatten()
+            .chain(&self.origins)
+            .chain(tables);
         all.chain(credentials.flatten()).map(String::as_str)
     }
 }

@@ -72,6 +72,7 @@ impl Attempts {
                 Err(CallError::NotSent
                     | CallError::SignIn(_)
                     | CallError::Credential { .. }
+                    | CallError::Unfit(_)
                     | CallError::Declined(_))
             )
         });

@@ -35,6 +35,9 @@ pub(super) fn failure(path: &str, error: CallError) -> Fault {
         CallError::Credential { why, fix } => {
             Fault::new(Kind::AuthRequired, format!("{path} was not called: {why}")).hint(fix)
         }
+        CallError::Unfit(why) => {
+            Fault::new(Kind::Validation, format!("{path} was not called: {why}"))
+        }
         CallError::Declined(why) => Fault::new(
             Kind::Unavailable,
             format!("{path} was not taken by the server: {why}"),

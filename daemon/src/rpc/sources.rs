@@ -54,6 +54,8 @@ pub(super) async fn refresh(
                 added: found.added,
                 removed: found.removed,
                 changed: found.changed,
+                origins: found.origins,
+                notes: found.notes,
             })
         }
         Some(Err(problem)) => {
@@ -94,6 +96,14 @@ pub(super) fn info(told: Told) -> wire::SourceInfo {
         ),
         fetched_ms: since.map(convert::millis),
         problem,
+        notes: facts
+            .notes
+            .into_iter()
+            .map(|note| wire::SourceNote {
+                text: note.text,
+                fix: note.fix,
+            })
+            .collect(),
         missing: facts.missing,
         requests: facts.requests,
     }
@@ -108,7 +118,7 @@ pub(super) fn warnings(told: &Told) -> Vec<String> {
     });
     problem
         .into_iter()
-        .chain(told.described.facts.notes.iter().cloned())
+        .chain(told.described.facts.notes.iter().map(ToString::to_string))
         .collect()
 }
 

@@ -12,7 +12,9 @@ use std::{
 };
 
 use super::{
-    Link, OnChange, ResultCheck, Retry, Roots, ServerDefinition, Share, duration,
+    Link, OnChange, ResultCheck, Retry, Roots, ServerDefinition, Share,
+    confidential::looks_made,
+    duration,
     remote::{self, Network},
     server::{at_once, choice, time},
     written::Written,
@@ -27,6 +29,8 @@ const CALL_TIMEOUT: Duration = Duration::from_secs(60);
 const TOTAL_TIMEOUT: Duration = Duration::from_secs(10 * 60);
 const REFRESH: Duration = Duration::from_secs(24 * 60 * 60);
 const DEPTH: u32 = 2;
+/// In the names of headers whose values are mixed of letters and digits and are no secrets.
+const WORDS: [&str; 5] = ["accept", "agent", "content", "version", "trace"];
 
 /// An API behind a description.
 #[derive(Clone, Debug, PartialEq)]
@@ -40,9 +44,15 @@ pub struct Source {
     pub base_url: Option<String>,
     /// Of that address, by their names in the description.
     pub variables: BTreeMap<String, String>,
+    /// Where credentials go beside that address, each as `https://host`, with a port where it is no usual one.
+    pub origins: Vec<String>,
     pub headers: BTreeMap<String, String>,
+    /// Values of those that are secrets, however their headers are called.
+    pub secret_headers: Vec<String>,
     /// By the name of the security scheme for which it is.
     pub credentials: BTreeMap<String, Credential>,
+    /// Those that a token is fetched for; `None`: all that operations name.
+    pub scopes: Option<Vec<String>>,
     pub rate: Option<Rate>,
     /// How old a description from elsewhere may be before it is asked for again.
     pub refresh: Duration,
@@ -153,13 +163,15 @@ fn source(entry: SourceEntry, environment: &Environment, home: &Path) -> Result<
         (None, Some(graphql)) => (SourceKind::Graphql, graphql.clone()),
     };
     let misplaced = match kind {
-        SourceKind::OpenApi => [
+        SourceKind::OpenApi => vec![
             ("schema", entry.schema.is_some()),
             ("depth", entry.depth.is_some()),
         ],
-        SourceKind::Graphql => [
+        SourceKind::Graphql => vec![
             ("base_url", entry.base_url.is_some()),
             ("variables", !entry.variables.is_empty()),
+            ("origins", !entry.origins.is_empty()),
+            ("scopes", entry.scopes.is_some()),
         ],
     };
     if let Some((key, _)) = misplaced.iter().find(|(_, set)| *set) {
@@ -213,10 +225,13 @@ fn source(entry: SourceEntry, environment: &Environment, home: &Path) -> Result<
         written,
         base_url,
         variables: table(&entry.variables)?,
+        origins: origins(&entry.origins, environment)?,
         headers: table(&entry.headers)?,
+        secret_headers: secret_headers(&entry.headers, environment)?,
         credentials: credentials
             .map(|(scheme, entry)| Ok((scheme.clone(), credential(entry)?)))
             .collect::<Result<_, String>>()?,
+        scopes: entry.scopes.as_deref().map(scopes).transpose()?,
         rate: entry.rate.as_deref().map(rate).transpose()?,
         refresh: match &entry.refresh {
             Some(text) => duration(text, "refresh")?,
@@ -233,6 +248,56 @@ fn source(entry: SourceEntry, environment: &Environment, home: &Path) -> Result<
 
 fn is_http(url: &str) -> bool {
     url::Url::parse(url).is_ok_and(|url| matches!(url.scheme(), "http" | "https") && url.has_host())
+}
+
+/// What is referred to, and what looks like a secret.
+fn secret_headers(
+    headers: &BTreeMap<String, String>,
+    environment: &Environment,
+) -> Result<Vec<String>, String> {
+    let mut secret = Vec::new();
+    for (name, written) in headers {
+        let (name, value) = (name.to_ascii_lowercase(), environment.expand_here(written)?);
+        let is_word = WORDS.iter().any(|word| name.contains(word));
+        if !environment.hidden_in(written).is_empty() || (!is_word && looks_made(&value)) {
+            secret.push(value);
+        }
+    }
+    Ok(secret)
+}
+
+/// As a browser spells them: whoever writes `https://Host:443/` means `https://host`.
+fn origins(written: &[String], environment: &Environment) -> Result<Vec<String>, String> {
+    let origin = |written: &String| {
+        let text = environment.expand_here(written)?;
+        let url = url::Url::parse(&text).ok().filter(|_| is_http(&text));
+        let url = url.ok_or(
+            "`origins` are http:// or https:// and a host, such as \"https://uploads.example.com\"",
+        )?;
+        let bare =
+            matches!(url.path(), "" | "/") && url.query().is_none() && url.fragment().is_none();
+        match bare && url.username().is_empty() && url.password().is_none() {
+            true => Ok(url.origin().ascii_serialization()),
+            // The rest is not repeated: it may hold a secret.
+            false => Err(format!(
+                "`origins` have neither a path nor a user: credentials go to all of {}",
+                url.host_str().unwrap_or_default()
+            )),
+        }
+    };
+    written.iter().map(origin).collect()
+}
+
+/// They are sent with blanks between them.
+fn scopes(written: &[String]) -> Result<Vec<String>, String> {
+    let fits = |scope: &&String| {
+        let mut letters = scope.chars();
+        !scope.is_empty() && letters.all(|c| c.is_ascii_graphic() && !matches!(c, '"' | '\\'))
+    };
+    match written.iter().find(|scope| !fits(scope)) {
+        Some(scope) => Err(format!("scopes: {scope:?} is no scope: each is one word")),
+        None => Ok(written.to_vec()),
+    }
 }
 
 /// `10/s`, `300/m`, `5000/h`.
@@ -281,6 +346,13 @@ mod tests {
         assert_eq!(source.rate.unwrap().count.get(), 10);
         assert_eq!(source.credentials["key"], Credential::Text("hidden".into()));
         assert!(!format!("{definition:?}").contains("hidden"));
+        let definition = resolve(
+            "[sources.a]\nopenapi = \"x\"\norigins = [\"HTTPS://Up.Example:443/\", \"http://h:8080\"]\n",
+        );
+        let Link::Source(source) = definition.unwrap().link else {
+            panic!("no source");
+        };
+        assert_eq!(source.origins, ["https://up.example", "http://h:8080"]);
     }
 
     #[test]
@@ -295,6 +367,21 @@ mod tests {
             ("openapi = \"x\"\nrate = \"fast\"", "10/s"),
             ("openapi = \"x\"\ndepth = 3", "graphql"),
             ("graphql = \"https://h\"\ndepth = 9", "1 to 6"),
+            (
+                "graphql = \"https://h\"\norigins = [\"https://x\"]",
+                "`openapi`",
+            ),
+            ("graphql = \"https://h\"\nscopes = [\"x\"]", "`openapi`"),
+            (
+                "openapi = \"x\"\norigins = [\"uploads.h\"]",
+                "https://uploads",
+            ),
+            ("openapi = \"x\"\norigins = [\"https://h/v1\"]", "all of h"),
+            (
+                "openapi = \"x\"\norigins = [\"https://u:hidden@h\"]",
+                "all of h",
+            ),
+            ("openapi = \"x\"\nscopes = [\"a b\"]", "one word"),
             ("openap = \"x\"", "did you mean `openapi`"),
             ("openapi = \"${NOPE}\"", "NOPE"),
         ] {

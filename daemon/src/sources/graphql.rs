@@ -36,7 +36,7 @@ use self::{endpoint::Endpoint, model::Schema};
 use super::{
     Source,
     description::{Document, Origin},
-    http::Api,
+    http::{Api, Origins},
     making::Making,
     weight,
 };
@@ -80,8 +80,10 @@ pub fn queries_of(text: &str, place: &str, depth: u32) -> Result<Vec<(String, St
 /// The endpoint itself, to which all of the entry's credentials go.
 fn api(making: &Making) -> Result<Api, String> {
     let schemes = credentials::schemes(&making.settings.credentials)?;
-    let address = making.settings.base_url.as_deref();
-    making.api(address.unwrap_or_default(), schemes)
+    let settings = &making.settings;
+    let address = settings.base_url.as_deref().unwrap_or_default();
+    let origins = Origins::listed(&making.name, settings).with_calls(address);
+    making.api(address, origins, schemes)
 }
 
 /// A schema in either form, and how much was left out of it.

@@ -15,12 +15,14 @@ mod credentials;
 mod lasting;
 mod link;
 mod mask;
+pub(super) mod origins;
 mod pages;
 mod rate;
 mod reason;
 mod reply;
 mod result;
 mod sending;
+mod steps;
 #[cfg(test)]
 mod tests;
 mod token;
@@ -32,8 +34,10 @@ pub(super) use self::{
     api::{Api, MakeClient},
     lasting::Lasting,
     mask::Mask,
+    origins::Origins,
     pages::{MOST_PAGES, Paged, Paging, Size},
     reply::Reply,
+    steps::has_steps,
 };
 
 /// What a function's arguments became. Everything is written as it goes over the wire, but for the security.

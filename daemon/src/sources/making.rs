@@ -10,9 +10,10 @@ use reqwest::{
 
 use super::{
     Source,
+    addresses::{Addresses, Named},
     description::{Document, Far, Get, Origin},
     graphql,
-    http::{Api, Lasting, MakeClient, Scheme},
+    http::{Api, Lasting, MakeClient, Origins, Scheme},
     openapi,
 };
 use crate::settings::{self, Place, SourceKind};
@@ -25,6 +26,7 @@ pub(super) struct Making {
     client: MakeClient,
     /// However often the description is read.
     lasting: Arc<Lasting>,
+    addresses: Arc<Addresses>,
     reader: Reader,
 }
 
@@ -32,8 +34,14 @@ pub(super) struct Making {
 type Reader = fn(&Making, &Document) -> Result<Arc<dyn Source>, String>;
 
 impl Making {
-    pub(super) fn new(name: &str, settings: &settings::Source, client: MakeClient) -> Self {
+    pub(super) fn new(
+        name: &str,
+        settings: &settings::Source,
+        client: MakeClient,
+        addresses: Arc<Addresses>,
+    ) -> Self {
         Self {
+            addresses,
             name: name.to_owned(),
             settings: settings.clone(),
             client,
@@ -94,10 +102,22 @@ impl Making {
         }
     }
 
-    /// An API that is called at this address, with the credentials of the entry by the schemes of the description.
-    pub(super) fn api(&self, base: &str, schemes: BTreeMap<String, Scheme>) -> Result<Api, String> {
+    /// An API that is called at this address, with the credentials of the entry by the schemes of the description, as
+    /// far as they may go there.
+    pub(super) fn api(
+        &self,
+        base: &str,
+        origins: Origins,
+        schemes: BTreeMap<String, Scheme>,
+    ) -> Result<Api, String> {
         let with = (self.client, &*self.lasting);
-        Api::new(&self.name, &self.settings, base, schemes, with)
+        Api::new(&self.name, &self.settings, (base, origins), schemes, with)
+    }
+
+    /// What this description named when it was first read.
+    pub(super) fn first(&self, named: &Named) -> Result<Named, String> {
+        let (name, written) = (&self.name, &self.settings.written);
+        self.addresses.first(name, written, named)
     }
 
     /// The entry's headers go along only to where they go with every call.

@@ -28,7 +28,12 @@ mod style;
 mod tests;
 mod within;
 
-use std::{collections::HashMap, panic::resume_unwind, sync::Arc, thread};
+use std::{
+    collections::{BTreeMap, HashMap},
+    panic::resume_unwind,
+    sync::Arc,
+    thread,
+};
 
 use futures::future::BoxFuture;
 use serde_json::{Map, Value};
@@ -39,9 +44,10 @@ pub use self::{
     servers::Entry,
 };
 use super::{
-    CallFailure, Facts, Source, Telling,
+    CallFailure, Facts, Note, Source, Telling,
+    addresses::Named,
     description::Document,
-    http::{Api, MOST_PAGES},
+    http::{Api, MOST_PAGES, Origins},
     making::Making,
 };
 use crate::{memory, packed::Packed};
@@ -59,6 +65,8 @@ struct OpenApi {
     api: Api,
     /// Functions that are called elsewhere, by their addresses.
     elsewhere: HashMap<String, Api>,
+    /// What a person should know of those addresses.
+    notes: Vec<Note>,
 }
 
 /// Takes a second and hundreds of megabytes for a description of a thousand operations; what is kept is a few.
@@ -82,10 +90,12 @@ pub(super) fn read(making: &Making, document: &Document) -> Result<Arc<dyn Sourc
     });
     memory::give_back_small_values();
     let (tools, description) = settled?;
-    let api = making.api(description.base(), description.schemes.clone())?;
+    let (origins, mut notes) = trusted(making, &description);
+    let api = making.api(description.base(), origins, description.schemes.clone())?;
     let bases = description.operations.values();
     let bases = bases.filter_map(|operation| operation.base.as_ref());
     let elsewhere = bases.map(|base| (base.clone(), api.at(base))).collect();
+    notes.extend(withheld(&description, &api, &elsewhere));
     let (functions, left_out) = (description.operations.len(), description.left_out().len());
     info!(
         source = making.name,
@@ -96,7 +106,47 @@ pub(super) fn read(making: &Making, document: &Document) -> Result<Arc<dyn Sourc
         tools,
         api,
         elsewhere,
+        notes,
     }))
+}
+
+/// Where credentials may go: where the user says, and where the description had its functions called and its tokens
+/// fetched when it was first read.
+fn trusted(making: &Making, description: &Description) -> (Origins, Vec<Note>) {
+    let (settings, named) = (&making.settings, &description.origins);
+    let origins = Origins::listed(&making.name, settings);
+    let (first, mut notes) = match making.first(named) {
+        Ok(first) => (first, Vec::new()),
+        Err(problem) => (Named::default(), vec![Note::from(problem)]),
+    };
+    let origins = origins.with_tokens(first.tokens);
+    if settings.base_url.is_some() || first.calls == named.calls {
+        return (origins.with_calls(description.base()), notes);
+    }
+    if let (Some(now), Some(before)) = (&named.calls, &first.calls) {
+        notes.push(Note::from(format!(
+            "its description has it called at {now}, and at {before} when it was first read"
+        )));
+    }
+    (origins, notes)
+}
+
+/// Functions that have credentials to send, and may not.
+fn withheld(description: &Description, api: &Api, elsewhere: &HashMap<String, Api>) -> Vec<Note> {
+    let mut counts = BTreeMap::<(String, String), usize>::new();
+    for operation in description.operations.values() {
+        let own = operation.base.as_ref();
+        let api = own.and_then(|base| elsewhere.get(base)).unwrap_or(api);
+        if let Some(withheld) = api.withheld() {
+            *counts.entry(withheld).or_default() += 1;
+        }
+    }
+    let notes = counts.into_iter().map(|((origin, line), count)| {
+        let text =
+            format!("credentials do not go to {origin}, where {count} of its functions are called");
+        Note::fixed(text, line)
+    });
+    notes.collect()
 }
 
 impl OpenApi {
@@ -163,17 +213,18 @@ impl Source for OpenApi {
         let told = told.map(|LeftOut { operation, why }| format!("{operation} is left out: {why}"));
         let more = left_out.len().saturating_sub(TOLD);
         let more = (more > 0).then(|| format!("{more} more operations are left out"));
-        let notes = self.description.notes().iter().cloned();
+        let notes = self.description.notes().iter().cloned().map(Note::from);
         let operations = self.description.operations.values();
         Facts {
             notes: notes
+                .chain(self.notes.iter().cloned())
                 .chain(self.api.notes())
-                .chain(told)
-                .chain(more)
+                .chain(told.chain(more).map(Note::from))
                 .collect(),
             missing: self
                 .api
                 .wanting(operations.map(|operation| operation.security.as_slice())),
+            origins: self.description.told_origins(),
             requests: self.api.requests(),
         }
     }

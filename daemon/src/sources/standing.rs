@@ -72,11 +72,16 @@ pub struct Refreshed {
     pub added: Vec<String>,
     pub removed: Vec<String>,
     pub changed: Vec<String>,
+    /// Where it has functions called or tokens fetched, and had none before.
+    pub origins: Vec<String>,
+    /// What there is to look at that was not there before.
+    pub notes: Vec<String>,
 }
 
 impl Refreshed {
     pub fn is_same(&self) -> bool {
-        self.added.is_empty() && self.removed.is_empty() && self.changed.is_empty()
+        let names = [&self.added, &self.removed, &self.changed, &self.origins];
+        names.iter().all(|names| names.is_empty())
     }
 
     fn between(before: &[Value], after: &[Value]) -> Self {
@@ -102,6 +107,20 @@ impl Refreshed {
                 .filter(differs)
                 .map(|(name, _)| name.clone())
                 .collect(),
+            ..Self::default()
+        }
+    }
+
+    /// With what else is new.
+    fn with_facts(self, before: &Facts, after: Facts) -> Self {
+        let notes = after.notes.into_iter();
+        Self {
+            origins: after.origins.difference(&before.origins).cloned().collect(),
+            notes: notes
+                .filter(|note| !before.notes.contains(note))
+                .map(|note| note.to_string())
+                .collect(),
+            ..self
         }
     }
 }
@@ -264,8 +283,9 @@ impl Standing {
                 let (source, seen) = of_kept(&self.making, &self.origin, kept.clone()).await?;
                 *self.seen() = seen;
                 let before = self.current.send_replace(Arc::clone(&source));
+                let facts = (before.facts(), source.facts());
                 let compare = move || Ok(Refreshed::between(&before.tools(), &source.tools()));
-                blocking(compare).await?
+                blocking(compare).await?.with_facts(&facts.0, facts.1)
             }
         };
         keep(&self.shelf, &self.making, &self.origin, kept).await;

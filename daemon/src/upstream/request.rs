@@ -149,6 +149,7 @@ impl Session {
             }
             LinkError::SignIn(challenge) => CallError::SignIn(challenge),
             LinkError::Credential { why, fix } => CallError::Credential { why, fix },
+            LinkError::Unfit(text) => CallError::Unfit(text),
             LinkError::Declined { text, .. } => CallError::Declined(text),
             LinkError::TooMuch(text) => CallError::TooMuch(text),
             LinkError::Lost(text) => CallError::Unknown(text),

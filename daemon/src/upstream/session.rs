@@ -86,6 +86,9 @@ pub enum CallError {
     /// It never left the daemon: a credential is missing, or cannot be used.
     #[error("{why}")]
     Credential { why: String, fix: String },
+    /// It never left the daemon: its arguments make no request.
+    #[error("{0}")]
+    Unfit(String),
     /// The server has not taken it.
     #[error("{0}")]
     Declined(String),

@@ -2,6 +2,7 @@
 
 use std::{fs, path::PathBuf};
 
+use base64::{Engine as _, engine::general_purpose::STANDARD};
 use mux_client::{Identity, within_seconds};
 use mux_proto::{LoginRequest, LoginWaitRequest};
 use mux_tests::{
@@ -10,7 +11,10 @@ use mux_tests::{
     env::{binary, output, server},
 };
 
-use super::memory::{holds, spellings};
+use super::{
+    memory::{holds, spellings},
+    mirror::Mirror,
+};
 
 /// Named secrets, and what their values end with.
 const NAMED: [(&str, &str); 4] = [
@@ -25,6 +29,8 @@ pub(super) struct Planted {
     /// What every secret of this test begins with, but for those that the authorization server makes.
     mark: String,
     pub(super) authority: Authority,
+    /// An API that repeats whatever it is sent.
+    pub(super) mirror: Mirror,
     _far: Running,
     /// The files of others, outside of the home.
     pub(super) theirs: tempfile::TempDir,
@@ -114,6 +120,16 @@ impl Planted {
             secret("source-header"),
             secret("source-password")
         );
+        let mirror = Mirror::open();
+        let described = theirs.path().join("mirror.json");
+        fs::write(&described, mirror.description()).unwrap();
+        let source = format!(
+            "{source}[sources.mirror]\nopenapi = {described:?}\nheaders = {{ X-Mirror = \"{}\" }}\n\
+             auth = {{ key = \"${{keyring:API_KEY}}\", login = \"me:{}\", query = \"{}\" }}\n",
+            secret("mirror-header"),
+            secret("mirror-password"),
+            secret("mirror-query")
+        );
         env.write_config(&format!(
             "{}{variables}{echoes}{variables}{docs}{}{}{source}\
              [[policy]]\nmatch = \"fix.counter\"\naction = \"deny\"\n",
@@ -137,6 +153,7 @@ impl Planted {
             env,
             mark,
             authority,
+            mirror,
             _far: far,
             theirs,
         }
@@ -175,6 +192,11 @@ impl Planted {
         format!("{}-{name}", self.mark)
     }
 
+    /// The login of `mirror`, as it goes out.
+    pub(super) fn mirror_login(&self) -> String {
+        STANDARD.encode(format!("me:{}", self.secret("mirror-password")))
+    }
+
     /// A word of the same kind that is no secret.
     pub(super) fn control(&self) -> String {
         format!("held-{}", self.mark.replace("canary", "control"))
@@ -183,7 +205,7 @@ impl Planted {
     /// The first secret in it, whichever it is.
     pub(super) fn found_in(&self, bytes: &[u8]) -> Option<String> {
         let made = self.authority.secrets().into_iter();
-        let mut all = made.chain([self.mark.clone()]);
+        let mut all = made.chain([self.mark.clone(), self.mirror_login()]);
         all.find(|secret| spellings(secret).iter().any(|text| holds(bytes, text)))
     }
 

@@ -31,7 +31,7 @@ fn a_slip_in_a_selection_is_told_before_anything_is_sent() {
     let slip = env.mux(["call", "blog.query.user", "id=1", "$select={ nmae }"]);
     slip.fails(1, &["User has no field `nmae`; did you mean `name`?"]);
     let attack = "return await mux.blog.query.user({ id: 1, $select: '{ id } version' });";
-    assert_eq!(env.error(attack)["kind"], "tool");
+    assert_eq!(env.error(attack)["kind"], "validation");
     let events = env.mux([
         "call",
         "blog.graphql",

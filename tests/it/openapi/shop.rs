@@ -3,7 +3,10 @@
 use std::{
     future::IntoFuture,
     net,
-    sync::{Arc, Mutex},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
     thread::JoinHandle,
 };
 
@@ -36,6 +39,7 @@ pub(super) struct Shop {
     end: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
     deleted: Arc<Mutex<Vec<u64>>>,
+    told: Arc<AtomicUsize>,
 }
 
 impl Shop {
@@ -44,7 +48,8 @@ impl Shop {
         listener.set_nonblocking(true).unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let deleted = Arc::<Mutex<Vec<u64>>>::default();
-        let routes = routes(Arc::clone(&deleted));
+        let count = Arc::<AtomicUsize>::default();
+        let routes = routes(Arc::clone(&deleted), Arc::clone(&count));
         let (end, ended) = oneshot::channel::<()>();
         let runtime = runtime::Builder::new_current_thread()
             .enable_all()
@@ -64,11 +69,17 @@ impl Shop {
             end: Some(end),
             thread: Some(thread),
             deleted,
+            told: count,
         }
     }
 
     pub(super) fn url(&self) -> &str {
         &self.url
+    }
+
+    /// How often it has told what it was sent.
+    pub(super) fn told(&self) -> usize {
+        self.told.load(Ordering::Relaxed)
     }
 
     pub(super) fn deleted(&self) -> Vec<u64> {
@@ -85,7 +96,11 @@ impl Drop for Shop {
     }
 }
 
-fn routes(deleted: Arc<Mutex<Vec<u64>>>) -> Router {
+fn routes(deleted: Arc<Mutex<Vec<u64>>>, count: Arc<AtomicUsize>) -> Router {
+    let told = move |method: Method, uri: Uri, headers: HeaderMap, body: Bytes| {
+        count.fetch_add(1, Ordering::Relaxed);
+        told(method, uri, headers, body)
+    };
     let delete = move |Path(id): Path<u64>| async move {
         deleted.lock().unwrap().push(id);
         StatusCode::NO_CONTENT
@@ -97,7 +112,7 @@ fn routes(deleted: Arc<Mutex<Vec<u64>>>) -> Router {
         .route("/linked", get(linked))
         .route("/cursor", get(cursor))
         .route("/numbers", get(async || Json(12)))
-        .route("/upload", post(told))
+        .route("/upload", post(told.clone()))
         .fallback(told)
 }
 

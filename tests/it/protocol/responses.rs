@@ -13,8 +13,8 @@ mod sources;
 use mux_proto::{
     AuthState, CheckerStatus, Diagnostics, Error, Event, EventKind, EventPage, Forgotten, Handle,
     Held, Kind, Level, MissingServer, Outcome, ReadPage, ReloadReport, RunCounts, RunInfo, RunList,
-    RunStarted, RunState, ServerInfo, ServerState, SessionInfo, SourceInfo, Status, TokenStatus,
-    ToolInfo, ToolList, TypesPage, Welcome, WorkerStatus, service::MuxResponse,
+    RunStarted, RunState, ServerInfo, ServerState, SessionInfo, SourceInfo, SourceNote, Status,
+    TokenStatus, ToolInfo, ToolList, TypesPage, Welcome, WorkerStatus, service::MuxResponse,
 };
 use serde_json::json;
 
@@ -311,6 +311,10 @@ fn server() -> ServerInfo {
             fetched_ms: Some(1_700_000_000_000),
             problem: Some("it cannot be reached".into()),
             missing: vec!["api_key".into()],
+            notes: vec![SourceNote {
+                text: "auth.kee is sent with nothing".into(),
+                fix: Some("name it otherwise".into()),
+            }],
             requests: 4,
         }),
     }

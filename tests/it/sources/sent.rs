@@ -142,8 +142,9 @@ fn what_was_not_taken_is_sent_again_within_the_calls_time() {
 fn credentials_are_in_requests_and_nowhere_else() {
     const KEY: &str = "canary-k3y-51f0";
     let site = Site::open(|asked| {
-        let said =
-            json!({ "message": format!("your key is {}", asked.key.as_deref().unwrap_or("none")) });
+        let key = asked.key.as_deref().unwrap_or("none");
+        let tenant = asked.tenant.as_deref().unwrap_or("none");
+        let said = json!({ "message": format!("your key is {key}, of tenant {tenant}") });
         match asked.target.as_str() {
             "/echo" => Json(said).into_response(),
             _ => (StatusCode::FORBIDDEN, Json(said)).into_response(),
@@ -176,7 +177,8 @@ fn credentials_are_in_requests_and_nowhere_else() {
     }
     told.push_str(&env.log());
     assert_eq!(site.asked()[0].key.as_deref(), Some(KEY));
-    assert!(told.contains("your key is ***"), "{told}");
+    assert_eq!(site.asked()[0].tenant.as_deref(), Some("canary-tenant-77"));
+    assert!(told.contains("your key is ***, of tenant ***"), "{told}");
     assert!(
         told.contains("check auth.key") || told.contains("see auth.key"),
         "{told}"

@@ -19,6 +19,8 @@ pub(super) struct Asked {
     pub(super) known: Option<String>,
     /// Of `X-Key`.
     pub(super) key: Option<String>,
+    /// Of `X-Tenant`.
+    pub(super) tenant: Option<String>,
 }
 
 pub(super) struct Site {
@@ -46,6 +48,7 @@ impl Site {
                 target: request.uri().to_string(),
                 known: header("if-none-match"),
                 key: header("x-key"),
+                tenant: header("x-tenant"),
             };
             seen.lock().unwrap().push(asked.clone());
             let answer = answer(&asked);

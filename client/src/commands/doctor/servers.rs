@@ -1,6 +1,6 @@
 //! What the daemon found wrong with the configuration, and servers that cannot be used.
 
-use mux_proto::{AuthState, ServerState, Status};
+use mux_proto::{AuthState, ServerState, SourceNote, Status};
 
 use super::Group;
 
@@ -52,23 +52,32 @@ pub(super) fn look(status: &Status) -> Group {
         }
         for warning in &server.warnings {
             let source = server.source.as_ref();
+            // They follow, with a way out each.
+            if source
+                .is_some_and(|source| source.notes.iter().any(|note| is_said_by(note, warning)))
+            {
+                continue;
+            }
             let problem = source.and_then(|source| source.problem.as_ref());
             let fix = match (source, problem) {
                 (_, Some(problem)) if warning.contains(problem.as_str()) => {
                     format!("`mux sources refresh {name}` looks at it now")
                 }
-                (Some(_), _) => {
-                    format!(
-                        "`mux servers pins {name}` lists its tools; [sources.{name}] is in {config}"
-                    )
-                }
-                (None, _) if warning.starts_with("a secret seems to be written out") => format!(
+                _ if warning.starts_with("a secret seems to be written out") => format!(
                     "write ${{NAME}} in its place in [servers.{name}], and the value into the file `env` beside \
                      {config}; or ${{keyring:NAME}}, and `mux secrets set NAME`"
                 ),
-                (None, _) => format!("`mux servers pins {name}` lists its tools"),
+                _ => format!("`mux servers pins {name}` lists its tools"),
             };
             group.warn(format!("{name}: {warning}"), fix);
+        }
+        for SourceNote { text, fix } in server.source.iter().flat_map(|source| &source.notes) {
+            let fix = fix.clone().unwrap_or_else(|| {
+                format!(
+                    "[sources.{name}] in {config} is where it is named; `mux sources refresh {name}` reads its description again"
+                )
+            });
+            group.warn(format!("{name}: {text}"), fix);
         }
         let missing = server.source.iter().flat_map(|source| &source.missing);
         for scheme in missing {
@@ -105,6 +114,12 @@ pub(super) fn look(status: &Status) -> Group {
         ));
     }
     group
+}
+
+/// A warning is a note with its way out behind it.
+fn is_said_by(note: &SourceNote, warning: &str) -> bool {
+    let rest = warning.strip_prefix(note.text.as_str());
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with("; "))
 }
 
 /// What a reason that is about a secret says to do: the entry itself is right.

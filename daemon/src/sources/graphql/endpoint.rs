@@ -3,7 +3,10 @@
 //! Invariant: an answer is an answer whatever its status, unless the API says with it that it did not look at the
 //! query: not signed in, too often, broken.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::{
+    collections::BTreeSet,
+    sync::{Arc, Mutex, PoisonError},
+};
 
 use futures::{FutureExt as _, future::BoxFuture};
 use reqwest::StatusCode;
@@ -99,7 +102,7 @@ impl Endpoint {
         let call = match call::call(&self.schema, &tool, arguments, means) {
             Ok(call) => call,
             Err(Refusal::Unknown) => return Err(CallFailure::Unknown(tool)),
-            Err(Refusal::Mistake(why)) => return Ok(answer::refused(&why)),
+            Err(Refusal::Mistake(why)) => return Err(CallFailure::Unfit(why)),
         };
         let reply = self.api.send(&call.request, telling).await?;
         Ok(self.result(&call, &reply))
@@ -142,8 +145,9 @@ impl Source for Endpoint {
 
     fn facts(&self) -> Facts {
         Facts {
-            notes: self.notes.clone(),
+            notes: self.notes.iter().cloned().map(Into::into).collect(),
             missing: Vec::new(),
+            origins: BTreeSet::new(),
             requests: self.api.requests(),
         }
     }

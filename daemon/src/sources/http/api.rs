@@ -22,6 +22,7 @@ use super::{
     credentials::Keys,
     lasting::Lasting,
     mask::Mask,
+    origins::Origins,
     rate::Rate,
     reply::Reply,
     result::{self, Asked},
@@ -30,7 +31,7 @@ use super::{
 use crate::{
     causes::causes,
     settings::{Network, Source, SourceKind},
-    sources::{CallFailure, telling::Telling},
+    sources::{CallFailure, Note, telling::Telling},
 };
 
 const MOST_REDIRECTS: usize = 5;
@@ -55,17 +56,20 @@ pub(super) struct Shared {
     /// The entry's own.
     pub(super) headers: HeaderMap,
     pub(super) keys: Keys,
+    /// Where both may go.
+    pub(super) origins: Origins,
     pub(super) rate: Option<Arc<Rate>>,
     pub(super) mask: Arc<Mask>,
     pub(super) requests: Arc<AtomicU64>,
 }
 
 impl Api {
-    /// `base` is where its functions are called, unless one has an address of its own.
+    /// `base` is where its functions are called, unless one has an address of its own; to `origins` credentials may
+    /// go.
     pub(in crate::sources) fn new(
         name: &str,
         settings: &Source,
-        base: &str,
+        (base, origins): (&str, Origins),
         schemes: BTreeMap<String, Scheme>,
         (make, lasting): (MakeClient, &Lasting),
     ) -> Result<Self, String> {
@@ -97,7 +101,8 @@ impl Api {
             })?;
         let mask = lasting.mask(base, || Mask::of(settings, base));
         let fetch = |url: &str, scopes: &[String], login: (&str, &str)| {
-            let at = (&address, url);
+            let at = (&address, url, &origins);
+            let scopes = settings.scopes.as_deref().unwrap_or(scopes);
             lasting.tokens((url, scopes, login), || {
                 Tokens::new(client.clone(), at, scopes, login, Arc::clone(&mask))
             })
@@ -112,6 +117,7 @@ impl Api {
                 client,
                 headers,
                 keys,
+                origins,
                 rate: lasting.rate.clone(),
                 mask,
                 requests: Arc::clone(&lasting.requests),
@@ -136,8 +142,26 @@ impl Api {
     }
 
     /// What a user should look at.
-    pub(in crate::sources) fn notes(&self) -> Vec<String> {
-        self.shared.keys.idle()
+    pub(in crate::sources) fn notes(&self) -> Vec<Note> {
+        let keys = &self.shared.keys;
+        let notes = keys.idle().into_iter().chain(keys.withheld());
+        let masked = |note: Note| Note {
+            text: self.mask().words(&note.text),
+            fix: note.fix.map(|fix| self.mask().words(&fix)),
+        };
+        notes.map(masked).collect()
+    }
+
+    /// The origin of its functions, and what to write, if they have credentials to send that may not go there.
+    pub(in crate::sources) fn withheld(&self) -> Option<(String, String)> {
+        let shared = &self.shared;
+        let url = Url::parse(&self.base).ok()?;
+        let has_any = shared.keys.any_given() || !shared.headers.is_empty();
+        (has_any && !shared.origins.have(&url)).then(|| {
+            let origin = url.origin().ascii_serialization();
+            let line = shared.origins.line(&origin);
+            (self.mask().words(&origin), self.mask().words(&line))
+        })
     }
 
     /// Requests that were sent.

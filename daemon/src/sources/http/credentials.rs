@@ -9,7 +9,10 @@ use reqwest::header::{AUTHORIZATION, COOKIE, HeaderMap, HeaderName, HeaderValue}
 use url::form_urlencoded;
 
 use super::{Scheme, token::Tokens};
-use crate::{settings::Credential, sources::CallFailure};
+use crate::{
+    settings::Credential,
+    sources::{CallFailure, Note},
+};
 
 /// What the entry gives for the schemes of the description.
 #[derive(Debug)]
@@ -98,21 +101,54 @@ impl Keys {
     }
 
     /// Entries of `auth` that nothing uses, each with the reason.
-    pub(super) fn idle(&self) -> Vec<String> {
+    pub(super) fn idle(&self) -> Vec<Note> {
         let known: Vec<&str> = self.schemes.keys().map(String::as_str).collect();
         let names = self.credentials.keys();
         let idle = names.filter_map(|name| match self.schemes.get(name) {
-            None if known.is_empty() => Some(format!(
-                "auth.{name} is sent with nothing: the API describes no security scheme; `headers` go with every request"
+            None if known.is_empty() => Some(Note::fixed(
+                format!("auth.{name} is sent with nothing: the API describes no security scheme"),
+                format!(
+                    "write the header that it wants into [sources.{}] of config.toml, such as headers = {{ Authorization = \
+                     \"Bearer ${{{}}}\" }}",
+                    self.source,
+                    self.variable(name)
+                ),
             )),
-            None => Some(format!(
-                "auth.{name} is sent with nothing: the API's security schemes are {}",
-                known.join(", ")
+            None => Some(Note::fixed(
+                format!(
+                    "auth.{name} is sent with nothing: the API's security schemes are {}",
+                    known.join(", ")
+                ),
+                format!(
+                    "name one of these in auth of [sources.{}] of config.toml",
+                    self.source
+                ),
             )),
             Some(_) if self.has(name) => None,
-            Some(scheme) => Some(format!("auth.{name} must be {}", shape(scheme))),
+            Some(scheme) => {
+                let must = format!("auth.{name} must be {}", shape(scheme));
+                let fix = format!("write so in [sources.{}] of config.toml", self.source);
+                Some(Note::fixed(must, fix))
+            }
         });
         idle.collect()
+    }
+
+    /// Those whose tokens are fetched where nothing of the entry may go.
+    pub(super) fn withheld(&self) -> Vec<Note> {
+        let tokens = self.tokens.iter();
+        let withheld = tokens.filter_map(|(name, tokens)| {
+            let Some(CallFailure::Credential { why, fix }) = tokens.withheld() else {
+                return None;
+            };
+            let text = format!("auth.{name} fetches no token: {why}");
+            Some(Note::fixed(text, fix.clone()))
+        });
+        withheld.collect()
+    }
+
+    pub(super) fn any_given(&self) -> bool {
+        !self.credentials.is_empty()
     }
 
     /// Puts them where they belong. Waits for tokens that have to be fetched.
@@ -230,15 +266,18 @@ impl Keys {
         }
     }
 
-    fn example(&self, name: &str) -> String {
+    /// One that a user could have.
+    fn variable(&self, name: &str) -> String {
         let words = format!("{}_{name}", self.source);
-        let variable: String = words
-            .chars()
-            .map(|c| match c.is_ascii_alphanumeric() {
-                true => c.to_ascii_uppercase(),
-                false => '_',
-            })
-            .collect();
+        let letters = words.chars().map(|c| match c.is_ascii_alphanumeric() {
+            true => c.to_ascii_uppercase(),
+            false => '_',
+        });
+        letters.collect()
+    }
+
+    fn example(&self, name: &str) -> String {
+        let variable = self.variable(name);
         match self.schemes.get(name) {
             Some(Scheme::Basic) => {
                 format!("{{ username = \"…\", password = \"${{{variable}}}\" }}")

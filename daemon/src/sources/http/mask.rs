@@ -9,6 +9,7 @@ use std::{
 };
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
+use percent_encoding::percent_decode_str;
 use url::{Url, form_urlencoded};
 
 use crate::settings::{Credential, Source};
@@ -46,16 +47,25 @@ impl Mask {
         let (mut credentials, mut others) = (Vec::new(), Vec::new());
         for credential in source.credentials.values() {
             match credential {
-                Credential::Text(text) => credentials.push(text.clone()),
+                Credential::Text(text) => {
+                    // It may be a user and a password.
+                    credentials.extend(text.split_once(':').map(|(_, it)| it.to_owned()));
+                    credentials.push(STANDARD.encode(text));
+                    credentials.push(text.clone());
+                }
                 Credential::Basic { username, password } => {
                     credentials.push(STANDARD.encode(format!("{username}:{password}")));
+                    // As it goes out for a token.
+                    let [id, secret] = [username, password].map(|it| form_encoded(it));
+                    credentials.push(STANDARD.encode(format!("{id}:{secret}")));
                     credentials.push(password.clone());
                 }
             }
         }
         for (name, value) in &source.headers {
             let name = name.to_ascii_lowercase();
-            let is_secret = SECRET_NAMES.iter().any(|word| name.contains(word));
+            let is_secret = SECRET_NAMES.iter().any(|word| name.contains(word))
+                || source.secret_headers.contains(value);
             let these = match is_secret {
                 true => &mut credentials,
                 false => &mut others,
@@ -63,9 +73,25 @@ impl Mask {
             these.push(value.clone());
             // `Bearer x` is said as `x`, too.
             these.extend(value.split_whitespace().map(str::to_owned));
+            // What is readable of `Basic x`.
+            let pairs = value
+                .split_whitespace()
+                .filter_map(|word| String::from_utf8(STANDARD.decode(word).ok()?).ok());
+            let pairs: Vec<String> = pairs.filter(|pair| pair.contains(':')).collect();
+            these.extend(
+                pairs
+                    .iter()
+                    .filter_map(|pair| Some(pair.split_once(':')?.1.to_owned())),
+            );
+            these.extend(pairs);
         }
         if let Ok(url) = Url::parse(address) {
-            credentials.extend(url.password().map(str::to_owned));
+            if let Some(password) = url.password() {
+                let [username, plain] = [url.username(), password]
+                    .map(|text| percent_decode_str(text).decode_utf8_lossy().into_owned());
+                credentials.push(STANDARD.encode(format!("{username}:{plain}")));
+                credentials.extend([plain, password.to_owned()]);
+            }
             others.extend(url.query_pairs().map(|(_, value)| value.into_owned()));
         }
         others.extend(source.network.passwords());
@@ -117,15 +143,22 @@ fn struck(mut text: String, secrets: &[String]) -> String {
     text
 }
 
+fn form_encoded(text: &str) -> String {
+    form_urlencoded::byte_serialize(text.as_bytes()).collect()
+}
+
 /// In every spelling in which they go over the wire, or come back.
 fn spelled(secrets: Vec<String>) -> Vec<String> {
     let mut all: Vec<String> = Vec::new();
     for secret in secrets {
-        let encoded: String = form_urlencoded::byte_serialize(secret.as_bytes()).collect();
+        let encoded = form_encoded(&secret);
         let quoted = serde_json::Value::from(secret.as_str()).to_string();
         all.push(encoded.replace('+', "%20"));
         all.push(encoded);
-        all.push(quoted[1..quoted.len() - 1].to_owned());
+        let quoted = &quoted[1..quoted.len() - 1];
+        // Some escape more than they must.
+        all.push(quoted.replace('/', "\\/"));
+        all.push(quoted.to_owned());
         all.push(secret);
     }
     all.retain(|secret| {

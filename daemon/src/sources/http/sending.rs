@@ -16,6 +16,7 @@ use super::{
     body::encoded,
     credentials::Shown,
     reply::{Cut, LONGEST_ANSWER, MOST_VALUES, Reply},
+    steps::has_steps,
 };
 use crate::{
     causes::{causes, fix_of},
@@ -57,8 +58,12 @@ impl Api {
         telling: &Telling,
     ) -> Result<Reply, CallFailure> {
         let needs = self.shared.keys.pick(&request.security)?;
+        let carries = !needs.is_empty() || !self.shared.headers.is_empty();
+        if carries && !self.shared.origins.have(&url) {
+            return Err(self.shared.origins.withheld(&url));
+        }
         let body = request.body.as_ref().map(encoded).transpose();
-        let body = body.map_err(CallFailure::Declined)?;
+        let body = body.map_err(CallFailure::Unfit)?;
         let (media, body) = match body {
             Some((media, body)) => (Some(media), body),
             None => (None, Vec::new()),
@@ -161,9 +166,9 @@ impl Api {
         for (name, value) in &draft.request.headers {
             let header = HeaderName::try_from(name);
             let header = header
-                .map_err(|_| CallFailure::Declined(format!("{name:?} is no name of a header")))?;
+                .map_err(|_| CallFailure::Unfit(format!("{name:?} is no name of a header")))?;
             let value = HeaderValue::from_str(value).map_err(|_| {
-                CallFailure::Declined(format!("the value of the header {name} cannot be sent"))
+                CallFailure::Unfit(format!("the value of the header {name} cannot be sent"))
             })?;
             headers.insert(header, value);
         }
@@ -171,17 +176,20 @@ impl Api {
             && !headers.contains_key(CONTENT_TYPE)
         {
             let value = HeaderValue::from_str(media).map_err(|_| {
-                CallFailure::Declined("the media type of the body cannot be sent".into())
+                CallFailure::Unfit("the media type of the body cannot be sent".into())
             })?;
             headers.insert(CONTENT_TYPE, value);
         }
-        let cookies = draft.request.cookies.iter().chain(&shown.cookies);
+        let is_shown = |name: &str| shown.cookies.iter().any(|(key, _)| key == name);
+        let cookies = draft.request.cookies.iter();
+        let cookies = cookies.filter(|(name, _)| !is_shown(name));
+        let cookies = cookies.chain(&shown.cookies);
         let cookies: Vec<String> = cookies
             .map(|(name, value)| format!("{name}={value}"))
             .collect();
         if !cookies.is_empty() {
             let mut value = HeaderValue::from_str(&cookies.join("; "))
-                .map_err(|_| CallFailure::Declined("a cookie cannot be sent".into()))?;
+                .map_err(|_| CallFailure::Unfit("a cookie cannot be sent".into()))?;
             value.set_sensitive(true);
             headers.insert(COOKIE, value);
         }
@@ -194,7 +202,7 @@ impl Api {
     }
 
     pub(super) fn url(&self, request: &Request) -> Result<Url, CallFailure> {
-        let unreadable = || CallFailure::Declined("the address of the call cannot be read".into());
+        let unreadable = || CallFailure::Unfit("the address of the call cannot be read".into());
         let (base, own) = match self.base.split_once('?') {
             Some((base, query)) => (base, Some(query)),
             None => (&*self.base, None),
@@ -204,10 +212,10 @@ impl Api {
             false => format!("{}{}", base.trim_end_matches('/'), request.path),
         };
         let mut url = Url::parse(&joined).map_err(|_| unreadable())?;
-        if leads_elsewhere(&request.path) {
-            return Err(CallFailure::Declined(
-                "a parameter of the path is `.` or `..` or leads elsewhere; nothing was sent"
-                    .into(),
+        let at = Url::parse(base).map_err(|_| unreadable())?;
+        if leads_elsewhere(&request.path) || url.origin() != at.origin() {
+            return Err(CallFailure::Unfit(
+                "a part of its path is `.` or `..` or leads elsewhere; nothing was sent".into(),
             ));
         }
         let pairs = request
@@ -241,12 +249,8 @@ impl Api {
 
 /// A value of `..` would make another function of a path, and so would the end of it.
 fn leads_elsewhere(path: &str) -> bool {
-    let step = |part: &str| {
-        let part = part.to_ascii_lowercase().replace("%2e", ".");
-        part == "." || part == ".."
-    };
-    path.contains(|c: char| matches!(c, '?' | '#' | '\\') || c.is_ascii_control())
-        || path.split('/').any(step)
+    let ends = |c: char| matches!(c, '?' | '#' | '\\') || c.is_ascii_control();
+    (!path.is_empty() && !path.starts_with('/')) || path.contains(ends) || has_steps(path)
 }
 
 /// A query that has them already keeps its own place for them.

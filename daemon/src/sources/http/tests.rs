@@ -2,6 +2,7 @@
 
 mod answers;
 mod failures;
+mod origins;
 mod paging;
 mod secrets;
 mod tokens;
@@ -87,6 +88,9 @@ fn settings() -> Source {
         variables: BTreeMap::new(),
         headers: BTreeMap::new(),
         credentials: BTreeMap::new(),
+        origins: Vec::new(),
+        secret_headers: Vec::new(),
+        scopes: None,
         rate: None,
         refresh: Duration::from_secs(60),
         depth: 2,
@@ -102,9 +106,10 @@ fn api_with(base: &str, settings: &Source, schemes: &[(&str, Scheme)]) -> Api {
     let schemes = schemes
         .iter()
         .map(|(name, scheme)| ((*name).to_owned(), scheme.clone()));
+    let origins = Origins::listed("shop", settings).with_calls(base);
     let lasting = Lasting::new(settings);
     let with = (http_client as MakeClient, &lasting);
-    Api::new("shop", settings, base, schemes.collect(), with).unwrap()
+    Api::new("shop", settings, (base, origins), schemes.collect(), with).unwrap()
 }
 
 fn text(text: &str) -> Credential {

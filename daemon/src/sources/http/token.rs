@@ -22,7 +22,7 @@ use serde::Deserialize;
 use tokio::time::{Instant, timeout};
 use url::{Url, form_urlencoded};
 
-use super::mask::Mask;
+use super::{mask::Mask, origins::Origins};
 use crate::{
     causes::{causes, excerpt},
     sources::CallFailure,
@@ -35,11 +35,23 @@ const UNSAID: Duration = Duration::from_secs(5 * 60);
 /// So long before its end it counts as over.
 const MARGIN: Duration = Duration::from_secs(30);
 const LONGEST_ANSWER: usize = 1 << 20;
+const INVALID_SCOPE: &str = "invalid_scope";
+/// Why a token is refused.
+const REASONS: [&str; 6] = [
+    INVALID_SCOPE,
+    "invalid_request",
+    "invalid_client",
+    "invalid_grant",
+    "unauthorized_client",
+    "unsupported_grant_type",
+];
 
 /// Of one client at one address.
 pub(super) struct Tokens {
     client: Client,
     url: Url,
+    /// Why nothing may be sent there.
+    withheld: Option<CallFailure>,
     scope: String,
     id: String,
     secret: String,
@@ -61,9 +73,17 @@ struct Held {
 pub(super) enum Problem {
     #[error("{0}")]
     Refused(String),
+    /// It says so, of these.
+    #[error("{0}")]
+    Scopes(String),
+    #[error("{0}")]
+    Elsewhere(CallFailure),
     #[error("{0}")]
     Unreachable(String),
 }
+
+/// With the reason, if it is one of those that are known.
+type Refusal = (StatusCode, &'static str);
 
 #[derive(Deserialize)]
 struct Granted {
@@ -80,6 +100,14 @@ impl Problem {
                     "check auth.{scheme} of [sources.{source}]: the client's id and secret"
                 ),
             },
+            Self::Scopes(why) => CallFailure::Credential {
+                why: format!("there is no token for `{scheme}`: {why}"),
+                fix: format!(
+                    "in [sources.{source}] of config.toml: scopes = [\"…\"] with those that this client may have, or [] \
+                     for its usual ones"
+                ),
+            },
+            Self::Elsewhere(failure) => failure,
             Self::Unreachable(why) => {
                 CallFailure::Declined(format!("there is no token for `{scheme}`: {why}"))
             }
@@ -91,7 +119,7 @@ impl Tokens {
     /// The secret goes to that address, which must be as safe as the API's own.
     pub(super) fn new(
         client: Client,
-        (base, url): (&Url, &str),
+        (base, url, origins): (&Url, &str, &Origins),
         scopes: &[String],
         (id, secret): (&str, &str),
         mask: Arc<Mask>,
@@ -104,6 +132,7 @@ impl Tokens {
         }
         Ok(Arc::new(Self {
             client,
+            withheld: (!origins.have_for_tokens(&url)).then(|| origins.withheld(&url)),
             url,
             scope: scopes.join(" "),
             id: id.to_owned(),
@@ -115,6 +144,9 @@ impl Tokens {
 
     /// One that lives, fetched now if need be.
     pub(super) async fn current(self: &Arc<Self>) -> Result<String, Problem> {
+        if let Some(failure) = &self.withheld {
+            return Err(Problem::Elsewhere(failure.clone()));
+        }
         let fetching = {
             let mut held = self.held();
             if let Some((token, until)) = &held.token
@@ -136,6 +168,11 @@ impl Tokens {
             }
         };
         fetching.await
+    }
+
+    /// Why there will be none.
+    pub(super) fn withheld(&self) -> Option<&CallFailure> {
+        self.withheld.as_ref()
     }
 
     /// The API does not take this one any more.
@@ -175,20 +212,29 @@ impl Tokens {
         }
         match self.ask_with(&form, true).await? {
             Ok(granted) => Ok(granted),
-            Err(StatusCode::BAD_REQUEST | StatusCode::UNAUTHORIZED) => {
+            Err((StatusCode::BAD_REQUEST | StatusCode::UNAUTHORIZED, said))
+                if said != INVALID_SCOPE =>
+            {
                 form.extend([
                     ("client_id", self.id.as_str()),
                     ("client_secret", self.secret.as_str()),
                 ]);
                 let again = self.ask_with(&form, false).await?;
-                again.map_err(|status| {
-                    Problem::Refused(format!("{} answers HTTP {status}", self.shown()))
-                })
+                again.map_err(|refusal| self.refused(refusal))
             }
-            Err(status) => Err(Problem::Refused(format!(
-                "{} answers HTTP {status}",
-                self.shown()
-            ))),
+            Err(refusal) => Err(self.refused(refusal)),
+        }
+    }
+
+    fn refused(&self, (status, said): Refusal) -> Problem {
+        let shown = self.shown();
+        match said {
+            INVALID_SCOPE => Problem::Scopes(format!(
+                "{shown} answers HTTP {status}, {INVALID_SCOPE}, to the scopes {:?}",
+                excerpt(&self.scope)
+            )),
+            "" => Problem::Refused(format!("{shown} answers HTTP {status}")),
+            said => Problem::Refused(format!("{shown} answers HTTP {status}, {said}")),
         }
     }
 
@@ -196,7 +242,7 @@ impl Tokens {
         &self,
         form: &[(&str, &str)],
         basic: bool,
-    ) -> Result<Result<Granted, StatusCode>, Problem> {
+    ) -> Result<Result<Granted, Refusal>, Problem> {
         let body = form_urlencoded::Serializer::new(String::new())
             .extend_pairs(form)
             .finish();
@@ -218,15 +264,15 @@ impl Tokens {
         };
         let mut response = request.send().await.map_err(unreachable)?;
         let status = response.status();
-        if !status.is_success() {
-            return Ok(Err(status));
-        }
         let mut answer = Vec::new();
         while let Some(chunk) = response.chunk().await.map_err(unreachable)? {
             answer.extend_from_slice(&chunk);
             if answer.len() > LONGEST_ANSWER {
                 break;
             }
+        }
+        if !status.is_success() {
+            return Ok(Err((status, reason(&answer))));
         }
         // Its text may hold the token: no word of it is repeated.
         let granted: Granted = serde_json::from_slice(&answer).map_err(|_| {
@@ -247,6 +293,18 @@ impl Tokens {
     fn held(&self) -> MutexGuard<'_, Held> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// By RFC 6749. Another word is not repeated: it may be the secret.
+fn reason(answer: &[u8]) -> &'static str {
+    #[derive(Deserialize)]
+    struct Said {
+        error: String,
+    }
+    let said = serde_json::from_slice::<Said>(answer).map(|said| said.error);
+    let known = REASONS.into_iter();
+    let mut known = known.filter(|known| said.as_ref().is_ok_and(|said| said == known));
+    known.next().unwrap_or_default()
 }
 
 impl fmt::Debug for Tokens {

@@ -7,7 +7,7 @@
 //! Invariant: total and deterministic. Any JSON is a description or an error, in a time and in memory that have limits,
 //! and the same text gives the same functions.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use serde_json::Value;
 
@@ -18,9 +18,12 @@ use super::{
     names::{Named, names},
     operation::{Context, Found, Operation, Unusable},
     security::Security,
-    servers::{self, Entry},
+    servers::{self, Address, Entry},
 };
-use crate::{length, sources::http::Scheme};
+use crate::{
+    length,
+    sources::{addresses::Named as Origins, http::Scheme},
+};
 
 /// As many as a server may list tools.
 const MOST_OPERATIONS: usize = 10_000;
@@ -37,7 +40,9 @@ const VERBS: [&str; 8] = [
 pub struct Description {
     title: String,
     version: String,
-    base: String,
+    address: Address,
+    /// Where it is called and where its tokens come from, in its own words.
+    pub(super) origins: Origins,
     tools: Vec<Value>,
     pub(super) operations: HashMap<String, Operation>,
     pub(super) schemes: BTreeMap<String, Scheme>,
@@ -62,7 +67,7 @@ impl Description {
     /// With a list of at most so many bytes.
     pub(super) fn of(document: &Document, entry: &Entry, longest: usize) -> Result<Self, String> {
         let root = document.root();
-        let base = servers::address(root, entry)?;
+        let address = servers::address(root, entry)?;
         let security = Security::read(document);
         let (mut found, mut left_out) = found(document);
         let too_many = found.drain(found.len().min(MOST_OPERATIONS)..);
@@ -74,6 +79,7 @@ impl Description {
         let mut context = Context {
             closures: Closures::new(Dialect::new(document)),
             security: &security,
+            address: &address,
             entry,
             room: 0,
         };
@@ -100,7 +106,11 @@ impl Description {
         Ok(Self {
             title: said("title"),
             version: said("version"),
-            base,
+            origins: Origins {
+                calls: address.origin().map(str::to_owned),
+                tokens: security.token_origins(),
+            },
+            address,
             tools,
             operations,
             schemes: security.schemes,
@@ -116,7 +126,14 @@ impl Description {
 
     /// Where it is called.
     pub fn base(&self) -> &str {
-        &self.base
+        &self.address.url
+    }
+
+    /// All to which something is sent because it says so.
+    pub(super) fn told_origins(&self) -> BTreeSet<String> {
+        let named = self.origins.calls.iter().chain(&self.origins.tokens);
+        let own = self.operations.values().filter_map(|it| it.origin.as_ref());
+        named.chain(own).cloned().collect()
     }
 
     /// MCP's `Tool`s, in the order of the description.

@@ -14,7 +14,7 @@ use super::{
     paging,
     parameters::{self, Parameter},
     security::Security,
-    servers::{self, Entry},
+    servers::{self, Address, Entry},
 };
 use crate::sources::http::{MOST_PAGES, Paged};
 
@@ -29,6 +29,8 @@ pub(super) struct Operation {
     pub(super) path: String,
     /// Where it is called, if that is not where all others are.
     pub(super) base: Option<String>,
+    /// Of that, in the description's words.
+    pub(super) origin: Option<String>,
     pub(super) headers: Vec<(String, String)>,
     pub(super) parameters: Vec<Parameter>,
     pub(super) body: Option<Body>,
@@ -55,6 +57,8 @@ pub(super) enum Unusable {
     NoAddress(String),
     #[error("it is no object")]
     NoObject,
+    #[error("its path does not begin with `/`")]
+    NoPath,
     #[error("the description has more than {0} operations")]
     TooMany(usize),
     #[error("all functions together take more than {0} bytes, and there is no room for it")]
@@ -65,6 +69,8 @@ pub(super) enum Unusable {
 pub(super) struct Context<'a> {
     pub(super) closures: Closures<'a>,
     pub(super) security: &'a Security,
+    /// Where operations are called that say nothing else.
+    pub(super) address: &'a Address,
     pub(super) entry: &'a Entry,
     /// For what arguments of an operation refer to, in bytes.
     pub(super) room: usize,
@@ -86,6 +92,10 @@ impl Context<'_> {
         } = *found;
         if !operation.is_object() {
             return Err(Unusable::NoObject);
+        }
+        // It would go on where the host ends.
+        if !path.starts_with('/') {
+            return Err(Unusable::NoPath);
         }
         let described = parameters::read(document, item, operation, path)?;
         let taken: Vec<&str> = described
@@ -118,16 +128,28 @@ impl Context<'_> {
                 "idempotentHint": safe,
             }),
         );
-        let call = json!({ "method": method.as_str(), "path": path });
-        tool.insert("_meta".into(), json!({ "mux/http": call }));
+        let own = self.address(item, operation)?;
+        let security = self.security.of(operation);
+        let mut call = Map::new();
+        call.insert("method".into(), method.as_str().into());
+        call.insert("path".into(), path.into());
+        // Whoever trusts the function trusts where its arguments and credentials go.
+        let at = own.as_ref().unwrap_or(self.address).told.as_deref();
+        call.extend(at.map(|at| ("at".to_owned(), at.into())));
+        let credentials = self.security.told(&security);
+        if !credentials.is_empty() {
+            call.insert("credentials".into(), credentials.into());
+        }
+        tool.insert("_meta".into(), json!({ "mux/http": Value::Object(call) }));
         let operation = Operation {
             method,
             path: path.to_owned(),
-            base: self.base(item, operation)?,
+            origin: own.as_ref().and_then(|it| it.origin().map(str::to_owned)),
+            base: own.map(|address| address.url),
             headers: vec![("accept".into(), answers.accept)],
             parameters: described.into_iter().map(|it| it.parameter).collect(),
             body: body.map(|it| it.body),
-            security: self.security.of(operation),
+            security,
             safe,
             paged,
         };
@@ -183,7 +205,8 @@ impl Context<'_> {
         says.then_some(told)
     }
 
-    fn base(&self, item: &Value, operation: &Value) -> Result<Option<String>, Unusable> {
+    /// If it is not where all others are called.
+    fn address(&self, item: &Value, operation: &Value) -> Result<Option<Address>, Unusable> {
         if self.entry.base_url.is_some() {
             return Ok(None);
         }

@@ -40,8 +40,25 @@ pub(super) struct Described {
     pub(super) schema: Value,
 }
 
-/// What the request itself says.
-const NOT_ASKED: [&str; 3] = ["accept", "content-type", "authorization"];
+/// What the request itself says, or who it is from, and what decides where it goes and where it ends.
+const NOT_ASKED: [&str; 16] = [
+    "accept",
+    "content-type",
+    "authorization",
+    "proxy-authorization",
+    "cookie",
+    "host",
+    "content-length",
+    "transfer-encoding",
+    "connection",
+    "proxy-connection",
+    "keep-alive",
+    "te",
+    "trailer",
+    "upgrade",
+    "expect",
+    "http2-settings",
+];
 
 /// Those of the path item, unless the operation says otherwise, then its own.
 pub(super) fn read(
@@ -125,7 +142,8 @@ fn writing(parameter: &Value, place: Place) -> Writing {
     let letters = match place {
         Place::Header => Letters::Any,
         Place::Path if is_true(parameter, "x-multi-segment") => Letters::Segments,
-        _ if is_true(parameter, "allowReserved") => Letters::Reserved,
+        // A cookie ends where a reserved letter stands.
+        Place::Path | Place::Query if is_true(parameter, "allowReserved") => Letters::Reserved,
         _ => Letters::Unreserved,
     };
     Writing {

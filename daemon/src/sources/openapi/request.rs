@@ -15,7 +15,7 @@ use super::{
     parameters::{Parameter, Written},
     style::{Letters, Pair, Place, Style, Writing, encoded, plain},
 };
-use crate::sources::http::{Body, FormPart, Request};
+use crate::sources::http::{Body, FormPart, Request, has_steps};
 
 /// Arguments that fit their schema, and no request.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
@@ -92,8 +92,7 @@ fn segment(parameter: &Parameter, value: &Value) -> Result<String, Misfit> {
     if text.is_empty() {
         return Err(Misfit::Empty(parameter.argument.clone()));
     }
-    // Whoever reads an address takes these for steps in a tree of folders, encoded or not.
-    if text.split('/').any(|step| matches!(step, "." | "..")) {
+    if has_steps(&text) {
         return Err(Misfit::Elsewhere(parameter.argument.clone()));
     }
     Ok(text)

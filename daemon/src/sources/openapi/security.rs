@@ -5,10 +5,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::document::{Document, items, members, text};
-use crate::sources::http::Scheme;
+use crate::sources::http::{Scheme, origins};
 
 const METHODS: [&str; 8] = [
     "get", "put", "post", "delete", "options", "head", "patch", "trace",
@@ -62,6 +62,37 @@ impl Security {
             Some(_) => self.alternatives(operation),
             None => self.usual.clone(),
         }
+    }
+
+    /// How each of these is shown to the API, and where its tokens come from: whoever trusts a function trusts that.
+    pub(super) fn told(&self, needs: &[Vec<String>]) -> Map<String, Value> {
+        let names: BTreeSet<&String> = needs.iter().flatten().collect();
+        let told = |name: &String| {
+            let how = match self.schemes.get(name)? {
+                Scheme::Header(header) => format!("header {header}"),
+                Scheme::Query(key) => format!("query {key}"),
+                Scheme::Cookie(cookie) => format!("cookie {cookie}"),
+                Scheme::Basic => "basic".into(),
+                Scheme::Bearer => "bearer".into(),
+                Scheme::ClientCredentials { token_url, .. } => {
+                    let origin = origins::of(token_url);
+                    let origin = origin.as_deref().unwrap_or("its own address");
+                    format!("token from {origin}")
+                }
+            };
+            Some((name.clone(), how.into()))
+        };
+        names.into_iter().filter_map(told).collect()
+    }
+
+    /// The origins, other than the API's own, to which a client's secret goes for a token.
+    pub(super) fn token_origins(&self) -> BTreeSet<String> {
+        let schemes = self.schemes.values();
+        let urls = schemes.filter_map(|scheme| match scheme {
+            Scheme::ClientCredentials { token_url, .. } => Some(token_url),
+            _ => None,
+        });
+        urls.filter_map(|url| origins::of(url)).collect()
     }
 
     /// What is needed and not understood cannot be asked for.
@@ -188,6 +219,30 @@ mod tests {
         assert_eq!(security.notes.len(), 1, "{:?}", security.notes);
         let needs = json!({ "security": [{ "machine": ["b"], "tls": [] }, {}] });
         assert_eq!(security.of(&needs), [vec!["machine".to_owned()], vec![]]);
+    }
+
+    #[test]
+    fn what_is_shown_and_where_tokens_come_from_is_told() {
+        let flow = |url: &str| json!({ "type": "oauth2", "flows": { "clientCredentials": { "tokenUrl": url } } });
+        let security = security(json!({ "components": { "securitySchemes": {
+            "key": { "type": "apiKey", "in": "query", "name": "k" },
+            "far": flow("https://login.example:443/t?x=1"),
+            "near": flow("/token"),
+            "unused": { "type": "http", "scheme": "basic" },
+        } } }));
+        let needs = [
+            vec!["far".to_owned(), "key".to_owned()],
+            vec!["near".to_owned()],
+            vec![],
+        ];
+        let expected = json!({
+            "far": "token from https://login.example", "key": "query k", "near": "token from its own address",
+        });
+        assert_eq!(Value::Object(security.told(&needs)), expected);
+        assert_eq!(
+            security.token_origins(),
+            ["https://login.example".to_owned()].into()
+        );
     }
 
     #[test]

@@ -20,25 +20,44 @@ pub struct Entry {
     pub at: Option<Url>,
 }
 
-/// The address of the first server of a list, without a slash at its end. An error tells a person what to do.
-pub(super) fn address(owner: &Value, entry: &Entry) -> Result<String, String> {
+/// Where functions are called.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(super) struct Address {
+    /// Without a slash at its end.
+    pub(super) url: String,
+    /// What the description says of it: values that the entry gives stand there by their names, in braces, for they are
+    /// no word of the description's and may be secrets. `None`: the entry says all of it.
+    pub(super) told: Option<String>,
+}
+
+impl Address {
+    /// Of what is told.
+    pub(super) fn origin(&self) -> Option<&str> {
+        let told = self.told.as_deref()?;
+        let host = told.find("://").map_or(0, |at| at + 3);
+        let end = told[host..].find('/').map_or(told.len(), |at| host + at);
+        Some(&told[..end])
+    }
+}
+
+/// The address of the first server of a list. An error tells a person what to do.
+pub(super) fn address(owner: &Value, entry: &Entry) -> Result<Address, String> {
     if let Some(base) = &entry.base_url {
-        return Ok(base.trim_end_matches('/').to_owned());
+        return Ok(Address {
+            url: base.trim_end_matches('/').to_owned(),
+            told: None,
+        });
     }
     let server = items(owner, "servers").next();
     let url = match server {
         Some(server) => filled(server, entry)?,
         None => "/".to_owned(),
     };
-    let found = match (Url::parse(&url), &entry.at) {
-        (Ok(found), _) => Some(found),
-        (Err(_), Some(at)) => at.join(&url).ok(),
-        (Err(_), None) if url.starts_with("//") => Url::parse(&format!("https:{url}")).ok(),
-        (Err(_), None) => None,
-    };
-    let usable = |url: &Url| matches!(url.scheme(), "http" | "https") && url.has_host();
-    match found.filter(usable) {
-        Some(found) => Ok(found.as_str().trim_end_matches('/').to_owned()),
+    match placed(&url, entry) {
+        Some(found) => Ok(Address {
+            url: found.as_str().trim_end_matches('/').to_owned(),
+            told: Some(told(found, server, entry)),
+        }),
         None => Err(match server {
             Some(_) => format!(
                 "the description gives {url:?} as the address of the API, which leads nowhere from here: write \
@@ -56,12 +75,76 @@ pub(super) fn variables(root: &Value) -> impl Iterator<Item = &str> {
     servers.flat_map(|server| members(server, "variables").map(|(name, _)| name.as_str()))
 }
 
+fn placed(url: &str, entry: &Entry) -> Option<Url> {
+    let found = match (Url::parse(url), &entry.at) {
+        (Ok(found), _) => Some(found),
+        (Err(_), Some(at)) => at.join(url).ok(),
+        (Err(_), None) if url.starts_with("//") => Url::parse(&format!("https:{url}")).ok(),
+        (Err(_), None) => None,
+    };
+    found.filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host())
+}
+
+/// Without a user, a password or a query. Words stand for what the entry gives while the address is taken apart, by the
+/// same rules as that which is called: no text of a description looks like an address that it is not.
+fn told(found: Url, server: Option<&Value>, entry: &Entry) -> String {
+    let written = server.map_or_else(String::new, |server| server.to_string().to_lowercase());
+    let unused = (0..).map(|number: u32| format!("mux{number}x"));
+    let mut unused = unused.filter(|word| !written.contains(word.as_str()));
+    let words: BTreeMap<String, String> = entry
+        .variables
+        .keys()
+        .filter_map(|name| Some((name.clone(), unused.next()?)))
+        .collect();
+    let veiled = Entry {
+        variables: words.clone(),
+        at: entry.at.clone(),
+        base_url: None,
+    };
+    let veiled_url = server.and_then(|server| {
+        let url = put_in(server, &veiled, |_, _| true).ok()?;
+        placed(&url, &veiled)
+    });
+    let mut url = veiled_url.unwrap_or(found);
+    url.set_query(None);
+    url.set_fragment(None);
+    // Only an address without a host refuses.
+    _ = url.set_username("");
+    _ = url.set_password(None);
+    let told = url.as_str().trim_end_matches('/').to_owned();
+    let named = words.iter();
+    named.fold(told, |told, (name, word)| {
+        told.replace(word, &format!("{{{name}}}"))
+    })
+}
+
 fn filled(server: &Value, entry: &Entry) -> Result<String, String> {
+    let url = put_in(server, entry, |given, allowed| {
+        allowed.is_empty() || allowed.contains(&given)
+    })?;
+    match url
+        .split_once('{')
+        .and_then(|(_, rest)| rest.split_once('}'))
+    {
+        Some((name, _)) => Err(format!(
+            "the address of the API has a variable without a value: write `variables = {{ {name} = \"…\" }}`, or \
+             the whole `base_url`"
+        )),
+        None => Ok(url),
+    }
+}
+
+/// The values of variables in their places, as far as there are any.
+fn put_in(
+    server: &Value,
+    entry: &Entry,
+    fits: impl Fn(&str, &[&str]) -> bool,
+) -> Result<String, String> {
     let mut url = text(server, "url").unwrap_or("/").to_owned();
     for (name, variable) in members(server, "variables") {
         let allowed: Vec<&str> = items(variable, "enum").filter_map(Value::as_str).collect();
         let value = match entry.variables.get(name) {
-            Some(given) if allowed.is_empty() || allowed.contains(&given.as_str()) => given,
+            Some(given) if fits(given, &allowed) => given,
             // The value is not repeated: it may be a secret.
             Some(_) => {
                 return Err(format!(
@@ -79,16 +162,7 @@ fn filled(server: &Value, entry: &Entry) -> Result<String, String> {
     for (name, value) in &entry.variables {
         url = url.replace(&format!("{{{name}}}"), value);
     }
-    match url
-        .split_once('{')
-        .and_then(|(_, rest)| rest.split_once('}'))
-    {
-        Some((name, _)) => Err(format!(
-            "the address of the API has a variable without a value: write `variables = {{ {name} = \"…\" }}`, or \
-             the whole `base_url`"
-        )),
-        None => Ok(url),
-    }
+    Ok(url)
 }
 
 #[cfg(test)]
@@ -144,15 +218,72 @@ mod tests {
         ] {
             let root = json!({ "servers": [{ "url": url, "variables": variables }] });
             match (address(&root, &entry), expected) {
-                (Ok(found), Ok(expected)) => assert_eq!(found, expected, "{url}"),
+                (Ok(found), Ok(expected)) => assert_eq!(found.url, expected, "{url}"),
                 (Err(problem), Err(part)) => assert!(problem.contains(part), "{problem}"),
                 other => panic!("{url}: {other:?}"),
             }
         }
         assert!(address(&json!({}), &Entry::default()).is_err());
         assert_eq!(
-            address(&json!({}), &remote()).unwrap(),
+            address(&json!({}), &remote()).unwrap().url,
             "https://docs.example"
         );
+    }
+
+    #[test]
+    fn what_the_entry_gives_is_no_word_of_the_description() {
+        let variables = json!({ "region": { "default": "eu", "enum": ["eu", "us"] }, "host": { "default": "a.h" } });
+        let entry = Entry {
+            variables: [("region", "us"), ("tenant", "s3cret")]
+                .map(|(name, value)| (name.to_owned(), value.to_owned()))
+                .into(),
+            at: Url::parse("https://docs.example/v3/api.json").ok(),
+            ..Entry::default()
+        };
+        for (url, told, origin) in [
+            ("https://h:443/v1/", "https://h/v1", "https://h"),
+            (
+                "https://{region}.{host}/{tenant}/v1?k=1",
+                "https://{region}.a.h/{tenant}/v1",
+                "https://{region}.a.h",
+            ),
+            (
+                "https://u:p@{host}/v1?key=x",
+                "https://a.h/v1",
+                "https://a.h",
+            ),
+            (
+                "https://u:p@{region}.h",
+                "https://{region}.h",
+                "https://{region}.h",
+            ),
+            ("/v2", "https://docs.example/v2", "https://docs.example"),
+            (
+                "https://evil.h\\@good.h/{region}",
+                "https://evil.h/@good.h/{region}",
+                "https://evil.h",
+            ),
+            (
+                "https://mux0x.h/{region}",
+                "https://mux0x.h/{region}",
+                "https://mux0x.h",
+            ),
+            (
+                "//{host}\t.evil.h/{region}",
+                "https://a.h.evil.h/{region}",
+                "https://a.h.evil.h",
+            ),
+        ] {
+            let root = json!({ "servers": [{ "url": url, "variables": variables }] });
+            let found = address(&root, &entry).unwrap();
+            assert_eq!(found.told.as_deref(), Some(told), "{url}");
+            assert_eq!(found.origin(), Some(origin), "{url}");
+        }
+        let given = Entry {
+            base_url: Some("https://mine/v1".into()),
+            ..entry
+        };
+        let found = address(&json!({}), &given).unwrap();
+        assert_eq!((found.origin(), found.told.as_deref()), (None, None));
     }
 }

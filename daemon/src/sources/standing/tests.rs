@@ -15,7 +15,7 @@ use tokio::net::TcpListener;
 use super::*;
 use crate::{
     settings::{Place, Source as Settings, SourceKind},
-    sources::{CallFailure, Telling},
+    sources::{CallFailure, Telling, addresses::Addresses},
     upstream::http_client,
 };
 
@@ -68,12 +68,16 @@ fn making(description: Place, base_url: Option<&str>) -> Making {
         variables: BTreeMap::new(),
         headers: BTreeMap::from([("X-Token".into(), "canary-token".into())]),
         credentials: BTreeMap::new(),
+        origins: Vec::new(),
+        secret_headers: Vec::new(),
+        scopes: None,
         rate: None,
         refresh: Duration::from_secs(3600),
         depth: 2,
         network: Arc::default(),
     };
-    Making::new("shop", &settings, http_client).with_reader(read)
+    let nowhere = Addresses::new("/nowhere/sources.json".into());
+    Making::new("shop", &settings, http_client, Arc::new(nowhere)).with_reader(read)
 }
 
 fn shelf(folder: &Path) -> Arc<Shelf> {
@@ -152,6 +156,7 @@ async fn a_file_is_read_again_and_what_cannot_be_read_changes_nothing() {
         added: vec!["c".into()],
         removed: vec!["b".into()],
         changed: vec!["a".into()],
+        ..Refreshed::default()
     };
     assert_eq!(found, expected);
     assert!(source.has_changed().unwrap());

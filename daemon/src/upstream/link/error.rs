@@ -28,6 +28,9 @@ pub(crate) enum LinkError {
     /// Nothing was sent: a credential is missing, or cannot be used.
     #[error("{why}")]
     Credential { why: String, fix: String },
+    /// Nothing was sent: its arguments make no request.
+    #[error("{0}")]
+    Unfit(String),
     /// The server has not taken it, for another reason.
     #[error("{text}")]
     Declined { status: u16, text: String },

@@ -197,9 +197,9 @@ impl Inside {
         self.in_flight().remove(&key);
         match outcome {
             Some(Ok(result)) => Ok(Ok(result)),
-            Some(Err(mistake @ (CallFailure::Unknown(_) | CallFailure::Unfit(_)))) => Ok(Err(
-                refusal(ErrorCode::INVALID_PARAMS, &mistake.to_string()),
-            )),
+            Some(Err(mistake @ (CallFailure::Unknown(_) | CallFailure::Unfit(_)))) => {
+                Err(LinkError::Unfit(mistake.to_string()))
+            }
             Some(Err(CallFailure::Credential { why, fix })) => {
                 Err(LinkError::Credential { why, fix })
             }

@@ -11,6 +11,8 @@ pub(super) fn all() -> Vec<(&'static str, MuxResponse)> {
             added: vec!["pet.feed".into()],
             removed: vec!["pet.starve".into()],
             changed: vec!["pet.addPet".into()],
+            origins: vec!["https://pets.example".into()],
+            notes: vec!["POST /pet is left out: it is no object".into()],
         })),
     )]
 }

@@ -104,7 +104,7 @@ fn what_nothing_uses_is_told() {
         &[("kee", text("k")), ("token", pair), ("login", text("x"))],
         &[],
     );
-    let idle = keys.idle();
+    let idle: Vec<String> = keys.idle().iter().map(ToString::to_string).collect();
     assert_eq!(idle.len(), 3, "{idle:?}");
     assert!(
         idle[0].contains("auth.kee") && idle[0].contains("key, login"),

@@ -22,11 +22,14 @@ fn guarded(base: &str) -> (Api, Request) {
     for name in ["key", "header", "cookie"] {
         source.credentials.insert(name.into(), text(CANARY));
     }
+    source
+        .credentials
+        .insert("basic".into(), text("ada:canary-of-basic"));
     source.headers = BTreeMap::from([
         ("X-Tenant".into(), "canary-tenant".into()),
         ("X-Session-Token".into(), "canary-session".into()),
     ]);
-    let all = ["key", "header", "cookie"].map(str::to_owned);
+    let all = ["key", "header", "cookie", "basic"].map(str::to_owned);
     let request = Request {
         security: vec![all.into()],
         ..get("/echo")
@@ -64,7 +67,12 @@ async fn nothing_that_an_api_repeats_gets_through() {
         .await;
         let (api, request) = guarded(&base);
         let result = api.call(&request, &telling()).await.unwrap().to_string();
-        for secret in ["5ecret", "canary-session"] {
+        for secret in [
+            "5ecret",
+            "canary-session",
+            "canary-of-basic",
+            "YWRhOmNhbmFyeS1vZi1iYXNpYw",
+        ] {
             assert!(!result.contains(secret), "{status} {content}: {result}");
         }
         // Some headers of an entry are words that an API says, too.
@@ -75,6 +83,8 @@ async fn nothing_that_an_api_repeats_gets_through() {
         );
         let log = log.lock().unwrap();
         assert_eq!(log[0].header("x-api-key"), Some(CANARY));
+        let basic = Some("Basic YWRhOmNhbmFyeS1vZi1iYXNpYw==");
+        assert_eq!(log[0].header("authorization"), basic);
         assert_eq!(
             log[0].header("cookie"),
             Some(format!("sid={CANARY}").as_str())
@@ -85,6 +95,63 @@ async fn nothing_that_an_api_repeats_gets_through() {
                 .starts_with("/echo?api_key=canary-%2F%225ecret"),
             "{log:?}"
         );
+    }
+}
+
+#[tokio::test]
+async fn no_part_of_a_login_comes_back_however_it_was_given() {
+    const PAIR: &str = "ada:canary-p4ss/word";
+    // As it goes out.
+    let encoded = "YWRhOmNhbmFyeS1wNHNzL3dvcmQ=";
+    for given in ["text", "pair", "header", "address"] {
+        let (base, log) = serve(move |seen, _| {
+            let said = seen.header("authorization").unwrap().to_owned();
+            let status = match seen.target.as_str() {
+                "/echo" => StatusCode::OK,
+                _ => StatusCode::BAD_REQUEST,
+            };
+            let escaped = PAIR.replace('/', "\\/");
+            let body = format!("{{ \"said\": [\"{said}\", \"{PAIR}\", \"{escaped}\"] }}");
+            (status, [("content-type", "application/json")], body)
+        })
+        .await;
+        let mut source = settings();
+        let mut address = base.clone();
+        match given {
+            "text" => drop(source.credentials.insert("basic".into(), text(PAIR))),
+            "pair" => {
+                let (username, password) = PAIR.split_once(':').unwrap();
+                let (username, password) = (username.into(), password.into());
+                let login = Credential::Basic { username, password };
+                drop(source.credentials.insert("basic".into(), login));
+            }
+            "header" => {
+                let value = format!("Basic {encoded}");
+                drop(source.headers.insert("Authorization".into(), value));
+            }
+            _ => address = base.replace("http://", "http://ada:canary-p4ss%2Fword@"),
+        }
+        let security = match given {
+            "address" => Vec::new(),
+            _ => vec![vec!["basic".to_owned()]],
+        };
+        let api = api_with(&address, &source, &schemes());
+        for path in ["/echo", "/refuse"] {
+            let security = security.clone();
+            let request = Request {
+                security,
+                ..get(path)
+            };
+            let result = api.call(&request, &telling()).await.unwrap().to_string();
+            assert!(result.contains("***"), "{given}: {result}");
+            for part in ["canary-p4ss", "YWRhOmNhb"] {
+                assert!(!result.contains(part), "{given}: {result}");
+            }
+        }
+        let sent = log.lock().unwrap()[0]
+            .header("authorization")
+            .map(str::to_owned);
+        assert_eq!(sent, Some(format!("Basic {encoded}")), "{given}");
     }
 }
 

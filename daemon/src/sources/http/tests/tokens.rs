@@ -7,7 +7,12 @@ use serde_json::json;
 use super::*;
 
 fn login(base: &str, token_url: &str) -> Api {
+    login_for(base, token_url, None)
+}
+
+fn login_for(base: &str, token_url: &str, scopes: Option<&[&str]>) -> Api {
     let mut source = settings();
+    source.scopes = scopes.map(|scopes| scopes.iter().map(|it| (*it).to_owned()).collect());
     let credential = Credential::Basic {
         username: "client".into(),
         password: "canary-secret".into(),
@@ -162,7 +167,8 @@ async fn what_is_the_entrys_lasts_while_descriptions_come_and_go() {
         };
         let schemes = BTreeMap::from([("oauth".to_owned(), scheme)]);
         let with = (http_client as MakeClient, &lasting);
-        Api::new("shop", &source, &base, schemes, with).unwrap()
+        let origins = Origins::listed("shop", &source).with_calls(&base);
+        Api::new("shop", &source, (&base, origins), schemes, with).unwrap()
     };
     let mut asked = get("/things");
     asked.security = vec![vec!["oauth".into()]];
@@ -194,6 +200,52 @@ async fn what_is_the_entrys_lasts_while_descriptions_come_and_go() {
 }
 
 #[tokio::test]
+async fn the_entrys_scopes_are_asked_for_and_a_refusal_of_scopes_says_so() {
+    let (base, log) = serve(|seen, _| {
+        let narrow = !String::from_utf8_lossy(&seen.body).contains("write");
+        match seen.target.as_str() {
+            "/token" if narrow => {
+                axum::Json(json!({ "access_token": "tok-000001" })).into_response()
+            }
+            "/token" => {
+                let said =
+                    json!({ "error": "invalid_scope", "error_description": "canary-secret" });
+                (StatusCode::BAD_REQUEST, axum::Json(said)).into_response()
+            }
+            _ => "ok".into_response(),
+        }
+    })
+    .await;
+    let failure = login(&base, "/token")
+        .call(&asked(), &telling())
+        .await
+        .unwrap_err();
+    let CallFailure::Credential { why, fix } = &failure else {
+        panic!("{failure:?}");
+    };
+    assert!(
+        why.contains("invalid_scope") && why.contains("read write"),
+        "{why}"
+    );
+    assert!(
+        fix.contains("[sources.shop]") && fix.contains("scopes = ["),
+        "{fix}"
+    );
+    assert!(!format!("{failure:?}").contains("canary"), "{failure:?}");
+    // The secret elsewhere in the request would change nothing.
+    assert_eq!(tokens(&log), 1);
+    for (scopes, body) in [
+        (&["read"][..], "grant_type=client_credentials&scope=read"),
+        (&[], "grant_type=client_credentials"),
+    ] {
+        let api = login_for(&base, "/token", Some(scopes));
+        api.call(&asked(), &telling()).await.unwrap();
+        let log = log.lock().unwrap();
+        assert_eq!(String::from_utf8_lossy(&log[log.len() - 2].body), body);
+    }
+}
+
+#[tokio::test]
 async fn a_secret_is_not_sent_without_encryption_to_get_a_token_for_an_encrypted_api() {
     let mut source = settings();
     let credential = Credential::Basic {
@@ -208,7 +260,8 @@ async fn a_secret_is_not_sent_without_encryption_to_get_a_token_for_an_encrypted
     let schemes = BTreeMap::from([("oauth".to_owned(), scheme)]);
     let lasting = Lasting::new(&source);
     let with = (http_client as MakeClient, &lasting);
-    let problem = Api::new("shop", &source, "https://api.example", schemes, with).unwrap_err();
+    let at = ("https://api.example", Origins::default());
+    let problem = Api::new("shop", &source, at, schemes, with).unwrap_err();
     assert!(
         problem.contains("auth.oauth") && problem.contains("https"),
         "{problem}"

@@ -1,0 +1,90 @@
+//! Where the credentials of an entry may go: its headers, its `auth`, and what is fetched with them.
+//!
+//! A description says where functions are called and where tokens come from, and whoever writes it may say something
+//! else tomorrow. So credentials go to what the user has named, and to what was named when he took the description.
+//!
+//! Invariant: what a description says later adds nothing to this.
+
+use std::collections::BTreeSet;
+
+use url::Url;
+
+use crate::{settings::Source, sources::CallFailure};
+
+/// Each as `https://host`, with a port where it is no usual one.
+#[derive(Clone, Debug, Default)]
+pub(in crate::sources) struct Origins {
+    source: String,
+    /// Those that the entry lists, for the line to write.
+    listed: Vec<String>,
+    calls: BTreeSet<String>,
+    /// Only for what tokens are fetched with.
+    tokens: BTreeSet<String>,
+}
+
+impl Origins {
+    /// Those that the entry itself lists.
+    pub(in crate::sources) fn listed(source: &str, settings: &Source) -> Self {
+        Self {
+            source: source.to_owned(),
+            listed: settings.origins.clone(),
+            calls: settings.origins.iter().cloned().collect(),
+            tokens: BTreeSet::new(),
+        }
+    }
+
+    pub(in crate::sources) fn with_calls(mut self, address: &str) -> Self {
+        self.calls.extend(of(address));
+        self
+    }
+
+    pub(in crate::sources) fn with_tokens(
+        mut self,
+        origins: impl IntoIterator<Item = String>,
+    ) -> Self {
+        self.tokens.extend(origins);
+        self
+    }
+
+    pub(in crate::sources) fn have(&self, url: &Url) -> bool {
+        self.calls.contains(&spelled(url))
+    }
+
+    pub(super) fn have_for_tokens(&self, url: &Url) -> bool {
+        self.have(url) || self.tokens.contains(&spelled(url))
+    }
+
+    /// Why nothing is sent there.
+    pub(super) fn withheld(&self, url: &Url) -> CallFailure {
+        let origin = spelled(url);
+        CallFailure::Credential {
+            why: format!(
+                "credentials of `{}` do not go to {origin}, which its description names and its entry does not",
+                self.source
+            ),
+            fix: self.line(&origin),
+        }
+    }
+
+    /// What a user writes who trusts it.
+    pub(in crate::sources) fn line(&self, origin: &str) -> String {
+        let all = self.listed.iter().map(String::as_str).chain([origin]);
+        let all: Vec<String> = all.map(|origin| format!("\"{origin}\"")).collect();
+        format!(
+            "if you trust it, write in [sources.{}] of config.toml: origins = [{}]",
+            self.source,
+            all.join(", ")
+        )
+    }
+}
+
+/// Of an address that is http:// or https:// and has a host.
+pub(in crate::sources) fn of(address: &str) -> Option<String> {
+    let url = Url::parse(address).ok();
+    let url = url.filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
+    url.as_ref().map(spelled)
+}
+
+fn spelled(url: &Url) -> String {
+    url.origin().ascii_serialization()
+}

@@ -1,0 +1,119 @@
+//! An API that says in every answer what it was sent, headers, login and query.
+
+use std::{
+    future::IntoFuture,
+    net::TcpListener,
+    sync::{Arc, Mutex},
+    thread::JoinHandle,
+};
+
+use axum::{
+    Json, Router,
+    extract::Request,
+    http::StatusCode,
+    response::{IntoResponse, Response},
+};
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use serde_json::json;
+use tokio::sync::oneshot;
+
+pub(super) struct Mirror {
+    url: String,
+    seen: Arc<Mutex<String>>,
+    end: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Mirror {
+    pub(super) fn open() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        listener.set_nonblocking(true).unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let seen = Arc::<Mutex<String>>::default();
+        let log = Arc::clone(&seen);
+        let routes = Router::new().fallback(move |asked: Request| {
+            let (answer, sent) = answer(&asked);
+            log.lock().unwrap().push_str(&sent);
+            async move { answer }
+        });
+        let (end, ended) = oneshot::channel::<()>();
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap();
+        let thread = std::thread::spawn(move || {
+            runtime.block_on(async move {
+                let listener = tokio::net::TcpListener::from_std(listener).unwrap();
+                tokio::select! {
+                    served = axum::serve(listener, routes).into_future() => served.unwrap(),
+                    _ = ended => {}
+                }
+            });
+        });
+        Self {
+            url,
+            seen,
+            end: Some(end),
+            thread: Some(thread),
+        }
+    }
+
+    /// Two functions, each of which takes all of the entry's credentials.
+    pub(super) fn description(&self) -> String {
+        let function = |id: &str| json!({ "get": { "operationId": id, "responses": { "200": { "description": "it" } } } });
+        json!({
+            "openapi": "3.1.0",
+            "info": { "title": "Mirror", "version": "1" },
+            "servers": [{ "url": self.url }],
+            "security": [{ "key": [], "login": [], "query": [] }],
+            "paths": { "/echo": function("echo"), "/refuse": function("refuse") },
+            "components": { "securitySchemes": {
+                "key": { "type": "apiKey", "in": "header", "name": "X-Access" },
+                "login": { "type": "http", "scheme": "basic" },
+                "query": { "type": "apiKey", "in": "query", "name": "q" },
+            } },
+        })
+        .to_string()
+    }
+
+    /// Or else it cannot have repeated them.
+    #[track_caller]
+    pub(super) fn was_sent(&self, secrets: &[String]) {
+        let seen = self.seen.lock().unwrap();
+        for secret in secrets {
+            assert!(seen.contains(secret.as_str()), "{secret} was not sent");
+        }
+    }
+}
+
+impl Drop for Mirror {
+    fn drop(&mut self) {
+        drop(self.end.take());
+        if let Some(thread) = self.thread.take() {
+            drop(thread.join());
+        }
+    }
+}
+
+/// What it was sent, as it came and as it reads, and the same as text.
+fn answer(asked: &Request) -> (Response, String) {
+    let headers = asked.headers().iter();
+    let mut sent: Vec<String> = headers
+        .map(|(name, value)| format!("{name}: {}", String::from_utf8_lossy(value.as_bytes())))
+        .collect();
+    let login = asked.headers().get("authorization");
+    let login = login.and_then(|it| it.to_str().ok()?.strip_prefix("Basic "));
+    let login = login.and_then(|it| String::from_utf8(STANDARD.decode(it).ok()?).ok());
+    sent.extend(login);
+    sent.push(asked.uri().to_string());
+    let text = sent.join("\n");
+    let answer = match asked.uri().path() {
+        "/echo" => Json(json!({ "you sent": sent })).into_response(),
+        _ => {
+            let said = json!({ "message": format!("it is refused: {text}"), "sent": sent });
+            let told = [("x-request-id", sent.join(" "))];
+            (StatusCode::FORBIDDEN, told, Json(said)).into_response()
+        }
+    };
+    (answer, text)
+}
