@@ -13,12 +13,23 @@ pub(super) const TELLING: &[&str] = &[
     "token", "key", "secret", "pass", "pwd", "auth", "cred", "cookie", "session", "private", "dsn",
 ];
 /// Names of which one of these is a part by accident, or that take no secret.
-const HARMLESS: &[&str] = &[
-    "keyboard", "keyring", "keymap", "author", "compass", "bypass",
-];
+const HARMLESS: &[&str] = &["keyboard", "keyring", "keymap", "compass", "bypass"];
 /// How names end of what is about a secret and is none.
 const ABOUT: &[&str] = &[
-    "file", "path", "dir", "type", "mode", "method", "name", "url", "uri", "ttl", "timeout", "id",
+    "file",
+    "path",
+    "dir",
+    "type",
+    "mode",
+    "method",
+    "name",
+    "url",
+    "uri",
+    "ttl",
+    "timeout",
+    "id",
+    "author",
+    "authority",
 ];
 /// What services begin their keys with.
 const BEGINNINGS: &[&str] = &[
