@@ -79,6 +79,13 @@ export class Line {
     return this.with((connection) => askOn(connection, method, params, asking), { harmless: READING.has(method) });
   }
 
+  /** Ends the daemon that runs, if there is one. What is asked afterwards is asked of the next one. */
+  async stop(now: boolean): Promise<void> {
+    const connection = await this.running();
+    await askOn(connection, "stop", { request: { now } });
+    this.#leave(connection);
+  }
+
   /** Does something on a connection, and again on the next one where that is no harm. */
   async with<T>(
     question: (connection: Connection) => Promise<T>,

@@ -211,6 +211,11 @@ export class Mux {
     return askOn(await this.#line.running(), "status", {});
   }
 
+  /** Drains and ends the daemon; with `now` it cancels what runs. The next request starts the next one. */
+  stop({ now = false }: { now?: boolean } = {}): Promise<void> {
+    return this.#line.stop(now);
+  }
+
   /** A value that stands in a message, or is kept because it is too long for one. */
   value(held: wire.Held, { signal }: Stoppable = {}): Promise<unknown> {
     return whole(this.#line, held, signal);

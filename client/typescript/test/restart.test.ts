@@ -22,7 +22,7 @@ test("many clients at once start one daemon", async () => {
 
 test("after a stop the next request starts the next daemon", async () => {
   const first = (await mux.status()).pid;
-  await mux.ask("stop", { request: { now: true } });
+  await mux.stop({ now: true });
   assert.deepEqual(await mux.call("fix.add", { a: 1, b: 2 }), { sum: 3 });
   const second = (await mux.status()).pid;
   assert.notEqual(first, second);
@@ -44,7 +44,7 @@ test("a daemon that is draining lets its runs end, and new work goes to the next
   const run = await mux.run(`const { ms } = mux.input; await mux.fix.sleep({ ms }); return "whole"`, { input: { ms: 1500 } });
   while ((await mux.servers())[0]?.in_flight !== 1) continue;
   const before = (await mux.status()).pid;
-  await mux.ask("stop", { request: { now: false } });
+  await mux.stop();
   const next = await mux.run(`return "next"`);
   assert.equal(await next.result(), "next");
   assert.equal(await run.result(), "whole");
@@ -58,11 +58,11 @@ test("watchers go on with the next daemon", async () => {
     for await (const approvals of mux.watchApprovals({ signal: stop.signal })) {
       assert.deepEqual(approvals, []);
       if (++lists === 2) stop.abort();
-      else await mux.ask("stop", { request: { now: true } });
+      else await mux.stop({ now: true });
     }
   }, failure("cancelled"));
   assert.equal(lists, 2);
-  await mux.ask("stop", { request: { now: true } });
+  await mux.stop({ now: true });
   await assert.rejects(async () => {
     for await (const _ of mux.watchApprovals({ spawn: false })) continue;
   }, failure("unavailable", "no muxd is running"));

@@ -201,21 +201,19 @@ fn fits(all: &[Example], method: &str, answer: &Value) {
     let answer = answer
         .get("Ok")
         .unwrap_or_else(|| panic!("{method}: {answer}"));
-    let documented = all
+    let shown: Vec<&Value> = all
         .iter()
-        .filter(|example| example.what == "response" && example.method() == method)
-        .filter_map(|example| example.message[name].get("Ok"));
-    let misfits: Vec<String> = documented
-        .filter_map(|ok| shape::misfit(ok, answer).err())
+        .filter(|example| example.what == "response")
+        .filter_map(|example| example.message.get(name)?.get("Ok"))
         .collect();
-    let examples = all
+    let responses = all.iter().filter(|example| example.what == "response");
+    let names = shape::names(responses.map(|example| &example.message));
+    let misfits: Vec<String> = shown
         .iter()
-        .filter(|e| {
-            e.what == "response" && e.method() == method && e.message[name].get("Ok").is_some()
-        })
-        .count();
+        .filter_map(|ok| shape::misfit(ok, answer, &names).err())
+        .collect();
     assert!(
-        misfits.len() < examples,
+        misfits.len() < shown.len(),
         "{method}: {misfits:?} in {answer}"
     );
 }

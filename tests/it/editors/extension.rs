@@ -10,7 +10,9 @@ use super::{all_are_run, home};
 
 #[test]
 fn every_file_of_tests_is_run() {
-    let files = ["language", "live", "project", "tree", "views", "vsix"];
+    let files = [
+        "activate", "language", "live", "project", "tree", "views", "vsix",
+    ];
     all_are_run("client/vscode/test", &files);
 }
 
@@ -25,6 +27,11 @@ fn trees_lists_marks_and_projects() {
 #[test]
 fn runs_servers_and_approvals_as_they_are() {
     Editors::compiled().tests("vscode", "live", &home());
+}
+
+#[test]
+fn its_commands_and_views_in_an_editor_of_the_tests() {
+    Editors::compiled().tests("vscode", "activate", &home());
 }
 
 #[test]

@@ -3,6 +3,7 @@
 
 use std::{collections::BTreeSet, fmt::Write as _, fs};
 
+use mux_proto::version;
 use mux_tests::{Editors, editors::source};
 use serde_json::Value;
 
@@ -74,7 +75,7 @@ fn every_recorded_message_fits_its_type_and_every_method_has_one() {
         }
     });
     let said = editors.compile("unknown.ts", &unknown);
-    said.fails(1, &["'colour' does not exist in type 'Status'"]);
+    said.fails(1, &["colour", "does not exist in type 'Status'"]);
     let (missing, _) = constants(|name, value| {
         if name == "start_run.response" {
             value.as_object_mut().unwrap().remove("run");
@@ -82,4 +83,18 @@ fn every_recorded_message_fits_its_type_and_every_method_has_one() {
     });
     let said = editors.compile("missing.ts", &missing);
     said.fails(1, &["'run' is missing"]);
+}
+
+#[test]
+fn versions_and_contract_are_the_same_everywhere() {
+    let read = |path: &str| fs::read_to_string(source(path)).unwrap();
+    let own = read("client/typescript/src/version.ts");
+    let contract = format!("export const CONTRACT = {};", version::CONTRACT);
+    assert!(own.contains(&contract), "{contract}");
+    let client: Value = serde_json::from_str(&read("client/typescript/package.json")).unwrap();
+    let extension: Value = serde_json::from_str(&read("client/vscode/package.json")).unwrap();
+    assert!(own.contains(&format!("export const VERSION = {};", client["version"])));
+    assert_eq!(client["version"], version::BUILD);
+    assert_eq!(extension["version"], version::BUILD);
+    assert_eq!(extension["dependencies"]["@muxd/client"], client["version"]);
 }
