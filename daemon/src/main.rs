@@ -56,7 +56,7 @@ fn main() -> ExitCode {
             Some(lock) => keeper::run_keeper(Path::new(&lock)),
             None => complain("muxd keeper is started by muxd"),
         },
-        // Started by a client: standard input is the startup lock, standard output wants the report.
+        // Started by a client: standard input is the startup lock's file, standard output wants the report.
         Some("child") => child(),
         Some("--version" | "-V") => say(&format!(
             "muxd {} (contract {})",
@@ -81,7 +81,7 @@ fn child() -> ExitCode {
         let channel = File::from(io::stdout().as_fd().try_clone_to_owned()?);
         // Both are ours alone from here on: the parent waits for the end of the channel.
         detach()?;
-        Ok((StartupLock::inherited(lock), channel))
+        Ok((StartupLock::inherited(lock)?, channel))
     };
     let (lock, channel) = match inherit() {
         Ok(inherited) => inherited,

@@ -8,6 +8,7 @@ mod check;
 mod commands;
 mod config;
 mod discovery;
+mod editors;
 mod eras;
 mod faults;
 mod fuzz;

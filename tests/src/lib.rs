@@ -5,6 +5,7 @@ pub mod authority;
 pub mod chance;
 pub mod clients;
 pub mod dice;
+pub mod editors;
 pub mod env;
 pub mod frames;
 pub mod golden;
@@ -16,6 +17,7 @@ mod snapshot;
 
 pub use agent::Agent;
 pub use authority::Authority;
+pub use editors::Editors;
 pub use env::{Output, TestEnv};
 pub use graphql::GraphqlServer;
 pub use running::Running;

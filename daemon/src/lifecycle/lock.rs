@@ -96,9 +96,11 @@ impl StartupLock {
         Ok(Self(file))
     }
 
-    /// The lock that the client which started us holds already, and handed over.
-    pub fn inherited(file: File) -> Self {
-        Self(file)
+    /// The lock's file, which the client that started us handed over: locked already, or by us now, since
+    /// some languages cannot.
+    pub fn inherited(file: File) -> io::Result<Self> {
+        file.lock()?;
+        Ok(Self(file))
     }
 }
 
@@ -116,6 +118,23 @@ fn open(path: &Path) -> io::Result<File> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_lock_is_inherited_as_it_is_or_taken_now() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("startup.lock");
+        for locked in [true, false] {
+            let file = open(&path).unwrap();
+            if locked {
+                file.lock().unwrap();
+            }
+            let lock = StartupLock::inherited(file).unwrap();
+            let other = open(&path).unwrap();
+            assert!(matches!(other.try_lock(), Err(TryLockError::WouldBlock)));
+            drop(lock);
+            other.try_lock().unwrap();
+        }
+    }
 
     #[test]
     fn there_is_one_instance_and_the_next_waits_for_its_end() {

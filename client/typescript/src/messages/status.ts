@@ -1,0 +1,62 @@
+// How the daemon is.
+
+import type { TokenStatus } from "./login.js";
+import type { ServerInfo } from "./servers.js";
+
+export interface Status {
+  build: string;
+  contract: number;
+  pid: number;
+  /** `v8` or `quickjs`; unknown until a worker has started. */
+  engine?: string;
+  uptime_ms: number;
+  /** Resident memory of the daemon in bytes, where the system tells. */
+  rss_bytes?: number;
+  clients: number;
+  workers: WorkerStatus;
+  checker: CheckerStatus;
+  runs: RunCounts;
+  servers: ServerInfo[];
+  config: string;
+  socket: string;
+  log: string;
+  /** What is wrong and goes on being wrong: a config that does not parse, workers that do not start. */
+  problems: string[];
+  tokens?: TokenStatus;
+}
+
+export interface WorkerStatus {
+  ready: number;
+  busy: number;
+  starting: number;
+  waiting: number;
+  /**
+   * What holds a worker back beside its engine, by name; empty until one has started, and on systems that
+   * have nothing of the kind.
+   */
+  layers: string[];
+  /** Whether isolates are built from a snapshot. */
+  snapshot: boolean;
+}
+
+/** The type checker. */
+export interface CheckerStatus {
+  /** The compiler that is used, once it was found. */
+  compiler?: string;
+  version?: string;
+  pid?: number;
+  /** Its resident memory. */
+  rss_bytes?: number;
+  /** Programs looked at since the daemon started. */
+  checks: number;
+  /** Those of them whose verdict was known already. */
+  cached: number;
+  /** Why programs run unchecked. */
+  problem?: string;
+}
+
+export interface RunCounts {
+  running: number;
+  succeeded: number;
+  failed: number;
+}

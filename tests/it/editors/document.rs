@@ -1,0 +1,219 @@
+//! `proto/PROTOCOL.md`: complete, and true of a real daemon.
+//!
+//! Invariant: an example in it is a recorded frame, and is sent here in the envelope that the document shows.
+
+mod examples;
+mod shape;
+
+use std::{collections::BTreeSet, fs};
+
+use mux_proto::{transport, version};
+use mux_tests::{TestEnv, editors::source, frames::Wire};
+use serde_json::{Value, json};
+
+use self::examples::{Example, document, examples};
+
+/// The methods of the service, by its source.
+fn methods() -> Vec<String> {
+    let service = fs::read_to_string(source("proto/src/service.rs")).unwrap();
+    let named = service.split("async fn ").skip(1);
+    named
+        .map(|rest| rest.split('(').next().unwrap().to_owned())
+        .collect()
+}
+
+#[test]
+fn every_method_feature_and_kind_is_documented() {
+    let text = document();
+    let headings: Vec<&str> = text
+        .lines()
+        .filter_map(|line| line.strip_prefix("### `")?.strip_suffix('`'))
+        .collect();
+    let methods = methods();
+    assert!(methods.len() > 50, "{methods:?}");
+    let missing: Vec<String> = methods
+        .iter()
+        .filter(|method| !headings.contains(&method.as_str()))
+        .map(|method| examples::section(method))
+        .collect();
+    assert!(
+        missing.is_empty(),
+        "not documented:\n\n{}",
+        missing.join("\n")
+    );
+    // And nothing else, in the order of the service.
+    assert_eq!(headings, methods);
+    for feature in version::FEATURES {
+        assert!(text.contains(&format!("`{feature}`")), "feature {feature}");
+    }
+    for kind in [
+        "syntax",
+        "type",
+        "runtime",
+        "tool",
+        "validation",
+        "not_found",
+        "timeout",
+        "memory",
+        "limit",
+        "busy",
+        "deadlock",
+        "cancelled",
+        "denied",
+        "pending",
+        "auth_required",
+        "unavailable",
+        "unknown_outcome",
+        "internal",
+    ] {
+        assert!(text.contains(&format!("`{kind}`")), "kind {kind}");
+    }
+    assert!(text.contains("16,777,216") && transport::MAX_FRAME == 16_777_216);
+    let number = format!("contract described here is number {}.", version::CONTRACT);
+    assert!(text.contains(&number), "{number}");
+}
+
+#[test]
+fn every_example_is_a_recorded_frame_and_every_method_has_one() {
+    let examples = examples();
+    for example in &examples {
+        let frame = source(&format!(
+            "tests/data/frames/{}.{}.json",
+            example.name, example.what
+        ));
+        let frame: Value = serde_json::from_str(&fs::read_to_string(&frame).unwrap()).unwrap();
+        let recorded = match example.what.as_str() {
+            "request" => &frame["Request"]["message"],
+            _ => &frame["message"]["Ok"],
+        };
+        assert_eq!(&example.message, recorded, "{}", example.name);
+    }
+    for what in ["request", "response"] {
+        let shown: BTreeSet<String> = examples
+            .iter()
+            .filter(|example| example.what == what)
+            .map(Example::method)
+            .collect();
+        assert_eq!(shown, methods().into_iter().collect(), "{what}");
+    }
+}
+
+/// Answered with an error here: nobody signs in, there is no source, and nothing waits for approval or was allowed.
+const NOTHING_THERE: &[&str] = &[
+    "login",
+    "login_wait",
+    "login_finish",
+    "logout",
+    "refresh_source",
+    "decide",
+    "revoke_approval",
+    "approve_project",
+];
+
+#[test]
+fn a_daemon_answers_the_examples_as_they_are_documented() {
+    let env = TestEnv::with_fixtures(&[("fix", &["--offers"])]);
+    env.result("return 1");
+    let mut wire = Wire::connect(&env.dirs.socket());
+    let all = examples();
+    let (ends, others): (Vec<&Example>, Vec<&Example>) = all
+        .iter()
+        .filter(|example| example.what == "request")
+        .partition(|example| ["retire", "stop"].contains(&example.name.as_str()));
+    let mut run = "r-1".to_owned();
+    for (id, example) in (1..).zip(others) {
+        let method = example.method();
+        let answer = ask(&mut wire, id, &example.with_run(&run));
+        if let Some(started) = answer["StartRun"]["Ok"]["run"].as_str() {
+            run = started.to_owned();
+        }
+        fits(&all, &method, &answer);
+    }
+    // Each of them ends its daemon.
+    for example in ends {
+        env.result("return 1");
+        let mut wire = Wire::connect(&env.dirs.socket());
+        for example in [&all[0], example] {
+            fits(
+                &all,
+                &example.method(),
+                &ask(&mut wire, 1, &example.message),
+            );
+        }
+        assert_eq!(wire.rest(), Vec::<Value>::new());
+    }
+}
+
+#[test]
+fn a_cancellation_as_documented_reaches_the_call() {
+    let env = TestEnv::with_fixtures(&[("fix", &[])]);
+    env.result("return await mux.fix.cancelled({})");
+    let mut wire = Wire::connect(&env.dirs.socket());
+    ask(&mut wire, 1, &examples()[0].message);
+    let slow =
+        json!({ "Call": { "request": { "path": "fix.sleep", "arguments": { "ms": 60_000 } } } });
+    wire.send(envelope(2, &slow).to_string().as_bytes())
+        .unwrap();
+    let servers = json!({ "Servers": {} });
+    while ask(&mut wire, 3, &servers)["Servers"]["Ok"][0]["in_flight"] != 1 {}
+    let mut cancel = examples::envelope("cancel");
+    cancel["Cancel"]["request_id"] = json!(2);
+    wire.send(cancel.to_string().as_bytes()).unwrap();
+    let asked = json!({ "Call": { "request": { "path": "fix.cancelled", "arguments": {} } } });
+    while ask(&mut wire, 4, &asked)["Call"]["Ok"]["value"] == json!([]) {}
+}
+
+/// The documented request, with another id and message.
+fn envelope(id: u64, message: &Value) -> Value {
+    let mut request = examples::envelope("request");
+    request["Request"]["id"] = json!(id);
+    request["Request"]["message"] = message.clone();
+    request
+}
+
+/// The answer, in the documented envelope.
+#[track_caller]
+fn ask(wire: &mut Wire, id: u64, message: &Value) -> Value {
+    wire.send(envelope(id, message).to_string().as_bytes())
+        .unwrap();
+    let mut answer = wire.answer().unwrap();
+    let documented = examples::envelope("response");
+    let members = |value: &Value| -> BTreeSet<String> {
+        value.as_object().unwrap().keys().cloned().collect()
+    };
+    assert_eq!(members(&answer), members(&documented));
+    assert_eq!(answer["request_id"], id);
+    answer["message"]["Ok"].take()
+}
+
+/// It is an answer of that method, of the shape of one of its examples.
+#[track_caller]
+fn fits(all: &[Example], method: &str, answer: &Value) {
+    let (name, answer) = answer.as_object().unwrap().iter().next().unwrap();
+    assert_eq!(examples::method(name), method);
+    if NOTHING_THERE.contains(&method) && answer.get("Err").is_some() {
+        assert!(
+            ["validation", "not_found"].contains(&answer["Err"]["kind"].as_str().unwrap()),
+            "{answer}"
+        );
+        return;
+    }
+    let answer = answer
+        .get("Ok")
+        .unwrap_or_else(|| panic!("{method}: {answer}"));
+    let shown: Vec<&Value> = all
+        .iter()
+        .filter(|example| example.what == "response")
+        .filter_map(|example| example.message.get(name)?.get("Ok"))
+        .collect();
+    let responses = all.iter().filter(|example| example.what == "response");
+    let names = shape::names(responses.map(|example| &example.message));
+    let misfits: Vec<String> = shown
+        .iter()
+        .filter_map(|ok| shape::misfit(ok, answer, &names).err())
+        .collect();
+    assert!(
+        misfits.len() < shown.len(),
+        "{method}: {misfits:?} in {answer}"
+    );
+}

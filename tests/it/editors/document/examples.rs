@@ -1,0 +1,98 @@
+//! The examples of the document: blocks of JSON that say which frame they show.
+
+use std::{fmt::Write as _, fs};
+
+use mux_tests::editors::source;
+use serde_json::Value;
+
+/// A block that begins with "json request NAME" or "json response NAME".
+pub(super) struct Example {
+    /// Of the recorded frame.
+    pub(super) name: String,
+    /// `request` or `response`.
+    pub(super) what: String,
+    pub(super) message: Value,
+}
+
+impl Example {
+    pub(super) fn method(&self) -> String {
+        method(self.message.as_object().unwrap().keys().next().unwrap())
+    }
+
+    /// The message about a run that there is.
+    pub(super) fn with_run(&self, run: &str) -> Value {
+        let text = self
+            .message
+            .to_string()
+            .replace("\"r-1\"", &Value::from(run).to_string());
+        serde_json::from_str(&text).unwrap()
+    }
+}
+
+/// `start_run` of `StartRun`.
+pub(super) fn method(name: &str) -> String {
+    let mut method = String::new();
+    for letter in name.chars() {
+        if letter.is_uppercase() && !method.is_empty() {
+            method.push('_');
+        }
+        method.extend(letter.to_lowercase());
+    }
+    method
+}
+
+pub(super) fn document() -> String {
+    fs::read_to_string(source("proto/PROTOCOL.md")).unwrap()
+}
+
+/// All of them, in their order.
+pub(super) fn examples() -> Vec<Example> {
+    let all = blocks();
+    let of_methods = all.into_iter().filter(|(what, ..)| what != "envelope");
+    of_methods
+        .map(|(what, name, message)| Example {
+            name,
+            what,
+            message,
+        })
+        .collect()
+}
+
+/// An envelope as the document has it.
+pub(super) fn envelope(name: &str) -> Value {
+    let found = blocks()
+        .into_iter()
+        .find(|(what, of, _)| what == "envelope" && of == name);
+    found.unwrap_or_else(|| panic!("no envelope {name}")).2
+}
+
+/// What each block says that it is, and what is in it.
+fn blocks() -> Vec<(String, String, Value)> {
+    let text = document();
+    let blocks = text.split("\n```json ").skip(1);
+    blocks
+        .map(|block| {
+            let (head, rest) = block.split_once('\n').unwrap();
+            let (what, name) = head.split_once(' ').unwrap();
+            let json = rest.split("\n```").next().unwrap();
+            let value = serde_json::from_str(json).unwrap_or_else(|e| panic!("{head}: {e}"));
+            (what.to_owned(), name.to_owned(), value)
+        })
+        .collect()
+}
+
+/// A section for a method that has none, to be filled with words.
+pub(super) fn section(method: &str) -> String {
+    let mut section = format!("### `{method}`\n\n");
+    for what in ["request", "response"] {
+        let frame = source(&format!("tests/data/frames/{method}.{what}.json"));
+        let frame = fs::read_to_string(frame).unwrap_or_else(|_| "null".into());
+        let frame: Value = serde_json::from_str(&frame).unwrap();
+        let message = match what {
+            "request" => &frame["Request"]["message"],
+            _ => &frame["message"]["Ok"],
+        };
+        writeln!(section, "```json {what} {method}\n{message:#}\n```\n").unwrap();
+    }
+    section
+}
