@@ -4,7 +4,7 @@
 //! a unit of its own hands its environment down.
 
 use std::{
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, PoisonError, mpsc::SyncSender},
     time::Duration,
 };
 
@@ -33,8 +33,8 @@ struct Inner {
     name: Option<String>,
     passed: Option<Passed>,
     watchdog: Option<Duration>,
-    /// Somebody hears what we say.
-    heard: bool,
+    /// Somebody hears what we say. Nothing waits for him.
+    heard: Option<SyncSender<String>>,
     /// The last words, which are not said twice.
     said: Mutex<String>,
 }
@@ -60,7 +60,7 @@ impl Service {
                 name: systemd::unit(),
                 passed: systemd::passed()?,
                 watchdog: systemd::watchdog(),
-                heard: variable("NOTIFY_SOCKET").is_some(),
+                heard: variable("NOTIFY_SOCKET").and_then(|_| systemd::voice()),
                 said: Mutex::default(),
             })));
         }
@@ -75,7 +75,7 @@ impl Service {
             name,
             passed: None,
             watchdog: None,
-            heard: false,
+            heard: None,
             said: Mutex::default(),
         }))
     }
@@ -101,7 +101,7 @@ impl Service {
 
     /// Whether it hears what we say.
     pub fn is_heard(&self) -> bool {
-        self.0.heard
+        self.0.heard.is_some()
     }
 
     /// What there is to say of us, for whoever asks it.
@@ -121,16 +121,11 @@ impl Service {
 
     /// We live.
     pub fn alive(&self) {
-        if self.0.heard {
-            #[cfg(target_os = "linux")]
-            systemd::alive();
-        }
+        #[cfg(target_os = "linux")]
+        self.say(systemd::alive());
     }
 
     fn tell(&self, word: Word, words: &str) {
-        if !self.0.heard {
-            return;
-        }
         {
             let mut said = self.0.said.lock().unwrap_or_else(PoisonError::into_inner);
             if word == Word::Nothing && *said == words {
@@ -139,7 +134,15 @@ impl Service {
             words.clone_into(&mut said);
         }
         #[cfg(target_os = "linux")]
-        systemd::tell(word, words);
+        self.say(systemd::text(word, words));
+    }
+
+    #[cfg(target_os = "linux")]
+    fn say(&self, text: String) {
+        if let Some(heard) = &self.0.heard {
+            // One that has not read so much does not miss this.
+            drop(heard.try_send(text));
+        }
     }
 }
 

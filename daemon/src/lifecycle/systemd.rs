@@ -3,6 +3,8 @@
 use std::{
     fs,
     os::fd::{FromRawFd, OwnedFd},
+    sync::mpsc::{SyncSender, sync_channel},
+    thread,
     time::Duration,
 };
 
@@ -13,6 +15,9 @@ use super::{
     passed::{Passed, PassedError},
     service::Word,
 };
+
+/// What it did not read yet. More is lost.
+const UNREAD: usize = 64;
 
 /// The listening socket, if it passed one. What else it passed is closed.
 pub(super) fn passed() -> Result<Option<Passed>, PassedError> {
@@ -54,24 +59,33 @@ fn unit_in(groups: &str) -> Option<String> {
         .map(str::to_owned)
 }
 
-pub(super) fn tell(word: Word, words: &str) {
+/// Says each text to systemd, on a thread of its own: its socket takes a few, and then one waits until it has
+/// read them.
+pub(super) fn voice() -> Option<SyncSender<String>> {
+    let (sender, texts) = sync_channel::<String>(UNREAD);
+    let speak = move || {
+        for text in texts {
+            // One that does not hear us ends us by its own clock.
+            if let Err(error) = sd_notify::notify(&[NotifyState::Custom(&text)]) {
+                debug!(%error, "systemd does not hear");
+            }
+        }
+    };
+    let thread = thread::Builder::new().name("mux-notify".into());
+    thread.spawn(speak).is_ok().then_some(sender)
+}
+
+pub(super) fn text(word: Word, words: &str) -> String {
     let status = NotifyState::Status(words);
-    notify(&match word {
-        Word::Nothing => vec![status],
-        Word::Ready => vec![NotifyState::Ready, status],
-        Word::Stopping => vec![NotifyState::Stopping, status],
-    });
-}
-
-pub(super) fn alive() {
-    notify(&[NotifyState::Watchdog]);
-}
-
-fn notify(state: &[NotifyState<'_>]) {
-    // One that does not hear us ends us by its own clock.
-    if let Err(error) = sd_notify::notify(state) {
-        debug!(%error, "systemd does not hear");
+    match word {
+        Word::Nothing => status.to_string(),
+        Word::Ready => format!("{}\n{status}", NotifyState::Ready),
+        Word::Stopping => format!("{}\n{status}", NotifyState::Stopping),
     }
+}
+
+pub(super) fn alive() -> String {
+    NotifyState::Watchdog.to_string()
 }
 
 #[cfg(test)]
