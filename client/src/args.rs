@@ -10,6 +10,7 @@ mod program;
 mod runs;
 mod secrets;
 mod servers;
+mod service;
 mod sources;
 mod tools;
 
@@ -27,6 +28,7 @@ pub(crate) use self::{
     runs::{ListRuns, Parts, Read, Replay, Run, Runs, RunsCommand, Source, Watch},
     secrets::{Secrets, SecretsCommand},
     servers::{AddServer, ChangeServer, Login, Project, ProjectCommand, Servers, ServersCommand},
+    service::{Service, ServiceCommand},
     sources::{AddSource, Sources, SourcesCommand},
     tools::{Call, Mcp, Tools, Types},
 };
@@ -194,6 +196,15 @@ pub(crate) enum Command {
     /// End the daemon and start it again
     #[command(after_help = "Example: mux restart")]
     Restart(Stop),
+    /// Let the system start muxd and watch over it: systemd, with a socket, or launchd
+    #[command(
+        after_help = "Nobody needs it: without a service the first client starts muxd.\n\
+        Examples:\n  mux service install --dry-run\n  mux service status"
+    )]
+    Service(Service),
+    /// Write the manual pages of mux and its commands into a directory
+    #[command(hide = true, after_help = "Example: mux man ~/.local/share/man/man1")]
+    Man { dir: std::path::PathBuf },
     /// Print a completion script
     #[command(
         after_help = "Example: mux completions bash > ~/.local/share/bash-completion/completions/mux"

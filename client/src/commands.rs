@@ -1,5 +1,6 @@
 //! One file a command: each talks to the daemon and hands what it got to `render`.
 
+mod about;
 mod approvals;
 mod approver;
 mod audit;
@@ -12,6 +13,7 @@ mod import;
 mod install;
 mod login;
 mod logs;
+mod man;
 mod mcp;
 mod parts;
 mod pins;
@@ -24,6 +26,7 @@ mod run;
 mod runs;
 mod secrets;
 mod servers;
+mod service;
 mod setup;
 mod show;
 mod source;
@@ -38,6 +41,7 @@ use mux_client::{ConnectError, Identity, Session};
 use mux_proto::{Error, Kind, endpoint::Dirs, variables, version};
 use tarpc::client::RpcError;
 
+pub(crate) use self::about::about;
 use crate::{
     args::{Args, Command},
     exit,
@@ -116,6 +120,8 @@ pub(crate) async fn execute(args: Args) -> Outcome {
         Command::Reload => control::reload(json).await,
         Command::Stop(args) => control::stop(&args, json).await,
         Command::Restart(args) => control::restart(&args, json).await,
+        Command::Service(args) => service::service(args, json).await,
+        Command::Man { dir } => man::man(&dir, json),
         Command::Completions { shell } => {
             render::completions(shell, &mut Args::command(), json);
             Ok(ExitCode::SUCCESS)

@@ -14,7 +14,9 @@ use mux_proto::{
 };
 use tarpc::client::{Config, RpcError};
 
-use crate::{ConnectError, spawn};
+use tokio::time::timeout;
+
+use crate::{ConnectError, ended, holder, spawn};
 
 const GREETING: Duration = Duration::from_secs(5);
 /// How often a daemon may vanish between our start and our hello before we give up.
@@ -91,7 +93,12 @@ pub async fn connect(dirs: &Dirs, me: &Identity) -> Result<Session, ConnectError
     dirs.prepare()?;
     let mut last = ConnectError::NotRunning;
     for _ in 0..ATTEMPTS {
+        // Whoever serves holds the lock. Where a service manager listens, to dial would start a daemon.
+        if let Ok(None) = holder(dirs) {
+            return Err(ConnectError::NotRunning);
+        }
         match greet(dirs, me).await {
+            Err(ConnectError::Ending) => return Err(ConnectError::NotRunning),
             // It ended at that moment; there may be another one.
             Err(error @ ConnectError::Lost(_)) => last = error,
             greeted => return greeted,
@@ -123,6 +130,8 @@ pub async fn connect_or_spawn(
                 drop(session.client.retire(within_seconds(5), reason).await);
             }
             Err(error @ ConnectError::NotRunning) => last = error,
+            // Where a service manager listens, nobody else would wait for its successor.
+            Err(ConnectError::Ending) => wait_for_successor(dirs).await,
             Err(error @ (ConnectError::Lost(_) | ConnectError::Silent(_))) => last = error,
             Err(error) => return Err(error),
         }
@@ -133,6 +142,14 @@ pub async fn connect_or_spawn(
         }
     }
     Err(last)
+}
+
+/// Waits until a daemon that ends has let go of its lock, or until somebody who started one would lose patience.
+async fn wait_for_successor(dirs: &Dirs) {
+    if let Ok(Some(pid)) = holder(dirs) {
+        // What then is wrong shows when the next one is started.
+        drop(timeout(spawn::PATIENCE, ended(dirs, pid)).await);
+    }
 }
 
 pub(crate) async fn greet(dirs: &Dirs, me: &Identity) -> Result<Session, ConnectError> {
@@ -157,8 +174,8 @@ pub(crate) async fn greet(dirs: &Dirs, me: &Identity) -> Result<Session, Connect
     let client = MuxClient::new(Config::default(), transport::frames(stream)).spawn();
     match client.hello(transport::within(GREETING), me.hello()).await {
         Ok(Ok(welcome)) => Ok(Session { client, welcome }),
-        // It is ending: as good as none, and the next one has to wait for its lock.
-        Ok(Err(error)) if error.kind == Kind::Unavailable => Err(ConnectError::NotRunning),
+        // As good as none, and the next one has to wait for its lock.
+        Ok(Err(error)) if error.kind == Kind::Unavailable => Err(ConnectError::Ending),
         Ok(Err(error)) => Err(ConnectError::Refused(error)),
         Err(RpcError::DeadlineExceeded) => Err(ConnectError::Silent(GREETING)),
         Err(error) => Err(ConnectError::Lost(error.to_string())),

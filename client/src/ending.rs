@@ -23,6 +23,31 @@ pub fn holder(dirs: &Dirs) -> io::Result<Option<u32>> {
     }
 }
 
+/// While this lives, no client starts a daemon.
+#[derive(Debug)]
+pub struct StartsHeld(#[expect(dead_code, reason = "held for its lock")] File);
+
+/// Waits until nobody is starting a daemon, and has everybody wait who would.
+pub async fn hold_starts(dirs: &Dirs) -> io::Result<StartsHeld> {
+    let path = dirs.startup_lock();
+    Ok(StartsHeld(
+        spawn::blocking(move || spawn::take(&path)).await?,
+    ))
+}
+
+impl StartsHeld {
+    /// Resolves when no daemon holds the instance lock.
+    pub async fn until_nobody_serves(&self, dirs: &Dirs) -> io::Result<()> {
+        let path = dirs.instance_lock();
+        spawn::blocking(move || match File::open(path) {
+            Ok(lock) => lock.lock_shared(),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            Err(error) => Err(error),
+        })
+        .await
+    }
+}
+
 /// Resolves when the daemon `pid` holds the instance lock no more, whoever does then.
 ///
 /// Others may start the next daemon at the same time, and that one keeps the lock for life. Whoever

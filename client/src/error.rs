@@ -11,6 +11,8 @@ pub enum ConnectError {
     Endpoint(#[from] EndpointError),
     #[error("no muxd is running")]
     NotRunning,
+    #[error("the muxd that runs is ending")]
+    Ending,
     #[error("cannot connect to {path:?}: {source}")]
     Dial { path: PathBuf, source: io::Error },
     #[error("muxd did not answer hello within {0:?}; see `mux logs`")]

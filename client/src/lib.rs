@@ -24,7 +24,7 @@ mod run;
 mod spawn;
 
 pub use connect::{Identity, Session, connect, connect_or_spawn, within_seconds};
-pub use ending::{ended, holder};
+pub use ending::{StartsHeld, ended, hold_starts, holder};
 pub use error::{ConnectError, lost};
 pub use pages::Pages;
 pub use run::{Finished, run, start, watch};

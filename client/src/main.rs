@@ -9,12 +9,15 @@ mod part;
 mod render;
 mod steps;
 
-use std::process::ExitCode;
+use std::{env, process::ExitCode};
 
-use clap::Parser;
+use clap::{Parser, error::ErrorKind};
 
 fn main() -> ExitCode {
-    let args = args::Args::parse();
+    let args = match args::Args::try_parse() {
+        Ok(args) => args,
+        Err(error) => return refused(&error),
+    };
     // One thread: a command waits for one socket, and most are over in milliseconds.
     let runtime = match tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -31,4 +34,16 @@ fn main() -> ExitCode {
     // A wait for a lock that we gave up goes on in its thread, and must not hold us.
     runtime.shutdown_background();
     code
+}
+
+/// Wrong usage, or something that clap answers itself: help, and the version.
+fn refused(error: &clap::Error) -> ExitCode {
+    // clap has not read the flags of a command line that it does not take.
+    let said = |flag: &str| env::args_os().skip(1).any(|word| word == flag);
+    if error.kind() == ErrorKind::DisplayVersion && (said("--version") || said("--json")) {
+        return render::version(&commands::about(), said("--json"));
+    }
+    // A reader who has gone wanted no more.
+    drop(error.print());
+    u8::try_from(error.exit_code()).map_or(ExitCode::FAILURE, ExitCode::from)
 }

@@ -22,6 +22,7 @@ mod run_view;
 mod runs;
 mod secrets;
 mod server_edit;
+mod service;
 mod settings;
 mod setup;
 mod sources;
@@ -29,6 +30,7 @@ mod status;
 mod stored;
 mod style;
 mod unescape;
+mod version;
 
 use std::{
     fmt::Display,
@@ -65,11 +67,15 @@ pub(crate) use self::{
     runs::{cancelled, detached, runs},
     secrets::{ask_for_secret, secret_removed, secret_set, secrets},
     server_edit::{Offered, ServerEdit, server_edit},
+    service::{
+        ServiceChange, ServiceFile, ServiceReport, by as started_by, service, service_changed,
+    },
     settings::{config_path, config_report, settings},
     setup::{Compiler, compiler, installed},
     sources::{refreshed_source, sources},
     status::{not_running, status},
     stored::StoredValue,
+    version::{Version, manual, version},
 };
 use crate::exit;
 

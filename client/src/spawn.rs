@@ -21,7 +21,7 @@ use mux_proto::{
 use crate::ConnectError;
 
 /// The new daemon may have to wait for its predecessor's drain.
-const PATIENCE: Duration = Duration::from_secs(40);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(40);
 
 pub(crate) async fn start(dirs: &Dirs, program: Option<PathBuf>) -> Result<(), ConnectError> {
     let path = dirs.startup_lock();

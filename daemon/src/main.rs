@@ -16,7 +16,7 @@ use mux_daemon::{
     check::CheckSettings,
     environment::Environment,
     keeper,
-    lifecycle::{InstanceLock, Reporter, Shutdown, StartupLock},
+    lifecycle::{self, InstanceLock, Reporter, Service, Shutdown, StartupLock},
     logging, memory, serve,
     state::Places,
 };
@@ -37,7 +37,8 @@ muxd owns the sessions to your MCP servers and runs programs on them. It is star
 Usage: muxd [--version | --help]
 
 Without arguments it serves in the foreground until SIGTERM, SIGINT, `mux stop`, or until nobody has
-needed it for three hours. Environment: MUX_HOME, MUX_LOG, MUX_WORKER.";
+needed it for three hours. Environment: MUX_HOME, MUX_LOG, MUX_WORKER. Started by systemd it takes the
+socket that it is passed, and says how it goes; `mux service install` sets that up.";
 
 /// What is being written to the disk at the end gets this long.
 const LAST_THREADS: Duration = Duration::from_secs(1);
@@ -67,11 +68,19 @@ fn main() -> ExitCode {
         Some(other) => complain(&format!(
             "muxd: unknown argument {other:?}; see muxd --help"
         )),
-        None => match start(None, Reporter::nobody()) {
-            Ok(End::Served) => ExitCode::SUCCESS,
-            Ok(End::NotNeeded) => say("muxd is running already; `mux status` shows it"),
-            Err(error) => complain(&format!("muxd: {error:#}")),
-        },
+        None => by_hand_or_service(),
+    }
+}
+
+fn by_hand_or_service() -> ExitCode {
+    let service = Service::of_this_process(variable).context("cannot start as a service");
+    match service.and_then(|service| start(None, Reporter::nobody(), service)) {
+        Ok(End::Served) => ExitCode::SUCCESS,
+        Ok(End::NotNeeded) => say("muxd is running already; `mux status` shows it"),
+        Ok(End::Kept) => {
+            say("a service manager listens for muxd, and starts it; `mux service status` shows it")
+        }
+        Err(error) => complain(&format!("muxd: {error:#}")),
     }
 }
 
@@ -88,8 +97,8 @@ fn child() -> ExitCode {
         Err(error) => return complain(&format!("muxd child is started by mux: {error}")),
     };
     let failure = channel.try_clone();
-    match start(Some(lock), Reporter::to(channel)) {
-        Ok(End::Served | End::NotNeeded) => ExitCode::SUCCESS,
+    match start(Some(lock), Reporter::to(channel), Service::none()) {
+        Ok(End::Served | End::NotNeeded | End::Kept) => ExitCode::SUCCESS,
         Err(error) => {
             let report = Report::Failed {
                 message: format!("{error:#}"),
@@ -108,9 +117,15 @@ enum End {
     Served,
     /// Another one serves.
     NotNeeded,
+    /// A service manager listens where we would, and starts another one.
+    Kept,
 }
 
-fn start(startup: Option<StartupLock>, reporter: Reporter) -> anyhow::Result<End> {
+fn start(
+    startup: Option<StartupLock>,
+    reporter: Reporter,
+    service: Service,
+) -> anyhow::Result<End> {
     let dirs = dirs()?;
     dirs.prepare()?;
     let startup = match startup {
@@ -118,21 +133,36 @@ fn start(startup: Option<StartupLock>, reporter: Reporter) -> anyhow::Result<End
         None => StartupLock::take(&dirs.startup_lock())?,
     };
     // Nobody else is starting one now: a lock that is held belongs to a daemon that serves or ends.
-    let mut lock = match InstanceLock::try_take(&dirs.instance_lock())? {
-        Some(lock) => lock,
-        None if dirs.sockets().iter().any(|socket| answers(socket)) => {
-            reporter
-                .report(&Report::AlreadyRunning {})
-                .context("cannot report")?;
-            return Ok(End::NotNeeded);
+    let passed = service.passed();
+    let lock = InstanceLock::try_take(&dirs.instance_lock())?;
+    let elsewhere = match &lock {
+        Some(_) if passed.is_none() && lifecycle::is_kept(&dirs.socket()) => Some(End::Kept),
+        None if passed.is_none() && dirs.sockets().iter().any(|socket| answers(socket)) => {
+            Some(End::NotNeeded)
         }
-        None => InstanceLock::wait(&dirs.instance_lock(), PREDECESSOR)?,
+        _ => None,
     };
+    if let Some(end) = elsewhere {
+        let report = reporter.report(&Report::AlreadyRunning {});
+        report.context("cannot report")?;
+        return Ok(end);
+    }
+    let mut lock = match lock {
+        Some(lock) => lock,
+        None => {
+            service.says("waiting for the muxd that runs to end");
+            if let Some(passed) = passed {
+                make_room(&dirs, passed.path())?;
+            }
+            InstanceLock::wait(&dirs.instance_lock(), PREDECESSOR)?
+        }
+    };
+    let socket = passed.map_or_else(|| dirs.socket(), |passed| passed.path().to_owned());
     let filter = variable(variables::LOG);
     let _log = logging::start(&dirs.logs(), filter.as_deref()).context("cannot open the log")?;
-    lock.sign(std::process::id(), &dirs.socket())
+    lock.sign(std::process::id(), &socket)
         .context("cannot sign the lock")?;
-    let setup = setup(&dirs)?;
+    let setup = setup(&dirs, socket.clone(), service.clone())?;
     raise_descriptors();
     memory::give_back_long_texts();
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -145,8 +175,12 @@ fn start(startup: Option<StartupLock>, reporter: Reporter) -> anyhow::Result<End
         .build()
         .context("cannot start tokio")?;
     let served = runtime.block_on(async move {
-        let listener = transport::listen(&dirs.socket())
-            .with_context(|| format!("cannot listen on {}", dirs.socket().display()))?;
+        let listener = match service.passed() {
+            Some(passed) => passed.socket().and_then(transport::adopt),
+            None => transport::listen(&socket),
+        };
+        let listener =
+            listener.with_context(|| format!("cannot listen on {}", socket.display()))?;
         let shutdown = Shutdown::default();
         shutdown.listen_for_signals();
         let ready = move || {
@@ -164,7 +198,20 @@ fn start(startup: Option<StartupLock>, reporter: Reporter) -> anyhow::Result<End
     served
 }
 
-fn setup(dirs: &Dirs) -> anyhow::Result<Setup> {
+/// Asks the daemon that serves elsewhere to drain: from now on a service manager starts the one that there
+/// is. Where it listened at our own place, it has lost it, and goes by itself.
+fn make_room(dirs: &Dirs, ours: &Path) -> anyhow::Result<()> {
+    let mut sockets = dirs.sockets();
+    sockets.retain(|socket| socket != ours);
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .context("cannot start tokio")?;
+    runtime.block_on(lifecycle::ask_to_go(&sockets));
+    Ok(())
+}
+
+fn setup(dirs: &Dirs, socket: PathBuf, service: Service) -> anyhow::Result<Setup> {
     let program = env::current_exe().context("cannot find my own program")?;
     let worker = match variable(variables::WORKER) {
         Some(path) => PathBuf::from(path),
@@ -183,7 +230,7 @@ fn setup(dirs: &Dirs) -> anyhow::Result<Setup> {
         places: Places {
             config: dirs.config_file(),
             env: dirs.env_file(),
-            socket: dirs.socket(),
+            socket,
             log: dirs.logs(),
             home,
             approvals: dirs.state.join("projects.json"),
@@ -215,6 +262,7 @@ fn setup(dirs: &Dirs) -> anyhow::Result<Setup> {
             memory: CHECKER_MEMORY,
             idle: CHECKER_IDLE,
         },
+        service,
         environment,
     })
 }

@@ -17,6 +17,7 @@ mod notices;
 mod offers;
 mod pins;
 mod policy;
+mod probe;
 mod program;
 mod projects;
 mod runs;
@@ -36,9 +37,11 @@ use interprocess::local_socket::{
 };
 use mux_proto::{Mux, transport};
 use tarpc::server::{BaseChannel, Channel, Config};
+use tokio::sync::watch;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tracing::{Instrument, debug, info_span, warn};
 
+pub(crate) use self::probe::lives;
 use self::{
     contained::Contained,
     door::{Door, Peer},
@@ -61,9 +64,22 @@ const CONNECTIONS: usize = 1_000;
 pub(crate) struct Connections {
     tasks: TaskTracker,
     closing: CancellationToken,
+    /// How often nobody could be let in.
+    failures: Arc<watch::Sender<u64>>,
 }
 
 impl Connections {
+    fn failures(&self) -> u64 {
+        *self.failures.borrow()
+    }
+
+    /// Resolves when once more nobody could be let in.
+    async fn failed_since(&self, before: u64) {
+        let mut failures = self.failures.subscribe();
+        // The sender lives as long as `self`.
+        drop(failures.wait_for(|now| *now != before).await);
+    }
+
     /// Reads nothing more from anybody, and waits until every answer that is owed has been sent.
     pub(crate) async fn close(&self, patience: Duration) {
         self.closing.cancel();
@@ -89,6 +105,7 @@ pub(crate) async fn accept(
                 Err(error) => {
                     // Out of descriptors, most likely: those who are in may finish.
                     warn!(%error, "cannot accept a connection");
+                    connections.failures.send_modify(|count| *count += 1);
                     tokio::time::sleep(Duration::from_millis(50)).await;
                     continue;
                 }

@@ -10,6 +10,7 @@ use std::{
 use interprocess::local_socket::tokio::Listener;
 use mux_sandbox::{Limits, Pool, PoolSettings};
 use tokio::sync::watch;
+use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 use tracing::{info, warn};
 
 use crate::{
@@ -24,7 +25,7 @@ use crate::{
     gateway::Gateway,
     handles::{Handles, Terms},
     inspect::Inspector,
-    lifecycle::{Activity, InstanceLock, Shutdown},
+    lifecycle::{self, Activity, InstanceLock, Service, Shutdown},
     pins::Pins,
     rpc::{self, Connections},
     runs::Runs,
@@ -71,6 +72,8 @@ pub struct Setup {
     pub addresses: PathBuf,
     pub approvals: approvals::Places,
     pub checker: CheckSettings,
+    /// Who started us. The listener is its, if it passed one.
+    pub service: Service,
     /// This process's environment, in case that the login shell tells none.
     pub environment: Environment,
 }
@@ -149,6 +152,7 @@ pub async fn serve(
     );
     let activity = Activity::new(None);
     let socket = setup.places.socket.clone();
+    let (service, ours) = (setup.service, identity(&socket));
     let daemon = Daemon::new(
         setup.places,
         gateway,
@@ -156,6 +160,7 @@ pub async fn serve(
         handles,
         activity.clone(),
         shutdown.clone(),
+        service.clone(),
         environment,
         launcher.clone(),
     );
@@ -178,17 +183,27 @@ pub async fn serve(
 
     info!(pid = std::process::id(), socket = %socket.display(), "serving");
     ready();
+    service.ready(&doing(&daemon));
     let stop = shutdown.token();
     let connections = Connections::default();
-    let accepting = rpc::accept(&listener, daemon, &connections, stop);
+    let accepting = rpc::accept(&listener, Arc::clone(&daemon), &connections, stop);
+    let reporting = async {
+        if !service.is_heard() {
+            return std::future::pending().await;
+        }
+        let lives = || rpc::lives(&socket, &connections);
+        lifecycle::report(&service, || doing(&daemon), lives).await
+    };
     tokio::select! {
         () = accepting => {}
         () = activity.idle() => info!("nobody came for long enough"),
-        () = socket_lost(&socket) => warn!("the socket was taken away or replaced"),
+        () = socket_lost(&socket, ours) => warn!("the socket was taken away or replaced"),
+        never = reporting => match never {},
     }
     activity.close();
     shutdown.request();
-    drop(listener);
+    service.stopping(&format!("ending: {}", doing(&daemon)));
+    let turning_away = turn_away(listener, &service, &daemon);
     // Nobody answers in time any more; the next daemon can be asked to go on.
     approvals.close();
 
@@ -209,8 +224,14 @@ pub async fn serve(
     audit.settle(LAST_WORDS).await;
     launcher.close().await;
     pool.close();
-    // Whoever comes now finds no socket, and then the lock free.
-    drop(std::fs::remove_file(&socket));
+    // Whoever comes now finds no socket, or one at which the next daemon is started, and then the lock free.
+    drop(turning_away);
+    match service.passed() {
+        Some(passed) => passed.turn_away(),
+        // Another one's may stand there by now.
+        None if identity(&socket) == ours => drop(std::fs::remove_file(&socket)),
+        None => {}
+    }
     info!("over");
     drop(lock);
     Ok(())
@@ -230,9 +251,34 @@ fn pool_settings(worker: PathBuf, snapshots: PathBuf) -> PoolSettings {
     }
 }
 
+/// What we do, for those who ask the service manager.
+fn doing(daemon: &Daemon) -> String {
+    let number = |count: usize, what: &str| match count {
+        1 => format!("1 {what}"),
+        count => format!("{count} {what}s"),
+    };
+    let clients = number(daemon.activity.clients(), "client");
+    let runs = number(daemon.runs.counts().running, "run");
+    format!("{clients}, {runs}")
+}
+
+/// Where a service manager listens on, whoever comes meanwhile would wait and not know why: he hears that we
+/// end, until this is dropped. Elsewhere nobody listens any more.
+fn turn_away(
+    listener: Listener,
+    service: &Service,
+    daemon: &Arc<Daemon>,
+) -> Option<AbortOnDropHandle<()>> {
+    service.passed()?;
+    let daemon = Arc::clone(daemon);
+    Some(AbortOnDropHandle::new(tokio::spawn(async move {
+        let (refused, never) = (Connections::default(), CancellationToken::new());
+        rpc::accept(&listener, daemon, &refused, never).await;
+    })))
+}
+
 /// Resolves when the path is no longer the socket that was bound: nobody could reach us any more.
-async fn socket_lost(socket: &Path) {
-    let ours = identity(socket);
+async fn socket_lost(socket: &Path, ours: Option<(u64, u64)>) {
     let mut ticks = tokio::time::interval(SOCKET_CHECK);
     loop {
         ticks.tick().await;

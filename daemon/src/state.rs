@@ -26,7 +26,7 @@ use crate::{
     environment::Environment,
     gateway::Gateway,
     handles::Handles,
-    lifecycle::{Activity, Shutdown},
+    lifecycle::{Activity, Service, Shutdown},
     projects::{Approvals, Projects},
     runs::Runs,
     upstream::Launcher,
@@ -54,6 +54,8 @@ pub struct Daemon {
     pub handles: Handles,
     pub activity: Activity,
     pub shutdown: Shutdown,
+    /// Who started us, and looks after us.
+    pub service: Service,
     /// The login shell's environment, once it is known.
     pub environment: watch::Receiver<Option<Environment>>,
     launcher: Launcher,
@@ -93,6 +95,7 @@ impl Daemon {
         handles: Handles,
         activity: Activity,
         shutdown: Shutdown,
+        service: Service,
         environment: watch::Receiver<Option<Environment>>,
         launcher: Launcher,
     ) -> Arc<Self> {
@@ -105,6 +108,7 @@ impl Daemon {
             handles,
             activity,
             shutdown,
+            service,
             environment,
             launcher,
             loading: sync::Mutex::default(),

@@ -135,13 +135,14 @@ impl Dirs {
         serde_json::from_str(&word).ok()
     }
 
-    /// Where to look for a daemon: at our own place first, and then where the last one listened,
-    /// which may have been started in a session with another runtime directory.
+    /// Where to look for a daemon: where the last one listened, which may have been started in a session
+    /// with another runtime directory, and then at our own place. In this order, because at our place a
+    /// service manager may listen, which would start another one.
     pub fn sockets(&self) -> Vec<PathBuf> {
         let ours = self.socket();
         let theirs = self.signature().map(|signature| signature.socket);
         let theirs = theirs.filter(|socket| *socket != ours);
-        std::iter::once(ours).chain(theirs).collect()
+        theirs.into_iter().chain([ours]).collect()
     }
 
     /// Held by whoever is starting a daemon, from before the attempt until it serves.

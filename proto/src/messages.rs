@@ -13,6 +13,7 @@ mod runs;
 mod secrets;
 mod settings;
 mod sources;
+mod started;
 mod status;
 mod tools;
 
@@ -24,6 +25,7 @@ use serde_json::Value;
 pub use self::approvals::*;
 pub use self::secrets::*;
 pub use self::sources::*;
+pub use self::started::*;
 pub use self::{
     discovery::*, login::*, notices::*, offers::*, pins::*, programs::*, projects::*, runs::*,
 };

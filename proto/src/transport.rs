@@ -150,6 +150,14 @@ pub fn listen(socket: &Path) -> io::Result<Listener> {
     options.create_tokio()
 }
 
+/// The same of a socket that somebody else has bound and listens on, such as a service manager. It is never
+/// unlinked by us.
+#[cfg(unix)]
+pub fn adopt(socket: std::os::fd::OwnedFd) -> io::Result<Listener> {
+    let listener = interprocess::os::unix::uds_local_socket::tokio::Listener::try_from(socket)?;
+    Ok(Listener::UdSocket(listener))
+}
+
 /// The context of a call that must be answered within `deadline`.
 #[expect(
     clippy::disallowed_methods,

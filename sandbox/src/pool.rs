@@ -155,6 +155,7 @@ impl Pool {
         let state = self.state();
         PoolStatus {
             engine: state.engine.clone(),
+            engine_version: state.engine_version.clone(),
             ready: state.ready().len(),
             busy: state.busy(),
             starting: state.starting + state.rebuilding,

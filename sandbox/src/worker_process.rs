@@ -143,6 +143,7 @@ pub(crate) struct Worker {
     /// Cancelled when standard error ends.
     over: CancellationToken,
     pub(crate) engine: String,
+    pub(crate) engine_version: Option<String>,
     /// What holds the process back beside the engine, as it says itself.
     pub(crate) layers: Vec<String>,
     /// Whether its isolates are built from a snapshot.
@@ -194,6 +195,7 @@ impl Worker {
             drained,
             over,
             engine: String::new(),
+            engine_version: None,
             layers: Vec::new(),
             snapshot: false,
             runs: 0,
@@ -210,10 +212,12 @@ impl Worker {
             FromWorker::Hello {
                 version: VERSION,
                 engine,
+                engine_version,
                 layers,
                 snapshot,
             } => {
                 self.engine = engine;
+                self.engine_version = engine_version;
                 self.snapshot = snapshot;
                 debug!(worker = self.pid(), ?layers, "worker locked down");
                 self.layers = layers;

@@ -7,6 +7,7 @@ mod daemon;
 mod places;
 mod programs;
 mod servers;
+mod service;
 mod workers;
 
 use mux_client::within_seconds;
@@ -81,12 +82,14 @@ async fn all() -> Vec<Check> {
     }
     let (mut group, session) = daemon::look(&dirs).await;
     let mut asked = Vec::new();
+    let mut known = None;
     if let Some(session) = session {
         match session.client.status(within_seconds(10)).await {
             Ok(Ok(status)) => {
                 asked.extend(workers::look(&status).checks);
                 asked.extend(checker::look(&status).checks);
                 asked.extend(servers::look(&status).checks);
+                known = Some(status);
             }
             Ok(Err(error)) => group.fail(error.message, "`mux logs` shows more"),
             Err(error) => group.fail(
@@ -96,6 +99,7 @@ async fn all() -> Vec<Check> {
         }
     }
     checks.extend(group.checks);
+    checks.extend(service::look(&dirs, known.as_ref()).await.checks);
     checks.extend(asked);
     checks
 }

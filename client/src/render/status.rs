@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::{
     document,
     lists::{remarks_on, table},
-    shown,
+    shown, started_by,
     style::{DIM, NAME, STRONG, harmless, paint},
     warn,
 };
@@ -41,10 +41,16 @@ pub(crate) fn status(status: &Status, json: bool) -> ExitCode {
             Some("quickjs") => {
                 "quickjs (V8 was not to be had at build time; see README, Engines)".into()
             }
-            Some(engine) => engine.into(),
+            Some(engine) => match &status.engine_version {
+                Some(version) => format!("{engine} {version}"),
+                None => engine.into(),
+            },
             None => "not started yet".into(),
         },
     );
+    if status.started.is_some() {
+        line("started", started_by(status.started.as_ref()));
+    }
     let workers = &status.workers;
     line(
         "workers",

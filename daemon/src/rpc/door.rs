@@ -13,6 +13,7 @@ use mux_sandbox::Turn;
 use tokio::sync::{Notify, OnceCell, Semaphore, SemaphorePermit};
 use tokio_util::sync::CancellationToken;
 
+use super::probe;
 use crate::{
     catalog::Scope,
     lifecycle::Present,
@@ -36,7 +37,7 @@ pub(super) struct Door {
     hello: OnceLock<Hello>,
     origin: OnceLock<Arc<Origin>>,
     arrived: Notify,
-    /// From hello on, the daemon counts this client.
+    /// From hello on, the daemon counts this client, unless it is the daemon itself.
     present: OnceLock<Present>,
     /// Something was asked after the greeting.
     asked: CancellationToken,
@@ -70,10 +71,13 @@ impl Door {
 
     /// Lets the client in; false if the daemon is ending. A second hello changes nothing.
     pub(super) fn greet(&self, hello: Hello) -> bool {
-        let Some(present) = self.daemon.activity.client() else {
-            return false;
-        };
-        drop((self.present.set(present), self.hello.set(hello)));
+        if !self.is_probe(&hello) {
+            let Some(present) = self.daemon.activity.client() else {
+                return false;
+            };
+            drop(self.present.set(present));
+        }
+        drop(self.hello.set(hello));
         self.arrived.notify_one();
         true
     }
@@ -82,6 +86,11 @@ impl Door {
     pub(super) fn knows(&self, feature: &str) -> bool {
         let hello = self.hello.get();
         hello.is_some_and(|hello| hello.features.iter().any(|known| known == feature))
+    }
+
+    /// Our own connection, which counts for nothing.
+    pub(super) fn is_probe(&self, hello: &Hello) -> bool {
+        probe::is_probe(hello, self.peer)
     }
 
     pub(super) fn is_greeted(&self) -> bool {

@@ -8,7 +8,7 @@ use mux_proto::{self as wire, Kind};
 use serde_json::Value;
 use tarpc::context::Context;
 use tokio::time::timeout;
-use tracing::{debug, info};
+use tracing::{debug, info, trace};
 
 use super::{
     POLL, approvals, call, catalog, convert, discovery, door::Door, login, notices, offers, pins,
@@ -59,11 +59,12 @@ impl Connection {
 
 impl wire::Mux for Connection {
     async fn hello(self, _: Context, hello: wire::Hello) -> Result<wire::Welcome, wire::Error> {
-        info!(
-            client = hello.client.name,
-            version = hello.client.version,
-            "hello"
-        );
+        let (client, version) = (&hello.client.name, &hello.client.version);
+        if self.0.is_probe(&hello) {
+            trace!("hello of our own");
+        } else {
+            info!(client, version, "hello");
+        }
         if !self.0.greet(hello) {
             return Err(wire::Error::new(Kind::Unavailable, "this muxd is ending")
                 .hint("connect again: the next one is on its way"));

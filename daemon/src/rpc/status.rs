@@ -3,7 +3,11 @@
 use mux_proto as wire;
 
 use super::{convert, door::Door};
-use crate::{catalog::imitations, state::Daemon};
+use crate::{
+    catalog::imitations,
+    lifecycle::{Service, Starter},
+    state::Daemon,
+};
 
 pub(super) fn of(daemon: &Daemon, door: &Door) -> wire::Status {
     let workers = daemon.runs.pool().status();
@@ -22,6 +26,7 @@ pub(super) fn of(daemon: &Daemon, door: &Door) -> wire::Status {
         contract: wire::version::CONTRACT,
         pid: std::process::id(),
         engine: workers.engine,
+        engine_version: workers.engine_version,
         uptime_ms: convert::millis(daemon.started.elapsed()),
         rss_bytes: resident_bytes(),
         clients: daemon.activity.clients(),
@@ -49,6 +54,21 @@ pub(super) fn of(daemon: &Daemon, door: &Door) -> wire::Status {
             file: kept.file.to_owned(),
             note: kept.note,
         }),
+        started: Some(started(&daemon.service)),
+    }
+}
+
+fn started(service: &Service) -> wire::Started {
+    wire::Started {
+        by: match service.starter() {
+            Starter::Client => wire::StartedBy::Client,
+            Starter::Hand => wire::StartedBy::Hand,
+            Starter::Systemd => wire::StartedBy::Systemd,
+            Starter::Launchd => wire::StartedBy::Launchd,
+        },
+        service: service.name().map(str::to_owned),
+        socket_passed: service.passed().is_some(),
+        watchdog_ms: service.watchdog().map(convert::millis),
     }
 }
 

@@ -108,6 +108,9 @@ pub struct Status {
     /// `v8` or `quickjs`; unknown until a worker has started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub engine: Option<String>,
+    /// The engine's own version, where it tells.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub engine_version: Option<String>,
     pub uptime_ms: u64,
     /// Resident memory of the daemon in bytes, where the system tells.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -126,6 +129,8 @@ pub struct Status {
     pub problems: Vec<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tokens: Option<TokenStatus>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub started: Option<Started>,
 }
 
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]

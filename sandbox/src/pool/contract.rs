@@ -55,6 +55,8 @@ pub struct RunRequest {
 #[derive(Clone, Debug, Default)]
 pub struct PoolStatus {
     pub engine: Option<String>,
+    /// The engine's own version, where it tells.
+    pub engine_version: Option<String>,
     pub ready: usize,
     pub busy: usize,
     pub starting: usize,

@@ -36,6 +36,7 @@ pub(super) struct State {
     load: Load,
     pub(super) bounds: Bounds,
     pub(super) engine: Option<String>,
+    pub(super) engine_version: Option<String>,
     pub(super) layers: Vec<String>,
     pub(super) snapshot: bool,
     pub(super) problem: Option<String>,
@@ -78,6 +79,7 @@ impl State {
             load: Load::new(window),
             bounds,
             engine: None,
+            engine_version: None,
             layers: Vec::new(),
             snapshot: false,
             problem: None,
@@ -260,6 +262,7 @@ impl State {
         self.failed_starts = 0;
         self.problem = None;
         self.engine = Some(worker.engine.clone());
+        self.engine_version.clone_from(&worker.engine_version);
         self.layers.clone_from(&worker.layers);
         self.snapshot = worker.snapshot;
     }

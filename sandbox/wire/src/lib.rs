@@ -18,7 +18,7 @@ pub use fault::{Fault, Kind};
 use serde::{Deserialize, Serialize};
 
 /// Changes whenever a frame changes its shape.
-pub const VERSION: u32 = 6;
+pub const VERSION: u32 = 7;
 
 /// The exit code of a worker whose engine ran out of memory and could not be unwound.
 pub const EXIT_OUT_OF_MEMORY: i32 = 86;
@@ -81,6 +81,8 @@ pub enum FromWorker {
     Hello {
         version: u32,
         engine: String,
+        /// The engine's own version, where it tells.
+        engine_version: Option<String>,
         /// What holds the process, by name. Other systems than Linux have none.
         layers: Vec<String>,
         /// Whether isolates are built from a snapshot.

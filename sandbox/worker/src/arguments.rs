@@ -1,4 +1,4 @@
-//! The command line, which only `muxd` writes.
+//! The command line, which only `muxd` writes, but for `--version`.
 //!
 //! Invariant: what is not understood is an error; nothing is guessed or ignored.
 
@@ -16,13 +16,21 @@ pub(crate) enum Task {
     },
     /// Writes a snapshot of the guest's world to standard output.
     MakeSnapshot,
+    /// Says which build and which engine this is.
+    Version,
 }
 
 pub(crate) fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Task, String> {
     let mut memory = Memory::default();
     let mut snapshot = None;
     let mut make = false;
-    let mut arguments = arguments.into_iter();
+    let mut arguments = arguments.into_iter().peekable();
+    if arguments.next_if(|first| first == "--version").is_some() {
+        return match arguments.next() {
+            None => Ok(Task::Version),
+            Some(_) => Err("--version stands alone".into()),
+        };
+    }
     while let Some(argument) = arguments.next() {
         let mut value = |name: &str| {
             arguments
@@ -81,6 +89,7 @@ mod tests {
             Ok(Task::Serve { memory, snapshot })
         );
         assert_eq!(parsed("--make-snapshot"), Ok(Task::MakeSnapshot));
+        assert_eq!(parsed("--version"), Ok(Task::Version));
         let nothing = Task::Serve {
             memory: Memory::default(),
             snapshot: None,
@@ -102,6 +111,8 @@ mod tests {
             "run.ts",
             "--make-snapshot --heap 128",
             "--make-snapshot --snapshot a",
+            "--version --heap 64",
+            "--heap 64 --version",
         ] {
             let refused = parsed(line);
             assert!(refused.is_err(), "{line}: {refused:?}");

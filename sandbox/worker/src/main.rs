@@ -59,6 +59,7 @@ fn main() -> ExitCode {
     };
     let basis = match task {
         Task::MakeSnapshot => return snapshot::make(),
+        Task::Version => return say_version(),
         Task::Serve { memory, snapshot } => Basis {
             memory,
             snapshot: snapshot.as_deref().and_then(loaded),
@@ -94,6 +95,23 @@ fn main() -> ExitCode {
 fn keep_no_bytecode() {
     // SAFETY: there is one thread, and nothing has read the environment yet.
     unsafe { env::set_var("V82JSC_NO_BC_CACHE", "1") }
+}
+
+/// The engine's own version. The other engine tells none.
+fn engine_version() -> Option<String> {
+    #[cfg(feature = "v8")]
+    return Some(deno_core::v8::V8::get_version().to_owned());
+    #[cfg(not(feature = "v8"))]
+    None
+}
+
+/// `mux --version` reads it.
+#[expect(clippy::print_stdout, reason = "asked for on the command line")]
+fn say_version() -> ExitCode {
+    let build = env!("CARGO_PKG_VERSION");
+    let version = engine_version().map_or_else(String::new, |version| format!(" {version}"));
+    println!("mux-worker {build} (engine {ENGINE}{version})");
+    ExitCode::SUCCESS
 }
 
 /// A snapshot makes isolates cheaper and nothing else: without it everything works.
@@ -143,6 +161,7 @@ async fn serve(
     link.send(&FromWorker::Hello {
         version: VERSION,
         engine: ENGINE.into(),
+        engine_version: engine_version(),
         layers: lockdown.before_programs(basis.memory),
         snapshot: basis.snapshot.is_some(),
     })?;

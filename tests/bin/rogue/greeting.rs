@@ -10,6 +10,7 @@ fn hello(version: u32, engine: &str) -> FromWorker {
     FromWorker::Hello {
         version,
         engine: engine.into(),
+        engine_version: None,
         layers: vec!["none".into()],
         snapshot: false,
     }

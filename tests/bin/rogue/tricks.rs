@@ -108,6 +108,7 @@ fn frames(name: &str, rest: &str, link: &mut Link) -> io::Result<()> {
         "says-hello" => link.say(&FromWorker::Hello {
             version: mux_wire::VERSION,
             engine: "better".into(),
+            engine_version: None,
             layers: Vec::new(),
             snapshot: true,
         })?,

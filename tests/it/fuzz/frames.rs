@@ -66,10 +66,11 @@ pub(super) fn from_worker() -> impl Strategy<Value = FromWorker> {
         Level::Error,
     ];
     prop_oneof![
-        1 => (number(), text(), vec(text(), 0..3), any::<bool>()).prop_map(
-            |(version, engine, layers, snapshot)| FromWorker::Hello {
+        1 => (number(), text(), option::of(text()), vec(text(), 0..3), any::<bool>()).prop_map(
+            |(version, engine, engine_version, layers, snapshot)| FromWorker::Hello {
                 version: VERSION.wrapping_add(version),
                 engine,
+                engine_version,
                 layers,
                 snapshot,
             }

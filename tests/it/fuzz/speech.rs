@@ -63,6 +63,7 @@ impl Speech {
             let hello = FromWorker::Hello {
                 version: VERSION,
                 engine: "chance".into(),
+                engine_version: None,
                 layers: Vec::new(),
                 snapshot: false,
             };

@@ -13,8 +13,9 @@ mod sources;
 use mux_proto::{
     AuthState, CheckerStatus, Diagnostics, Error, Event, EventKind, EventPage, Forgotten, Handle,
     Held, Kind, Level, MissingServer, Outcome, ReadPage, ReloadReport, RunCounts, RunInfo, RunList,
-    RunStarted, RunState, ServerInfo, ServerState, SessionInfo, SourceInfo, SourceNote, Status,
-    TokenStatus, ToolInfo, ToolList, TypesPage, Welcome, WorkerStatus, service::MuxResponse,
+    RunStarted, RunState, ServerInfo, ServerState, SessionInfo, SourceInfo, SourceNote, Started,
+    StartedBy, Status, TokenStatus, ToolInfo, ToolList, TypesPage, Welcome, WorkerStatus,
+    service::MuxResponse,
 };
 use serde_json::json;
 
@@ -40,6 +41,10 @@ fn of_everybody() -> Vec<(&'static str, MuxResponse)> {
         ("hello", MuxResponse::Hello(Ok(welcome()))),
         ("retire", MuxResponse::Retire(Ok(()))),
         ("status", MuxResponse::Status(Ok(status()))),
+        (
+            "status_of_a_service",
+            MuxResponse::Status(Ok(status_of_a_service())),
+        ),
         (
             "start_run",
             MuxResponse::StartRun(Ok(RunStarted { run: "r-1".into() })),
@@ -326,6 +331,7 @@ fn status() -> Status {
         contract: 3,
         pid: 4711,
         engine: Some("v8".into()),
+        engine_version: None,
         uptime_ms: 1000,
         rss_bytes: Some(30_000_000),
         clients: 1,
@@ -361,6 +367,21 @@ fn status() -> Status {
             file: "/home/me/.local/state/mux/tokens.json".into(),
             note: Some("why".into()),
         }),
+        started: None,
+    }
+}
+
+/// Of a daemon that systemd started, with the engine's version.
+fn status_of_a_service() -> Status {
+    Status {
+        engine_version: Some("15.0.245.4".into()),
+        started: Some(Started {
+            by: StartedBy::Systemd,
+            service: Some("muxd.service".into()),
+            socket_passed: true,
+            watchdog_ms: Some(120_000),
+        }),
+        ..status()
     }
 }
 

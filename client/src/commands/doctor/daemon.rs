@@ -91,6 +91,9 @@ fn leftover(group: &mut Group, socket: &Path) {
 
     let shown = socket.display();
     match socket.symlink_metadata() {
+        Ok(found) if found.file_type().is_socket() && is_listened_on(socket) => group.ok(format!(
+            "the system listens on {shown}, and starts muxd for the first client"
+        )),
         Ok(found) if found.file_type().is_socket() => group.note(
             format!("{shown} was left by a muxd that was killed"),
             Some("nothing: the next one replaces it"),
@@ -101,6 +104,21 @@ fn leftover(group: &mut Group, socket: &Path) {
         ),
         _ => {}
     }
+}
+
+/// Whether somebody listens there, whom to dial would wake. Other systems than Linux do not tell.
+#[cfg(unix)]
+fn is_listened_on(socket: &Path) -> bool {
+    /// `__SO_ACCEPTCON` of the kernel.
+    const LISTENS: u32 = 0x1_0000;
+    let sockets = std::fs::read_to_string("/proc/net/unix").unwrap_or_default();
+    let mut here = sockets.lines().filter_map(|line| {
+        // Number, references, protocol, flags, type, state, inode, and the path with its blanks.
+        let (rest, path) = line.split_at_checked(line.find('/')?)?;
+        let flags = rest.split_whitespace().nth(3)?;
+        (Path::new(path) == socket).then(|| u32::from_str_radix(flags, 16).unwrap_or(0))
+    });
+    here.any(|flags| flags & LISTENS != 0)
 }
 
 #[cfg(not(unix))]
@@ -150,7 +168,14 @@ mod tests {
             verdicts(&group)
         };
         assert_eq!(look(), [Verdict::Note]);
-        drop(UnixListener::bind(dirs.socket()).unwrap());
+        let listener = UnixListener::bind(dirs.socket()).unwrap();
+        let listened = if cfg!(target_os = "linux") {
+            Verdict::Ok
+        } else {
+            Verdict::Note
+        };
+        assert_eq!(look(), [Verdict::Note, listened]);
+        drop(listener);
         assert_eq!(look(), [Verdict::Note, Verdict::Note]);
         fs::remove_file(dirs.socket()).unwrap();
         fs::create_dir(dirs.socket()).unwrap();

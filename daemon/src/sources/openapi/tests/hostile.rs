@@ -25,7 +25,7 @@ fn read(paths: Value, components: Value) -> Description {
     let (done, outcome) = mpsc::channel();
     thread::spawn(move || {
         let document = Document::read(&text).unwrap();
-        done.send(Description::of(&document, &entry(), LONGEST_LIST))
+        drop(done.send(Description::of(&document, &entry(), LONGEST_LIST)));
     });
     outcome.recv_timeout(FOR_EVER).unwrap().unwrap()
 }

@@ -1,0 +1,119 @@
+//! The service, if one is installed, and how the daemon that runs was started.
+
+use mux_proto::{Status, endpoint::Dirs};
+
+use super::{super::service, Group};
+use crate::render::{self, ServiceReport};
+
+const NAME: &str = "service";
+
+pub(super) async fn look(dirs: &Dirs, status: Option<&Status>) -> Group {
+    let mut group = Group::new(NAME);
+    if let Some(status) = status {
+        group.ok(format!(
+            "muxd {} was {}",
+            status.pid,
+            render::started_by(status.started.as_ref())
+        ));
+    }
+    // Where there can be no service, nothing is wrong with it.
+    if let Ok(report) = service::look(dirs).await {
+        installed(&mut group, &report, status);
+    }
+    group
+}
+
+fn installed(group: &mut Group, report: &ServiceReport, status: Option<&Status>) {
+    if !report.installed {
+        return;
+    }
+    let name = &report.service;
+    let install = "mux service install";
+    for file in &report.stale {
+        let file = file.display();
+        group.warn(
+            format!("{file} is not what this mux would write: muxd may have moved, or the socket"),
+            format!("`{install} --dry-run` shows what differs, `{install}` puts it right"),
+        );
+    }
+    if let Some(error) = &report.unreachable {
+        let fix = error.hint.clone().unwrap_or_default();
+        group.warn(format!("{name} is installed, and {}", error.message), fix);
+    } else if !report.active {
+        group.warn(
+            format!("{name} is installed and does not listen, so that clients start muxd"),
+            format!("`{install}` puts it in force; `systemctl --user status {name}` says why"),
+        );
+    } else {
+        group.ok(format!(
+            "{name} is installed, and {} listens",
+            report.system
+        ));
+        let passed = |status: &Status| status.started.as_ref().is_some_and(|s| s.socket_passed);
+        if report.system == "systemd" && status.is_some_and(|status| !passed(status)) {
+            group.warn(
+                "the muxd that runs is not the service's, and goes as soon as it notices",
+                "`mux restart` changes over",
+            );
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use mux_proto::Error;
+
+    use super::{super::Verdict, *};
+
+    fn report() -> ServiceReport {
+        ServiceReport {
+            service: "muxd".into(),
+            system: "systemd",
+            installed: true,
+            files: vec!["/x/muxd.service".into()],
+            stale: Vec::new(),
+            unreachable: None,
+            active: true,
+            enabled: true,
+            socket: "/run/muxd.sock".into(),
+            daemon: None,
+        }
+    }
+
+    fn found(report: &ServiceReport) -> Vec<(Verdict, String)> {
+        let mut group = Group::new(NAME);
+        installed(&mut group, report, None);
+        let checks = group.checks.into_iter();
+        checks
+            .map(|check| (check.verdict, check.fix.unwrap_or_default()))
+            .collect()
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_service_is_told_with_what_to_do() {
+        assert_eq!(found(&report()), [(Verdict::Ok, String::new())]);
+        let silent = ServiceReport {
+            active: false,
+            stale: vec!["/x/muxd.service".into()],
+            ..report()
+        };
+        let told = found(&silent);
+        assert_eq!(told.len(), 2, "{told:?}");
+        for (verdict, fix) in told {
+            assert_eq!(verdict, Verdict::Warning);
+            assert!(fix.contains("mux service install"), "{fix}");
+        }
+        let hidden = ServiceReport {
+            unreachable: Some(crate::exit::machinery("no bus".into()).hint("enable-linger")),
+            active: false,
+            ..report()
+        };
+        assert_eq!(found(&hidden), [(Verdict::Warning, "enable-linger".into())]);
+        let none = ServiceReport {
+            installed: false,
+            unreachable: None::<Error>,
+            ..report()
+        };
+        assert!(found(&none).is_empty());
+    }
+}

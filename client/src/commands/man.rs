@@ -1,0 +1,30 @@
+//! `mux man DIR`: manual pages, from the same description as `--help`.
+
+use std::path::Path;
+
+use clap::CommandFactory as _;
+
+use super::{Failure, Outcome};
+use crate::{args::Args, exit, render};
+
+pub(super) fn man(dir: &Path, json: bool) -> Outcome {
+    let failed = |error: std::io::Error| {
+        let message = format!("cannot write manual pages to {}: {error}", dir.display());
+        Failure::from(exit::machinery(message))
+    };
+    std::fs::create_dir_all(dir).map_err(failed)?;
+    clap_mangen::generate_to(Args::command(), dir).map_err(failed)?;
+    let entries = std::fs::read_dir(dir).map_err(failed)?;
+    let pages = entries.flatten().map(|entry| entry.path());
+    let mut pages: Vec<_> = pages
+        .filter(|page| page.extension().is_some_and(|ending| ending == "1"))
+        .filter(|page| is_ours(page))
+        .collect();
+    pages.sort();
+    Ok(render::manual(dir, &pages, json))
+}
+
+fn is_ours(page: &Path) -> bool {
+    let name = page.file_stem().and_then(|name| name.to_str());
+    name.is_some_and(|name| name == "mux" || name.starts_with("mux-"))
+}

@@ -1,0 +1,106 @@
+//! What the service of this user, or of this `MUX_HOME`, is called, what it starts and where it is written.
+
+use std::{
+    env, fs,
+    path::{Path, PathBuf},
+};
+
+use mux_proto::{Error, endpoint::Dirs, variables};
+use sha2::{Digest as _, Sha256};
+
+use super::{super::variable, system::System, texts::Described};
+use crate::exit;
+
+/// What a login shell may have set, and a service manager need not know.
+const PLACES: [&str; 4] = [
+    "XDG_CONFIG_HOME",
+    "XDG_STATE_HOME",
+    "XDG_CACHE_HOME",
+    "XDG_DATA_HOME",
+];
+
+/// `muxd`, or one of its own for each `MUX_HOME`.
+pub(super) fn name(home: Option<&Path>) -> String {
+    match home {
+        None => "muxd".into(),
+        Some(home) => {
+            let digest = Sha256::digest(home.as_os_str().as_encoded_bytes());
+            let letters: String = digest[..4].iter().map(|b| format!("{b:02x}")).collect();
+            format!("muxd-{letters}")
+        }
+    }
+}
+
+/// Where the system reads the files of a user's services.
+pub(super) fn folder(system: System) -> Result<PathBuf, Error> {
+    let home = variable("HOME")
+        .ok_or_else(|| exit::machinery("cannot find a home directory".into()).hint("set HOME"))?;
+    Ok(match system {
+        System::Systemd => variable("XDG_CONFIG_HOME")
+            .unwrap_or_else(|| home.join(".config"))
+            .join("systemd/user"),
+        System::Launchd => home.join("Library/LaunchAgents"),
+    })
+}
+
+pub(super) fn described(dirs: &Dirs) -> Result<Described, Error> {
+    let home = dirs.home();
+    let mut set: Vec<(&'static str, PathBuf)> = Vec::new();
+    match home {
+        Some(home) => set.push((variables::HOME, home.to_owned())),
+        None => set.extend(
+            PLACES
+                .iter()
+                .filter_map(|name| Some((*name, variable(name)?))),
+        ),
+    }
+    if let Some(worker) = variable(variables::WORKER) {
+        set.push((variables::WORKER, worker));
+    }
+    Ok(Described {
+        name: name(home),
+        muxd: muxd()?,
+        socket: dirs.socket(),
+        log: dirs.logs().join("service.log"),
+        variables: set,
+        home: home.map(Path::to_owned),
+    })
+}
+
+/// The program, by a path that survives an upgrade if there is one: that of a link in the search path, and
+/// not that of the version behind it.
+fn muxd() -> Result<PathBuf, Error> {
+    let file = format!("muxd{}", env::consts::EXE_SUFFIX);
+    let muxd = variable(variables::DAEMON).or_else(|| {
+        let beside = env::current_exe().ok()?.with_file_name(&file);
+        Some(beside)
+    });
+    let found = muxd.as_deref().map(fs::canonicalize);
+    let (Some(muxd), Some(Ok(behind))) = (muxd, found) else {
+        let message = "there is no muxd beside mux".to_owned();
+        let fix = format!("install it there, or set {} to it", variables::DAEMON);
+        return Err(exit::machinery(message).hint(fix));
+    };
+    let path = variable("PATH").unwrap_or_default();
+    let mut named = env::split_paths(&path)
+        .filter(|folder| folder.is_absolute())
+        .map(|folder| folder.join(&file));
+    let stable = named.find(|named| fs::canonicalize(named).is_ok_and(|other| other == behind));
+    Ok(stable.unwrap_or(if muxd.is_absolute() { muxd } else { behind }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_home_has_a_service_of_its_own() {
+        assert_eq!(name(None), "muxd");
+        let (one, other) = (name(Some(Path::new("/a"))), name(Some(Path::new("/b"))));
+        assert_ne!(one, other);
+        for name in [one, other] {
+            assert_eq!(name.len(), "muxd-".len() + 8);
+            assert!(name.starts_with("muxd-"), "{name}");
+        }
+    }
+}

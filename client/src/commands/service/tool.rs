@@ -1,0 +1,79 @@
+//! Runs a service manager's own program.
+
+use std::{io, process::Stdio, time::Duration};
+
+use tokio::{process::Command, time::timeout};
+
+/// Ending a daemon takes up to a minute.
+const PATIENCE: Duration = Duration::from_secs(90);
+
+#[derive(Debug, thiserror::Error)]
+pub(super) enum ToolError {
+    #[error("{0} was not found")]
+    Missing(String),
+    #[error("{0} did not end within {PATIENCE:?}")]
+    Slow(String),
+    #[error("cannot run {0}: {1}")]
+    Io(String, io::Error),
+    #[error("{0} failed: {1}")]
+    Failed(String, String),
+}
+
+/// One call of it.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Step {
+    pub(super) line: Vec<String>,
+    /// Without it the others are in vain.
+    pub(super) must: bool,
+}
+
+impl Step {
+    pub(super) fn must(line: &[&str]) -> Self {
+        let line = line.iter().map(|word| (*word).to_owned()).collect();
+        Self { line, must: true }
+    }
+
+    /// One that may fail, because there may be nothing to do.
+    pub(super) fn may(line: &[&str]) -> Self {
+        Self {
+            must: false,
+            ..Self::must(line)
+        }
+    }
+
+    pub(super) fn shown(&self) -> String {
+        self.line.join(" ")
+    }
+
+    /// What it prints, if it succeeds.
+    pub(super) async fn run(&self) -> Result<String, ToolError> {
+        let shown = self.shown();
+        let (program, arguments) = self
+            .line
+            .split_first()
+            .map_or(("", &[][..]), |(p, a)| (p, a));
+        let mut command = Command::new(program);
+        command
+            .args(arguments)
+            .stdin(Stdio::null())
+            .kill_on_drop(true);
+        let output = match timeout(PATIENCE, command.output()).await {
+            Ok(Ok(output)) => output,
+            Ok(Err(error)) if error.kind() == io::ErrorKind::NotFound => {
+                return Err(ToolError::Missing(program.to_owned()));
+            }
+            Ok(Err(error)) => return Err(ToolError::Io(shown, error)),
+            Err(_) => return Err(ToolError::Slow(shown)),
+        };
+        if output.status.success() {
+            return Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned());
+        }
+        let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+        let said = if said.is_empty() {
+            output.status.to_string()
+        } else {
+            said
+        };
+        Err(ToolError::Failed(shown, said))
+    }
+}

@@ -1,0 +1,187 @@
+//! What `mux service` did, and what there is.
+
+use std::{path::PathBuf, process::ExitCode, time::Duration};
+
+use anstream::{eprintln, println};
+use mux_proto::{Error, Started, StartedBy};
+use serde::Serialize;
+use serde_json::json;
+
+use super::{
+    document, shown,
+    style::{DIM, GOOD, STRONG, paint},
+    warn,
+};
+
+/// What was done, or would be.
+#[derive(Debug, Serialize)]
+pub(crate) struct ServiceChange {
+    pub(crate) service: String,
+    pub(crate) system: &'static str,
+    #[serde(skip)]
+    pub(crate) installs: bool,
+    pub(crate) dry_run: bool,
+    pub(crate) files: Vec<ServiceFile>,
+    /// The commands, in their order.
+    pub(crate) ran: Vec<String>,
+    /// A daemon that a client had started, and that ended.
+    pub(crate) made_room: Option<u32>,
+    pub(crate) socket: PathBuf,
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct ServiceFile {
+    pub(crate) path: PathBuf,
+    pub(crate) changes: bool,
+    /// What shall stand there; nothing if it goes.
+    pub(crate) text: Option<String>,
+    pub(crate) diff: String,
+}
+
+/// What there is.
+#[derive(Debug)]
+pub(crate) struct ServiceReport {
+    pub(crate) service: String,
+    pub(crate) system: &'static str,
+    pub(crate) installed: bool,
+    pub(crate) files: Vec<PathBuf>,
+    /// Files that this program would write otherwise.
+    pub(crate) stale: Vec<PathBuf>,
+    /// Why the system cannot be asked.
+    pub(crate) unreachable: Option<Error>,
+    pub(crate) active: bool,
+    pub(crate) enabled: bool,
+    pub(crate) socket: PathBuf,
+    pub(crate) daemon: Option<(u32, Option<Started>)>,
+}
+
+pub(crate) fn service_changed(change: &ServiceChange, json: bool) -> ExitCode {
+    if json {
+        let mut whole = json!({ "ok": true, "installed": change.installs });
+        if let (Some(whole), Ok(serde_json::Value::Object(change))) =
+            (whole.as_object_mut(), serde_json::to_value(change))
+        {
+            whole.extend(change);
+        }
+        document(&whole);
+        return ExitCode::SUCCESS;
+    }
+    let would = if change.dry_run { "would run" } else { "ran" };
+    for file in change.files.iter().filter(|file| file.changes) {
+        match file.diff.is_empty() {
+            true => println!("{}", shown(&file.path)),
+            false => println!("{}", file.diff.trim_end()),
+        }
+    }
+    for line in &change.ran {
+        println!("{} {line}", paint(DIM, would));
+    }
+    if let Some(pid) = change.made_room {
+        println!("muxd {pid}, which ran before, has ended");
+    }
+    let idle = change.ran.is_empty() && change.files.iter().all(|file| !file.changes);
+    let service = paint(STRONG, &change.service);
+    match (change.dry_run, change.installs, idle) {
+        (true, _, false) => eprintln!("nothing was changed"),
+        (_, true, true) => println!("{service} is installed and in force already"),
+        (_, false, true) => println!("there is no {service} to take out"),
+        (false, true, false) => println!(
+            "{} {} listens on {} and starts {service} for the first client",
+            paint(GOOD, "done:"),
+            change.system,
+            shown(&change.socket)
+        ),
+        (false, false, false) => println!(
+            "{} {service} is gone; the first client starts muxd, as before",
+            paint(GOOD, "done:")
+        ),
+    }
+    ExitCode::SUCCESS
+}
+
+pub(crate) fn service(report: &ServiceReport, json: bool) -> ExitCode {
+    let in_force = report.installed && report.active;
+    let code = ExitCode::from(if in_force { 0 } else { 3 });
+    let (pid, started) = match &report.daemon {
+        Some((pid, started)) => (Some(*pid), started.as_ref()),
+        None => (None, None),
+    };
+    if json {
+        document(&json!({
+            "service": report.service,
+            "system": report.system,
+            "installed": report.installed,
+            "files": report.files,
+            "stale": report.stale,
+            "unreachable": report.unreachable,
+            "active": report.active,
+            "enabled": report.enabled,
+            "socket": report.socket,
+            "pid": pid,
+            "started": started,
+        }));
+        return code;
+    }
+    let line = |what: &str, text: String| println!("{} {text}", paint(DIM, format!("{what:<8}")));
+    if report.installed {
+        let state = match (report.active, report.enabled) {
+            (true, true) => format!("in force, {}", report.system),
+            (true, false) => format!("in force until the next login, {}", report.system),
+            (false, _) => format!("not in force, {}", report.system),
+        };
+        println!("{} {state}", paint(STRONG, &report.service));
+        for file in &report.files {
+            line("file", shown(file));
+        }
+        line("socket", shown(&report.socket));
+    } else {
+        println!(
+            "no service is installed: the first client starts muxd; `mux service install` changes that"
+        );
+    }
+    match pid {
+        Some(pid) => line("muxd", format!("pid {pid}, {}", by(started))),
+        None => line("muxd", "not running; the first client starts it".into()),
+    }
+    for file in &report.stale {
+        let file = shown(file);
+        warn(format_args!(
+            "{file} is not what this mux would write; `mux service install` shows what differs"
+        ));
+    }
+    if let Some(error) = &report.unreachable {
+        warn(&error.message);
+        if let Some(hint) = &error.hint {
+            eprintln!("{hint}");
+        }
+    } else if report.installed && !report.active {
+        warn("it does not listen; `mux service install` puts it in force");
+    }
+    code
+}
+
+/// How a daemon was started.
+pub(crate) fn by(started: Option<&Started>) -> String {
+    let Some(started) = started else {
+        return "it does not tell who started it".into();
+    };
+    let service = match &started.service {
+        Some(service) => format!(" ({service})"),
+        None => String::new(),
+    };
+    let mut text = match started.by {
+        StartedBy::Client => "started by a client".to_owned(),
+        StartedBy::Hand => "started by hand".to_owned(),
+        StartedBy::Systemd => format!("started by systemd{service}"),
+        StartedBy::Launchd => format!("started by launchd{service}"),
+        StartedBy::Other => format!("started by a service{service}"),
+    };
+    if started.socket_passed {
+        text.push_str(", which listens on the socket");
+    }
+    if let Some(ms) = started.watchdog_ms {
+        let patience = humantime::format_duration(Duration::from_millis(ms));
+        text.push_str(&format!("; watchdog {patience}"));
+    }
+    text
+}

@@ -1,0 +1,48 @@
+//! `mux --version`, and the manual pages.
+
+use std::{
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
+
+use anstream::println;
+use serde::Serialize;
+use serde_json::json;
+
+use super::{amounts, document, shown};
+
+#[derive(Debug, Serialize)]
+pub(crate) struct Version {
+    pub(crate) build: &'static str,
+    pub(crate) contract: u32,
+    /// Name and version of the worker's engine; nothing if there is no worker that tells.
+    pub(crate) engine: Option<String>,
+}
+
+pub(crate) fn version(version: &Version, json: bool) -> ExitCode {
+    if json {
+        document(version);
+        return ExitCode::SUCCESS;
+    }
+    let Version {
+        build, contract, ..
+    } = version;
+    match &version.engine {
+        Some(engine) => println!("mux {build} (contract {contract}, engine {engine})"),
+        None => {
+            println!("mux {build} (contract {contract}, engine unknown: no mux-worker tells it)")
+        }
+    }
+    ExitCode::SUCCESS
+}
+
+/// The manual pages that were written.
+pub(crate) fn manual(dir: &Path, pages: &[PathBuf], json: bool) -> ExitCode {
+    if json {
+        document(&json!({ "ok": true, "pages": pages }));
+    } else {
+        let count = amounts::count(pages.len(), "page");
+        println!("{count} written to {}", shown(dir));
+    }
+    ExitCode::SUCCESS
+}

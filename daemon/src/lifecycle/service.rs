@@ -1,0 +1,194 @@
+//! The service manager above this daemon, if one started it: systemd, or launchd.
+//!
+//! Invariant: its variables count only where they are meant for this very process. A client that lives in
+//! a unit of its own hands its environment down.
+
+use std::{
+    sync::{Arc, Mutex, PoisonError, mpsc::SyncSender},
+    time::Duration,
+};
+
+use super::passed::{Passed, PassedError};
+#[cfg(target_os = "linux")]
+use super::systemd;
+
+/// What launchd calls the agent that `mux service install` writes, and what others begin with.
+const LABEL: &str = "muxd";
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Starter {
+    Client,
+    Hand,
+    Systemd,
+    Launchd,
+}
+
+/// Cheap to clone; every clone is the same.
+#[derive(Clone, Debug)]
+pub struct Service(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    starter: Starter,
+    name: Option<String>,
+    passed: Option<Passed>,
+    watchdog: Option<Duration>,
+    /// Somebody hears what we say. Nothing waits for him.
+    heard: Option<SyncSender<String>>,
+    /// The last words, which are not said twice.
+    said: Mutex<String>,
+}
+
+impl Service {
+    /// Of a daemon that a client started: there is none.
+    pub fn none() -> Self {
+        Self::new(Starter::Client, None)
+    }
+
+    /// What this process was given. `variable` reads its environment.
+    pub fn of_this_process(variable: impl Fn(&str) -> Option<String>) -> Result<Self, PassedError> {
+        let me = std::process::id().to_string();
+        let is_me = |name: &str| variable(name).is_some_and(|pid| pid == me);
+        let label = variable("XPC_SERVICE_NAME").filter(|label| is_label(label));
+        if label.is_some() {
+            return Ok(Self::new(Starter::Launchd, label));
+        }
+        #[cfg(target_os = "linux")]
+        if is_me("SYSTEMD_EXEC_PID") || is_me("LISTEN_PID") {
+            return Ok(Self(Arc::new(Inner {
+                starter: Starter::Systemd,
+                name: systemd::unit(),
+                passed: systemd::passed()?,
+                watchdog: systemd::watchdog(),
+                heard: variable("NOTIFY_SOCKET").and_then(|_| systemd::voice()),
+                said: Mutex::default(),
+            })));
+        }
+        #[cfg(not(target_os = "linux"))]
+        drop(is_me("LISTEN_PID"));
+        Ok(Self::new(Starter::Hand, None))
+    }
+
+    fn new(starter: Starter, name: Option<String>) -> Self {
+        Self(Arc::new(Inner {
+            starter,
+            name,
+            passed: None,
+            watchdog: None,
+            heard: None,
+            said: Mutex::default(),
+        }))
+    }
+
+    pub fn starter(&self) -> Starter {
+        self.0.starter
+    }
+
+    /// The unit, or the label.
+    pub fn name(&self) -> Option<&str> {
+        self.0.name.as_deref()
+    }
+
+    /// The socket on which it listens for us.
+    pub fn passed(&self) -> Option<&Passed> {
+        self.0.passed.as_ref()
+    }
+
+    /// How long it bears our silence.
+    pub fn watchdog(&self) -> Option<Duration> {
+        self.0.watchdog
+    }
+
+    /// Whether it hears what we say.
+    pub fn is_heard(&self) -> bool {
+        self.0.heard.is_some()
+    }
+
+    /// What there is to say of us, for whoever asks it.
+    pub fn says(&self, words: &str) {
+        self.tell(Word::Nothing, words);
+    }
+
+    /// Clients are served from here on.
+    pub fn ready(&self, words: &str) {
+        self.tell(Word::Ready, words);
+    }
+
+    /// We end.
+    pub fn stopping(&self, words: &str) {
+        self.tell(Word::Stopping, words);
+    }
+
+    /// We live.
+    pub fn alive(&self) {
+        #[cfg(target_os = "linux")]
+        self.say(systemd::alive());
+    }
+
+    fn tell(&self, word: Word, words: &str) {
+        {
+            let mut said = self.0.said.lock().unwrap_or_else(PoisonError::into_inner);
+            if word == Word::Nothing && *said == words {
+                return;
+            }
+            words.clone_into(&mut said);
+        }
+        #[cfg(target_os = "linux")]
+        self.say(systemd::text(word, words));
+    }
+
+    #[cfg(target_os = "linux")]
+    fn say(&self, text: String) {
+        if let Some(heard) = &self.0.heard {
+            // One that has not read so much does not miss this.
+            drop(heard.try_send(text));
+        }
+    }
+}
+
+/// What systemd acts upon.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Word {
+    Nothing,
+    Ready,
+    Stopping,
+}
+
+/// Terminals hand down the label of whatever started them.
+fn is_label(label: &str) -> bool {
+    label
+        .strip_prefix(LABEL)
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn variables_that_are_meant_for_another_process_do_not_count() {
+        let other = |name: &str| match name {
+            "SYSTEMD_EXEC_PID" | "LISTEN_PID" => Some("1".to_owned()),
+            "NOTIFY_SOCKET" => Some("/nowhere".into()),
+            "XPC_SERVICE_NAME" => Some("com.apple.Terminal".into()),
+            _ => None,
+        };
+        let service = Service::of_this_process(other).unwrap();
+        assert_eq!(service.starter(), Starter::Hand);
+        assert!(!service.is_heard());
+        assert!(service.passed().is_none());
+    }
+
+    #[test]
+    fn launchd_is_known_by_the_label_of_our_agent() {
+        for (label, ours) in [
+            ("muxd", true),
+            ("muxd-0a1b2c3d", true),
+            ("muxdoctor", false),
+        ] {
+            let named = |name: &str| (name == "XPC_SERVICE_NAME").then(|| label.to_owned());
+            let service = Service::of_this_process(named).unwrap();
+            assert_eq!(service.starter() == Starter::Launchd, ours, "{label}");
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! muxd as a service: what systemd passes and hears, the files that are written for it, and a real user manager.
+//!
+//! Invariant of all of it: there is one daemon, and whoever asks for something is answered, whoever starts it.
+
+#[cfg(target_os = "linux")]
+mod activation;
+#[cfg(target_os = "linux")]
+mod real;
+#[cfg(target_os = "linux")]
+mod takeover;
+mod units;
+#[cfg(target_os = "linux")]
+mod words;
+
+use std::{
+    fs,
+    os::{
+        fd::OwnedFd,
+        unix::net::{UnixDatagram, UnixListener},
+    },
+    path::Path,
+    process::{Command, Stdio},
+    time::Duration,
+};
+
+use mux_tests::{Running, TestEnv};
+
+/// What is waited for this long comes no more.
+const HANG: Duration = Duration::from_secs(60);
+
+/// The listening socket of a service manager, which keeps it after the daemon.
+fn bound(env: &TestEnv) -> UnixListener {
+    env.dirs.prepare().unwrap();
+    // As systemd does: what stands there goes.
+    drop(fs::remove_file(env.dirs.socket()));
+    let listener = UnixListener::bind(env.dirs.socket()).unwrap();
+    listener.set_nonblocking(true).unwrap();
+    listener
+}
+
+/// Starts muxd as systemd does, with this socket and these variables.
+fn activate(env: &TestEnv, socket: impl Into<OwnedFd>, variables: &[(&str, &str)]) -> Running {
+    let muxd = env.command("muxd");
+    let mut command = Command::new("/bin/sh");
+    // The number of the process and that of the descriptor are known only from within.
+    let script = "exec 3<&0 </dev/null; export LISTEN_PID=$$ LISTEN_FDS=1; exec \"$0\"";
+    command.args(["-c", script]).arg(muxd.get_program());
+    command.env_clear().current_dir(env.home());
+    command.envs(
+        muxd.get_envs()
+            .filter_map(|(name, value)| Some((name, value?))),
+    );
+    command.envs(variables.iter().copied());
+    Running::start_as_is(command.stdin(Stdio::from(socket.into())))
+}
+
+/// Where a daemon says how it goes.
+struct Ear {
+    socket: UnixDatagram,
+    heard: Vec<String>,
+}
+
+impl Ear {
+    fn at(path: &Path) -> Self {
+        let socket = UnixDatagram::bind(path).unwrap();
+        socket.set_read_timeout(Some(HANG)).unwrap();
+        Self {
+            socket,
+            heard: Vec::new(),
+        }
+    }
+
+    /// Waits until it says this, and gives all that it said meanwhile.
+    #[track_caller]
+    fn hear(&mut self, line: &str) -> Vec<String> {
+        let from = self.heard.len();
+        let mut buffer = [0; 4096];
+        while !self.heard[from..].iter().any(|heard| heard == line) {
+            let Ok(length) = self.socket.recv(&mut buffer) else {
+                panic!("it did not say {line:?}: {:?}", self.heard);
+            };
+            let text = String::from_utf8_lossy(&buffer[..length]).into_owned();
+            self.heard.extend(text.lines().map(str::to_owned));
+        }
+        self.heard[from..].to_vec()
+    }
+}

@@ -1,0 +1,129 @@
+//! A daemon that takes the socket which systemd passed.
+
+use std::{
+    fs::File,
+    io::ErrorKind,
+    os::unix::net::{UnixListener, UnixStream},
+};
+
+use mux_tests::{TestEnv, process};
+
+use super::{activate, bound};
+
+/// Nobody waits at the socket: systemd would start the next daemon for him.
+#[track_caller]
+fn nobody_waits_at(socket: &UnixListener) {
+    let waiting = socket.accept().map(drop);
+    assert_eq!(waiting.unwrap_err().kind(), ErrorKind::WouldBlock);
+}
+
+#[test]
+fn clients_are_served_at_the_socket_that_was_passed_and_it_stays() {
+    let env = TestEnv::with_fixtures(&[("fix", &[])]);
+    let socket = bound(&env);
+    // This one waits since before there was a daemon.
+    let early = env.begin(["run", "-e", "return 'early'"]);
+    let daemon = activate(&env, socket.try_clone().unwrap(), &[]);
+    assert_eq!(early.wait().ok().stdout.trim(), "early");
+    let sum = env.result("return (await mux.fix.add({ a: 2, b: 2 })).sum");
+    assert_eq!(sum, 4);
+    let status = env.mux(["--json", "status"]).ok().json();
+    assert_eq!(status["pid"], daemon.pid());
+    assert_eq!(status["started"]["by"], "systemd");
+    assert_eq!(status["started"]["socket_passed"], true);
+    assert!(status["started"]["watchdog_ms"].is_null());
+    env.mux(["status"]).ok();
+    let shown = env.mux(["status"]).ok().stdout;
+    assert!(shown.contains("systemd"), "{shown}");
+
+    env.mux(["stop"]).ok();
+    assert!(daemon.end().success());
+    assert!(env.dirs.socket().exists(), "it is not ours to remove");
+    nobody_waits_at(&socket);
+}
+
+#[test]
+fn commands_that_start_no_daemon_leave_the_socket_of_systemd_alone() {
+    let env = TestEnv::new();
+    let socket = bound(&env);
+    env.mux(["status"]).fails(3, &["no muxd is running"]);
+    env.mux(["stop"]).ok();
+    env.mux(["doctor"]).ok();
+    env.mux(["service", "status"])
+        .fails(3, &["no service is installed"]);
+    nobody_waits_at(&socket);
+    // The next one takes it all the same.
+    let daemon = activate(&env, socket.try_clone().unwrap(), &[]);
+    assert_eq!(env.result("return 3"), 3);
+    env.mux(["status"]).ok();
+    env.mux(["stop"]).ok();
+    assert!(daemon.end().success());
+}
+
+#[test]
+fn whoever_comes_while_it_ends_is_told_and_does_not_start_the_next_one() {
+    let env = TestEnv::new();
+    let socket = bound(&env);
+    let daemon = activate(&env, socket.try_clone().unwrap(), &[]);
+    let mut run = env.begin([
+        "run",
+        "-e",
+        "console.log('begun'); await new Promise(r => setTimeout(r, 4000)); return 5",
+    ]);
+    run.hear("begun");
+    let stop = env.begin(["stop"]);
+    // It takes no new client from that moment on, and the run has its time.
+    let mut refused = 0;
+    while process::is_alive(daemon.pid()) && refused < 3 {
+        refused += i32::from(env.mux(["status"]).code == 3);
+    }
+    assert_eq!(refused, 3, "it said that it ends");
+    assert_eq!(run.wait().ok().stdout.trim(), "5");
+    stop.wait().ok();
+    assert!(daemon.end().success());
+    nobody_waits_at(&socket);
+}
+
+#[test]
+fn a_daemon_that_nobody_needs_goes_and_systemd_keeps_listening() {
+    let env = TestEnv::with_config("[daemon]\nidle_exit = \"200ms\"\n");
+    let socket = bound(&env);
+    let first = activate(&env, socket.try_clone().unwrap(), &[]);
+    assert_eq!(env.result("return 1"), 1);
+    assert!(first.end().success());
+    drop(UnixStream::connect(env.dirs.socket()).unwrap());
+    let second = activate(&env, socket.try_clone().unwrap(), &[]);
+    assert_eq!(env.result("return 2"), 2);
+    assert!(second.end().success());
+}
+
+#[test]
+fn what_cannot_be_listened_on_is_refused_by_name() {
+    let env = TestEnv::new();
+    let (one, _other) = UnixStream::pair().unwrap();
+    let output = activate(&env, one, &[]).wait();
+    output.fails(1, &["cannot start as a service", "ListenStream="]);
+    let file = File::open("/dev/null").unwrap();
+    activate(&env, file, &[])
+        .wait()
+        .fails(1, &["ListenStream="]);
+    // It is the user's next command that starts one, as ever.
+    assert_eq!(env.result("return 1"), 1);
+}
+
+#[test]
+fn variables_of_another_process_mean_nothing_to_a_daemon_of_a_client() {
+    let env = TestEnv::new();
+    let mut command = env.command("mux");
+    command
+        .args(["run", "-e", "return 1"])
+        .env("LISTEN_FDS", "1")
+        .env("LISTEN_PID", std::process::id().to_string())
+        .env("SYSTEMD_EXEC_PID", std::process::id().to_string())
+        .env("NOTIFY_SOCKET", "/nowhere")
+        .env("WATCHDOG_USEC", "1000");
+    mux_tests::env::output(&mut command).ok();
+    let status = env.mux(["--json", "status"]).ok().json();
+    assert_eq!(status["started"]["by"], "client");
+    assert_eq!(status["started"]["socket_passed"], false);
+}

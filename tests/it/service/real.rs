@@ -1,0 +1,199 @@
+//! A real user manager of systemd, in a mount namespace of its own, with a home and a runtime directory of the
+//! test. Where none can be run, the tests say so.
+
+use std::{
+    fs,
+    path::PathBuf,
+    process::{Command, Stdio},
+};
+
+use mux_tests::{Output, Running, TestEnv, env, process};
+use nix::sys::signal::Signal;
+use serde_json::Value;
+
+use super::HANG;
+
+const SYSTEMD: [&str; 2] = ["/usr/lib/systemd/systemd", "/lib/systemd/systemd"];
+
+struct Manager<'a> {
+    env: &'a TestEnv,
+    runtime: PathBuf,
+    systemd: Option<Running>,
+}
+
+impl<'a> Manager<'a> {
+    /// Why there is none, where there can be none.
+    fn start(env: &'a TestEnv) -> Result<Self, String> {
+        let systemd = SYSTEMD.into_iter().find(|path| fs::exists(path).unwrap());
+        let systemd = systemd.ok_or("there is no systemd")?;
+        let runtime = env.path("xdg");
+        fs::create_dir(&runtime).unwrap();
+        // It runs only where the system was started by systemd, as that directory shows.
+        let script =
+            "mount -t tmpfs none /run && mkdir -p /run/systemd/system && exec \"$0\" --user";
+        let mut command = Command::new("unshare");
+        match nix::unistd::geteuid().is_root() {
+            true => command.arg("-m"),
+            false => command.arg("-rm"),
+        };
+        command.args(["/bin/sh", "-c", script, systemd]);
+        let muxd = env.command("muxd");
+        command.env_clear().current_dir(env.home());
+        let passed = muxd.get_envs();
+        command.envs(passed.filter_map(|(name, value)| Some((name, value?))));
+        command
+            .env_remove("MUX_HOME")
+            .env("XDG_RUNTIME_DIR", &runtime);
+        let mut manager = Self {
+            env,
+            runtime,
+            systemd: None,
+        };
+        let mut systemd = Running::start_as_is(command.stdin(Stdio::null()));
+        systemd.close_output();
+        let pid = systemd.pid();
+        manager.systemd = Some(systemd);
+        while manager.systemctl(&["show", "--property=Version"]).code != 0 {
+            if !process::is_alive(pid) {
+                return Err("no user manager can be run here".into());
+            }
+        }
+        Ok(manager)
+    }
+
+    fn in_session(&self, mut command: Command) -> Output {
+        env::output(command.env("XDG_RUNTIME_DIR", &self.runtime))
+    }
+
+    fn systemctl(&self, args: &[&str]) -> Output {
+        let mut command = Command::new("systemctl");
+        command.env_clear().env("PATH", "/usr/bin:/bin");
+        command.arg("--user").args(args);
+        self.in_session(command)
+    }
+
+    fn mux(&self, args: &[&str]) -> Output {
+        let mut command = self.env.command("mux");
+        command.args(args);
+        self.in_session(command)
+    }
+
+    fn result(&self, code: &str) -> Value {
+        self.mux(&["--json", "run", "-e", code]).ok().json()["result"].take()
+    }
+
+    fn status(&self) -> Value {
+        self.mux(&["--json", "status"]).ok().json()
+    }
+
+    fn shows(&self, unit: &str, property: &str) -> String {
+        let property = format!("--property={property}");
+        let output = self.systemctl(&["show", unit, &property, "--value"]);
+        output.ok().stdout.trim().to_owned()
+    }
+}
+
+impl Drop for Manager<'_> {
+    fn drop(&mut self) {
+        if let Some(systemd) = self.systemd.take() {
+            systemd.signal(Signal::SIGTERM);
+            if !process::wait_for_end(systemd.pid(), HANG) {
+                systemd.signal(Signal::SIGKILL);
+            }
+        }
+    }
+}
+
+#[test]
+#[expect(
+    clippy::print_stderr,
+    reason = "a test that is left out must say so where people look"
+)]
+fn a_user_manager_of_systemd_starts_muxd_and_gives_it_back() {
+    let env = TestEnv::with_fixtures(&[("fix", &[])]);
+    let systemd = match Manager::start(&env) {
+        Ok(systemd) => systemd,
+        Err(why) => {
+            eprintln!("LEFT OUT: a real user manager: {why}");
+            return;
+        }
+    };
+    // One that a client started makes room.
+    systemd.result("return await mux.fix.pid({})");
+    let by_client = systemd.status();
+    assert_eq!(by_client["started"]["by"], "client");
+    let installed = systemd.mux(&["--json", "service", "install"]).ok().json();
+    assert_eq!(installed["made_room"], by_client["pid"]);
+    let name = installed["service"].as_str().unwrap().to_owned();
+    let (service, socket) = (format!("{name}.service"), format!("{name}.socket"));
+    systemd.mux(&["status"]).fails(3, &["no muxd is running"]);
+    assert_eq!(systemd.shows(&service, "ActiveState"), "inactive");
+    assert_eq!(systemd.shows(&socket, "SubState"), "listening");
+    let told = systemd.mux(&["--json", "service", "status"]).ok().json();
+    assert_eq!(
+        (&told["active"], &told["enabled"]),
+        (&true.into(), &true.into())
+    );
+    assert!(told["pid"].is_null(), "{told}");
+
+    // Twenty at once, and there is one.
+    let clients: Vec<Running> = (0..20)
+        .map(|n| {
+            let mut command = env.command("mux");
+            command.args(["run", "-e", &format!("return {n}")]);
+            Running::start(command.env("XDG_RUNTIME_DIR", &systemd.runtime))
+        })
+        .collect();
+    for (n, client) in clients.into_iter().enumerate() {
+        assert_eq!(client.wait().ok().stdout.trim(), n.to_string());
+    }
+    let status = systemd.status();
+    let first = status["pid"].as_i64().unwrap();
+    let started = &status["started"];
+    assert_eq!(started["by"], "systemd");
+    assert_eq!(started["service"], service);
+    assert_eq!(started["socket_passed"], true);
+    assert_eq!(started["watchdog_ms"], 120_000);
+    assert_eq!(systemd.shows(&service, "MainPID"), first.to_string());
+    assert_eq!(systemd.shows(&service, "SubState"), "running");
+    assert!(systemd.shows(&service, "StatusText").contains("client"));
+    systemd.mux(&["doctor"]).ok();
+
+    // One that dies is followed by another, and so is one that is restarted.
+    process::kill(i32::try_from(first).unwrap());
+    assert_eq!(systemd.result("return 1"), 1);
+    let second = systemd.status()["pid"].clone();
+    assert_ne!(second, first);
+    systemd.mux(&["restart"]).ok();
+    let third = systemd.status();
+    assert_ne!(third["pid"], second);
+    assert_eq!(third["started"]["by"], "systemd");
+
+    // One that is stopped stays away until somebody needs it.
+    systemd.mux(&["stop"]).ok();
+    assert!(process::wait_for_end(
+        i32::try_from(third["pid"].as_i64().unwrap()).unwrap(),
+        HANG
+    ));
+    systemd.mux(&["status"]).fails(3, &["no muxd is running"]);
+    assert_eq!(systemd.shows(&service, "Result"), "success");
+    assert_eq!(systemd.result("return 2"), 2);
+
+    // A second time there is nothing to do.
+    let again = systemd.mux(&["--json", "service", "install"]).ok().json();
+    assert_eq!(again["ran"], Value::Array(Vec::new()));
+    assert!(again["made_room"].is_null());
+
+    let fourth = systemd.status()["pid"].as_i64().unwrap();
+    systemd.mux(&["service", "uninstall"]).ok();
+    assert!(!process::is_alive(i32::try_from(fourth).unwrap()));
+    assert!(!env.dirs.socket().exists());
+    let left = fs::read_dir(env.path(".config/systemd/user")).unwrap();
+    let left: Vec<_> = left.flatten().map(|entry| entry.path()).collect();
+    assert!(left.iter().all(|path| path.is_dir()), "{left:?}");
+    systemd
+        .mux(&["service", "status"])
+        .fails(3, &["no service is installed"]);
+    assert_eq!(systemd.result("return 3"), 3);
+    assert_eq!(systemd.status()["started"]["by"], "client");
+}

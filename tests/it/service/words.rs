@@ -1,0 +1,104 @@
+//! What a daemon tells systemd: that it serves, what it does, that it lives, that it ends.
+
+use mux_tests::{
+    TestEnv,
+    frames::{self, Wire},
+};
+use nix::sys::signal::Signal;
+
+use super::{Ear, activate, bound};
+
+/// A daemon of which systemd wants to hear, four times in this time.
+fn variables(ear: &str) -> [(&str, &str); 2] {
+    [("NOTIFY_SOCKET", ear), ("WATCHDOG_USEC", "2000000")]
+}
+
+#[test]
+fn it_says_when_it_serves_what_it_does_and_that_it_ends() {
+    let env = TestEnv::new();
+    let socket = bound(&env);
+    let path = env.path("ear");
+    let mut ear = Ear::at(&path);
+    let daemon = activate(&env, socket, &variables(path.to_str().unwrap()));
+    let first = ear.hear("READY=1");
+    // With a client that waits it would be another number.
+    ear.hear("WATCHDOG=1");
+    assert!(
+        first
+            .iter()
+            .chain(&ear.heard)
+            .any(|line| line == "STATUS=0 clients, 0 runs"),
+        "{:?}",
+        ear.heard
+    );
+    let mut run = env.begin([
+        "run",
+        "-e",
+        "console.log('begun'); await new Promise(r => setTimeout(r, 60_000))",
+    ]);
+    run.hear("begun");
+    ear.hear("STATUS=1 client, 1 run");
+    let status = env.mux(["--json", "status"]).ok().json();
+    assert_eq!(status["started"]["watchdog_ms"], 2000);
+    run.signal(Signal::SIGINT);
+    run.wait();
+    env.mux(["stop", "--now"]).ok();
+    let last = ear.hear("STOPPING=1");
+    assert!(!last.contains(&"READY=1".to_owned()), "{last:?}");
+    assert!(daemon.end().success());
+}
+
+#[test]
+fn it_lives_as_long_as_it_answers_itself_and_is_no_client_of_its_own() {
+    let env = TestEnv::with_config("[daemon]\nidle_exit = \"3s\"\n");
+    let socket = bound(&env);
+    let path = env.path("ear");
+    let mut ear = Ear::at(&path);
+    let daemon = activate(&env, socket, &variables(path.to_str().unwrap()));
+    for _ in 0..3 {
+        ear.hear("WATCHDOG=1");
+    }
+    let status = env.mux(["--json", "status"]).ok().json();
+    assert_eq!(status["clients"], 1, "only the one that asks");
+    // Its own connections do not keep it.
+    ear.hear("STOPPING=1");
+    assert!(daemon.end().success());
+}
+
+#[test]
+fn a_daemon_with_every_place_taken_lives_though_systemd_is_slow_to_read() {
+    let env = TestEnv::new();
+    let socket = bound(&env);
+    let path = env.path("ear");
+    let mut ear = Ear::at(&path);
+    let daemon = activate(&env, socket, &variables(path.to_str().unwrap()));
+    ear.hear("READY=1");
+    raise_descriptors();
+    let mut crowd = Vec::new();
+    loop {
+        let mut wire = Wire::connect(&env.dirs.socket());
+        wire.ask(&frames::hello(1));
+        match wire.answer() {
+            Ok(_) => crowd.push(wire),
+            Err(_) => break,
+        }
+    }
+    assert!(crowd.len() > 900, "{} were let in", crowd.len());
+    // Nobody has listened to it meanwhile, and it has not waited for that.
+    ear.hear(&format!("STATUS={} clients, 0 runs", crowd.len()));
+    for _ in 0..3 {
+        ear.hear("WATCHDOG=1");
+    }
+    drop(crowd);
+    ear.hear("STATUS=0 clients, 0 runs");
+    daemon.signal(Signal::SIGTERM);
+    ear.hear("STOPPING=1");
+    assert!(daemon.end().success());
+}
+
+/// The usual limit is near the number of clients.
+fn raise_descriptors() {
+    use nix::sys::resource::{Resource, getrlimit, setrlimit};
+    let (_, hard) = getrlimit(Resource::RLIMIT_NOFILE).unwrap();
+    setrlimit(Resource::RLIMIT_NOFILE, hard.min(4096), hard).unwrap();
+}
