@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use futures::{
     FutureExt,
-    future::{BoxFuture, ready},
+    future::{BoxFuture, pending, ready},
 };
 use mux_sandbox::{Fault, Target};
 
@@ -56,9 +56,13 @@ impl Reach {
                 .boxed()
             }
             Deck::Player(player) => {
-                let (outcome, took) = player.answer(&target, &arguments);
-                if let Some(path) = tool(&target) {
-                    let call = self.observer.call_started(&path);
+                let (answer, path) = (player.answer(&target, &arguments), tool(&target));
+                let call = path.as_ref().map(|path| self.observer.call_started(path));
+                // It does not end before its run, as it did not then.
+                let Some((outcome, took)) = answer else {
+                    return pending().boxed();
+                };
+                if let (Some(path), Some(call)) = (path, call) {
                     let told = outcome.as_ref().map(String::len);
                     self.observer.call_ended(call, &path, took, told);
                 }

@@ -63,6 +63,8 @@ export type EventKind =
   | { approval_asked: ApprovalAsked }
   /** It waits no more. */
   | { approval_over: ApprovalOver }
+  /** The recording that was asked for, as JSON text that is read with `read`. Comes right before the end. */
+  | { recorded: { recording: Handle } }
   /** The last event of every run. */
   | { ended: { outcome: Outcome } };
 

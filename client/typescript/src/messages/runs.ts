@@ -20,6 +20,13 @@ export interface RunRequest {
   detach?: boolean;
   /** Whatever the configuration says, the types of the program are not looked at. */
   no_check?: boolean;
+  /** All that the program asks for and is told is kept, and handed over by the event `recorded`. */
+  record?: boolean;
+  /**
+   * A recording: its program is run in place of `source`, is answered from it, and nothing is sent to any
+   * server. Its source, language, input and timeout are those of the recording.
+   */
+  replay?: unknown;
 }
 
 export interface RunStarted {

@@ -13,8 +13,20 @@ export interface SourceInfo {
   problem?: string;
   /** The security schemes that its functions need and for which no credential is given. */
   missing?: string[];
+  /**
+   * What a user should look at, of its description and its credentials; all of it is among the server's
+   * warnings, too, the text and behind a semicolon what to do.
+   */
+  notes?: SourceNote[];
   /** HTTP requests since its description was read. */
   requests: number;
+}
+
+/** Something to look at. */
+export interface SourceNote {
+  text: string;
+  /** What to do about it, where that is one thing. */
+  fix?: string;
 }
 
 /** What a look at a source's description has found, by the names of its functions. */
@@ -25,4 +37,8 @@ export interface RefreshedSource {
   added: string[];
   removed: string[];
   changed: string[];
+  /** Where its functions are called and its tokens fetched since then, and were not before. */
+  origins?: string[];
+  /** What a user should look at since then. */
+  notes?: string[];
 }

@@ -9,6 +9,8 @@ export interface Status {
   pid: number;
   /** `v8` or `quickjs`; unknown until a worker has started. */
   engine?: string;
+  /** The engine's own version, where it tells. */
+  engine_version?: string;
   uptime_ms: number;
   /** Resident memory of the daemon in bytes, where the system tells. */
   rss_bytes?: number;
@@ -23,6 +25,19 @@ export interface Status {
   /** What is wrong and goes on being wrong: a config that does not parse, workers that do not start. */
   problems: string[];
   tokens?: TokenStatus;
+  /** Who started it, and who looks after it. */
+  started?: Started;
+}
+
+export interface Started {
+  /** `client`: the first one that needed it; `hand`: somebody who ran `muxd`. A newer daemon may say others. */
+  by: "client" | "hand" | "systemd" | "launchd" | (string & {});
+  /** The unit of systemd, or the label of launchd. */
+  service?: string;
+  /** The listening socket is a service manager's, which starts a daemon for whoever connects. */
+  socket_passed: boolean;
+  /** A daemon that does not answer for so long is ended and started again. */
+  watchdog_ms?: number;
 }
 
 export interface WorkerStatus {
