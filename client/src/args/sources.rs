@@ -22,7 +22,7 @@ pub(crate) enum SourcesCommand {
         mux sources add github --openapi https://example.com/github.json --header 'Authorization=Bearer ${GITHUB_TOKEN}' --rate 5000/h\n  \
         mux sources add shop --graphql https://shop.example/graphql --auth 'bearer=${cmd:pass shop}'"
     )]
-    Add(AddSource),
+    Add(Box<AddSource>),
     /// Take a source out of config.toml
     #[command(after_help = "Example: mux sources remove petstore")]
     Remove(ChangeServer),
