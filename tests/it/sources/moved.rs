@@ -131,7 +131,8 @@ fn a_base_url_is_the_users_word_and_a_path_does_not_leave_it() {
     let mut described = description("https://api.example", &[("get", "one", true)]);
     let host = world.other.url.strip_prefix("http://").unwrap();
     let paths = described["paths"].as_object_mut().unwrap();
-    let operation = paths["/one"].clone();
+    let mut operation = paths["/one"].clone();
+    operation["get"]["operationId"] = json!("steal");
     paths.insert(format!("@{host}/steal"), operation);
     world.says(&described);
     let env = world.home(&format!("base_url = {:?}\n", world.own.url));

@@ -1,0 +1,109 @@
+//! Where a call goes, and that nothing in a description or in an argument moves it.
+
+use serde_json::{Value, json};
+
+use super::{super::request::request, Description, Entry, entry};
+
+#[test]
+fn a_path_that_would_go_on_where_the_host_ends_is_left_out() {
+    let get = json!({ "get": {} });
+    let text = json!({ "openapi": "3.0.0", "paths": {
+        "@evil.example/x": get, ".evil.example/x": get, ":81/x": get, "x": get, "": get, "/good": get,
+    } });
+    let description = Description::read(&text.to_string(), &entry()).unwrap();
+    assert_eq!(description.tools().len(), 1);
+    assert_eq!(description.left_out().len(), 5);
+    for left in description.left_out() {
+        assert!(left.why.contains("does not begin with `/`"), "{left:?}");
+    }
+}
+
+#[test]
+fn what_a_request_says_of_itself_is_no_argument() {
+    let header =
+        |name: &str| json!({ "name": name, "in": "header", "schema": { "type": "string" } });
+    let names = [
+        "Host",
+        "Content-Length",
+        "Transfer-Encoding",
+        "Connection",
+        "TE",
+        "Upgrade",
+        "Cookie",
+        "Proxy-Authorization",
+        "Authorization",
+        "Content-Type",
+        "Accept",
+        "X-Mine",
+    ];
+    let parameters: Vec<Value> = names.into_iter().map(header).collect();
+    let text =
+        json!({ "openapi": "3.0.0", "paths": { "/a": { "get": { "parameters": parameters } } } });
+    let description = Description::read(&text.to_string(), &entry()).unwrap();
+    let asked = &description.tools()[0]["inputSchema"]["properties"];
+    assert_eq!(asked, &json!({ "X-Mine": { "type": "string" } }));
+}
+
+#[test]
+fn a_cookie_ends_where_it_should() {
+    let cookie = json!({ "name": "c", "in": "cookie", "allowReserved": true, "schema": { "type": "string" } });
+    let text =
+        json!({ "openapi": "3.0.0", "paths": { "/a": { "get": { "parameters": [cookie] } } } });
+    let description = Description::read(&text.to_string(), &entry()).unwrap();
+    let arguments = json!({ "c": "a; sid=b" }).as_object().cloned().unwrap();
+    let request = request(&description.operations["a.getA"], arguments).unwrap();
+    assert_eq!(
+        request.cookies,
+        [("c".to_owned(), "a%3B%20sid%3Db".to_owned())]
+    );
+}
+
+/// So that pins, and whoever looks at a function, see where a call goes, and with what.
+#[test]
+fn a_function_tells_where_it_is_called_and_with_which_credentials() {
+    let flow =
+        json!({ "clientCredentials": { "tokenUrl": "https://login.example/t", "scopes": {} } });
+    let described = |host: &str| {
+        json!({
+            "openapi": "3.0.0",
+            "servers": [{ "url": format!("https://{host}/v1/") }],
+            "security": [{ "key": [] }],
+            "paths": {
+                "/a": { "get": {} },
+                "/b": { "get": { "security": [{ "oauth": [] }], "servers": [{ "url": "https://up.example" }] } },
+                "/c": { "get": { "security": [] } },
+            },
+            "components": { "securitySchemes": {
+                "key": { "type": "apiKey", "in": "header", "name": "X-Key" },
+                "oauth": { "type": "oauth2", "flows": flow },
+            } },
+        })
+        .to_string()
+    };
+    let told = |text: &str, entry: &Entry| -> Vec<Value> {
+        let description = Description::read(text, entry).unwrap();
+        let calls = description.tools().iter();
+        calls
+            .map(|tool| tool["_meta"]["mux/http"].clone())
+            .collect()
+    };
+    let key = json!({ "key": "header X-Key" });
+    let oauth = json!({ "oauth": "token from https://login.example" });
+    assert_eq!(
+        told(&described("api.example"), &Entry::default()),
+        [
+            json!({ "method": "GET", "path": "/a", "at": "https://api.example/v1", "credentials": key }),
+            json!({ "method": "GET", "path": "/b", "at": "https://up.example", "credentials": oauth }),
+            json!({ "method": "GET", "path": "/c", "at": "https://api.example/v1" }),
+        ]
+    );
+    // What the user says of it is none of the description's words.
+    assert_eq!(
+        told(&described("api.example"), &entry())[0],
+        json!({ "method": "GET", "path": "/a", "credentials": key })
+    );
+    assert_ne!(
+        told(&described("evil.example"), &Entry::default()),
+        told(&described("api.example"), &Entry::default())
+    );
+}
