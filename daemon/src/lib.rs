@@ -29,6 +29,7 @@ pub mod program;
 pub mod projects;
 pub mod recording;
 pub mod runs;
+mod same_call;
 pub mod settings;
 pub mod sources;
 pub mod state;

@@ -35,6 +35,7 @@ pub use self::graphql::{
     Reached, queries_of as graphql_queries, reached as graphql_reached,
     takes_any as takes_any_graphql, tools_of as graphql_tools,
 };
+pub(crate) use self::http::secrets_of;
 use self::{
     addresses::Addresses, description::Shelf, http::MakeClient, making::Making, standing::Standing,
 };

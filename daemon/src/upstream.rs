@@ -69,6 +69,7 @@ use std::{
 use futures::future::join_all;
 use mux_sandbox::{Fault, Kind, typegen::names::spell};
 
+pub(crate) use self::link::secrets_of;
 pub use self::{
     key::Whose,
     link::builder as http_client,

@@ -11,10 +11,12 @@ use std::{
 
 use mux_sandbox::{Fault, Kind, Target};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use super::journal::Line;
-use crate::{cache::Key, catalog::Digest, pins};
+use crate::{
+    cache::Key,
+    same_call::{key, spelled},
+};
 
 /// What a call takes beside its texts.
 const SMALL: usize = 128;
@@ -61,15 +63,6 @@ fn taken(tool: &str, arguments: &str) -> usize {
 
 fn told(fault: &Fault) -> usize {
     fault.message.len() + fault.details.as_ref().map_or(0, String::len)
-}
-
-/// Which of its calls a program means.
-fn key(tool: &str, raw: bool, arguments: &str) -> Key {
-    let digest = Digest::new().text(tool).bytes(&[u8::from(raw)]);
-    match serde_json::from_str::<Value>(arguments) {
-        Ok(value) => digest.bytes(&pins::canonical_digest(&value)).key(),
-        Err(_) => digest.text(arguments).key(),
-    }
 }
 
 #[derive(Debug)]
@@ -303,14 +296,6 @@ impl Log {
 pub(super) fn ended(calls: &[Entry]) -> usize {
     let ended = |entry: &&Entry| matches!(entry.step, Step::Ended(_));
     calls.iter().filter(ended).count()
-}
-
-fn spelled(target: &Target) -> (String, bool) {
-    match target {
-        Target::Named { server, tool } => (format!("{server}.{tool}"), false),
-        Target::Path { path, raw } => (path.clone(), *raw),
-        Target::Own { name } => (format!("mux.{name}"), false),
-    }
 }
 
 fn unknown(tool: &str) -> Fault {

@@ -2,11 +2,11 @@
 //!
 //! Invariant: a file of another version is refused and never half understood.
 
-use mux_sandbox::{Fault, Kind, Target};
+use mux_sandbox::{Fault, Kind};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, value::RawValue};
 
-use crate::{cache::Key, catalog::Digest, pins, program::Language};
+use crate::{cache::Key, program::Language, same_call::key};
 
 /// The only one so far.
 const VERSION: u32 = 1;
@@ -135,21 +135,4 @@ pub(super) fn raw(text: &str) -> Box<RawValue> {
     RawValue::from_string(text.to_owned())
         .or_else(|_| serde_json::value::to_raw_value(text))
         .unwrap_or_else(|_| RawValue::NULL.to_owned())
-}
-
-pub(super) fn spelled(target: &Target) -> (String, bool) {
-    match target {
-        Target::Named { server, tool } => (format!("{server}.{tool}"), false),
-        Target::Path { path, raw } => (path.clone(), *raw),
-        Target::Own { name } => (format!("mux.{name}"), false),
-    }
-}
-
-/// The same for the same arguments, however they were written.
-pub(super) fn key(tool: &str, raw: bool, arguments: &str) -> Key {
-    let digest = Digest::new().text(tool).bytes(&[u8::from(raw)]);
-    match serde_json::from_str::<Value>(arguments) {
-        Ok(value) => digest.bytes(&pins::canonical_digest(&value)).key(),
-        Err(_) => digest.text(arguments).key(),
-    }
 }

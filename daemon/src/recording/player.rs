@@ -11,8 +11,11 @@ use std::{
 
 use mux_sandbox::{Fault, Kind, Target};
 
-use super::document::{Entry, Outcome, key, spelled};
-use crate::cache::Key;
+use super::document::{Entry, Outcome};
+use crate::{
+    cache::Key,
+    same_call::{key, spelled},
+};
 
 #[derive(Debug)]
 pub struct Player {

@@ -11,8 +11,9 @@ use mux_sandbox::{Fault, Kind, Target};
 
 use super::{
     Mask, Recording,
-    document::{Entry, MOST, Outcome, Script, raw, spelled},
+    document::{Entry, MOST, Outcome, Script, raw},
 };
+use crate::same_call::spelled;
 
 /// What a call takes beside its texts.
 const SMALL: usize = 160;

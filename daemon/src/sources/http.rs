@@ -92,3 +92,9 @@ pub(super) enum Scheme {
         scopes: Vec<String>,
     },
 }
+
+/// The credentials of an entry, in every spelling in which they go out.
+pub(crate) fn secrets_of(source: &crate::settings::Source) -> Vec<String> {
+    let address = source.base_url.as_deref().unwrap_or_default();
+    mask::Mask::of(source, address).into_credentials()
+}

@@ -53,6 +53,12 @@ use crate::{
     sources::Source,
 };
 
+/// The credentials of an entry, whole and in parts.
+pub(crate) fn secrets_of(remote: &Remote) -> Vec<String> {
+    let secrets = Secrets::of(remote).confidential();
+    secrets.iter().map(str::to_owned).collect()
+}
+
 /// What messages go over.
 pub(super) enum Wire {
     Stdio(StdioTransport<pipe::Receiver, pipe::Sender>),

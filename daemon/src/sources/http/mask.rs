@@ -103,6 +103,11 @@ impl Mask {
         }
     }
 
+    /// What no other than its owner may read.
+    pub(super) fn into_credentials(self) -> Vec<String> {
+        self.credentials
+    }
+
     /// One that came later.
     pub(super) fn remember(&self, token: &str) {
         let mut tokens = self.tokens();

@@ -54,7 +54,7 @@ pub(super) fn all() -> Vec<(&'static str, MuxResponse)> {
         value: json!("5s"),
         from,
         line: Some(3),
-        file: Some("/work/.mux.toml".into()),
+        file: Some("/srv/app/.mux.toml".into()),
     };
     let report = SettingsReport {
         file: "/home/me/config.toml".into(),
