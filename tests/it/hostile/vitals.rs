@@ -6,6 +6,7 @@
 use std::{
     collections::BTreeMap,
     fs,
+    path::Path,
     sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
     thread::{self, JoinHandle},
     time::{Duration, Instant},
@@ -29,8 +30,12 @@ const KEPT: u64 = 40 << 20;
 /// seen with programs, 64 MiB with workers that keep no budget; with several calls of hundreds of thousands of
 /// values each 168 MiB, some of it what a run keeps of its calls for `mux resume`.
 const IN_HAND: u64 = 208 << 20;
-/// Threads that the runtime keeps for some seconds after it has read a long text on them.
+/// Threads that the runtime keeps for some seconds after it has read a long text on them, and for longer
+/// while somebody asks for the status all along.
 const THREADS: usize = 8;
+/// What the threads are called on which sled writes. It starts them when there is much to write, and
+/// keeps seven of them: whether it had done so before all cases is chance.
+const WRITERS: &str = "sled-io";
 const PEAK: &str = "memory at its peak";
 /// Descriptors of one worker: its socket, its standard error, and the process.
 const PER_WORKER: usize = 3;
@@ -166,6 +171,7 @@ pub(super) struct Vitals {
     peak: u64,
     /// By what they lead to.
     descriptors: BTreeMap<String, usize>,
+    /// All but the writers.
     threads: usize,
     workers: usize,
     /// All but the workers, by the names of their programs.
@@ -207,7 +213,7 @@ impl Vitals {
             resident: process::resident_bytes(daemon),
             peak: process::peak_bytes(daemon),
             descriptors,
-            threads: entries("task").count(),
+            threads: entries("task").filter(|task| !writes(&task.path())).count(),
             workers,
             children,
         }
@@ -249,6 +255,11 @@ impl Vitals {
         let wrong = checks.into_iter().find(|(holds, _)| !holds);
         wrong.map_or(Ok(()), |(_, what)| Err(what))
     }
+}
+
+fn writes(thread: &Path) -> bool {
+    let name = fs::read_to_string(thread.join("comm")).unwrap_or_default();
+    name.starts_with(WRITERS)
 }
 
 /// As many as the daemon may have, unless the configuration says another number.
