@@ -129,6 +129,33 @@ impl Approvals {
         self.closing.cancel();
     }
 
+    /// Resolves when nothing is held any more, after [`Self::close`].
+    pub async fn none_held(&self) {
+        let mut edition = self.watch();
+        // The sender lives as long as `self`.
+        while self.book().any_held() && edition.changed().await.is_ok() {}
+    }
+
+    /// Another daemon has left something since this one began.
+    pub async fn read_again(self: &Arc<Self>) {
+        let this = Arc::clone(self);
+        let read = spawn_blocking(move || {
+            let (views, problems) = record::restore(&this.records, this.terms().keep);
+            for problem in &problems {
+                warn!(problem, "approvals");
+            }
+            let mut book = this.book();
+            for view in views {
+                if book.find(view.number).is_none() {
+                    book.restore(view);
+                }
+            }
+        });
+        // It is read again with the next start.
+        drop(read.await);
+        self.changed();
+    }
+
     /// All of them, the oldest first.
     pub async fn list(&self) -> Vec<View> {
         let expired = self.book().expire(self.terms().keep);

@@ -1,5 +1,8 @@
 //! The `muxd` program: what must happen before there are threads, and then [`mux_daemon::serve`].
 
+#[cfg(target_os = "linux")]
+mod successor;
+
 use std::{
     env,
     fs::File,
@@ -56,6 +59,8 @@ fn main() -> ExitCode {
             Some(lock) => keeper::run_keeper(Path::new(&lock)),
             None => complain("muxd keeper is started by muxd"),
         },
+        #[cfg(target_os = "linux")]
+        Some("successor") => successor::run(),
         // Started by a client: standard input is the startup lock, standard output wants the report.
         Some("child") => child(),
         Some("--version" | "-V") => say(&format!(
@@ -118,7 +123,7 @@ fn start(startup: Option<StartupLock>, reporter: Reporter) -> anyhow::Result<End
         None => StartupLock::take(&dirs.startup_lock())?,
     };
     // Nobody else is starting one now: a lock that is held belongs to a daemon that serves or ends.
-    let mut lock = match InstanceLock::try_take(&dirs.instance_lock())? {
+    let lock = match InstanceLock::try_take(&dirs.instance_lock())? {
         Some(lock) => lock,
         None if dirs.sockets().iter().any(|socket| answers(socket)) => {
             reporter
@@ -130,20 +135,10 @@ fn start(startup: Option<StartupLock>, reporter: Reporter) -> anyhow::Result<End
     };
     let filter = variable(variables::LOG);
     let _log = logging::start(&dirs.logs(), filter.as_deref()).context("cannot open the log")?;
-    lock.sign(std::process::id(), &dirs.socket())
-        .context("cannot sign the lock")?;
     let setup = setup(&dirs)?;
     raise_descriptors();
     memory::give_back_long_texts();
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(
-            std::thread::available_parallelism()
-                .map_or(2, usize::from)
-                .clamp(2, 8),
-        )
-        .enable_all()
-        .build()
-        .context("cannot start tokio")?;
+    let runtime = runtime()?;
     let served = runtime.block_on(async move {
         let listener = transport::listen(&dirs.socket())
             .with_context(|| format!("cannot listen on {}", dirs.socket().display()))?;
@@ -156,12 +151,24 @@ fn start(startup: Option<StartupLock>, reporter: Reporter) -> anyhow::Result<End
             }));
             drop(startup);
         };
-        serve(lock, listener, setup, shutdown, ready).await?;
+        serve(lock, listener, setup, shutdown, ready, None).await?;
         Ok(End::Served)
     });
     // A thread that waits for a disk that does not answer would keep us for ever.
     runtime.shutdown_timeout(LAST_THREADS);
     served
+}
+
+fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(
+            std::thread::available_parallelism()
+                .map_or(2, usize::from)
+                .clamp(2, 8),
+        )
+        .enable_all()
+        .build()
+        .context("cannot start tokio")
 }
 
 fn setup(dirs: &Dirs) -> anyhow::Result<Setup> {
@@ -191,6 +198,7 @@ fn setup(dirs: &Dirs) -> anyhow::Result<Setup> {
         server_logs: dirs.logs().join("servers"),
         results: dirs.results(),
         keeper_lock: dirs.keeper_lock(),
+        startup_lock: dirs.startup_lock(),
         snapshots: dirs.cache.join("snapshots"),
         credentials: dirs.credentials(),
         // A trial must not write into the user's own.

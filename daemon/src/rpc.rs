@@ -25,6 +25,7 @@ mod settings;
 mod sources;
 mod status;
 mod told;
+mod upgrade;
 mod watched;
 
 use std::{sync::Arc, time::Duration};
@@ -64,6 +65,12 @@ pub(crate) struct Connections {
 }
 
 impl Connections {
+    /// Waits until all have gone by themselves.
+    pub(crate) async fn gone(&self, patience: Duration) {
+        self.tasks.close();
+        _ = tokio::time::timeout(patience, self.tasks.wait()).await;
+    }
+
     /// Reads nothing more from anybody, and waits until every answer that is owed has been sent.
     pub(crate) async fn close(&self, patience: Duration) {
         self.closing.cancel();
@@ -146,6 +153,7 @@ async fn serve(stream: Stream, door: Arc<Door>, closing: CancellationToken) {
         () = requests => {}
         // Nobody reads the answers that are still being worked on.
         () = gone.cancelled() => {}
+        never = door.tells_to_leave() => match never {},
     }
     debug!("client gone");
 }

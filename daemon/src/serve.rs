@@ -9,7 +9,10 @@ use std::{
 
 use interprocess::local_socket::tokio::Listener;
 use mux_sandbox::{Limits, Pool, PoolSettings};
-use tokio::sync::watch;
+use tokio::{
+    sync::{mpsc, watch},
+    time::timeout,
+};
 use tracing::{info, warn};
 
 use crate::{
@@ -23,6 +26,7 @@ use crate::{
     environment::Environment,
     gateway::Gateway,
     handles::{Handles, Terms},
+    handover::{Giving, HandoverError, Predecessor, Successor, hand_over},
     inspect::Inspector,
     lifecycle::{Activity, InstanceLock, Shutdown},
     pins::Pins,
@@ -31,12 +35,20 @@ use crate::{
     settings::Allowed,
     sources::Sources,
     state::{Daemon, Places},
-    upstream::{Launcher, Starts, Surroundings, Upstreams, http_client},
+    upstream::{Awaited, Launcher, Starts, Surroundings, Upstreams, http_client},
     watching::Watching,
 };
 
 /// Runs that are under way get this long to finish.
 const DRAIN: Duration = Duration::from_secs(10);
+/// The same if another daemon serves meanwhile: longer than a run may take.
+const LEAVING: Duration = Duration::from_secs(600);
+/// Then sessions that have just become free get this long to go over,
+const LAST_SESSIONS: Duration = Duration::from_secs(5);
+/// and clients to go there by themselves.
+const PARTING: Duration = Duration::from_secs(2);
+/// What a daemon that takes over gives its workers, and the login shell, before it goes on without.
+const WARMING: Duration = Duration::from_secs(10);
 /// Answers that are ready get this long to be taken.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 /// How often the daemon looks whether its socket is still its own.
@@ -53,6 +65,8 @@ pub struct Setup {
     /// Where long values are kept.
     pub results: PathBuf,
     pub keeper_lock: PathBuf,
+    /// Held by whoever starts a daemon.
+    pub startup_lock: PathBuf,
     /// Where the workers' snapshots are kept.
     pub snapshots: PathBuf,
     /// Where credentials are kept, or what is known of those in the keyring.
@@ -80,20 +94,32 @@ pub enum ServeError {
     Pool(io::Error),
     #[error("cannot start the keeping of pins: {0}")]
     Pins(io::Error),
+    #[error("cannot sign the lock: {0}")]
+    Sign(io::Error),
+    #[error("cannot take over: {0}")]
+    Handover(#[from] HandoverError),
 }
 
-/// Serves until somebody asks for the end, or nobody has come for long enough. `ready` is called
-/// when clients are being served.
+/// Serves until somebody asks for the end, or nobody has come for long enough, or another daemon has taken over.
+/// `ready` is called when clients are being served. With a `predecessor`, it takes over from that one.
 pub async fn serve(
-    lock: InstanceLock,
+    mut lock: InstanceLock,
     listener: Listener,
     setup: Setup,
     shutdown: Shutdown,
     ready: impl FnOnce(),
+    mut predecessor: Option<Predecessor>,
 ) -> Result<(), ServeError> {
     let (sender, environment) = watch::channel(None);
     let basis = setup.environment.clone();
     let launcher = Launcher::new(setup.program, setup.keeper_lock, environment.clone());
+    let awaited = Awaited::default();
+    if let Some(predecessor) = &predecessor {
+        awaited.expect(predecessor.expected());
+        if let Some(keeper) = predecessor.keeper() {
+            launcher.use_keeper(keeper).await;
+        }
+    }
     tokio::spawn({
         let launcher = launcher.clone();
         async move {
@@ -119,6 +145,7 @@ pub async fn serve(
         starts: Arc::new(Starts::new(Allowed::default().starts)),
         auth,
         sources: Arc::new(Sources::new(setup.descriptions, http_client)),
+        awaited: awaited.clone(),
     };
     let upstreams = Arc::new(Upstreams::new(surroundings));
     let audit = Audit::open(setup.audit);
@@ -133,6 +160,7 @@ pub async fn serve(
         Pool::start(pool_settings(setup.worker, setup.snapshots)).map_err(ServeError::Pool)?;
     let handles = Handles::open(setup.results, Terms::default());
     let checker = Checker::new(setup.checker);
+    let mut known = environment.clone();
     let inspector = Inspector::new(Arc::clone(&upstreams), pool.clone(), checker);
     let runs = Runs::new(
         Arc::clone(&gateway),
@@ -143,19 +171,26 @@ pub async fn serve(
     );
     let activity = Activity::new(None);
     let socket = setup.places.socket.clone();
+    let (wish, mut wishes) = mpsc::channel(1);
     let daemon = Daemon::new(
         setup.places,
         gateway,
         Arc::clone(&runs),
         handles,
         activity.clone(),
-        shutdown.clone(),
+        (shutdown.clone(), wish),
         environment,
         launcher.clone(),
     );
+    if let Some(predecessor) = &mut predecessor {
+        // What takes its time is done before anything is asked of the old daemon.
+        drop(timeout(WARMING, known.wait_for(Option::is_some)).await);
+        drop(timeout(WARMING, pool.warm()).await);
+        predecessor.warm().await?;
+    }
     let background = tokio::spawn({
         let (daemon, launcher) = (Arc::clone(&daemon), launcher.clone());
-        let (catalog, knowledge) = (Arc::clone(&catalog), setup.knowledge);
+        let (catalog, knowledge) = (Arc::clone(&catalog), setup.knowledge.clone());
         async move {
             catalog.load(Cache::open(knowledge).await).await;
             let warm_up = async {
@@ -169,27 +204,70 @@ pub async fn serve(
         }
     });
 
+    if let Some(predecessor) = &mut predecessor {
+        daemon.configured().await;
+        if let Err(error) = predecessor.ready(&awaited).await {
+            // Of what was theirs nothing has come to us yet.
+            launcher.close().await;
+            pool.close();
+            return Err(error.into());
+        }
+    }
+    let signed = lock.sign(std::process::id(), &socket);
+    signed.map_err(ServeError::Sign)?;
     info!(pid = std::process::id(), socket = %socket.display(), "serving");
     ready();
+    if let Some(predecessor) = predecessor {
+        // It may have died this moment: then there is one daemon the less.
+        drop(predecessor.serving().await);
+        let (awaited, upstreams) = (awaited.clone(), Arc::clone(&upstreams));
+        tokio::spawn(predecessor.receive(awaited, upstreams, Arc::clone(&approvals)));
+    }
     let stop = shutdown.token();
     let connections = Connections::default();
-    let accepting = rpc::accept(&listener, daemon, &connections, stop);
+    let giving = Giving {
+        listener: &listener,
+        lock: &lock,
+        startup_lock: &setup.startup_lock,
+        launcher: &launcher,
+        catalog: &catalog,
+        knowledge: &setup.knowledge,
+        upstreams: &upstreams,
+    };
+    let accepting = rpc::accept(&listener, Arc::clone(&daemon), &connections, stop);
+    let mut successor = None;
     tokio::select! {
         () = accepting => {}
+        next = giving.fulfil(&mut wishes) => successor = Some(next),
         () = activity.idle() => info!("nobody came for long enough"),
         () = socket_lost(&socket) => warn!("the socket was taken away or replaced"),
     }
-    activity.close();
-    shutdown.request();
     drop(listener);
+    // Whoever waits for our place, should we be the last.
+    drop(wishes);
     // Nobody answers in time any more; the next daemon can be asked to go on.
     approvals.close();
-
-    tokio::select! {
-        () = runs.drain(DRAIN) => {}
-        () = shutdown.requested_now() => runs.drain(Duration::ZERO).await,
-    }
-    background.abort();
+    let is_last = successor.is_none();
+    let held = match successor {
+        Some(successor) => {
+            background.abort();
+            // It has its own hold on it.
+            drop(lock);
+            daemon.leaving.cancel();
+            let going = (successor, Arc::clone(&upstreams), Arc::clone(&approvals));
+            leave(going, &runs, &shutdown).await;
+            connections.gone(PARTING).await;
+            None
+        }
+        None => {
+            activity.close();
+            shutdown.request();
+            drain(&runs, &shutdown).await;
+            background.abort();
+            Some(lock)
+        }
+    };
+    drop(daemon);
     connections.close(LAST_WORDS).await;
     tokio::select! {
         () = upstreams.close() => {}
@@ -202,11 +280,40 @@ pub async fn serve(
     audit.settle(LAST_WORDS).await;
     launcher.close().await;
     pool.close();
-    // Whoever comes now finds no socket, and then the lock free.
-    drop(std::fs::remove_file(&socket));
+    if is_last {
+        // Whoever comes now finds no socket, and then the lock free.
+        drop(std::fs::remove_file(&socket));
+    }
     info!("over");
-    drop(lock);
+    drop(held);
     Ok(())
+}
+
+async fn drain(runs: &Runs, shutdown: &Shutdown) {
+    tokio::select! {
+        () = runs.drain(DRAIN) => {}
+        () = shutdown.requested_now() => runs.drain(Duration::ZERO).await,
+    }
+}
+
+/// Another daemon serves: what runs here ends here, and sessions go there as soon as they can.
+async fn leave(
+    (successor, upstreams, approvals): (Successor, Arc<Upstreams>, Arc<Approvals>),
+    runs: &Runs,
+    shutdown: &Shutdown,
+) {
+    let handing = tokio::spawn(async move {
+        let recorded = async { drop(timeout(LAST_WORDS, approvals.none_held()).await) };
+        hand_over(successor, &upstreams, recorded).await;
+    });
+    let hurry = handing.abort_handle();
+    tokio::select! {
+        () = runs.drain(LEAVING) => {}
+        () = shutdown.requested() => drain(runs, shutdown).await,
+    }
+    // Those that a run had until now.
+    drop(timeout(LAST_SESSIONS, handing).await);
+    hurry.abort();
 }
 
 fn pool_settings(worker: PathBuf, snapshots: PathBuf) -> PoolSettings {

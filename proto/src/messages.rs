@@ -15,6 +15,7 @@ mod settings;
 mod sources;
 mod status;
 mod tools;
+mod upgrade;
 
 use std::{collections::BTreeMap, path::PathBuf};
 
@@ -24,6 +25,7 @@ use serde_json::Value;
 pub use self::approvals::*;
 pub use self::secrets::*;
 pub use self::sources::*;
+pub use self::upgrade::*;
 pub use self::{
     discovery::*, login::*, notices::*, offers::*, pins::*, programs::*, projects::*, runs::*,
 };

@@ -40,3 +40,4 @@ mod sources;
 mod strangers;
 mod supervision;
 mod types;
+mod upgrade;

@@ -86,6 +86,10 @@ async fn serve(mut calls: mpsc::UnboundedReceiver<Call>, alive: watch::Sender<()
                     killpg(*group, Signal::from(signal)).ok();
                 }
             }
+            // There is no keeper that could be shared.
+            Some(
+                Call::Admit { .. } | Call::Give { .. } | Call::Claim { .. } | Call::EndUnclaimed,
+            ) => {}
             Some(Call::Close) | None => break,
         }
     }

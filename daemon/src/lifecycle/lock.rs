@@ -70,6 +70,18 @@ impl InstanceLock {
         }
     }
 
+    /// That of the daemon before us, which has handed it over.
+    pub fn inherited(file: File) -> Self {
+        Self(file)
+    }
+
+    /// For the next daemon. The lock is free when both have let go of it.
+    #[cfg(unix)]
+    pub fn share(&self) -> io::Result<std::os::fd::OwnedFd> {
+        use std::os::fd::AsFd;
+        self.0.as_fd().try_clone_to_owned()
+    }
+
     /// Leaves word for people and clients: who holds it, and where it listens.
     pub fn sign(&mut self, pid: u32, socket: &Path) -> io::Result<()> {
         self.0.set_len(0)?;
