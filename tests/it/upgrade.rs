@@ -9,7 +9,6 @@ mod skew;
 use std::time::Duration;
 
 use mux_tests::{TestEnv, process};
-use serde_json::Value;
 
 /// For an end that has no promise, and should come at once.
 const SOON: Duration = Duration::from_secs(20);
@@ -28,10 +27,10 @@ fn upgrade(env: &TestEnv) -> (i32, i32) {
 
 /// The next value of a counter that lives in the server's process.
 #[track_caller]
-fn count(env: &TestEnv, server: &str) -> Value {
+fn count(env: &TestEnv, server: &str) -> i64 {
     let path = format!("{server}.counter");
     let told = env.mux(["--json", "call", &path, "key=k"]).ok().json();
-    told["value"].clone()
+    told["result"].as_str().unwrap().parse().unwrap()
 }
 
 #[track_caller]

@@ -5,6 +5,7 @@
 
 use std::{
     collections::VecDeque,
+    fs::File,
     io::{self, ErrorKind},
     os::{
         fd::{AsFd, BorrowedFd, OwnedFd},
@@ -43,6 +44,9 @@ impl Control {
     /// The socket that the daemon gave us as standard input.
     pub(super) fn from_stdin() -> io::Result<Self> {
         let socket = io::stdin().as_fd().try_clone_to_owned()?;
+        // The daemon must see our end of it close when nothing of its is left, though we go on for another.
+        let null = File::open("/dev/null")?;
+        nix::unistd::dup2_stdin(&null)?;
         Ok(Self::over(socket))
     }
 

@@ -279,8 +279,10 @@ impl Owner {
         };
         let clean = match timeout(CLOSE_LIMIT, last_words).await {
             Ok(clean) => clean,
+            // It serves another daemon, and ends what is ours in its own time.
+            Err(_) if shared => true,
             Err(_) => {
-                if let Some(process) = self.process.as_mut().filter(|_| !shared) {
+                if let Some(process) = &mut self.process {
                     process.kill().await.ok();
                 }
                 false

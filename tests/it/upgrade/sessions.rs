@@ -15,8 +15,8 @@ fn a_warm_session_survives_upgrade_after_upgrade() {
     count(&env, "other");
     for round in 1..=3 {
         let (old, _) = upgrade(&env);
-        assert_eq!(count(&env, "fix"), first.as_i64().unwrap() + round);
-        assert_eq!(count(&env, "other"), first.as_i64().unwrap() + round);
+        assert_eq!(count(&env, "fix"), first + round);
+        assert_eq!(count(&env, "other"), first + round);
         assert_ends(old);
     }
     for server in ["fix", "other"] {
@@ -40,7 +40,7 @@ fn a_session_of_the_new_era_survives_too() {
     let env = TestEnv::with_fixtures(&[("fix", &["--era", "modern", "--offers"])]);
     let first = count(&env, "fix");
     let (old, _) = upgrade(&env);
-    assert_eq!(count(&env, "fix"), first.as_i64().unwrap() + 1);
+    assert_eq!(count(&env, "fix"), first + 1);
     assert_ends(old);
     assert_eq!(env.starts("fix").len(), 1);
 }
@@ -70,9 +70,9 @@ fn the_session_of_a_workspace_stays_with_that_workspace() {
 fn an_agent_goes_over_by_itself_and_finds_its_sessions_warm() {
     let env = TestEnv::with_fixtures(&[("fix", &[])]);
     let mut agent = Agent::legacy(&env, &[], json!({}));
-    let mut code = |agent: &mut Agent| {
+    let code = |agent: &mut Agent| {
         let code = "return await mux.fix.counter({ key: 'k' })";
-        agent.call("execute", json!({ "code": code }))
+        agent.call("run", json!({ "code": code }))
     };
     assert!(code(&mut agent).to_string().contains('1'));
     let (old, _) = upgrade(&env);
