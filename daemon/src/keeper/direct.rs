@@ -190,7 +190,7 @@ mod tests {
         let (alive, gone) = watch::channel(());
         let nowhere = Path::new("/");
         let pid = start(nowhere, nowhere, requested, alive).await.unwrap();
-        Keeper::new(pid, calls, gone)
+        Keeper::new(pid, 0, calls, gone)
     }
 
     fn shell(script: &str) -> SpawnSpec {

@@ -116,7 +116,8 @@ mod tests {
         assert!(awaited.take(&place("a")).await.is_none());
         assert_eq!(started.elapsed(), Duration::ZERO);
         awaited.expect(vec![place("a"), place("b")]);
-        let (none, ()) = tokio::join!(awaited.take(&place("a")), async {
+        let a = place("a");
+        let (none, ()) = tokio::join!(awaited.take(&a), async {
             sleep(Duration::from_secs(1)).await;
             awaited.withdraw(&place("a"));
         });

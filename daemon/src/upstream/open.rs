@@ -69,7 +69,8 @@ impl Session {
             handed.end();
             return Err(OpenError::Failed("it is no process any more".into()));
         };
-        let beginning = Beginning::GoesOn(handed.state.era(), handed.state.server.clone());
+        let beginning =
+            Beginning::GoesOn(handed.state.era(), Box::new(handed.state.server.clone()));
         let way = Way::handed(handed, process, log.clone())?;
         opening.over(way, beginning).await.map_err(OpenError::from)
     }
@@ -162,7 +163,7 @@ fn remote_way(remote: &Remote, over: RemoteTransport, auth: &Auth) -> Result<Way
 enum Beginning {
     Greet(Knowledge),
     /// It was begun by another daemon, in this era, with a server that said this of itself.
-    GoesOn(Era, ServerPeerInfo),
+    GoesOn(Era, Box<ServerPeerInfo>),
 }
 
 /// What every way to a session needs.
@@ -367,7 +368,7 @@ async fn shake_hands(
         Beginning::Greet(knowledge) => shake(handler, wire, knowledge).await?,
         Beginning::GoesOn(era, server) => {
             let wire = wire.begun(&server.protocol_version);
-            go_on(handler, wire, era, server)
+            go_on(handler, wire, era, *server)
         }
     };
     match list_tools(begun.service.peer(), transport).await {

@@ -4,6 +4,7 @@
 //! waits for that one.
 
 mod going;
+mod usage;
 
 use std::{
     collections::HashSet,
@@ -357,22 +358,6 @@ impl Slot {
             // An error means that the task has ended, which is what was asked for.
             _ = over.await;
         }
-    }
-}
-
-impl Usage {
-    pub(super) fn touch(&self) {
-        *self.last() = Instant::now();
-    }
-
-    /// Nothing while something is on its way.
-    pub(super) fn idle_since(&self) -> Option<Instant> {
-        let busy = self.in_flight.load(Ordering::Relaxed) > 0;
-        (!busy).then(|| *self.last())
-    }
-
-    fn last(&self) -> MutexGuard<'_, Instant> {
-        self.last.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

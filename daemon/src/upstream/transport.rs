@@ -63,7 +63,9 @@ pub(super) struct StdioTransport<R, W> {
 
 /// The way to whoever goes on with the pipes when the session ends, if somebody does.
 #[derive(Debug)]
-pub(super) struct Parting<R, W>(Arc<std::sync::Mutex<Option<oneshot::Sender<Pipes<R, W>>>>>);
+pub(super) struct Parting<R, W>(Arc<std::sync::Mutex<Next<R, W>>>);
+
+type Next<R, W> = Option<oneshot::Sender<Pipes<R, W>>>;
 
 /// What a transport leaves.
 #[derive(Debug)]

@@ -2,18 +2,13 @@
 //!
 //! Invariant: a session goes when nothing is on its way over it and no run that lives has used it, and then whole.
 
-use std::{
-    collections::HashSet,
-    os::fd::OwnedFd,
-    pin::pin,
-    sync::{MutexGuard, PoisonError, atomic::Ordering},
-};
+use std::{os::fd::OwnedFd, pin::pin};
 
 use rmcp::model::ServerPeerInfo;
 
 use super::{
     super::handed::{self, HandedPlace, HandedState, Parted},
-    Slot, Usage,
+    Slot,
 };
 use crate::{catalog::Era, keeper::KeptChild};
 
@@ -86,15 +81,5 @@ impl Slot {
             asks_for_roots: self.family.sharing.asks_for_roots(),
         };
         Some((state, child, fds))
-    }
-}
-
-impl Usage {
-    fn is_free(&self) -> bool {
-        self.in_flight.load(Ordering::Acquire) == 0 && self.runs().is_empty()
-    }
-
-    pub(super) fn runs(&self) -> MutexGuard<'_, HashSet<String>> {
-        self.runs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
