@@ -21,7 +21,7 @@ pub(crate) use self::{
     agents::{Import, Install},
     approvals::{Approvals, ApprovalsCommand, Approve, Deny, Resume},
     audit::Audit,
-    daemon::{Logs, Setup, Stop},
+    daemon::{Logs, Restart, Setup, Stop},
     pins::{Accept, Pins},
     policy::{Config, ConfigCommand, ExplainPolicy, ListPolicy, Policy, PolicyCommand},
     program::Program,
@@ -194,8 +194,8 @@ pub(crate) enum Command {
     #[command(after_help = "Example: mux stop --now")]
     Stop(Stop),
     /// End the daemon and start it again
-    #[command(after_help = "Example: mux restart")]
-    Restart(Stop),
+    #[command(after_help = "Examples:\n  mux restart\n  mux restart --upgrade")]
+    Restart(Restart),
     /// Let the system start muxd and watch over it: systemd, with a socket, or launchd
     #[command(
         after_help = "Nobody needs it: without a service the first client starts muxd.\n\

@@ -33,6 +33,7 @@ mod source;
 mod sources;
 mod stored;
 mod types;
+mod upgrade;
 
 use std::{env, path::PathBuf, process::ExitCode};
 
@@ -77,9 +78,13 @@ impl From<ConnectError> for Failure {
 
 impl From<RpcError> for Failure {
     fn from(error: RpcError) -> Self {
-        exit::machinery(format!("the connection to muxd was lost: {error}"))
-            .hint("see `mux logs`")
-            .into()
+        match error {
+            // It was not even asked.
+            RpcError::Server(_) => mux_client::lost(error).into(),
+            error => exit::machinery(format!("the connection to muxd was lost: {error}"))
+                .hint("see `mux logs`")
+                .into(),
+        }
     }
 }
 

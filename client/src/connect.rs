@@ -16,7 +16,11 @@ use tarpc::client::{Config, RpcError};
 
 use tokio::time::timeout;
 
-use crate::{ConnectError, ended, holder, spawn};
+use crate::{
+    ConnectError, ended, holder,
+    listed::{Features, Listed},
+    spawn,
+};
 
 const GREETING: Duration = Duration::from_secs(5);
 /// How often a daemon may vanish between our start and our hello before we give up.
@@ -171,9 +175,15 @@ pub(crate) async fn greet(dirs: &Dirs, me: &Identity) -> Result<Session, Connect
         Err(source) => return Err(ConnectError::Dial { path, source }),
     };
     check_owner(&stream, path)?;
-    let client = MuxClient::new(Config::default(), transport::frames(stream)).spawn();
+    let features = Features::default();
+    let listed = Listed::new(transport::frames(stream), Features::clone(&features));
+    let client = MuxClient::new(Config::default(), listed).spawn();
     match client.hello(transport::within(GREETING), me.hello()).await {
-        Ok(Ok(welcome)) => Ok(Session { client, welcome }),
+        Ok(Ok(welcome)) => {
+            // Hello is answered once.
+            drop(features.set(welcome.features.clone()));
+            Ok(Session { client, welcome })
+        }
         // As good as none, and the next one has to wait for its lock.
         Ok(Err(error)) if error.kind == Kind::Unavailable => Err(ConnectError::Ending),
         Ok(Err(error)) => Err(ConnectError::Refused(error)),

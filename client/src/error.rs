@@ -41,6 +41,12 @@ pub fn lost(error: RpcError) -> Error {
         RpcError::DeadlineExceeded => {
             Error::new(Kind::Timeout, "muxd did not answer in time").hint("see `mux logs`")
         }
+        // Said by ourselves, in the daemon's name: nothing was sent.
+        RpcError::Server(error) if error.kind == io::ErrorKind::Unsupported => Error::new(
+            Kind::Unavailable,
+            format!("the muxd that runs does not know `{}`", error.detail),
+        )
+        .hint("`mux restart` changes over"),
         RpcError::Server(error) => Error::new(Kind::Internal, error.detail),
         RpcError::Send(error) => Error::new(
             Kind::Unavailable,

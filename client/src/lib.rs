@@ -19,6 +19,7 @@
 mod connect;
 mod ending;
 mod error;
+mod listed;
 mod pages;
 mod run;
 mod spawn;
@@ -28,3 +29,4 @@ pub use ending::{StartsHeld, ended, hold_starts, holder};
 pub use error::{ConnectError, lost};
 pub use pages::Pages;
 pub use run::{Finished, run, start, watch};
+pub use spawn::beside_us as daemon_program;

@@ -41,7 +41,9 @@ use std::{
 
 use anstream::{eprintln, print, println};
 use clap_complete::Shell;
-use mux_proto::{Error, Explained, Forgotten, Handle, ReadPage, ReloadReport, ServerInfo};
+use mux_proto::{
+    Error, Explained, Forgotten, Handle, ReadPage, ReloadReport, ServerInfo, Upgraded,
+};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -270,6 +272,26 @@ pub(crate) fn started(pid: u32, json: bool) {
         document(&json!({ "pid": pid }));
     } else {
         println!("muxd {pid} is running");
+    }
+}
+
+/// A new daemon serves in the place of an old one.
+pub(crate) fn upgraded(before: u32, upgraded: &Upgraded, json: bool) {
+    if json {
+        let mut whole = json!({ "before": before });
+        if let (Some(whole), Ok(Value::Object(upgraded))) =
+            (whole.as_object_mut(), serde_json::to_value(upgraded))
+        {
+            whole.extend(upgraded);
+        }
+        document(&whole);
+    } else {
+        println!(
+            "muxd {} ({}) has taken over from muxd {before} after {} ms; what runs there ends there",
+            upgraded.pid,
+            style::harmless(&upgraded.build),
+            upgraded.ms
+        );
     }
 }
 

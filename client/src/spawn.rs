@@ -97,7 +97,7 @@ fn run(program: &Path, home: Option<PathBuf>, lock: File) -> io::Result<Report> 
 }
 
 /// `muxd` stands beside `mux`; if not, the search path decides.
-fn beside_us() -> PathBuf {
+pub fn beside_us() -> PathBuf {
     let name = format!("muxd{}", std::env::consts::EXE_SUFFIX);
     let sibling = std::env::current_exe()
         .ok()

@@ -22,7 +22,7 @@ mod sheet;
 mod subject;
 
 use std::{
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
 };
 
@@ -32,7 +32,9 @@ use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
 pub(crate) use self::subject::beginning;
-use self::{book::Book, desktop::Desktop, grants::Grants, number::Numbers, sheet::Sheets};
+use self::{
+    book::Book, desktop::Desktop, grants::Grants, number::Numbers, record::Left, sheet::Sheets,
+};
 pub use self::{
     decide::Decided,
     dossier::{Began, Dossier, Past},
@@ -70,7 +72,7 @@ pub struct Approvals {
     /// Where answers are written down.
     audit: OnceLock<Arc<Audit>>,
     /// What could not be read of an earlier life.
-    problems: Vec<String>,
+    problems: Mutex<Vec<String>>,
     /// Counts changes.
     edition: watch::Sender<u64>,
     /// The daemon ends: nobody can answer in time any more.
@@ -78,11 +80,12 @@ pub struct Approvals {
 }
 
 impl Approvals {
-    /// Reads what an earlier life has left. What is too old of it goes when it is known how long it is to be kept.
-    pub fn open(places: Places) -> Arc<Self> {
-        let left = record::restore(&places.records);
-        for problem in &left.problems {
-            warn!(problem, "approvals");
+    /// Reads what an earlier life has left, unless another daemon is still at it. What is too old of it goes when it is
+    /// known how long it is to be kept.
+    pub fn open(places: Places, alone: bool) -> Arc<Self> {
+        let mut left = Left::default();
+        if alone {
+            left = Self::left(&places.records, alone);
         }
         let mut book = Book::default();
         let known = left.views.iter().map(|view| view.number).max().unwrap_or(0);
@@ -96,7 +99,7 @@ impl Approvals {
             desktop: Desktop::default(),
             has_desktop: places.desktop,
             audit: OnceLock::new(),
-            problems: left.problems,
+            problems: Mutex::new(left.problems),
             edition: watch::Sender::new(1),
             closing: CancellationToken::new(),
         })
@@ -118,7 +121,11 @@ impl Approvals {
 
     /// What a user has to know.
     pub fn problems(&self) -> Vec<String> {
-        let mut problems = self.problems.clone();
+        let mut problems = self
+            .problems
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone();
         problems.extend(self.grants().problem());
         problems
     }
@@ -126,6 +133,42 @@ impl Approvals {
     /// Nobody waits from now on: what is held is pending.
     pub fn close(&self) {
         self.closing.cancel();
+    }
+
+    /// Resolves when nothing is held any more, after [`Self::close`].
+    pub async fn none_held(&self) {
+        let mut edition = self.watch();
+        // The sender lives as long as `self`.
+        while self.book().any_held() && edition.changed().await.is_ok() {}
+    }
+
+    /// Another daemon has left something: all but what is of `others`, runs that go on there. Once it has left for good,
+    /// we are `alone`.
+    pub async fn read_again(self: &Arc<Self>, others: Vec<String>, alone: bool) {
+        let this = Arc::clone(self);
+        let read = spawn_blocking(move || {
+            let left = Self::left(this.sheets.folder(), alone);
+            let is_theirs = |run: &str| others.iter().any(|other| other == run);
+            let mut book = this.book();
+            for view in left.views {
+                if !view.owner.run().is_some_and(is_theirs) && book.find(view.number).is_none() {
+                    book.restore(view);
+                }
+            }
+            drop(book);
+            *this.problems.lock().unwrap_or_else(PoisonError::into_inner) = left.problems;
+        });
+        // It is read again with the next start.
+        drop(read.await);
+        self.changed();
+    }
+
+    fn left(records: &Path, alone: bool) -> Left {
+        let left = record::restore(records, alone);
+        for problem in &left.problems {
+            warn!(problem, "approvals");
+        }
+        left
     }
 
     /// All of them, the oldest first.

@@ -21,10 +21,14 @@ use std::{
     path::{Path, PathBuf},
     sync::Arc,
     thread,
+    time::Duration,
 };
 
 use sled::{Config, Db, Mode, Tree};
-use tokio::{sync::oneshot, time::timeout};
+use tokio::{
+    sync::{oneshot, watch},
+    time::timeout,
+};
 
 pub use self::sizes::MOST_VALUE;
 use self::{
@@ -74,7 +78,11 @@ pub struct CacheStatus {
 #[derive(Clone)]
 pub struct Cache(Arc<Held>);
 
-struct Held(Arc<Shared>);
+struct Held {
+    shared: Arc<Shared>,
+    /// Ends when the store is closed.
+    open: watch::Receiver<()>,
+}
 
 impl Cache {
     /// Opens it, or makes it, below `folder`. Never fails, and takes at most half a second: what cannot
@@ -88,7 +96,9 @@ impl Cache {
     /// One that lives in memory only.
     pub fn memory() -> Self {
         let phase = Phase::Memory(memory::Memory::default());
-        Self(Arc::new(Held(Arc::new(Shared::new(phase)))))
+        let shared = Arc::new(Shared::new(phase));
+        let open = watch::channel(()).1;
+        Self(Arc::new(Held { shared, open }))
     }
 
     /// Anything that is wrong with a value is a miss, and a store that does not answer too.
@@ -148,6 +158,14 @@ impl Cache {
         }
     }
 
+    /// Closes it for all who have it; another process can open it when this returns, unless the disk does not answer.
+    pub async fn close(&self, within: Duration) {
+        self.shared().close();
+        let mut open = self.0.open.clone();
+        // Nothing is ever sent: what is waited for is the end.
+        drop(timeout(within, async { while open.changed().await.is_ok() {} }).await);
+    }
+
     pub fn status(&self) -> CacheStatus {
         let state = self.shared().state();
         let mut status = state.status.clone();
@@ -165,23 +183,28 @@ impl Cache {
         let reader = Arc::clone(&shared);
         let writer = Arc::clone(&shared);
         let take = move || Place::take(&folder, &version, opener);
-        let started = start(READER, move || reader::run(&reader))
-            .and_then(|()| start(WRITER, move || writer::run(writer, take, most, opened)));
+        let (closed, open) = watch::channel(());
+        let started = start(READER, move || reader::run(&reader)).and_then(|()| {
+            start(WRITER, move || {
+                writer::run(writer, take, most, opened);
+                drop(closed);
+            })
+        });
         if let Err(error) = started {
             shared.forsake(format!("its threads do not start: {error}"));
         }
         drop(timeout(OPENING, is_open).await);
-        Self(Arc::new(Held(shared)))
+        Self(Arc::new(Held { shared, open }))
     }
 
     fn shared(&self) -> &Shared {
-        &self.0.0
+        &self.0.shared
     }
 }
 
 impl Drop for Held {
     fn drop(&mut self) {
-        self.0.close();
+        self.shared.close();
     }
 }
 

@@ -86,8 +86,21 @@ impl Catalog {
         self.changed();
     }
 
+    /// Everything that was learned is on the disk, and another process can open the store.
+    pub async fn let_go(&self, within: Duration) {
+        self.settle(within).await;
+        if let Some(cache) = self.shelf.take_down() {
+            cache.close(within).await;
+        }
+    }
+
+    /// The store is ours again.
+    pub fn take_up(&self, cache: Cache) {
+        self.shelf.put_up(cache);
+    }
+
     /// The cache, once it is open.
-    pub fn cache(&self) -> Option<&Cache> {
+    pub fn cache(&self) -> Option<Arc<Cache>> {
         self.shelf.cache()
     }
 

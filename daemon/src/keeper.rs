@@ -29,9 +29,11 @@ mod link;
 #[cfg(target_os = "linux")]
 mod lock;
 #[cfg(target_os = "linux")]
+mod masters;
+#[cfg(target_os = "linux")]
 mod owner;
 #[cfg(target_os = "linux")]
-mod passing;
+pub(crate) mod passing;
 #[cfg(target_os = "linux")]
 mod process_table;
 #[cfg(target_os = "linux")]
@@ -45,7 +47,7 @@ mod sweep;
 #[cfg(target_os = "linux")]
 mod trees;
 #[cfg(target_os = "linux")]
-mod wire;
+pub(crate) mod wire;
 
 // Built for tests everywhere, so that it cannot rot on the platform that most of us work on.
 #[cfg(any(not(target_os = "linux"), test))]
@@ -56,5 +58,7 @@ pub use child::{ChildExit, KeptChild, SpawnSpec};
 pub use direct::run_keeper;
 pub use error::{KeeperError, SpawnError};
 pub use handle::Keeper;
+#[cfg(target_os = "linux")]
+pub(crate) use handle::KeeperOffer;
 #[cfg(target_os = "linux")]
 pub use serve::run_keeper;

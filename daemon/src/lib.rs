@@ -16,6 +16,7 @@ pub mod discovery;
 pub mod environment;
 pub mod gateway;
 pub mod handles;
+pub mod handover;
 pub mod inspect;
 pub mod keeper;
 pub mod lifecycle;

@@ -21,7 +21,7 @@ pub use self::{
     lock::{InstanceLock, LockError, StartupLock},
     passed::{Passed, PassedError, is_kept},
     predecessor::ask_to_go,
-    service::{Service, Starter},
+    service::{Legacy, Service, Starter},
     shutdown::Shutdown,
     startup::Reporter,
     watchdog::report,

@@ -1,5 +1,8 @@
 //! The `muxd` program: what must happen before there are threads, and then [`mux_daemon::serve`].
 
+#[cfg(target_os = "linux")]
+mod successor;
+
 use std::{
     env,
     fs::File,
@@ -57,6 +60,8 @@ fn main() -> ExitCode {
             Some(lock) => keeper::run_keeper(Path::new(&lock)),
             None => complain("muxd keeper is started by muxd"),
         },
+        #[cfg(target_os = "linux")]
+        Some("successor") => successor::run(),
         // Started by a client: standard input is the startup lock's file, standard output wants the report.
         Some("child") => child(),
         Some("--version" | "-V") => say(&format!(
@@ -165,15 +170,7 @@ fn start(
     let setup = setup(&dirs, socket.clone(), service.clone())?;
     raise_descriptors();
     memory::give_back_long_texts();
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(
-            std::thread::available_parallelism()
-                .map_or(2, usize::from)
-                .clamp(2, 8),
-        )
-        .enable_all()
-        .build()
-        .context("cannot start tokio")?;
+    let runtime = runtime()?;
     let served = runtime.block_on(async move {
         let listener = match service.passed() {
             Some(passed) => passed.socket().and_then(transport::adopt),
@@ -190,7 +187,7 @@ fn start(
             }));
             drop(startup);
         };
-        serve(lock, listener, setup, shutdown, ready).await?;
+        serve(lock, listener, setup, shutdown, ready, None).await?;
         Ok(End::Served)
     });
     // A thread that waits for a disk that does not answer would keep us for ever.
@@ -209,6 +206,18 @@ fn make_room(dirs: &Dirs, ours: &Path) -> anyhow::Result<()> {
         .context("cannot start tokio")?;
     runtime.block_on(lifecycle::ask_to_go(&sockets));
     Ok(())
+}
+
+fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(
+            std::thread::available_parallelism()
+                .map_or(2, usize::from)
+                .clamp(2, 8),
+        )
+        .enable_all()
+        .build()
+        .context("cannot start tokio")
 }
 
 fn setup(dirs: &Dirs, socket: PathBuf, service: Service) -> anyhow::Result<Setup> {
@@ -238,6 +247,7 @@ fn setup(dirs: &Dirs, socket: PathBuf, service: Service) -> anyhow::Result<Setup
         server_logs: dirs.logs().join("servers"),
         results: dirs.results(),
         keeper_lock: dirs.keeper_lock(),
+        startup_lock: dirs.startup_lock(),
         snapshots: dirs.cache.join("snapshots"),
         credentials: dirs.credentials(),
         // A trial must not write into the user's own.

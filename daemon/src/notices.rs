@@ -64,6 +64,8 @@ pub enum Notice {
     Withdrawn {
         ask: u64,
     },
+    /// Another daemon has taken over from this one.
+    Leaving,
     /// A call of this connection waits for somebody's approval.
     ApprovalAsked {
         cause: Cause,

@@ -37,6 +37,10 @@ pub(crate) fn write_with(
         .recursive(true)
         .mode(0o700)
         .create(folder)?;
+    // Another daemon, which takes over from this one or has done so, writes here too. Where folders cannot be locked,
+    // there is one at a time all the same but for that moment.
+    let folder = File::open(folder)?;
+    drop(folder.lock());
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(".next");
     let next = path.with_file_name(name);
@@ -54,7 +58,7 @@ pub(crate) fn write_with(
         .map_err(io::IntoInnerError::into_error)?;
     file.sync_all()?;
     fs::rename(&next, path)?;
-    File::open(folder)?.sync_all()?;
+    folder.sync_all()?;
     Ok(file)
 }
 

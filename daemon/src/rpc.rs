@@ -26,6 +26,7 @@ mod settings;
 mod sources;
 mod status;
 mod told;
+mod upgrade;
 mod watched;
 
 use std::{sync::Arc, time::Duration};
@@ -78,6 +79,12 @@ impl Connections {
         let mut failures = self.failures.subscribe();
         // The sender lives as long as `self`.
         drop(failures.wait_for(|now| *now != before).await);
+    }
+
+    /// Waits until all have gone by themselves.
+    pub(crate) async fn gone(&self, patience: Duration) {
+        self.tasks.close();
+        _ = tokio::time::timeout(patience, self.tasks.wait()).await;
     }
 
     /// Reads nothing more from anybody, and waits until every answer that is owed has been sent.
@@ -163,6 +170,7 @@ async fn serve(stream: Stream, door: Arc<Door>, closing: CancellationToken) {
         () = requests => {}
         // Nobody reads the answers that are still being worked on.
         () = gone.cancelled() => {}
+        never = door.tells_to_leave() => match never {},
     }
     debug!("client gone");
 }

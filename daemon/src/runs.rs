@@ -82,6 +82,12 @@ pub struct Program {
     pub detached: Option<Present>,
 }
 
+/// A call outside of runs that is under way.
+pub struct Admitted {
+    _work: TaskTrackerToken,
+    _call: TaskTrackerToken,
+}
+
 pub struct Runs {
     gateway: Arc<Gateway>,
     inspector: Inspector,
@@ -94,6 +100,8 @@ pub struct Runs {
     registry: Mutex<Registry>,
     /// Runs, and calls outside of runs.
     work: TaskTracker,
+    /// Calls outside of runs alone.
+    calls: TaskTracker,
     /// Runs whose end somebody may still want to read.
     unheard: TaskTracker,
 }
@@ -120,6 +128,7 @@ impl Runs {
             next: AtomicU64::new(1),
             registry: Mutex::default(),
             work: TaskTracker::new(),
+            calls: TaskTracker::new(),
             unheard: TaskTracker::new(),
         })
     }
@@ -253,8 +262,19 @@ impl Runs {
     }
 
     /// Room for a call outside of a run. A drain waits until the token is dropped.
-    pub fn admit(&self) -> Result<TaskTrackerToken, Fault> {
-        self.admit_to(&self.registry())
+    pub fn admit(&self) -> Result<Admitted, Fault> {
+        let work = self.admit_to(&self.registry())?;
+        Ok(Admitted {
+            _work: work,
+            _call: self.calls.token(),
+        })
+    }
+
+    /// Admits nothing more; returns when no call outside of runs is under way.
+    pub async fn close_to_calls(&self) {
+        self.registry().draining = true;
+        self.calls.close();
+        self.calls.wait().await;
     }
 
     /// Under the lock of the registry, so that nothing begins behind the back of a drain.

@@ -1,5 +1,7 @@
 //! The daemon's life between the lock and its release.
 
+mod leaving;
+
 use std::{
     io,
     path::{Path, PathBuf},
@@ -9,10 +11,13 @@ use std::{
 
 use interprocess::local_socket::tokio::Listener;
 use mux_sandbox::{Limits, Pool, PoolSettings};
-use tokio::sync::watch;
-use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
+use tokio::{
+    sync::{mpsc, watch},
+    time::timeout,
+};
 use tracing::{info, warn};
 
+use self::leaving::{drain, leave, turn_away};
 use crate::{
     approvals::{self, Approvals},
     audit::Audit,
@@ -24,6 +29,7 @@ use crate::{
     environment::Environment,
     gateway::Gateway,
     handles::{Handles, Terms},
+    handover::{Giving, HandoverError, Predecessor},
     inspect::Inspector,
     lifecycle::{self, Activity, InstanceLock, Service, Shutdown},
     pins::Pins,
@@ -32,12 +38,14 @@ use crate::{
     settings::Allowed,
     sources::Sources,
     state::{Daemon, Places},
-    upstream::{Launcher, Starts, Surroundings, Upstreams, http_client},
+    upstream::{Awaited, Launcher, Starts, Surroundings, Upstreams, http_client},
     watching::Watching,
 };
 
-/// Runs that are under way get this long to finish.
-const DRAIN: Duration = Duration::from_secs(10);
+/// Clients of a daemon that leaves get this long to go to the next one by themselves.
+const PARTING: Duration = Duration::from_secs(2);
+/// What a daemon that takes over gives its workers, and the login shell, before it goes on without.
+const WARMING: Duration = Duration::from_secs(10);
 /// Answers that are ready get this long to be taken.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 /// How often the daemon looks whether its socket is still its own.
@@ -54,6 +62,8 @@ pub struct Setup {
     /// Where long values are kept.
     pub results: PathBuf,
     pub keeper_lock: PathBuf,
+    /// Held by whoever starts a daemon.
+    pub startup_lock: PathBuf,
     /// Where the workers' snapshots are kept.
     pub snapshots: PathBuf,
     /// Where credentials are kept, or what is known of those in the keyring.
@@ -85,20 +95,32 @@ pub enum ServeError {
     Pool(io::Error),
     #[error("cannot start the keeping of pins: {0}")]
     Pins(io::Error),
+    #[error("cannot sign the lock: {0}")]
+    Sign(io::Error),
+    #[error("cannot take over: {0}")]
+    Handover(#[from] HandoverError),
 }
 
-/// Serves until somebody asks for the end, or nobody has come for long enough. `ready` is called
-/// when clients are being served.
+/// Serves until somebody asks for the end, or nobody has come for long enough, or another daemon has taken over.
+/// `ready` is called when clients are being served. With a `predecessor`, it takes over from that one.
 pub async fn serve(
-    lock: InstanceLock,
+    mut lock: InstanceLock,
     listener: Listener,
     setup: Setup,
     shutdown: Shutdown,
     ready: impl FnOnce(),
+    mut predecessor: Option<Predecessor>,
 ) -> Result<(), ServeError> {
     let (sender, environment) = watch::channel(None);
     let basis = setup.environment.clone();
     let launcher = Launcher::new(setup.program, setup.keeper_lock, environment.clone());
+    let awaited = Awaited::default();
+    if let Some(predecessor) = &predecessor {
+        awaited.expect(predecessor.expected());
+        if let Some(keeper) = predecessor.keeper() {
+            launcher.use_keeper(keeper).await;
+        }
+    }
     tokio::spawn({
         let launcher = launcher.clone();
         async move {
@@ -128,10 +150,11 @@ pub async fn serve(
             setup.addresses,
             http_client,
         )),
+        awaited: awaited.clone(),
     };
     let upstreams = Arc::new(Upstreams::new(surroundings));
     let audit = Audit::open(setup.audit);
-    let approvals = Approvals::open(setup.approvals);
+    let approvals = Approvals::open(setup.approvals, predecessor.is_none());
     let gateway = Gateway::new(
         Arc::clone(&upstreams),
         Arc::clone(&approvals),
@@ -142,6 +165,7 @@ pub async fn serve(
         Pool::start(pool_settings(setup.worker, setup.snapshots)).map_err(ServeError::Pool)?;
     let handles = Handles::open(setup.results, Terms::default());
     let checker = Checker::new(setup.checker);
+    let mut known = environment.clone();
     let inspector = Inspector::new(Arc::clone(&upstreams), pool.clone(), checker);
     let runs = Runs::new(
         Arc::clone(&gateway),
@@ -153,20 +177,27 @@ pub async fn serve(
     let activity = Activity::new(None);
     let socket = setup.places.socket.clone();
     let (service, ours) = (setup.service, identity(&socket));
+    let (wish, mut wishes) = mpsc::channel(1);
     let daemon = Daemon::new(
         setup.places,
         gateway,
         Arc::clone(&runs),
         handles,
         activity.clone(),
-        shutdown.clone(),
+        (shutdown.clone(), wish),
         service.clone(),
         environment,
         launcher.clone(),
     );
+    if let Some(predecessor) = &mut predecessor {
+        // What takes its time is done before anything is asked of the old daemon.
+        drop(timeout(WARMING, known.wait_for(Option::is_some)).await);
+        drop(timeout(WARMING, pool.warm()).await);
+        predecessor.warm().await?;
+    }
     let background = tokio::spawn({
         let (daemon, launcher) = (Arc::clone(&daemon), launcher.clone());
-        let (catalog, knowledge) = (Arc::clone(&catalog), setup.knowledge);
+        let (catalog, knowledge) = (Arc::clone(&catalog), setup.knowledge.clone());
         async move {
             catalog.load(Cache::open(knowledge).await).await;
             let warm_up = async {
@@ -181,11 +212,38 @@ pub async fn serve(
         }
     });
 
+    if let Some(predecessor) = &mut predecessor {
+        daemon.configured().await;
+        if let Err(error) = predecessor.ready(&awaited).await {
+            // Of what was theirs nothing has come to us yet.
+            launcher.close().await;
+            pool.close();
+            return Err(error.into());
+        }
+    }
+    let signed = lock.sign(std::process::id(), &socket);
+    signed.map_err(ServeError::Sign)?;
     info!(pid = std::process::id(), socket = %socket.display(), "serving");
     ready();
+    if let Some(predecessor) = predecessor {
+        // It may have died this moment: then there is one daemon the less.
+        drop(predecessor.serving().await);
+        let (awaited, upstreams) = (awaited.clone(), Arc::clone(&upstreams));
+        tokio::spawn(predecessor.receive(awaited, upstreams, Arc::clone(&approvals)));
+    }
     service.ready(&doing(&daemon));
     let stop = shutdown.token();
     let connections = Connections::default();
+    let giving = Giving {
+        listener: &listener,
+        lock: &lock,
+        startup_lock: &setup.startup_lock,
+        service: &service,
+        launcher: &launcher,
+        catalog: &catalog,
+        knowledge: &setup.knowledge,
+        upstreams: &upstreams,
+    };
     let accepting = rpc::accept(&listener, Arc::clone(&daemon), &connections, stop);
     let reporting = async {
         if !service.is_heard() {
@@ -194,24 +252,40 @@ pub async fn serve(
         let lives = || rpc::lives(&socket, &connections);
         lifecycle::report(&service, || doing(&daemon), lives).await
     };
+    let mut successor = None;
     tokio::select! {
         () = accepting => {}
+        next = giving.fulfil(&mut wishes) => successor = Some(next),
         () = activity.idle() => info!("nobody came for long enough"),
         () = socket_lost(&socket, ours) => warn!("the socket was taken away or replaced"),
         never = reporting => match never {},
     }
-    activity.close();
-    shutdown.request();
-    service.stopping(&format!("ending: {}", doing(&daemon)));
-    let turning_away = turn_away(listener, &service, &daemon);
+    // Whoever waits for our place, should we be the last.
+    drop(wishes);
     // Nobody answers in time any more; the next daemon can be asked to go on.
     approvals.close();
-
-    tokio::select! {
-        () = runs.drain(DRAIN) => {}
-        () = shutdown.requested_now() => runs.drain(Duration::ZERO).await,
+    let is_last = successor.is_none();
+    let mut held = None;
+    if let Some(successor) = successor {
+        service.succeeded_by(successor.pid).await;
+        drop(listener);
+        background.abort();
+        // It has its own hold on it.
+        drop(lock);
+        daemon.leaving.cancel();
+        let going = (successor, Arc::clone(&upstreams), Arc::clone(&approvals));
+        leave(going, &runs, &shutdown).await;
+        connections.gone(PARTING).await;
+    } else {
+        activity.close();
+        shutdown.request();
+        service.stopping(&format!("ending: {}", doing(&daemon)));
+        let turning_away = turn_away(listener, &service, &daemon);
+        drain(&runs, &shutdown).await;
+        background.abort();
+        held = Some((lock, turning_away));
     }
-    background.abort();
+    drop(daemon);
     connections.close(LAST_WORDS).await;
     tokio::select! {
         () = upstreams.close() => {}
@@ -224,9 +298,13 @@ pub async fn serve(
     audit.settle(LAST_WORDS).await;
     launcher.close().await;
     pool.close();
-    // Whoever comes now finds no socket, or one at which the next daemon is started, and then the lock free.
-    drop(turning_away);
+    let lock = held.map(|(lock, turning_away)| {
+        // Whoever comes now finds no socket, or one at which the next daemon is started, and then the lock free.
+        drop(turning_away);
+        lock
+    });
     match service.passed() {
+        _ if !is_last => {}
         Some(passed) => passed.turn_away(),
         // Another one's may stand there by now.
         None if identity(&socket) == ours => drop(std::fs::remove_file(&socket)),
@@ -260,21 +338,6 @@ fn doing(daemon: &Daemon) -> String {
     let clients = number(daemon.activity.clients(), "client");
     let runs = number(daemon.runs.counts().running, "run");
     format!("{clients}, {runs}")
-}
-
-/// Where a service manager listens on, whoever comes meanwhile would wait and not know why: he hears that we
-/// end, until this is dropped. Elsewhere nobody listens any more.
-fn turn_away(
-    listener: Listener,
-    service: &Service,
-    daemon: &Arc<Daemon>,
-) -> Option<AbortOnDropHandle<()>> {
-    service.passed()?;
-    let daemon = Arc::clone(daemon);
-    Some(AbortOnDropHandle::new(tokio::spawn(async move {
-        let (refused, never) = (Connections::default(), CancellationToken::new());
-        rpc::accept(&listener, daemon, &refused, never).await;
-    })))
 }
 
 /// Resolves when the path is no longer the socket that was bound: nobody could reach us any more.

@@ -15,7 +15,8 @@ use std::{
     time::Instant,
 };
 
-use tokio::sync::{self, Notify, watch};
+use tokio::sync::{self, Notify, mpsc, watch};
+use tokio_util::sync::CancellationToken;
 
 use self::{inspecting::InForce, loading::Loading};
 pub use self::{
@@ -26,6 +27,7 @@ use crate::{
     environment::Environment,
     gateway::Gateway,
     handles::Handles,
+    handover::Wish,
     lifecycle::{Activity, Service, Shutdown},
     projects::{Approvals, Projects},
     runs::Runs,
@@ -56,6 +58,10 @@ pub struct Daemon {
     pub shutdown: Shutdown,
     /// Who started us, and looks after us.
     pub service: Service,
+    /// Another program is to serve in our place.
+    pub(crate) upgrades: mpsc::Sender<Wish>,
+    /// One does: whoever can goes there.
+    pub(crate) leaving: CancellationToken,
     /// The login shell's environment, once it is known.
     pub environment: watch::Receiver<Option<Environment>>,
     launcher: Launcher,
@@ -88,13 +94,13 @@ impl Daemon {
         clippy::too_many_arguments,
         reason = "called in one place, by names that say all"
     )]
-    pub fn new(
+    pub(crate) fn new(
         places: Places,
         gateway: Arc<Gateway>,
         runs: Arc<Runs>,
         handles: Handles,
         activity: Activity,
-        shutdown: Shutdown,
+        (shutdown, upgrades): (Shutdown, mpsc::Sender<Wish>),
         service: Service,
         environment: watch::Receiver<Option<Environment>>,
         launcher: Launcher,
@@ -109,6 +115,8 @@ impl Daemon {
             activity,
             shutdown,
             service,
+            upgrades,
+            leaving: CancellationToken::new(),
             environment,
             launcher,
             loading: sync::Mutex::default(),

@@ -14,11 +14,13 @@
 
 mod aside;
 mod asks;
+mod awaited;
 mod beside;
 mod breaker;
 mod due;
 mod ears;
 mod family;
+mod handed;
 mod handler;
 mod handshake;
 mod health;
@@ -30,6 +32,7 @@ mod listen;
 mod listing;
 mod lists;
 mod liveness;
+mod numbers;
 mod offer;
 mod offers;
 mod open;
@@ -69,7 +72,11 @@ use std::{
 use futures::future::join_all;
 use mux_sandbox::{Fault, Kind, typegen::names::spell};
 
-pub(crate) use self::link::secrets_of;
+pub(crate) use self::{
+    awaited::Awaited,
+    handed::{Going, Handed, HandedPlace, HandedState},
+    link::secrets_of,
+};
 pub use self::{
     key::Whose,
     link::builder as http_client,
@@ -110,6 +117,8 @@ pub struct Surroundings {
     pub auth: Arc<Auth>,
     /// What is no server, and called by the daemon itself.
     pub sources: Arc<Sources>,
+    /// What the daemon before us hands over.
+    pub(crate) awaited: Awaited,
 }
 
 /// All configured servers.
@@ -226,6 +235,25 @@ impl Upstreams {
     pub fn run_over(&self, run: &str) {
         for server in self.read().values() {
             server.run_over(run);
+        }
+    }
+
+    /// The sessions that can go over to another daemon.
+    pub(crate) fn going(&self) -> Vec<Going> {
+        self.all()
+            .iter()
+            .flat_map(|server| server.going())
+            .collect()
+    }
+
+    /// A session of the daemon before us. If nobody wants it, it ends.
+    pub(crate) fn receive(&self, handed: Handed) {
+        let servers = self.all();
+        let mut servers = servers.iter();
+        match servers.find(|server| server.is_identity(&handed.state.place.server)) {
+            Some(server) => server.receive(handed),
+            // It may be a project's, and nobody who works there has come yet.
+            None => self.surroundings.awaited.arrive(handed),
         }
     }
 

@@ -132,7 +132,7 @@ impl Dirs {
     /// What the last daemon wrote into the lock. It may be long gone.
     pub fn signature(&self) -> Option<Signature> {
         let word = fs::read_to_string(self.instance_lock()).ok()?;
-        serde_json::from_str(&word).ok()
+        serde_json::from_str(word.lines().next()?).ok()
     }
 
     /// Where to look for a daemon: where the last one listened, which may have been started in a session

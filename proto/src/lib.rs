@@ -20,6 +20,9 @@
 //! (`mux.read`), survives a restart of the daemon, and ends with `expires_ms`, or when newer values need
 //! the space: `not_found` then.
 //!
+//! `upgrade` has another program take over: who connects is connected to it, and a connection that is open stays with
+//! the daemon that leaves, which refuses new work on it and ends with its last run.
+//!
 //! How the contract grows: `hello` and `retire` never change. [`service::Mux`] gets new methods at
 //! its end only, each named in the features that `hello` lists, and a client calls no method that
 //! the other side did not list. A field that is added has a default. Anything else is a new

@@ -16,6 +16,7 @@ mod sources;
 mod started;
 mod status;
 mod tools;
+mod upgrade;
 
 use std::{collections::BTreeMap, path::PathBuf};
 
@@ -26,6 +27,7 @@ pub use self::approvals::*;
 pub use self::secrets::*;
 pub use self::sources::*;
 pub use self::started::*;
+pub use self::upgrade::*;
 pub use self::{
     discovery::*, login::*, notices::*, offers::*, pins::*, programs::*, projects::*, runs::*,
 };

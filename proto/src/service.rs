@@ -185,4 +185,7 @@ pub trait Mux {
 
     /// What is wrong with a configuration, which is not put in force. No command of it is run.
     async fn check_config(request: CheckConfigRequest) -> Result<ConfigReport, Error>;
+
+    /// Another program takes over, without a gap. Answers when it serves; this daemon ends with its last run.
+    async fn upgrade(request: crate::UpgradeRequest) -> Result<crate::Upgraded, Error>;
 }

@@ -12,6 +12,17 @@ pub const CONTRACT: u32 = 5;
 /// The build of this program, for the eye and for the warning about a daemon of another build.
 pub const BUILD: &str = env!("CARGO_PKG_VERSION");
 
+/// The feature under which a method stands in the list, by the name that the trait gives it. None for what is
+/// frozen and need not be listed.
+pub fn feature(method: &str) -> Option<&str> {
+    match method {
+        "hello" | "retire" => None,
+        "start_run" | "cancel_run" => Some("run"),
+        "restart_server" => Some("servers"),
+        method => Some(method),
+    }
+}
+
 /// What this contract's daemon can do, as `hello` lists it. Methods that are not frozen are called
 /// only when they stand here.
 pub const FEATURES: &[&str] = &[
@@ -66,4 +77,5 @@ pub const FEATURES: &[&str] = &[
     "settings",
     "check_config",
     "record",
+    "upgrade",
 ];

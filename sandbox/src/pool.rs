@@ -9,12 +9,16 @@ mod refusals;
 mod state;
 
 use std::{
+    pin::pin,
     sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
     time::{Duration, Instant},
 };
 
 use mux_wire::{Fault, Kind, Program, ToWorker};
-use tokio::{sync::oneshot, time::sleep};
+use tokio::{
+    sync::{Notify, oneshot},
+    time::sleep,
+};
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, info, warn};
 
@@ -42,6 +46,8 @@ struct Inner {
     settings: PoolSettings,
     snapshots: Snapshots,
     state: Mutex<State>,
+    /// A worker stands ready.
+    offered: Notify,
 }
 
 impl Pool {
@@ -57,6 +63,7 @@ impl Pool {
             settings,
             snapshots,
             state: Mutex::new(state),
+            offered: Notify::new(),
         }));
         pool.refill();
         Ok(pool)
@@ -139,6 +146,18 @@ impl Pool {
         }
         drop(place);
         checked
+    }
+
+    /// Resolves when a worker stands ready.
+    pub async fn warm(&self) {
+        loop {
+            let mut offered = pin!(self.0.offered.notified());
+            offered.as_mut().enable();
+            if self.status().ready > 0 {
+                return;
+            }
+            offered.await;
+        }
     }
 
     /// Takes effect with the next worker; those that run now end with their runs.
@@ -236,6 +255,7 @@ impl Pool {
             let sweep = owned && !std::mem::replace(&mut state.sweeping, owned);
             (lull, sweep)
         };
+        self.0.offered.notify_waiters();
         if lull {
             self.0.snapshots.make_in_background();
         }

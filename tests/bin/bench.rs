@@ -33,6 +33,8 @@ mod sharing;
 mod throughput;
 #[path = "bench/types.rs"]
 mod types;
+#[path = "bench/upgrades.rs"]
+mod upgrades;
 
 use std::path::PathBuf;
 
@@ -51,7 +53,7 @@ struct Args {
     #[arg(long)]
     tsc: PathBuf,
     /// How often each figure is taken
-    #[arg(long, default_value_t = 200)]
+    #[arg(long, default_value_t = 200, overrides_with = "rounds")]
     rounds: usize,
     /// Where mcporter and mcpdo are, for the part `servers`
     #[arg(long)]
@@ -65,7 +67,7 @@ struct Args {
     /// How many clients share their servers, for the part `sharing`
     #[arg(long, default_value_t = 5)]
     clients: usize,
-    /// Only these parts; all without, but for `servers`, `sharing` and `apis`
+    /// Only these parts; all without, but for `servers`, `sharing`, `apis` and `upgrades`
     #[arg(long, value_enum)]
     only: Vec<Part>,
 }
@@ -88,6 +90,7 @@ enum Part {
     Servers,
     Sharing,
     Apis,
+    Upgrades,
 }
 
 fn main() -> anyhow::Result<()> {
@@ -99,7 +102,10 @@ fn main() -> anyhow::Result<()> {
         .enable_all()
         .build()?;
     for part in Part::value_variants() {
-        let by_name_alone = matches!(part, Part::Servers | Part::Sharing | Part::Apis);
+        let by_name_alone = matches!(
+            part,
+            Part::Servers | Part::Sharing | Part::Apis | Part::Upgrades
+        );
         if !args.only.contains(part) && (by_name_alone || !args.only.is_empty()) {
             continue;
         }
@@ -161,6 +167,10 @@ fn main() -> anyhow::Result<()> {
                 figures::title("large APIs as sources");
                 let folder = args.apis.as_deref();
                 runtime.block_on(apis::measure(&place, &args.tsc, folder, args.rounds))?;
+            }
+            Part::Upgrades => {
+                figures::title("upgrades under load");
+                runtime.block_on(upgrades::measure(args.rounds))?;
             }
             Part::Sharing => {
                 figures::title("memory of clients with ten servers each");

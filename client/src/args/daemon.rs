@@ -29,6 +29,19 @@ pub(crate) struct Setup {
 }
 
 #[derive(Debug, ClapArgs)]
+pub(crate) struct Restart {
+    /// Cancel what runs instead of waiting for it
+    #[arg(long, conflicts_with = "upgrade")]
+    pub(crate) now: bool,
+    /// Have a new daemon take over without a gap: warm sessions go over to it, and what runs ends in the old one
+    #[arg(long)]
+    pub(crate) upgrade: bool,
+    /// The muxd to start; the one beside this mux unless said otherwise
+    #[arg(long, requires = "upgrade", value_name = "PATH")]
+    pub(crate) binary: Option<PathBuf>,
+}
+
+#[derive(Debug, ClapArgs)]
 pub(crate) struct Stop {
     /// Cancel what runs instead of waiting for it
     #[arg(long)]

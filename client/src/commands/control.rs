@@ -5,7 +5,7 @@ use std::{process::ExitCode, time::Duration};
 use mux_client::{Session, within_seconds};
 use mux_proto::{Kind, StopRequest};
 
-use super::{Failure, Outcome, dirs, running, session};
+use super::{Failure, Outcome, dirs, running, session, upgrade};
 use crate::{args, exit, render};
 
 /// The drain, and the end of all servers.
@@ -40,7 +40,10 @@ pub(super) async fn stop(args: &args::Stop, json: bool) -> Outcome {
     Ok(ExitCode::SUCCESS)
 }
 
-pub(super) async fn restart(args: &args::Stop, json: bool) -> Outcome {
+pub(super) async fn restart(args: &args::Restart, json: bool) -> Outcome {
+    if args.upgrade {
+        return upgrade::upgrade(args.binary.as_deref(), json).await;
+    }
     if let Some(session) = running().await? {
         end(session, args.now).await?;
     }

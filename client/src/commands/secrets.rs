@@ -35,7 +35,7 @@ async fn list(json: bool) -> Outcome {
         let answer = session.client.list_secrets(within_seconds(PATIENCE));
         answer
             .await
-            .unwrap_or_else(|lost| Err(exit::machinery(lost.to_string())))
+            .unwrap_or_else(|error| Err(mux_client::lost(error)))
     };
     let list = ask(question).await??;
     Ok(render::secrets(&list, json))

@@ -206,6 +206,12 @@ impl Follower {
             }
             NoticeKind::ElicitationComplete { id, .. } => self.audience.page_done(&id).await,
             NoticeKind::Withdrawn { ask } => self.desk.withdraw(line, ask),
+            // What is under way here ends here; what comes next goes to the next daemon.
+            NoticeKind::Leaving {} => {
+                self.link.lose(line);
+                let link = self.link.clone();
+                tokio::spawn(async move { link.reopen().await });
+            }
             _ => {}
         }
     }

@@ -53,7 +53,8 @@ export function startupLock(places: Places): string {
 export async function sockets(places: Places): Promise<string[]> {
   const ours = socketOf(places);
   try {
-    const word: unknown = JSON.parse(await readFile(join(places.state, "muxd.lock"), "utf8"));
+    const [line = ""] = (await readFile(join(places.state, "muxd.lock"), "utf8")).split("\n");
+    const word: unknown = JSON.parse(line);
     const theirs = (word as { socket?: unknown }).socket;
     return typeof theirs === "string" && theirs !== ours ? [ours, theirs] : [ours];
   } catch {

@@ -119,7 +119,8 @@ test("servers are listed and restarted, approvals are listed and answered", asyn
   const approvals = view("mux.approvals");
   const waiting = await until(() => approvals.getChildren()[0]);
   assert.equal(approvals.getTreeItem(waiting).contextValue, "approval.open");
-  assert.ok(seen.messages.includes("May fix.counter be called?"), seen.messages.join());
+  // The list may have heard of it first.
+  await until(() => seen.messages.find((message) => message === "May fix.counter be called?"));
   await seen.commands.get("mux.approve")?.(waiting);
   await running;
   assert.ok(seen.messages.includes("muxd: fix.counter is approved"), seen.messages.join());

@@ -322,6 +322,10 @@ impl Book {
         self.entries.insert(entry.view.number, entry);
     }
 
+    pub(super) fn any_held(&self) -> bool {
+        self.entries.values().any(Entry::is_held)
+    }
+
     pub(super) fn find(&self, number: u64) -> Option<&View> {
         self.entries.get(&number).map(|entry| &entry.view)
     }

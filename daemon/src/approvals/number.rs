@@ -4,7 +4,7 @@
 
 use std::{
     io,
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
@@ -30,11 +30,7 @@ struct Given {
 impl Numbers {
     /// `known` is the highest one that is in use.
     pub(super) fn open(file: PathBuf, known: u64) -> Self {
-        let before = own_file::read(&file, LONGEST).ok().flatten();
-        let before = before
-            .and_then(|text| text.trim().parse().ok())
-            .unwrap_or(0);
-        let last = known.max(before);
+        let last = known.max(reserved(&file));
         let given = Given {
             last,
             reserved: last,
@@ -60,12 +56,22 @@ impl Numbers {
     fn with_some(&self) -> io::Result<MutexGuard<'_, Given>> {
         let mut given = self.given.lock().unwrap_or_else(PoisonError::into_inner);
         if given.last == given.reserved {
-            let reserved = given.reserved + BLOCK;
-            own_file::write(&self.file, reserved.to_string().as_bytes())?;
-            given.reserved = reserved;
+            let mut first = given.reserved;
+            own_file::write_with(&self.file, |file| {
+                // While it is written by us nobody else writes it: a daemon that takes over may have done so before.
+                first = first.max(reserved(&self.file));
+                write!(file, "{}", first + BLOCK)
+            })?;
+            (given.last, given.reserved) = (first, first + BLOCK);
         }
         Ok(given)
     }
+}
+
+/// The highest one, of whichever daemon.
+fn reserved(file: &Path) -> u64 {
+    let text = own_file::read(file, LONGEST).ok().flatten();
+    text.and_then(|text| text.trim().parse().ok()).unwrap_or(0)
 }
 
 #[cfg(test)]
@@ -84,6 +90,14 @@ mod tests {
                 assert!(next > last, "{next} in life {life}");
                 last = next;
             }
+        }
+        let (old, new) = (
+            Numbers::open(file.clone(), 0),
+            Numbers::open(file.clone(), 0),
+        );
+        let mut both = std::collections::BTreeSet::new();
+        for _ in 0..=BLOCK {
+            assert!(both.insert(old.next().unwrap()) && both.insert(new.next().unwrap()));
         }
         assert_eq!(Numbers::open(file, 5_000).next().unwrap(), 5_001);
         std::fs::write(dir.path().join("other"), "rubbish").unwrap();

@@ -164,8 +164,9 @@ pub(super) struct Left {
     pub(super) problems: Vec<String>,
 }
 
-/// All approvals of an earlier life, however old: nobody knows yet how long they are to be kept.
-pub(super) fn restore(folder: &Path) -> Left {
+/// All approvals of an earlier life, however old: nobody knows yet how long they are to be kept. What is of no use goes,
+/// unless another daemon may be at it: then we are not `alone`.
+pub(super) fn restore(folder: &Path, alone: bool) -> Left {
     let (mut left, mut whole, mut replaced) = (Left::default(), Vec::new(), BTreeSet::new());
     let (mut stems, mut rest) = (BTreeSet::new(), Vec::new());
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
@@ -196,16 +197,17 @@ pub(super) fn restore(folder: &Path) -> Left {
     for (path, views) in whole {
         // One that was being replaced when the daemon died, or of which nothing is left.
         match views.is_empty() || replaced.contains(&path) {
-            true => {
+            true if alone => {
                 drop(own_file::remove(&path));
                 stems.remove(&path.with_extension(""));
             }
+            true => {}
             false => left.views.extend(views),
         }
     }
     // Without its record a journal says nothing.
     for path in rest {
-        if !stems.contains(&path.with_extension("")) {
+        if alone && !stems.contains(&path.with_extension("")) {
             drop(std::fs::remove_file(path));
         }
     }

@@ -38,6 +38,10 @@ impl Sheets {
         }
     }
 
+    pub(super) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
     pub(super) fn of(&self, owner: &Owner) -> Arc<Sheet> {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(sheet) = open.get(owner).and_then(Weak::upgrade) {

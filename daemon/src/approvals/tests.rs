@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::*;
+mod beside;
 mod kept;
 use crate::{
     notices::{Answer, AskKind, Caller, Cause, Mailbox, News, Notice, Origin},
@@ -12,11 +13,16 @@ use crate::{
 };
 
 fn open(home: &TempDir) -> Arc<Approvals> {
-    Approvals::open(Places {
+    open_beside(home, true)
+}
+
+fn open_beside(home: &TempDir, alone: bool) -> Arc<Approvals> {
+    let places = Places {
         grants: home.path().join("approvals.json"),
         records: home.path().join("approvals"),
         desktop: false,
-    })
+    };
+    Approvals::open(places, alone)
 }
 
 fn subject(n: u32) -> Subject {

@@ -13,6 +13,7 @@ use std::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
+    time::SystemTime,
 };
 
 use arc_swap::ArcSwap;
@@ -48,7 +49,12 @@ struct Disk {
     told: Mutex<HashMap<String, Secret>>,
     /// Why the file is not used. Guarded for its own sake.
     problem: Mutex<Option<String>>,
+    /// Which file was read last. Guarded for its own sake.
+    read: Mutex<Option<Version>>,
 }
+
+/// A file that is replaced is another one: its number, and when it was written.
+type Version = (u64, SystemTime);
 
 #[derive(Debug)]
 enum Job {
@@ -71,6 +77,7 @@ impl Store {
             contents: ArcSwap::default(),
             told: Mutex::default(),
             problem: Mutex::default(),
+            read: Mutex::default(),
         });
         disk.read();
         let (jobs, waiting) = mpsc::unbounded_channel();
@@ -84,8 +91,8 @@ impl Store {
 
     /// The latest login for this server.
     pub(super) fn find(&self, key: &Key) -> Option<Record> {
-        // Somebody may have mended the file since.
-        if self.problem().is_some() {
+        // Somebody may have mended the file since, or a daemon that leaves has refreshed a token.
+        if self.problem().is_some() || self.disk.has_changed() {
             self.disk.read();
         }
         let contents = self.disk.contents.load();
@@ -163,7 +170,24 @@ impl Store {
 }
 
 impl Disk {
+    fn has_changed(&self) -> bool {
+        let read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
+        *read != self.version()
+    }
+
+    fn version(&self) -> Option<Version> {
+        let found = self.file.path().symlink_metadata().ok()?;
+        #[cfg(unix)]
+        let number = std::os::unix::fs::MetadataExt::ino(&found);
+        #[cfg(not(unix))]
+        let number = 0;
+        Some((number, found.modified().ok()?))
+    }
+
     fn read(&self) {
+        // Before the content: what is written meanwhile is read again.
+        let version = self.version();
+        *self.read.lock().unwrap_or_else(PoisonError::into_inner) = version;
         let read = self.file.read();
         let mut problem = self.problem.lock().unwrap_or_else(PoisonError::into_inner);
         match read {

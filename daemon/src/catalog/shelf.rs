@@ -1,22 +1,28 @@
 //! The place for what can be computed again: the cache, as soon as it is open.
 //!
-//! Invariant: nobody waits for it to open. Until then nothing is found, and what is put is lost.
+//! Invariant: nobody waits for it to open. Until then nothing is found, and what is put is lost; so it is when
+//! the next daemon has it.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
+
+use arc_swap::ArcSwapOption;
 
 use crate::cache::{Cache, Key, Space};
 
 #[derive(Clone, Default)]
-pub(super) struct Shelf(Arc<OnceLock<Cache>>);
+pub(super) struct Shelf(Arc<ArcSwapOption<Cache>>);
 
 impl Shelf {
     pub(super) fn put_up(&self, cache: Cache) {
-        // A second one is not used.
-        drop(self.0.set(cache));
+        self.0.store(Some(Arc::new(cache)));
     }
 
-    pub(super) fn cache(&self) -> Option<&Cache> {
-        self.0.get()
+    pub(super) fn take_down(&self) -> Option<Arc<Cache>> {
+        self.0.swap(None)
+    }
+
+    pub(super) fn cache(&self) -> Option<Arc<Cache>> {
+        self.0.load_full()
     }
 
     pub(super) async fn get(&self, space: Space, key: Key) -> Option<Vec<u8>> {

@@ -8,7 +8,7 @@ use std::{
     ops::Range,
     path::{Path, PathBuf},
     sync::atomic::{AtomicU64, Ordering},
-    time::SystemTime,
+    time::{Duration, SystemTime},
 };
 
 use tracing::debug;
@@ -17,6 +17,8 @@ use super::name::Name;
 
 /// What is being written is called so until it is whole.
 const UNFINISHED: &str = "unfinished";
+/// What was not finished for so long is what a daemon left that died.
+const WRITING: Duration = Duration::from_secs(60);
 
 pub(super) struct Folder {
     path: PathBuf,
@@ -70,6 +72,14 @@ impl Folder {
                 continue;
             };
             let name = entry.file_name();
+            let young = || {
+                let age = metadata.modified().ok().and_then(|at| at.elapsed().ok());
+                age.is_none_or(|age| age < WRITING)
+            };
+            if name.to_string_lossy().starts_with(UNFINISHED) && young() {
+                // The daemon before us may be writing it.
+                continue;
+            }
             match name.to_str().map(Name::parse) {
                 Some(Ok(name)) if metadata.is_file() => {
                     let stored = metadata.modified().unwrap_or_else(|_| SystemTime::now());
@@ -91,7 +101,9 @@ impl Folder {
     pub(super) fn write(&self, name: &Name, text: &str) -> io::Result<()> {
         self.prepare()?;
         let number = self.next.fetch_add(1, Ordering::Relaxed);
-        let unfinished = self.path.join(format!("{UNFINISHED}-{number}"));
+        let unfinished = self
+            .path
+            .join(format!("{UNFINISHED}-{}-{number}", std::process::id()));
         // One that an earlier process left is as good as none.
         drop(fs::remove_file(&unfinished));
         let written = create(&unfinished)

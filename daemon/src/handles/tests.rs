@@ -93,7 +93,11 @@ async fn the_next_daemon_finds_what_is_right_and_removes_what_is_not() {
     let (good, bad) = (long('a', 1000), long('b', 1000));
     let (good, bad) = (stored(&first, &good).await, stored(&first, &bad).await);
     fs::write(folder.join(&bad.name), long('c', 1000)).unwrap();
-    fs::write(folder.join("unfinished-7"), "x").unwrap();
+    let unfinished = fs::File::create(folder.join("unfinished-7")).unwrap();
+    // A younger one may be another daemon's, which is leaving.
+    unfinished
+        .set_modified(SystemTime::now() - Duration::from_secs(100))
+        .unwrap();
     fs::write(folder.join("notes.txt"), "x").unwrap();
     let secret = home.path().join("secret");
     fs::write(&secret, long('s', 1000)).unwrap();

@@ -75,6 +75,23 @@ pub(super) enum Call {
         id: u64,
         signal: Ending,
     },
+    /// Another daemon is to be served beside us, over this socket.
+    Admit {
+        socket: OwnedFd,
+        done: oneshot::Sender<()>,
+    },
+    /// The child is that daemon's from here on.
+    Give {
+        id: u64,
+    },
+    /// A child that another daemon gives to us.
+    Claim {
+        id: u64,
+        pid: u32,
+        exit: watch::Sender<Option<ChildExit>>,
+    },
+    /// What was given to us and claimed by nobody ends.
+    EndUnclaimed,
     Close,
 }
 
@@ -91,6 +108,8 @@ pub(super) struct Started {
 pub(super) struct Leash {
     pub(super) id: u64,
     pub(super) calls: mpsc::UnboundedSender<Call>,
+    /// It is another daemon's by now.
+    pub(super) given: bool,
 }
 
 impl KeptChild {
@@ -139,6 +158,18 @@ impl KeptChild {
         }
     }
 
+    /// What it goes by, for the daemon that takes over.
+    pub(crate) fn id(&self) -> u64 {
+        self.leash.id
+    }
+
+    /// It is the next daemon's from here on, which has its pipes already.
+    pub(crate) fn give(mut self) {
+        self.leash.given = true;
+        // Nobody to receive it means that the keeper has gone, and the child with it.
+        self.leash.calls.send(Call::Give { id: self.leash.id }).ok();
+    }
+
     async fn tree_gone(&mut self) {
         while self.exit.changed().await.is_ok() {}
     }
@@ -166,8 +197,10 @@ impl Leash {
 
 impl Drop for Leash {
     fn drop(&mut self) {
-        // Also after the tree has gone: an `id` is never used twice, and an unknown one is ignored.
-        self.signal(Ending::Kill);
+        if !self.given {
+            // Also after the tree has gone: an `id` is never used twice, and an unknown one is ignored.
+            self.signal(Ending::Kill);
+        }
     }
 }
 

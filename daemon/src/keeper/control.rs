@@ -5,6 +5,7 @@
 
 use std::{
     collections::VecDeque,
+    fs::File,
     io::{self, ErrorKind},
     os::{
         fd::{AsFd, BorrowedFd, OwnedFd},
@@ -27,6 +28,8 @@ pub(super) struct Control {
     stream: UnixStream,
     inbox: Inbox,
     outbox: VecDeque<Outgoing>,
+    /// What has come with requests that were not read yet.
+    fds: VecDeque<OwnedFd>,
     /// The daemon has not closed its end, nor the direction towards us.
     open: bool,
 }
@@ -41,12 +44,26 @@ impl Control {
     /// The socket that the daemon gave us as standard input.
     pub(super) fn from_stdin() -> io::Result<Self> {
         let socket = io::stdin().as_fd().try_clone_to_owned()?;
-        Ok(Control {
+        // The daemon must see our end of it close when nothing of its is left, though we go on for another.
+        let null = File::open("/dev/null")?;
+        nix::unistd::dup2_stdin(&null)?;
+        Ok(Self::over(socket))
+    }
+
+    /// The socket of another daemon.
+    pub(super) fn over(socket: OwnedFd) -> Self {
+        Control {
             stream: UnixStream::from(socket),
             inbox: Inbox::default(),
             outbox: VecDeque::new(),
+            fds: VecDeque::new(),
             open: true,
-        })
+        }
+    }
+
+    /// The descriptor that came with the request that was just read.
+    pub(super) fn take_fd(&mut self) -> Option<OwnedFd> {
+        self.fds.pop_front()
     }
 
     pub(super) fn is_open(&self) -> bool {
@@ -117,8 +134,7 @@ impl Control {
 
     fn read(&mut self) -> io::Result<()> {
         let mut buffer = [0; 16 * 1024];
-        // The daemon sends no descriptors; any would be closed here.
-        match passing::receive(&self.stream, &mut buffer, &mut VecDeque::new()) {
+        match passing::receive(&self.stream, &mut buffer, &mut self.fds) {
             Ok(0) => self.open = false,
             Ok(count) => self.inbox.push(&buffer[..count]),
             Err(error) if error.kind() == ErrorKind::WouldBlock => {}

@@ -86,6 +86,10 @@ async fn serve(mut calls: mpsc::UnboundedReceiver<Call>, alive: watch::Sender<()
                     killpg(*group, Signal::from(signal)).ok();
                 }
             }
+            // There is no keeper that could be shared.
+            Some(
+                Call::Admit { .. } | Call::Give { .. } | Call::Claim { .. } | Call::EndUnclaimed,
+            ) => {}
             Some(Call::Close) | None => break,
         }
     }
@@ -186,7 +190,7 @@ mod tests {
         let (alive, gone) = watch::channel(());
         let nowhere = Path::new("/");
         let pid = start(nowhere, nowhere, requested, alive).await.unwrap();
-        Keeper::new(pid, calls, gone)
+        Keeper::new(pid, 0, calls, gone)
     }
 
     fn shell(script: &str) -> SpawnSpec {

@@ -22,7 +22,15 @@ pub(super) struct Entry {
 
 enum Stage {
     Starting(oneshot::Sender<Result<Started, SpawnError>>),
-    Running { pid: u32 },
+    Running {
+        pid: u32,
+    },
+    /// Another daemon's until now, which nobody here has asked for yet. Of one that is gone nothing more
+    /// will be heard.
+    Given {
+        pid: u32,
+        gone: bool,
+    },
 }
 
 impl Entry {
@@ -36,6 +44,50 @@ impl Entry {
             cwd: spec.cwd.clone(),
             exit,
             stage: Stage::Starting(reply),
+        }
+    }
+
+    /// Another daemon's until now.
+    pub(super) fn given(pid: u32) -> Self {
+        Entry {
+            program: PathBuf::new(),
+            cwd: PathBuf::new(),
+            exit: watch::Sender::new(None),
+            stage: Stage::Given { pid, gone: false },
+        }
+    }
+
+    /// Somebody here takes it, with its pipes. None if it is gone.
+    pub(super) fn claimed(
+        before: Option<Self>,
+        pid: u32,
+        exit: watch::Sender<Option<ChildExit>>,
+    ) -> Option<Self> {
+        let mut gone = false;
+        if let Some(before) = before {
+            gone = matches!(before.stage, Stage::Given { gone: true, .. });
+            let known = *before.exit.borrow();
+            exit.send_replace(known.or(gone.then_some(ChildExit::LOST)));
+        }
+        (!gone).then(|| Entry {
+            exit,
+            stage: Stage::Running { pid },
+            ..Self::given(pid)
+        })
+    }
+
+    pub(super) fn is_unclaimed(&self) -> bool {
+        matches!(self.stage, Stage::Given { .. })
+    }
+
+    /// Nothing of its tree is left. Whether it can be forgotten.
+    pub(super) fn is_over(&mut self) -> bool {
+        match &mut self.stage {
+            Stage::Given { gone, .. } => {
+                *gone = true;
+                false
+            }
+            Stage::Starting(_) | Stage::Running { .. } => true,
         }
     }
 
@@ -84,8 +136,8 @@ impl Entry {
 
     pub(super) fn pid(&self) -> Option<u32> {
         match self.stage {
-            Stage::Starting(_) => None,
-            Stage::Running { pid } => Some(pid),
+            Stage::Starting(_) | Stage::Given { gone: true, .. } => None,
+            Stage::Running { pid } | Stage::Given { pid, .. } => Some(pid),
         }
     }
 }

@@ -12,6 +12,11 @@ use std::{
     },
     time::Duration,
 };
+#[cfg(target_os = "linux")]
+use std::{
+    io,
+    os::{fd::OwnedFd, unix::net::UnixStream},
+};
 
 use tokio::{
     sync::{mpsc, oneshot, watch},
@@ -25,6 +30,8 @@ use super::{
     lookup,
 };
 
+#[cfg(target_os = "linux")]
+use super::child::Started;
 #[cfg(not(target_os = "linux"))]
 use super::direct as backend;
 #[cfg(target_os = "linux")]
@@ -56,11 +63,12 @@ impl Keeper {
         let (calls, requested) = mpsc::unbounded_channel();
         let (alive, gone) = watch::channel(());
         let pid = backend::start(exe, lock, requested, alive).await?;
-        Ok(Keeper::new(pid, calls, gone))
+        Ok(Keeper::new(pid, 0, calls, gone))
     }
 
     pub(super) fn new(
         pid: u32,
+        base: u64,
         calls: mpsc::UnboundedSender<Call>,
         gone: watch::Receiver<()>,
     ) -> Self {
@@ -68,7 +76,7 @@ impl Keeper {
             pid,
             calls,
             gone,
-            next_id: Arc::new(AtomicU64::new(1)),
+            next_id: Arc::new(AtomicU64::new(base + 1)),
         }
     }
 
@@ -77,10 +85,7 @@ impl Keeper {
         spec.program = find(&spec).await?;
         let program = spec.program.clone();
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
-        let leash = Leash {
-            id,
-            calls: self.calls.clone(),
-        };
+        let leash = self.leash(id);
         let (exit, exited) = watch::channel(None);
         let (reply, answer) = oneshot::channel();
         let call = Call::Spawn {
@@ -100,6 +105,14 @@ impl Keeper {
             reason: error.to_string(),
             errno: error.raw_os_error(),
         })
+    }
+
+    fn leash(&self, id: u64) -> Leash {
+        Leash {
+            id,
+            calls: self.calls.clone(),
+            given: false,
+        }
     }
 
     pub fn pid(&self) -> u32 {
@@ -124,6 +137,70 @@ impl Keeper {
         // If nobody receives it the keeper is gone already.
         self.calls.send(Call::Close).ok();
         self.gone().await;
+    }
+}
+
+/// A keeper that runs, as one daemon hands it to the next.
+#[cfg(target_os = "linux")]
+#[derive(Debug)]
+pub(crate) struct KeeperOffer {
+    pub(crate) pid: u32,
+    pub(crate) socket: OwnedFd,
+}
+
+#[cfg(target_os = "linux")]
+impl Keeper {
+    /// A way to this keeper for the next daemon.
+    pub(crate) async fn offer(&self) -> Result<KeeperOffer, KeeperError> {
+        let (far, near) = UnixStream::pair().map_err(KeeperError::Socket)?;
+        let (done, queued) = oneshot::channel();
+        let socket = OwnedFd::from(far);
+        let admit = Call::Admit { socket, done };
+        self.calls.send(admit).map_err(|_| KeeperError::Gone)?;
+        match timeout(SPAWN_LIMIT, queued).await {
+            Ok(Ok(())) => Ok(KeeperOffer {
+                pid: self.pid,
+                socket: near.into(),
+            }),
+            Ok(Err(_)) => Err(KeeperError::Gone),
+            Err(_) => Err(KeeperError::NoAnswer(SPAWN_LIMIT)),
+        }
+    }
+
+    /// The keeper of the daemon before us, which serves us from here on.
+    pub(crate) async fn take_over(offer: KeeperOffer) -> Result<Keeper, KeeperError> {
+        let (calls, requested) = mpsc::unbounded_channel();
+        let (alive, gone) = watch::channel(());
+        let base = backend::take_over(offer.pid, offer.socket, requested, alive).await?;
+        Ok(Keeper::new(offer.pid, base, calls, gone))
+    }
+
+    /// A child that the daemon before us gives to us, with what it has of it.
+    pub(crate) fn claim(
+        &self,
+        id: u64,
+        pid: u32,
+        [stdin, stdout, stderr]: [OwnedFd; 3],
+    ) -> io::Result<KeptChild> {
+        let (exit, exited) = watch::channel(None);
+        let leash = self.leash(id);
+        let gone = |_| io::Error::from(io::ErrorKind::BrokenPipe);
+        self.calls
+            .send(Call::Claim { id, pid, exit })
+            .map_err(gone)?;
+        let started = Started {
+            pid,
+            stdin,
+            stdout,
+            stderr,
+        };
+        KeptChild::new(started, exited, leash)
+    }
+
+    /// Nothing more will be claimed: what was given to us all the same ends.
+    pub(crate) fn end_unclaimed(&self) {
+        // If nobody receives it the keeper is gone already.
+        self.calls.send(Call::EndUnclaimed).ok();
     }
 }
 

@@ -24,8 +24,14 @@ pub(super) struct Link {
     stream: UnixStream,
     inbox: Inbox,
     fds: VecDeque<OwnedFd>,
-    outbox: Vec<u8>,
+    outbox: VecDeque<Outgoing>,
     open: bool,
+}
+
+struct Outgoing {
+    bytes: Vec<u8>,
+    sent: usize,
+    fds: Vec<OwnedFd>,
 }
 
 impl Link {
@@ -35,7 +41,7 @@ impl Link {
             stream: UnixStream::from_std(stream)?,
             inbox: Inbox::default(),
             fds: VecDeque::new(),
-            outbox: Vec::new(),
+            outbox: VecDeque::new(),
             open: true,
         })
     }
@@ -46,8 +52,30 @@ impl Link {
     }
 
     pub(super) fn queue(&mut self, request: &Request) -> Result<(), FrameError> {
-        self.outbox.extend(wire::encode(request)?);
+        self.queue_with(request, Vec::new())
+    }
+
+    /// The descriptors go with the first byte.
+    pub(super) fn queue_with(
+        &mut self,
+        request: &Request,
+        fds: Vec<OwnedFd>,
+    ) -> Result<(), FrameError> {
+        self.outbox.push_back(Outgoing {
+            bytes: wire::encode(request)?,
+            sent: 0,
+            fds,
+        });
         Ok(())
+    }
+
+    /// Sends what was queued, until nothing is left or the keeper has gone.
+    pub(super) async fn flush(&mut self) {
+        while self.open && !self.outbox.is_empty() {
+            if self.stream.writable().await.is_err() || self.write().is_err() {
+                return;
+            }
+        }
     }
 
     /// The next event that has arrived whole.
@@ -90,8 +118,21 @@ impl Link {
     }
 
     fn write(&mut self) -> io::Result<()> {
-        match self.stream.try_write(&self.outbox) {
-            Ok(count) => drop(self.outbox.drain(..count)),
+        let Some(frame) = self.outbox.front_mut() else {
+            return Ok(());
+        };
+        let stream = &self.stream;
+        let sent = stream.try_io(Interest::WRITABLE, || {
+            passing::send(stream, &frame.bytes[frame.sent..], &frame.fds)
+        });
+        match sent {
+            Ok(count) => {
+                frame.fds.clear();
+                frame.sent += count;
+                if frame.sent == frame.bytes.len() {
+                    self.outbox.pop_front();
+                }
+            }
             Err(error) if error.kind() == ErrorKind::WouldBlock => {}
             // The keeper's last events may still wait to be read; their end tells the rest.
             Err(error) if error.kind() == ErrorKind::BrokenPipe => self.outbox.clear(),

@@ -21,7 +21,7 @@ use tokio::{
 use tracing::warn;
 
 use super::{
-    child::{Call, ChildExit, SpawnSpec, Started},
+    child::{Call, ChildExit, Ending, SpawnSpec, Started},
     entry::Entry,
     error::{KeeperError, SpawnError},
     link::Link,
@@ -35,9 +35,15 @@ const START_LIMIT: Duration = Duration::from_secs(5);
 /// How long a keeper may take to end its trees and itself.  It promises 2 s.
 const CLOSE_LIMIT: Duration = Duration::from_secs(3);
 
+/// How long it is looked at whether a keeper that we share ends with us.
+const PARTING: Duration = Duration::from_millis(50);
+
 struct Owner {
-    process: Child,
+    /// None if it is no child of ours, because it was another daemon's.
+    process: Option<Child>,
     pid: u32,
+    /// Another daemon may be served by it, too: it goes on when we have gone.
+    shared: bool,
     link: Link,
     calls: mpsc::UnboundedReceiver<Call>,
     children: HashMap<u64, Entry>,
@@ -60,7 +66,8 @@ pub(super) async fn start(
     let mut owner = Owner {
         // Known until it is waited for.
         pid: process.id().unwrap_or_default(),
-        process,
+        process: Some(process),
+        shared: false,
         link,
         calls,
         children: HashMap::new(),
@@ -68,12 +75,35 @@ pub(super) async fn start(
     let hello = timeout(START_LIMIT, owner.hear_hello()).await;
     if let Err(error) = hello.unwrap_or(Err(KeeperError::Silent(START_LIMIT))) {
         // It has no children yet, so killing it leaves nothing behind.
-        owner.process.kill().await.ok();
+        if let Some(process) = &mut owner.process {
+            process.kill().await.ok();
+        }
         return Err(error);
     }
     let pid = owner.pid;
     tokio::spawn(owner.run(alive));
     Ok(pid)
+}
+
+/// The keeper of another daemon, which has told it of us. Answers above which number we choose.
+pub(super) async fn take_over(
+    pid: u32,
+    socket: OwnedFd,
+    calls: mpsc::UnboundedReceiver<Call>,
+    alive: watch::Sender<()>,
+) -> Result<u64, KeeperError> {
+    let mut owner = Owner {
+        process: None,
+        pid,
+        shared: true,
+        link: Link::new(UnixStream::from(socket)).map_err(KeeperError::Socket)?,
+        calls,
+        children: HashMap::new(),
+    };
+    let hello = timeout(START_LIMIT, owner.hear_hello()).await;
+    let base = hello.unwrap_or(Err(KeeperError::Silent(START_LIMIT)))?;
+    tokio::spawn(owner.run(alive));
+    Ok(base)
 }
 
 /// Returns with our copy of the keeper's end closed, so that its death is seen as end of file.
@@ -88,17 +118,20 @@ fn launch(exe: &Path, lock: &Path, far: UnixStream) -> io::Result<Child> {
 }
 
 impl Owner {
-    async fn hear_hello(&mut self) -> Result<(), KeeperError> {
+    async fn hear_hello(&mut self) -> Result<u64, KeeperError> {
         loop {
             let event = self.link.next_event().map_err(io::Error::other);
             match event.map_err(KeeperError::Socket)? {
-                Some(Event::Hello { wire: WIRE }) => return Ok(()),
-                Some(Event::Hello { wire: theirs }) => {
+                Some(Event::Hello { wire: WIRE, base }) => return Ok(base),
+                Some(Event::Hello { wire: theirs, .. }) => {
                     return Err(KeeperError::OtherVersion { ours: WIRE, theirs });
                 }
                 Some(_) => return Err(KeeperError::Gone),
                 None if !self.link.is_open() => {
-                    let ended = self.process.wait().await;
+                    let Some(process) = &mut self.process else {
+                        return Err(KeeperError::Gone);
+                    };
+                    let ended = process.wait().await;
                     return Err(ended.map_or_else(KeeperError::Socket, KeeperError::Stillborn));
                 }
                 None => self.link.turn().await.map_err(KeeperError::Socket)?,
@@ -118,6 +151,27 @@ impl Owner {
                         self.link.queue(&Request::Signal { id, signal }).ok();
                     }
                     Some(Call::Signal { .. }) => {}
+                    Some(Call::Admit { socket, done }) => {
+                        if self.link.queue_with(&Request::Admit {}, vec![socket]).is_ok() {
+                            self.shared = true;
+                            // Nobody may wait any more.
+                            done.send(()).ok();
+                        }
+                    }
+                    Some(Call::Give { id }) => {
+                        self.link.queue(&Request::Give { id }).ok();
+                        // What becomes of it is not told to us.
+                        if let Some(entry) = self.children.remove(&id) {
+                            entry.lost();
+                        }
+                    }
+                    Some(Call::Claim { id, pid, exit }) => {
+                        let before = self.children.remove(&id);
+                        if let Some(entry) = Entry::claimed(before, pid, exit) {
+                            self.children.insert(id, entry);
+                        }
+                    }
+                    Some(Call::EndUnclaimed) => self.end_unclaimed(),
                     Some(Call::Close) | None => break,
                 },
                 turned = self.link.turn() => if let Err(error) = turned.and_then(|()| self.hear()) {
@@ -125,7 +179,7 @@ impl Owner {
                     break;
                 },
                 // Of its guard, to be exact: without one it is asked to end what it has.
-                _ = self.process.wait() => {
+                () = ended(&mut self.process) => {
                     warn!(pid = self.pid, "the keeper has lost its guard; another one is needed");
                     break;
                 }
@@ -136,6 +190,14 @@ impl Owner {
         while self.calls.try_recv().is_ok() {}
         self.finish().await;
         drop(alive);
+    }
+
+    fn end_unclaimed(&mut self) {
+        let signal = Ending::Kill;
+        for (id, _) in self.children.iter().filter(|(_, it)| it.is_unclaimed()) {
+            self.link.queue(&Request::Signal { id: *id, signal }).ok();
+        }
+        self.children.retain(|_, entry| !entry.is_unclaimed());
     }
 
     fn request_spawn(
@@ -180,26 +242,49 @@ impl Owner {
                         entry.ended(ChildExit { code, signal });
                     }
                 }
-                Event::Gone { id } => drop(self.children.remove(&id)),
+                Event::Gone { id } => {
+                    if self.children.get_mut(&id).is_none_or(Entry::is_over) {
+                        self.children.remove(&id);
+                    }
+                }
+                Event::Given { id, pid } => {
+                    let entry = self.children.entry(id);
+                    entry.or_insert_with(|| Entry::given(pid));
+                }
             }
         }
         Ok(())
     }
 
     async fn finish(mut self) {
+        // What was given away must be known to be.
+        timeout(CLOSE_LIMIT, self.link.flush()).await.ok();
         self.link.half_close().await;
+        let shared = self.shared;
         let last_words = async {
             while self.link.is_open() {
                 if self.link.turn().await.and_then(|()| self.hear()).is_err() {
                     break;
                 }
             }
-            self.process.wait().await
+            match &mut self.process {
+                // It closes its end when nothing of ours is left, and may go on for the other daemon.
+                Some(process) if shared => match timeout(PARTING, process.wait()).await {
+                    Ok(ended) => ended.is_ok_and(|status| status.success()),
+                    Err(_) => true,
+                },
+                Some(process) => process.wait().await.is_ok_and(|status| status.success()),
+                None => true,
+            }
         };
         let clean = match timeout(CLOSE_LIMIT, last_words).await {
-            Ok(Ok(status)) => status.success(),
-            Ok(Err(_)) | Err(_) => {
-                self.process.kill().await.ok();
+            Ok(clean) => clean,
+            // It serves another daemon, and ends what is ours in its own time.
+            Err(_) if shared => true,
+            Err(_) => {
+                if let Some(process) = &mut self.process {
+                    process.kill().await.ok();
+                }
                 false
             }
         };
@@ -212,5 +297,14 @@ impl Owner {
             sweep(self.pid, self.children.values().filter_map(Entry::pid)).await;
         }
         self.children.values().for_each(Entry::lost);
+    }
+}
+
+/// Resolves when a keeper that is our child has ended.
+async fn ended(process: &mut Option<Child>) {
+    match process {
+        // Whatever is wrong with waiting, there is nothing left to wait for.
+        Some(process) => drop(process.wait().await),
+        None => std::future::pending().await,
     }
 }

@@ -18,7 +18,7 @@ use super::wire::FDS_PER_CHILD;
 
 /// Sends what fits now.  The descriptors go with the first byte: after a short send the rest of the
 /// bytes is sent without them.
-pub(super) fn send(socket: impl AsFd, bytes: &[u8], fds: &[OwnedFd]) -> io::Result<usize> {
+pub(crate) fn send(socket: impl AsFd, bytes: &[u8], fds: &[OwnedFd]) -> io::Result<usize> {
     let raw: Vec<RawFd> = fds.iter().map(AsRawFd::as_raw_fd).collect();
     let rights = [ControlMessage::ScmRights(&raw)];
     let control = if raw.is_empty() { &[][..] } else { &rights[..] };
@@ -32,7 +32,7 @@ pub(super) fn send(socket: impl AsFd, bytes: &[u8], fds: &[OwnedFd]) -> io::Resu
 ///
 /// One call returns the descriptors of at most one send: the kernel ends a read behind bytes that
 /// carried some.
-pub(super) fn receive(
+pub(crate) fn receive(
     socket: impl AsFd,
     bytes: &mut [u8],
     fds: &mut VecDeque<OwnedFd>,

@@ -1,11 +1,11 @@
 //! The keeper process: one thread, one loop over its socket, its signals and its clock.
 //!
-//! Invariant: once the daemon's end of the socket has closed, the keeper takes on nothing more and
-//! is gone within 2 s, and every process below it before that.
+//! Invariant: once the daemon's end of the socket has closed, and no other daemon has taken over, the
+//! keeper takes on nothing more and is gone within 2 s, and every process below it before that.
 
 use std::{
     io::{self, Write},
-    os::fd::{AsFd, OwnedFd},
+    os::fd::AsFd,
     path::Path,
     process::ExitCode,
     time::{Duration, Instant},
@@ -23,10 +23,11 @@ use super::{
     guard::{Side, split},
     launch::{Launched, Origin, Refused, hide_inherited_descriptors, launch},
     lock::Lock,
+    masters::Masters,
     remains::Remains,
     signals::{Reaped, Signals, reap},
     trees::Trees,
-    wire::{Event, FrameError, Request, SpawnRequest, WIRE},
+    wire::{Event, FrameError, Request, SpawnRequest},
 };
 
 /// After the daemon's end: when what still runs gets SIGTERM (its stdin has closed with the daemon,
@@ -40,7 +41,7 @@ const KILL_ROUND: Duration = Duration::from_millis(20);
 
 struct Keeper {
     signals: Signals,
-    control: Control,
+    masters: Masters,
     lock: Lock,
     remains: Remains,
     origin: Origin,
@@ -102,7 +103,7 @@ impl Keeper {
         let home = lock.home();
         Ok(Keeper {
             signals,
-            control: Control::from_stdin()?,
+            masters: Masters::new(Control::from_stdin()?),
             remains: Remains::of(&home),
             origin: Origin { keeper, home },
             lock,
@@ -113,7 +114,6 @@ impl Keeper {
 
     /// Until the daemon has gone; answers whether everything below has ended.
     fn run(mut self) -> io::Result<bool> {
-        self.say(Event::Hello { wire: WIRE });
         loop {
             let now = Instant::now();
             let lock_at = self.lock.wait(now, warn);
@@ -121,19 +121,19 @@ impl Keeper {
                 true => self.remains.end(now, warn),
                 false => None,
             };
-            if self.lock.is_settled()
-                && remains_at.is_none()
-                && let Err(error) = self.serve(now)
-            {
-                warn("understand the daemon", &io::Error::other(error));
-                self.control.close();
+            if self.lock.is_settled() && remains_at.is_none() {
+                self.serve_all(now);
             }
             let (reaped, alone) = self.reap(now);
             let mut gone = Vec::new();
-            let kill_at = self.trees.step(now, reaped, |event| gone.push(event));
-            gone.into_iter().for_each(|event| self.say(event));
+            let kill_at = self
+                .trees
+                .step(now, reaped, |master, event| gone.push((master, event)));
+            for (master, event) in gone {
+                self.masters.say(master, &event);
+            }
             // Sending may find out that the daemon has gone, so what follows from that comes after.
-            self.control.flush();
+            self.masters.iter_mut().for_each(|it| it.control.flush());
             match self.close(now, alone) {
                 Progress::Done { everything_ended } => return Ok(everything_ended),
                 Progress::Until(close_at) => {
@@ -154,8 +154,8 @@ impl Keeper {
             match reap() {
                 Reaped::Ended(pid, status) => {
                     any = true;
-                    if let Some(event) = self.trees.ended(pid, status, now) {
-                        self.say(event);
+                    if let Some((master, event)) = self.trees.ended(pid, status, now) {
+                        self.masters.say(master, &event);
                     }
                 }
                 Reaped::AllRun => return (any, false),
@@ -165,8 +165,9 @@ impl Keeper {
     }
 
     fn close(&mut self, now: Instant, alone: bool) -> Progress {
-        if self.control.is_open() {
-            return Progress::Until(None);
+        if self.masters.any_open() {
+            let limits = (TERM_AFTER, KILL_AFTER);
+            return Progress::Until(self.masters.end_gone(&mut self.trees, now, limits));
         }
         let closing = self.closing.get_or_insert(Closing {
             since: now,
@@ -202,60 +203,88 @@ impl Keeper {
     /// Sleeps until something is there to do, and reads what came from the daemon.
     fn wait(&mut self, until: Option<Instant>) -> io::Result<()> {
         let mut fds = vec![PollFd::new(self.signals.as_fd(), PollFlags::POLLIN)];
-        if let Some(interest) = self.control.interest() {
-            fds.push(PollFd::new(self.control.as_fd(), interest));
+        let mut polled = Vec::new();
+        for master in self.masters.iter() {
+            if let Some(interest) = master.control.interest() {
+                fds.push(PollFd::new(master.control.as_fd(), interest));
+                polled.push(master.number);
+            }
         }
         match poll(&mut fds, timeout(until)) {
             Ok(_) => {}
             Err(Errno::EINTR) => return Ok(()),
             Err(errno) => return Err(errno.into()),
         }
-        let seen = fds.get(1).and_then(PollFd::revents);
+        let seen: Vec<_> = fds.iter().skip(1).map(PollFd::revents).collect();
         self.signals.drain();
-        if let Err(error) = self.control.receive(seen.unwrap_or(PollFlags::empty())) {
-            // The control is closed by it, which is all that follows from a broken socket.
-            warn("hear the daemon", &error);
-        }
-        Ok(())
-    }
-
-    fn serve(&mut self, now: Instant) -> Result<(), FrameError> {
-        while let Some(request) = self.control.next_request()? {
-            match request {
-                // A daemon that has gone has no use for a new server.
-                Request::Spawn(request) if self.control.is_open() => self.spawn(request),
-                Request::Spawn(_) => {}
-                Request::Signal { id, signal } => self.trees.signal(id, signal, now),
+        for (number, seen) in polled.into_iter().zip(seen) {
+            if let Some(control) = self.masters.get_mut(number)
+                && let Err(error) = control.receive(seen.unwrap_or(PollFlags::empty()))
+            {
+                // The control is closed by it, which is all that follows from a broken socket.
+                warn("hear the daemon", &error);
             }
         }
         Ok(())
     }
 
-    fn spawn(&mut self, request: SpawnRequest) {
+    fn serve_all(&mut self, now: Instant) {
+        for number in self.masters.numbers() {
+            if let Err(error) = self.serve(number, now) {
+                warn("understand the daemon", &io::Error::other(error));
+                if let Some(control) = self.masters.get_mut(number) {
+                    control.close();
+                }
+            }
+        }
+    }
+
+    fn serve(&mut self, number: u64, now: Instant) -> Result<(), FrameError> {
+        while let Some(control) = self.masters.get_mut(number)
+            && let Some(request) = control.next_request()?
+        {
+            match request {
+                // A daemon that has gone has no use for a new server.
+                Request::Spawn(request) if control.is_open() => self.spawn(number, request),
+                Request::Spawn(_) => {}
+                Request::Signal { id, signal } => self.trees.signal(id, number, signal, now),
+                Request::Admit {} => {
+                    if let Some(socket) = control.take_fd() {
+                        self.masters.admit(socket);
+                    }
+                }
+                Request::Give { id } => {
+                    // Without anybody who takes it, it ends with the one whose it is.
+                    if let Some(next) = self.masters.successor(number) {
+                        for event in self.trees.give(id, number, next) {
+                            self.masters.say(next, &event);
+                        }
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn spawn(&mut self, master: u64, request: SpawnRequest) {
         let id = request.id;
         match launch(request, &self.origin) {
             Ok(launched) => {
-                self.trees.add(id, &launched);
+                self.trees.add(id, master, &launched);
                 let Launched { pid, pipes, .. } = launched;
                 let pid = pid.as_raw().cast_unsigned();
-                self.send(&Event::Spawned { id, pid }, pipes.into());
+                self.masters
+                    .send(master, &Event::Spawned { id, pid }, pipes.into());
             }
-            Err(Refused { kind, error }) => self.say(Event::SpawnFailed {
-                id,
-                kind,
-                message: error.to_string(),
-                errno: error.raw_os_error(),
-            }),
-        }
-    }
-
-    fn say(&mut self, event: Event) {
-        self.send(&event, Vec::new());
-    }
-
-    fn send(&mut self, event: &Event, pipes: Vec<OwnedFd>) {
-        if let Err(error) = self.control.queue(event, pipes) {
-            warn("tell the daemon", &io::Error::other(error));
+            Err(Refused { kind, error }) => self.masters.say(
+                master,
+                &Event::SpawnFailed {
+                    id,
+                    kind,
+                    message: error.to_string(),
+                    errno: error.raw_os_error(),
+                },
+            ),
         }
     }
 }
@@ -271,6 +300,6 @@ fn timeout(until: Option<Instant>) -> PollTimeout {
 }
 
 /// To the stderr that the daemon gave us.  It may be closed by now, which is no reason to end.
-fn warn(what: &str, error: &io::Error) {
+pub(super) fn warn(what: &str, error: &io::Error) {
     writeln!(io::stderr(), "muxd keeper: failed to {what}: {error}").ok();
 }

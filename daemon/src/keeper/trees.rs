@@ -34,12 +34,15 @@ pub(super) struct Trees(Vec<Child>);
 
 struct Child {
     id: u64,
+    /// Of the daemon with which it ends.
+    master: u64,
     /// Of the main process, and of its process group.
     pid: Pid,
     marker: Vec<u8>,
     /// The main process has been reaped: its pid may already be another's, its group's not while
     /// it has members.
     exited: bool,
+    exit: Option<ExitStatus>,
     /// Its leftovers have been asked to end.
     asked: bool,
     kill_at: Option<Instant>,
@@ -47,12 +50,14 @@ struct Child {
 }
 
 impl Trees {
-    pub(super) fn add(&mut self, id: u64, launched: &Launched) {
+    pub(super) fn add(&mut self, id: u64, master: u64, launched: &Launched) {
         self.0.push(Child {
             id,
+            master,
             pid: launched.pid,
             marker: launched.marker.clone(),
             exited: false,
+            exit: None,
             asked: false,
             kill_at: None,
             kill_retry: KILL_RETRY,
@@ -60,20 +65,52 @@ impl Trees {
     }
 
     /// A child of the keeper was reaped: the main process of a tree, or an orphan.
-    pub(super) fn ended(&mut self, pid: Pid, status: ExitStatus, now: Instant) -> Option<Event> {
+    pub(super) fn ended(
+        &mut self,
+        pid: Pid,
+        status: ExitStatus,
+        now: Instant,
+    ) -> Option<(u64, Event)> {
         let mut running = self.0.iter_mut().filter(|child| !child.exited);
         let child = running.find(|child| child.pid == pid)?;
         child.exited = true;
+        child.exit = Some(status);
         child.kill_at.get_or_insert(now + LEFTOVER_GRACE);
-        Some(Event::Exited {
-            id: child.id,
-            code: status.code(),
-            signal: status.signal(),
-        })
+        Some((child.master, exited(child.id, status)))
     }
 
-    pub(super) fn signal(&mut self, id: u64, ending: Ending, now: Instant) {
-        let Some(index) = self.0.iter().position(|child| child.id == id) else {
+    /// The child is another daemon's from here on. What that one has to know.
+    pub(super) fn give(&mut self, id: u64, from: u64, to: u64) -> Vec<Event> {
+        let Some(child) = self.0.iter_mut().find(|child| child.id == id) else {
+            return vec![Event::Gone { id }];
+        };
+        if child.master != from {
+            return Vec::new();
+        }
+        child.master = to;
+        let pid = child.pid.as_raw().cast_unsigned();
+        let exit = child.exit.map(|status| exited(id, status));
+        std::iter::once(Event::Given { id, pid })
+            .chain(exit)
+            .collect()
+    }
+
+    pub(super) fn any_of(&self, master: u64) -> bool {
+        self.0.iter().any(|child| child.master == master)
+    }
+
+    pub(super) fn signal_all_of(&mut self, master: u64, ending: Ending, now: Instant) {
+        let own = self.0.iter().filter(|child| child.master == master);
+        let own: Vec<u64> = own.map(|child| child.id).collect();
+        for id in own {
+            self.signal(id, master, ending, now);
+        }
+    }
+
+    /// A child of somebody else's is left alone.
+    pub(super) fn signal(&mut self, id: u64, master: u64, ending: Ending, now: Instant) {
+        let is_it = |child: &Child| child.id == id && child.master == master;
+        let Some(index) = self.0.iter().position(is_it) else {
             return;
         };
         match ending {
@@ -92,7 +129,7 @@ impl Trees {
         &mut self,
         now: Instant,
         reaped: bool,
-        mut report: impl FnMut(Event),
+        mut report: impl FnMut(u64, Event),
     ) -> Option<Instant> {
         let mut snapshot = None;
         for index in 0..self.0.len() {
@@ -107,7 +144,7 @@ impl Trees {
         }
         self.0.retain(|child| {
             if child.is_gone() {
-                report(Event::Gone { id: child.id });
+                report(child.master, Event::Gone { id: child.id });
             }
             !child.is_gone()
         });
@@ -139,6 +176,14 @@ impl Trees {
             }
         };
         table.trees(table.children(Pid::this()).filter(is_root))
+    }
+}
+
+fn exited(id: u64, status: ExitStatus) -> Event {
+    Event::Exited {
+        id,
+        code: status.code(),
+        signal: status.signal(),
     }
 }
 

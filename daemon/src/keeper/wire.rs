@@ -1,8 +1,8 @@
 //! The frames between the daemon and its keeper: u32 length (little-endian), then JSON.
 //!
-//! Invariant: only `Spawned` carries descriptors, always exactly three, sent with the first byte of
-//! its frame.  A stream socket keeps them in order, so the next three that arrived belong to the
-//! next `Spawned` that is read.
+//! Invariant: of the events only `Spawned` carries descriptors, always exactly three, and of the
+//! requests only `Admit`, always one, sent with the first byte of the frame.  A stream socket keeps
+//! them in order, so those that arrived next belong to the next such frame that is read.
 
 use std::{collections::VecDeque, ffi::OsString, os::unix::ffi::OsStringExt};
 
@@ -12,10 +12,10 @@ use thiserror::Error;
 use super::child::{Ending, SpawnSpec};
 
 /// Both sides are the same binary, except while an upgrade replaces it: then this differs.
-pub(super) const WIRE: u32 = 1;
+pub(crate) const WIRE: u32 = 2;
 
 /// The longest frame, without its length.  Linux takes at most 2 MiB of arguments and environment.
-pub(super) const FRAME_CAP: usize = 1 << 20;
+pub(crate) const FRAME_CAP: usize = 1 << 20;
 
 /// Standard input (write end), output and error (read ends) of a new child, in this order.
 pub(super) const FDS_PER_CHILD: usize = 3;
@@ -29,6 +29,12 @@ pub(super) enum Request {
     Signal {
         id: u64,
         signal: Ending,
+    },
+    /// Another daemon is to be served beside this one, over the socket that comes with it.
+    Admit {},
+    /// The child is that daemon's from here on: it hears of it, and the child ends with it.
+    Give {
+        id: u64,
     },
 }
 
@@ -47,8 +53,9 @@ pub(super) struct SpawnRequest {
 #[derive(Serialize, Deserialize, Debug)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Event {
-    /// The first frame: from here on the keeper owns what it is asked to start.
-    Hello { wire: u32 },
+    /// The first frame: from here on the keeper owns what it is asked to start. The `id`s that this
+    /// daemon chooses are above `base`, so that no two daemons choose the same.
+    Hello { wire: u32, base: u64 },
     /// Carries [`FDS_PER_CHILD`] descriptors.
     Spawned { id: u64, pid: u32 },
     SpawnFailed {
@@ -65,6 +72,8 @@ pub(super) enum Event {
     },
     /// Nothing of the child's tree is left.  The last event of an `id`.
     Gone { id: u64 },
+    /// A child that another daemon had started. Its pipes come from there.
+    Given { id: u64, pid: u32 },
 }
 
 #[derive(Serialize, Deserialize, Debug, Clone, Copy, PartialEq, Eq)]
@@ -85,7 +94,7 @@ pub(super) enum Text {
 }
 
 #[derive(Debug, Error)]
-pub(super) enum FrameError {
+pub(crate) enum FrameError {
     #[error("encode a frame of {0} bytes, where {FRAME_CAP} is the most")]
     TooLong(usize),
     #[error("encode or decode the JSON of a frame")]
@@ -94,10 +103,10 @@ pub(super) enum FrameError {
 
 /// Bytes as they came from the socket, cut into frames.
 #[derive(Default)]
-pub(super) struct Inbox(VecDeque<u8>);
+pub(crate) struct Inbox(VecDeque<u8>);
 
 impl Inbox {
-    pub(super) fn push(&mut self, bytes: &[u8]) {
+    pub(crate) fn push(&mut self, bytes: &[u8]) {
         self.0.extend(bytes);
     }
 
@@ -107,7 +116,7 @@ impl Inbox {
     }
 
     /// The next whole frame, if one has arrived.
-    pub(super) fn next<T: DeserializeOwned>(&mut self) -> Result<Option<T>, FrameError> {
+    pub(crate) fn next<T: DeserializeOwned>(&mut self) -> Result<Option<T>, FrameError> {
         let Some(prefix) = self.0.make_contiguous().first_chunk::<4>() else {
             return Ok(None);
         };
@@ -124,7 +133,7 @@ impl Inbox {
     }
 }
 
-pub(super) fn encode(message: &impl Serialize) -> Result<Vec<u8>, FrameError> {
+pub(crate) fn encode(message: &impl Serialize) -> Result<Vec<u8>, FrameError> {
     let mut frame = vec![0; 4];
     serde_json::to_writer(&mut frame, message)?;
     let length = frame.len() - 4;
@@ -176,7 +185,7 @@ mod tests {
 
     #[test]
     fn frames_survive_any_cut() {
-        let mut bytes = encode(&Event::Hello { wire: WIRE }).unwrap();
+        let mut bytes = encode(&Event::Hello { wire: 2, base: 0 }).unwrap();
         bytes.extend(encode(&Event::Gone { id: 7 }).unwrap());
         for cut in 0..bytes.len() {
             let mut inbox = Inbox::default();
@@ -189,7 +198,7 @@ mod tests {
             }
             assert_eq!(
                 seen,
-                ["Hello { wire: 1 }", "Gone { id: 7 }"],
+                ["Hello { wire: 2, base: 0 }", "Gone { id: 7 }"],
                 "cut at {cut}"
             );
         }

@@ -70,13 +70,27 @@ impl InstanceLock {
         }
     }
 
+    /// That of the daemon before us, which has handed it over.
+    pub fn inherited(file: File) -> Self {
+        Self(file)
+    }
+
+    /// For the next daemon. The lock is free when both have let go of it.
+    #[cfg(unix)]
+    pub fn share(&self) -> io::Result<std::os::fd::OwnedFd> {
+        use std::os::fd::AsFd;
+        self.0.as_fd().try_clone_to_owned()
+    }
+
     /// Leaves word for people and clients: who holds it, and where it listens.
     pub fn sign(&mut self, pid: u32, socket: &Path) -> io::Result<()> {
-        self.0.set_len(0)?;
-        self.0.rewind()?;
         let socket = socket.to_owned();
-        let word = serde_json::to_string(&Signature { pid, socket })?;
-        writeln!(self.0, "{word}")
+        let mut word = serde_json::to_string(&Signature { pid, socket })?;
+        word.push('\n');
+        // At every moment the first line is somebody's whole word: a daemon that takes over writes over the one before.
+        self.0.rewind()?;
+        self.0.write_all(word.as_bytes())?;
+        self.0.set_len(word.len() as u64)
     }
 }
 

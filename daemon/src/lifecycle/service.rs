@@ -8,6 +8,8 @@ use std::{
     time::Duration,
 };
 
+use serde::{Deserialize, Serialize};
+
 use super::passed::{Passed, PassedError};
 #[cfg(target_os = "linux")]
 use super::systemd;
@@ -15,7 +17,8 @@ use super::systemd;
 /// What launchd calls the agent that `mux service install` writes, and what others begin with.
 const LABEL: &str = "muxd";
 
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Starter {
     Client,
     Hand,
@@ -37,6 +40,17 @@ struct Inner {
     heard: Option<SyncSender<String>>,
     /// The last words, which are not said twice.
     said: Mutex<String>,
+}
+
+/// What a daemon that takes over from this one has to know of it.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub struct Legacy {
+    starter: Starter,
+    name: Option<String>,
+    /// It listens for us: the listening socket is its.
+    listens: bool,
+    watchdog: Option<Duration>,
+    heard: bool,
 }
 
 impl Service {
@@ -67,6 +81,40 @@ impl Service {
         #[cfg(not(target_os = "linux"))]
         drop(is_me("LISTEN_PID"));
         Ok(Self::new(Starter::Hand, None))
+    }
+
+    /// What the daemon before us was given, and the socket on which it listens.
+    #[cfg(target_os = "linux")]
+    pub fn inherited(legacy: Legacy, socket: std::os::fd::OwnedFd) -> Result<Self, PassedError> {
+        let passed = legacy.listens.then(|| Passed::new(socket)).transpose()?;
+        Ok(Self(Arc::new(Inner {
+            starter: legacy.starter,
+            name: legacy.name,
+            passed,
+            watchdog: legacy.watchdog,
+            heard: legacy.heard.then(systemd::voice).flatten(),
+            said: Mutex::default(),
+        })))
+    }
+
+    pub fn legacy(&self) -> Legacy {
+        Legacy {
+            starter: self.starter(),
+            name: self.0.name.clone(),
+            listens: self.0.passed.is_some(),
+            watchdog: self.0.watchdog,
+            heard: self.is_heard(),
+        }
+    }
+
+    /// Another process has taken over: from here on it is heard, and we are not. Returns when that was said.
+    pub async fn succeeded_by(&self, pid: u32) {
+        #[cfg(target_os = "linux")]
+        if self.is_heard() {
+            systemd::succeeded_by(pid).await;
+        }
+        #[cfg(not(target_os = "linux"))]
+        let _ = pid;
     }
 
     fn new(starter: Starter, name: Option<String>) -> Self {
@@ -119,10 +167,15 @@ impl Service {
         self.tell(Word::Stopping, words);
     }
 
-    /// We live.
+    /// We live. What we do is said once more: of one that has just taken over it may not have been heard.
     pub fn alive(&self) {
         #[cfg(target_os = "linux")]
-        self.say(systemd::alive());
+        {
+            let said = self.0.said.lock().unwrap_or_else(PoisonError::into_inner);
+            let text = systemd::text(Word::Alive, &said);
+            drop(said);
+            self.say(text);
+        }
     }
 
     fn tell(&self, word: Word, words: &str) {
@@ -151,6 +204,7 @@ impl Service {
 pub(super) enum Word {
     Nothing,
     Ready,
+    Alive,
     Stopping,
 }
 

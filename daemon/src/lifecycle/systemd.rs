@@ -9,13 +9,16 @@ use std::{
 };
 
 use sd_notify::NotifyState;
-use tracing::debug;
+use tokio::time::timeout;
+use tracing::{debug, warn};
 
 use super::{
     passed::{Passed, PassedError},
     service::Word,
 };
 
+/// How long it may take to hear who serves.
+const HEARING: Duration = Duration::from_secs(1);
 /// What it did not read yet. More is lost.
 const UNREAD: usize = 64;
 
@@ -80,12 +83,19 @@ pub(super) fn text(word: Word, words: &str) -> String {
     match word {
         Word::Nothing => status.to_string(),
         Word::Ready => format!("{}\n{status}", NotifyState::Ready),
+        Word::Alive => format!("{}\n{status}", NotifyState::Watchdog),
         Word::Stopping => format!("{}\n{status}", NotifyState::Stopping),
     }
 }
 
-pub(super) fn alive() -> String {
-    NotifyState::Watchdog.to_string()
+/// The unit's main process is another one from here on: only that one is heard.
+pub(super) async fn succeeded_by(pid: u32) {
+    let say = move || sd_notify::notify(&[NotifyState::MainPid(pid)]);
+    match timeout(HEARING, tokio::task::spawn_blocking(say)).await {
+        Ok(Ok(Ok(()))) => {}
+        // It thinks that the unit ends with us, and starts it again: the next one then makes room.
+        other => warn!(?other, "systemd was not told which process serves"),
+    }
 }
 
 #[cfg(test)]

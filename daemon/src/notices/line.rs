@@ -133,7 +133,7 @@ pub(super) fn size(notice: &Notice) -> usize {
     let json = |value: &serde_json::Value| value.to_string().len();
     SMALL
         + match notice {
-            Notice::Changed(_) | Notice::Withdrawn { .. } => 0,
+            Notice::Changed(_) | Notice::Withdrawn { .. } | Notice::Leaving => 0,
             Notice::ApprovalAsked { asked, .. } => asked.arguments.len() + asked.path.len(),
             Notice::ApprovalOver { path, .. } => path.len(),
             Notice::ResourceUpdated { server, uri } => server.len() + uri.len(),

@@ -4,6 +4,7 @@
 //! how they ended; so do its subscriptions, and the questions that it was asked.
 
 use std::{
+    convert::Infallible,
     path::{Path, PathBuf},
     sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak},
 };
@@ -17,7 +18,7 @@ use super::probe;
 use crate::{
     catalog::Scope,
     lifecycle::Present,
-    notices::{Caller, Cause, Mailbox, Origin},
+    notices::{Caller, Cause, Mailbox, Notice, Origin},
     runs::Run,
     state::Daemon,
     upstream::Whose,
@@ -100,6 +101,15 @@ impl Door {
     /// Resolves when the client has said hello.
     pub(super) async fn greeted(&self) {
         self.arrived.notified().await;
+    }
+
+    /// When another daemon has taken over, a client that listens is told so.
+    pub(super) async fn tells_to_leave(&self) -> Infallible {
+        self.daemon.leaving.cancelled().await;
+        if let Some(mailbox) = self.mailbox.get().filter(|_| self.knows("upgrade")) {
+            mailbox.tell(Notice::Leaving);
+        }
+        std::future::pending().await
     }
 
     /// The daemon for a client that was greeted.

@@ -12,7 +12,7 @@ use tracing::{debug, info, trace};
 
 use super::{
     POLL, approvals, call, catalog, convert, discovery, door::Door, login, notices, offers, pins,
-    policy, program, projects, runs, secrets, settings, sources, status,
+    policy, program, projects, runs, secrets, settings, sources, status, upgrade,
 };
 use crate::{
     audit::Deed,
@@ -495,5 +495,13 @@ impl wire::Mux for Connection {
         request: wire::CheckConfigRequest,
     ) -> Result<wire::ConfigReport, wire::Error> {
         settings::check(self.daemon()?, &request).await
+    }
+
+    async fn upgrade(
+        self,
+        _: Context,
+        request: wire::UpgradeRequest,
+    ) -> Result<wire::Upgraded, wire::Error> {
+        upgrade::upgrade(self.daemon()?, request).await
     }
 }

@@ -115,6 +115,7 @@ fn outward(notice: Notice) -> wire::NoticeKind {
             over: approvals::over(approval, path, ending),
         },
         Notice::Withdrawn { ask } => wire::NoticeKind::Withdrawn { ask },
+        Notice::Leaving => wire::NoticeKind::Leaving {},
     }
 }
 

@@ -18,7 +18,7 @@ use tokio::sync::{Notify, watch};
 
 use super::{
     beside::Beside, in_flight::InFlight, lists::Offers, liveness::Alive, offers::OfferKind,
-    pages::Pages, relist::Relist, stderr::Log,
+    overheard::Asked, pages::Pages, relist::Relist, stderr::Log,
 };
 use crate::notices::{Changed, Notice};
 
@@ -31,6 +31,8 @@ pub(super) struct Ears {
     /// Something was told of a task.
     pub(super) tasks: Notify,
     pub(super) pages: Pages,
+    /// What the server wants to know.
+    pub(super) asked: Arc<Asked>,
     /// What was last subscribed to.
     acknowledged: watch::Sender<Option<(RequestId, SubscriptionFilter)>>,
     beside: Arc<Beside>,
@@ -48,6 +50,7 @@ impl Ears {
             tools: Relist::default(),
             tasks: Notify::new(),
             pages: Pages::default(),
+            asked: Arc::default(),
             acknowledged: watch::Sender::new(None),
             beside: Arc::clone(beside),
             log: Mutex::new(Log::open(log)),

@@ -19,6 +19,8 @@ use crate::{
 #[derive(Debug)]
 pub(super) struct Family {
     pub(super) name: String,
+    /// Tells it apart from one of the same name in another project.
+    pub(super) identity: String,
     pub(super) definition: ServerDefinition,
     pub(super) offer: Offer,
     pub(super) log: PathBuf,
@@ -68,6 +70,7 @@ impl Family {
         let elsewhere = !matches!(definition.link, Link::Process(_));
         let family = Arc::new(Self {
             name: name.to_owned(),
+            identity: identity.to_owned(),
             log,
             sharing: Sharing::new(definition, offer.clone()),
             places: elsewhere.then(|| Places::new(definition.calls_at_once)),

@@ -187,6 +187,20 @@ pub(super) async fn shake<T: Transport<RoleClient, Error = LinkError> + 'static>
     })
 }
 
+/// A session that began in another daemon.
+pub(super) fn go_on<T: Transport<RoleClient, Error = LinkError> + 'static>(
+    handler: Handler,
+    transport: T,
+    era: Era,
+    server: ServerPeerInfo,
+) -> Begun {
+    Begun {
+        service: serve_directly(handler, transport, Some(server)),
+        era,
+        next: era,
+    }
+}
+
 /// It took the question for the end.
 struct Closed(Option<LinkError>);
 

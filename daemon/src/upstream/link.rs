@@ -42,10 +42,11 @@ use self::{
     streamable::StreamableTransport, words::Secrets,
 };
 use super::{
+    handed::{Handed, HandedState, Parted},
     process::Launcher,
     session::LAST_WORDS,
-    stderr::{self, LastLines},
-    transport::StdioTransport,
+    stderr::{self, LastLines, Leave},
+    transport::{Parting, Pipes, StdioTransport},
 };
 use crate::{
     keeper::KeptChild,
@@ -73,6 +74,8 @@ pub(super) enum Behind {
         child: KeptChild,
         /// Resolves when everything that it wrote to its standard error was read.
         stderr_ended: oneshot::Receiver<()>,
+        stderr: Leave<pipe::Receiver>,
+        parting: Parting<pipe::Receiver, pipe::Sender>,
     },
     Remote(Ending),
 }
@@ -93,19 +96,54 @@ impl Way {
         launcher: &Launcher,
         log: PathBuf,
     ) -> Result<Self, OpenError> {
-        let mut child = launcher.launch(name, process).await?;
+        let child = launcher.launch(name, process).await?;
+        Self::of_child(child, (Vec::new(), 0), false, process, log)
+    }
+
+    /// Goes on with a process of the daemon before us.
+    pub(super) fn handed(
+        handed: Handed,
+        process: &Process,
+        log: PathBuf,
+    ) -> Result<Self, OpenError> {
+        let HandedState {
+            unread,
+            next,
+            modern,
+            ..
+        } = handed.state;
+        Self::of_child(handed.child, (unread, next), modern, process, log)
+    }
+
+    fn of_child(
+        mut child: KeptChild,
+        (unread, next): (Vec<u8>, i64),
+        modern: bool,
+        process: &Process,
+        log: PathBuf,
+    ) -> Result<Self, OpenError> {
         let (Some(stdin), Some(stdout), Some(stderr)) =
             (child.stdin.take(), child.stdout.take(), child.stderr.take())
         else {
             return Err(OpenError::Failed("the process has no pipes".into()));
         };
-        let (last_lines, stderr_ended) = stderr::drain(stderr, log.clone(), process.hidden.clone());
-        let transport = StdioTransport::new(stdout, stdin, log, last_lines.clone());
+        let (last_lines, stderr_ended, stderr) =
+            stderr::drain(stderr, log.clone(), process.hidden.clone());
+        let pipes = Pipes {
+            reader: stdout,
+            writer: stdin,
+            unread,
+            next,
+        };
+        let transport = StdioTransport::over(pipes, modern, log, last_lines.clone());
+        let parting = transport.parting();
         Ok(Self {
             wire: Wire::Stdio(transport),
             behind: Behind::Process {
                 child,
                 stderr_ended,
+                stderr,
+                parting,
             },
             last_lines,
         })
@@ -214,12 +252,40 @@ impl Behind {
         }
     }
 
+    /// A process whose messages go on in another daemon, when `serving` has ended those here. If that cannot be, it
+    /// is ended, and nothing comes.
+    pub(super) async fn part(self, serving: impl Future<Output = ()>) -> Option<Parted> {
+        let Self::Process {
+            child,
+            stderr,
+            parting,
+            ..
+        } = self
+        else {
+            return None;
+        };
+        let pipes = parting.begin();
+        serving.await;
+        // The transport has ended, or never will.
+        let pipes = timeout(LAST_WORDS, pipes).await;
+        if let (Ok(Ok(pipes)), Some(stderr)) = (pipes, stderr.pipe().await) {
+            return Some(Parted {
+                child,
+                pipes,
+                stderr,
+            });
+        }
+        child.stop(super::open::GRACE).await;
+        None
+    }
+
     /// Ends a process, with its tree. All that it said has been read then.
     pub(super) async fn stop(self) {
         match self {
             Self::Process {
                 child,
                 stderr_ended,
+                ..
             } => {
                 child.stop(super::open::GRACE).await;
                 _ = timeout(LAST_WORDS, stderr_ended).await;

@@ -13,8 +13,8 @@ use futures::future::{Either, pending, select};
 use rmcp::{
     RoleClient,
     model::{
-        RequestId, ServerCapabilities, SubscriptionFilter, SubscriptionsListenRequest,
-        SubscriptionsListenRequestParams,
+        CancelledNotification, CancelledNotificationParam, RequestId, ServerCapabilities,
+        SubscriptionFilter, SubscriptionsListenRequest, SubscriptionsListenRequestParams,
     },
     service::{Peer, PeerRequestOptions, RequestHandle, ServiceError},
 };
@@ -46,6 +46,8 @@ enum Wish {
         done: oneshot::Sender<Result<(), CallError>>,
     },
     Leave(String),
+    /// From here on nobody listens.
+    Stop(oneshot::Sender<()>),
 }
 
 impl Listening {
@@ -73,6 +75,15 @@ impl Listening {
             // The session has ended.
             Ok(Err(_)) => Err(CallError::NotSent),
             Err(_) => Err(CallError::TimedOut(within)),
+        }
+    }
+
+    /// The server need not tell us any more, and knows it when this returns.
+    pub(super) async fn stop(&self) {
+        let (done, stopped) = oneshot::channel();
+        if self.0.send(Wish::Stop(done)).is_ok() {
+            // One that is silent is not waited for.
+            _ = timeout(BEGINNING, stopped).await;
         }
     }
 
@@ -142,6 +153,16 @@ impl Listener {
                     while let Ok(wish) = wishes.try_recv() {
                         all.push(wish);
                     }
+                    if let Some(stop) = all.iter().position(|wish| matches!(wish, Wish::Stop(_))) {
+                        if let Some(open) = open.take() {
+                            self.end(open).await;
+                        }
+                        if let Wish::Stop(done) = all.swap_remove(stop) {
+                            // Whoever waited may have gone.
+                            _ = done.send(());
+                        }
+                        return;
+                    }
                     self.fulfil(all, &mut open).await;
                 }
                 alive = ended => {
@@ -173,6 +194,16 @@ impl Listener {
         }
     }
 
+    async fn end(&self, open: Open) {
+        let id = open.handle.id.clone();
+        open.guard.disarm();
+        let params = CancelledNotificationParam::new(Some(id), None);
+        let cancel = CancelledNotification::new(params);
+        if let Err(error) = self.peer.send_notification(cancel.into()).await {
+            debug!(%error, "the server is not told that nobody listens");
+        }
+    }
+
     fn wants_something(&self) -> bool {
         self.filter() != SubscriptionFilter::default()
     }
@@ -198,6 +229,8 @@ impl Listener {
                 Wish::Leave(uri) => {
                     self.followed.remove(&uri);
                 }
+                // It was seen before.
+                Wish::Stop(_) => {}
             }
         }
         let is_heard = |open: &Open, uri: &String| {

@@ -11,7 +11,8 @@ use std::{
 };
 
 use arc_swap::ArcSwap;
-use tokio::time::timeout;
+use rmcp::model::ServerPeerInfo;
+use tokio::{sync::mpsc, time::timeout};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tracing::{debug, info};
 
@@ -20,8 +21,9 @@ use super::{
     asks::Asks,
     beside::Beside,
     ears::Ears,
+    handed::Handed,
     handler::Handler,
-    handshake::{Begun, Knowledge, REMEMBERED, REMOTE_PROBE, Unfit, shake},
+    handshake::{Begun, Knowledge, REMEMBERED, REMOTE_PROBE, Unfit, go_on, shake},
     health::Health,
     lifetime::Lifetime,
     link::{Authorization, LinkError, OpenError, Signed, Unsigned, Way, Wire},
@@ -44,6 +46,36 @@ use crate::{
 pub(super) const GRACE: Duration = Duration::from_secs(2);
 
 impl Session {
+    /// Goes on with a session of the daemon before us. The server has been greeted; only its tools are asked for.
+    pub(super) async fn go_on(
+        offer: &Offer,
+        definition: &ServerDefinition,
+        launcher: &Launcher,
+        log: PathBuf,
+        beside: &Arc<Beside>,
+        (auth, sources): (&Auth, &Sources),
+        handed: Handed,
+    ) -> Result<Arc<Self>, OpenError> {
+        let opening = Opening {
+            started: Instant::now(),
+            offer,
+            definition,
+            launcher,
+            log: &log,
+            beside,
+            auth,
+            sources,
+        };
+        let Link::Process(process) = &definition.link else {
+            handed.end();
+            return Err(OpenError::Failed("it is no process any more".into()));
+        };
+        let beginning =
+            Beginning::GoesOn(handed.state.era(), Box::new(handed.state.server.clone()));
+        let way = Way::handed(handed, process, log.clone())?;
+        opening.over(way, beginning).await.map_err(OpenError::from)
+    }
+
     /// Finds the way to the server and shakes hands. An error tells a person what to do.
     pub(super) async fn open(
         offer: &Offer,
@@ -128,6 +160,13 @@ fn remote_way(remote: &Remote, over: RemoteTransport, auth: &Auth) -> Result<Way
     Way::remote(remote, over, authorization)
 }
 
+/// How a session begins on a way.
+enum Beginning {
+    Greet(Knowledge),
+    /// It was begun by another daemon, in this era, with a server that said this of itself.
+    GoesOn(Era, Box<ServerPeerInfo>),
+}
+
 /// What every way to a session needs.
 struct Opening<'a> {
     started: Instant,
@@ -180,20 +219,21 @@ impl Opening<'_> {
         };
         let way = self.way(over).await?;
         let knowledge = knowledge(way.behind.pid().is_none());
-        match self.over(way, knowledge).await {
+        match self.over(way, Beginning::Greet(knowledge)).await {
             Err(Unfit {
                 again: Some(era), ..
             }) if over == RemoteTransport::StreamableHttp => {
                 if known.is_none() && era == Era::Legacy {
                     self.offer.spoke(era, "");
                 }
-                self.over(self.way(over).await?, Knowledge::Era(era)).await
+                let beginning = Beginning::Greet(Knowledge::Era(era));
+                self.over(self.way(over).await?, beginning).await
             }
             outcome => outcome,
         }
     }
 
-    async fn over(&self, way: Way, knowledge: Knowledge) -> Result<Arc<Session>, Unfit> {
+    async fn over(&self, way: Way, beginning: Beginning) -> Result<Arc<Session>, Unfit> {
         let (offer, definition) = (self.offer, self.definition);
         let name = offer.name.as_str();
         let Way {
@@ -212,7 +252,7 @@ impl Opening<'_> {
             Arc::clone(&ears),
             definition.roots == Roots::Workspace,
         );
-        let mut handshake = Box::pin(shake_hands(handler, wire, transport, knowledge));
+        let mut handshake = Box::pin(shake_hands(handler, wire, transport, beginning));
         let at_once = |end: String| match pid {
             Some(_) => end.replacen("ended", "ended at once", 1),
             None => end,
@@ -262,6 +302,7 @@ impl Opening<'_> {
             offer.spoke(next, identity.as_deref().unwrap_or_default());
         }
         let listening = (era == Era::Modern).then(|| Listening::start(service.peer(), &ears));
+        let (parting, partings) = mpsc::channel(1);
         let session = Arc::new(Session {
             peer: service.peer().clone(),
             era,
@@ -278,6 +319,8 @@ impl Opening<'_> {
             start_time: self.started.elapsed(),
             calls: TaskTracker::new(),
             shut: CancellationToken::new(),
+            leaving: CancellationToken::new(),
+            parting,
             closing: CancellationToken::new(),
             known: CancellationToken::new(),
             ended: CancellationToken::new(),
@@ -289,7 +332,7 @@ impl Opening<'_> {
             last_lines,
             listing: definition.start_timeout,
         };
-        tokio::spawn(watch.over(Arc::clone(&session), service, behind));
+        tokio::spawn(watch.over(Arc::clone(&session), service, behind, partings));
         Ok(session)
     }
 }
@@ -321,9 +364,15 @@ async fn shake_hands(
     handler: Handler,
     wire: Overheard<Wire>,
     transport: &'static str,
-    knowledge: Knowledge,
+    beginning: Beginning,
 ) -> Result<(Begun, Listed), Unfit> {
-    let begun = shake(handler, wire, knowledge).await?;
+    let begun = match beginning {
+        Beginning::Greet(knowledge) => shake(handler, wire, knowledge).await?,
+        Beginning::GoesOn(era, server) => {
+            let wire = wire.begun(&server.protocol_version);
+            go_on(handler, wire, era, *server)
+        }
+    };
     match aside::list_tools(begun.service.peer(), transport).await {
         Ok(listed) => Ok((begun, listed)),
         Err(problem) => Err(Unfit {

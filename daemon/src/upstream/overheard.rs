@@ -4,30 +4,27 @@
 //! come after the answer that it preceded, and a flood becomes as many tasks. Here each is heard where it
 //! comes in, and what rmcp has no use for goes no further.
 //!
-//! Invariant: a server has at most [`MOST_ASKED`] requests whose answers have not left us; while it has,
+//! Invariant: a server has at most `MOST_ASKED` requests whose answers have not left us; while it has,
 //! nothing more is read from it.
 
-use std::{
-    collections::{HashMap, hash_map::Entry},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+mod asked;
+
+use std::sync::Arc;
 
 use rmcp::{
     RoleClient,
     model::{
-        GetExtensions, GetMeta, JsonRpcMessage, RequestId, ServerNotification, ServerRequest,
+        GetExtensions, GetMeta, JsonRpcMessage, ProtocolVersion, ServerNotification, ServerRequest,
         ServerResult,
     },
     service::{RxJsonRpcMessage, TxJsonRpcMessage},
     transport::Transport,
 };
-use tokio::sync::Notify;
 use tracing::debug;
 
+pub(super) use self::asked::Asked;
+use self::asked::Begun;
 use super::{ears::Ears, in_flight::Mark, link::LinkError};
-
-/// Whoever does not take our refusals is not listened to.
-const MOST_ASKED: usize = 64;
 
 pub(super) struct Overheard<T> {
     inner: T,
@@ -41,40 +38,22 @@ pub(super) struct Overheard<T> {
     answers_cancelled: Option<bool>,
 }
 
-/// The requests of the server whose answers have not left us.
-#[derive(Default)]
-struct Asked {
-    ids: Mutex<HashMap<RequestId, Stage>>,
-    fewer: Notify,
-}
-
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Stage {
-    /// Its answer is still to come.
-    Open,
-    /// Its answer waits until the server takes it.
-    Answered,
-}
-
-/// Whether a request goes on to rmcp.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Begun {
-    Yes,
-    /// Another one of this name was not answered yet.
-    Repeated,
-    NoRoom,
-}
-
 impl<T> Overheard<T> {
     pub(super) fn new(inner: T, ears: Arc<Ears>, by_workspace: bool) -> Self {
         Self {
             inner,
-            ears,
             by_workspace,
-            asked: Arc::default(),
+            asked: Arc::clone(&ears.asked),
+            ears,
             held: None,
             answers_cancelled: None,
         }
+    }
+
+    /// Of a session that began in another daemon, by this version.
+    pub(super) fn begun(mut self, version: &ProtocolVersion) -> Self {
+        self.answers_cancelled = Some(!version.has_initialize());
+        self
     }
 
     /// None if nobody else needs it.
@@ -232,47 +211,6 @@ where
     }
 }
 
-impl Asked {
-    fn begin(&self, id: &RequestId) -> Begun {
-        let mut ids = self.ids();
-        let full = ids.len() >= MOST_ASKED;
-        match ids.entry(id.clone()) {
-            Entry::Occupied(_) => Begun::Repeated,
-            Entry::Vacant(_) if full => Begun::NoRoom,
-            Entry::Vacant(place) => {
-                place.insert(Stage::Open);
-                Begun::Yes
-            }
-        }
-    }
-
-    /// The answer is on its way.
-    fn answered(&self, id: &RequestId) {
-        if let Some(stage) = self.ids().get_mut(id) {
-            *stage = Stage::Answered;
-        }
-    }
-
-    /// Nobody answers it any more.
-    fn cancelled(&self, id: &RequestId) {
-        let mut ids = self.ids();
-        if ids.get(id) == Some(&Stage::Open) {
-            ids.remove(id);
-            self.fewer.notify_one();
-        }
-    }
-
-    /// The answer has left us, or cannot.
-    fn sent(&self, id: &RequestId) {
-        self.ids().remove(id);
-        self.fewer.notify_one();
-    }
-
-    fn ids(&self) -> MutexGuard<'_, HashMap<RequestId, Stage>> {
-        self.ids.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::collections::VecDeque;
@@ -282,7 +220,7 @@ mod tests {
     use serde_json::json;
     use tokio::sync::Semaphore;
 
-    use super::{super::beside::Beside, *};
+    use super::{super::beside::Beside, asked::MOST_ASKED, *};
     use crate::notices::News;
 
     /// A server that says all of this, and takes so many messages.

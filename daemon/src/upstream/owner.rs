@@ -92,6 +92,11 @@ impl Owner {
                         self.approach(Vec::new());
                     }
                 }
+                Some(Event::Handed) => {
+                    if matches!(self.phase, Phase::Closed) {
+                        self.approach(Vec::new());
+                    }
+                }
                 Some(Event::Restart(waiter)) => self.restart(waiter),
                 Some(Event::Opened(outcome)) => self.opened(outcome),
                 Some(Event::Over(over)) => self.over(&over),

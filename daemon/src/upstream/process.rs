@@ -11,6 +11,8 @@ use tokio::{
 };
 use tracing::warn;
 
+#[cfg(target_os = "linux")]
+use crate::keeper::KeeperOffer;
 use crate::{
     environment::{Environment, Told},
     keeper::{Keeper, KeeperError, KeptChild, SpawnError, SpawnSpec},
@@ -62,6 +64,22 @@ impl Launcher {
             environment,
             keeper: Mutex::new(Slot::Empty),
         }))
+    }
+
+    /// The one that runs, for the next daemon. None if none can be had.
+    #[cfg(target_os = "linux")]
+    pub(crate) async fn offer_keeper(&self) -> Option<KeeperOffer> {
+        let keeper = self.keeper().await.ok()?;
+        let offer = keeper.offer().await;
+        offer
+            .inspect_err(|error| warn!(%error, "the keeper serves no other daemon"))
+            .ok()
+    }
+
+    /// The one of the daemon before us, from here on.
+    #[cfg(target_os = "linux")]
+    pub(crate) async fn use_keeper(&self, keeper: Keeper) {
+        *self.0.keeper.lock().await = Slot::Running(keeper);
     }
 
     /// Starts the keeper ahead of need.

@@ -3,6 +3,8 @@
 //! Invariant: a caller gets a session of its own key or none. A session that changes hands, because its
 //! server turned out to depend on the workspace, is nobody else's from that moment on.
 
+mod handing;
+
 use std::{
     collections::HashMap,
     path::{Path, PathBuf},
@@ -316,6 +318,9 @@ impl Server {
 
     /// The run has ended.
     pub(super) fn run_over(&self, run: &str) {
+        for slot in self.all() {
+            slot.run_over(run);
+        }
         self.end(&Key::Run(run.to_owned()), "its run has ended");
     }
 

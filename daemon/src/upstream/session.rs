@@ -15,11 +15,16 @@ use rmcp::{
     service::Peer,
 };
 use serde_json::{Map, Value, json};
+use tokio::{
+    sync::{mpsc, oneshot},
+    time::timeout,
+};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{
     asks::Asks,
     ears::Ears,
+    handed::Parted,
     health::Health,
     lifetime::Lifetime,
     link::Challenge,
@@ -59,6 +64,10 @@ pub struct Session {
     pub(super) calls: TaskTracker,
     /// Takes no more calls; what it still says is heard.
     pub(super) shut: CancellationToken,
+    /// Takes no more calls, since it goes over to the next daemon.
+    pub(super) leaving: CancellationToken,
+    /// To the task that watches it: it is to be taken out of this daemon.
+    pub(super) parting: mpsc::Sender<oneshot::Sender<Option<Parted>>>,
     /// Asked to end.
     pub(super) closing: CancellationToken,
     /// Over, and `cause` says why.
@@ -131,6 +140,7 @@ impl Session {
 
     pub fn is_open(&self) -> bool {
         !self.shut.is_cancelled()
+            && !self.leaving.is_cancelled()
             && !self.known.is_cancelled()
             && !self.closing.is_cancelled()
             && !self.peer.is_transport_closed()
@@ -217,6 +227,24 @@ impl Session {
     pub(super) async fn idle(&self) {
         self.calls.close();
         self.calls.wait().await;
+    }
+
+    /// Takes what is left of it out of this daemon, when what is on its way has ended. None if that cannot be done:
+    /// then it ends.
+    pub(super) async fn part(&self) -> Option<Parted> {
+        self.leaving.cancel();
+        self.idle().await;
+        // A question of the server's that nobody answers would stay open for ever.
+        if timeout(LAST_WORDS, self.ears.asked.none()).await.is_err() {
+            self.close("it could not be handed to the next muxd: a question of it is open");
+            return None;
+        }
+        if let Some(listening) = &self.listening {
+            listening.stop().await;
+        }
+        let (reply, parted) = oneshot::channel();
+        self.parting.send(reply).await.ok()?;
+        parted.await.ok()?
     }
 
     /// Closes the session; the process is ended by the task that watches it.

@@ -3,7 +3,11 @@
 //! Invariant: at most one process of a slot is starting or running at a time. Everybody who comes meanwhile
 //! waits for that one.
 
+mod going;
+mod usage;
+
 use std::{
+    collections::HashSet,
     path::PathBuf,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
@@ -14,7 +18,7 @@ use std::{
 use arc_swap::ArcSwapOption;
 use mux_sandbox::{Fault, Turn};
 use tokio::{
-    sync::{mpsc, oneshot},
+    sync::{Notify, mpsc, oneshot},
     time::Instant,
 };
 use tracing::{Instrument, info_span};
@@ -71,6 +75,10 @@ pub(super) struct Seen {
 pub(super) struct Usage {
     last: Mutex<Instant>,
     in_flight: AtomicU64,
+    /// Those that live and have used it.
+    runs: Mutex<HashSet<String>>,
+    /// Something of this has become less.
+    less: Notify,
 }
 
 pub(super) type Waiter = oneshot::Sender<Result<Arc<Session>, Fault>>;
@@ -83,6 +91,8 @@ pub(super) enum Event {
     },
     /// Nobody waits for it, and it is to be open.
     Wake,
+    /// A session of the daemon before us has come.
+    Handed,
     Opened(Result<Arc<Session>, OpenError>),
     Over(Over),
     Restart(Waiter),
@@ -137,6 +147,8 @@ impl Slot {
             usage: Arc::new(Usage {
                 last: Mutex::new(Instant::now()),
                 in_flight: AtomicU64::new(0),
+                runs: Mutex::default(),
+                less: Notify::new(),
             }),
         });
         slot.run(breaker, events, wished);
@@ -187,6 +199,9 @@ impl Slot {
     /// The open session, or a new one.
     pub(super) async fn session(&self, whose: &Whose) -> Result<Result<Arc<Session>, Fault>, Gone> {
         self.usage.touch();
+        if let Some(run) = &whose.run {
+            self.usage.runs().insert(run.clone());
+        }
         if let Some(session) = self.open_session() {
             return Ok(Ok(session));
         }
@@ -346,22 +361,6 @@ impl Slot {
     }
 }
 
-impl Usage {
-    pub(super) fn touch(&self) {
-        *self.last() = Instant::now();
-    }
-
-    /// Nothing while something is on its way.
-    pub(super) fn idle_since(&self) -> Option<Instant> {
-        let busy = self.in_flight.load(Ordering::Relaxed) > 0;
-        (!busy).then(|| *self.last())
-    }
-
-    fn last(&self) -> MutexGuard<'_, Instant> {
-        self.last.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
 /// One of the calls that are on their way.
 pub struct CallInFlight {
     family: Arc<Family>,
@@ -390,6 +389,7 @@ impl Drop for CallInFlight {
     fn drop(&mut self) {
         self.family.in_flight.fetch_sub(1, Ordering::Relaxed);
         self.usage.touch();
-        self.usage.in_flight.fetch_sub(1, Ordering::Relaxed);
+        self.usage.in_flight.fetch_sub(1, Ordering::Release);
+        self.usage.less.notify_waiters();
     }
 }

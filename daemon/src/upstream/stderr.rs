@@ -85,27 +85,41 @@ impl LastLines {
 }
 
 /// Drains the pipe in the background. The receiver resolves when the pipe is at its end.
-pub(super) fn drain(
-    pipe: impl AsyncRead + Send + Unpin + 'static,
+pub(super) fn drain<R: AsyncRead + Send + Unpin + 'static>(
+    pipe: R,
     log: PathBuf,
     hidden: Confidential,
-) -> (LastLines, oneshot::Receiver<()>) {
+) -> (LastLines, oneshot::Receiver<()>, Leave<R>) {
     let kept = LastLines::without(hidden);
     let lines = kept.clone();
     let (done, ended) = oneshot::channel();
+    let (leave, mut left) = oneshot::channel::<oneshot::Sender<R>>();
     tokio::spawn(async move {
         let mut log = Log::open(&log);
         let mut reader = BufReader::new(pipe);
         let mut line = Vec::new();
+        let mut to = None;
         loop {
             line.clear();
-            match (&mut reader)
-                .take(MAX_LINE)
-                .read_until(b'\n', &mut line)
-                .await
-            {
-                Ok(0) | Err(_) => break,
-                Ok(_) => {}
+            let read = {
+                let mut limited = (&mut reader).take(MAX_LINE);
+                let mut reading = std::pin::pin!(limited.read_until(b'\n', &mut line));
+                tokio::select! {
+                    read = &mut reading => Some(read),
+                    next = &mut left, if !left.is_terminated() => match next {
+                        Ok(next) => {
+                            to = Some(next);
+                            None
+                        }
+                        // Nobody takes it over any more.
+                        Err(_) => Some(reading.await),
+                    },
+                }
+            };
+            match read {
+                Some(Ok(0) | Err(_)) => break,
+                Some(Ok(_)) => {}
+                None => line.extend_from_slice(reader.buffer()),
             }
             let text = String::from_utf8_lossy(&line);
             let text = text.trim_end();
@@ -113,11 +127,29 @@ pub(super) fn drain(
                 lines.push(text);
                 log.write(text);
             }
+            if let Some(next) = to {
+                // If nobody waits any more, the pipe ends here.
+                drop(next.send(reader.into_inner()));
+                break;
+            }
         }
         // Nobody may be waiting.
         _ = done.send(());
     });
-    (kept, ended)
+    (kept, ended, Leave(leave))
+}
+
+/// Takes the pipe from whoever drains it.
+#[derive(Debug)]
+pub(super) struct Leave<R>(oneshot::Sender<oneshot::Sender<R>>);
+
+impl<R> Leave<R> {
+    /// None if the pipe has ended.
+    pub(super) async fn pipe(self) -> Option<R> {
+        let (next, pipe) = oneshot::channel();
+        self.0.send(next).ok()?;
+        pipe.await.ok()
+    }
 }
 
 /// An append-only file that is given up quietly when it cannot be written.
@@ -179,7 +211,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let log = dir.path().join("s.log");
         let text: String = (0..50).map(|i| format!("line {i}\n")).collect();
-        let (kept, ended) = drain(
+        let (kept, ended, _) = drain(
             std::io::Cursor::new(text.clone()),
             log.clone(),
             Confidential::default(),
@@ -192,7 +224,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_log_that_cannot_be_written_stops_nobody() {
-        let (kept, ended) = drain(
+        let (kept, ended, _) = drain(
             std::io::Cursor::new("a\n"),
             "/nonexistent/x.log".into(),
             Confidential::default(),

@@ -10,7 +10,7 @@ use std::{
     io,
     path::PathBuf,
     sync::{
-        Arc,
+        Arc, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
 };
@@ -24,11 +24,12 @@ use rmcp::{
 use serde::{Deserialize, de::IgnoredAny};
 use tokio::{
     io::{AsyncBufRead, AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader},
-    sync::Mutex,
+    sync::{Mutex, oneshot},
 };
 use tracing::{debug, warn};
 
 use super::{
+    numbers::Numbers,
     raw,
     stderr::{LastLines, Log},
 };
@@ -41,8 +42,15 @@ const NOISE_SHOWN: usize = 50;
 const NOISE_LENGTH: usize = 300;
 
 pub(super) struct StdioTransport<R, W> {
-    reader: BufReader<R>,
+    /// None once it was handed on.
+    reader: Option<BufReader<R>>,
     writer: Arc<Mutex<Option<W>>>,
+    /// A line may have left us in part only.
+    torn: Arc<AtomicBool>,
+    /// What was read before there was this transport.
+    early: io::Cursor<Vec<u8>>,
+    numbers: Numbers,
+    parting: Parting<R, W>,
     /// Whether a message has come. Before that, a server that takes no input is still read to its
     /// end: what it says there is why.
     answered: Arc<AtomicBool>,
@@ -53,17 +61,99 @@ pub(super) struct StdioTransport<R, W> {
     last_lines: LastLines,
 }
 
+/// The way to whoever goes on with the pipes when the session ends, if somebody does.
+#[derive(Debug)]
+pub(super) struct Parting<R, W>(Arc<std::sync::Mutex<Next<R, W>>>);
+
+type Next<R, W> = Option<oneshot::Sender<Pipes<R, W>>>;
+
+/// What a transport leaves.
+#[derive(Debug)]
+pub(super) struct Pipes<R, W> {
+    pub(super) reader: R,
+    pub(super) writer: W,
+    pub(super) unread: Vec<u8>,
+    /// No request has had this number yet, nor one above it.
+    pub(super) next: i64,
+}
+
+impl<R, W> Parting<R, W> {
+    /// From now on the end of the transport is not the end of the pipes. Nothing comes if a line was torn.
+    pub(super) fn begin(&self) -> oneshot::Receiver<Pipes<R, W>> {
+        let (sender, pipes) = oneshot::channel();
+        let mut slot = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        *slot = Some(sender);
+        pipes
+    }
+
+    fn take(&self) -> Option<oneshot::Sender<Pipes<R, W>>> {
+        let mut slot = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        slot.take()
+    }
+}
+
+impl<R, W> Clone for Parting<R, W> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
 impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> StdioTransport<R, W> {
+    #[cfg(test)]
     pub(super) fn new(reader: R, writer: W, log: PathBuf, last_lines: LastLines) -> Self {
+        let pipes = Pipes {
+            reader,
+            writer,
+            unread: Vec::new(),
+            next: 0,
+        };
+        Self::over(pipes, false, log, last_lines)
+    }
+
+    /// Goes on where another one has left off.
+    pub(super) fn over(
+        pipes: Pipes<R, W>,
+        modern: bool,
+        log: PathBuf,
+        last_lines: LastLines,
+    ) -> Self {
         Self {
-            reader: BufReader::with_capacity(64 << 10, reader),
-            writer: Arc::new(Mutex::new(Some(writer))),
+            reader: Some(BufReader::with_capacity(64 << 10, pipes.reader)),
+            writer: Arc::new(Mutex::new(Some(pipes.writer))),
+            torn: Arc::default(),
+            early: io::Cursor::new(pipes.unread),
+            numbers: Numbers::from(pipes.next, modern),
+            parting: Parting(Arc::default()),
             answered: Arc::default(),
             line: Vec::new(),
             noise: 0,
             log,
             last_lines,
         }
+    }
+
+    pub(super) fn parting(&self) -> Parting<R, W> {
+        self.parting.clone()
+    }
+
+    /// What is left, if the pipes are whole.
+    fn leave(&mut self, writer: W) -> Option<Pipes<R, W>> {
+        let reader = self.reader.take()?;
+        if self.torn.load(Ordering::Acquire) {
+            return None;
+        }
+        // What was begun comes first, then what stood behind it.
+        let mut unread = std::mem::take(&mut self.line);
+        let read = usize::try_from(self.early.position()).unwrap_or(usize::MAX);
+        let early = std::mem::take(&mut self.early).into_inner();
+        unread.extend_from_slice(early.get(read..).unwrap_or_default());
+        unread.extend_from_slice(reader.buffer());
+        Some(Pipes {
+            reader: reader.into_inner(),
+            writer,
+            unread,
+            next: self.numbers.next(),
+        })
     }
 
     fn note_noise(&mut self) {
@@ -86,20 +176,28 @@ where
 
     fn send(
         &mut self,
-        item: TxJsonRpcMessage<RoleClient>,
+        mut item: TxJsonRpcMessage<RoleClient>,
     ) -> impl Future<Output = io::Result<()>> + Send + 'static {
         let (writer, answered) = (Arc::clone(&self.writer), Arc::clone(&self.answered));
+        let torn = Arc::clone(&self.torn);
+        self.numbers.outward(&mut item);
         async move {
             let mut bytes = serde_json::to_vec(&item)?;
             bytes.push(b'\n');
             // The only lock that spans an await: a line must not be torn by another.
             let mut writer = writer.lock().await;
             let writer = writer.as_mut().ok_or(io::ErrorKind::BrokenPipe)?;
+            // Whoever sends may be dropped in the middle of it.
+            torn.store(true, Ordering::Release);
             let written = async {
                 writer.write_all(&bytes).await?;
                 writer.flush().await
             };
-            match written.await {
+            let written = written.await;
+            if written.is_ok() {
+                torn.store(false, Ordering::Release);
+            }
+            match written {
                 Err(_) if !answered.load(Ordering::Relaxed) => Ok(()),
                 written => written,
             }
@@ -108,7 +206,13 @@ where
 
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
         loop {
-            match next_line(&mut self.reader, &mut self.line).await {
+            let reader = self.reader.as_mut()?;
+            let early = next_line(&mut self.early, &mut self.line).await;
+            let next = match early {
+                Ok(false) => next_line(reader, &mut self.line).await,
+                early => early,
+            };
+            match next {
                 Ok(true) => {}
                 Ok(false) => return None,
                 Err(error) => {
@@ -123,13 +227,19 @@ where
                     Ok(message) => {
                         self.answered.store(true, Ordering::Relaxed);
                         self.line.clear();
-                        return Some(message);
+                        match self.numbers.inward(message) {
+                            Some(message) => return Some(message),
+                            None => continue,
+                        }
                     }
                     Err(error) => {
                         debug!(%error, "a line that is no JSON-RPC message");
                         if let Some(refusal) = unreadable(text, &error) {
                             self.line.clear();
-                            return Some(refusal);
+                            match self.numbers.inward(refusal) {
+                                Some(refusal) => return Some(refusal),
+                                None => continue,
+                            }
                         }
                     }
                 }
@@ -142,11 +252,19 @@ where
     }
 
     async fn close(&mut self) -> io::Result<()> {
-        // The end of its input is how a server is told to leave.
-        if let Some(mut writer) = self.writer.lock().await.take() {
-            writer.shutdown().await?;
+        let writer = self.writer.lock().await.take();
+        let Some(mut writer) = writer else {
+            return Ok(());
+        };
+        if let Some(next) = self.parting.take() {
+            if let Some(pipes) = self.leave(writer) {
+                // Nobody waits any more, and the pipes end here.
+                drop(next.send(pipes));
+            }
+            return Ok(());
         }
-        Ok(())
+        // The end of its input is how a server is told to leave.
+        writer.shutdown().await
     }
 }
 

@@ -7,11 +7,15 @@ use std::{pin::pin, sync::Arc, time::Duration};
 
 use futures::{FutureExt as _, future::FusedFuture as _};
 use rmcp::{RoleClient, service::RunningService};
-use tokio::time::timeout;
+use tokio::{
+    sync::{mpsc, oneshot},
+    time::timeout,
+};
 use tracing::{info, warn};
 
 use super::{
     aside,
+    handed::Parted,
     handler::Handler,
     link::Behind,
     offer::Offer,
@@ -21,6 +25,8 @@ use super::{
 
 /// How long a remote server may take to the end of the session; its own limit is shorter.
 const FAREWELL: Duration = Duration::from_secs(3);
+
+const HANDED_OVER: &str = "it was handed to the next muxd";
 
 /// What watches a session until its end.
 pub(super) struct Watch {
@@ -36,6 +42,7 @@ impl Watch {
         session: Arc<Session>,
         service: RunningService<RoleClient, Handler>,
         behind: Behind,
+        mut partings: mpsc::Receiver<oneshot::Sender<Option<Parted>>>,
     ) {
         let cancel = service.cancellation_token();
         let mut serving = pin!(service.waiting().fuse());
@@ -55,7 +62,12 @@ impl Watch {
                 tools.done(wanted);
             }
         };
+        let mut next = None;
         let end = tokio::select! {
+            Some(parting) = partings.recv() => {
+                next = Some(parting);
+                None
+            }
             end = behind.ended() => {
                 session.shut.cancel();
                 if session.pid.is_none() {
@@ -83,6 +95,26 @@ impl Watch {
             _ = &mut serving => behind.last_word().await,
             never = refreshing => never,
         };
+        if let Some(next) = next {
+            let serving = async {
+                cancel.cancel();
+                // It may be telling something to a server that does not read.
+                drop(timeout(FAREWELL, &mut serving).await);
+            };
+            let parted = behind.part(serving).await;
+            session.close(HANDED_OVER);
+            session.known.cancel();
+            info!(
+                server = self.offer.name,
+                pid = session.pid,
+                whole = parted.is_some(),
+                "the session leaves this daemon"
+            );
+            session.ended.cancel();
+            // Whoever asked may have gone, and the process ends then.
+            drop(next.send(parted));
+            return;
+        }
         session.set_cause(self.cause(end));
         session.known.cancel();
         cancel.cancel();

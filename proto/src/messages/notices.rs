@@ -90,6 +90,9 @@ pub enum NoticeKind {
         #[serde(flatten)]
         asked: crate::ApprovalAsked,
     },
+    /// Another daemon has taken over from this one: a client that is not busy here connects anew, which leads it
+    /// there. Told to clients that know `upgrade` only.
+    Leaving {},
     /// It waits no more.
     ApprovalOver {
         cause: Cause,

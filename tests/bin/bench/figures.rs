@@ -18,6 +18,10 @@ impl Samples {
         self.0.push(time);
     }
 
+    pub(crate) fn extend(&mut self, others: Self) {
+        self.0.extend(others.0);
+    }
+
     pub(crate) fn count(&self) -> usize {
         self.0.len()
     }

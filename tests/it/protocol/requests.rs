@@ -9,6 +9,7 @@ mod programs;
 mod projects;
 mod secrets;
 mod sources;
+mod upgrade;
 
 use mux_proto::{
     CallRequest, CheckRequest, ClientInfo, EventsRequest, ForgetTypesRequest, Hello, ReadRequest,
@@ -28,6 +29,7 @@ pub(super) fn all() -> Vec<(&'static str, MuxRequest)> {
     all.extend(approvals::all());
     all.extend(login::all());
     all.extend(sources::all());
+    all.extend(upgrade::all());
     all.extend(pins::all());
     all.extend(policy::all());
     all.extend(programs::all());

@@ -9,6 +9,7 @@ mod programs;
 mod projects;
 mod secrets;
 mod sources;
+mod upgrade;
 
 use mux_proto::{
     AuthState, CheckerStatus, Diagnostics, Error, Event, EventKind, EventPage, Forgotten, Handle,
@@ -28,6 +29,7 @@ pub(super) fn all() -> Vec<(&'static str, MuxResponse)> {
     all.extend(approvals::all());
     all.extend(login::all());
     all.extend(sources::all());
+    all.extend(upgrade::all());
     all.extend(pins::all());
     all.extend(policy::all());
     all.extend(programs::all());

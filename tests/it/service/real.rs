@@ -169,12 +169,23 @@ fn a_user_manager_of_systemd_starts_muxd_and_gives_it_back() {
     assert_ne!(third["pid"], second);
     assert_eq!(third["started"]["by"], "systemd");
 
+    // One that takes over is the service from then on.
+    let restarts = systemd.shows(&service, "NRestarts");
+    let told = systemd.mux(&["--json", "restart", "--upgrade"]).ok().json();
+    assert_eq!(told["before"], third["pid"]);
+    let pid = |status: &Value| i32::try_from(status["pid"].as_i64().unwrap()).unwrap();
+    assert!(process::wait_for_end(pid(&third), HANG));
+    assert_eq!(systemd.shows(&service, "MainPID"), told["pid"].to_string());
+    assert_eq!(systemd.shows(&service, "SubState"), "running");
+    assert_eq!(systemd.shows(&service, "NRestarts"), restarts);
+    let third = systemd.status();
+    assert_eq!(third["pid"], told["pid"]);
+    assert_eq!(third["started"]["by"], "systemd");
+    assert_eq!(systemd.result("return 'warm'"), "warm");
+
     // One that is stopped stays away until somebody needs it.
     systemd.mux(&["stop"]).ok();
-    assert!(process::wait_for_end(
-        i32::try_from(third["pid"].as_i64().unwrap()).unwrap(),
-        HANG
-    ));
+    assert!(process::wait_for_end(pid(&third), HANG));
     systemd.mux(&["status"]).fails(3, &["no muxd is running"]);
     assert_eq!(systemd.shows(&service, "Result"), "success");
     assert_eq!(systemd.result("return 2"), 2);

@@ -1,12 +1,15 @@
 //! What a daemon tells systemd: that it serves, what it does, that it lives, that it ends.
 
+use std::io::ErrorKind;
+
 use mux_tests::{
     TestEnv,
     frames::{self, Wire},
+    process,
 };
 use nix::sys::signal::Signal;
 
-use super::{Ear, activate, bound};
+use super::{Ear, HANG, activate, bound};
 
 /// A daemon of which systemd wants to hear, four times in this time.
 fn variables(ear: &str) -> [(&str, &str); 2] {
@@ -46,6 +49,46 @@ fn it_says_when_it_serves_what_it_does_and_that_it_ends() {
     let last = ear.hear("STOPPING=1");
     assert!(!last.contains(&"READY=1".to_owned()), "{last:?}");
     assert!(daemon.end().success());
+}
+
+#[test]
+fn a_daemon_that_takes_over_is_heard_in_place_of_the_one_before() {
+    let env = TestEnv::new();
+    let socket = bound(&env);
+    let path = env.path("ear");
+    let mut ear = Ear::at(&path);
+    let kept = socket.try_clone().unwrap();
+    let first = activate(&env, socket, &variables(path.to_str().unwrap()));
+    ear.hear("READY=1");
+    let mut run = env.begin([
+        "run",
+        "-e",
+        "console.log('begun'); await new Promise(r => setTimeout(r, 3000)); return 7",
+    ]);
+    run.hear("begun");
+    let told = env.mux(["--json", "restart", "--upgrade"]).ok().json();
+    let mut heard = ear.hear(&format!("MAINPID={}", told["pid"]));
+    heard.extend(ear.hear("WATCHDOG=1"));
+    // The program of the old one is none of this one.
+    heard.extend(ear.hear("STATUS=0 clients, 0 runs"));
+    let status = env.mux(["--json", "status"]).ok().json();
+    assert_eq!(status["pid"], told["pid"]);
+    assert_eq!(status["started"]["by"], "systemd");
+    assert_eq!(status["started"]["socket_passed"], true);
+    assert_eq!(status["started"]["watchdog_ms"], 2000);
+    assert_eq!(run.wait().ok().stdout.trim(), "7");
+    assert!(first.end().success());
+    heard.extend(ear.hear("WATCHDOG=1"));
+    assert!(!heard.contains(&"STOPPING=1".to_owned()), "{heard:?}");
+    assert_eq!(env.result("return 8"), 8);
+    env.mux(["stop"]).ok();
+    ear.hear("STOPPING=1");
+    let second = i32::try_from(told["pid"].as_i64().unwrap()).unwrap();
+    assert!(process::wait_for_end(second, HANG));
+    assert!(env.dirs.socket().exists(), "it is not ours to remove");
+    // Nobody waits there, for whom systemd would start another one.
+    let waiting = kept.accept().map(drop);
+    assert_eq!(waiting.unwrap_err().kind(), ErrorKind::WouldBlock);
 }
 
 #[test]

@@ -20,3 +20,4 @@ export type * from "./settings.js";
 export type * from "./sources.js";
 export type * from "./status.js";
 export type * from "./tools.js";
+export type * from "./upgrade.js";

@@ -71,6 +71,7 @@ import type {
   TypesRequest,
   WatchTypesRequest,
 } from "./tools.js";
+import type { UpgradeRequest, Upgraded } from "./upgrade.js";
 
 /** By their names in `hello`; on the wire each is written in upper camel case. */
 export interface Methods {
@@ -196,4 +197,6 @@ export interface Methods {
   settings: { params: { request: SettingsRequest }; answer: SettingsReport };
   /** What is wrong with a configuration, which is not put in force. No command of it is run. */
   check_config: { params: { request: CheckConfigRequest }; answer: ConfigReport };
+  /** Another program takes over, without a gap. Answers when it serves; this daemon ends with its last run. */
+  upgrade: { params: { request: UpgradeRequest }; answer: Upgraded };
 }

@@ -74,6 +74,11 @@ export type NoticeKind =
     }
   /** A call of this connection waits for somebody's approval. Of one in a run its events tell, too. */
   | { approval_asked: { cause: Cause } & ApprovalAsked }
+  /**
+   * Another daemon has taken over from this one: whoever is not busy here connects anew, which leads there. Told to
+   * clients that list `upgrade` only.
+   */
+  | { leaving: Record<string, never> }
   /** It waits no more. */
   | { approval_over: { cause: Cause } & ApprovalOver };
 

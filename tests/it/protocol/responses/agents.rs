@@ -142,6 +142,7 @@ fn notices() -> NoticePage {
             id: "e-1".into(),
             cause: run(),
         },
+        NoticeKind::Leaving {},
     ];
     let notices = (1..).zip(kinds);
     NoticePage {

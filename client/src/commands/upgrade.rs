@@ -1,0 +1,54 @@
+//! `mux restart --upgrade`.
+
+use std::{
+    path::{Path, PathBuf, absolute},
+    process::ExitCode,
+};
+
+use mux_client::within_seconds;
+use mux_proto::{Error, Kind, UpgradeRequest, variables, version::CONTRACT};
+
+use super::{Failure, Outcome, dirs, me, running, variable};
+use crate::render;
+
+/// In seconds: longer than all limits of the two daemons together.
+const PATIENCE: u64 = 120;
+
+/// The daemon that runs may be of another contract: it is asked if it lists the method, whose messages only grow.
+pub(super) async fn upgrade(binary: Option<&Path>, json: bool) -> Outcome {
+    let binary = program(binary)?;
+    let Some(session) = running().await? else {
+        let session = mux_client::connect_or_spawn(&dirs()?, Some(binary), &me()).await?;
+        render::started(session.welcome.pid, json);
+        return Ok(ExitCode::SUCCESS);
+    };
+    session.require("upgrade")?;
+    let request = UpgradeRequest {
+        binary,
+        contract: CONTRACT,
+    };
+    let waiting = render::Waiting::begin("starting the new muxd", json);
+    let answer = session.client.upgrade(within_seconds(PATIENCE), request);
+    let answer = answer.await;
+    waiting.end();
+    let upgraded = answer?.map_err(Failure::from)?;
+    render::upgraded(session.welcome.pid, &upgraded, json);
+    Ok(ExitCode::SUCCESS)
+}
+
+/// An absolute path: the daemon works elsewhere.
+fn program(binary: Option<&Path>) -> Result<PathBuf, Failure> {
+    let given = binary.map(Path::to_owned);
+    let given = given.or_else(|| variable(variables::DAEMON));
+    let program = given.unwrap_or_else(mux_client::daemon_program);
+    let failed = |why: String| {
+        Failure::from(
+            Error::new(Kind::Validation, why).hint("name the muxd to start with --binary PATH"),
+        )
+    };
+    let program = absolute(&program).map_err(|error| failed(error.to_string()))?;
+    match program.is_file() {
+        true => Ok(program),
+        false => Err(failed(format!("there is no muxd at {}", program.display()))),
+    }
+}

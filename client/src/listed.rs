@@ -1,0 +1,103 @@
+//! A connection on which only those methods are called that the daemon has listed.
+//!
+//! One that it does not know would end the connection, and with it everything that is on its way there.
+//! Invariant: nothing else leaves, whoever calls it: it is answered here, as what the daemon does not know.
+
+use std::{
+    collections::VecDeque,
+    io,
+    pin::Pin,
+    sync::{Arc, OnceLock},
+    task::{Context, Poll, Waker},
+};
+
+use futures::{Sink, Stream};
+use mux_proto::{
+    service::{MuxRequest, MuxResponse},
+    version::feature,
+};
+use tarpc::{ClientMessage, RequestName, Response, ServerError};
+
+type Answer = Response<MuxResponse>;
+
+/// What the daemon has listed, as soon as it has.
+pub(crate) type Features = Arc<OnceLock<Vec<String>>>;
+
+pub(crate) struct Listed<T> {
+    inner: T,
+    features: Features,
+    refused: VecDeque<Answer>,
+    reader: Option<Waker>,
+}
+
+impl<T> Listed<T> {
+    pub(crate) fn new(inner: T, features: Features) -> Self {
+        Self {
+            inner,
+            features,
+            refused: VecDeque::new(),
+            reader: None,
+        }
+    }
+
+    /// The feature that is missing.
+    fn missing(&self, request: &MuxRequest) -> Option<String> {
+        let method = request.name().rsplit('.').next()?;
+        let feature = feature(method)?;
+        // Before hello was answered nothing else is sent.
+        let known = self.features.get()?;
+        let listed = known.iter().any(|known| known == feature);
+        (!listed).then(|| feature.to_owned())
+    }
+}
+
+impl<T> Stream for Listed<T>
+where
+    T: Stream<Item = io::Result<Answer>> + Unpin,
+{
+    type Item = io::Result<Answer>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        if let Some(refused) = self.refused.pop_front() {
+            return Poll::Ready(Some(Ok(refused)));
+        }
+        self.reader = Some(cx.waker().clone());
+        Pin::new(&mut self.inner).poll_next(cx)
+    }
+}
+
+impl<T> Sink<ClientMessage<MuxRequest>> for Listed<T>
+where
+    T: Sink<ClientMessage<MuxRequest>, Error = io::Error> + Unpin,
+{
+    type Error = io::Error;
+
+    fn poll_ready(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.inner).poll_ready(cx)
+    }
+
+    fn start_send(mut self: Pin<&mut Self>, message: ClientMessage<MuxRequest>) -> io::Result<()> {
+        if let ClientMessage::Request(request) = &message
+            && let Some(feature) = self.missing(&request.message)
+        {
+            let error = ServerError::new(io::ErrorKind::Unsupported, feature);
+            self.refused.push_back(Response {
+                request_id: request.id,
+                message: Err(error),
+            });
+            if let Some(reader) = self.reader.take() {
+                reader.wake();
+            }
+            return Ok(());
+        }
+        Pin::new(&mut self.inner).start_send(message)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.inner).poll_flush(cx)
+    }
+
+    fn poll_close(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.inner).poll_close(cx)
+    }
+}

@@ -1,0 +1,42 @@
+//! Two daemons at once, of which one leaves: what waits there comes over when it is settled, and nothing is lost.
+
+use super::*;
+
+#[tokio::test]
+async fn a_daemon_that_takes_over_touches_nothing_before_the_other_has_left() {
+    let home = tempfile::tempdir().unwrap();
+    let old = open(&home);
+    let terms = ApprovalTerms {
+        wait: Duration::from_millis(1),
+        ..ApprovalTerms::default()
+    };
+    old.set_terms(terms);
+    let caller = caller(None);
+    let (goes_on, over) = (dossier("r-1", None), dossier("r-2", None));
+    for (n, run) in [(1, &goes_on), (2, &over)] {
+        assert_eq!(ask(&old, n, &caller, Some(run)).await, Err(Kind::Pending));
+    }
+    assert_eq!(records(&home), 2);
+    old.run_over(&over, true).await;
+    // A journal whose record is about to be written.
+    let early = home.path().join("approvals").join("r-3.next");
+    std::fs::write(&early, "").unwrap();
+
+    let new = open_beside(&home, false);
+    assert!(new.list().await.is_empty(), "they are still the other's");
+    new.read_again(vec!["r-1".into()], false).await;
+    let runs = |views: Vec<View>| -> Vec<String> {
+        let runs = views.iter().filter_map(|view| view.owner.run());
+        runs.map(str::to_owned).collect()
+    };
+    assert_eq!(runs(new.list().await), ["r-2"]);
+    assert!(early.exists());
+    // An answer here, while the other goes on over there.
+    new.decide("A2", Decision::Once, None).await.unwrap();
+    old.run_over(&goes_on, true).await;
+    new.read_again(Vec::new(), true).await;
+    let views = new.list().await;
+    assert_eq!(views[1].state, State::Answered(Verdict::Approved));
+    assert_eq!(runs(views), ["r-1", "r-2"]);
+    assert!(!early.exists());
+}

@@ -1,0 +1,37 @@
+//! From one daemon to the next, without a gap: the listening socket, the instance lock, the keeper, and the pipes of
+//! sessions go over a socket between the two; what runs stays where it is.
+//!
+//! The daemon that serves (`giving`) starts the new program as `muxd successor` and tells it all (`frames`) over a
+//! `channel`. The new one (`taking`) reads its configuration, starts its workers and opens the cache while the old one
+//! still serves. Both accept for a moment; then the old one accepts no more, hands over each session as soon as
+//! nothing is on its way over it (`sessions`), and leaves with its last run.
+//!
+//! Invariant: until the new daemon has said that it serves, the old one gives nothing up that it could not have back,
+//! and whatever goes wrong, it goes on as if nothing had happened.
+
+#[cfg(target_os = "linux")]
+mod channel;
+#[cfg(not(target_os = "linux"))]
+mod elsewhere;
+mod error;
+#[cfg(target_os = "linux")]
+mod frames;
+#[cfg(target_os = "linux")]
+mod giving;
+#[cfg(target_os = "linux")]
+mod sessions;
+#[cfg(target_os = "linux")]
+mod taking;
+
+#[cfg(not(target_os = "linux"))]
+pub use self::elsewhere::Predecessor;
+#[cfg(not(target_os = "linux"))]
+pub(crate) use self::elsewhere::{Giving, Successor, Wanted, Wish, hand_over};
+pub use self::error::HandoverError;
+#[cfg(target_os = "linux")]
+pub use self::taking::{Predecessor, Taken};
+#[cfg(target_os = "linux")]
+pub(crate) use self::{
+    giving::{Giving, Successor, Wanted, Wish},
+    sessions::hand_over,
+};

@@ -1,0 +1,125 @@
+//! The socket between two daemons: frames, and descriptors with their first byte.
+//!
+//! Invariant: the one await is for readiness, so a turn that is cancelled has lost no byte and no descriptor that was
+//! received.
+
+use std::{
+    collections::VecDeque,
+    fmt, io,
+    os::{fd::OwnedFd, unix::net::UnixStream as StdStream},
+};
+
+use serde::{Serialize, de::DeserializeOwned};
+use tokio::{io::Interest, net::UnixStream};
+
+use crate::keeper::{
+    passing,
+    wire::{Inbox, encode},
+};
+
+pub(super) struct Channel {
+    stream: UnixStream,
+    inbox: Inbox,
+    fds: VecDeque<OwnedFd>,
+}
+
+impl fmt::Debug for Channel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Channel").finish_non_exhaustive()
+    }
+}
+
+impl Channel {
+    pub(super) fn new(stream: StdStream) -> io::Result<Self> {
+        stream.set_nonblocking(true)?;
+        Ok(Self {
+            stream: UnixStream::from_std(stream)?,
+            inbox: Inbox::default(),
+            fds: VecDeque::new(),
+        })
+    }
+
+    pub(super) async fn send(&self, frame: &impl Serialize, fds: &[OwnedFd]) -> io::Result<()> {
+        let bytes = encode(frame).map_err(io::Error::other)?;
+        let (mut sent, mut fds) = (0, fds);
+        while sent < bytes.len() {
+            self.stream.writable().await?;
+            let stream = &self.stream;
+            let went = stream.try_io(Interest::WRITABLE, || {
+                passing::send(stream, &bytes[sent..], fds)
+            });
+            match went {
+                Ok(count) => (sent, fds) = (sent + count, &[]),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// None at the end.
+    pub(super) async fn next<T: DeserializeOwned>(&mut self) -> io::Result<Option<T>> {
+        loop {
+            if let Some(frame) = self.inbox.next().map_err(io::Error::other)? {
+                return Ok(Some(frame));
+            }
+            self.stream.readable().await?;
+            let mut buffer = [0; 16 << 10];
+            let (stream, fds) = (&self.stream, &mut self.fds);
+            let received = stream.try_io(Interest::READABLE, || {
+                passing::receive(stream, &mut buffer, fds)
+            });
+            match received {
+                Ok(0) => return Ok(None),
+                Ok(count) => self.inbox.push(&buffer[..count]),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Err(error) if error.kind() == io::ErrorKind::ConnectionReset => return Ok(None),
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// The descriptors of the frame that was just read.
+    pub(super) fn take<const N: usize>(&mut self) -> io::Result<[OwnedFd; N]> {
+        let fds: Vec<OwnedFd> = self.fds.drain(..N.min(self.fds.len())).collect();
+        fds.try_into()
+            .map_err(|_| io::Error::other("a frame without its descriptors"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        fs::File,
+        io::{Read, Write, pipe},
+    };
+
+    use super::*;
+
+    #[tokio::test]
+    async fn frames_longer_than_the_socket_takes_arrive_with_their_descriptors() {
+        let (near, far) = StdStream::pair().unwrap();
+        let (near, mut far) = (Channel::new(near).unwrap(), Channel::new(far).unwrap());
+        let long = "x".repeat(700 << 10);
+        let sending = async {
+            for name in [b"a", b"b"] {
+                let (read, mut write) = pipe().unwrap();
+                write.write_all(name).unwrap();
+                near.send(&long, &[read.into()]).await.unwrap();
+            }
+            drop(near);
+        };
+        let receiving = async {
+            let mut said = String::new();
+            while let Some(frame) = far.next::<String>().await.unwrap() {
+                assert_eq!(frame.len(), long.len());
+                let [fd] = far.take().unwrap();
+                File::from(fd).read_to_string(&mut said).unwrap();
+            }
+            assert!(far.take::<1>().is_err());
+            said
+        };
+        let ((), said) = tokio::join!(sending, receiving);
+        assert_eq!(said, "ab");
+    }
+}

@@ -1,0 +1,65 @@
+//! What the two daemons say to each other: u32 length (little-endian), then JSON.
+//!
+//! The new one speaks first (`Hello`). Then, in turns: `Offer`, `Warm`; `CacheFree`, `Ready`; `Go`, `Serving`. From
+//! there on only the old one speaks: sessions, one after the other, and at last `Left`, or its end.
+//!
+//! Invariant: an `Offer` carries the listening socket and the lock, and the socket to the keeper if it says so; a
+//! `Session` the process's standard input, output and error. Nothing else carries descriptors.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    lifecycle::Legacy,
+    upstream::{HandedPlace, HandedState},
+};
+
+/// Changes with what is said here, and with what a session's state means.
+pub(super) const WIRE: u32 = 1;
+
+#[derive(Debug, Deserialize, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum FromOld {
+    Offer {
+        /// Sessions that are open and may come.
+        awaited: Vec<HandedPlace>,
+        /// The version of the keeper's wire, and its pid.
+        keeper: Option<(u32, u32)>,
+        /// Who started the first of us, and looks after us.
+        service: Legacy,
+    },
+    /// The store can be opened.
+    CacheFree {},
+    /// Sessions that are open now and may come. From here on both accept.
+    Go {
+        awaited: Vec<HandedPlace>,
+    },
+    Session(Box<HandedState>),
+    /// It is busy, and may come later.
+    Withheld(HandedPlace),
+    /// What waits for an approval stands on the disk.
+    Records {
+        /// Runs that go on, and write what is theirs themselves.
+        going_on: Vec<String>,
+    },
+    /// Nothing more comes.
+    Left {},
+}
+
+#[derive(Debug, Deserialize, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum FromNew {
+    Hello {
+        wire: u32,
+        build: String,
+        contract: u32,
+    },
+    /// It could serve at once, but for the cache.
+    Warm {},
+    Ready {},
+    Serving {
+        pid: u32,
+    },
+    Failed {
+        message: String,
+    },
+}

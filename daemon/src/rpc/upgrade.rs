@@ -1,0 +1,38 @@
+//! Another program is to serve in this one's place.
+
+use mux_proto::{self as wire, Kind};
+use serde_json::json;
+use tokio::sync::oneshot;
+
+use super::convert;
+use crate::{handover::Wanted, state::Daemon};
+
+pub(super) async fn upgrade(
+    daemon: &Daemon,
+    request: wire::UpgradeRequest,
+) -> Result<wire::Upgraded, wire::Error> {
+    let wire::UpgradeRequest { binary, contract } = request;
+    if !binary.is_absolute() {
+        let message = format!("{binary:?} is not an absolute path");
+        return Err(wire::Error::new(Kind::Validation, message));
+    }
+    let (answer, answered) = oneshot::channel();
+    let wish = (Wanted { binary, contract }, answer);
+    let ending = || {
+        let mut error = wire::Error::new(Kind::Unavailable, "another muxd takes over already");
+        error.details = Some(json!({ "ending": true }));
+        error
+    };
+    daemon.upgrades.send(wish).await.map_err(|_| ending())?;
+    let (pid, build, contract, took) = answered.await.map_err(|_| ending())?.map_err(|error| {
+        let message = format!("this muxd goes on: {error}");
+        wire::Error::new(Kind::Unavailable, message)
+            .hint("`mux logs` says more; `mux restart` ends it and starts another")
+    })?;
+    Ok(wire::Upgraded {
+        pid,
+        build,
+        contract,
+        ms: convert::millis(took),
+    })
+}

@@ -1,0 +1,78 @@
+//! The last part of a daemon's life: what runs ends, here or with another daemon that serves already.
+//!
+//! Invariant: whoever comes meanwhile is told that this daemon ends, or reaches the next one.
+
+use std::{sync::Arc, time::Duration};
+
+use interprocess::local_socket::tokio::Listener;
+use tokio::time::timeout;
+use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
+
+use super::LAST_WORDS;
+use crate::{
+    approvals::Approvals,
+    handover::{Successor, hand_over},
+    lifecycle::{Service, Shutdown},
+    rpc::{self, Connections},
+    runs::Runs,
+    state::Daemon,
+    upstream::Upstreams,
+};
+
+/// Runs that are under way get this long to finish.
+const DRAIN: Duration = Duration::from_secs(10);
+/// The same if another daemon serves meanwhile: longer than a run may take.
+const LEAVING: Duration = Duration::from_secs(600);
+/// What was let in before that gets this long before sessions go over.
+const CALLS: Duration = Duration::from_millis(500);
+/// Then sessions that have just become free get this long to go over.
+const LAST_SESSIONS: Duration = Duration::from_secs(5);
+
+pub(super) async fn drain(runs: &Runs, shutdown: &Shutdown) {
+    tokio::select! {
+        () = runs.drain(DRAIN) => {}
+        () = shutdown.requested_now() => runs.drain(Duration::ZERO).await,
+    }
+}
+
+/// Another daemon serves: what runs here ends here, and sessions go there as soon as they can.
+pub(super) async fn leave(
+    (successor, upstreams, approvals): (Successor, Arc<Upstreams>, Arc<Approvals>),
+    runs: &Arc<Runs>,
+    shutdown: &Shutdown,
+) {
+    let own = Arc::clone(runs);
+    let handing = tokio::spawn(async move {
+        // A call that was let in and has not come to its session yet would find none.
+        drop(timeout(CALLS, own.close_to_calls()).await);
+        let recorded = async {
+            drop(timeout(LAST_WORDS, approvals.none_held()).await);
+            let going_on = own.list().into_iter().filter(|run| !run.has_ended());
+            going_on.map(|run| run.id.clone()).collect()
+        };
+        hand_over(successor, &upstreams, recorded).await;
+    });
+    let hurry = handing.abort_handle();
+    tokio::select! {
+        () = runs.drain(LEAVING) => {}
+        () = shutdown.requested() => drain(runs, shutdown).await,
+    }
+    // Those that a run had until now.
+    drop(timeout(LAST_SESSIONS, handing).await);
+    hurry.abort();
+}
+
+/// Where a service manager listens on, whoever comes meanwhile would wait and not know why: he hears that we
+/// end, until this is dropped. Elsewhere nobody listens any more.
+pub(super) fn turn_away(
+    listener: Listener,
+    service: &Service,
+    daemon: &Arc<Daemon>,
+) -> Option<AbortOnDropHandle<()>> {
+    service.passed()?;
+    let daemon = Arc::clone(daemon);
+    Some(AbortOnDropHandle::new(tokio::spawn(async move {
+        let (refused, never) = (Connections::default(), CancellationToken::new());
+        rpc::accept(&listener, daemon, &refused, never).await;
+    })))
+}

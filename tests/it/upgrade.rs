@@ -1,0 +1,39 @@
+//! Another daemon takes over without a gap: sessions go over warm, runs end where they are, nobody's call fails.
+
+mod failures;
+mod load;
+mod runs;
+mod sessions;
+mod skew;
+
+use std::time::Duration;
+
+use mux_tests::{TestEnv, process};
+
+/// For an end that has no promise, and should come at once.
+const SOON: Duration = Duration::from_secs(20);
+
+/// `mux restart --upgrade`, which must succeed; the pids of the old daemon and of the new one.
+#[track_caller]
+fn upgrade(env: &TestEnv) -> (i32, i32) {
+    let old = env.daemon().unwrap();
+    let told = env.mux(["--json", "restart", "--upgrade"]).ok().json();
+    let new = env.daemon().unwrap();
+    assert_eq!(told["before"], old);
+    assert_eq!(told["pid"], new);
+    assert_ne!(old, new);
+    (old, new)
+}
+
+/// The next value of a counter that lives in the server's process.
+#[track_caller]
+fn count(env: &TestEnv, server: &str) -> i64 {
+    let path = format!("{server}.counter");
+    let told = env.mux(["--json", "call", &path, "key=k"]).ok().json();
+    told["result"].as_str().unwrap().parse().unwrap()
+}
+
+#[track_caller]
+fn assert_ends(pid: i32) {
+    assert!(process::wait_for_end(pid, SOON), "{pid} still runs");
+}

@@ -1,0 +1,143 @@
+//! Clients and daemons of different builds and contracts: nobody is asked what he has not said that he knows.
+
+use std::{
+    fs,
+    io::{Read, Write},
+    os::unix::net::{UnixListener, UnixStream},
+    sync::{Arc, Mutex},
+    thread,
+};
+
+use mux_client::{Identity, within_seconds};
+use mux_proto::{Kind, version};
+use mux_tests::TestEnv;
+use serde_json::{Value, json};
+
+/// A daemon of another build, which answers `hello` and `retire` and knows nothing else.
+struct Foreign(Arc<Mutex<Vec<String>>>);
+
+impl Foreign {
+    /// It holds the lock of the home, and lets go of it and of its socket when it is asked to retire.
+    fn start(env: &TestEnv, contract: u32, features: &[&str]) -> Self {
+        env.dirs.prepare().unwrap();
+        let mut lock = fs::File::create(env.dirs.instance_lock()).unwrap();
+        lock.lock().unwrap();
+        let socket = env.dirs.socket();
+        writeln!(lock, "{}", json!({ "pid": 1, "socket": socket })).unwrap();
+        let listener = UnixListener::bind(&socket).unwrap();
+        let welcome = json!({
+            "contract": contract, "build": "9.9.9", "pid": 1, "features": features,
+        });
+        let asked = Arc::<Mutex<Vec<String>>>::default();
+        let seen = Arc::clone(&asked);
+        thread::spawn(move || {
+            for stream in listener.incoming() {
+                if serve(&mut stream.unwrap(), &welcome, &seen) {
+                    break;
+                }
+            }
+            fs::remove_file(socket).unwrap();
+            drop((listener, lock));
+        });
+        Self(asked)
+    }
+
+    fn asked(&self) -> Vec<String> {
+        self.0.lock().unwrap().clone()
+    }
+}
+
+/// One connection to its end. Whether it was asked to retire.
+fn serve(stream: &mut UnixStream, welcome: &Value, seen: &Mutex<Vec<String>>) -> bool {
+    while let Some(frame) = frame(stream) {
+        let request = &frame["Request"];
+        let Some((method, _)) = request["message"].as_object().and_then(|m| m.iter().next()) else {
+            continue;
+        };
+        seen.lock().unwrap().push(method.clone());
+        let answer = match method.as_str() {
+            "Hello" => json!({ "Hello": { "Ok": welcome } }),
+            "Retire" => json!({ "Retire": { "Ok": null } }),
+            // As a method that it does not know: the end of the connection.
+            _ => return false,
+        };
+        let response = json!({ "request_id": request["id"], "message": { "Ok": answer } });
+        let text = response.to_string();
+        let length = u32::try_from(text.len()).unwrap();
+        // The client may have gone.
+        drop(stream.write_all(&length.to_be_bytes()));
+        drop(stream.write_all(text.as_bytes()));
+        if method == "Retire" {
+            return true;
+        }
+    }
+    false
+}
+
+fn frame(stream: &mut UnixStream) -> Option<Value> {
+    let mut length = [0; 4];
+    stream.read_exact(&mut length).ok()?;
+    let mut bytes = vec![0; u32::from_be_bytes(length) as usize];
+    stream.read_exact(&mut bytes).ok()?;
+    serde_json::from_slice(&bytes).ok()
+}
+
+#[test]
+fn a_daemon_of_another_contract_makes_room_for_one_of_ours() {
+    for contract in [version::CONTRACT - 1, version::CONTRACT + 1] {
+        let env = TestEnv::with_fixtures(&[("fix", &[])]);
+        let foreign = Foreign::start(&env, contract, &[]);
+        assert_eq!(super::count(&env, "fix"), 1);
+        assert_eq!(foreign.asked(), ["Hello", "Retire"], "{contract}");
+        assert!(env.daemon().is_some());
+    }
+}
+
+#[test]
+fn commands_ask_nothing_that_the_daemon_has_not_listed() {
+    let env = TestEnv::with_fixtures(&[("fix", &[])]);
+    let foreign = Foreign::start(&env, version::CONTRACT, &[]);
+    let commands: [&[&str]; 14] = [
+        &["tools"],
+        &["types"],
+        &["servers"],
+        &["servers", "restart", "fix"],
+        &["call", "fix.pid"],
+        &["run", "-e", "return 1"],
+        &["reload"],
+        &["runs"],
+        &["approvals"],
+        &["status"],
+        &["secrets"],
+        &["policy"],
+        &["stop"],
+        &["restart", "--upgrade"],
+    ];
+    for command in commands {
+        let said = env.mux(command);
+        assert_ne!(said.code, 0, "{command:?}: {said:#?}");
+        let all = format!("{}{}", said.stdout, said.stderr);
+        assert!(all.contains("does not know"), "{command:?}: {said:#?}");
+    }
+    let asked = foreign.asked();
+    assert!(asked.iter().all(|method| method == "Hello"), "{asked:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_library_asks_nothing_that_the_daemon_has_not_listed_either() {
+    let env = TestEnv::new();
+    let foreign = Foreign::start(&env, version::CONTRACT, &["run"]);
+    let me = Identity::new("test", "0");
+    let session = mux_client::connect(&env.dirs, &me).await.unwrap();
+    let refused = session.client.status(within_seconds(10)).await.unwrap_err();
+    let error = mux_client::lost(refused);
+    assert_eq!(error.kind, Kind::Unavailable);
+    assert!(error.message.contains("`status`"), "{error:?}");
+    // The connection goes on, and what is listed is sent.
+    let sent = session
+        .client
+        .cancel_run(within_seconds(10), "r-1".into())
+        .await;
+    assert!(sent.is_err());
+    assert_eq!(foreign.asked(), ["Hello", "CancelRun"]);
+}
