@@ -20,24 +20,28 @@ export type Approver = (asked: ApprovalAsked, signal: AbortSignal) => Promise<Ve
 /** How long the daemon holds a poll before it answers with nothing. */
 const POLL = 25_000;
 
-/** From here on the daemon knows who may be asked on this connection. Resolves when it does. */
-export async function listen(connection: Connection, approver: Approver): Promise<void> {
+/**
+ * From here on the daemon knows who may be asked on this connection. Resolves when it does. `leaving` is called when
+ * another daemon has taken over from this one.
+ */
+export async function listen(connection: Connection, approver: Approver, leaving: () => void): Promise<void> {
   if (!connection.welcome.features?.includes("approvals")) return;
   await poll(connection, 0, 0);
-  void answer(connection, approver).catch((error: unknown) => {
+  void answer(connection, approver, leaving).catch((error: unknown) => {
     // The connection has ended, and with it what it was asked.
     if (!(error instanceof MuxError)) throw error;
   });
 }
 
-async function answer(connection: Connection, approver: Approver): Promise<void> {
+async function answer(connection: Connection, approver: Approver, leaving: () => void): Promise<void> {
   const open = new Map<number, AbortController>();
   try {
     for (let after = 0; ; ) {
       const page = await poll(connection, after, POLL);
       for (const { seq, notice } of page.notices) {
         after = seq;
-        hear(connection, notice, open, approver);
+        if ("leaving" in notice) leaving();
+        else hear(connection, notice, open, approver);
       }
     }
   } finally {

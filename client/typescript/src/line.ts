@@ -103,6 +103,13 @@ export class Line {
     }
   }
 
+  /** Another daemon has taken over from this one: what comes next is asked there, and whoever listens listens there. */
+  async moveOn(connection: Connection): Promise<void> {
+    this.#leave(connection);
+    // The next request tries again.
+    await this.running().catch(() => undefined);
+  }
+
   close(): void {
     this.#closed = true;
     for (const connection of this.#all) connection.close();

@@ -61,6 +61,8 @@ export interface Stoppable {
 
 /** Servers that were never connected are started for a list of tools, and some of them take their time. */
 const STARTS = 150_000;
+/** Longer than all limits of two daemons that change over. */
+const UPGRADE = 120_000;
 
 export class Mux {
   readonly #line: Line;
@@ -83,7 +85,7 @@ export class Mux {
       environment,
     };
     this.#line = new Line(way, async (connection) => {
-      if (approver !== undefined) await listen(connection, approver);
+      if (approver !== undefined) await listen(connection, approver, () => void this.#line.moveOn(connection));
     });
   }
 
@@ -214,6 +216,15 @@ export class Mux {
   /** Drains and ends the daemon; with `now` it cancels what runs. The next request starts the next one. */
   stop({ now = false }: { now?: boolean } = {}): Promise<void> {
     return this.#line.stop(now);
+  }
+
+  /**
+   * Has another program take over from the daemon that runs, without a gap: `binary` is the absolute path of a `muxd`.
+   * If it cannot serve, nothing has changed. Linux only.
+   */
+  async upgrade(binary: string): Promise<wire.Upgraded> {
+    const request = { binary, contract: CONTRACT };
+    return askOn(await this.#line.running(), "upgrade", { request }, { deadlineMs: UPGRADE });
   }
 
   /** A value that stands in a message, or is kept because it is too long for one. */

@@ -7,4 +7,4 @@ export const CONTRACT = 5;
 export const VERSION = "0.1.0";
 
 /** What this client understands beyond the first contract; the daemon sends events of steps to those who do. */
-export const FEATURES: readonly string[] = ["program", "notices", "approvals"];
+export const FEATURES: readonly string[] = ["program", "notices", "approvals", "upgrade"];

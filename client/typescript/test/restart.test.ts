@@ -51,6 +51,28 @@ test("a daemon that is draining lets its runs end, and new work goes to the next
   assert.notEqual((await mux.status()).pid, before);
 });
 
+test("after an upgrade runs end where they are, and whoever may be asked is asked by the next daemon", async () => {
+  const asked: string[] = [];
+  const own = client({
+    name: "editor",
+    approver: async ({ path }) => {
+      asked.push(path);
+      return { decision: "once" };
+    },
+  });
+  const first = (await own.status()).pid;
+  const run = await own.run(`await mux.fix.sleep({ ms: 1500 }); return "whole"`);
+  while ((await own.servers())[0]?.in_flight !== 1) continue;
+  const upgraded = await mux.upgrade(told("MUX_TEST_DAEMON"));
+  assert.notEqual(upgraded.pid, first);
+  // Asked of nobody by us: it came with the notice, as soon as the run here left a moment for it.
+  while ((await own.status()).pid !== upgraded.pid) continue;
+  await own.call("fix.counter", { key: "u" });
+  assert.deepEqual(asked, ["fix.counter"]);
+  assert.equal(await run.result(), "whole");
+  own.close();
+});
+
 test("watchers go on with the next daemon", async () => {
   const stop = new AbortController();
   let lists = 0;

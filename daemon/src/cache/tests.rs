@@ -322,13 +322,10 @@ async fn a_full_cache_forgets_what_is_quickly_made_anew() {
     for number in 0..64_u8 {
         cache.put(Space::Types, [number; 32], vec![number; 200 << 10]);
     }
-    cache.flush().await;
-    assert!(
-        cache.status().bytes_on_disk < 4 << 20,
-        "{:?}",
-        cache.status()
-    );
-    assert!(cache.all(Space::Types).await.is_empty());
+    // A flush waits for a slow disk for two seconds only.
+    while !cache.all(Space::Types).await.is_empty() || cache.status().bytes_on_disk >= 4 << 20 {
+        cache.flush().await;
+    }
     cache.flush().await;
     drop(cache);
     let version = format!("v{}-{STORE}", envelope::FORMAT);
