@@ -28,7 +28,13 @@ mod status;
 mod told;
 mod watched;
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
 
 use futures::StreamExt;
 use interprocess::local_socket::{
@@ -48,7 +54,7 @@ use self::{
     handler::Connection,
     watched::Watched,
 };
-use crate::state::Daemon;
+use crate::{memory, state::Daemon};
 
 /// A client that has connected must say hello within this time.
 const GREETING: Duration = Duration::from_secs(5);
@@ -56,8 +62,10 @@ const GREETING: Duration = Duration::from_secs(5);
 const POLL: Duration = Duration::from_secs(30);
 /// Requests of one client at once.
 const REQUESTS: usize = 256;
-/// Connections at once.
-const CONNECTIONS: usize = 1_000;
+/// Connections at once. An idle one costs a descriptor and less than 20 KiB.
+const CONNECTIONS: usize = 4_096;
+/// So many that have gone leave memory that is worth giving back.
+const CROWD: usize = 64;
 
 /// The open connections.
 #[derive(Clone, Debug, Default)]
@@ -66,6 +74,8 @@ pub(crate) struct Connections {
     closing: CancellationToken,
     /// How often nobody could be let in.
     failures: Arc<watch::Sender<u64>>,
+    /// The most that were open at once since memory was given back.
+    most: Arc<AtomicUsize>,
 }
 
 impl Connections {
@@ -78,6 +88,20 @@ impl Connections {
         let mut failures = self.failures.subscribe();
         // The sender lives as long as `self`.
         drop(failures.wait_for(|now| *now != before).await);
+    }
+
+    /// One more is open.
+    fn came(&self) {
+        self.most.fetch_max(self.tasks.len(), Ordering::Relaxed);
+    }
+
+    /// One of them is over.
+    fn left(&self) {
+        let open = self.tasks.len();
+        if self.most.load(Ordering::Relaxed) >= open + CROWD {
+            self.most.store(open, Ordering::Relaxed);
+            memory::give_back_soon();
+        }
     }
 
     /// Reads nothing more from anybody, and waits until every answer that is owed has been sent.
@@ -122,8 +146,13 @@ pub(crate) async fn accept(
         number += 1;
         let span = info_span!("client", number);
         let door = Door::new(Arc::clone(&daemon), number, peer);
-        let serving = serve(stream, door, connections.closing.clone());
-        connections.tasks.spawn(serving.instrument(span));
+        let serving = serve(stream, door, connections.closing.clone()).instrument(span);
+        let all = connections.clone();
+        connections.tasks.spawn(async move {
+            serving.await;
+            all.left();
+        });
+        connections.came();
     }
 }
 
