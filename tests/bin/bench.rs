@@ -102,6 +102,18 @@ enum Part {
     Sharing,
     Apis,
     Idle,
+    Crowd,
+    Cold,
+}
+
+impl Part {
+    /// Takes minutes, or needs what not everybody has.
+    fn is_by_name_alone(self) -> bool {
+        matches!(
+            self,
+            Self::Servers | Self::Sharing | Self::Apis | Self::Idle | Self::Crowd | Self::Cold
+        )
+    }
 }
 
 fn main() -> anyhow::Result<()> {
@@ -188,8 +200,12 @@ fn main() -> anyhow::Result<()> {
             Part::Idle => {
                 figures::title("a daemon that nobody needs");
                 idle::measure(&place, &args.tsc, args.minutes)?;
+            }
+            Part::Crowd => {
                 figures::title("a thousand clients that say nothing");
                 runtime.block_on(crowd::measure(&place, args.rounds))?;
+            }
+            Part::Cold => {
                 figures::title("from no daemon to the result of a call");
                 cold::measure(&place, args.node.as_deref())?;
             }
