@@ -78,7 +78,7 @@ struct Args {
     /// How long an idle daemon is watched, for the part `idle`
     #[arg(long, default_value_t = 1)]
     minutes: u64,
-    /// Only these parts; all without, but for `servers`, `sharing`, `apis` and `idle`
+    /// Only these parts; without, all but `servers`, `sharing`, `apis`, `idle`, `crowd` and `cold`
     #[arg(long, value_enum)]
     only: Vec<Part>,
 }
@@ -131,11 +131,7 @@ fn main() -> anyhow::Result<()> {
         .enable_all()
         .build()?;
     for part in Part::value_variants() {
-        let by_name_alone = matches!(
-            part,
-            Part::Servers | Part::Sharing | Part::Apis | Part::Idle
-        );
-        if !args.only.contains(part) && (by_name_alone || !args.only.is_empty()) {
+        if !args.only.contains(part) && (part.is_by_name_alone() || !args.only.is_empty()) {
             continue;
         }
         match part {
