@@ -7,6 +7,7 @@
 
 mod envelope;
 mod hush;
+mod leisure;
 mod memory;
 mod place;
 mod queue;

@@ -6,7 +6,7 @@ use std::{io, panic, path::Path};
 
 use tracing::error;
 use tracing_appender::{
-    non_blocking::WorkerGuard,
+    non_blocking::{NonBlockingBuilder, WorkerGuard},
     rolling::{RollingFileAppender, Rotation},
 };
 use tracing_subscriber::EnvFilter;
@@ -14,6 +14,9 @@ use tracing_subscriber::EnvFilter;
 use crate::cache::CHATTY;
 
 const KEPT: usize = 7;
+/// Lines that wait for the disk; more are dropped. Room for all of them is taken at the start, for the daemon's
+/// life.
+const WAITING: usize = 8_192;
 /// The files are `muxd.DATE.log`.
 const NAME: &str = "muxd";
 
@@ -38,7 +41,9 @@ pub fn start(dir: &Path, filter: Option<&str>) -> io::Result<WorkerGuard> {
         .max_log_files(KEPT)
         .build(dir)
         .map_err(io::Error::other)?;
-    let (writer, guard) = tracing_appender::non_blocking(appender);
+    let (writer, guard) = NonBlockingBuilder::default()
+        .buffered_lines_limit(WAITING)
+        .finish(appender);
     let filter = filter
         .and_then(|text| EnvFilter::try_new(quiet(text)).ok())
         .unwrap_or_else(|| EnvFilter::new(quiet("info")));

@@ -29,7 +29,13 @@ mod told;
 mod upgrade;
 mod watched;
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
 
 use futures::StreamExt;
 use interprocess::local_socket::{
@@ -49,7 +55,7 @@ use self::{
     handler::Connection,
     watched::Watched,
 };
-use crate::state::Daemon;
+use crate::{memory, state::Daemon};
 
 /// A client that has connected must say hello within this time.
 const GREETING: Duration = Duration::from_secs(5);
@@ -57,8 +63,10 @@ const GREETING: Duration = Duration::from_secs(5);
 const POLL: Duration = Duration::from_secs(30);
 /// Requests of one client at once.
 const REQUESTS: usize = 256;
-/// Connections at once.
-const CONNECTIONS: usize = 1_000;
+/// Connections at once. An idle one costs a descriptor and less than 20 KiB.
+const CONNECTIONS: usize = 4_096;
+/// So many that have gone leave memory that is worth giving back.
+const CROWD: usize = 64;
 
 /// The open connections.
 #[derive(Clone, Debug, Default)]
@@ -67,6 +75,8 @@ pub(crate) struct Connections {
     closing: CancellationToken,
     /// How often nobody could be let in.
     failures: Arc<watch::Sender<u64>>,
+    /// The most that were open at once since memory was given back.
+    most: Arc<AtomicUsize>,
 }
 
 impl Connections {
@@ -85,6 +95,20 @@ impl Connections {
     pub(crate) async fn gone(&self, patience: Duration) {
         self.tasks.close();
         _ = tokio::time::timeout(patience, self.tasks.wait()).await;
+    }
+
+    /// One more is open.
+    fn came(&self) {
+        self.most.fetch_max(self.tasks.len(), Ordering::Relaxed);
+    }
+
+    /// One of them is over.
+    fn left(&self) {
+        let open = self.tasks.len();
+        if self.most.load(Ordering::Relaxed) >= open + CROWD {
+            self.most.store(open, Ordering::Relaxed);
+            memory::give_back_soon();
+        }
     }
 
     /// Reads nothing more from anybody, and waits until every answer that is owed has been sent.
@@ -129,8 +153,13 @@ pub(crate) async fn accept(
         number += 1;
         let span = info_span!("client", number);
         let door = Door::new(Arc::clone(&daemon), number, peer);
-        let serving = serve(stream, door, connections.closing.clone());
-        connections.tasks.spawn(serving.instrument(span));
+        let serving = serve(stream, door, connections.closing.clone()).instrument(span);
+        let all = connections.clone();
+        connections.tasks.spawn(async move {
+            serving.await;
+            all.left();
+        });
+        connections.came();
     }
 }
 

@@ -9,14 +9,24 @@ mod agents;
 mod apis;
 #[path = "bench/bare.rs"]
 mod bare;
+#[path = "bench/cold.rs"]
+mod cold;
 #[path = "bench/commands.rs"]
 mod commands;
+#[path = "bench/crowd.rs"]
+mod crowd;
+#[path = "bench/echo.rs"]
+mod echo;
 #[path = "bench/figures.rs"]
 mod figures;
+#[path = "bench/idle.rs"]
+mod idle;
 #[path = "bench/policy.rs"]
 mod policy;
 #[path = "bench/pool.rs"]
 mod pool;
+#[path = "bench/processes.rs"]
+mod processes;
 #[path = "bench/real.rs"]
 mod real;
 #[path = "bench/rest.rs"]
@@ -67,7 +77,10 @@ struct Args {
     /// How many clients share their servers, for the part `sharing`
     #[arg(long, default_value_t = 5)]
     clients: usize,
-    /// Only these parts; all without, but for `servers`, `sharing`, `apis` and `upgrades`
+    /// How long an idle daemon is watched, for the part `idle`
+    #[arg(long, default_value_t = 1)]
+    minutes: u64,
+    /// Only these parts; without, all but `servers`, `sharing`, `apis`, `upgrades`, `idle`, `crowd` and `cold`
     #[arg(long, value_enum)]
     only: Vec<Part>,
 }
@@ -91,9 +104,34 @@ enum Part {
     Sharing,
     Apis,
     Upgrades,
+    Idle,
+    Crowd,
+    Cold,
+}
+
+impl Part {
+    /// Takes minutes, or needs what not everybody has.
+    fn is_by_name_alone(self) -> bool {
+        matches!(
+            self,
+            Self::Servers
+                | Self::Sharing
+                | Self::Apis
+                | Self::Upgrades
+                | Self::Idle
+                | Self::Crowd
+                | Self::Cold
+        )
+    }
 }
 
 fn main() -> anyhow::Result<()> {
+    let mut words = std::env::args_os().skip(1);
+    if let (Some(first), Some(socket)) = (words.next(), words.next())
+        && first == echo::ARGUMENT
+    {
+        return echo::serve(socket.as_ref());
+    }
     let args = Args::parse();
     let worker = args.binaries.join("mux-worker");
     let place = commands::Place::new(args.binaries, &args.server)?;
@@ -102,11 +140,7 @@ fn main() -> anyhow::Result<()> {
         .enable_all()
         .build()?;
     for part in Part::value_variants() {
-        let by_name_alone = matches!(
-            part,
-            Part::Servers | Part::Sharing | Part::Apis | Part::Upgrades
-        );
-        if !args.only.contains(part) && (by_name_alone || !args.only.is_empty()) {
+        if !args.only.contains(part) && (part.is_by_name_alone() || !args.only.is_empty()) {
             continue;
         }
         match part {
@@ -171,6 +205,18 @@ fn main() -> anyhow::Result<()> {
             Part::Upgrades => {
                 figures::title("upgrades under load");
                 runtime.block_on(upgrades::measure(args.rounds))?;
+            }
+            Part::Idle => {
+                figures::title("a daemon that nobody needs");
+                idle::measure(&place, &args.tsc, args.minutes)?;
+            }
+            Part::Crowd => {
+                figures::title("a thousand clients that say nothing");
+                runtime.block_on(crowd::measure(&place, args.rounds))?;
+            }
+            Part::Cold => {
+                figures::title("from no daemon to the result of a call");
+                cold::measure(&place, args.node.as_deref())?;
             }
             Part::Sharing => {
                 figures::title("memory of clients with ten servers each");

@@ -7,7 +7,7 @@ use anstream::println;
 use mux_proto::{Error, ServerInfo, ServerState, SourceNote};
 use serde_json::json;
 
-use super::{document, note, shown, style::harmless, warn};
+use super::{amounts, document, note, shown, style::harmless, warn};
 
 /// One edit.
 #[derive(Debug)]
@@ -155,7 +155,8 @@ fn told_of(source: &str, offered: &Offered) {
         .map(|path| harmless(path).into_owned())
         .collect();
     let more = if count > named { ", …" } else { "" };
-    println!("{count} functions: {}{more}", some.join(", "));
+    let functions = amounts::count(count, "function");
+    println!("{functions}: {}{more}", some.join(", "));
     for SourceNote { text, fix } in &offered.notes {
         let told = match fix {
             Some(fix) => format!("{text}; {fix}"),

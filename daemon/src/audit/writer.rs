@@ -51,8 +51,13 @@ impl Writer {
         // Since when something is written that may not be on the disk.
         let mut unsynced: Option<Instant> = None;
         loop {
-            let rest = unsynced.map_or(SYNC, |since| SYNC.saturating_sub(since.elapsed()));
-            let first = match records.recv_timeout(rest) {
+            let came = match unsynced.map(|since| SYNC.saturating_sub(since.elapsed())) {
+                Some(rest) => records.recv_timeout(rest),
+                None if self.is_behind() => records.recv_timeout(SYNC),
+                // There is nothing to do until somebody says something.
+                None => records.recv().map_err(Into::into),
+            };
+            let first = match came {
                 Ok(first) => Some(first),
                 Err(RecvTimeoutError::Timeout) => None,
                 Err(RecvTimeoutError::Disconnected) => {
@@ -99,9 +104,14 @@ impl Writer {
 
     /// Tells of lost lines that no other has told of.
     fn catch_up(&mut self) {
-        if self.shared.lost.load(Ordering::Relaxed) > self.told {
+        if self.is_behind() {
             self.write(Vec::new(), 0);
         }
+    }
+
+    /// Lines were lost, and the log does not say so yet.
+    fn is_behind(&self) -> bool {
+        self.shared.lost.load(Ordering::Relaxed) > self.told
     }
 
     fn put(&mut self, record: &Record, text: &mut Vec<u8>) {

@@ -10,7 +10,7 @@ use std::{
 use thiserror::Error;
 use tracing::warn;
 
-use super::{CLOSER, Key, Space};
+use super::{CLOSER, Key, Space, leisure::Leisure};
 
 /// Keys and values as they stand on the disk.
 pub(super) type Entries = Vec<(Vec<u8>, Vec<u8>)>;
@@ -55,8 +55,9 @@ impl From<io::Error> for StoreError {
     }
 }
 
-/// Does it, and ends no thread if it panics.
+/// Does it, and ends no thread if it panics. Threads that the store starts meanwhile cost an idle daemon nothing.
 pub(super) fn fenced<T>(work: impl FnOnce() -> Result<T, StoreError>) -> Result<T, StoreError> {
+    let _threads = Leisure::begin();
     // What it leaves half done is in the store, and a store that panicked is not used again.
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|payload| {
         let text = payload.downcast_ref::<&str>().copied();

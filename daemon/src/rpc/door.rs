@@ -9,7 +9,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak},
 };
 
-use mux_proto::Hello;
+use mux_proto::{Hello, version::FEATURES};
 use mux_sandbox::Turn;
 use tokio::sync::{Notify, OnceCell, Semaphore, SemaphorePermit};
 use tokio_util::sync::CancellationToken;
@@ -35,7 +35,10 @@ pub(super) struct Door {
     number: u64,
     /// The process and the user at the other end, where the system tells.
     peer: Peer,
+    /// Without its features.
     hello: OnceLock<Hello>,
+    /// Of those that we know, the ones that the client listed.
+    features: OnceLock<Box<[&'static str]>>,
     origin: OnceLock<Arc<Origin>>,
     arrived: Notify,
     /// From hello on, the daemon counts this client, unless it is the daemon itself.
@@ -61,6 +64,7 @@ impl Door {
             daemon,
             number,
             hello: OnceLock::new(),
+            features: OnceLock::new(),
             origin: OnceLock::new(),
             arrived: Notify::new(),
             present: OnceLock::new(),
@@ -71,13 +75,17 @@ impl Door {
     }
 
     /// Lets the client in; false if the daemon is ending. A second hello changes nothing.
-    pub(super) fn greet(&self, hello: Hello) -> bool {
+    pub(super) fn greet(&self, mut hello: Hello) -> bool {
         if !self.is_probe(&hello) {
             let Some(present) = self.daemon.activity.client() else {
                 return false;
             };
             drop(self.present.set(present));
         }
+        let listed = std::mem::take(&mut hello.features);
+        let known = FEATURES.iter().copied();
+        let known = known.filter(|known| listed.iter().any(|feature| feature == known));
+        drop(self.features.set(known.collect()));
         drop(self.hello.set(hello));
         self.arrived.notify_one();
         true
@@ -85,8 +93,8 @@ impl Door {
 
     /// The client said in its hello that it knows of this.
     pub(super) fn knows(&self, feature: &str) -> bool {
-        let hello = self.hello.get();
-        hello.is_some_and(|hello| hello.features.iter().any(|known| known == feature))
+        let features = self.features.get();
+        features.is_some_and(|features| features.contains(&feature))
     }
 
     /// Our own connection, which counts for nothing.

@@ -20,6 +20,8 @@ pub(crate) struct Place {
     /// A real server and its arguments.
     pub(crate) real: (PathBuf, Vec<String>),
     mux: PathBuf,
+    /// The user's own shell says which environment servers get, however long that takes.
+    own_shell: bool,
 }
 
 impl Place {
@@ -39,15 +41,45 @@ impl Place {
             fixture,
             real: (PathBuf::from(program), arguments.to_vec()),
             mux: binaries.join("mux"),
+            own_shell: true,
         })
     }
 
+    /// Another one with this configuration, and with a login shell that reads no profile of the user's.
+    pub(crate) fn beside(&self, config: &str) -> anyhow::Result<Self> {
+        let home = tempfile::Builder::new()
+            .prefix("mux-bench-")
+            .tempdir_in("/tmp")?;
+        fs::write(home.path().join("config.toml"), config)?;
+        Ok(Self {
+            home,
+            daemon: self.daemon.clone(),
+            fixture: self.fixture.clone(),
+            real: self.real.clone(),
+            mux: self.mux.clone(),
+            own_shell: false,
+        })
+    }
+
+    /// The daemon that runs there.
+    pub(crate) fn pid(&self) -> anyhow::Result<i32> {
+        let status: Value = serde_json::from_str(&self.mux(&["--json", "status"])?)?;
+        let pid = status["pid"].as_i64().context("no pid")?;
+        Ok(i32::try_from(pid)?)
+    }
+
     pub(crate) fn mux(&self, args: &[&str]) -> anyhow::Result<String> {
-        let output = Command::new(&self.mux)
+        let mut command = Command::new(&self.mux);
+        command
             .args(args)
             .env("MUX_HOME", self.home.path())
-            .stdin(Stdio::null())
-            .output()?;
+            .stdin(Stdio::null());
+        if !self.own_shell {
+            command
+                .env("SHELL", "/bin/sh")
+                .env("HOME", self.home.path());
+        }
+        let output = command.output()?;
         ensure!(
             output.status.success(),
             "mux {args:?}: {}",

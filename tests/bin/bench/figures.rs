@@ -33,6 +33,10 @@ impl Samples {
         sorted[place]
     }
 
+    pub(crate) fn total(&self) -> Duration {
+        self.0.iter().sum()
+    }
+
     pub(crate) fn median(&self) -> Duration {
         self.quantile(0.5)
     }

@@ -7,6 +7,7 @@ use mux_tests::{
     frames::{self, Wire},
     process,
 };
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use serde_json::{Value, json};
 
 use super::unharmed;
@@ -37,6 +38,40 @@ fn five_hundred_that_say_nothing_are_sent_away_and_hinder_nobody() {
         assert_eq!(wire.rest(), Vec::<Value>::new());
     }
     unharmed(&env, daemon);
+}
+
+#[test]
+fn more_clients_than_descriptors_are_allowed_at_first_stay_connected_and_are_served() {
+    let env = TestEnv::with_fixtures(&[("fix", &[])]);
+    // Started with the usual limit, the daemon helps itself; we have as many ends of connections as it has.
+    allow_descriptors(1_024);
+    env.result("return await mux.fix.pid({})");
+    allow_descriptors(4_096);
+    let daemon = env.daemon();
+    let before = process::resident_bytes(daemon.unwrap());
+    let mut clients: Vec<Wire> = (0..1_200)
+        .map(|_| Wire::greeted(&env.dirs.socket()))
+        .collect();
+    assert_eq!(
+        env.result("return (await mux.fix.add({ a: 1, b: 1 })).sum"),
+        2
+    );
+    let grown = process::resident_bytes(daemon.unwrap()).saturating_sub(before);
+    assert!(grown < 64 << 20, "{} MiB for idle clients", grown >> 20);
+    for client in &mut clients {
+        let answer = client.call(&json!({ "Status": {} }));
+        assert!(
+            answer["message"]["Ok"]["Status"]["Ok"].is_object(),
+            "{answer}"
+        );
+    }
+    drop(clients);
+    unharmed(&env, daemon);
+}
+
+fn allow_descriptors(count: u64) {
+    let (_, hard) = getrlimit(Resource::RLIMIT_NOFILE).unwrap();
+    setrlimit(Resource::RLIMIT_NOFILE, count.min(hard), hard).unwrap();
 }
 
 #[test]
