@@ -6,6 +6,7 @@
 //! Invariant: whoever serves holds the [`InstanceLock`], and readiness is reported, never polled.
 
 mod activity;
+mod former;
 mod lock;
 mod passed;
 mod predecessor;
@@ -18,6 +19,7 @@ mod watchdog;
 
 pub use self::{
     activity::{Activity, Present},
+    former::Former,
     lock::{InstanceLock, LockError, StartupLock},
     passed::{Passed, PassedError, is_kept},
     predecessor::ask_to_go,

@@ -44,6 +44,9 @@ use interprocess::local_socket::{
 };
 use mux_proto::{Mux, transport};
 use tarpc::server::{BaseChannel, Channel, Config};
+use tokio::io::{AsyncRead, AsyncWrite};
+#[cfg(target_os = "linux")]
+use tokio::net::UnixStream;
 use tokio::sync::watch;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tracing::{Instrument, debug, info_span, warn};
@@ -163,8 +166,20 @@ pub(crate) async fn accept(
     }
 }
 
+/// Lets the daemon in that has taken over from this one: it tells its clients of the runs that go on here.
+#[cfg(target_os = "linux")]
+pub(crate) fn let_in(stream: UnixStream, daemon: Arc<Daemon>, connections: &Connections) {
+    let door = Door::new(daemon, 0, (None, None));
+    let serving = serve(stream, door, connections.closing.clone());
+    let serving = serving.instrument(info_span!("successor"));
+    connections.tasks.spawn(serving);
+}
+
 /// One connection until its end, which is also the end of the runs that it owns.
-async fn serve(stream: Stream, door: Arc<Door>, closing: CancellationToken) {
+async fn serve<S>(stream: S, door: Arc<Door>, closing: CancellationToken)
+where
+    S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+{
     let gone = CancellationToken::new();
     let transport = Watched::new(transport::requests(stream), gone.clone());
     let closed = {

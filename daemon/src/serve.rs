@@ -229,7 +229,8 @@ pub async fn serve(
         // It may have died this moment: then there is one daemon the less.
         drop(predecessor.serving().await);
         let (awaited, upstreams) = (awaited.clone(), Arc::clone(&upstreams));
-        tokio::spawn(predecessor.receive(awaited, upstreams, Arc::clone(&approvals)));
+        let (approvals, former) = (Arc::clone(&approvals), Arc::clone(&daemon.former));
+        tokio::spawn(predecessor.receive(awaited, upstreams, approvals, former));
     }
     service.ready(&doing(&daemon));
     let stop = shutdown.token();
@@ -274,7 +275,7 @@ pub async fn serve(
         drop(lock);
         daemon.leaving.cancel();
         let going = (successor, Arc::clone(&upstreams), Arc::clone(&approvals));
-        leave(going, &runs, &shutdown).await;
+        leave(going, &daemon, &connections, &shutdown).await;
         connections.gone(PARTING).await;
     } else {
         activity.close();

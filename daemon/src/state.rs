@@ -28,7 +28,7 @@ use crate::{
     gateway::Gateway,
     handles::Handles,
     handover::Wish,
-    lifecycle::{Activity, Service, Shutdown},
+    lifecycle::{Activity, Former, Service, Shutdown},
     projects::{Approvals, Projects},
     runs::Runs,
     upstream::Launcher,
@@ -60,6 +60,8 @@ pub struct Daemon {
     pub service: Service,
     /// Another program is to serve in our place.
     pub(crate) upgrades: mpsc::Sender<Wish>,
+    /// The daemon from which this one took over, if runs go on there.
+    pub former: Arc<Former>,
     /// One does: whoever can goes there.
     pub(crate) leaving: CancellationToken,
     /// The login shell's environment, once it is known.
@@ -116,6 +118,7 @@ impl Daemon {
             shutdown,
             service,
             upgrades,
+            former: Arc::default(),
             leaving: CancellationToken::new(),
             environment,
             launcher,

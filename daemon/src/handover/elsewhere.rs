@@ -44,6 +44,7 @@ impl Predecessor {
         _: Awaited,
         _: std::sync::Arc<Upstreams>,
         _: std::sync::Arc<crate::approvals::Approvals>,
+        _: std::sync::Arc<crate::lifecycle::Former>,
     ) {
         match self {}
     }
@@ -85,6 +86,7 @@ pub(crate) async fn hand_over(
     successor: Successor,
     _: &Upstreams,
     _: impl Future<Output = Vec<String>>,
+    _: Option<std::os::fd::OwnedFd>,
 ) {
     match successor {}
 }

@@ -4,7 +4,7 @@
 //! there on only the old one speaks: sessions, one after the other, and at last `Left`, or its end.
 //!
 //! Invariant: an `Offer` carries the listening socket and the lock, and the socket to the keeper if it says so; a
-//! `Session` the process's standard input, output and error. Nothing else carries descriptors.
+//! `Door` the connection, a `Session` the process's standard input, output and error. Nothing else carries descriptors.
 
 use serde::{Deserialize, Serialize};
 
@@ -33,6 +33,8 @@ pub(super) enum FromOld {
     Go {
         awaited: Vec<HandedPlace>,
     },
+    /// Carries a connection on which runs that go on over there can be read.
+    Door {},
     Session(Box<HandedState>),
     /// It is busy, and may come later.
     Withheld(HandedPlace),

@@ -21,7 +21,7 @@ use super::{
 use crate::{
     approvals::Approvals,
     keeper::{Keeper, KeeperOffer, wire::WIRE as KEEPER_WIRE},
-    lifecycle::{InstanceLock, Service},
+    lifecycle::{Former, InstanceLock, Service},
     upstream::{Awaited, Handed, HandedPlace, Upstreams},
 };
 
@@ -138,9 +138,17 @@ impl Predecessor {
         awaited: Awaited,
         upstreams: Arc<Upstreams>,
         approvals: Arc<Approvals>,
+        former: Arc<Former>,
     ) {
         loop {
             match self.channel.next().await {
+                Ok(Some(FromOld::Door {})) => match self.door() {
+                    Ok(stream) => {
+                        let former = Arc::clone(&former);
+                        tokio::spawn(async move { former.follow(stream).await });
+                    }
+                    Err(error) => warn!(%error, "the runs of the last muxd cannot be followed"),
+                },
                 Ok(Some(FromOld::Session(state))) => match self.claim(*state) {
                     Ok(handed) => {
                         let (server, pid) = (&handed.state.place.server, handed.state.pid);
@@ -166,6 +174,13 @@ impl Predecessor {
             keeper.end_unclaimed();
         }
         approvals.read_again(Vec::new(), true).await;
+    }
+
+    fn door(&mut self) -> io::Result<tokio::net::UnixStream> {
+        let [socket] = self.channel.take()?;
+        let stream = UnixStream::from(socket);
+        stream.set_nonblocking(true)?;
+        tokio::net::UnixStream::from_std(stream)
     }
 
     fn claim(&mut self, state: crate::upstream::HandedState) -> io::Result<Handed> {

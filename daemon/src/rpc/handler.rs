@@ -99,16 +99,11 @@ impl wire::Mux for Connection {
         _: Context,
         request: wire::EventsRequest,
     ) -> Result<wire::EventPage, wire::Error> {
-        runs::events(&self.daemon()?.runs, &self.0, request).await
+        runs::events(self.daemon()?, &self.0, request).await
     }
 
     async fn cancel_run(self, _: Context, run: String) -> Result<(), wire::Error> {
-        self.daemon()?
-            .runs
-            .find(&run)
-            .map_err(convert::error)?
-            .cancel();
-        Ok(())
+        runs::cancel(self.daemon()?, &run).await
     }
 
     async fn check(
@@ -170,6 +165,7 @@ impl wire::Mux for Connection {
     async fn stop(self, _: Context, request: wire::StopRequest) -> Result<(), wire::Error> {
         let daemon = self.daemon()?;
         debug!(now = request.now, "asked to stop");
+        daemon.former.stop(request.now).await;
         if request.now {
             daemon.shutdown.request_now();
         } else {
@@ -183,12 +179,11 @@ impl wire::Mux for Connection {
         _: Context,
         request: wire::RunsRequest,
     ) -> Result<wire::RunList, wire::Error> {
-        Ok(runs::list(&self.daemon()?.runs, &request))
+        Ok(runs::list(self.daemon()?, &request).await)
     }
 
     async fn run_info(self, _: Context, run: String) -> Result<wire::RunInfo, wire::Error> {
-        let run = self.daemon()?.runs.find(&run).map_err(convert::error)?;
-        Ok(convert::run(run.view()))
+        runs::info(self.daemon()?, &run).await
     }
 
     async fn read(

@@ -61,11 +61,17 @@ pub(super) fn start(
 }
 
 pub(super) async fn events(
-    runs: &Runs,
+    daemon: &Daemon,
     door: &Door,
     request: wire::EventsRequest,
 ) -> Result<wire::EventPage, wire::Error> {
-    let run = runs.find(&request.run).map_err(convert::error)?;
+    let run = match daemon.runs.find(&request.run) {
+        Ok(run) => run,
+        Err(unknown) => {
+            let page = daemon.former.events(&request, POLL, PAGE).await;
+            return page.ok_or_else(|| convert::error(unknown));
+        }
+    };
     let wait = Duration::from_millis(request.wait_ms).min(POLL);
     let events = run.events.after(request.after, wait, PAGE).await;
     if matches!(
@@ -82,6 +88,25 @@ pub(super) async fn events(
     })
 }
 
+pub(super) async fn cancel(daemon: &Daemon, run: &str) -> Result<(), wire::Error> {
+    match daemon.runs.find(run) {
+        Ok(run) => run.cancel(),
+        Err(unknown) if !daemon.former.cancel(run).await => return Err(convert::error(unknown)),
+        Err(_) => {}
+    }
+    Ok(())
+}
+
+pub(super) async fn info(daemon: &Daemon, run: &str) -> Result<wire::RunInfo, wire::Error> {
+    match daemon.runs.find(run) {
+        Ok(run) => Ok(convert::run(run.view())),
+        Err(unknown) => {
+            let info = daemon.former.info(run).await;
+            info.ok_or_else(|| convert::error(unknown))
+        }
+    }
+}
+
 pub(super) async fn check(
     runs: &Runs,
     door: &Door,
@@ -94,22 +119,23 @@ pub(super) async fn check(
     found.await.map(convert::inspection).map_err(convert::error)
 }
 
-pub(super) fn list(runs: &Runs, request: &wire::RunsRequest) -> wire::RunList {
-    let mut runs = runs.list();
-    runs.retain(|run| !(request.running && run.has_ended()));
+pub(super) async fn list(daemon: &Daemon, request: &wire::RunsRequest) -> wire::RunList {
+    let own = daemon.runs.list().into_iter();
+    let own = own.filter(|run: &Arc<Run>| !(request.running && run.has_ended()));
+    let mut all: Vec<wire::RunInfo> = own.map(|run| convert::run(run.view())).collect();
+    // They were accepted before ours.
+    all.extend(daemon.former.list(request.running).await);
+    let total = all.len();
     let mut room = LONGEST;
-    let shown = runs
-        .iter()
-        .take(request.limit.unwrap_or(SHOWN))
-        .map(|run: &Arc<Run>| convert::run(run.view()))
-        .take_while(|info| {
-            let length = serde_json::to_vec(info).map_or(0, |text| text.len());
-            let fits = length <= room;
-            room = room.saturating_sub(length);
-            fits
-        });
+    let shown = all.into_iter().take(request.limit.unwrap_or(SHOWN));
+    let shown = shown.take_while(|info| {
+        let length = serde_json::to_vec(info).map_or(0, |text| text.len());
+        let fits = length <= room;
+        room = room.saturating_sub(length);
+        fits
+    });
     wire::RunList {
         runs: shown.collect(),
-        total: runs.len(),
+        total,
     }
 }

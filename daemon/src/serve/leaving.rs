@@ -2,11 +2,15 @@
 //!
 //! Invariant: whoever comes meanwhile is told that this daemon ends, or reaches the next one.
 
-use std::{sync::Arc, time::Duration};
+use std::{os::fd::OwnedFd, sync::Arc, time::Duration};
 
 use interprocess::local_socket::tokio::Listener;
+#[cfg(target_os = "linux")]
+use tokio::net::UnixStream;
 use tokio::time::timeout;
 use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
+#[cfg(target_os = "linux")]
+use tracing::warn;
 
 use super::LAST_WORDS;
 use crate::{
@@ -38,10 +42,13 @@ pub(super) async fn drain(runs: &Runs, shutdown: &Shutdown) {
 /// Another daemon serves: what runs here ends here, and sessions go there as soon as they can.
 pub(super) async fn leave(
     (successor, upstreams, approvals): (Successor, Arc<Upstreams>, Arc<Approvals>),
-    runs: &Arc<Runs>,
+    daemon: &Arc<Daemon>,
+    connections: &Connections,
     shutdown: &Shutdown,
 ) {
+    let runs = &daemon.runs;
     let own = Arc::clone(runs);
+    let door = door(daemon, connections);
     let handing = tokio::spawn(async move {
         // A call that was let in and has not come to its session yet would find none.
         drop(timeout(CALLS, own.close_to_calls()).await);
@@ -50,16 +57,42 @@ pub(super) async fn leave(
             let going_on = own.list().into_iter().filter(|run| !run.has_ended());
             going_on.map(|run| run.id.clone()).collect()
         };
-        hand_over(successor, &upstreams, recorded).await;
+        hand_over(successor, &upstreams, recorded, door).await;
     });
     let hurry = handing.abort_handle();
+    // Those of the daemon before this one are read through it.
+    let over = async {
+        let former = timeout(LEAVING, daemon.former.settled());
+        drop(tokio::join!(runs.drain(LEAVING), former));
+    };
     tokio::select! {
-        () = runs.drain(LEAVING) => {}
+        () = over => {}
         () = shutdown.requested() => drain(runs, shutdown).await,
     }
     // Those that a run had until now.
     drop(timeout(LAST_SESSIONS, handing).await);
     hurry.abort();
+}
+
+/// A connection to us for the next daemon, which tells its clients of the runs that go on here.
+#[cfg(target_os = "linux")]
+fn door(daemon: &Arc<Daemon>, connections: &Connections) -> Option<OwnedFd> {
+    let paired = UnixStream::pair().and_then(|(near, far)| Ok((near, far.into_std()?)));
+    match paired {
+        Ok((near, far)) => {
+            rpc::let_in(near, Arc::clone(daemon), connections);
+            Some(far.into())
+        }
+        Err(error) => {
+            warn!(%error, "the next muxd cannot tell of the runs that go on here");
+            None
+        }
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn door(_: &Arc<Daemon>, _: &Connections) -> Option<OwnedFd> {
+    None
 }
 
 /// Where a service manager listens on, whoever comes meanwhile would wait and not know why: he hears that we

@@ -2,6 +2,8 @@
 
 use mux_tests::TestEnv;
 
+use serde_json::Value;
+
 use super::{assert_ends, count, upgrade};
 
 const SLOW: &str = "await mux.fix.counter({ key: 'k' }); console.log('in flight'); \
@@ -53,4 +55,67 @@ fn a_call_outside_of_runs_ends_where_it_is_too() {
     assert_eq!(call.wait().ok().stdout.trim(), "slept 1500 ms");
     assert_ends(old);
     assert_eq!(count(&env, "fix"), 2);
+}
+
+/// Detached; its id.
+fn detach(env: &TestEnv, code: &str) -> String {
+    let told = env.mux(["--json", "run", "--detach", "-e", code]).ok();
+    told.json()["run"].as_str().unwrap().to_owned()
+}
+
+fn listed(env: &TestEnv, run: &str) -> Value {
+    let list = env.mux(["--json", "runs"]).ok().json();
+    let runs = list["runs"].as_array().unwrap();
+    let found = runs.iter().find(|listed| listed["run"] == run);
+    found.unwrap_or_else(|| panic!("{run} in {list:#}")).clone()
+}
+
+#[test]
+fn the_next_daemon_tells_of_runs_that_end_in_the_ones_before() {
+    let env = TestEnv::with_fixtures(&[("fix", &[])]);
+    let over = detach(&env, "console.log('old'); return 'over'");
+    env.mux(["runs", "watch", &over]).ok();
+    let slow = detach(
+        &env,
+        "console.log('begun'); await mux.fix.sleep({ ms: 4000 }); console.log('more'); return 'slow'",
+    );
+    let endless = detach(&env, "await new Promise((r) => setTimeout(r, 60_000))");
+    let (first, second) = upgrade(&env);
+    let (_, third) = upgrade(&env);
+    assert_eq!(listed(&env, &over)["state"], "succeeded");
+    assert_eq!(listed(&env, &slow)["detached"], true);
+    // From its first word on, and on to its last.
+    let watched = env.mux(["runs", "watch", &slow]).ok();
+    assert_eq!(watched.stdout.trim(), "slow");
+    assert!(watched.stderr.contains("begun") && watched.stderr.contains("more"));
+    assert_eq!(env.mux(["runs", "watch", &over]).ok().stdout.trim(), "over");
+    env.mux(["runs", "cancel", &endless]).ok();
+    env.mux(["runs", "watch", &endless])
+        .fails(130, &["cancelled"]);
+    assert_ends(first);
+    assert_ends(second);
+    // What it told is kept.
+    assert_eq!(listed(&env, &slow)["state"], "succeeded");
+    assert_eq!(listed(&env, &endless)["state"], "failed");
+    assert_eq!(env.mux(["runs", "watch", &slow]).ok().stdout.trim(), "slow");
+    assert_eq!(env.daemon(), Some(third));
+}
+
+#[test]
+fn whoever_stops_the_daemon_stops_the_one_before_too_and_its_death_is_told() {
+    let env = TestEnv::new();
+    let code = "await new Promise((r) => setTimeout(r, 120_000))";
+    let run = detach(&env, code);
+    let (old, new) = upgrade(&env);
+    listed(&env, &run);
+    env.mux(["stop", "--now"]).ok();
+    assert_ends(old);
+    assert_ends(new);
+    let run = detach(&env, code);
+    let (old, _) = upgrade(&env);
+    listed(&env, &run);
+    mux_tests::process::kill(old);
+    let told = env.mux(["runs", "watch", &run]);
+    assert!(told.stderr.contains("without a word"), "{told:#?}");
+    assert_eq!(listed(&env, &run)["error"]["kind"], "unknown_outcome");
 }

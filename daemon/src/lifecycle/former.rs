@@ -1,0 +1,342 @@
+//! The daemon from which this one has taken over, as long as runs go on there; and what it told of them.
+//!
+//! Whoever asks this daemon for such a run reads on in a copy of its events, which is kept as runs of our own are. To stop
+//! one, and to end that daemon, is asked of it.
+//!
+//! Invariant: a run is told in the words of the daemon in which it ran; if that one dies, the run's last event says so.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use futures::{StreamExt, stream::FuturesUnordered};
+use mux_proto::{
+    ClientInfo, Error, Event, EventKind, EventPage, EventsRequest, Hello, Kind, MuxClient, Outcome,
+    RunInfo, RunState, RunsRequest, StopRequest, transport,
+    version::{BUILD, CONTRACT, FEATURES},
+};
+use tarpc::client::Config;
+use tokio::{
+    net::UnixStream,
+    sync::watch,
+    time::{Instant, timeout},
+};
+use tracing::{debug, info};
+
+/// It has other things to do as well.
+const HEARING: Duration = Duration::from_secs(10);
+/// How long one question for news waits over there.
+const POLL: Duration = Duration::from_secs(20);
+/// Runs that are copied, and bytes of their events; what is too much is forgotten, the oldest first.
+const KEPT: usize = 200;
+const KEPT_BYTES: usize = 32 << 20;
+/// How long after its end.
+const KEPT_FOR: Duration = Duration::from_secs(60 * 60);
+
+/// Empty in a daemon that took over from nobody.
+#[derive(Debug, Default)]
+pub struct Former {
+    client: Mutex<Option<MuxClient>>,
+    runs: Mutex<BTreeMap<String, Arc<Followed>>>,
+}
+
+/// A run of that daemon.
+#[derive(Debug)]
+struct Followed {
+    copy: watch::Sender<Copied>,
+}
+
+#[derive(Clone, Debug)]
+struct Copied {
+    info: RunInfo,
+    events: Vec<Event>,
+    bytes: usize,
+    ended: Option<Instant>,
+}
+
+impl Former {
+    /// Follows the runs over there, over a connection to it, until the last of them has ended.
+    pub async fn follow(&self, stream: UnixStream) {
+        let client = MuxClient::new(Config::default(), transport::frames(stream)).spawn();
+        let hello = Hello {
+            contract: CONTRACT,
+            build: BUILD.into(),
+            client: ClientInfo {
+                name: "muxd".into(),
+                version: BUILD.into(),
+            },
+            agent: None,
+            workspace: None,
+            // It shall not tell us to leave.
+            features: FEATURES
+                .iter()
+                .filter(|feature| **feature != "upgrade")
+                .map(|feature| (*feature).to_owned())
+                .collect(),
+        };
+        let greeted = client.hello(transport::within(HEARING), hello).await;
+        if !matches!(greeted, Ok(Ok(welcome)) if welcome.contract == CONTRACT) {
+            debug!("the runs of the last muxd cannot be read");
+            return;
+        }
+        let request = RunsRequest {
+            running: false,
+            limit: Some(KEPT),
+        };
+        let listed = client.runs(transport::within(HEARING), request).await;
+        let Ok(Ok(listed)) = listed else {
+            return;
+        };
+        *self.client() = Some(client.clone());
+        let mut following: FuturesUnordered<_> = listed
+            .runs
+            .into_iter()
+            .map(|info| self.copy(&client, info))
+            .collect();
+        while following.next().await.is_some() {}
+        info!("the runs of the last muxd have ended");
+        *self.client() = None;
+    }
+
+    async fn copy(&self, client: &MuxClient, info: RunInfo) {
+        let run = info.run.clone();
+        let (copy, _) = watch::channel(Copied {
+            info,
+            events: Vec::new(),
+            bytes: 0,
+            ended: None,
+        });
+        let followed = Arc::new(Followed { copy });
+        self.runs().insert(run.clone(), Arc::clone(&followed));
+        let mut after = 0;
+        loop {
+            let request = EventsRequest {
+                run: run.clone(),
+                after,
+                wait_ms: POLL.as_millis().try_into().unwrap_or(u64::MAX),
+            };
+            let page = client.events(transport::within(POLL + HEARING), request);
+            let Ok(Ok(page)) = page.await else {
+                followed.lose();
+                break;
+            };
+            after = page.events.last().map_or(after, |event| event.seq);
+            let is_over = page.events.last().is_some_and(is_last);
+            let info = match is_over {
+                true => {
+                    client
+                        .run_info(transport::within(HEARING), run.clone())
+                        .await
+                }
+                false => Ok(Err(Error::new(
+                    Kind::NotFound,
+                    "it is asked for at the end",
+                ))),
+            };
+            followed.add(page.events, info.ok().and_then(Result::ok));
+            if is_over {
+                break;
+            }
+        }
+        self.forget();
+    }
+
+    /// Resolves when nothing is followed any more.
+    pub async fn settled(&self) {
+        let all: Vec<_> = self.runs().values().cloned().collect();
+        for followed in all {
+            let mut copy = followed.copy.subscribe();
+            // The sender is in our hands.
+            drop(copy.wait_for(|copy| copy.ended.is_some()).await);
+        }
+    }
+
+    /// All of which something is known, the latest first.
+    pub async fn list(&self, running: bool) -> Vec<RunInfo> {
+        self.forget();
+        let client = self.client().clone();
+        let mut now = BTreeMap::new();
+        if let Some(client) = client {
+            let request = RunsRequest {
+                running: true,
+                limit: Some(KEPT),
+            };
+            // How far they are; without an answer it is told how they were.
+            let answer = client.runs(transport::within(HEARING), request);
+            if let Ok(Ok(Ok(list))) = timeout(HEARING, answer).await {
+                let runs = list.runs.into_iter();
+                now = runs.map(|info| (info.run.clone(), info)).collect();
+            }
+        }
+        let all: Vec<_> = self.runs().values().cloned().collect();
+        let infos = all
+            .iter()
+            .map(|followed| followed.copy.borrow().info.clone());
+        let mut infos: Vec<_> = infos
+            .map(|info| now.remove(&info.run).unwrap_or(info))
+            .filter(|info| !(running && has_ended(info)))
+            .collect();
+        infos.sort_by_key(|info| std::cmp::Reverse(info.accepted_ms));
+        infos
+    }
+
+    /// None if it was no run of that daemon.
+    pub async fn info(&self, run: &str) -> Option<RunInfo> {
+        let followed = self.find(run)?;
+        let info = followed.copy.borrow().info.clone();
+        if has_ended(&info) {
+            return Some(info);
+        }
+        let client = self.client().clone()?;
+        let now = client.run_info(transport::within(HEARING), info.run.clone());
+        Some(now.await.ok().and_then(Result::ok).unwrap_or(info))
+    }
+
+    /// A page of about so many bytes.
+    pub async fn events(
+        &self,
+        request: &EventsRequest,
+        poll: Duration,
+        page: usize,
+    ) -> Option<EventPage> {
+        let followed = self.find(&request.run)?;
+        let mut copy = followed.copy.subscribe();
+        let is_news = |copy: &Copied| {
+            let last = copy.events.last();
+            last.is_some_and(|event| event.seq > request.after || is_last(event))
+        };
+        let wait = Duration::from_millis(request.wait_ms).min(poll);
+        // Nothing has come: then the page is empty.
+        drop(timeout(wait, copy.wait_for(is_news)).await);
+        let copy = followed.copy.borrow();
+        let events = copy.events.iter().filter(|event| event.seq > request.after);
+        let mut room = page;
+        let events = events.take_while(|event| {
+            let fits = room > 0;
+            room = room.saturating_sub(length(event));
+            fits
+        });
+        Some(EventPage {
+            events: events.cloned().collect(),
+        })
+    }
+
+    /// Whether it was one of that daemon.
+    pub async fn cancel(&self, run: &str) -> bool {
+        let Some(followed) = self.find(run) else {
+            return false;
+        };
+        let run = followed.copy.borrow().info.run.clone();
+        let client = self.client().clone();
+        if let Some(client) = client {
+            // One that has gone has stopped it.
+            drop(client.cancel_run(transport::within(HEARING), run).await);
+        }
+        true
+    }
+
+    /// That daemon is to end as this one does.
+    pub async fn stop(&self, now: bool) {
+        let client = self.client().clone();
+        if let Some(client) = client {
+            let request = StopRequest { now };
+            drop(client.stop(transport::within(HEARING), request).await);
+        }
+    }
+
+    /// By its id, or by what stands behind the last dash of it.
+    fn find(&self, run: &str) -> Option<Arc<Followed>> {
+        self.forget();
+        let runs = self.runs();
+        if let Some(found) = runs.get(run) {
+            return Some(Arc::clone(found));
+        }
+        let mut meant = runs.iter().filter(|(id, _)| {
+            let last = id.rsplit_once('-').map(|(_, last)| last);
+            !run.is_empty() && last == Some(run)
+        });
+        match (meant.next(), meant.next()) {
+            (Some((_, found)), None) => Some(Arc::clone(found)),
+            _ => None,
+        }
+    }
+
+    /// What was kept for long enough, and the oldest of what is too much.
+    fn forget(&self) {
+        let mut runs = self.runs();
+        let ended = |followed: &Followed| followed.copy.borrow().ended;
+        runs.retain(|_, followed| ended(followed).is_none_or(|at| at.elapsed() < KEPT_FOR));
+        loop {
+            let bytes: usize = runs.values().map(|run| run.copy.borrow().bytes).sum();
+            let oldest = runs.iter().filter_map(|(id, run)| Some((ended(run)?, id)));
+            let oldest = oldest.min().map(|(_, id)| id.clone());
+            match oldest {
+                Some(oldest) if bytes > KEPT_BYTES => drop(runs.remove(&oldest)),
+                _ => return,
+            }
+        }
+    }
+
+    fn client(&self) -> MutexGuard<'_, Option<MuxClient>> {
+        self.client.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn runs(&self) -> MutexGuard<'_, BTreeMap<String, Arc<Followed>>> {
+        self.runs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Followed {
+    fn add(&self, events: Vec<Event>, info: Option<RunInfo>) {
+        let bytes: usize = events.iter().map(length).sum();
+        self.copy.send_modify(|copy| {
+            if events.last().is_some_and(is_last) {
+                copy.ended = Some(Instant::now());
+            }
+            copy.bytes += bytes;
+            copy.events.extend(events);
+            if let Some(info) = info {
+                copy.info = info;
+            }
+        });
+    }
+
+    /// Nobody tells any more how it ends.
+    fn lose(&self) {
+        let message = "the muxd in which it ran has ended without a word of it";
+        let error = Error::new(Kind::UnknownOutcome, message).hint("see `mux logs`");
+        self.copy.send_modify(|copy| {
+            copy.ended = Some(Instant::now());
+            if has_ended(&copy.info) && copy.events.last().is_some_and(is_last) {
+                return;
+            }
+            copy.info.state = RunState::Failed;
+            copy.info.error = Some(error.clone());
+            let (seq, at_ms) = copy
+                .events
+                .last()
+                .map_or((0, 0), |event| (event.seq, event.at_ms));
+            let outcome = Outcome::Error(error);
+            copy.info.events = seq + 1;
+            copy.events.push(Event {
+                seq: seq + 1,
+                at_ms,
+                event: EventKind::Ended { outcome },
+            });
+        });
+    }
+}
+
+fn length(event: &Event) -> usize {
+    serde_json::to_vec(event).map_or(0, |text| text.len())
+}
+
+fn is_last(event: &Event) -> bool {
+    matches!(event.event, EventKind::Ended { .. })
+}
+
+fn has_ended(info: &RunInfo) -> bool {
+    matches!(info.state, RunState::Succeeded | RunState::Failed)
+}
