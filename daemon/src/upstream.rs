@@ -85,6 +85,7 @@ pub use self::{
 use crate::{
     auth::Auth,
     catalog::{Catalog, Known, Scope},
+    metrics::Metrics,
     nearest::nearest_few,
     notices::{Changed, News},
     pins::Pins,
@@ -110,6 +111,8 @@ pub struct Surroundings {
     pub auth: Arc<Auth>,
     /// What is no server, and called by the daemon itself.
     pub sources: Arc<Sources>,
+    /// Where it is counted what becomes of them.
+    pub metrics: Arc<Metrics>,
 }
 
 /// All configured servers.
@@ -190,6 +193,10 @@ impl Upstreams {
 
     pub fn auth(&self) -> &Arc<Auth> {
         &self.surroundings.auth
+    }
+
+    pub fn metrics(&self) -> &Arc<Metrics> {
+        &self.surroundings.metrics
     }
 
     pub fn sources(&self) -> &Sources {

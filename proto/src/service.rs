@@ -185,4 +185,7 @@ pub trait Mux {
 
     /// What is wrong with a configuration, which is not put in force. No command of it is run.
     async fn check_config(request: CheckConfigRequest) -> Result<ConfigReport, Error>;
+
+    /// What happened since the daemon started, in numbers, and what is so now.
+    async fn metrics() -> Result<crate::MetricsText, Error>;
 }

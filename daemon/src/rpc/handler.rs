@@ -11,8 +11,8 @@ use tokio::time::timeout;
 use tracing::{debug, info, trace};
 
 use super::{
-    POLL, approvals, call, catalog, convert, discovery, door::Door, login, notices, offers, pins,
-    policy, program, projects, runs, secrets, settings, sources, status,
+    POLL, approvals, call, catalog, convert, discovery, door::Door, login, metrics, notices,
+    offers, pins, policy, program, projects, runs, secrets, settings, sources, status,
 };
 use crate::{
     audit::Deed,
@@ -495,5 +495,9 @@ impl wire::Mux for Connection {
         request: wire::CheckConfigRequest,
     ) -> Result<wire::ConfigReport, wire::Error> {
         settings::check(self.daemon()?, &request).await
+    }
+
+    async fn metrics(self, _: Context) -> Result<wire::MetricsText, wire::Error> {
+        Ok(metrics::of(self.daemon()?).await)
     }
 }

@@ -259,6 +259,7 @@ impl Owner {
 
     fn opened_well(&mut self, session: &Arc<Session>) {
         self.breaker.opened();
+        self.family.meters.opened(session.start_time);
         self.see(|seen| {
             *seen = Seen {
                 state: State::Ready,
@@ -297,6 +298,7 @@ impl Owner {
 
     /// Until when to rest.
     fn failed(&self, cause: &str) -> Instant {
+        self.family.meters.failed();
         let (until, open) = self.breaker.failed(Instant::now(), cause);
         if open {
             info!(
