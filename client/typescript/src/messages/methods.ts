@@ -28,6 +28,7 @@ import type {
   LoginState,
   LoginWaitRequest,
 } from "./login.js";
+import type { MetricsText } from "./metrics.js";
 import type { AnswerRequest, NoticePage, NoticesRequest } from "./notices.js";
 import type {
   CompleteRequest,
@@ -196,4 +197,6 @@ export interface Methods {
   settings: { params: { request: SettingsRequest }; answer: SettingsReport };
   /** What is wrong with a configuration, which is not put in force. No command of it is run. */
   check_config: { params: { request: CheckConfigRequest }; answer: ConfigReport };
+  /** What happened since the daemon started, in numbers, and what is so now. */
+  metrics: { params: Record<string, never>; answer: MetricsText };
 }
