@@ -8,12 +8,7 @@ use mux_client::within_seconds;
 use mux_proto::{Error, Kind};
 
 use super::{Failure, Outcome, dirs, running};
-use crate::{
-    args,
-    exit::machinery,
-    exposition,
-    render,
-};
+use crate::{args, exit::machinery, exposition, render};
 
 pub(super) async fn metrics(args: &args::Metrics, json: bool) -> Outcome {
     if args.token {

@@ -77,7 +77,7 @@ fn summary(figures: &Figures) -> [String; 2] {
         workers.starting,
         workers.waiting
     );
-    if figures.approvals > 0.0 {
+    if figures.approvals > 0 {
         second.push_str(&format!("   approvals {} wait", figures.approvals));
     }
     [
@@ -128,6 +128,6 @@ fn seconds(seconds: Option<f64>) -> String {
     seconds.map_or_else(|| "-".into(), |seconds| amounts::took(seconds * 1_000.0))
 }
 
-fn bytes(bytes: Option<f64>) -> String {
-    bytes.map_or_else(|| "-".into(), |bytes| amounts::bytes(bytes as u64))
+fn bytes(bytes: Option<u64>) -> String {
+    bytes.map_or_else(|| "-".into(), amounts::bytes)
 }

@@ -21,11 +21,11 @@ pub(crate) struct Figures {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) cpu_seconds: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) memory_bytes: Option<f64>,
+    pub(crate) memory_bytes: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) open_fds: Option<f64>,
-    pub(crate) clients: f64,
-    pub(crate) approvals: f64,
+    pub(crate) open_fds: Option<u64>,
+    pub(crate) clients: u64,
+    pub(crate) approvals: u64,
     pub(crate) workers: Workers,
     pub(crate) runs: Runs,
     pub(crate) servers: Vec<ServerFigures>,
@@ -35,27 +35,27 @@ pub(crate) struct Figures {
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct Workers {
-    pub(crate) ready: f64,
-    pub(crate) busy: f64,
-    pub(crate) starting: f64,
-    pub(crate) waiting: f64,
+    pub(crate) ready: u64,
+    pub(crate) busy: u64,
+    pub(crate) starting: u64,
+    pub(crate) waiting: u64,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct Runs {
-    pub(crate) running: f64,
-    pub(crate) succeeded: f64,
-    pub(crate) failed: f64,
+    pub(crate) running: u64,
+    pub(crate) succeeded: u64,
+    pub(crate) failed: u64,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct ServerFigures {
     pub(crate) name: String,
     pub(crate) state: String,
-    pub(crate) sessions: f64,
-    pub(crate) calls: f64,
-    pub(crate) errors: f64,
-    pub(crate) in_flight: f64,
+    pub(crate) sessions: u64,
+    pub(crate) calls: u64,
+    pub(crate) errors: u64,
+    pub(crate) in_flight: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) calls_per_second: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -63,24 +63,24 @@ pub(crate) struct ServerFigures {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) p99_seconds: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) memory_bytes: Option<f64>,
+    pub(crate) memory_bytes: Option<u64>,
 }
 
 impl Figures {
     /// `None` before the first reading.
     pub(crate) fn of(history: &History) -> Option<Self> {
         let last = history.last()?;
-        let number = |name: &str| last.number(name).unwrap_or(0.0);
+        let number = |name: &str| whole(last.number(name).unwrap_or(0.0));
         let succeeded = number("muxd_runs_total/ok");
         let running = last.runs.iter().filter(|run| !has_ended(run.state));
         Some(Self {
             pid: last.pid,
             build: last.build.clone(),
-            uptime_seconds: number("muxd_uptime_seconds"),
+            uptime_seconds: last.number("muxd_uptime_seconds").unwrap_or(0.0),
             cpu: history.rate(|reading| reading.number(CPU)),
             cpu_seconds: last.number(CPU),
-            memory_bytes: last.number("process_resident_memory_bytes"),
-            open_fds: last.number("process_open_fds"),
+            memory_bytes: last.number("process_resident_memory_bytes").map(whole),
+            open_fds: last.number("process_open_fds").map(whole),
             clients: number("muxd_clients"),
             approvals: number("muxd_approvals/held"),
             workers: Workers {
@@ -92,7 +92,7 @@ impl Figures {
             runs: Runs {
                 running: number("muxd_runs_running"),
                 succeeded,
-                failed: last.sum("muxd_runs_total") - succeeded,
+                failed: whole(last.sum("muxd_runs_total")).saturating_sub(succeeded),
             },
             servers: last
                 .servers
@@ -108,19 +108,24 @@ const CPU: &str = "process_cpu_seconds_total";
 
 fn server_figures(name: &str, server: &ServerReading, history: &History) -> ServerFigures {
     let calls = |reading: &Reading| Some(reading.servers.get(name)?.calls);
-    let of = |state: &str| server.sessions.get(state).copied().unwrap_or(0.0);
+    let of = |state: &str| whole(server.sessions.get(state).copied().unwrap_or(0.0));
     ServerFigures {
         name: name.to_owned(),
         state: state(server),
         sessions: of("ready") + of("degraded"),
-        calls: server.calls,
-        errors: server.errors,
-        in_flight: server.in_flight,
+        calls: whole(server.calls),
+        errors: whole(server.errors),
+        in_flight: whole(server.in_flight),
         calls_per_second: history.rate(calls),
         p50_seconds: history.quantile(name, 0.5),
         p99_seconds: history.quantile(name, 0.99),
-        memory_bytes: server.memory,
+        memory_bytes: server.memory.map(whole),
     }
+}
+
+/// A count, which the text has as any number.
+fn whole(number: f64) -> u64 {
+    number.max(0.0) as u64
 }
 
 /// That of the best session, in the order of how much somebody who calls has to wait.
@@ -213,11 +218,11 @@ pub(crate) mod tests {
         let [fix, idle] = &second.servers[..] else {
             panic!("{:?}", second.servers);
         };
-        assert_eq!((fix.calls, fix.errors, fix.in_flight), (133.0, 3.0, 4.0));
+        assert_eq!((fix.calls, fix.errors, fix.in_flight), (133, 3, 4));
         assert_eq!(fix.calls_per_second, Some(15.0));
         assert!((second.cpu.unwrap() - 0.1).abs() < 1e-9);
         assert_eq!((fix.state.as_str(), idle.state.as_str()), ("ready", "cold"));
-        assert_eq!((second.runs.succeeded, second.runs.failed), (5.0, 2.0));
+        assert_eq!((second.runs.succeeded, second.runs.failed), (5, 2));
         assert_eq!(second.running.len(), 1, "one has ended");
         // A minute without calls has no latency.
         for seconds in 3..80 {

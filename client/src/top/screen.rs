@@ -81,8 +81,8 @@ impl Order {
             Self::Name => Ordering::Equal,
             Self::Rate => most(a.calls_per_second, b.calls_per_second),
             Self::Latency => most(a.p99_seconds, b.p99_seconds),
-            Self::Errors => most(Some(a.errors), Some(b.errors)),
-            Self::Memory => most(a.memory_bytes, b.memory_bytes),
+            Self::Errors => b.errors.cmp(&a.errors),
+            Self::Memory => b.memory_bytes.cmp(&a.memory_bytes),
         };
         by.then_with(|| a.name.cmp(&b.name))
     }
@@ -219,7 +219,7 @@ mod tests {
         press(&mut screen, &figures, "jjj");
         assert_eq!(screen.selected(&figures), (Some(1), None));
         // By errors the other comes first.
-        figures.servers[1].errors = 9.0;
+        figures.servers[1].errors = 9;
         press(&mut screen, &figures, "sss");
         assert_eq!(
             (screen.order, screen.selected(&figures).0),

@@ -80,7 +80,7 @@ fn draw_servers(
     let servers = screen.servers(figures);
     let rows = servers.iter().map(|server| {
         let cells = server_cells(server);
-        let failing = server.errors > 0.0;
+        let failing = server.errors > 0;
         let cells = columns.iter().map(|column| match column {
             1 => Cell::from(cells[1].clone()).style(state_style(&server.state)),
             8 if failing => Cell::from(right(&cells[8], 8)).style(Style::new().fg(Color::Red)),
@@ -220,9 +220,9 @@ mod tests {
                 "runs 1 running, 5 succeeded, 2 failed   workers 2 ready, 0 busy, 0 starting, 0 wait",
                 "",
                 "servers, by name",
-                "SERVER                   STATE        SESSIONS     CALLS   CALLS/S  IN FLIGHT       P50       P99   ERRORS      MEMORY",
-                "fix                      ready               1       133      30.0          4      5 ms     10 ms        3     2.0 MiB",
-                "idle                     cold                0         0         -          0         -         -        0           -",
+                "SERVER                     STATE        SESSIONS     CALLS   CALLS/S  IN FLIGHT       P50       P99   ERRORS      MEMORY",
+                "fix                        ready               1       133      30.0          4      5 ms     10 ms        3     2.0 MiB",
+                "idle                       cold                0         0       0.0          0         -         -        0           -",
                 "",
                 "runs under way",
                 "RUN                   STATE     AGE       CALLS           CLIENT            PROGRAM",
