@@ -4,6 +4,7 @@ mod agents;
 mod approvals;
 mod audit;
 mod daemon;
+mod metrics;
 mod pins;
 mod policy;
 mod program;
@@ -22,6 +23,7 @@ pub(crate) use self::{
     approvals::{Approvals, ApprovalsCommand, Approve, Deny, Resume},
     audit::Audit,
     daemon::{Logs, Restart, Setup, Stop},
+    metrics::{Metrics, Top},
     pins::{Accept, Pins},
     policy::{Config, ConfigCommand, ExplainPolicy, ListPolicy, Policy, PolicyCommand},
     program::Program,
@@ -187,6 +189,18 @@ pub(crate) enum Command {
     /// Show the daemon's log
     #[command(after_help = "Example: mux logs -f")]
     Logs(Logs),
+    /// Watch the daemon: its servers, runs, calls, latencies, memory
+    #[command(
+        after_help = "Keys: q quits, s sorts, tab and the arrows select, x stops a run, p pauses.\n\
+        Examples:\n  mux top\n  mux top --once"
+    )]
+    Top(Top),
+    /// Print what happened in the daemon in numbers, in Prometheus' text
+    #[command(
+        after_help = "A Prometheus reads the same over a port, if config.toml has [metrics] listen = \"127.0.0.1:9464\".\n\
+        Examples:\n  mux metrics\n  mux metrics --json\n  mux metrics --token"
+    )]
+    Metrics(Metrics),
     /// Read the configuration again
     #[command(after_help = "Example: mux reload")]
     Reload,

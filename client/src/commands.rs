@@ -15,6 +15,7 @@ mod login;
 mod logs;
 mod man;
 mod mcp;
+mod metrics;
 mod parts;
 mod pins;
 mod policy;
@@ -32,6 +33,7 @@ mod show;
 mod source;
 mod sources;
 mod stored;
+mod top;
 mod types;
 mod upgrade;
 
@@ -123,6 +125,8 @@ pub(crate) async fn execute(args: Args) -> Outcome {
         Command::Import(args) => import::import(&args, json).await,
         Command::Logs(args) => logs::daemon(&args, json).await,
         Command::Reload => control::reload(json).await,
+        Command::Top(args) => top::top(&args, json).await,
+        Command::Metrics(args) => metrics::metrics(&args, json).await,
         Command::Stop(args) => control::stop(&args, json).await,
         Command::Restart(args) => control::restart(&args, json).await,
         Command::Service(args) => service::service(args, json).await,

@@ -4,10 +4,12 @@ mod agents;
 mod args;
 mod commands;
 mod exit;
+mod exposition;
 mod mcp;
 mod part;
 mod render;
 mod steps;
+mod top;
 
 use std::{env, process::ExitCode};
 

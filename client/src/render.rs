@@ -11,6 +11,7 @@ mod install;
 mod lists;
 mod live;
 mod login;
+mod metrics;
 mod one_run;
 mod parts;
 mod pins;
@@ -29,6 +30,7 @@ mod sources;
 mod status;
 mod stored;
 mod style;
+mod top;
 mod unescape;
 mod version;
 
@@ -59,6 +61,7 @@ pub(crate) use self::{
     install::{Edit, Known, Status, edits, known},
     lists::{found, servers, tool, tools},
     login::{logged_out, open_this, paste_this, signed_in},
+    metrics::{metrics, metrics_document, metrics_token},
     one_run::run,
     pins::{accepted, ask_to_accept, differences, pins},
     policy::{policy, policy_explanation},
@@ -77,6 +80,7 @@ pub(crate) use self::{
     sources::{refreshed_source, sources},
     status::{not_running, status},
     stored::StoredValue,
+    top::{TopTerminal, can_draw_top, top_once},
     version::{Version, manual, version},
 };
 use crate::exit;

@@ -183,6 +183,11 @@ impl Approvals {
         self.book().find(number).cloned().ok_or_else(|| unknown(id))
     }
 
+    /// How many calls wait now, and how many that nobody waits for can still be approved.
+    pub fn waiting(&self) -> (usize, usize) {
+        self.book().waiting()
+    }
+
     /// Counts up with every change.
     pub fn watch(&self) -> watch::Receiver<u64> {
         self.edition.subscribe()

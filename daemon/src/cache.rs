@@ -69,6 +69,9 @@ pub enum Space {
 pub struct CacheStatus {
     /// As they were when something was last written.
     pub bytes_on_disk: u64,
+    /// Reads that found something, and that did not.
+    pub hits: u64,
+    pub misses: u64,
     /// Why it lives in memory only.
     pub problem: Option<String>,
     /// Why what an earlier daemon had kept was set aside.
@@ -104,17 +107,18 @@ impl Cache {
 
     /// Anything that is wrong with a value is a miss, and a store that does not answer too.
     pub async fn get(&self, space: Space, key: Key) -> Option<Vec<u8>> {
-        let found = match self.shared().find(space, key) {
-            Found::Now(value) => return value,
-            Found::Later(found) => found,
+        let value = match self.shared().find(space, key) {
+            Found::Now(value) => value,
+            Found::Later(found) => match timeout(READING, found).await {
+                Ok(answer) => answer.ok().flatten(),
+                Err(_) => {
+                    self.shared().give_up_if_silent();
+                    None
+                }
+            },
         };
-        match timeout(READING, found).await {
-            Ok(answer) => answer.ok().flatten(),
-            Err(_) => {
-                self.shared().give_up_if_silent();
-                None
-            }
-        }
+        self.shared().count(value.is_some());
+        value
     }
 
     /// Returns at once. A write that finds the line full, or the disk, is dropped; what was there

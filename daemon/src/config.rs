@@ -8,6 +8,7 @@ mod approvals;
 mod audit;
 mod limits;
 mod lines;
+mod metrics;
 pub(crate) mod mistake;
 mod pins;
 mod policy;
@@ -25,6 +26,7 @@ pub use self::{
     audit::AuditEntry,
     limits::{LimitsEntry, Size},
     lines::Lines,
+    metrics::MetricsEntry,
     pins::PinsEntry,
     policy::{AnnotationsEntry, PolicyEntry},
     sources::{CredentialEntry, SourceEntry},
@@ -42,6 +44,7 @@ const TOP_LEVEL: &[&str] = &[
     "pins",
     "approvals",
     "audit",
+    "metrics",
 ];
 
 /// Everything in the file, entry by entry.
@@ -56,6 +59,7 @@ pub struct Config {
     pub agents: BTreeMap<String, AgentEntry>,
     pub pins: PinsEntry,
     pub audit: AuditEntry,
+    pub metrics: MetricsEntry,
     pub approvals: ApprovalsEntry,
     /// What was ignored, and why.
     pub problems: Vec<String>,
@@ -255,6 +259,7 @@ impl Config {
                 "agents" => config.read_agents(value)?,
                 "pins" => config.pins = read(value, "pins")?,
                 "audit" => config.audit = read(value, "audit")?,
+                "metrics" => config.metrics = read(value, "metrics")?,
                 "approvals" => config.approvals = read(value, "approvals")?,
                 "daemon" => config.daemon = read(value, "daemon")?,
                 unknown => {

@@ -44,6 +44,7 @@ use crate::{
     approvals::{Approvals, Word},
     audit::{Audit, Entry},
     catalog::{Scope, Scopes, Tool, ToolSet, value_of},
+    metrics::CallMeter,
     notices::Progress,
     policy::Policies,
     projects::Outlook,
@@ -148,7 +149,10 @@ impl Gateway {
     pub async fn call(&self, call: Call, observer: &dyn CallObserver) -> Result<String, Fault> {
         let (path, arguments) = (asked(&call.target), call.arguments.as_json());
         let mut entry = self.audit.call(&path, arguments, &call.asking.caller);
-        let outcome = self.make(call, observer, &mut entry).await;
+        let mut meter = self.upstreams.metrics().call();
+        let outcome = self.make(call, observer, (&mut entry, &mut meter));
+        let outcome = outcome.await;
+        meter.ended(outcome.as_ref().err().map(|fault| fault.kind));
         entry.ended(outcome.as_ref().map(String::len));
         outcome
     }
@@ -157,9 +161,10 @@ impl Gateway {
         &self,
         mut call: Call,
         observer: &dyn CallObserver,
-        entry: &mut Entry,
+        (entry, meter): (&mut Entry, &mut CallMeter),
     ) -> Result<String, Fault> {
         let (server, name, raw) = self.resolve(call.target, &call.asking.scope)?;
+        meter.at(server.meters());
         let (within, whole) = call_times(&server, call.within)?;
         let whose = Whose::of(&call.asking.caller);
         let Held {
@@ -175,6 +180,7 @@ impl Gateway {
         }?;
         let path = tool.path();
         entry.resolved(&path);
+        meter.of_tool(&tool.name);
         if !call.arguments.are_long() {
             // What was typed is known now, however the call ends.
             entry.read(|| call.arguments.as_text(&tool));
@@ -210,6 +216,7 @@ impl Gateway {
         let started = Instant::now();
         let number = observer.call_started(&path);
         entry.numbered(number);
+        meter.sent();
         let mut attempts = Attempts::of(&server);
         let mut read = Some(arguments);
         let sent = loop {

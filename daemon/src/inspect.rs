@@ -6,7 +6,7 @@ mod report;
 
 use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use futures::future::join_all;
@@ -16,7 +16,7 @@ use tracing::debug;
 
 use crate::{
     catalog::{Scope, Wording},
-    check::{Checker, CheckerStatus, Diagnostic, Types},
+    check::{Checker, CheckerStatus, Diagnostic, Types, Unchecked},
     settings::{Checks, Strictness},
     upstream::{Server, Upstreams, Whose},
 };
@@ -131,10 +131,10 @@ impl Inspector {
     }
 
     async fn checked(&self, source: &str, scope: &Scope, whose: &Whose) -> Checked {
-        let mut found = self.checker.check(&self.types(scope).await, source).await;
+        let mut found = self.examine(source, scope).await;
         // Whoever has no checker needs no types.
         if found.is_ok() && self.learn_lists(source, scope, whose).await {
-            found = self.checker.check(&self.types(scope).await, source).await;
+            found = self.examine(source, scope).await;
         }
         match found {
             Ok(diagnostics) => self.report(&diagnostics, scope),
@@ -149,6 +149,14 @@ impl Inspector {
                 }
             }
         }
+    }
+
+    /// What the compiler says of a program, with the tools that are known.
+    async fn examine(&self, source: &str, scope: &Scope) -> Result<Arc<[Diagnostic]>, Unchecked> {
+        let began = Instant::now();
+        let found = self.checker.check(&self.types(scope).await, source).await;
+        self.upstreams.metrics().checked(began.elapsed());
+        found
     }
 
     fn report(&self, diagnostics: &[Diagnostic], scope: &Scope) -> Checked {

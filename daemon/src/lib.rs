@@ -22,6 +22,7 @@ pub mod keeper;
 pub mod lifecycle;
 pub mod logging;
 pub mod memory;
+pub mod metrics;
 pub mod notices;
 mod own_file;
 pub mod pins;

@@ -255,6 +255,7 @@ fn setup(dirs: &Dirs, socket: PathBuf, service: Service) -> anyhow::Result<Setup
         knowledge: dirs.cache.join("types"),
         pins: dirs.pins(),
         audit: dirs.audit(),
+        metrics_token: dirs.metrics_token(),
         descriptions: dirs.cache.join("descriptions"),
         addresses: dirs.state.join("sources.json"),
         approvals: approvals::Places {

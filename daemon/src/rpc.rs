@@ -13,6 +13,7 @@ mod door;
 mod handler;
 mod held;
 mod login;
+mod metrics;
 mod notices;
 mod offers;
 mod pins;
@@ -51,13 +52,13 @@ use tokio::sync::watch;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tracing::{Instrument, debug, info_span, warn};
 
-pub(crate) use self::probe::lives;
 use self::{
     contained::Contained,
     door::{Door, Peer},
     handler::Connection,
     watched::Watched,
 };
+pub(crate) use self::{metrics::serve as serve_metrics, probe::lives};
 use crate::{memory, state::Daemon};
 
 /// A client that has connected must say hello within this time.

@@ -213,6 +213,7 @@ impl Runs {
                 approvals.adopt(resumed, &run.id)?;
             }
             registry.insert(&run);
+            self.gateway.upstreams().metrics().runs.started();
             admitted
         };
         let past = program.resumed.map(|resumed| resumed.past);

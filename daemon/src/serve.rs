@@ -32,6 +32,7 @@ use crate::{
     handover::{Giving, HandoverError, Predecessor},
     inspect::Inspector,
     lifecycle::{self, Activity, InstanceLock, Service, Shutdown},
+    metrics::Metrics,
     pins::Pins,
     rpc::{self, Connections},
     runs::Runs,
@@ -81,6 +82,8 @@ pub struct Setup {
     /// Where it is kept at which addresses they were called at first.
     pub addresses: PathBuf,
     pub approvals: approvals::Places,
+    /// What whoever reads metrics over a port must know.
+    pub metrics_token: PathBuf,
     pub checker: CheckSettings,
     /// Who started us. The listener is its, if it passed one.
     pub service: Service,
@@ -151,6 +154,7 @@ pub async fn serve(
             http_client,
         )),
         awaited: awaited.clone(),
+        metrics: Metrics::new(setup.metrics_token),
     };
     let upstreams = Arc::new(Upstreams::new(surroundings));
     let audit = Audit::open(setup.audit);
@@ -208,7 +212,9 @@ pub async fn serve(
                 discovery::keep_ready(&daemon.gateway).await;
             };
             let tended = Arc::clone(daemon.gateway.approvals()).follow();
-            tokio::join!(daemon.follow_files(Watching::start()), warm_up, tended);
+            let served = rpc::serve_metrics(&daemon);
+            let followed = daemon.follow_files(Watching::start());
+            tokio::join!(followed, warm_up, tended, served);
         }
     });
 

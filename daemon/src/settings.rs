@@ -11,6 +11,7 @@ mod confidential;
 mod differences;
 mod limits;
 mod literals;
+mod metrics;
 mod pins;
 mod remote;
 mod report;
@@ -22,6 +23,7 @@ mod written;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    net::SocketAddr,
     path::Path,
     sync::Arc,
     time::Duration,
@@ -76,6 +78,8 @@ pub struct Settings {
     pub on_change: OnChange,
     /// Whether calls and decisions are written down, and how much of that is kept.
     pub audit: (bool, Terms),
+    /// Where metrics may be read beside the socket.
+    pub metrics: Option<SocketAddr>,
     /// `None`: never.
     pub idle_exit: Option<Duration>,
     /// Whether tokens go into the system's keyring; `None`: as the place of the daemon suggests.
@@ -155,6 +159,7 @@ impl Settings {
         let names: Vec<String> = names.cloned().collect();
         let on_change = pins::resolve(&config.pins, &mut problems);
         let audit = self::audit::resolve(&config.audit, &mut problems);
+        let metrics = self::metrics::resolve(&config.metrics, &mut problems);
         let terms = limits.terms(on_change);
         let mut disabled = BTreeMap::new();
         let mut servers = BTreeMap::new();
@@ -213,6 +218,7 @@ impl Settings {
             agents,
             on_change,
             audit,
+            metrics,
             idle_exit,
             keyring,
             problems,

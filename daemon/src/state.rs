@@ -138,6 +138,7 @@ impl Daemon {
         drop(standing);
         problems.extend(self.projects().approvals().problem());
         problems.extend(self.gateway.approvals().problems());
+        problems.extend(self.gateway.upstreams().metrics().port.problem());
         problems
     }
 

@@ -92,6 +92,7 @@ pub use self::{
 use crate::{
     auth::Auth,
     catalog::{Catalog, Known, Scope},
+    metrics::Metrics,
     nearest::nearest_few,
     notices::{Changed, News},
     pins::Pins,
@@ -119,6 +120,8 @@ pub struct Surroundings {
     pub sources: Arc<Sources>,
     /// What the daemon before us hands over.
     pub(crate) awaited: Awaited,
+    /// Where it is counted what becomes of them.
+    pub metrics: Arc<Metrics>,
 }
 
 /// All configured servers.
@@ -199,6 +202,10 @@ impl Upstreams {
 
     pub fn auth(&self) -> &Arc<Auth> {
         &self.surroundings.auth
+    }
+
+    pub fn metrics(&self) -> &Arc<Metrics> {
+        &self.surroundings.metrics
     }
 
     pub fn sources(&self) -> &Sources {

@@ -175,6 +175,11 @@ impl Dirs {
         self.state.join("credentials.json")
     }
 
+    /// What whoever reads metrics over a port must know. Made when the port is first opened.
+    pub fn metrics_token(&self) -> PathBuf {
+        self.state.join("metrics.token")
+    }
+
     /// What was called and decided, a line each.
     pub fn audit(&self) -> PathBuf {
         self.state.join("audit")

@@ -3,6 +3,7 @@
 mod approvals;
 mod discovery;
 mod login;
+mod metrics;
 mod notices;
 mod offers;
 mod pins;
@@ -24,6 +25,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 pub use self::approvals::*;
+pub use self::metrics::*;
 pub use self::secrets::*;
 pub use self::sources::*;
 pub use self::started::*;

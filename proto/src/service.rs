@@ -188,4 +188,7 @@ pub trait Mux {
 
     /// Another program takes over, without a gap. Answers when it serves; this daemon ends with its last run.
     async fn upgrade(request: crate::UpgradeRequest) -> Result<crate::Upgraded, Error>;
+
+    /// What happened since the daemon started, in numbers, and what is so now.
+    async fn metrics() -> Result<crate::MetricsText, Error>;
 }

@@ -78,4 +78,5 @@ pub const FEATURES: &[&str] = &[
     "check_config",
     "record",
     "upgrade",
+    "metrics",
 ];

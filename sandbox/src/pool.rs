@@ -182,6 +182,9 @@ impl Pool {
             pids: state.ready().filter_map(Worker::pid).collect(),
             layers: state.layers.clone(),
             snapshot: state.snapshot,
+            started: state.counts.started,
+            failed: state.counts.failed,
+            ended: state.counts.ended,
             problem: state.problem.clone(),
         }
     }

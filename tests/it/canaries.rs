@@ -49,7 +49,7 @@ const PROGRAMS: [&str; 14] = [
 ];
 
 /// What people ask for.
-const COMMANDS: [&[&str]; 25] = [
+const COMMANDS: [&[&str]; 27] = [
     &["status"],
     &["servers"],
     &["tools"],
@@ -74,6 +74,8 @@ const COMMANDS: [&[&str]; 25] = [
     &["sources"],
     &["sources", "refresh", "mirror"],
     &["servers", "pins", "mirror"],
+    &["metrics"],
+    &["top", "--once"],
     &["reload"],
 ];
 

@@ -19,6 +19,7 @@ mod hostile;
 mod hostile_servers;
 mod lifecycle;
 mod mcp;
+mod metrics;
 mod oauth;
 mod offers;
 mod once;

@@ -99,7 +99,7 @@ pub(super) fn calls(run: &RunInfo) -> String {
 }
 
 /// An agent's name says more than that of the program through which it speaks.
-fn client(run: &RunInfo) -> &str {
+pub(super) fn client(run: &RunInfo) -> &str {
     run.agent.as_deref().unwrap_or(&run.client)
 }
 

@@ -44,6 +44,7 @@ const READING: ReadonlySet<Method> = new Set<Method>([
   "explain_policy",
   "settings",
   "check_config",
+  "metrics",
 ]);
 
 export class Line {

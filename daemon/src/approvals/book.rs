@@ -334,6 +334,16 @@ impl Book {
         self.entries.is_empty()
     }
 
+    /// Calls that wait now, and calls that nobody waits for any more and that have no answer.
+    pub(super) fn waiting(&self) -> (usize, usize) {
+        let (mut held, mut kept) = (0, 0);
+        for entry in self.entries.values() {
+            held += usize::from(entry.is_held());
+            kept += usize::from(!entry.is_held() && matches!(entry.view.state, State::Waiting));
+        }
+        (held, kept)
+    }
+
     pub(super) fn all(&self) -> Vec<View> {
         self.entries
             .values()

@@ -104,6 +104,14 @@ impl Shared {
         Found::Later(found)
     }
 
+    pub(super) fn count(&self, hit: bool) {
+        let status = &mut self.state().status;
+        match hit {
+            true => status.hits += 1,
+            false => status.misses += 1,
+        }
+    }
+
     pub(super) fn enter(&self, space: Space, key: Key, value: Waiting) {
         let mut state = self.state();
         self.give_up_if_stuck(&mut state);

@@ -11,8 +11,8 @@ use tokio::time::timeout;
 use tracing::{debug, info, trace};
 
 use super::{
-    POLL, approvals, call, catalog, convert, discovery, door::Door, login, notices, offers, pins,
-    policy, program, projects, runs, secrets, settings, sources, status, upgrade,
+    POLL, approvals, call, catalog, convert, discovery, door::Door, login, metrics, notices,
+    offers, pins, policy, program, projects, runs, secrets, settings, sources, status, upgrade,
 };
 use crate::{
     audit::Deed,
@@ -498,5 +498,9 @@ impl wire::Mux for Connection {
         request: wire::UpgradeRequest,
     ) -> Result<wire::Upgraded, wire::Error> {
         upgrade::upgrade(self.daemon()?, request).await
+    }
+
+    async fn metrics(self, _: Context) -> Result<wire::MetricsText, wire::Error> {
+        Ok(metrics::of(self.daemon()?).await)
     }
 }

@@ -6,6 +6,7 @@ use super::{convert, door::Door};
 use crate::{
     catalog::imitations,
     lifecycle::{Service, Starter},
+    metrics,
     state::Daemon,
 };
 
@@ -28,7 +29,7 @@ pub(super) fn of(daemon: &Daemon, door: &Door) -> wire::Status {
         engine: workers.engine,
         engine_version: workers.engine_version,
         uptime_ms: convert::millis(daemon.started.elapsed()),
-        rss_bytes: resident_bytes(),
+        rss_bytes: metrics::resident_bytes(),
         clients: daemon.activity.clients(),
         workers: wire::WorkerStatus {
             ready: workers.ready,
@@ -93,12 +94,4 @@ pub(super) fn servers(daemon: &Daemon, door: &Door) -> Vec<wire::ServerInfo> {
         }
     }
     servers
-}
-
-/// Resident memory of this process.
-fn resident_bytes() -> Option<u64> {
-    let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = status.lines().find(|line| line.starts_with("VmRSS:"))?;
-    let kibibytes: u64 = line.split_whitespace().nth(1)?.parse().ok()?;
-    Some(kibibytes * 1024)
 }

@@ -48,6 +48,9 @@ impl Drop for Finish<'_> {
         self.runs.gateway.upstreams().run_over(&self.run.id);
         self.runs.registry().count(outcome.is_ok());
         self.run.set_ended(outcome.as_ref().err());
+        let kind = outcome.as_ref().err().map(|fault| fault.kind);
+        let metrics = self.runs.gateway.upstreams().metrics();
+        metrics.runs.ended(kind, self.run.view().took);
         self.recorder.push(Happening::Ended(outcome));
         self.runs.registry().keep(self.run);
     }

@@ -1,6 +1,6 @@
 //! What one run may do: call tools through the gateway, read what is kept, print, and hand over parts.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use futures::{FutureExt, future::BoxFuture};
 use mux_sandbox::{Fault, Level, Target, ToolHost};
@@ -10,16 +10,23 @@ use super::{Happening, own, reach::Reach};
 
 pub(super) struct Host {
     reach: Reach,
+    /// When its program began to wait for a worker.
+    asked: Instant,
 }
 
 impl Host {
     pub(super) fn new(reach: Reach) -> Self {
-        Self { reach }
+        Self {
+            reach,
+            asked: Instant::now(),
+        }
     }
 }
 
 impl ToolHost for Host {
     fn begun(&self) {
+        let metrics = self.reach.gateway.upstreams().metrics();
+        metrics.runs.waited(self.asked.elapsed());
         let recorder = self.reach.observer.recorder();
         recorder.run().set_running();
         recorder.push(Happening::Started);

@@ -59,6 +59,8 @@ impl Settings {
         report.row(&["audit", "enabled"], json!(enabled));
         report.row(&["audit", "keep"], time(terms.keep));
         report.row(&["audit", "size"], json!(terms.size));
+        let listen = self.metrics.map(|address| address.to_string());
+        report.row(&["metrics", "listen"], json!(listen));
         let keyring = match self.keyring {
             None => "as the place suggests",
             Some(true) => "auto",

@@ -298,7 +298,9 @@ impl Daemon {
         self.gateway.set_policies(settings.policy.clone());
         let (enabled, terms) = settings.audit;
         self.gateway.audit().set_terms(enabled, terms);
-        self.gateway.upstreams().set_starts(allowed.starts);
+        let upstreams = self.gateway.upstreams();
+        upstreams.metrics().port.listen(settings.metrics);
+        upstreams.set_starts(allowed.starts);
         // By a mere default nothing is thrown away that waits.
         let approvals = is_said.then(|| self.gateway.approvals());
         approvals.inspect(|of| of.set_terms(settings.approvals.clone()));

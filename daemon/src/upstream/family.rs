@@ -13,6 +13,7 @@ use super::{
 };
 use crate::{
     catalog::ToolSet,
+    metrics::ServerMeters,
     settings::{Link, ServerDefinition},
 };
 
@@ -25,6 +26,8 @@ pub(super) struct Family {
     pub(super) offer: Offer,
     pub(super) log: PathBuf,
     pub(super) surroundings: Surroundings,
+    /// What is counted of it, whatever its definition was before.
+    pub(super) meters: Arc<ServerMeters>,
     pub(super) sharing: Arc<Sharing>,
     /// Of the sessions that are no workspace's.
     pub(super) breaker: Arc<Breaker>,
@@ -54,7 +57,7 @@ impl Family {
         (name, identity): (&str, &str),
         definition: &ServerDefinition,
         log: PathBuf,
-        surroundings: Surroundings,
+        (surroundings, meters): (Surroundings, Arc<ServerMeters>),
     ) -> Arc<Self> {
         let offer = Offer::new(
             (name, identity),
@@ -76,6 +79,7 @@ impl Family {
             places: elsewhere.then(|| Places::new(definition.calls_at_once)),
             definition: definition.clone(),
             offer,
+            meters,
             surroundings,
             breaker: Arc::default(),
             facts: Mutex::new(facts),

@@ -264,6 +264,7 @@ impl Owner {
 
     fn opened_well(&mut self, session: &Arc<Session>) {
         self.breaker.opened();
+        self.family.meters.opened(session.start_time);
         self.see(|seen| {
             *seen = Seen {
                 state: State::Ready,
@@ -302,6 +303,7 @@ impl Owner {
 
     /// Until when to rest.
     fn failed(&self, cause: &str) -> Instant {
+        self.family.meters.failed();
         let (until, open) = self.breaker.failed(Instant::now(), cause);
         if open {
             info!(

@@ -27,6 +27,7 @@ use super::{
 };
 use crate::{
     catalog::{Known, ToolSet},
+    metrics::ServerMeters,
     pins::PinKey,
     settings::{ServerDefinition, ServerSettings, Share},
 };
@@ -43,6 +44,7 @@ pub struct Server {
     name: String,
     project: Option<Arc<Path>>,
     definition: Result<ServerDefinition, String>,
+    meters: Arc<ServerMeters>,
     /// None if the definition is no good.
     pub(super) family: Option<Arc<Family>>,
     slots: Mutex<Slots>,
@@ -75,8 +77,11 @@ impl Server {
         let log = surroundings.logs.join(format!("{identity}.log"));
         let definition = settings.definition.as_ref().ok();
         let names = (settings.name.as_str(), identity.as_str());
-        let family =
-            definition.map(|definition| Family::new(names, definition, log, surroundings.clone()));
+        let meters = surroundings.metrics.server(&identity);
+        let family = definition.map(|definition| {
+            let around = (surroundings.clone(), Arc::clone(&meters));
+            Family::new(names, definition, log, around)
+        });
         let slots = Slots {
             audiences: before.map_or_else(HashMap::new, |before| before.slots().audiences.clone()),
             ..Slots::default()
@@ -86,6 +91,7 @@ impl Server {
             name: settings.name,
             project: settings.project,
             definition: settings.definition,
+            meters,
             family,
             slots: Mutex::new(slots),
         });
@@ -159,6 +165,11 @@ impl Server {
     /// Under which its tools are pinned.
     pub fn pin_key(&self) -> Result<PinKey, Fault> {
         Ok(self.family()?.offer.pinned.clone())
+    }
+
+    /// What is counted of it.
+    pub fn meters(&self) -> &Arc<ServerMeters> {
+        &self.meters
     }
 
     fn family(&self) -> Result<&Arc<Family>, Fault> {

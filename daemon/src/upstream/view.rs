@@ -68,6 +68,11 @@ pub enum State {
 }
 
 impl Server {
+    /// Each place by itself.
+    pub fn places(&self) -> Vec<SlotView> {
+        self.all().iter().map(|slot| slot.view()).collect()
+    }
+
     pub fn view(&self) -> ServerView {
         let Some(family) = &self.family else {
             return ServerView {

@@ -66,6 +66,10 @@ pub struct PoolStatus {
     pub layers: Vec<String>,
     /// Whether its isolates are built from a snapshot.
     pub snapshot: bool,
+    /// Since the pool began: processes that were started, that could not be, and that have ended.
+    pub started: u64,
+    pub failed: u64,
+    pub ended: u64,
     /// Why the last worker could not be started.
     pub problem: Option<String>,
 }

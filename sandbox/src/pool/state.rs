@@ -40,6 +40,8 @@ pub(super) struct State {
     pub(super) layers: Vec<String>,
     pub(super) snapshot: bool,
     pub(super) problem: Option<String>,
+    /// Since the pool began.
+    pub(super) counts: Counts,
     /// Starts that failed since the last one that did not.
     failed_starts: u32,
     pub(super) closed: bool,
@@ -47,6 +49,14 @@ pub(super) struct State {
     pub(super) sweeping: bool,
     /// The usual time of a run, in seconds.
     usual: f64,
+}
+
+/// What became of processes.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Counts {
+    pub(super) started: u64,
+    pub(super) failed: u64,
+    pub(super) ended: u64,
 }
 
 /// Somebody who waits for a worker, and is counted as busy from the moment at which it is sent.
@@ -83,6 +93,7 @@ impl State {
             layers: Vec::new(),
             snapshot: false,
             problem: None,
+            counts: Counts::default(),
             failed_starts: 0,
             closed: false,
             sweeping: false,
@@ -211,6 +222,7 @@ impl State {
 
     /// Lets go of the workers that died while they waited.
     pub(super) fn bury(&mut self) {
+        self.counts.ended += 1;
         self.ready.retain_mut(|worker| !worker.is_dead());
     }
 
@@ -259,6 +271,7 @@ impl State {
     /// A process stands that could not be had before.
     pub(super) fn started(&mut self, worker: &Worker) {
         self.starting -= 1;
+        self.counts.started += 1;
         self.failed_starts = 0;
         self.problem = None;
         self.engine = Some(worker.engine.clone());
@@ -270,6 +283,7 @@ impl State {
     /// Whether another start may go better: a process can be killed by accident.
     pub(super) fn start_failed(&mut self, error: &WorkerError) -> bool {
         self.starting -= 1;
+        self.counts.failed += 1;
         self.failed_starts += 1;
         self.problem = Some(error.to_string());
         let certain = matches!(

@@ -207,6 +207,7 @@ fn the_daemon_understands_the_recorded_requests_and_its_answers_are_understood()
             "revoke_project" => assert_eq!(answer["was_approved"], false),
             "set_secret" => assert_eq!(answer["place"], "file"),
             "list_secrets" => assert_eq!(answer["secrets"][0]["name"], "DOCS_TOKEN"),
+            "metrics" => assert!(answer["text"].as_str().unwrap().contains("muxd_clients 1")),
             "remove_secret" => assert_eq!(answer["was_set"], true),
             // It stops reading from those who have been served, so the last one is not sent.
             "retire" => break,

@@ -3,6 +3,7 @@
 mod agents;
 mod approvals;
 mod login;
+mod metrics;
 mod pins;
 mod policy;
 mod programs;
@@ -35,6 +36,7 @@ pub(super) fn all() -> Vec<(&'static str, MuxResponse)> {
     all.extend(programs::all());
     all.extend(projects::all());
     all.extend(secrets::all());
+    all.extend(metrics::all());
     all
 }
 

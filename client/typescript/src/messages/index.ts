@@ -8,6 +8,7 @@ export type * from "./events.js";
 export type * from "./held.js";
 export type * from "./login.js";
 export type * from "./methods.js";
+export type * from "./metrics.js";
 export type * from "./notices.js";
 export type * from "./offers.js";
 export type * from "./pins.js";

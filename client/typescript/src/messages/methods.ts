@@ -28,6 +28,7 @@ import type {
   LoginState,
   LoginWaitRequest,
 } from "./login.js";
+import type { MetricsText } from "./metrics.js";
 import type { AnswerRequest, NoticePage, NoticesRequest } from "./notices.js";
 import type {
   CompleteRequest,
@@ -199,4 +200,6 @@ export interface Methods {
   check_config: { params: { request: CheckConfigRequest }; answer: ConfigReport };
   /** Another program takes over, without a gap. Answers when it serves; this daemon ends with its last run. */
   upgrade: { params: { request: UpgradeRequest }; answer: Upgraded };
+  /** What happened since the daemon started, in numbers, and what is so now. */
+  metrics: { params: Record<string, never>; answer: MetricsText };
 }

@@ -1,0 +1,116 @@
+//! Metrics: as they came, or as JSON.
+
+use std::process::ExitCode;
+
+use anstream::println;
+use serde_json::{Map, Value, json};
+
+use super::{data, document, printed};
+use crate::exposition::{Family, Sample};
+
+/// Prometheus' text, to the last byte.
+pub(crate) fn metrics(text: &str) -> ExitCode {
+    printed(data(text))
+}
+
+/// In the form that `prom2json` has, with numbers as numbers.
+pub(crate) fn metrics_document(families: &[Family]) -> ExitCode {
+    let families: Vec<Value> = families.iter().map(family).collect();
+    document(&json!({ "metrics": families }));
+    ExitCode::SUCCESS
+}
+
+/// What the port asks for, and how to use it is in the README.
+pub(crate) fn metrics_token(token: &str, json: bool) -> ExitCode {
+    if json {
+        document(&json!({ "token": token }));
+    } else {
+        println!("{token}");
+    }
+    ExitCode::SUCCESS
+}
+
+fn family(family: &Family) -> Value {
+    let metrics: Vec<Value> = match family.kind.as_str() {
+        "histogram" => histograms(&family.samples),
+        _ => family
+            .samples
+            .iter()
+            .map(|sample| json!({ "labels": labels(sample), "value": number(sample.value) }))
+            .collect(),
+    };
+    json!({
+        "name": family.name,
+        "help": family.help,
+        "type": family.kind,
+        "metrics": metrics,
+    })
+}
+
+/// The samples of one are neighbours.
+fn histograms(samples: &[Sample]) -> Vec<Value> {
+    let mut histograms: Vec<(Value, Map<String, Value>)> = Vec::new();
+    for sample in samples {
+        let labels = labels(sample);
+        if histograms.last().is_none_or(|(last, _)| *last != labels) {
+            histograms.push((labels, Map::new()));
+        }
+        let Some((_, histogram)) = histograms.last_mut() else {
+            continue;
+        };
+        let (value, part) = (number(sample.value), sample.name.rsplit('_').next());
+        match (part, sample.label("le")) {
+            (Some("bucket"), Some(most)) => {
+                let buckets = histogram.entry("buckets").or_insert_with(|| json!({}));
+                buckets[most] = value;
+            }
+            (Some(part), _) => drop(histogram.insert(part.to_owned(), value)),
+            (None, _) => {}
+        }
+    }
+    let told = histograms.into_iter().map(|(labels, mut histogram)| {
+        histogram.insert("labels".into(), labels);
+        Value::Object(histogram)
+    });
+    told.collect()
+}
+
+fn labels(sample: &Sample) -> Value {
+    let labels = sample.labels.iter().filter(|(name, _)| name != "le");
+    labels
+        .map(|(name, value)| (name.clone(), json!(value)))
+        .collect::<Map<_, _>>()
+        .into()
+}
+
+/// A whole number as such.
+fn number(value: f64) -> Value {
+    const EXACT: f64 = 9_007_199_254_740_992.0;
+    if value.fract() == 0.0 && value.abs() < EXACT {
+        json!(value as i64)
+    } else {
+        json!(value)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::exposition;
+
+    #[test]
+    fn a_histogram_is_one_value_for_each_set_of_labels() {
+        let text = "# HELP t_seconds T.\n# TYPE t_seconds histogram\nt_seconds_sum{s=\"a\"} 1.5\n\
+                    t_seconds_count{s=\"a\"} 2\nt_seconds_bucket{s=\"a\",le=\"0.1\"} 1\n\
+                    t_seconds_bucket{s=\"a\",le=\"+Inf\"} 2\nt_seconds_sum{s=\"b\"} 0\n\
+                    t_seconds_count{s=\"b\"} 0\n";
+        let families = exposition::parse(text).unwrap();
+        assert_eq!(
+            family(&families[0]),
+            json!({ "name": "t_seconds", "help": "T.", "type": "histogram", "metrics": [
+                { "labels": { "s": "a" }, "sum": 1.5, "count": 2, "buckets": { "0.1": 1, "+Inf": 2 } },
+                { "labels": { "s": "b" }, "sum": 0, "count": 0 },
+            ] })
+        );
+    }
+}

@@ -1,0 +1,273 @@
+//! One picture: the daemon above, its servers, its runs, and the keys below.
+
+use ratatui::{
+    Frame,
+    layout::{Constraint, Layout, Rect},
+    style::{Color, Modifier, Style},
+    text::{Line, Span},
+    widgets::{Cell, Paragraph, Row, Table, TableState},
+};
+
+use super::{RUNS, SERVERS, run_cells, server_cells, summary};
+use crate::{
+    render::style::one_line,
+    top::{Figures, Focus, Screen},
+};
+
+/// Without the frame of a list: its title and its header.
+const HEAD: u16 = 2;
+/// The columns of the servers' list, in the order in which a narrow terminal leaves them out: of which width, and which.
+const LEFT_OUT: [(usize, u16); 6] = [(2, 112), (5, 102), (9, 90), (3, 78), (6, 70), (8, 60)];
+const WIDTHS: [u16; 10] = [0, 11, 8, 8, 8, 9, 8, 8, 7, 10];
+
+const DIM: Style = Style::new().add_modifier(Modifier::DIM);
+const STRONG: Style = Style::new().add_modifier(Modifier::BOLD);
+
+pub(super) fn all(
+    frame: &mut Frame<'_>,
+    figures: Option<&Figures>,
+    screen: &Screen,
+    trouble: Option<&str>,
+) {
+    let area = frame.area();
+    let Some(figures) = figures else {
+        let text = trouble.unwrap_or("asking muxd");
+        frame.render_widget(Paragraph::new(one_line(text, 200)), area);
+        return;
+    };
+    let servers = u16::try_from(figures.servers.len()).unwrap_or(u16::MAX);
+    // Runs get what servers leave, and a few lines in any case.
+    let servers = servers.max(1).saturating_add(HEAD + 1);
+    let [head, servers, runs, foot] = Layout::vertical([
+        Constraint::Length(3),
+        Constraint::Max(servers),
+        Constraint::Min(HEAD + 3),
+        Constraint::Length(1),
+    ])
+    .areas(area);
+    frame.render_widget(self::head(figures, screen), head);
+    let selected = screen.selected(figures);
+    draw_servers(frame, servers, figures, screen, selected.0);
+    draw_runs(frame, runs, figures, screen, selected.1);
+    frame.render_widget(self::foot(screen, trouble), foot);
+}
+
+fn head(figures: &Figures, screen: &Screen) -> Paragraph<'static> {
+    let [first, second] = summary(figures);
+    let mut first = vec![Span::styled("muxd ", STRONG), Span::raw(first)];
+    if screen.paused {
+        first.push(Span::styled("   paused", Style::new().fg(Color::Yellow)));
+    }
+    Paragraph::new(vec![Line::from(first), Line::raw(second)])
+}
+
+fn draw_servers(
+    frame: &mut Frame<'_>,
+    area: Rect,
+    figures: &Figures,
+    screen: &Screen,
+    selected: Option<usize>,
+) {
+    let left_out = |column: &usize| {
+        let too_narrow = |(left, width): &(usize, u16)| left == column && area.width < *width;
+        LEFT_OUT.iter().any(too_narrow)
+    };
+    let columns: Vec<usize> = (0..SERVERS.len()).filter(|it| !left_out(it)).collect();
+    let widths = columns.iter().map(|column| match WIDTHS[*column] {
+        0 => Constraint::Min(12),
+        width => Constraint::Length(width),
+    });
+    let servers = screen.servers(figures);
+    let rows = servers.iter().map(|server| {
+        let cells = server_cells(server);
+        let failing = server.errors > 0;
+        let cells = columns.iter().map(|column| match column {
+            1 => Cell::from(cells[1].clone()).style(state_style(&server.state)),
+            8 if failing => Cell::from(right(&cells[8], 8)).style(Style::new().fg(Color::Red)),
+            column => Cell::from(right(&cells[*column], *column)),
+        });
+        Row::new(cells.collect::<Vec<_>>())
+    });
+    let header = columns
+        .iter()
+        .map(|column| right(SERVERS[*column], *column));
+    let header = Row::new(header.collect::<Vec<_>>()).style(DIM);
+    let table = Table::new(rows.collect::<Vec<_>>(), widths).header(header);
+    let title = format!("servers, by {}", screen.order.word());
+    let is_here = screen.focus == Focus::Servers;
+    draw_list(frame, area, table, (&title, is_here), selected);
+}
+
+fn draw_runs(
+    frame: &mut Frame<'_>,
+    area: Rect,
+    figures: &Figures,
+    screen: &Screen,
+    selected: Option<usize>,
+) {
+    let widths = [
+        Constraint::Length(20),
+        Constraint::Length(8),
+        Constraint::Length(8),
+        Constraint::Length(14),
+        Constraint::Length(16),
+        Constraint::Min(10),
+    ];
+    let rows = figures.running.iter().map(|run| Row::new(run_cells(run)));
+    let header = Row::new(RUNS).style(DIM);
+    let table = Table::new(rows.collect::<Vec<_>>(), widths).header(header);
+    let is_here = screen.focus == Focus::Runs;
+    draw_list(frame, area, table, ("runs under way", is_here), selected);
+}
+
+/// With a title, and with what is selected where it can be seen.
+fn draw_list(
+    frame: &mut Frame<'_>,
+    area: Rect,
+    table: Table<'_>,
+    (title, is_here): (&str, bool),
+    selected: Option<usize>,
+) {
+    let [above, below] = Layout::vertical([Constraint::Length(1), Constraint::Min(0)]).areas(area);
+    let style = if is_here { STRONG } else { DIM };
+    frame.render_widget(Paragraph::new(title.to_owned()).style(style), above);
+    let highlight = match is_here {
+        true => Style::new().add_modifier(Modifier::REVERSED),
+        false => STRONG,
+    };
+    let mut state = TableState::new().with_selected(selected);
+    let table = table.row_highlight_style(highlight).column_spacing(2);
+    frame.render_stateful_widget(table, below, &mut state);
+}
+
+fn foot(screen: &Screen, trouble: Option<&str>) -> Paragraph<'static> {
+    let warned = Style::new().fg(Color::Yellow);
+    if let Some(run) = &screen.asking {
+        return Paragraph::new(format!(
+            "stop run {run}? y stops it, any other key does not"
+        ))
+        .style(warned);
+    }
+    if let Some(word) = screen.note.as_deref().or(trouble) {
+        return Paragraph::new(one_line(word, 200)).style(warned);
+    }
+    let keys = "q quit   s sort   tab list   \u{2191}\u{2193} select   x stop a run   p pause";
+    Paragraph::new(keys).style(DIM)
+}
+
+/// Numbers stand under each other.
+fn right(text: &str, column: usize) -> String {
+    match column {
+        0 | 1 => text.to_owned(),
+        column => format!("{text:>width$}", width = usize::from(WIDTHS[column])),
+    }
+}
+
+fn state_style(state: &str) -> Style {
+    let color = match state {
+        "ready" => Color::Green,
+        "cold" | "gone" => Color::DarkGray,
+        "failed" | "broken" => Color::Red,
+        _ => Color::Yellow,
+    };
+    Style::new().fg(color)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Instant;
+
+    use crossterm::event::{KeyCode, KeyEvent};
+    use ratatui::{Terminal, backend::TestBackend};
+
+    use super::*;
+    use crate::top::{History, tests::reading};
+
+    fn figures() -> Figures {
+        let (began, mut history) = (Instant::now(), History::default());
+        history.push(reading(began, 4711, 60, 100));
+        history.push(reading(began, 4711, 61, 130));
+        Figures::of(&history).unwrap()
+    }
+
+    /// The lines of a terminal of that size.
+    fn drawn(
+        (width, height): (u16, u16),
+        figures: Option<&Figures>,
+        screen: &Screen,
+        trouble: Option<&str>,
+    ) -> Vec<String> {
+        let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
+        terminal
+            .draw(|frame| all(frame, figures, screen, trouble))
+            .unwrap();
+        let buffer = terminal.backend().buffer();
+        let line = |y| {
+            let cells = (0..width).map(|x| buffer[(x, y)].symbol());
+            cells.collect::<String>().trim_end().to_owned()
+        };
+        (0..height).map(line).collect()
+    }
+
+    #[test]
+    fn all_of_it_stands_on_one_screen() {
+        let lines = drawn((120, 14), Some(&figures()), &Screen::default(), None);
+        let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+        assert_eq!(
+            lines,
+            [
+                "muxd 0.1.0, pid 4711, up 1m 1s   cpu 10.0%   memory 30.0 MiB   descriptors 40   clients 2",
+                "runs 1 running, 5 succeeded, 2 failed   workers 2 ready, 0 busy, 0 starting, 0 wait",
+                "",
+                "servers, by name",
+                "SERVER                     STATE        SESSIONS     CALLS   CALLS/S  IN FLIGHT       P50       P99   ERRORS      MEMORY",
+                "fix                        ready               1       133      30.0          4      5 ms     10 ms        3     2.0 MiB",
+                "idle                       cold                0         0       0.0          0         -         -        0           -",
+                "",
+                "runs under way",
+                "RUN                   STATE     AGE       CALLS           CLIENT            PROGRAM",
+                "9f-7                  running   1.2 s     3 (1 failed)    coder             return 1",
+                "",
+                "",
+                "q quit   s sort   tab list   \u{2191}\u{2193} select   x stop a run   p pause",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_small_terminal_shows_less_and_breaks_nothing() {
+        let figures = figures();
+        let narrow = drawn((64, 12), Some(&figures), &Screen::default(), None);
+        assert!(
+            narrow[4].starts_with("SERVER") && narrow[4].ends_with("ERRORS"),
+            "{narrow:#?}"
+        );
+        assert!(
+            !narrow[4].contains("MEMORY") && narrow[4].contains("P99"),
+            "{narrow:#?}"
+        );
+        for size in [(1, 1), (10, 3), (40, 6), (200, 60)] {
+            drawn(size, Some(&figures), &Screen::default(), None);
+        }
+    }
+
+    #[test]
+    fn what_is_asked_or_went_wrong_stands_below() {
+        let figures = figures();
+        let mut screen = Screen::default();
+        let press = |screen: &mut Screen, keys: &str| {
+            for key in keys.chars() {
+                screen.key(KeyEvent::from(KeyCode::Char(key)), Some(&figures));
+            }
+        };
+        press(&mut screen, "pjx");
+        let lines = drawn((100, 12), Some(&figures), &screen, None);
+        assert!(lines[0].ends_with("paused"), "{lines:#?}");
+        assert!(lines[11].starts_with("stop run 9f-7?"), "{lines:#?}");
+        press(&mut screen, "n");
+        let lines = drawn((100, 12), Some(&figures), &screen, Some("no muxd\u{1b}[2J"));
+        assert_eq!(lines[11], "no muxd [2J");
+        let lines = drawn((100, 2), None, &screen, None);
+        assert_eq!(lines[0], "asking muxd");
+    }
+}

@@ -1,0 +1,105 @@
+//! The readings of the last minute, and what follows from two of them.
+//!
+//! Invariant: numbers of two daemons are never compared: one that was started anew begins a new history.
+
+use std::{collections::VecDeque, time::Duration};
+
+use super::reading::{Reading, ServerReading};
+
+/// Latencies are those of the calls of so long.
+const WINDOW: Duration = Duration::from_secs(60);
+
+#[derive(Clone, Debug, Default)]
+pub(crate) struct History(VecDeque<Reading>);
+
+impl History {
+    pub(crate) fn push(&mut self, reading: Reading) {
+        if self.0.back().is_some_and(|last| last.pid != reading.pid) {
+            self.0.clear();
+        }
+        let now = reading.at;
+        self.0.push_back(reading);
+        while self.0.len() > 2
+            && self
+                .0
+                .front()
+                .is_some_and(|first| now.saturating_duration_since(first.at) > WINDOW)
+        {
+            self.0.pop_front();
+        }
+    }
+
+    pub(crate) fn last(&self) -> Option<&Reading> {
+        self.0.back()
+    }
+
+    /// By how much a sum rose in a second, lately.
+    pub(super) fn rate(&self, sum: impl Fn(&Reading) -> Option<f64>) -> Option<f64> {
+        let last = self.0.back()?;
+        let before = self.0.iter().rev().nth(1)?;
+        let seconds = last.at.saturating_duration_since(before.at).as_secs_f64();
+        let rise = sum(last)? - sum(before)?;
+        (seconds > 0.0).then(|| rise.max(0.0) / seconds)
+    }
+
+    /// The time that so large a part of a server's calls did not exceed, in seconds: of those of the last minute, or
+    /// of all if there is only one reading.
+    pub(super) fn quantile(&self, server: &str, part: f64) -> Option<f64> {
+        let buckets = |reading: &Reading| {
+            let server = reading.servers.get(server);
+            server.map(|server: &ServerReading| server.took.clone())
+        };
+        let mut took = buckets(self.0.back()?)?;
+        if self.0.len() > 1
+            && let Some(before) = self.0.front().and_then(buckets)
+        {
+            for ((_, count), (_, before)) in took.iter_mut().zip(before) {
+                *count -= before;
+            }
+        }
+        quantile(&took, part)
+    }
+}
+
+/// Within a bucket all are thought to lie evenly.
+fn quantile(buckets: &[(f64, f64)], part: f64) -> Option<f64> {
+    let (_, all) = buckets.last()?;
+    if *all <= 0.0 {
+        return None;
+    }
+    let rank = part * all;
+    let (mut below, mut passed) = (0.0, 0.0);
+    for (most, count) in buckets {
+        if *count >= rank {
+            if most.is_infinite() {
+                return Some(below);
+            }
+            let inside = count - passed;
+            let share = if inside > 0.0 {
+                (rank - passed) / inside
+            } else {
+                1.0
+            };
+            return Some(below + (most - below) * share);
+        }
+        (below, passed) = (*most, *count);
+    }
+    Some(below)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_quantile_lies_where_its_bucket_does() {
+        let inf = f64::INFINITY;
+        let buckets = [(0.1, 50.0), (0.2, 90.0), (1.0, 99.0), (inf, 100.0)];
+        for (part, expected) in [(0.5, 0.1), (0.7, 0.15), (0.9, 0.2), (0.995, 1.0)] {
+            let found = quantile(&buckets, part).unwrap();
+            assert!((found - expected).abs() < 1e-9, "{part}: {found}");
+        }
+        assert_eq!(quantile(&[(0.1, 0.0), (inf, 0.0)], 0.5), None);
+        assert_eq!(quantile(&[], 0.5), None);
+    }
+}

@@ -1,0 +1,235 @@
+//! What somebody looks at, and what a key changes of it.
+//!
+//! Invariant: a run is stopped only after a second key has confirmed it, and it is the one that was named.
+
+use std::cmp::Ordering;
+
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+
+use super::figures::{Figures, ServerFigures};
+
+/// By what servers are ordered.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub(crate) enum Order {
+    #[default]
+    Name,
+    Rate,
+    Latency,
+    Errors,
+    Memory,
+}
+
+/// Which list the arrows move in.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub(crate) enum Focus {
+    Servers,
+    #[default]
+    Runs,
+}
+
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Screen {
+    pub(crate) order: Order,
+    pub(crate) focus: Focus,
+    pub(crate) paused: bool,
+    /// The run that is to be stopped, if somebody says so.
+    pub(crate) asking: Option<String>,
+    /// What became of something, until the next key.
+    pub(crate) note: Option<String>,
+    /// By name: lists change.
+    server: Option<String>,
+    run: Option<String>,
+}
+
+/// What a key asks for beyond the screen.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) enum Wish {
+    Nothing,
+    Quit,
+    /// Ctrl-C.
+    Interrupt,
+    Cancel(String),
+}
+
+impl Order {
+    const ALL: [Self; 5] = [
+        Self::Name,
+        Self::Rate,
+        Self::Latency,
+        Self::Errors,
+        Self::Memory,
+    ];
+
+    fn next(self) -> Self {
+        let place = Self::ALL.iter().position(|order| *order == self);
+        Self::ALL[place.map_or(0, |place| (place + 1) % Self::ALL.len())]
+    }
+
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::Name => "name",
+            Self::Rate => "calls/s",
+            Self::Latency => "p99",
+            Self::Errors => "errors",
+            Self::Memory => "memory",
+        }
+    }
+
+    fn compare(self, a: &ServerFigures, b: &ServerFigures) -> Ordering {
+        let most = |a: Option<f64>, b: Option<f64>| b.unwrap_or(-1.0).total_cmp(&a.unwrap_or(-1.0));
+        let by = match self {
+            Self::Name => Ordering::Equal,
+            Self::Rate => most(a.calls_per_second, b.calls_per_second),
+            Self::Latency => most(a.p99_seconds, b.p99_seconds),
+            Self::Errors => b.errors.cmp(&a.errors),
+            Self::Memory => b.memory_bytes.cmp(&a.memory_bytes),
+        };
+        by.then_with(|| a.name.cmp(&b.name))
+    }
+}
+
+impl Screen {
+    /// The servers in the order that is wanted.
+    pub(crate) fn servers<'a>(&self, figures: &'a Figures) -> Vec<&'a ServerFigures> {
+        let mut servers: Vec<_> = figures.servers.iter().collect();
+        servers.sort_by(|a, b| self.order.compare(a, b));
+        servers
+    }
+
+    /// The places of what is selected, in each list.
+    pub(crate) fn selected(&self, figures: &Figures) -> (Option<usize>, Option<usize>) {
+        let servers = self.servers(figures);
+        let server = self.server.as_ref();
+        let server = servers.iter().position(|it| Some(&it.name) == server);
+        let run = self.run.as_ref();
+        let run = figures.running.iter().position(|it| Some(&it.run) == run);
+        (server, run)
+    }
+
+    pub(crate) fn key(&mut self, key: KeyEvent, figures: Option<&Figures>) -> Wish {
+        self.note = None;
+        if key.modifiers.contains(KeyModifiers::CONTROL) {
+            return match key.code {
+                KeyCode::Char('c') => Wish::Interrupt,
+                _ => Wish::Nothing,
+            };
+        }
+        if let Some(run) = self.asking.take() {
+            return match key.code {
+                KeyCode::Char('y' | 'Y') => Wish::Cancel(run),
+                _ => Wish::Nothing,
+            };
+        }
+        match key.code {
+            KeyCode::Char('q') | KeyCode::Esc => return Wish::Quit,
+            KeyCode::Char('s') => self.order = self.order.next(),
+            KeyCode::Char('p') | KeyCode::Char(' ') => self.paused = !self.paused,
+            KeyCode::Tab => {
+                self.focus = match self.focus {
+                    Focus::Servers => Focus::Runs,
+                    Focus::Runs => Focus::Servers,
+                }
+            }
+            KeyCode::Down | KeyCode::Char('j') => self.step(figures, |place| place + 1),
+            KeyCode::Up | KeyCode::Char('k') => self.step(figures, |place| place.saturating_sub(1)),
+            KeyCode::Char('x') => self.ask(figures),
+            _ => {}
+        }
+        Wish::Nothing
+    }
+
+    /// The first key selects the first.
+    fn step(&mut self, figures: Option<&Figures>, step: impl Fn(usize) -> usize) {
+        let Some(figures) = figures else { return };
+        let (server, run) = self.selected(figures);
+        let to = |place: Option<usize>, count: usize| {
+            let place = place.map_or(0, step);
+            place.min(count.saturating_sub(1))
+        };
+        match self.focus {
+            Focus::Servers => {
+                let servers = self.servers(figures);
+                let chosen = servers.get(to(server, servers.len()));
+                self.server = chosen.map(|server| server.name.clone());
+            }
+            Focus::Runs => {
+                let chosen = figures.running.get(to(run, figures.running.len()));
+                self.run = chosen.map(|run| run.run.clone());
+            }
+        }
+    }
+
+    fn ask(&mut self, figures: Option<&Figures>) {
+        let running = figures
+            .map(|figures| &figures.running[..])
+            .unwrap_or_default();
+        let chosen = running
+            .iter()
+            .find(|run| Some(&run.run) == self.run.as_ref());
+        self.asking = chosen.map(|run| run.run.clone());
+        if self.asking.is_none() {
+            self.note = Some("select a run first, with the arrows".into());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Instant;
+
+    use super::*;
+    use crate::top::{Figures, History, tests::reading};
+
+    fn figures() -> Figures {
+        let mut history = History::default();
+        history.push(reading(Instant::now(), 1, 0, 9));
+        Figures::of(&history).unwrap()
+    }
+
+    fn press(screen: &mut Screen, figures: &Figures, keys: &str) -> Wish {
+        let mut wish = Wish::Nothing;
+        for key in keys.chars() {
+            wish = screen.key(KeyEvent::from(KeyCode::Char(key)), Some(figures));
+        }
+        wish
+    }
+
+    #[test]
+    fn a_run_is_stopped_only_if_it_was_chosen_and_confirmed() {
+        let (figures, mut screen) = (figures(), Screen::default());
+        assert_eq!(press(&mut screen, &figures, "xy"), Wish::Nothing);
+        assert_eq!(press(&mut screen, &figures, "jx"), Wish::Nothing);
+        assert_eq!(screen.asking.as_deref(), Some("9f-7"));
+        assert_eq!(press(&mut screen, &figures, "n"), Wish::Nothing);
+        assert_eq!(press(&mut screen, &figures, "q"), Wish::Quit);
+        // What answers a question is nothing else.
+        assert_eq!(press(&mut screen, &figures, "xq"), Wish::Nothing);
+        let cancel = press(&mut screen, &figures, "xy");
+        assert_eq!(cancel, Wish::Cancel("9f-7".into()));
+        // It has ended meanwhile.
+        let mut ended = figures;
+        ended.running.clear();
+        assert_eq!(press(&mut screen, &ended, "xy"), Wish::Nothing);
+    }
+
+    #[test]
+    fn a_selection_stays_with_what_was_selected() {
+        let (mut figures, mut screen) = (figures(), Screen::default());
+        screen.key(KeyEvent::from(KeyCode::Tab), Some(&figures));
+        press(&mut screen, &figures, "jjj");
+        assert_eq!(screen.selected(&figures), (Some(1), None));
+        // By errors the other comes first.
+        figures.servers[1].errors = 9;
+        press(&mut screen, &figures, "sss");
+        assert_eq!(
+            (screen.order, screen.selected(&figures).0),
+            (Order::Errors, Some(0))
+        );
+        press(&mut screen, &figures, "ss");
+        assert_eq!(screen.order, Order::Name);
+        press(&mut screen, &figures, "pkk");
+        assert!(screen.paused && screen.selected(&figures).0 == Some(0));
+        let interrupt = KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL);
+        assert_eq!(screen.key(interrupt, None), Wish::Interrupt);
+    }
+}

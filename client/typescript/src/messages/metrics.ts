@@ -1,0 +1,7 @@
+// What happened in the daemon, in numbers.
+
+/** All metrics of the daemon. */
+export interface MetricsText {
+  /** In Prometheus' text exposition format, version 0.0.4. */
+  text: string;
+}

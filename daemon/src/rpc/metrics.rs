@@ -1,0 +1,130 @@
+//! Metrics: what was counted, with what is so at the moment at which somebody asks.
+//!
+//! Invariant: to ask starts nothing and waits for no server.
+
+use std::{
+    collections::BTreeMap,
+    sync::Arc,
+    time::{SystemTime, UNIX_EPOCH},
+};
+
+use futures::FutureExt as _;
+use mux_proto as wire;
+use tokio::task::spawn_blocking;
+
+use crate::{
+    metrics::{Format, Moment, Process, ServerMoment, tree_bytes},
+    state::Daemon,
+    upstream::{SlotView, State},
+};
+
+pub(super) async fn of(daemon: &Arc<Daemon>) -> wire::MetricsText {
+    wire::MetricsText {
+        text: text(daemon, Format::Prometheus).await,
+    }
+}
+
+/// On the port that the configuration names, for as long as it is polled.
+pub(crate) async fn serve(daemon: &Arc<Daemon>) {
+    let (served, metrics) = (Arc::clone(daemon), daemon.gateway.upstreams().metrics());
+    let writer = move |format| {
+        let daemon = Arc::clone(&served);
+        async move { text(&daemon, format).await }.boxed()
+    };
+    metrics.port.serve(Arc::new(writer)).await;
+}
+
+async fn text(daemon: &Arc<Daemon>, format: Format) -> String {
+    let mut moment = now(daemon);
+    let slots = slots(daemon);
+    // It reads files of the system, one for each process and more.
+    let looked = spawn_blocking(move || (Process::now(), servers(&slots))).await;
+    // They are absent if the daemon is ending.
+    (moment.process, moment.servers) = looked.unwrap_or_default();
+    daemon.gateway.upstreams().metrics().text(moment, format)
+}
+
+fn now(daemon: &Daemon) -> Moment {
+    let workers = daemon.runs.pool().status();
+    let checker = daemon.runs.inspector().status();
+    let cache = daemon.gateway.upstreams().catalog().cache();
+    let cache = cache.map(|cache| cache.status()).unwrap_or_default();
+    let (held, kept) = daemon.gateway.approvals().waiting();
+    let uptime = daemon.started.elapsed();
+    let began = SystemTime::now().checked_sub(uptime);
+    let began = began.and_then(|began| began.duration_since(UNIX_EPOCH).ok());
+    let mut build = vec![
+        ("version", wire::version::BUILD.to_owned()),
+        ("contract", wire::version::CONTRACT.to_string()),
+    ];
+    build.extend(workers.engine.map(|engine| ("engine", engine)));
+    build.extend(workers.engine_version.map(|it| ("engine_version", it)));
+    Moment {
+        build,
+        uptime_seconds: uptime.as_secs_f64(),
+        started_seconds: began.unwrap_or_default().as_secs_f64(),
+        clients: count(daemon.activity.clients()),
+        running: count(daemon.runs.counts().running),
+        workers: vec![
+            ("ready", count(workers.ready)),
+            ("busy", count(workers.busy)),
+            ("starting", count(workers.starting)),
+        ],
+        queue: count(workers.waiting),
+        workers_started: workers.started,
+        workers_failed: workers.failed,
+        workers_ended: workers.ended,
+        checks: vec![("hit", checker.cached), ("miss", checker.checks)],
+        cache_reads: vec![("hit", cache.hits), ("miss", cache.misses)],
+        approvals: vec![("held", count(held)), ("kept", count(kept))],
+        ..Moment::default()
+    }
+}
+
+/// The places of all servers, each under the label of its server.
+fn slots(daemon: &Daemon) -> Vec<(String, Vec<SlotView>)> {
+    let servers = daemon.gateway.upstreams().all().into_iter();
+    let slots = servers.map(|server| {
+        let broken = SlotView {
+            state: State::Broken,
+            ..SlotView::default()
+        };
+        let places = match server.definition() {
+            Ok(_) => server.places(),
+            Err(_) => vec![broken],
+        };
+        (server.meters().label().to_owned(), places)
+    });
+    slots.collect()
+}
+
+fn servers(slots: &[(String, Vec<SlotView>)]) -> BTreeMap<String, ServerMoment> {
+    let mut servers = BTreeMap::<String, ServerMoment>::new();
+    for (label, slots) in slots {
+        let server = servers.entry(label.clone()).or_default();
+        server.sessions.entry(state(State::Ready)).or_default();
+        for slot in slots {
+            *server.sessions.entry(state(slot.state)).or_default() += 1;
+            if let Some(bytes) = slot.pid.and_then(tree_bytes) {
+                *server.memory_bytes.get_or_insert_default() += bytes;
+            }
+        }
+    }
+    servers
+}
+
+fn state(state: State) -> &'static str {
+    match state {
+        State::Ready => "ready",
+        State::Degraded => "degraded",
+        State::Starting => "starting",
+        State::Cold => "cold",
+        State::Failed => "failed",
+        State::BackingOff => "backing_off",
+        State::Broken => "broken",
+    }
+}
+
+fn count(count: usize) -> u64 {
+    u64::try_from(count).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,10 @@
+//! What happened in the daemon, in numbers.
+
+use serde::{Deserialize, Serialize};
+
+/// All metrics of the daemon.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct MetricsText {
+    /// In Prometheus' text exposition format, version 0.0.4.
+    pub text: String,
+}
