@@ -8,6 +8,7 @@ mod mcp;
 mod part;
 mod render;
 mod steps;
+mod ui;
 
 use std::{env, process::ExitCode};
 

@@ -29,6 +29,7 @@ mod sources;
 mod status;
 mod stored;
 mod style;
+mod ui;
 mod unescape;
 mod version;
 
@@ -75,6 +76,7 @@ pub(crate) use self::{
     sources::{refreshed_source, sources},
     status::{not_running, status},
     stored::StoredValue,
+    ui::serving,
     version::{Version, manual, version},
 };
 use crate::exit;

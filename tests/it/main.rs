@@ -44,3 +44,4 @@ mod sources;
 mod strangers;
 mod supervision;
 mod types;
+mod ui;
