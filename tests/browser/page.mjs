@@ -35,7 +35,7 @@ export function begin(...args) {
   const child = spawn(MUX_TEST_MUX, ["--json", ...args], { env, cwd: MUX_TEST_HOME });
   let text = "";
   child.stdout.on("data", (more) => (text += more));
-  child.ended = new Promise((resolve) => child.on("close", () => resolve(JSON.parse(text))));
+  child.ended = new Promise((resolve) => child.on("close", () => resolve(text ? JSON.parse(text) : undefined)));
   return child;
 }
 

@@ -6,7 +6,7 @@ use mux_client::Identity;
 use mux_proto::Kind;
 use tokio_util::sync::CancellationToken;
 
-use super::{Failure, Outcome, browser, dirs, interrupted, me, session_of};
+use super::{Failure, Outcome, browser, dirs, me, session_of};
 use crate::{args, exit, render, ui};
 
 /// What a browser that still loads a page is given, once nobody wants it any more.
@@ -20,6 +20,8 @@ pub(super) async fn ui(args: &args::Ui, json: bool) -> Outcome {
     let session = session_of(&me).await?;
     let bound = ui::Server::bind(args.port.unwrap_or(0)).await;
     let server = bound.map_err(|error| unbound(args.port, &error))?;
+    // Whoever has read the address may end us.
+    let ended = ending();
     // What a browser is started with can be read by others, so that it opens the page once.
     let opened = match args.no_open {
         true => None,
@@ -33,7 +35,7 @@ pub(super) async fn ui(args: &args::Ui, json: bool) -> Outcome {
         served = &mut served => {
             served.map_err(|error| exit::machinery(format!("the page cannot be served: {error}")))?;
         }
-        () = ended() => {
+        () = ended => {
             over.cancel();
             // Whoever is slower than that reads to nobody.
             drop(tokio::time::timeout(FAREWELL, served).await);
@@ -55,18 +57,27 @@ fn unbound(port: Option<u16>, error: &std::io::Error) -> Failure {
     failure.into()
 }
 
-/// Resolves when somebody presses Ctrl-C, or asks this process to end.
-async fn ended() {
-    #[cfg(unix)]
-    {
-        use tokio::signal::unix::{SignalKind, signal};
-        if let Ok(mut asked) = signal(SignalKind::terminate()) {
-            tokio::select! {
-                () = interrupted() => {}
-                _ = asked.recv() => {}
-            }
-            return;
+/// Resolves when somebody presses Ctrl-C, or asks this process to end. Listens from the call on.
+#[cfg(unix)]
+fn ending() -> impl Future<Output = ()> {
+    use tokio::signal::unix::{Signal, SignalKind, signal};
+    async fn heard(listening: std::io::Result<Signal>) {
+        match listening {
+            Ok(mut signals) => _ = signals.recv().await,
+            // Then it ends the process, as without us.
+            Err(_) => std::future::pending().await,
         }
     }
-    interrupted().await;
+    let [interrupt, terminate] = [SignalKind::interrupt(), SignalKind::terminate()].map(signal);
+    async {
+        tokio::select! {
+            () = heard(interrupt) => {}
+            () = heard(terminate) => {}
+        }
+    }
+}
+
+#[cfg(not(unix))]
+fn ending() -> impl Future<Output = ()> {
+    super::interrupted()
 }

@@ -136,13 +136,9 @@ function card(approval, rest) {
             words,
           ),
         ),
-      approval.state !== "waiting" &&
+      over &&
         approval.run &&
-        h(
-          "button",
-          { key: "resume", disabled: busy || rest || approval.state === "pending", onclick: () => resume(id) },
-          "Go on with its run",
-        ),
+        h("button", { key: "resume", disabled: busy || rest, onclick: () => resume(id) }, "Go on with its run"),
     ),
   );
 }

@@ -45,7 +45,7 @@ export function together(server) {
 }
 
 export function servers(list) {
-  const head = [["Server"], ["State"], ["Tools", "number"], ["Calls", "number"], ["On their way", "number wide"]];
+  const head = [["Server"], ["State"], ["Tools", "number"], ["Calls", "number"], ["In flight", "number wide"]];
   head.push(["Typical", "number wide"], ["Start", "number wide"]);
   return h(
     "table",

@@ -5,7 +5,10 @@ import { known } from "./live.js";
 import { bytes, clip, plain } from "./words.js";
 
 const BEGINNING = 4000;
+// A piece of a long text: the browser lays out those that are seen.
+const PIECE = 4000;
 const shownWhole = new Set();
+const readable = new Map();
 let again = () => {};
 
 // What draws the page once more.
@@ -26,10 +29,12 @@ export function foreign(text, most = 160) {
 
 // Text of somebody else as a block; a long one is shown whole when somebody wants it.
 export function long(text, key, className = "") {
-  const whole = plain(text ?? "");
+  if (readable.get(key)?.text !== text) readable.set(key, { text, whole: plain(text ?? "") });
+  const { whole } = readable.get(key);
   const short = whole.length > BEGINNING && !shownWhole.has(key);
+  const shown = short ? clip(whole, BEGINNING) : pieces(whole).map((piece) => h("span", {}, piece));
   return [
-    h("pre", { class: `text ${className}`, dir: "auto", tabindex: 0 }, short ? clip(whole, BEGINNING) : whole),
+    h("pre", { class: `text ${className}`, dir: "auto", tabindex: 0 }, shown),
     short &&
       h(
         "button",
@@ -43,6 +48,18 @@ export function long(text, key, className = "") {
         `Show all ${bytes(whole.length)}`,
       ),
   ];
+}
+
+// Cut behind a line or a word, where there is one.
+function pieces(whole) {
+  const found = [];
+  for (let from = 0; from < whole.length; ) {
+    const part = whole.slice(from, from + PIECE);
+    const last = from + PIECE >= whole.length ? part.length : Math.max(part.lastIndexOf("\n"), part.lastIndexOf(" ")) + 1;
+    found.push(part.slice(0, last || undefined));
+    from += last || part.length;
+  }
+  return found;
 }
 
 const LOOKS = {

@@ -4,7 +4,8 @@ import { cards } from "./approvals.js";
 import { post } from "./door.js";
 import { h } from "./draw.js";
 import { known, show } from "./live.js";
-import { error, fact, foreign, long, nothing, redraw, runLink, state, took } from "./parts.js";
+import { error, fact, foreign, long, nothing, redraw, runLink, took } from "./parts.js";
+import { ended } from "./runs.js";
 import { timeline } from "./timeline.js";
 import { bytes, clock, count, json, ms } from "./words.js";
 
@@ -96,7 +97,7 @@ export function run(wanted) {
     h(
       "div",
       { class: "strip" },
-      state(info.state),
+      ended(info),
       h("code", {}, info.run),
       trace.resumed && h("span", { class: "quiet" }, "goes on with ", runLink(trace.resumed.run), `; ${count(trace.resumed.calls, "call")} not sent again`),
       open && h("button", { class: "small bad", onclick: () => cancel(info.run) }, "Cancel"),

@@ -25,12 +25,19 @@ function row(run) {
     "tr",
     { key: run.run },
     h("td", { class: "main" }, runLink(run.run, foreign(run.title || run.run, 110)), run.error && h("div", { class: "why" }, foreign(run.error.message, 140))),
-    h("td", {}, state(run.state, run.error?.kind && run.error.kind !== "runtime" ? foreign(run.error.kind, 20) : undefined)),
+    h("td", {}, ended(run)),
     h("td", { class: "wide" }, foreign(run.agent ?? run.client, 40)),
     h("td", { class: "number" }, calls),
     h("td", { class: "number" }, ms(took(run))),
     h("td", { class: "number wide", title: clock(run.accepted_ms) }, ago(run.accepted_ms, Date.now())),
   );
+}
+
+// How it ended in one word: the kind of its error says more than that it failed.
+export function ended(run) {
+  const kind = run.error?.kind;
+  if (kind === undefined || kind === "runtime") return state(run.state);
+  return state(kind === "pending" || kind === "cancelled" ? kind : run.state, foreign(kind, 20));
 }
 
 function fits(run) {

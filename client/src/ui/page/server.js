@@ -9,7 +9,7 @@ import { ms, parted, span } from "./words.js";
 function facts(server) {
   const told = [
     ["Tools", server.tools !== undefined && h("a", { href: `#/tools?server=${encodeURIComponent(server.name)}` }, String(server.tools))],
-    ["Calls", `${server.calls.toLocaleString("en")}${server.in_flight ? `, ${server.in_flight} on their way` : ""}`],
+    ["Calls", `${server.calls.toLocaleString("en")}${server.in_flight ? `, ${server.in_flight} in flight` : ""}`],
     ["Sessions opened", String(server.starts)],
     ["Last start", ms(server.start_ms)],
     ["Calls itself", server.identity && foreign(server.identity, 80)],

@@ -36,7 +36,8 @@ export class Trace {
   }
 
   on_server_starting({ server }, at) {
-    this.begin("server", `server ${server}`, `${server} starts`, at, { server });
+    // Each call that waits for it says so.
+    if (!this.open.has(`server ${server}`)) this.begin("server", `server ${server}`, `${server} starts`, at, { server });
   }
 
   on_server_ready({ server, ms }, at) {
