@@ -64,7 +64,10 @@ fn is_foreign(_: &TcpStream, _: SocketAddr) -> bool {
 }
 
 /// Whose socket it is that is bound to `local` and connected to `remote`, by the kernel's table of them.
-#[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "no such table"))]
+#[cfg_attr(
+    not(any(target_os = "linux", test)),
+    expect(dead_code, reason = "no such table")
+)]
 fn owner(table: &str, local: SocketAddr, remote: SocketAddr) -> Option<u32> {
     let ends = [local, remote].map(|end| [spelled(end), mapped(end)]);
     table.lines().skip(1).find_map(|line| {
