@@ -55,7 +55,7 @@ function details(span, stands, wide) {
   const facts = [
     `begins at ${ms(span.from)}`,
     stands !== "skipped" && `${stands === "open" ? "so far" : "takes"} ${ms(span.took ?? wide)}`,
-    span.bytes !== undefined && `result of ${bytes(span.bytes)}`,
+    span.bytes !== undefined && !span.error && `result of ${bytes(span.bytes)}`,
     STANDINGS[stands],
     span.approval && `approval ${span.approval}`,
     progress && `progress ${progress.progress}${progress.total ? ` of ${progress.total}` : ""}`,
