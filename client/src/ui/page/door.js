@@ -1,7 +1,7 @@
 // How this page is let in, and how it asks.
 //
-// Invariant: the token stands in the memory of this page's tabs only. The address loses it at once, so that no
-// history, bookmark or screenshot has it; no cookie has it, because those go to every port of this machine.
+// Invariant: the token stands with this page's tabs only. The address loses it at once, so that no bookmark or
+// screenshot has it; no cookie has it, because those go to every port of this machine.
 
 const KEPT = "mux-token";
 const channel = new BroadcastChannel("mux-token");
