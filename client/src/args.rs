@@ -14,6 +14,7 @@ mod servers;
 mod service;
 mod sources;
 mod tools;
+mod ui;
 
 use clap::{Parser, Subcommand};
 use clap_complete::Shell;
@@ -33,6 +34,7 @@ pub(crate) use self::{
     service::{Service, ServiceCommand},
     sources::{AddSource, Sources, SourcesCommand},
     tools::{Call, Mcp, Tools, Types},
+    ui::Ui,
 };
 
 /// Call the tools of all your MCP servers, one by one or with one typed program.
@@ -161,6 +163,12 @@ pub(crate) enum Command {
     /// Show the state of the daemon
     #[command(after_help = "Example: mux status --json")]
     Status,
+    /// Show servers, runs, latencies, tools and approvals in your browser, as they change
+    #[command(
+        after_help = "It listens on 127.0.0.1, for whoever has the address that it prints, until Ctrl-C.\n\
+        Examples:\n  mux ui\n  mux ui --port 8700 --no-open"
+    )]
+    Ui(Ui),
     /// Look for what keeps muxd from working well, and say what to do
     #[command(
         after_help = "It starts no daemon; one that runs is asked. Exits with 1 if something does not \

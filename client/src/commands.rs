@@ -4,6 +4,7 @@ mod about;
 mod approvals;
 mod approver;
 mod audit;
+mod browser;
 mod call;
 mod config;
 mod control;
@@ -35,6 +36,7 @@ mod sources;
 mod stored;
 mod top;
 mod types;
+mod ui;
 mod upgrade;
 
 use std::{env, path::PathBuf, process::ExitCode};
@@ -119,6 +121,7 @@ pub(crate) async fn execute(args: Args) -> Outcome {
         Command::Secrets(args) => secrets::secrets(args, json).await,
         Command::Audit(args) => audit::audit(&args, json).await,
         Command::Status => show::status(json).await,
+        Command::Ui(args) => ui::ui(&args, json).await,
         Command::Doctor => doctor::doctor(json).await,
         Command::Setup(args) => setup::setup(args, json).await,
         Command::Install(args) => install::install(&args, json),
@@ -146,8 +149,13 @@ fn dirs() -> Result<Dirs, Failure> {
 
 /// A connection, with a new daemon if there is none.
 async fn session() -> Result<Session, Failure> {
+    session_of(&me()).await
+}
+
+/// The same, for a client of another name.
+async fn session_of(me: &Identity) -> Result<Session, Failure> {
     let program = variable(variables::DAEMON);
-    let session = mux_client::connect_or_spawn(&dirs()?, program, &me()).await?;
+    let session = mux_client::connect_or_spawn(&dirs()?, program, me).await?;
     if session.welcome.build != version::BUILD {
         render::note(&format!(
             "muxd is build {} and mux is {}; `mux restart` changes over",

@@ -10,6 +10,7 @@ mod part;
 mod render;
 mod steps;
 mod top;
+mod ui;
 
 use std::{env, process::ExitCode};
 

@@ -31,6 +31,7 @@ mod status;
 mod stored;
 mod style;
 mod top;
+mod ui;
 mod unescape;
 mod version;
 
@@ -81,6 +82,7 @@ pub(crate) use self::{
     status::{not_running, status},
     stored::StoredValue,
     top::{TopTerminal, can_draw_top, top_once},
+    ui::serving,
     version::{Version, manual, version},
 };
 use crate::exit;

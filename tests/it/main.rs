@@ -45,4 +45,5 @@ mod sources;
 mod strangers;
 mod supervision;
 mod types;
+mod ui;
 mod upgrade;

@@ -405,6 +405,6 @@ pub(crate) fn finish(output: std::process::Output) -> Output {
     clippy::disallowed_methods,
     reason = "tests are told by their script where things stand"
 )]
-fn variable(name: &str) -> Option<String> {
+pub(crate) fn variable(name: &str) -> Option<String> {
     env::var(name).ok().filter(|value| !value.is_empty())
 }

@@ -2,6 +2,7 @@
 
 pub mod agent;
 pub mod authority;
+pub mod browser;
 pub mod chance;
 pub mod clients;
 pub mod dice;
@@ -17,6 +18,7 @@ mod snapshot;
 
 pub use agent::Agent;
 pub use authority::Authority;
+pub use browser::{Browser, Page};
 pub use editors::Editors;
 pub use env::{Output, TestEnv};
 pub use graphql::GraphqlServer;

@@ -2,19 +2,14 @@
 //!
 //! Invariant: an address is opened only if it is http or https, and never through a shell.
 
-use std::{
-    io::{self, IsTerminal},
-    path::PathBuf,
-    process::Stdio,
-};
+use std::io::{self, IsTerminal};
 
 use mux_client::{Session, within_seconds};
 use mux_proto::{
     Kind, LoginFinishRequest, LoginRequest, LoginStarted, LoginState, LoginWaitRequest, transport,
 };
-use tokio::process::{Child, Command};
 
-use super::{Failure, Outcome, session, show::STARTS, variable};
+use super::{Failure, Outcome, browser, session, show::STARTS};
 use crate::{args, exit, render};
 
 /// One long poll; the daemon waits no longer.
@@ -41,7 +36,7 @@ pub(super) async fn login(args: args::Login, json: bool) -> Outcome {
     }
     let opened = match args.no_browser || args.paste {
         true => None,
-        false => browser(args.browser).and_then(|program| open(&program, &started.url)),
+        false => browser::open(args.browser, &started.url),
     };
     render::open_this(&started.url, opened.is_some());
     // Nobody could say where the browser has ended, if no terminal is there.
@@ -127,46 +122,6 @@ async fn line() -> Option<String> {
 fn is_openable(address: &str) -> bool {
     let parsed = url::Url::parse(address);
     parsed.is_ok_and(|url| matches!(url.scheme(), "http" | "https") && url.has_host())
-}
-
-/// What opens addresses here, with what comes before the address; `None` if nobody would see it.
-fn browser(wanted: Option<PathBuf>) -> Option<Vec<PathBuf>> {
-    if let Some(program) = wanted {
-        return Some(vec![program]);
-    }
-    if cfg!(target_os = "macos") {
-        return Some(vec!["/usr/bin/open".into()]);
-    }
-    if cfg!(windows) {
-        return Some(vec![
-            "rundll32.exe".into(),
-            "url.dll,FileProtocolHandler".into(),
-        ]);
-    }
-    // Without a screen `xdg-open` would put a browser into this terminal.
-    let screen = ["WAYLAND_DISPLAY", "DISPLAY"]
-        .into_iter()
-        .find_map(variable);
-    screen.map(|_| vec!["xdg-open".into()])
-}
-
-/// Starts it and does not wait: some browsers stay.
-fn open(program: &[PathBuf], url: &str) -> Option<Child> {
-    let (program, before) = program.split_first()?;
-    let child = Command::new(program)
-        .args(before)
-        .arg(url)
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn();
-    match child {
-        Ok(child) => Some(child),
-        Err(error) => {
-            render::note(&format!("{} cannot be started: {error}", program.display()));
-            None
-        }
-    }
 }
 
 #[cfg(test)]

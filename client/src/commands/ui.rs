@@ -1,0 +1,83 @@
+//! `mux ui`.
+
+use std::{process::ExitCode, time::Duration};
+
+use mux_client::Identity;
+use mux_proto::Kind;
+use tokio_util::sync::CancellationToken;
+
+use super::{Failure, Outcome, browser, dirs, me, session_of};
+use crate::{args, exit, render, ui};
+
+/// What a browser that still loads a page is given, once nobody wants it any more.
+const FAREWELL: Duration = Duration::from_secs(2);
+
+pub(super) async fn ui(args: &args::Ui, json: bool) -> Outcome {
+    let me = Identity {
+        name: "mux ui".into(),
+        ..me()
+    };
+    let session = session_of(&me).await?;
+    let bound = ui::Server::bind(args.port.unwrap_or(0)).await;
+    let server = bound.map_err(|error| unbound(args.port, &error))?;
+    // Whoever has read the address may end us.
+    let ended = ending();
+    // What a browser is started with can be read by others, so that it opens the page once.
+    let opened = match args.no_open {
+        true => None,
+        false => browser::open(args.browser.clone(), &server.address_for_once()),
+    };
+    render::serving(&server.address(), server.port(), opened.is_some(), json);
+    let over = CancellationToken::new();
+    let served = server.serve(dirs()?, me, session, over.clone());
+    tokio::pin!(served);
+    tokio::select! {
+        served = &mut served => {
+            served.map_err(|error| exit::machinery(format!("the page cannot be served: {error}")))?;
+        }
+        () = ended => {
+            over.cancel();
+            // Whoever is slower than that reads to nobody.
+            drop(tokio::time::timeout(FAREWELL, served).await);
+        }
+    }
+    drop(opened);
+    Ok(ExitCode::SUCCESS)
+}
+
+fn unbound(port: Option<u16>, error: &std::io::Error) -> Failure {
+    let mut failure = exit::machinery(match port {
+        Some(port) => format!("cannot listen on port {port} of 127.0.0.1: {error}"),
+        None => format!("cannot listen on 127.0.0.1: {error}"),
+    });
+    if port.is_some() {
+        failure = failure.hint("without --port a free one is taken");
+    }
+    failure.kind = Kind::Unavailable;
+    failure.into()
+}
+
+/// Resolves when somebody presses Ctrl-C, or asks this process to end. Listens from the call on.
+#[cfg(unix)]
+fn ending() -> impl Future<Output = ()> {
+    use tokio::signal::unix::{Signal, SignalKind, signal};
+    async fn heard(listening: std::io::Result<Signal>) {
+        match listening {
+            Ok(mut signals) => _ = signals.recv().await,
+            // Then it ends the process, as without us.
+            Err(_) => std::future::pending().await,
+        }
+    }
+    let [interrupt, terminate] = [SignalKind::interrupt(), SignalKind::terminate()].map(signal);
+    async {
+        tokio::select! {
+            () = heard(interrupt) => {}
+            () = heard(terminate) => {}
+        }
+    }
+}
+
+#[cfg(not(unix))]
+fn ending() -> impl Future<Output = ()> {
+    super::interrupted()
+}

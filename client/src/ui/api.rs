@@ -1,0 +1,239 @@
+//! What the page asks for, request by request.
+//!
+//! Invariant: nothing is decided here. Each request is one of the daemon's, which looks at it as at that of any
+//! other client; a handler has a few lines.
+
+use std::{convert::Infallible, sync::Arc, time::Duration};
+
+use axum::{
+    Json, Router,
+    extract::{DefaultBodyLimit, Query, Request, State},
+    http::StatusCode,
+    middleware::{self, Next},
+    response::{
+        IntoResponse, Response, Sse,
+        sse::{Event, KeepAlive},
+    },
+    routing::{get, post},
+};
+use futures::{Stream, stream};
+use mux_client::within_seconds;
+use mux_proto::{
+    ApprovalList, ApprovalsRequest, DecideRequest, Decided, DescribeRequest, Description, Error,
+    GrantInfo, Kind, MuxClient, ResumeRequest, Resumed, SearchPage, SearchRequest,
+};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
+
+use super::{
+    Desk, guard, shell,
+    stream::{Shown, tell},
+};
+
+/// No request of the page is longer: a reason for a denial is the longest.
+const LONGEST: usize = 64 << 10;
+/// Messages that a slow tab may leave unread.
+const UNREAD: usize = 4;
+/// How long servers are waited for that were never connected.
+const CONNECTING: u64 = 10_000;
+
+type Answer<T> = Result<Json<T>, Failed>;
+type AtDesk = State<Arc<Desk>>;
+
+pub(super) fn routes(desk: Arc<Desk>) -> Router {
+    Router::new()
+        .route("/api/stream", get(follow))
+        .route("/api/search", get(search))
+        .route("/api/tool", get(tool))
+        .route("/api/approval", get(approval))
+        .route("/api/grants", get(grants))
+        .route(guard::ENTER, post(enter))
+        .route("/api/connect", post(connect))
+        .route("/api/decide", post(decide))
+        .route("/api/resume", post(resume))
+        .route("/api/revoke", post(revoke))
+        .route("/api/cancel", post(cancel))
+        .fallback(shell::file)
+        .layer(DefaultBodyLimit::max(LONGEST))
+        .layer(middleware::from_fn_with_state(Arc::clone(&desk), let_in))
+        .with_state(desk)
+}
+
+/// Every request comes through here, and every answer leaves through here.
+async fn let_in(State(desk): AtDesk, request: Request, next: Next) -> Response {
+    let (method, path) = (request.method(), request.uri().path());
+    let mut response = match desk.guard.judge(method, path, request.headers()) {
+        Ok(()) => next.run(request).await,
+        Err(refusal) => refusal.into_response(),
+    };
+    guard::forbid(response.headers_mut());
+    response
+}
+
+#[derive(Deserialize)]
+struct Follow {
+    run: Option<String>,
+    #[serde(default)]
+    after: u64,
+}
+
+async fn follow(
+    State(desk): AtDesk,
+    Query(Follow { run, after }): Query<Follow>,
+) -> Sse<impl Stream<Item = Result<Event, Infallible>>> {
+    let (tab, messages) = mpsc::channel(UNREAD);
+    let shown = run.map(|run| Shown { run, after });
+    tokio::spawn(tell(desk, shown, tab));
+    let messages = stream::unfold(messages, |mut messages| async {
+        let text: String = messages.recv().await?;
+        Some((Ok(Event::default().data(text)), messages))
+    });
+    // What goes wrong with a connection shows when something is sent.
+    Sse::new(messages).keep_alive(KeepAlive::new().interval(Duration::from_secs(10)))
+}
+
+#[derive(Deserialize)]
+struct Search {
+    #[serde(default)]
+    query: String,
+    server: Option<String>,
+    cursor: Option<String>,
+}
+
+async fn search(State(desk): AtDesk, Query(wanted): Query<Search>) -> Answer<SearchPage> {
+    let request = SearchRequest {
+        query: wanted.query,
+        server: wanted.server.filter(|server| !server.is_empty()),
+        limit: Some(50),
+        cursor: wanted.cursor,
+        wait_ms: 0,
+    };
+    let asked = |client: MuxClient| async move { client.search(within_seconds(15), request).await };
+    Ok(Json(desk.line.request("search", asked).await?))
+}
+
+#[derive(Deserialize)]
+struct Path {
+    path: String,
+}
+
+async fn tool(State(desk): AtDesk, Query(Path { path }): Query<Path>) -> Answer<Description> {
+    let request = DescribeRequest {
+        paths: vec![path.clone()],
+        schemas: true,
+    };
+    let asked =
+        |client: MuxClient| async move { client.describe(within_seconds(30), request).await };
+    let mut found = desk.line.request("describe", asked).await?;
+    // A path of a group leads to all tools in it, and may be that of a tool, too.
+    let place = found.tools.iter().position(|found| found.tool.path == path);
+    match (place, found.missing.pop()) {
+        (Some(place), _) => Ok(Json(found.tools.swap_remove(place))),
+        (None, Some(missing)) => Err(missing.into()),
+        (None, None) => match found.tools.pop() {
+            Some(other) => Ok(Json(other)),
+            None => Err(Error::new(Kind::NotFound, format!("there is no tool `{path}`")).into()),
+        },
+    }
+}
+
+#[derive(Deserialize)]
+struct Id {
+    id: String,
+}
+
+/// One that waits, with all of its arguments.
+async fn approval(State(desk): AtDesk, Query(Id { id }): Query<Id>) -> Answer<ApprovalList> {
+    listed(&desk, Some(id)).await
+}
+
+/// What was allowed for ever.
+async fn grants(State(desk): AtDesk) -> Answer<ApprovalList> {
+    listed(&desk, None).await
+}
+
+async fn listed(desk: &Desk, approval: Option<String>) -> Answer<ApprovalList> {
+    let request = ApprovalsRequest {
+        granted: approval.is_none(),
+        approval,
+        ..ApprovalsRequest::default()
+    };
+    let asked =
+        |client: MuxClient| async move { client.approvals(within_seconds(10), request).await };
+    Ok(Json(desk.line.request("approvals", asked).await?))
+}
+
+#[derive(Deserialize)]
+struct Code {
+    code: String,
+}
+
+/// The token, for whoever brings the code first.
+async fn enter(State(desk): AtDesk, Json(Code { code }): Json<Code>) -> Response {
+    match desk.once.take(&code) {
+        true => Json(json!({ "token": desk.guard.token() })).into_response(),
+        false => guard::Refusal::Token.into_response(),
+    }
+}
+
+/// Starts the servers whose tools nobody knows yet.
+async fn connect(State(desk): AtDesk) -> Answer<SearchPage> {
+    let request = SearchRequest {
+        limit: Some(1),
+        wait_ms: CONNECTING,
+        ..SearchRequest::default()
+    };
+    let asked = |client: MuxClient| async move { client.search(within_seconds(30), request).await };
+    Ok(Json(desk.line.request("search", asked).await?))
+}
+
+async fn decide(State(desk): AtDesk, Json(request): Json<DecideRequest>) -> Answer<Decided> {
+    let asked = |client: MuxClient| async move { client.decide(within_seconds(10), request).await };
+    Ok(Json(desk.line.request("decide", asked).await?))
+}
+
+/// The run goes on whether or not anybody looks.
+async fn resume(State(desk): AtDesk, Json(Id { id }): Json<Id>) -> Answer<Resumed> {
+    let request = ResumeRequest { id, detach: true };
+    let asked =
+        |client: MuxClient| async move { client.resume_run(within_seconds(30), request).await };
+    Ok(Json(desk.line.request("resume_run", asked).await?))
+}
+
+async fn revoke(State(desk): AtDesk, Json(Id { id }): Json<Id>) -> Answer<GrantInfo> {
+    let asked =
+        |client: MuxClient| async move { client.revoke_approval(within_seconds(10), id).await };
+    Ok(Json(desk.line.request("revoke_approval", asked).await?))
+}
+
+async fn cancel(State(desk): AtDesk, Json(Id { id }): Json<Id>) -> Answer<Value> {
+    let asked = |client: MuxClient| async move { client.cancel_run(within_seconds(10), id).await };
+    desk.line.request("run", asked).await?;
+    Ok(Json(json!({})))
+}
+
+/// The one shape of failure, for a page.
+struct Failed(Error);
+
+impl From<Error> for Failed {
+    fn from(error: Error) -> Self {
+        Self(error)
+    }
+}
+
+impl IntoResponse for Failed {
+    fn into_response(self) -> Response {
+        let status = match self.0.kind {
+            Kind::NotFound => StatusCode::NOT_FOUND,
+            Kind::Validation => StatusCode::UNPROCESSABLE_ENTITY,
+            Kind::Denied => StatusCode::CONFLICT,
+            Kind::Unavailable | Kind::UnknownOutcome | Kind::Busy => {
+                StatusCode::SERVICE_UNAVAILABLE
+            }
+            Kind::Timeout => StatusCode::GATEWAY_TIMEOUT,
+            _ => StatusCode::INTERNAL_SERVER_ERROR,
+        };
+        (status, Json(json!({ "error": self.0 }))).into_response()
+    }
+}

@@ -1,0 +1,187 @@
+//! How long the calls of each tool took, as the runs' events tell it.
+//!
+//! Invariant: each event is counted once, and what is kept of a tool is bounded.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+
+use mux_proto::{Event, EventKind, RunInfo};
+use serde::Serialize;
+
+/// Of each tool, the last calls.
+const LAST: usize = 500;
+/// Tools that are told apart.
+const TOOLS: usize = 5_000;
+
+#[derive(Default)]
+pub(super) struct Latencies {
+    tools: HashMap<String, Tool>,
+    /// Of each run, the number of the last event that was counted.
+    read: HashMap<String, u64>,
+}
+
+#[derive(Default)]
+struct Tool {
+    calls: u64,
+    failed: u64,
+    last: VecDeque<f64>,
+    slowest: f64,
+}
+
+/// What the page shows of one tool. Times are in milliseconds.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(super) struct Latency {
+    path: String,
+    calls: u64,
+    failed: u64,
+    fastest: f64,
+    p50: f64,
+    p95: f64,
+    slowest: f64,
+}
+
+impl Latencies {
+    /// Where to read on in a run; `None` if there is nothing new in it.
+    pub(super) fn unread(&self, run: &RunInfo) -> Option<u64> {
+        let read = self.read.get(&run.run).copied().unwrap_or(0);
+        (run.calls > 0 && read < run.events).then_some(read)
+    }
+
+    /// Whether anything was counted.
+    pub(super) fn count(&mut self, run: &str, events: &[Event]) -> bool {
+        let read = self.read.entry(run.to_owned()).or_default();
+        let mut news = false;
+        for event in events {
+            if event.seq <= *read {
+                continue;
+            }
+            *read = event.seq;
+            if let EventKind::CallEnded {
+                path, ms, error, ..
+            } = &event.event
+            {
+                if self.tools.len() >= TOOLS && !self.tools.contains_key(path) {
+                    continue;
+                }
+                let tool = self.tools.entry(path.clone()).or_default();
+                tool.count(*ms, error.is_some());
+                news = true;
+            }
+        }
+        news
+    }
+
+    /// Runs that are not kept any more will never be read again.
+    pub(super) fn retain(&mut self, runs: &[RunInfo]) {
+        if self.read.len() > 2 * runs.len() + 16 {
+            let kept: HashSet<&str> = runs.iter().map(|run| run.run.as_str()).collect();
+            self.read.retain(|run, _| kept.contains(run.as_str()));
+        }
+    }
+
+    /// By path.
+    pub(super) fn all(&self) -> Vec<Latency> {
+        let mut all: Vec<Latency> = self
+            .tools
+            .iter()
+            .map(|(path, tool)| tool.told(path))
+            .collect();
+        all.sort_by(|a, b| a.path.cmp(&b.path));
+        all
+    }
+}
+
+impl Tool {
+    fn count(&mut self, ms: f64, failed: bool) {
+        self.calls += 1;
+        self.failed += u64::from(failed);
+        self.slowest = self.slowest.max(ms);
+        if self.last.len() == LAST {
+            self.last.pop_front();
+        }
+        self.last.push_back(ms);
+    }
+
+    fn told(&self, path: &str) -> Latency {
+        let mut sorted: Vec<f64> = self.last.iter().copied().collect();
+        sorted.sort_by(f64::total_cmp);
+        Latency {
+            path: path.to_owned(),
+            calls: self.calls,
+            failed: self.failed,
+            fastest: sorted.first().copied().unwrap_or(0.0),
+            p50: percentile(&sorted, 50),
+            p95: percentile(&sorted, 95),
+            slowest: self.slowest,
+        }
+    }
+}
+
+/// The smallest value that so many of a hundred do not exceed.
+fn percentile(sorted: &[f64], percent: usize) -> f64 {
+    let place = (sorted.len() * percent).div_ceil(100);
+    sorted.get(place.saturating_sub(1)).copied().unwrap_or(0.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use mux_proto::{Error, Kind};
+
+    use super::*;
+
+    fn ended(seq: u64, path: &str, ms: f64, failed: bool) -> Event {
+        let error = failed.then(|| Error::new(Kind::Tool, "no"));
+        Event {
+            seq,
+            at_ms: 0,
+            event: EventKind::CallEnded {
+                call: 0,
+                path: path.into(),
+                ms,
+                bytes: 1,
+                error,
+            },
+        }
+    }
+
+    #[test]
+    fn each_event_is_counted_once() {
+        let mut latencies = Latencies::default();
+        let events: Vec<Event> = (1..=100)
+            .map(|n| ended(n, "a.b", n as f64, n > 90))
+            .collect();
+        assert!(latencies.count("r", &events[..60]));
+        assert!(latencies.count("r", &events[40..]));
+        assert!(!latencies.count("r", &events));
+        let all = latencies.all();
+        assert_eq!(all.len(), 1);
+        let told = &all[0];
+        assert_eq!((told.calls, told.failed), (100, 10));
+        assert_eq!(
+            (told.fastest, told.p50, told.p95, told.slowest),
+            (1.0, 50.0, 95.0, 100.0)
+        );
+    }
+
+    #[test]
+    fn only_the_last_calls_are_looked_at_and_the_slowest_is_remembered() {
+        let mut latencies = Latencies::default();
+        let slow = [ended(1, "a.b", 900.0, false)];
+        latencies.count("r", &slow);
+        let last: Vec<Event> = (0..LAST as u64)
+            .map(|n| ended(n + 2, "a.b", 2.0, false))
+            .collect();
+        latencies.count("r", &last);
+        let told = &latencies.all()[0];
+        assert_eq!((told.p50, told.p95, told.slowest), (2.0, 2.0, 900.0));
+    }
+
+    #[test]
+    fn percentiles_of_few_values_are_values() {
+        assert_eq!(percentile(&[], 50), 0.0);
+        assert_eq!(percentile(&[3.0], 95), 3.0);
+        assert_eq!(
+            (percentile(&[1.0, 2.0], 50), percentile(&[1.0, 2.0], 95)),
+            (1.0, 2.0)
+        );
+    }
+}

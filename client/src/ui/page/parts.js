@@ -1,0 +1,129 @@
+// Parts that several views have.
+
+import { h } from "./draw.js";
+import { known } from "./live.js";
+import { bytes, clip, plain } from "./words.js";
+
+const BEGINNING = 4000;
+// A piece of a long text: the browser lays out those that are seen.
+const PIECE = 4000;
+const shownWhole = new Set();
+const readable = new Map();
+let again = () => {};
+
+// What draws the page once more.
+export function drawsWith(draw) {
+  again = draw;
+}
+
+export function redraw() {
+  again();
+}
+
+// A name or a sentence of somebody else, on its own whatever its direction is.
+export function foreign(text, most = 160) {
+  const whole = plain(text ?? "");
+  const short = clip(whole, most);
+  return h("bdi", short === whole ? {} : { title: clip(whole, 1000) }, short);
+}
+
+// Text of somebody else as a block; a long one is shown whole when somebody wants it.
+export function long(text, key, className = "") {
+  if (readable.get(key)?.text !== text) readable.set(key, { text, whole: plain(text ?? "") });
+  const { whole } = readable.get(key);
+  const short = whole.length > BEGINNING && !shownWhole.has(key);
+  const shown = short ? clip(whole, BEGINNING) : pieces(whole).map((piece) => h("span", {}, piece));
+  return [
+    h("pre", { class: `text ${className}`, dir: "auto", tabindex: 0 }, shown),
+    short &&
+      h(
+        "button",
+        {
+          class: "small",
+          onclick() {
+            shownWhole.add(key);
+            again();
+          },
+        },
+        `Show all ${bytes(whole.length)}`,
+      ),
+  ];
+}
+
+// Cut behind a line or a word, where there is one.
+function pieces(whole) {
+  const found = [];
+  for (let from = 0; from < whole.length; ) {
+    const part = whole.slice(from, from + PIECE);
+    const last = from + PIECE >= whole.length ? part.length : Math.max(part.lastIndexOf("\n"), part.lastIndexOf(" ")) + 1;
+    found.push(part.slice(0, last || undefined));
+    from += last || part.length;
+  }
+  return found;
+}
+
+const LOOKS = {
+  ready: "good",
+  succeeded: "good",
+  done: "good",
+  approved: "good",
+  running: "busy",
+  starting: "busy",
+  open: "busy",
+  waiting: "wait",
+  degraded: "warn",
+  backing_off: "warn",
+  pending: "warn",
+  lost: "warn",
+  failed: "bad",
+  broken: "bad",
+  denied: "bad",
+};
+
+// A state as a mark and a word.
+export function state(name, words = name.replaceAll("_", " ")) {
+  return h("span", { class: `state ${LOOKS[name] ?? "idle"}` }, h("i", { "aria-hidden": "true" }), words);
+}
+
+export function error(problem, key) {
+  return h(
+    "div",
+    { class: "problem", role: "alert" },
+    h("p", {}, problem.kind && h("b", {}, `${plain(problem.kind)}: `), foreign(problem.message, BEGINNING)),
+    problem.hint && h("p", { class: "quiet" }, foreign(problem.hint, 2000)),
+    problem.line && h("p", { class: "quiet" }, `line ${problem.line}${problem.column ? `, column ${problem.column}` : ""}`),
+    problem.details !== undefined &&
+      problem.details !== null &&
+      h("details", {}, h("summary", {}, "Details"), long(JSON.stringify(problem.details, null, 2), `error ${key}`)),
+  );
+}
+
+export function fact(name, ...value) {
+  return h("div", { class: "fact" }, h("dt", {}, name), h("dd", {}, value));
+}
+
+export function nothing(...words) {
+  return h("p", { class: "nothing" }, words);
+}
+
+// The latency of one path, if any call of it is known.
+export function latencyOf(path) {
+  return known.latencies.find((latency) => latency.path === path);
+}
+
+export function serverLink(name) {
+  return h("a", { href: `#/servers/${encodeURIComponent(name)}` }, foreign(name, 60));
+}
+
+export function toolLink(path, most = 120) {
+  return h("a", { href: `#/tools/${encodeURIComponent(path)}`, class: "path" }, foreign(path, most));
+}
+
+export function runLink(run, words) {
+  return h("a", { href: `#/runs/${encodeURIComponent(run)}` }, words ?? foreign(run, 60));
+}
+
+// How long a run takes or took.
+export function took(run) {
+  return run.state === "running" || run.state === "waiting" ? Math.max(0, Date.now() - run.accepted_ms) : run.ms;
+}

@@ -1,0 +1,89 @@
+// Runs: what runs, and what ran lately.
+
+import { h } from "./draw.js";
+import { known } from "./live.js";
+import { foreign, nothing, redraw, runLink, state, took } from "./parts.js";
+import { ago, clock, count, ms } from "./words.js";
+
+const STATES = ["all", "running", "succeeded", "failed"];
+let wanted = "all";
+let words = "";
+
+export function rows(runs) {
+  const head = [["Run"], ["State"], ["From", "wide"], ["Calls", "number"], ["Took", "number"], ["Began", "number wide"]];
+  return h(
+    "table",
+    { class: "runs" },
+    h("thead", {}, h("tr", {}, head.map(([name, look]) => h("th", { class: look ?? "", scope: "col" }, name)))),
+    h("tbody", {}, runs.map(row)),
+  );
+}
+
+function row(run) {
+  const calls = run.calls_failed ? [String(run.calls), h("small", { class: "bad" }, ` ${run.calls_failed} failed`)] : String(run.calls || "");
+  return h(
+    "tr",
+    { key: run.run },
+    h("td", { class: "main" }, runLink(run.run, foreign(run.title || run.run, 110)), run.error && h("div", { class: "why" }, foreign(run.error.message, 140))),
+    h("td", {}, ended(run)),
+    h("td", { class: "wide" }, foreign(run.agent ?? run.client, 40)),
+    h("td", { class: "number" }, calls),
+    h("td", { class: "number" }, ms(took(run))),
+    h("td", { class: "number wide", title: clock(run.accepted_ms) }, ago(run.accepted_ms, Date.now())),
+  );
+}
+
+// How it ended in one word: the kind of its error says more than that it failed.
+export function ended(run) {
+  const kind = run.error?.kind;
+  if (kind === undefined || kind === "runtime") return state(run.state);
+  return state(kind === "pending" || kind === "cancelled" ? kind : run.state, foreign(kind, 20));
+}
+
+function fits(run) {
+  const open = run.state === "running" || run.state === "waiting";
+  if (wanted === "running" ? !open : wanted !== "all" && run.state !== wanted) return false;
+  const text = [run.title, run.run, run.client, run.agent, run.workspace, run.error?.message].join(" ").toLowerCase();
+  return words.split(/\s+/).every((word) => text.includes(word));
+}
+
+export function runs() {
+  const all = [...known.runs.values()].sort((a, b) => b.accepted_ms - a.accepted_ms || (a.run < b.run ? 1 : -1));
+  const shown = all.filter(fits);
+  return [
+    h("h1", {}, "Runs"),
+    h(
+      "div",
+      { class: "strip" },
+      h("input", {
+        type: "search",
+        placeholder: "Filter by program, client, agent",
+        "aria-label": "Filter runs",
+        oninput(event) {
+          words = event.target.value.trim().toLowerCase();
+          redraw();
+        },
+      }),
+      h(
+        "div",
+        { class: "choice", role: "group", "aria-label": "State" },
+        STATES.map((name) =>
+          h(
+            "button",
+            {
+              key: name,
+              "aria-pressed": String(wanted === name),
+              onclick() {
+                wanted = name;
+                redraw();
+              },
+            },
+            name,
+          ),
+        ),
+      ),
+      h("span", { class: "quiet" }, shown.length === all.length ? count(all.length, "run") : `${shown.length} of ${count(all.length, "run")}`),
+    ),
+    shown.length ? rows(shown) : nothing(all.length ? "No run is like that." : "Nothing has run yet."),
+  ];
+}

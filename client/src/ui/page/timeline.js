@@ -1,0 +1,126 @@
+// The spans of a run, one a line, beside a common axis.
+
+import { h } from "./draw.js";
+import { error, foreign, redraw, toolLink } from "./parts.js";
+import { standing, ticks } from "./spans.js";
+import { bytes, ms } from "./words.js";
+
+const KINDS = { wait: "", server: "server", step: "step", approval: "approval", call: "" };
+let chosen;
+let words = "";
+let failedOnly = false;
+let of;
+
+function choose(id) {
+  chosen = chosen === id ? undefined : id;
+  redraw();
+}
+
+const percent = (part, whole) => `${Math.min(100, Math.max(0, (100 * part) / whole)).toFixed(3)}%`;
+
+function line(span, total) {
+  const stands = standing(span);
+  const to = span.to ?? total;
+  const wide = Math.max(0, to - span.from);
+  const id = span.id;
+  return h(
+    "div",
+    { class: "row", key: id, role: "listitem" },
+    h(
+      "button",
+      { class: `span ${span.kind} ${stands}`, "aria-expanded": String(chosen === id), onclick: () => choose(id) },
+      h("span", { class: "what" }, KINDS[span.kind] && h("small", {}, KINDS[span.kind]), foreign(span.name, 120)),
+      h(
+        "span",
+        { class: "lane", "aria-hidden": "true" },
+        h("i", { class: "bar", style: { left: percent(span.from, total), width: percent(wide, total) } }),
+      ),
+      h("span", { class: "took" }, stands === "skipped" ? "skipped" : ms(span.took ?? wide), stands === "lost" && "?"),
+    ),
+    chosen === id && details(span, stands, wide),
+  );
+}
+
+const STANDINGS = {
+  open: "on its way",
+  failed: "failed",
+  lost: "on its way when the run ended: it may or may not have happened",
+  skipped: "skipped",
+  denied: "denied",
+  pending: "nobody answered in time",
+};
+
+function details(span, stands, wide) {
+  const { progress } = span;
+  const facts = [
+    `begins at ${ms(span.from)}`,
+    stands !== "skipped" && `${stands === "open" ? "so far" : "takes"} ${ms(span.took ?? wide)}`,
+    span.bytes !== undefined && !span.error && `result of ${bytes(span.bytes)}`,
+    STANDINGS[stands],
+    span.approval && `approval ${span.approval}`,
+    progress && `progress ${progress.progress}${progress.total ? ` of ${progress.total}` : ""}`,
+  ];
+  return h(
+    "div",
+    { class: "details" },
+    h("p", {}, (span.path ?? span.tool) && [toolLink(span.path ?? span.tool), " \u00b7 "], facts.filter(Boolean).join(" \u00b7 ")),
+    span.description && h("p", {}, foreign(span.description, 500)),
+    progress?.message && h("p", {}, foreign(progress.message, 500)),
+    span.skipped && h("p", {}, foreign(span.skipped, 500)),
+    span.error && error(span.error, span.id),
+  );
+}
+
+function fits(span) {
+  if (failedOnly && !["failed", "lost", "denied"].includes(standing(span))) return false;
+  return span.name.toLowerCase().includes(words);
+}
+
+export function timeline(trace, until, run) {
+  if (run !== of) {
+    [of, chosen, words, failedOnly] = [run, undefined, "", false];
+  }
+  const ends = trace.spans.reduce((most, span) => Math.max(most, span.to ?? 0), 0);
+  const total = Math.max(until, ends, 0.001);
+  const shown = trace.spans.filter(fits);
+  const many = trace.spans.length > 12;
+  return h(
+    "div",
+    { class: "timeline", key: `timeline ${run}` },
+    many &&
+      h(
+        "div",
+        { class: "strip" },
+        h("input", {
+          type: "search",
+          placeholder: "Filter by name",
+          "aria-label": "Filter the timeline",
+          oninput(event) {
+            words = event.target.value.trim().toLowerCase();
+            redraw();
+          },
+        }),
+        h(
+          "label",
+          {},
+          h("input", {
+            type: "checkbox",
+            onchange(event) {
+              failedOnly = event.target.checked;
+              redraw();
+            },
+          }),
+          " failed only",
+        ),
+        h("span", { class: "quiet" }, `${shown.length} of ${trace.spans.length}`),
+      ),
+    h(
+      "div",
+      { class: "axis", "aria-hidden": "true" },
+      h("span", { class: "what" }),
+      h("span", { class: "lane" }, ticks(total).map((mark) => h("i", { class: "tick", key: mark, style: { left: percent(mark, total) } }, h("small", {}, ms(mark))))),
+      h("span", { class: "took" }, ms(total)),
+    ),
+    h("div", { role: "list", class: "rows" }, shown.map((span) => line(span, total))),
+  );
+}

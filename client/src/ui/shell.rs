@@ -1,0 +1,104 @@
+//! The page itself: files by hand, in this program, without a build step.
+//!
+//! Invariant: no file has anything of the pool in it, so that they are given to whoever asks.
+
+use axum::{
+    http::{StatusCode, Uri, header},
+    response::{IntoResponse, Response},
+};
+
+const SCRIPT: &str = "text/javascript; charset=utf-8";
+
+/// Path, kind, content.
+const FILES: &[(&str, &str, &str)] = &[
+    (
+        "/",
+        "text/html; charset=utf-8",
+        include_str!("page/index.html"),
+    ),
+    (
+        "/style.css",
+        "text/css; charset=utf-8",
+        include_str!("page/style.css"),
+    ),
+    ("/icon.svg", "image/svg+xml", include_str!("page/icon.svg")),
+    ("/main.js", SCRIPT, include_str!("page/main.js")),
+    ("/door.js", SCRIPT, include_str!("page/door.js")),
+    ("/live.js", SCRIPT, include_str!("page/live.js")),
+    ("/draw.js", SCRIPT, include_str!("page/draw.js")),
+    ("/words.js", SCRIPT, include_str!("page/words.js")),
+    ("/parts.js", SCRIPT, include_str!("page/parts.js")),
+    ("/overview.js", SCRIPT, include_str!("page/overview.js")),
+    ("/server.js", SCRIPT, include_str!("page/server.js")),
+    ("/runs.js", SCRIPT, include_str!("page/runs.js")),
+    ("/run.js", SCRIPT, include_str!("page/run.js")),
+    ("/spans.js", SCRIPT, include_str!("page/spans.js")),
+    ("/timeline.js", SCRIPT, include_str!("page/timeline.js")),
+    ("/latency.js", SCRIPT, include_str!("page/latency.js")),
+    ("/tools.js", SCRIPT, include_str!("page/tools.js")),
+    ("/approvals.js", SCRIPT, include_str!("page/approvals.js")),
+];
+
+pub(super) async fn file(uri: Uri) -> Response {
+    match FILES.iter().find(|(path, _, _)| *path == uri.path()) {
+        Some((_, kind, content)) => ([(header::CONTENT_TYPE, *kind)], *content).into_response(),
+        None => (StatusCode::NOT_FOUND, "there is no such page\n").into_response(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_page_names_its_own_files_only() {
+        let (_, _, index) = FILES[0];
+        for (path, _, content) in FILES {
+            for part in content.split(['"', '\'']) {
+                let named = part.strip_prefix('.').unwrap_or(part);
+                if named.starts_with('/') && named.ends_with(".js") {
+                    assert!(
+                        FILES.iter().any(|(path, _, _)| *path == named),
+                        "{path} names {named}"
+                    );
+                }
+            }
+            if path.ends_with(".js") {
+                assert!(index.contains(path), "{path} is not loaded ahead");
+            }
+        }
+    }
+
+    #[test]
+    fn no_file_writes_markup_or_asks_anybody_else() {
+        for (path, kind, content) in FILES {
+            for forbidden in [
+                "innerHTML",
+                "outerHTML",
+                "insertAdjacent",
+                "document.write",
+                "eval(",
+            ] {
+                assert!(!content.contains(forbidden), "{forbidden} in {path}");
+            }
+            let elsewhere = content.replace("http://www.w3.org/", "");
+            assert!(
+                !elsewhere.contains("http://") && !elsewhere.contains("https://"),
+                "{path}"
+            );
+            assert!(content.is_ascii() || *kind != SCRIPT, "{path} is not ASCII");
+        }
+    }
+
+    #[tokio::test]
+    async fn what_is_not_there_is_not_found() {
+        let status =
+            |path: &'static str| async move { file(Uri::from_static(path)).await.status() };
+        assert_eq!(status("/").await, StatusCode::OK);
+        assert_eq!(status("/?x=1").await, StatusCode::OK);
+        assert_eq!(status("/main.js").await, StatusCode::OK);
+        for path in ["/../Cargo.toml", "/index.html", "/main.js/", "/etc/passwd"] {
+            assert_eq!(status(path).await, StatusCode::NOT_FOUND, "{path}");
+        }
+    }
+}

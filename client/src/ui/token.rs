@@ -1,0 +1,109 @@
+//! What a browser has to know in order to be let in.
+//!
+//! Invariant: secrets are compared by their hashes, so that how long a comparison takes tells nothing of them.
+
+use std::{
+    fmt, io,
+    sync::{Mutex, PoisonError},
+    time::{Duration, Instant},
+};
+
+use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
+use sha2::{Digest, Sha256};
+
+/// How long a browser may take to start and to ask.
+pub(super) const A_START: Duration = Duration::from_secs(60);
+
+/// 256 bits that nobody can guess.
+pub(super) struct Secret {
+    text: String,
+    digest: [u8; 32],
+}
+
+impl Secret {
+    pub(super) fn new() -> io::Result<Self> {
+        let mut bytes = [0; 32];
+        getrandom::fill(&mut bytes).map_err(io::Error::other)?;
+        let text = URL_SAFE_NO_PAD.encode(bytes);
+        let digest = digest(&text);
+        Ok(Self { text, digest })
+    }
+
+    pub(super) fn is(&self, said: &str) -> bool {
+        digest(said) == self.digest
+    }
+}
+
+impl fmt::Display for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+fn digest(text: &str) -> [u8; 32] {
+    Sha256::digest(text).into()
+}
+
+/// A secret that is good for one use. It stands on the command line of a browser, where other users of the machine
+/// see it, and in that browser's history.
+pub(super) struct Once {
+    secret: Secret,
+    /// Until then; `None` once it was used.
+    open: Mutex<Option<Instant>>,
+}
+
+impl Once {
+    pub(super) fn new(secret: Secret, open_for: Duration) -> Self {
+        let open = Mutex::new(Some(Instant::now() + open_for));
+        Self { secret, open }
+    }
+
+    /// Whether this is it, for the first time and in time.
+    pub(super) fn take(&self, said: &str) -> bool {
+        if !self.secret.is(said) {
+            return false;
+        }
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        open.take().is_some_and(|until| Instant::now() < until)
+    }
+}
+
+impl fmt::Display for Once {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.secret.fmt(f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_secret_has_256_bits_and_is_another_each_time() {
+        let (one, other) = (Secret::new().unwrap(), Secret::new().unwrap());
+        assert_eq!(
+            URL_SAFE_NO_PAD.decode(one.to_string()).map(|b| b.len()),
+            Ok(32)
+        );
+        assert!(one.is(&one.to_string()) && !one.is(&other.to_string()));
+        let text = one.to_string();
+        for wrong in ["", &text[1..], &text.to_uppercase(), &format!("{text} ")] {
+            assert!(!one.is(wrong), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_code_opens_once_and_a_wrong_one_does_not_use_it_up() {
+        let once = Once::new(Secret::new().unwrap(), A_START);
+        let code = once.to_string();
+        assert!(!once.take("wrong"));
+        assert!(once.take(&code));
+        assert!(!once.take(&code));
+    }
+
+    #[test]
+    fn a_code_that_nobody_used_in_time_opens_nothing() {
+        let once = Once::new(Secret::new().unwrap(), Duration::ZERO);
+        assert!(!once.take(&once.to_string()));
+    }
+}

@@ -1,0 +1,235 @@
+//! Who is let in, said to the socket itself: names, sites, tokens, codes; and how it ends.
+
+use std::{
+    fs,
+    io::{BufRead, BufReader, Read, Write},
+    net::TcpStream,
+    os::unix::fs::PermissionsExt as _,
+    time::Duration,
+};
+
+use mux_tests::{Page, TestEnv};
+use nix::{
+    sys::{signal::Signal, stat::Mode},
+    unistd::mkfifo,
+};
+use serde_json::Value;
+
+use super::told::Stream;
+
+const HANG: Duration = Duration::from_secs(60);
+
+/// An answer: its status, its headers in lower case, its content.
+pub(super) struct Answer {
+    pub(super) status: u16,
+    pub(super) headers: String,
+    pub(super) content: String,
+}
+
+/// Sends a request as it stands there, but for `HOST`, `ORIGIN` and `TOKEN`, and hears what comes until the end.
+pub(super) fn send(page: &Page, head: &str, content: &str) -> Answer {
+    let mut socket = request(page, head, content);
+    let mut text = String::new();
+    socket.read_to_string(&mut text).unwrap();
+    let (head, content) = text.split_once("\r\n\r\n").unwrap();
+    Answer {
+        status: head.split(' ').nth(1).unwrap().parse().unwrap(),
+        headers: head.to_lowercase(),
+        content: content.to_owned(),
+    }
+}
+
+pub(super) fn request(page: &Page, head: &str, content: &str) -> BufReader<TcpStream> {
+    let host = page.origin().strip_prefix("http://").unwrap();
+    let head = head
+        .trim()
+        .replace("ORIGIN", page.origin())
+        .replace("HOST", host)
+        .replace("TOKEN", page.token())
+        .replace('\n', "\r\n");
+    let mut socket = TcpStream::connect(host).unwrap();
+    socket.set_read_timeout(Some(HANG)).unwrap();
+    let length = content.len();
+    let text = format!("{head}\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n{content}");
+    socket.write_all(text.as_bytes()).unwrap();
+    BufReader::new(socket)
+}
+
+#[test]
+fn the_page_is_given_to_everybody_and_the_pool_to_whoever_has_the_token() {
+    let env = TestEnv::new();
+    let page = Page::serve(&env);
+    let shell = send(&page, "GET / HTTP/1.1\nHost: HOST", "");
+    assert_eq!(shell.status, 200);
+    assert!(shell.content.contains("<title>muxd</title>"));
+    let grants = "GET /api/grants HTTP/1.1\nHost: HOST";
+    for (more, status) in [
+        ("", 401),
+        ("\nAuthorization: Bearer wrong", 401),
+        ("\nCookie: token=TOKEN", 401),
+        ("\nAuthorization: Bearer TOKEN", 200),
+        ("\nAuthorization: Bearer TOKEN\nOrigin: ORIGIN", 200),
+        (
+            "\nAuthorization: Bearer TOKEN\nOrigin: http://evil.example",
+            403,
+        ),
+        (
+            "\nAuthorization: Bearer TOKEN\nSec-Fetch-Site: cross-site",
+            403,
+        ),
+    ] {
+        let answer = send(&page, &format!("{grants}{more}"), "");
+        assert_eq!(answer.status, status, "{more}: {}", answer.content);
+    }
+    let rebound = "GET / HTTP/1.1\nHost: evil.example:80";
+    assert_eq!(send(&page, rebound, "").status, 421);
+    let rebound = "GET /api/grants HTTP/1.1\nHost: evil.example\nAuthorization: Bearer TOKEN";
+    assert_eq!(send(&page, rebound, "").status, 421);
+    assert_eq!(
+        send(
+            &page,
+            "GET http://evil.example/api/grants HTTP/1.1\nHost: HOST",
+            ""
+        )
+        .status,
+        401
+    );
+}
+
+#[test]
+fn every_answer_forbids_what_the_page_does_not_need() {
+    let env = TestEnv::new();
+    let page = Page::serve(&env);
+    for path in ["/", "/main.js", "/style.css", "/nothing", "/api/grants"] {
+        let answer = send(&page, &format!("GET {path} HTTP/1.1\nHost: HOST"), "");
+        for header in [
+            "content-security-policy: default-src 'none'; script-src 'self';",
+            "frame-ancestors 'none'",
+            "require-trusted-types-for 'script'",
+            "x-content-type-options: nosniff",
+            "referrer-policy: no-referrer",
+            "cross-origin-resource-policy: same-origin",
+            "cache-control: no-store",
+        ] {
+            assert!(answer.headers.contains(header), "{path} lacks {header}");
+        }
+        assert!(!answer.headers.contains("unsafe-"), "{}", answer.headers);
+        assert!(
+            !answer.headers.contains("access-control"),
+            "{}",
+            answer.headers
+        );
+        assert!(!answer.headers.contains("set-cookie"), "{}", answer.headers);
+    }
+}
+
+#[test]
+fn what_changes_something_has_to_come_from_the_page() {
+    let env = TestEnv::new();
+    let page = Page::serve(&env);
+    let decide = "POST /api/decide HTTP/1.1\nHost: HOST\nAuthorization: Bearer TOKEN";
+    let json = "\nContent-Type: application/json";
+    let wanted = r#"{"approval":"A1","decision":"once"}"#;
+    for (more, status) in [
+        (format!("{json}\nOrigin: ORIGIN"), 404),
+        (json.to_owned(), 403),
+        (format!("{json}\nOrigin: null"), 403),
+        (format!("{json}\nOrigin: http://evil.example"), 403),
+        // As a form could send it.
+        ("\nContent-Type: text/plain\nOrigin: ORIGIN".to_owned(), 415),
+    ] {
+        let answer = send(&page, &format!("{decide}{more}"), wanted);
+        assert_eq!(answer.status, status, "{more}: {}", answer.content);
+    }
+    let whole = format!("{decide}{json}\nOrigin: ORIGIN");
+    assert_eq!(send(&page, &whole, &" ".repeat(100 << 10)).status, 413);
+    assert_eq!(send(&page, &whole, r#"{"approval":7}"#).status, 422);
+    let get = "GET /api/decide HTTP/1.1\nHost: HOST\nAuthorization: Bearer TOKEN";
+    assert_eq!(send(&page, get, "").status, 405);
+}
+
+/// What opens addresses is given another one than the user.
+#[test]
+fn a_browser_is_started_with_a_code_that_is_good_once() {
+    let env = TestEnv::new();
+    let (opener, told) = (env.path("opener"), env.path("told"));
+    mkfifo(&told, Mode::S_IRWXU).unwrap();
+    let script = format!("#!/bin/sh\necho \"$1\" > {}\n", told.display());
+    fs::write(&opener, script).unwrap();
+    fs::set_permissions(&opener, fs::Permissions::from_mode(0o755)).unwrap();
+    let mut running = env.begin(["ui", "--browser", opener.to_str().unwrap()]);
+    let url = running.next_line_of_output().trim().to_owned();
+    let page = Page { running, url };
+    let opened = fs::read_to_string(&told).unwrap();
+    let (origin, code) = opened.trim().split_once("/#code=").unwrap();
+    assert_eq!(origin, page.origin());
+    assert!(!opened.contains(page.token()));
+    let enter =
+        "POST /api/enter HTTP/1.1\nHost: HOST\nOrigin: ORIGIN\nContent-Type: application/json";
+    let said = format!(r#"{{"code":"{code}"}}"#);
+    assert_eq!(send(&page, enter, r#"{"code":"wrong"}"#).status, 401);
+    let entered = send(&page, enter, &said);
+    let entered: Value = serde_json::from_str(&entered.content).unwrap();
+    assert_eq!(entered["token"], page.token());
+    assert_eq!(send(&page, enter, &said).status, 401);
+}
+
+#[test]
+fn a_new_start_has_another_token_and_no_log_has_any() {
+    let env = TestEnv::new();
+    let one = Page::serve(&env);
+    let other = Page::serve(&env);
+    assert_ne!(one.token(), other.token());
+    assert_eq!(one.token().len(), 43);
+    let log = env.log();
+    assert!(!log.contains(one.token()) && !log.contains(other.token()));
+}
+
+#[test]
+fn a_port_that_is_taken_is_named_and_one_that_is_free_is_used() {
+    let env = TestEnv::new();
+    let page = Page::serve(&env);
+    let port = page.origin().rsplit_once(':').unwrap().1.to_owned();
+    env.mux(["ui", "--no-open", "--port", &port])
+        .fails(3, &["cannot listen on port", &port, "--port"]);
+    drop(page);
+    let again = Page::serve_with(&env, &["--port", &port]);
+    assert!(again.origin().ends_with(&port));
+}
+
+#[test]
+fn it_ends_at_once_when_it_is_asked_to_even_while_somebody_looks() {
+    let env = TestEnv::new();
+    for signal in [Signal::SIGINT, Signal::SIGTERM] {
+        let page = Page::serve(&env);
+        let mut stream = Stream::open(&page, "");
+        stream.until(|message| message["link"]["up"] == true);
+        page.running.signal(signal);
+        assert!(stream.ends());
+        page.running.wait().ok();
+    }
+    // The daemon stays.
+    assert!(env.daemon().is_some());
+}
+
+#[test]
+fn as_json_it_says_where_it_is() {
+    let env = TestEnv::new();
+    let mut running = env.begin(["--json", "ui", "--no-open"]);
+    let mut text = String::new();
+    let told: Value = loop {
+        text.push_str(&running.next_line_of_output());
+        if let Ok(told) = serde_json::from_str(&text) {
+            break told;
+        }
+    };
+    let url = told["url"].as_str().unwrap();
+    assert!(url.starts_with(&format!("http://127.0.0.1:{}/#token=", told["port"])));
+    running.signal(Signal::SIGTERM);
+    running.wait().ok();
+}
+
+/// Lines of a stream, without the sizes of its chunks.
+pub(super) fn lines(socket: BufReader<TcpStream>) -> impl Iterator<Item = String> {
+    socket.lines().map_while(Result::ok)
+}
