@@ -4,6 +4,7 @@ mod agents;
 mod approvals;
 mod audit;
 mod daemon;
+mod logs;
 mod pins;
 mod policy;
 mod program;
@@ -13,6 +14,7 @@ mod servers;
 mod service;
 mod sources;
 mod tools;
+mod trace;
 
 use clap::{Parser, Subcommand};
 use clap_complete::Shell;
@@ -21,7 +23,8 @@ pub(crate) use self::{
     agents::{Import, Install},
     approvals::{Approvals, ApprovalsCommand, Approve, Deny, Resume},
     audit::Audit,
-    daemon::{Logs, Setup, Stop},
+    daemon::{Setup, Stop},
+    logs::{Level, Lines, Logs},
     pins::{Accept, Pins},
     policy::{Config, ConfigCommand, ExplainPolicy, ListPolicy, Policy, PolicyCommand},
     program::Program,
@@ -31,6 +34,7 @@ pub(crate) use self::{
     service::{Service, ServiceCommand},
     sources::{AddSource, Sources, SourcesCommand},
     tools::{Call, Mcp, Tools, Types},
+    trace::Trace,
 };
 
 /// Call the tools of all your MCP servers, one by one or with one typed program.
@@ -184,8 +188,12 @@ pub(crate) enum Command {
         Examples:\n  mux import --dry-run\n  mux import --from claude,vscode"
     )]
     Import(Import),
-    /// Show the daemon's log
-    #[command(after_help = "Example: mux logs -f")]
+    /// Show what the daemon and the servers log, in the order in which it happened
+    #[command(
+        after_help = "It is read from the files and needs no daemon. Times are in UTC.\n\
+        Examples:\n  mux logs -f\n  mux logs --run 12\n  mux logs --server files --since 10m\n  \
+        mux logs --level warn -n 200 --json"
+    )]
     Logs(Logs),
     /// Read the configuration again
     #[command(after_help = "Example: mux reload")]

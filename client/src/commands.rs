@@ -15,6 +15,7 @@ mod login;
 mod logs;
 mod man;
 mod mcp;
+mod moment;
 mod parts;
 mod pins;
 mod policy;
@@ -32,6 +33,7 @@ mod show;
 mod source;
 mod sources;
 mod stored;
+mod trace;
 mod types;
 
 use std::{env, path::PathBuf, process::ExitCode};
@@ -116,7 +118,7 @@ pub(crate) async fn execute(args: Args) -> Outcome {
         Command::Setup(args) => setup::setup(args, json).await,
         Command::Install(args) => install::install(&args, json),
         Command::Import(args) => import::import(&args, json).await,
-        Command::Logs(args) => logs::daemon(&args, json).await,
+        Command::Logs(args) => logs::all(&args, json).await,
         Command::Reload => control::reload(json).await,
         Command::Stop(args) => control::stop(&args, json).await,
         Command::Restart(args) => control::restart(&args, json).await,

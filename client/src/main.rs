@@ -4,6 +4,7 @@ mod agents;
 mod args;
 mod commands;
 mod exit;
+mod log_line;
 mod mcp;
 mod part;
 mod render;

@@ -11,6 +11,7 @@ mod install;
 mod lists;
 mod live;
 mod login;
+mod logs;
 mod one_run;
 mod parts;
 mod pins;
@@ -57,6 +58,7 @@ pub(crate) use self::{
     install::{Edit, Known, Status, edits, known},
     lists::{found, servers, tool, tools},
     login::{logged_out, open_this, paste_this, signed_in},
+    logs::logs,
     one_run::run,
     pins::{accepted, ask_to_accept, differences, pins},
     policy::{policy, policy_explanation},
@@ -281,17 +283,6 @@ pub(crate) fn completions(shell: Shell, command: &mut clap::Command, json: bool)
         document(&json!({ "shell": shell.to_string(), "script": script }));
     } else {
         text(&script);
-    }
-}
-
-/// The last lines of a log.
-pub(crate) fn lines(file: &Path, lines: &[String], json: bool) {
-    if json {
-        document(&json!({ "file": file, "lines": lines }));
-    } else {
-        for line in lines {
-            println!("{line}");
-        }
     }
 }
 

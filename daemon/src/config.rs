@@ -12,6 +12,7 @@ pub(crate) mod mistake;
 mod pins;
 mod policy;
 mod sources;
+mod telemetry;
 mod texts;
 
 use std::{collections::BTreeMap, path::Path};
@@ -28,6 +29,7 @@ pub use self::{
     pins::PinsEntry,
     policy::{AnnotationsEntry, PolicyEntry},
     sources::{CredentialEntry, SourceEntry},
+    telemetry::TelemetryEntry,
 };
 use crate::nearest::nearest;
 
@@ -42,6 +44,7 @@ const TOP_LEVEL: &[&str] = &[
     "pins",
     "approvals",
     "audit",
+    "telemetry",
 ];
 
 /// Everything in the file, entry by entry.
@@ -57,6 +60,7 @@ pub struct Config {
     pub pins: PinsEntry,
     pub audit: AuditEntry,
     pub approvals: ApprovalsEntry,
+    pub telemetry: TelemetryEntry,
     /// What was ignored, and why.
     pub problems: Vec<String>,
 }
@@ -256,6 +260,7 @@ impl Config {
                 "pins" => config.pins = read(value, "pins")?,
                 "audit" => config.audit = read(value, "audit")?,
                 "approvals" => config.approvals = read(value, "approvals")?,
+                "telemetry" => config.telemetry = read(value, "telemetry")?,
                 "daemon" => config.daemon = read(value, "daemon")?,
                 unknown => {
                     config

@@ -15,6 +15,7 @@ mod offers;
 mod permission;
 mod reached;
 mod reaching;
+mod spans;
 mod standing;
 
 use std::{
@@ -38,6 +39,7 @@ use self::{
     attempts::Attempts,
     failure::failure,
     permission::{Permission, What},
+    reached::asked,
     standing::Sent,
 };
 use crate::{
@@ -48,6 +50,7 @@ use crate::{
     policy::Policies,
     projects::Outlook,
     settings::{Agents, ResultCheck},
+    trace::{Trace, Tracer},
     upstream::{Held, Sending, Server, Upstreams, Whose},
 };
 
@@ -76,6 +79,7 @@ pub struct Gateway {
     scopes: RwLock<Scopes>,
     approvals: Arc<Approvals>,
     readers: Readers,
+    tracer: Tracer,
 }
 
 /// One call as somebody asks for it.
@@ -88,7 +92,12 @@ pub struct Call {
 }
 
 impl Gateway {
-    pub fn new(upstreams: Arc<Upstreams>, approvals: Arc<Approvals>, audit: Arc<Audit>) -> Self {
+    pub fn new(
+        upstreams: Arc<Upstreams>,
+        approvals: Arc<Approvals>,
+        audit: Arc<Audit>,
+        tracer: Tracer,
+    ) -> Self {
         approvals.tell(&audit);
         Self {
             upstreams,
@@ -97,6 +106,7 @@ impl Gateway {
             scopes: RwLock::default(),
             approvals,
             readers: Readers::new(),
+            tracer,
         }
     }
 
@@ -107,6 +117,11 @@ impl Gateway {
     /// Where calls and decisions are written down.
     pub fn audit(&self) -> &Arc<Audit> {
         &self.audit
+    }
+
+    /// Who begins the spans of what clients ask for.
+    pub fn tracer(&self) -> &Tracer {
+        &self.tracer
     }
 
     pub fn approvals(&self) -> &Arc<Approvals> {
@@ -161,11 +176,12 @@ impl Gateway {
     ) -> Result<String, Fault> {
         let (server, name, raw) = self.resolve(call.target, &call.asking.scope)?;
         let (within, whole) = call_times(&server, call.within)?;
-        let whose = Whose::of(&call.asking.caller);
+        let caller = Arc::clone(&call.asking.caller);
+        let (whose, trace) = (Whose::of(&caller), &caller.trace);
         let Held {
             mut slot,
             mut session,
-        } = ready(&server, &whose, observer).await?;
+        } = ready(&server, (&whose, trace), observer).await?;
         let tools = session.current_tools().await;
         let seen = |tools| find(&call.asking.scope.view(tools), server.name(), &name);
         let tool = match seen(&tools) {
@@ -193,7 +209,7 @@ impl Gateway {
         if let Some(ask) = ask {
             call.arguments = self.approved(ask, (&wanted, raw), observer, entry).await?;
             // It may have taken minutes.
-            Held { slot, session } = ready(&server, &whose, observer).await?;
+            Held { slot, session } = ready(&server, (&whose, trace), observer).await?;
         }
         // What nobody has a place for is kept as text.
         let early = match call.arguments.are_long() {
@@ -213,12 +229,14 @@ impl Gateway {
         let mut attempts = Attempts::of(&server);
         let mut read = Some(arguments);
         let sent = loop {
+            let traced = spans::call(trace, &server, &session, &tool.name);
             let sending = Sending {
                 caller: Some(&call.asking.caller),
                 place: Some(&place),
                 within,
                 whole,
                 progress: &|progress| observer.call_progress(number, &path, progress),
+                trace: traced.trace().context().map(|context| &**context),
             };
             let lets = |tool: &Tool| {
                 let lets = server.serves(&slot, &whose) && attempts.lets(tool);
@@ -230,10 +248,11 @@ impl Gateway {
             let (read, given) = (read.take(), (&call.arguments, &call.asking));
             let at = (&*server, &*session);
             let sent = self.send(at, &tool, read, given, &lets, &sending).await;
+            traced.ended(|| spans::failed(sent.as_ref().map(|sent| &sent.answer)));
             if !attempts.another(&sent) {
                 break attempts.outcome(sent);
             }
-            let next = match ready(&server, &whose, observer).await {
+            let next = match ready(&server, (&whose, trace), observer).await {
                 Ok(next) => next,
                 Err(fault) => break attempts.outcome(Err(fault)),
             };
@@ -301,17 +320,12 @@ impl Gateway {
     }
 }
 
-/// The path as it was asked for.
-fn asked(target: &Target) -> String {
-    match target {
-        Target::Named { server, tool } => format!("{server}.{tool}"),
-        Target::Path { path, .. } => path.clone(),
-        Target::Own { name } => name.clone(),
-    }
-}
-
 /// The caller's session, with word to the observer if it has to be opened first.
-async fn ready(server: &Server, whose: &Whose, observer: &dyn CallObserver) -> Result<Held, Fault> {
+async fn ready(
+    server: &Server,
+    (whose, trace): (&Whose, &Trace),
+    observer: &dyn CallObserver,
+) -> Result<Held, Fault> {
     if let Some(held) = server.open_session(whose) {
         return Ok(held);
     }
@@ -319,7 +333,10 @@ async fn ready(server: &Server, whose: &Whose, observer: &dyn CallObserver) -> R
         observer.server_starting(server.name());
     }
     let asked = Instant::now();
-    let held = server.session(whose).await?;
+    let span = spans::opening(trace, server);
+    let held = server.session(whose).await;
+    span.ended(|| held.as_ref().err().map(|fault| fault.kind.to_string()));
+    let held = held?;
     observer.server_ready(server.name(), asked.elapsed());
     Ok(held)
 }

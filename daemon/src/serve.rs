@@ -32,6 +32,7 @@ use crate::{
     settings::Allowed,
     sources::Sources,
     state::{Daemon, Places},
+    trace::{self, Tracer},
     upstream::{Launcher, Starts, Surroundings, Upstreams, http_client},
     watching::Watching,
 };
@@ -72,6 +73,8 @@ pub struct Setup {
     pub addresses: PathBuf,
     pub approvals: approvals::Places,
     pub checker: CheckSettings,
+    /// What sends spans, if it is built in.
+    pub telemetry: Option<trace::Start>,
     /// Who started us. The listener is its, if it passed one.
     pub service: Service,
     /// This process's environment, in case that the login shell tells none.
@@ -132,10 +135,12 @@ pub async fn serve(
     let upstreams = Arc::new(Upstreams::new(surroundings));
     let audit = Audit::open(setup.audit);
     let approvals = Approvals::open(setup.approvals);
+    let tracer = Tracer::new(setup.telemetry);
     let gateway = Gateway::new(
         Arc::clone(&upstreams),
         Arc::clone(&approvals),
         Arc::clone(&audit),
+        tracer.clone(),
     );
     let gateway = Arc::new(gateway);
     let pool =
@@ -222,6 +227,7 @@ pub async fn serve(
     catalog.settle(LAST_WORDS).await;
     pins.settle(LAST_WORDS).await;
     audit.settle(LAST_WORDS).await;
+    tracer.close().await;
     launcher.close().await;
     pool.close();
     // Whoever comes now finds no socket, or one at which the next daemon is started, and then the lock free.

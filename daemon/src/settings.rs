@@ -17,6 +17,7 @@ mod report;
 mod roots;
 mod server;
 mod source;
+mod telemetry;
 mod workspace;
 mod written;
 
@@ -45,6 +46,7 @@ pub use self::{
         Link, Oauth, Process, Remote, RemoteTransport, ResultCheck, Retry, ServerDefinition, Share,
     },
     source::{Credential, Place, Rate, Source, SourceKind},
+    telemetry::{Telemetry, Unusable},
     written::Written,
 };
 
@@ -80,6 +82,8 @@ pub struct Settings {
     pub idle_exit: Option<Duration>,
     /// Whether tokens go into the system's keyring; `None`: as the place of the daemon suggests.
     pub keyring: Option<bool>,
+    /// Where spans are sent, if anywhere.
+    pub telemetry: Option<Result<Telemetry, Unusable>>,
     /// What was ignored, and why.
     pub problems: Vec<String>,
 }
@@ -156,6 +160,7 @@ impl Settings {
         let on_change = pins::resolve(&config.pins, &mut problems);
         let audit = self::audit::resolve(&config.audit, &mut problems);
         let terms = limits.terms(on_change);
+        let telemetry = telemetry::resolve(&config.telemetry, environment);
         let mut disabled = BTreeMap::new();
         let mut servers = BTreeMap::new();
         for (name, entry) in config.servers {
@@ -215,6 +220,7 @@ impl Settings {
             audit,
             idle_exit,
             keyring,
+            telemetry,
             problems,
         }
     }

@@ -20,6 +20,7 @@ use crate::{
     notices::{Caller, Cause, Mailbox, Origin},
     runs::Run,
     state::Daemon,
+    trace::Trace,
     upstream::Whose,
 };
 
@@ -203,6 +204,7 @@ impl Door {
             workspace: self.origin().workspace.clone(),
             origin: self.origin(),
             clock: Arc::default(),
+            trace: Trace::default(),
         })
     }
 

@@ -7,6 +7,7 @@ use crate::{
     catalog::imitations,
     lifecycle::{Service, Starter},
     state::Daemon,
+    trace::Tracer,
 };
 
 pub(super) fn of(daemon: &Daemon, door: &Door) -> wire::Status {
@@ -55,6 +56,18 @@ pub(super) fn of(daemon: &Daemon, door: &Door) -> wire::Status {
             note: kept.note,
         }),
         started: Some(started(&daemon.service)),
+        telemetry: Some(telemetry(daemon.gateway.tracer())),
+    }
+}
+
+fn telemetry(tracer: &Tracer) -> wire::TelemetryStatus {
+    let report = tracer.report();
+    wire::TelemetryStatus {
+        built_in: report.built_in,
+        endpoint: report.to,
+        sent: report.counts.sent,
+        lost: report.counts.lost,
+        problem: report.counts.problem,
     }
 }
 

@@ -42,8 +42,10 @@ use self::{
     streamable::StreamableTransport, words::Secrets,
 };
 use super::{
+    in_flight::InFlight,
     process::Launcher,
     session::LAST_WORDS,
+    stamp::Stamp,
     stderr::{self, LastLines},
     transport::StdioTransport,
 };
@@ -83,6 +85,8 @@ pub(super) struct Way {
     pub(super) behind: Behind,
     /// What was said beside the messages, for errors.
     pub(super) last_lines: LastLines,
+    /// What will be on its way there.
+    pub(super) in_flight: Arc<InFlight>,
 }
 
 impl Way {
@@ -99,8 +103,11 @@ impl Way {
         else {
             return Err(OpenError::Failed("the process has no pipes".into()));
         };
-        let (last_lines, stderr_ended) = stderr::drain(stderr, log.clone(), process.hidden.clone());
-        let transport = StdioTransport::new(stdout, stdin, log, last_lines.clone());
+        let in_flight = Arc::<InFlight>::default();
+        let stamp = Stamp::of(&in_flight);
+        let hidden = process.hidden.clone();
+        let (last_lines, stderr_ended) = stderr::drain(stderr, log.clone(), stamp.clone(), hidden);
+        let transport = StdioTransport::new(stdout, stdin, (log, stamp), last_lines.clone());
         Ok(Self {
             wire: Wire::Stdio(transport),
             behind: Behind::Process {
@@ -108,6 +115,7 @@ impl Way {
                 stderr_ended,
             },
             last_lines,
+            in_flight,
         })
     }
 
@@ -129,6 +137,7 @@ impl Way {
             wire,
             behind: Behind::Remote(ending),
             last_lines: LastLines::without(Secrets::of(remote).confidential()),
+            in_flight: Arc::default(),
         })
     }
 }
@@ -139,6 +148,7 @@ impl From<watch::Receiver<Arc<dyn Source>>> for Way {
             wire: Wire::Inside(InsideTransport::new(source)),
             behind: Behind::Remote(Ending::default()),
             last_lines: LastLines::default(),
+            in_flight: Arc::default(),
         }
     }
 }

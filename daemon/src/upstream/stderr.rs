@@ -14,6 +14,7 @@ use std::{
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, BufReader};
 use tokio::sync::oneshot;
 
+use super::stamp::Stamp;
 use crate::settings::Confidential;
 
 /// A log that has grown to this many bytes becomes the `.1` file.
@@ -88,6 +89,7 @@ impl LastLines {
 pub(super) fn drain(
     pipe: impl AsyncRead + Send + Unpin + 'static,
     log: PathBuf,
+    stamp: Stamp,
     hidden: Confidential,
 ) -> (LastLines, oneshot::Receiver<()>) {
     let kept = LastLines::without(hidden);
@@ -111,7 +113,7 @@ pub(super) fn drain(
             let text = text.trim_end();
             if !text.is_empty() {
                 lines.push(text);
-                log.write(text);
+                log.write(&stamp.line(text));
             }
         }
         // Nobody may be waiting.
@@ -182,12 +184,17 @@ mod tests {
         let (kept, ended) = drain(
             std::io::Cursor::new(text.clone()),
             log.clone(),
+            Stamp::default(),
             Confidential::default(),
         );
         ended.await.unwrap();
         assert_eq!(kept.get().len(), KEPT);
         assert_eq!(kept.get()[0], "line 30");
-        assert_eq!(std::fs::read_to_string(log).unwrap(), text);
+        let written = std::fs::read_to_string(log).unwrap();
+        let told = written
+            .lines()
+            .map(|line| line.split_once(" - ").unwrap().1);
+        assert!(told.eq(text.lines()), "{written}");
     }
 
     #[tokio::test]
@@ -195,6 +202,7 @@ mod tests {
         let (kept, ended) = drain(
             std::io::Cursor::new("a\n"),
             "/nonexistent/x.log".into(),
+            Stamp::default(),
             Confidential::default(),
         );
         ended.await.unwrap();

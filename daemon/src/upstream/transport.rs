@@ -30,6 +30,7 @@ use tracing::{debug, warn};
 
 use super::{
     raw,
+    stamp::Stamp,
     stderr::{LastLines, Log},
 };
 
@@ -48,13 +49,13 @@ pub(super) struct StdioTransport<R, W> {
     answered: Arc<AtomicBool>,
     line: Vec<u8>,
     noise: usize,
-    log: PathBuf,
+    log: (PathBuf, Stamp),
     /// Shown when the server fails: what it said in place of messages is often the reason.
     last_lines: LastLines,
 }
 
 impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> StdioTransport<R, W> {
-    pub(super) fn new(reader: R, writer: W, log: PathBuf, last_lines: LastLines) -> Self {
+    pub(super) fn new(reader: R, writer: W, log: (PathBuf, Stamp), last_lines: LastLines) -> Self {
         Self {
             reader: BufReader::with_capacity(64 << 10, reader),
             writer: Arc::new(Mutex::new(Some(writer))),
@@ -71,7 +72,8 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> StdioTransport<R, W> {
         if self.noise <= NOISE_SHOWN {
             let text = format!("[stdout, not a message] {}", readable(&self.line));
             debug!("{text}");
-            Log::open(&self.log).write(&text);
+            let (log, stamp) = &self.log;
+            Log::open(log).write(&stamp.line(&text));
             self.last_lines.push(&text);
         }
     }
@@ -224,7 +226,7 @@ mod tests {
         let mut transport = StdioTransport::new(
             io::Cursor::new(input),
             tokio::io::sink(),
-            log.path().to_owned(),
+            (log.path().to_owned(), Stamp::default()),
             LastLines::default(),
         );
         let mut found = Vec::new();
