@@ -4,6 +4,7 @@ mod agents;
 mod approvals;
 mod audit;
 mod daemon;
+mod logs;
 mod metrics;
 mod pins;
 mod policy;
@@ -14,6 +15,7 @@ mod servers;
 mod service;
 mod sources;
 mod tools;
+mod trace;
 mod ui;
 
 use clap::{Parser, Subcommand};
@@ -23,7 +25,8 @@ pub(crate) use self::{
     agents::{Import, Install},
     approvals::{Approvals, ApprovalsCommand, Approve, Deny, Resume},
     audit::Audit,
-    daemon::{Logs, Restart, Setup, Stop},
+    daemon::{Restart, Setup, Stop},
+    logs::{Level, Lines, Logs},
     metrics::{Metrics, Top},
     pins::{Accept, Pins},
     policy::{Config, ConfigCommand, ExplainPolicy, ListPolicy, Policy, PolicyCommand},
@@ -34,6 +37,7 @@ pub(crate) use self::{
     service::{Service, ServiceCommand},
     sources::{AddSource, Sources, SourcesCommand},
     tools::{Call, Mcp, Tools, Types},
+    trace::Trace,
     ui::Ui,
 };
 
@@ -194,8 +198,12 @@ pub(crate) enum Command {
         Examples:\n  mux import --dry-run\n  mux import --from claude,vscode"
     )]
     Import(Import),
-    /// Show the daemon's log
-    #[command(after_help = "Example: mux logs -f")]
+    /// Show what the daemon and the servers log, in the order in which it happened
+    #[command(
+        after_help = "It is read from the files and needs no daemon. Times are in UTC.\n\
+        Examples:\n  mux logs -f\n  mux logs --run 12\n  mux logs --server files --since 10m\n  \
+        mux logs --level warn -n 200 --json"
+    )]
     Logs(Logs),
     /// Watch the daemon: its servers, runs, calls, latencies, memory
     #[command(

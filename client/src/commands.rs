@@ -17,6 +17,7 @@ mod logs;
 mod man;
 mod mcp;
 mod metrics;
+mod moment;
 mod parts;
 mod pins;
 mod policy;
@@ -35,6 +36,7 @@ mod source;
 mod sources;
 mod stored;
 mod top;
+mod trace;
 mod types;
 mod ui;
 mod upgrade;
@@ -126,7 +128,7 @@ pub(crate) async fn execute(args: Args) -> Outcome {
         Command::Setup(args) => setup::setup(args, json).await,
         Command::Install(args) => install::install(&args, json),
         Command::Import(args) => import::import(&args, json).await,
-        Command::Logs(args) => logs::daemon(&args, json).await,
+        Command::Logs(args) => logs::all(&args, json).await,
         Command::Reload => control::reload(json).await,
         Command::Top(args) => top::top(&args, json).await,
         Command::Metrics(args) => metrics::metrics(&args, json).await,

@@ -5,6 +5,7 @@ mod args;
 mod commands;
 mod exit;
 mod exposition;
+mod log_line;
 mod mcp;
 mod part;
 mod render;

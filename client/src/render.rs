@@ -11,6 +11,7 @@ mod install;
 mod lists;
 mod live;
 mod login;
+mod logs;
 mod metrics;
 mod one_run;
 mod parts;
@@ -62,6 +63,7 @@ pub(crate) use self::{
     install::{Edit, Known, Status, edits, known},
     lists::{found, servers, tool, tools},
     login::{logged_out, open_this, paste_this, signed_in},
+    logs::logs,
     metrics::{metrics, metrics_document, metrics_token},
     one_run::run,
     pins::{accepted, ask_to_accept, differences, pins},
@@ -309,17 +311,6 @@ pub(crate) fn completions(shell: Shell, command: &mut clap::Command, json: bool)
         document(&json!({ "shell": shell.to_string(), "script": script }));
     } else {
         text(&script);
-    }
-}
-
-/// The last lines of a log.
-pub(crate) fn lines(file: &Path, lines: &[String], json: bool) {
-    if json {
-        document(&json!({ "file": file, "lines": lines }));
-    } else {
-        for line in lines {
-            println!("{line}");
-        }
     }
 }
 

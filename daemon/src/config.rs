@@ -13,6 +13,7 @@ pub(crate) mod mistake;
 mod pins;
 mod policy;
 mod sources;
+mod telemetry;
 mod texts;
 
 use std::{collections::BTreeMap, path::Path};
@@ -30,6 +31,7 @@ pub use self::{
     pins::PinsEntry,
     policy::{AnnotationsEntry, PolicyEntry},
     sources::{CredentialEntry, SourceEntry},
+    telemetry::TelemetryEntry,
 };
 use crate::nearest::nearest;
 
@@ -45,6 +47,7 @@ const TOP_LEVEL: &[&str] = &[
     "approvals",
     "audit",
     "metrics",
+    "telemetry",
 ];
 
 /// Everything in the file, entry by entry.
@@ -61,6 +64,7 @@ pub struct Config {
     pub audit: AuditEntry,
     pub metrics: MetricsEntry,
     pub approvals: ApprovalsEntry,
+    pub telemetry: TelemetryEntry,
     /// What was ignored, and why.
     pub problems: Vec<String>,
 }
@@ -261,6 +265,7 @@ impl Config {
                 "audit" => config.audit = read(value, "audit")?,
                 "metrics" => config.metrics = read(value, "metrics")?,
                 "approvals" => config.approvals = read(value, "approvals")?,
+                "telemetry" => config.telemetry = read(value, "telemetry")?,
                 "daemon" => config.daemon = read(value, "daemon")?,
                 unknown => {
                     config

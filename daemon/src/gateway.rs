@@ -15,6 +15,7 @@ mod offers;
 mod permission;
 mod reached;
 mod reaching;
+mod spans;
 mod standing;
 
 use std::{
@@ -38,6 +39,7 @@ use self::{
     attempts::Attempts,
     failure::failure,
     permission::{Permission, What},
+    reached::asked,
     standing::Sent,
 };
 use crate::{
@@ -49,6 +51,7 @@ use crate::{
     policy::Policies,
     projects::Outlook,
     settings::{Agents, ResultCheck},
+    trace::{Trace, Tracer},
     upstream::{Held, Sending, Server, Upstreams, Whose},
 };
 
@@ -77,6 +80,7 @@ pub struct Gateway {
     scopes: RwLock<Scopes>,
     approvals: Arc<Approvals>,
     readers: Readers,
+    tracer: Tracer,
 }
 
 /// One call as somebody asks for it.
@@ -89,7 +93,12 @@ pub struct Call {
 }
 
 impl Gateway {
-    pub fn new(upstreams: Arc<Upstreams>, approvals: Arc<Approvals>, audit: Arc<Audit>) -> Self {
+    pub fn new(
+        upstreams: Arc<Upstreams>,
+        approvals: Arc<Approvals>,
+        audit: Arc<Audit>,
+        tracer: Tracer,
+    ) -> Self {
         approvals.tell(&audit);
         Self {
             upstreams,
@@ -98,6 +107,7 @@ impl Gateway {
             scopes: RwLock::default(),
             approvals,
             readers: Readers::new(),
+            tracer,
         }
     }
 
@@ -108,6 +118,11 @@ impl Gateway {
     /// Where calls and decisions are written down.
     pub fn audit(&self) -> &Arc<Audit> {
         &self.audit
+    }
+
+    /// Who begins the spans of what clients ask for.
+    pub fn tracer(&self) -> &Tracer {
+        &self.tracer
     }
 
     pub fn approvals(&self) -> &Arc<Approvals> {
@@ -166,11 +181,12 @@ impl Gateway {
         let (server, name, raw) = self.resolve(call.target, &call.asking.scope)?;
         meter.at(server.meters());
         let (within, whole) = call_times(&server, call.within)?;
-        let whose = Whose::of(&call.asking.caller);
+        let caller = Arc::clone(&call.asking.caller);
+        let (whose, trace) = (Whose::of(&caller), &caller.trace);
         let Held {
             mut slot,
             mut session,
-        } = ready(&server, &whose, observer).await?;
+        } = ready(&server, (&whose, trace), observer).await?;
         let tools = session.current_tools().await;
         let seen = |tools| find(&call.asking.scope.view(tools), server.name(), &name);
         let tool = match seen(&tools) {
@@ -199,7 +215,7 @@ impl Gateway {
         if let Some(ask) = ask {
             call.arguments = self.approved(ask, (&wanted, raw), observer, entry).await?;
             // It may have taken minutes.
-            Held { slot, session } = ready(&server, &whose, observer).await?;
+            Held { slot, session } = ready(&server, (&whose, trace), observer).await?;
         }
         // What nobody has a place for is kept as text.
         let early = match call.arguments.are_long() {
@@ -220,12 +236,14 @@ impl Gateway {
         let mut attempts = Attempts::of(&server);
         let mut read = Some(arguments);
         let sent = loop {
+            let traced = spans::call(trace, &server, &session, &tool.name);
             let sending = Sending {
                 caller: Some(&call.asking.caller),
                 place: Some(&place),
                 within,
                 whole,
                 progress: &|progress| observer.call_progress(number, &path, progress),
+                trace: traced.trace().context().map(|context| &**context),
             };
             let lets = |tool: &Tool| {
                 let lets = server.serves(&slot, &whose) && attempts.lets(tool);
@@ -237,10 +255,11 @@ impl Gateway {
             let (read, given) = (read.take(), (&call.arguments, &call.asking));
             let at = (&*server, &*session);
             let sent = self.send(at, &tool, read, given, &lets, &sending).await;
+            traced.ended(|| spans::failed(sent.as_ref().map(|sent| &sent.answer)));
             if !attempts.another(&sent) {
                 break attempts.outcome(sent);
             }
-            let next = match ready(&server, &whose, observer).await {
+            let next = match ready(&server, (&whose, trace), observer).await {
                 Ok(next) => next,
                 Err(fault) => break attempts.outcome(Err(fault)),
             };
@@ -308,17 +327,12 @@ impl Gateway {
     }
 }
 
-/// The path as it was asked for.
-fn asked(target: &Target) -> String {
-    match target {
-        Target::Named { server, tool } => format!("{server}.{tool}"),
-        Target::Path { path, .. } => path.clone(),
-        Target::Own { name } => name.clone(),
-    }
-}
-
 /// The caller's session, with word to the observer if it has to be opened first.
-async fn ready(server: &Server, whose: &Whose, observer: &dyn CallObserver) -> Result<Held, Fault> {
+async fn ready(
+    server: &Server,
+    (whose, trace): (&Whose, &Trace),
+    observer: &dyn CallObserver,
+) -> Result<Held, Fault> {
     if let Some(held) = server.open_session(whose) {
         return Ok(held);
     }
@@ -326,7 +340,10 @@ async fn ready(server: &Server, whose: &Whose, observer: &dyn CallObserver) -> R
         observer.server_starting(server.name());
     }
     let asked = Instant::now();
-    let held = server.session(whose).await?;
+    let span = spans::opening(trace, server);
+    let held = server.session(whose).await;
+    span.ended(|| held.as_ref().err().map(|fault| fault.kind.to_string()));
+    let held = held?;
     observer.server_ready(server.name(), asked.elapsed());
     Ok(held)
 }

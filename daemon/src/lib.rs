@@ -35,6 +35,7 @@ mod same_call;
 pub mod settings;
 pub mod sources;
 pub mod state;
+pub mod trace;
 pub mod upstream;
 pub mod watching;
 

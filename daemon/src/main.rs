@@ -1,5 +1,7 @@
 //! The `muxd` program: what must happen before there are threads, and then [`mux_daemon::serve`].
 
+#[cfg(feature = "otel")]
+mod otel;
 #[cfg(target_os = "linux")]
 mod successor;
 
@@ -22,6 +24,7 @@ use mux_daemon::{
     lifecycle::{self, InstanceLock, Reporter, Service, Shutdown, StartupLock},
     logging, memory, serve,
     state::Places,
+    trace,
 };
 use mux_proto::{
     endpoint::{Dirs, EndpointError},
@@ -65,9 +68,10 @@ fn main() -> ExitCode {
         // Started by a client: standard input is the startup lock's file, standard output wants the report.
         Some("child") => child(),
         Some("--version" | "-V") => say(&format!(
-            "muxd {} (contract {})",
+            "muxd {} (contract {}{})",
             version::BUILD,
-            version::CONTRACT
+            version::CONTRACT,
+            telemetry().map_or("", |_| ", otel"),
         )),
         Some("--help" | "-h") => say(HELP),
         Some(other) => complain(&format!(
@@ -275,7 +279,16 @@ fn setup(dirs: &Dirs, socket: PathBuf, service: Service) -> anyhow::Result<Setup
         },
         service,
         environment,
+        telemetry: telemetry(),
     })
+}
+
+/// What sends spans, if it is built in.
+fn telemetry() -> Option<trace::Start> {
+    #[cfg(feature = "otel")]
+    return Some(otel::start());
+    #[cfg(not(feature = "otel"))]
+    None
 }
 
 fn dirs() -> Result<Dirs, EndpointError> {

@@ -50,6 +50,7 @@ use crate::{
     program,
     recording::{Player, Recording, Script, Tape},
     settings::RunLimits,
+    trace::{Context, Kind as SpanKind},
     upstream::Whose,
 };
 
@@ -70,6 +71,8 @@ pub struct Program {
     pub scope: Arc<Scope>,
     /// Of the connection that may be asked for it. Nobody is asked for a run that is detached.
     pub mailbox: Option<Arc<Mailbox>>,
+    /// The trace in which somebody wants it.
+    pub trace: Option<Context>,
     /// Its types are looked at first, if the configuration wants that.
     pub check: bool,
     /// All that it asks for and is told is kept, and handed to whoever follows it.
@@ -231,12 +234,18 @@ impl Runs {
         let can_approve = |mailbox: &Arc<Mailbox>| mailbox.answers(AskKind::Approval);
         // What is asked is no choice of whoever writes the program, or goes on with it.
         let asks = again.is_some() || program.mailbox.as_ref().is_some_and(can_approve);
+        let tracer = self.gateway.tracer();
+        let mut traced = tracer.begin(program.trace, SpanKind::Server, || "run".into());
+        traced.set("mux.run.id", || Some(run.id.clone()));
+        traced.set("mux.client", || Some(origin.client.clone()));
+        traced.set("gen_ai.agent.name", || origin.agent.clone());
         let caller = Arc::new(Caller {
             mailbox: program.mailbox.filter(|_| !run.is_detached()),
             cause: Cause::Run(run.id.clone()),
             workspace: origin.workspace.clone(),
             origin,
             clock: Arc::default(),
+            trace: traced.trace().clone(),
         });
         let manner = Manner {
             checked_for: agent,
@@ -255,7 +264,8 @@ impl Runs {
                 place: None,
                 asks,
             };
-            this.execute(asked, (request, plan), asking, manner).await;
+            let kind = this.execute(asked, (request, plan), asking, manner).await;
+            traced.ended(|| kind.map(|kind| kind.to_string()));
             drop((admitted, program.detached));
         };
         tokio::spawn(task.instrument(span));

@@ -39,6 +39,7 @@ use crate::{
     settings::Allowed,
     sources::Sources,
     state::{Daemon, Places},
+    trace::{self, Tracer},
     upstream::{Awaited, Launcher, Starts, Surroundings, Upstreams, http_client},
     watching::Watching,
 };
@@ -85,6 +86,8 @@ pub struct Setup {
     /// What whoever reads metrics over a port must know.
     pub metrics_token: PathBuf,
     pub checker: CheckSettings,
+    /// What sends spans, if it is built in.
+    pub telemetry: Option<trace::Start>,
     /// Who started us. The listener is its, if it passed one.
     pub service: Service,
     /// This process's environment, in case that the login shell tells none.
@@ -159,10 +162,12 @@ pub async fn serve(
     let upstreams = Arc::new(Upstreams::new(surroundings));
     let audit = Audit::open(setup.audit);
     let approvals = Approvals::open(setup.approvals, predecessor.is_none());
+    let tracer = Tracer::new(setup.telemetry);
     let gateway = Gateway::new(
         Arc::clone(&upstreams),
         Arc::clone(&approvals),
         Arc::clone(&audit),
+        tracer.clone(),
     );
     let gateway = Arc::new(gateway);
     let pool =
@@ -303,6 +308,7 @@ pub async fn serve(
     catalog.settle(LAST_WORDS).await;
     pins.settle(LAST_WORDS).await;
     audit.settle(LAST_WORDS).await;
+    tracer.close().await;
     launcher.close().await;
     pool.close();
     let lock = held.map(|(lock, turning_away)| {

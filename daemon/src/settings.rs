@@ -18,6 +18,7 @@ mod report;
 mod roots;
 mod server;
 mod source;
+mod telemetry;
 mod workspace;
 mod written;
 
@@ -47,6 +48,7 @@ pub use self::{
         Link, Oauth, Process, Remote, RemoteTransport, ResultCheck, Retry, ServerDefinition, Share,
     },
     source::{Credential, Place, Rate, Source, SourceKind},
+    telemetry::{Telemetry, Unusable},
     written::Written,
 };
 
@@ -84,6 +86,8 @@ pub struct Settings {
     pub idle_exit: Option<Duration>,
     /// Whether tokens go into the system's keyring; `None`: as the place of the daemon suggests.
     pub keyring: Option<bool>,
+    /// Where spans are sent, if anywhere.
+    pub telemetry: Option<Result<Telemetry, Unusable>>,
     /// What was ignored, and why.
     pub problems: Vec<String>,
 }
@@ -161,6 +165,7 @@ impl Settings {
         let audit = self::audit::resolve(&config.audit, &mut problems);
         let metrics = self::metrics::resolve(&config.metrics, &mut problems);
         let terms = limits.terms(on_change);
+        let telemetry = telemetry::resolve(&config.telemetry, environment);
         let mut disabled = BTreeMap::new();
         let mut servers = BTreeMap::new();
         for (name, entry) in config.servers {
@@ -221,6 +226,7 @@ impl Settings {
             metrics,
             idle_exit,
             keyring,
+            telemetry,
             problems,
         }
     }

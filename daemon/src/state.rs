@@ -7,6 +7,7 @@ mod inspecting;
 mod loading;
 mod projects;
 mod sources;
+mod telemetry;
 
 use std::{
     collections::{BTreeMap, BTreeSet},

@@ -53,6 +53,7 @@ mod server;
 mod session;
 mod sharing;
 mod slot;
+mod stamp;
 mod starts;
 mod stderr;
 mod subscribers;

@@ -16,6 +16,7 @@ mod settings;
 mod sources;
 mod started;
 mod status;
+mod telemetry;
 mod tools;
 mod upgrade;
 
@@ -29,6 +30,7 @@ pub use self::metrics::*;
 pub use self::secrets::*;
 pub use self::sources::*;
 pub use self::started::*;
+pub use self::telemetry::*;
 pub use self::upgrade::*;
 pub use self::{
     discovery::*, login::*, notices::*, offers::*, pins::*, programs::*, projects::*, runs::*,
@@ -105,6 +107,11 @@ pub struct CallRequest {
     /// The client's own name for this call, under which notices speak of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token: Option<String>,
+    /// As that of a run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub traceparent: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tracestate: Option<String>,
 }
 
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]

@@ -13,5 +13,9 @@ pub const DAEMON: &str = "MUX_DAEMON";
 /// The `mux-worker` program, if it does not stand beside `muxd`.
 pub const WORKER: &str = "MUX_WORKER";
 
+/// W3C trace context of whoever starts `mux run`, `mux call` or `mux program`.
+pub const TRACEPARENT: &str = "TRACEPARENT";
+pub const TRACESTATE: &str = "TRACESTATE";
+
 /// The npm registry that `mux setup` downloads from, as npm itself reads it: the first that is set.
 pub const REGISTRY: [&str; 2] = ["npm_config_registry", "NPM_CONFIG_REGISTRY"];

@@ -79,4 +79,5 @@ pub const FEATURES: &[&str] = &[
     "record",
     "upgrade",
     "metrics",
+    "trace",
 ];

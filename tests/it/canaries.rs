@@ -56,7 +56,7 @@ const COMMANDS: [&[&str]; 27] = [
     &["tools", "add"],
     &["types"],
     &["doctor"],
-    &["logs"],
+    &["logs", "--daemon"],
     &["runs"],
     &["runs", "show", "3"],
     &["secrets"],

@@ -5,17 +5,6 @@ use std::path::PathBuf;
 use clap::Args as ClapArgs;
 
 #[derive(Debug, ClapArgs)]
-#[group(skip)]
-pub(crate) struct Logs {
-    /// Go on showing what is added
-    #[arg(short, long)]
-    pub(crate) follow: bool,
-    /// How many lines to begin with
-    #[arg(short = 'n', long, default_value_t = 50, value_name = "LINES")]
-    pub(crate) lines: usize,
-}
-
-#[derive(Debug, ClapArgs)]
 pub(crate) struct Setup {
     /// Say what is there and install nothing; exits with 1 if something is missing
     #[arg(long, conflicts_with_all = ["registry", "from"])]

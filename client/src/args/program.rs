@@ -4,7 +4,7 @@ use std::{path::PathBuf, time::Duration};
 
 use clap::Args as ClapArgs;
 
-use super::Source;
+use super::{Source, Trace};
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Program {
@@ -28,4 +28,6 @@ pub(crate) struct Program {
     /// Keep all of it in a file: steps, input, every call with its result, times
     #[arg(long, value_name = "FILE", conflicts_with_all = ["detach", "explain"])]
     pub(crate) record: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) trace: Trace,
 }

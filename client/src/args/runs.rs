@@ -7,6 +7,8 @@ use std::{
 
 use clap::{Args as ClapArgs, Subcommand};
 
+use super::Trace;
+
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Source {
     /// A file, or - for standard input
@@ -49,6 +51,8 @@ pub(crate) struct Run {
     pub(crate) record: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) parts: Parts,
+    #[command(flatten)]
+    pub(crate) trace: Trace,
 }
 
 #[derive(Debug, ClapArgs)]

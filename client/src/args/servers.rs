@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Subcommand};
 
-use super::{Accept, Logs, Pins};
+use super::{Accept, Lines, Pins};
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Servers {
@@ -60,7 +60,7 @@ pub(crate) enum ServersCommand {
     Logs {
         server: String,
         #[command(flatten)]
-        logs: Logs,
+        lines: Lines,
     },
 }
 

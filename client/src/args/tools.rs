@@ -4,6 +4,8 @@ use std::{path::PathBuf, time::Duration};
 
 use clap::Args as ClapArgs;
 
+use super::Trace;
+
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Call {
     /// SERVER.TOOL
@@ -17,6 +19,8 @@ pub(crate) struct Call {
     /// Wait at most this long
     #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
     pub(crate) timeout: Option<Duration>,
+    #[command(flatten)]
+    pub(crate) trace: Trace,
 }
 
 #[derive(Debug, ClapArgs)]

@@ -1,4 +1,5 @@
-//! `mux --version`: this program, and the engine that runs programs, which only the worker knows.
+//! `mux --version`: this program, the engine that runs programs, which only the worker knows, and whether the daemon
+//! is built with OpenTelemetry.
 //!
 //! Invariant: no daemon is asked, and none is started.
 
@@ -17,7 +18,7 @@ use mux_proto::{variables, version};
 use super::variable;
 use crate::render::Version;
 
-/// The worker only has to print a line.
+/// They only have to print a line.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// Longer than that line.
 const MOST: u64 = 1024;
@@ -26,7 +27,8 @@ pub(crate) fn about() -> Version {
     Version {
         build: version::BUILD,
         contract: version::CONTRACT,
-        engine: worker().and_then(engine_of).as_deref().and_then(engine_in),
+        engine: worker().and_then(said_by).as_deref().and_then(engine_in),
+        otel: daemon().and_then(said_by).as_deref().and_then(otel_in),
     }
 }
 
@@ -44,9 +46,21 @@ fn worker() -> Option<PathBuf> {
         .filter(|worker| worker.exists())
 }
 
+/// The daemon that would be started by us.
+fn daemon() -> Option<PathBuf> {
+    let file = format!("muxd{}", env::consts::EXE_SUFFIX);
+    let own = || {
+        let program = env::current_exe().ok()?;
+        let program = fs::canonicalize(&program).unwrap_or(program);
+        Some(program.with_file_name(file))
+    };
+    let daemon = variable(variables::DAEMON).or_else(own);
+    daemon.filter(|daemon| daemon.exists())
+}
+
 /// What it says of itself.
-fn engine_of(worker: PathBuf) -> Option<String> {
-    let mut child = Command::new(worker)
+fn said_by(program: PathBuf) -> Option<String> {
+    let mut child = Command::new(program)
         .arg("--version")
         .env_clear()
         .stdin(Stdio::null())
@@ -78,9 +92,23 @@ fn engine_in(line: &str) -> Option<String> {
     (!engine.is_empty() && engine.chars().all(plain)).then(|| engine.to_owned())
 }
 
+/// `muxd 0.1.0 (contract 5, otel)` → true.
+fn otel_in(line: &str) -> Option<bool> {
+    let (_, rest) = line.trim().split_once(" (contract ")?;
+    let words = rest.strip_suffix(')')?;
+    Some(words.split(", ").any(|word| word == "otel"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_the_daemon_is_built_with_is_read_from_its_line() {
+        assert_eq!(otel_in("muxd 0.1.0 (contract 5, otel)\n"), Some(true));
+        assert_eq!(otel_in("muxd 0.1.0 (contract 5)"), Some(false));
+        assert_eq!(otel_in("muxd"), None);
+    }
 
     #[test]
     fn the_engine_is_read_from_the_workers_line_and_from_no_other() {

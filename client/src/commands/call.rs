@@ -5,7 +5,7 @@ use std::{io::Read, time::Duration};
 use mux_proto::{CallRequest, Held, transport};
 use serde_json::Value;
 
-use super::{Failure, Outcome, approver::Approver, ask, stored, usage};
+use super::{Failure, Outcome, approver::Approver, ask, stored, trace, usage};
 use crate::{args, render};
 
 /// Arguments on standard input.
@@ -29,6 +29,7 @@ pub(super) async fn call(args: args::Call, json: bool) -> Outcome {
         Given::Object(object) => (object, Vec::new()),
         Given::Typed(pairs) => (Value::Null, pairs),
     };
+    let (traceparent, tracestate) = trace::context(args.trace);
     let request = CallRequest {
         path: args.path,
         arguments,
@@ -38,6 +39,8 @@ pub(super) async fn call(args: args::Call, json: bool) -> Outcome {
             .timeout
             .map(|t| u64::try_from(t.as_millis()).unwrap_or(u64::MAX)),
         token: None,
+        traceparent,
+        tracestate,
     };
     let waiting = render::Waiting::begin(&format!("calling {}", request.path), json);
     let approver = Approver::of_call(json, takes_stdin, &waiting);

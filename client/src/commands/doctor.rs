@@ -8,6 +8,7 @@ mod places;
 mod programs;
 mod servers;
 mod service;
+mod telemetry;
 mod workers;
 
 use mux_client::within_seconds;
@@ -89,6 +90,7 @@ async fn all() -> Vec<Check> {
                 asked.extend(workers::look(&status).checks);
                 asked.extend(checker::look(&status).checks);
                 asked.extend(servers::look(&status).checks);
+                asked.extend(telemetry::look(&status).checks);
                 known = Some(status);
             }
             Ok(Err(error)) => group.fail(error.message, "`mux logs` shows more"),

@@ -1,137 +1,163 @@
-//! `mux logs` and `mux servers logs`: read from the files, so that they work without a daemon.
+//! `mux logs` and `mux servers logs`: what the daemon and the servers wrote, in the order in which it happened. It is read
+//! from the files, so that it works without a daemon.
+//!
+//! Invariant: the lines of one log stay in their order, whatever their times are.
 
-use std::{
-    fs::{self, File},
-    io::{Read, Seek, SeekFrom},
-    path::{Path, PathBuf},
-    process::ExitCode,
-    time::Duration,
+mod backward;
+mod family;
+mod follow;
+mod past;
+mod wanted;
+
+use std::{process::ExitCode, time::Duration};
+
+use mux_proto::{Error, Kind, endpoint::Dirs};
+
+use self::{
+    family::{Of, families, is_of},
+    follow::Tail,
+    past::past,
+    wanted::Wanted,
+};
+use super::{Outcome, dirs, interrupted, usage};
+use crate::{
+    args,
+    log_line::{Line, Source},
+    render,
 };
 
-use mux_proto::{Error, Kind};
-
-use super::{Outcome, dirs, usage};
-use crate::{args, render};
-
-/// How often a followed file is looked at.
+/// How often followed files are looked at.
 const TICK: Duration = Duration::from_millis(200);
-/// The end of a file that is searched for the last lines.
-const TAIL: u64 = 1 << 20;
+/// Shown of logs that may be long.
+const LINES: usize = 50;
 
-pub(super) async fn daemon(args: &args::Logs, json: bool) -> Outcome {
-    let logs = dirs()?.logs();
-    let newest = || newest(&logs);
-    match newest() {
-        Some(file) => show(file, args, json, newest).await,
-        None => {
-            let message = format!("there is no log in {} yet", logs.display());
-            Err(Error::new(Kind::NotFound, message)
-                .hint("muxd writes it when it runs")
-                .into())
-        }
-    }
+pub(super) async fn all(args: &args::Logs, json: bool) -> Outcome {
+    let of = match (args.daemon, &args.servers[..]) {
+        (true, _) => Of::Daemon,
+        (false, []) => Of::All,
+        (false, servers) => Of::Servers(servers),
+    };
+    show(of, &args.lines, json).await
 }
 
-pub(super) async fn server(server: &str, args: &args::Logs, json: bool) -> Outcome {
-    let mut file = dirs()?.server_log(server);
-    if !file.exists()
-        && let Some(only) = of_project(&file, server)
-    {
-        file = only;
-    }
-    if !file.exists() {
-        let message = format!("there is no log of a server `{server}`");
-        return Err(Error::new(Kind::NotFound, message)
-            .hint("a server has one once it was started; see `mux servers`")
-            .into());
-    }
-    show(file.clone(), args, json, move || Some(file.clone())).await
+pub(super) async fn server(server: &str, lines: &args::Lines, json: bool) -> Outcome {
+    show(Of::Servers(&[server.to_owned()]), lines, json).await
 }
 
-/// That of a project's server, whose file has something behind the name, if one project has such a server.
-fn of_project(file: &Path, server: &str) -> Option<PathBuf> {
-    let mut found = fs::read_dir(file.parent()?)
-        .ok()?
-        .flatten()
-        .map(|entry| entry.path())
-        .filter(|path| {
-            let name = path.file_name().unwrap_or_default().to_string_lossy();
-            name.strip_prefix(server)
-                .is_some_and(|rest| rest.starts_with('@'))
-        });
-    found.next().filter(|_| found.next().is_none())
-}
-
-/// Prints the last lines, and with `--follow` whatever comes, also in the file after this one.
-async fn show(
-    path: PathBuf,
-    args: &args::Logs,
-    json: bool,
-    current: impl Fn() -> Option<PathBuf>,
-) -> Outcome {
-    if json && args.follow {
-        let message = "--json prints one document, and --follow never ends";
-        return usage(message, "leave one of them out", json);
-    }
+async fn show(of: Of<'_>, args: &args::Lines, json: bool) -> Outcome {
+    let wanted = match Wanted::of(args) {
+        Ok(wanted) => wanted,
+        Err(problem) => return usage(problem, "see `mux logs --help`", json),
+    };
+    let dirs = dirs()?;
+    found(&dirs, of, args.follow)?;
+    let most = match (args.lines, &args.since) {
+        (Some(lines), _) => lines,
+        (None, Some(_)) => usize::MAX,
+        (None, None) => LINES,
+    };
     let failed = |error: std::io::Error| Error::new(Kind::Internal, error.to_string());
-    let mut file = File::open(&path).map_err(failed)?;
-    let last = last_lines(&mut file, args.lines).map_err(failed)?;
-    render::lines(&path, &last, json);
-    if args.follow {
-        follow(path, file, current).await.map_err(failed)?;
+    let (mut logs, mut tails) = (Vec::new(), Vec::new());
+    for family in families(&dirs, of) {
+        let past = past(&family, &wanted, most, args.follow).map_err(failed)?;
+        logs.push(past.lines);
+        tails.push(Tail::behind(family, past.read, past.before));
     }
-    Ok(ExitCode::SUCCESS)
-}
-
-async fn follow(
-    mut path: PathBuf,
-    mut file: File,
-    current: impl Fn() -> Option<PathBuf>,
-) -> std::io::Result<()> {
+    let past = merged(logs);
+    render::logs(&past[past.len().saturating_sub(most)..], json);
+    if !args.follow {
+        return Ok(ExitCode::SUCCESS);
+    }
     loop {
-        let mut added = String::new();
-        // What is not UTF-8 yet is half a character; the next look has the rest.
-        if file.read_to_string(&mut added).is_ok() {
-            render::text(&added);
+        for family in families(&dirs, of) {
+            // A server may have none before its first start.
+            if !tails.iter().any(|tail| tail.family == family) {
+                tails.push(Tail::behind(family, None, Default::default()));
+            }
         }
-        if let Some(now) = current()
-            && now != path
-        {
-            path = now;
-            file = File::open(&path)?;
-            continue;
+        let mut logs = Vec::new();
+        for tail in &mut tails {
+            let mut added = tail.added().map_err(failed)?;
+            added.retain(|line| wanted.has(line));
+            logs.push(added);
         }
+        render::logs(&merged(logs), json);
         tokio::select! {
             () = tokio::time::sleep(TICK) => {}
-            _ = tokio::signal::ctrl_c() => return Ok(()),
+            () = interrupted() => return Ok(ExitCode::SUCCESS),
         }
     }
 }
 
-fn last_lines(file: &mut File, count: usize) -> std::io::Result<Vec<String>> {
-    let length = file.metadata()?.len();
-    file.seek(SeekFrom::Start(length.saturating_sub(TAIL)))?;
-    let mut bytes = Vec::new();
-    file.read_to_end(&mut bytes)?;
-    let text = String::from_utf8_lossy(&bytes);
-    let lines: Vec<&str> = text.lines().collect();
-    let shown = &lines[lines.len().saturating_sub(count)..];
-    Ok(shown.iter().map(|line| (*line).to_owned()).collect())
+/// Whether there is anything to show, or may be later.
+fn found(dirs: &Dirs, of: Of<'_>, follows: bool) -> Result<(), Error> {
+    let there: Vec<_> = families(dirs, of)
+        .into_iter()
+        .filter(|family| !family.files().is_empty())
+        .collect();
+    let named = match of {
+        Of::Servers(servers) => servers,
+        Of::All | Of::Daemon => &[],
+    };
+    let missing = named.iter().find(|server| {
+        let is_there = |source: &Source| match source {
+            Source::Daemon => false,
+            Source::Server(name) => is_of(name, server),
+        };
+        !there.iter().any(|family| is_there(&family.source))
+    });
+    if let Some(server) = missing {
+        let message = format!("there is no log of a server `{server}`");
+        return Err(Error::new(Kind::NotFound, message)
+            .hint("a server has one once it was started; see `mux servers`"));
+    }
+    if there.is_empty() && !follows {
+        let message = format!("there is no log in {} yet", dirs.logs().display());
+        return Err(Error::new(Kind::NotFound, message).hint("muxd writes it when it runs"));
+    }
+    Ok(())
 }
 
-fn newest(logs: &Path) -> Option<PathBuf> {
-    let mut files: Vec<PathBuf> = fs::read_dir(logs)
-        .ok()?
-        .filter_map(|entry| Some(entry.ok()?.path()))
-        .filter(|path| {
-            let name = path
-                .file_name()
-                .and_then(|name| name.to_str())
-                .unwrap_or_default();
-            name.starts_with("muxd.") && name.ends_with(".log")
-        })
+/// By their times. A clock that was set back puts none of a log's lines before an earlier one.
+fn merged(logs: Vec<Vec<Line>>) -> Vec<Line> {
+    let mut logs: Vec<_> = logs
+        .into_iter()
+        .map(|lines| lines.into_iter().peekable())
         .collect();
-    // The date in the name sorts as text.
-    files.sort();
-    files.pop()
+    let mut merged = Vec::new();
+    loop {
+        let next = logs
+            .iter_mut()
+            .filter_map(|lines| lines.peek().map(|line| line.time).map(|time| (time, lines)))
+            .min_by_key(|(time, _)| *time);
+        match next.and_then(|(_, lines)| lines.next()) {
+            Some(line) => merged.push(line),
+            None => return merged,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn logs_are_merged_by_time_and_each_keeps_its_order() {
+        let log = |name: &str, lines: &[(u32, &str)]| {
+            let source = Source::Server(name.into());
+            let lines = lines.iter().map(|(second, text)| {
+                let text = format!("2026-11-22T08:00:{second:02}Z - {text}");
+                Line::read(&source, text.as_bytes(), 0)
+            });
+            lines.collect::<Vec<_>>()
+        };
+        let logs = vec![
+            log("a", &[(1, "a1"), (9, "a9"), (2, "a2")]),
+            log("b", &[(3, "b3"), (9, "b9")]),
+            Vec::new(),
+        ];
+        let merged = merged(logs);
+        let texts: Vec<&str> = merged.iter().map(|line| line.text.as_str()).collect();
+        assert_eq!(texts, ["a1", "b3", "a9", "a2", "b9"]);
+    }
 }

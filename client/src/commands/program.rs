@@ -3,7 +3,7 @@
 use mux_client::within_seconds;
 use mux_proto::{ExplainRequest, Language, RunRequest};
 
-use super::{Failure, Outcome, ask, run, source, usage};
+use super::{Failure, Outcome, ask, run, source, trace, usage};
 use crate::{
     args,
     render::{self, Listing},
@@ -31,10 +31,13 @@ pub(super) async fn program(args: args::Program, json: bool) -> Outcome {
     if let Err((message, hint)) = at_end.prepare() {
         return usage(message, hint, json);
     }
+    let (traceparent, tracestate) = trace::context(args.trace);
     let request = RunRequest {
         source: listing.text.clone(),
         language: Language::Json,
         input,
+        traceparent,
+        tracestate,
         timeout_ms: run::millis(args.timeout),
         detach: args.detach,
         no_check: args.no_check,

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::{
     Failure, Outcome, approver::Approver, ask, interrupted, parts, recording, session, source,
-    stored, usage,
+    stored, trace, usage,
 };
 use crate::{
     args,
@@ -32,9 +32,12 @@ pub(super) async fn run(args: args::Run, json: bool) -> Outcome {
     if let Err((message, hint)) = at_end.prepare() {
         return usage(message, hint, json);
     }
+    let (traceparent, tracestate) = trace::context(args.trace);
     let request = RunRequest {
         source: listing.text.clone(),
         input,
+        traceparent,
+        tracestate,
         timeout_ms: millis(args.timeout),
         detach: args.detach,
         no_check: args.no_check,

@@ -135,9 +135,7 @@ pub(super) async fn servers(args: args::Servers, json: bool) -> Outcome {
         Some(ServersCommand::Accept(args)) => pins::accept(args, json).await,
         Some(ServersCommand::Login(args)) => login::login(args, json).await,
         Some(ServersCommand::Logout { server }) => login::logout(server, json).await,
-        Some(ServersCommand::Logs { server, logs: args }) => {
-            logs::server(&server, &args, json).await
-        }
+        Some(ServersCommand::Logs { server, lines }) => logs::server(&server, &lines, json).await,
     }
 }
 

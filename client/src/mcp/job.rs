@@ -17,7 +17,7 @@ use rmcp::{
     ErrorData, RoleServer,
     model::{
         CallToolResult, ClientCapabilities, GetPromptResult, InputRequiredResult, InputResponses,
-        ProtocolVersion, ReadResourceResult,
+        ProtocolVersion, ReadResourceResult, RequestMetaObject,
     },
     service::RequestContext,
 };
@@ -50,6 +50,24 @@ pub(super) struct Ear {
     pub(super) teller: Teller,
     /// The agent knows already why types are not checked.
     pub(super) unchecked_told: Arc<AtomicBool>,
+    /// In which trace the agent asks.
+    pub(super) trace: Trace,
+}
+
+/// W3C's, as it came.
+#[derive(Clone, Default)]
+pub(super) struct Trace {
+    pub(super) parent: Option<String>,
+    pub(super) state: Option<String>,
+}
+
+impl Trace {
+    fn of(meta: &RequestMetaObject) -> Self {
+        Self {
+            parent: meta.get_traceparent().map(str::to_owned),
+            state: meta.get_tracestate().map(str::to_owned),
+        }
+    }
 }
 
 impl Ear {
@@ -117,6 +135,7 @@ impl Jobs {
             questions: sender,
             teller: teller.clone(),
             unchecked_told: Arc::clone(&self.unchecked_told),
+            trace: Trace::of(&context.meta),
         };
         let job = Job {
             work: AbortOnDropHandle::new(tokio::spawn(work(ear))),

@@ -83,6 +83,8 @@ async fn run(link: &Link, asked: own::Run, ear: Ear) -> Result<CallToolResult, E
         timeout_ms: asked.timeout_seconds.map(millis),
         detach: asked.detach,
         no_check: asked.check == Some(false),
+        traceparent: ear.trace.parent.clone(),
+        tracestate: ear.trace.state.clone(),
         ..RunRequest::default()
     };
     to_its_end(link, request, ear).await
@@ -99,6 +101,8 @@ async fn run_program(
         input: asked.input,
         timeout_ms: asked.timeout_seconds.map(millis),
         detach: asked.detach,
+        traceparent: ear.trace.parent.clone(),
+        tracestate: ear.trace.state.clone(),
         ..RunRequest::default()
     };
     to_its_end(link, request, ear).await
@@ -191,8 +195,11 @@ async fn call(
     timeout_seconds: Option<f64>,
     ear: Ear,
 ) -> Result<(Arc<Line>, Held), Error> {
+    let trace = ear.trace.clone();
     let (token, _seat) = ear.sit();
     let request = CallRequest {
+        traceparent: trace.parent,
+        tracestate: trace.state,
         path,
         arguments: Value::Object(arguments),
         raw: true,

@@ -3,14 +3,14 @@
 use std::{path::Path, process::ExitCode, time::Duration};
 
 use anstream::{eprintln, println};
-use mux_proto::{CheckerStatus, Status};
+use mux_proto::{CheckerStatus, Status, TelemetryStatus};
 use serde_json::{Value, json};
 
 use super::{
     document,
     lists::{remarks_on, table},
     shown, started_by,
-    style::{DIM, NAME, STRONG, harmless, paint},
+    style::{DIM, NAME, STRONG, harmless, one_line, paint},
     warn,
 };
 
@@ -50,6 +50,9 @@ pub(crate) fn status(status: &Status, json: bool) -> ExitCode {
     );
     if status.started.is_some() {
         line("started", started_by(status.started.as_ref()));
+    }
+    if let Some(spans) = status.telemetry.as_ref().and_then(spans) {
+        line("spans", spans);
     }
     let workers = &status.workers;
     line(
@@ -109,6 +112,23 @@ pub(crate) fn status(status: &Status, json: bool) -> ExitCode {
 }
 
 /// How programs are checked.
+/// Where they go; nothing where nobody wants any.
+fn spans(telemetry: &TelemetryStatus) -> Option<String> {
+    let to = one_line(telemetry.endpoint.as_deref()?, 120);
+    if !telemetry.built_in {
+        return Some(format!(
+            "not sent to {to}: this muxd is built without OpenTelemetry"
+        ));
+    }
+    let lost = match telemetry.lost {
+        0 => String::new(),
+        lost => format!(", {lost} lost"),
+    };
+    let problem = telemetry.problem.as_deref();
+    let problem = problem.map_or_else(String::new, |why| format!(": {}", one_line(why, 300)));
+    Some(format!("{} sent to {to}{lost}{problem}", telemetry.sent))
+}
+
 fn types(checker: &CheckerStatus) -> String {
     if let Some(problem) = &checker.problem {
         return format!("not checked: {problem}");

@@ -17,6 +17,8 @@ pub(crate) struct Version {
     pub(crate) contract: u32,
     /// Name and version of the worker's engine; nothing if there is no worker that tells.
     pub(crate) engine: Option<String>,
+    /// Whether the daemon can send spans; nothing if there is none that tells.
+    pub(crate) otel: Option<bool>,
 }
 
 pub(crate) fn version(version: &Version, json: bool) -> ExitCode {
@@ -27,10 +29,16 @@ pub(crate) fn version(version: &Version, json: bool) -> ExitCode {
     let Version {
         build, contract, ..
     } = version;
+    let otel = match version.otel {
+        Some(true) => ", otel",
+        Some(false) | None => "",
+    };
     match &version.engine {
-        Some(engine) => println!("mux {build} (contract {contract}, engine {engine})"),
+        Some(engine) => println!("mux {build} (contract {contract}, engine {engine}{otel})"),
         None => {
-            println!("mux {build} (contract {contract}, engine unknown: no mux-worker tells it)")
+            println!(
+                "mux {build} (contract {contract}, engine unknown: no mux-worker tells it{otel})"
+            )
         }
     }
     ExitCode::SUCCESS

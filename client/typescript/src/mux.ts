@@ -44,12 +44,16 @@ export interface RunOptions {
   detach?: boolean;
   /** W3C trace context of the caller. */
   traceparent?: string;
+  tracestate?: string;
   /** Aborting it stops the run, and the calls that it has on their way. */
   signal?: AbortSignal | undefined;
 }
 
 export interface CallOptions {
   timeoutMs?: number;
+  /** W3C trace context of the caller. */
+  traceparent?: string;
+  tracestate?: string;
   /** Aborting it cancels the call at its server. */
   signal?: AbortSignal | undefined;
 }
@@ -91,7 +95,7 @@ export class Mux {
 
   /** Starts a program. What happens in it is iterated, and `result()` waits for its end. */
   run(source: string, options: RunOptions = {}): Promise<Run> {
-    const { input = null, timeoutMs, language, noCheck, detach, traceparent, signal } = options;
+    const { input = null, timeoutMs, language, noCheck, detach, traceparent, tracestate, signal } = options;
     if (signal?.aborted) return Promise.reject(cancelled("the run"));
     const request: wire.RunRequest = {
       source,
@@ -99,6 +103,7 @@ export class Mux {
       ...(language === undefined ? {} : { language }),
       ...(timeoutMs === undefined ? {} : { timeout_ms: timeoutMs }),
       ...(traceparent === undefined ? {} : { traceparent }),
+      ...(tracestate === undefined ? {} : { tracestate }),
       ...(detach ? { detach } : {}),
       ...(noCheck ? { no_check: true } : {}),
     };
@@ -251,8 +256,11 @@ export class Mux {
     this.#line.close();
   }
 
-  async #call(request: wire.CallRequest, { timeoutMs, signal }: CallOptions): Promise<unknown> {
+  async #call(request: wire.CallRequest, options: CallOptions): Promise<unknown> {
+    const { timeoutMs, traceparent, tracestate, signal } = options;
     if (timeoutMs !== undefined) request.timeout_ms = timeoutMs;
+    if (traceparent !== undefined) request.traceparent = traceparent;
+    if (tracestate !== undefined) request.tracestate = tracestate;
     // The daemon has limits of its own for a call, and its errors name them.
     return whole(this.#line, await this.ask("call", { request }, { signal, deadlineMs: LONGEST }), signal);
   }

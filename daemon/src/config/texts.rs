@@ -14,6 +14,7 @@ impl Config {
             || servers.any(ServerEntry::needs_environment)
             // They are reached through the user's proxies.
             || !self.sources.is_empty()
+            || self.telemetry.endpoint.is_some()
     }
 
     /// The commands whose answers the entries need. A server that is switched off needs none.
@@ -27,7 +28,8 @@ impl Config {
             .filter(|entry| entry.enabled != Some(false))
             .flat_map(SourceEntry::values)
             .flat_map(commands_in);
-        servers.chain(sources).collect()
+        let telemetry = self.telemetry.values().flat_map(commands_in);
+        servers.chain(sources).chain(telemetry).collect()
     }
 
     /// The named secrets, each with the entries that name it, also those that are switched off.
@@ -52,6 +54,9 @@ impl Config {
         for (name, entry) in &self.sources {
             let values = entry.iter().flat_map(SourceEntry::values);
             add("sources", name, values.flat_map(secrets_in).collect());
+        }
+        for name in self.telemetry.values().flat_map(secrets_in) {
+            all.entry(name).or_default().insert("telemetry".into());
         }
         all
     }

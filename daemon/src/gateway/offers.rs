@@ -17,7 +17,7 @@ use tokio::time::timeout;
 use super::{
     CallObserver, Gateway, call_times, failure,
     permission::{Ask, Permission, What, nobody_asked},
-    ready,
+    ready, spans,
 };
 use crate::{
     approvals::Dossier,
@@ -120,6 +120,7 @@ impl Gateway {
             within,
             whole,
             progress: &|_| {},
+            trace: None,
         };
         let whose = Whose::of(&asking.caller);
         // The session may end a moment before it is asked.
@@ -193,17 +194,20 @@ impl Gateway {
         }
         let (within, whole) = call_times(&server, None)?;
         let whose = Whose::of(&asking.caller);
-        let Held { slot, mut session } = ready(&server, &whose, observer).await?;
+        let trace = &asking.caller.trace;
+        let Held { slot, mut session } = ready(&server, (&whose, trace), observer).await?;
         let place = slot.place(&asking.turn).await;
         let started = Instant::now();
         let number = observer.call_started(&path);
         entry.numbered(number);
+        let traced = spans::offer(trace, &server, &session, wanted);
         let sending = Sending {
             caller: Some(&asking.caller),
             place: Some(&place),
             within,
             whole,
             progress: &|progress: Progress| observer.call_progress(number, &path, progress),
+            trace: traced.trace().context().map(|context| &**context),
         };
         let mut outcome = match server.serves(&slot, &whose) {
             true => session.ask(wanted, &sending).await,
@@ -211,7 +215,7 @@ impl Gateway {
         };
         if let Err(CallError::NotSent) = outcome {
             // It ended while this stood in line, or a moment ago.
-            match ready(&server, &whose, observer).await {
+            match ready(&server, (&whose, trace), observer).await {
                 Ok(next) => session = next.session,
                 Err(fault) => {
                     observer.call_ended(number, &path, started.elapsed(), Err(&fault));
@@ -220,6 +224,7 @@ impl Gateway {
             }
             outcome = session.ask(wanted, &sending).await;
         }
+        traced.ended(|| spans::failed(Ok(&outcome)));
         let outcome = outcome.map_err(|error| refused(&path, error));
         let told = outcome.as_ref().map(|value| value.to_string().len());
         let bytes = *told.as_ref().unwrap_or(&0);

@@ -26,11 +26,22 @@ impl Gateway {
         };
         let (server, name, _) = self.resolve(target, &asking.scope)?;
         let whose = Whose::of(&asking.caller);
-        let Ok(Held { session, .. }) = ready(&server, &whose, observer).await else {
+        let Ok(Held { session, .. }) =
+            ready(&server, (&whose, &asking.caller.trace), observer).await
+        else {
             return Ok(None);
         };
         let tools = session.current_tools().await;
         let tools = asking.scope.view(&tools);
         find(&tools, server.name(), &name).map(Some)
+    }
+}
+
+/// The path as it was asked for.
+pub(super) fn asked(target: &Target) -> String {
+    match target {
+        Target::Named { server, tool } => format!("{server}.{tool}"),
+        Target::Path { path, .. } => path.clone(),
+        Target::Own { name } => name.clone(),
     }
 }

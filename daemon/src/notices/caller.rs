@@ -3,6 +3,7 @@
 use std::{path::PathBuf, sync::Arc};
 
 use super::{AskKind, Cause, Clock, Mailbox, Origin};
+use crate::trace::Trace;
 
 /// Who waits for a call, and why it is made.
 #[derive(Clone, Debug, Default)]
@@ -15,6 +16,8 @@ pub struct Caller {
     pub workspace: Option<PathBuf>,
     /// Of the whole of which the call is a part.
     pub clock: Arc<Clock>,
+    /// In which what is sent for it belongs.
+    pub trace: Trace,
 }
 
 impl Caller {

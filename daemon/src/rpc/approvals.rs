@@ -121,6 +121,7 @@ pub(super) async fn resume(
         None => None,
     };
     let program = Program {
+        trace: None,
         source: resumed.began.source.as_ref().to_owned(),
         language: resumed.began.language,
         input: resumed.began.input.as_ref().to_owned(),

@@ -21,6 +21,7 @@ use crate::{
     notices::{Caller, Cause, Mailbox, Notice, Origin},
     runs::Run,
     state::Daemon,
+    trace::Trace,
     upstream::Whose,
 };
 
@@ -221,6 +222,7 @@ impl Door {
             workspace: self.origin().workspace.clone(),
             origin: self.origin(),
             clock: Arc::default(),
+            trace: Trace::default(),
         })
     }
 

@@ -11,6 +11,7 @@ use crate::{
     recording::{Recording, Script},
     runs::{Happening, Program, Run, Runs},
     state::Daemon,
+    trace::Context,
 };
 
 /// About how many bytes of events go into one page; a frame has room for much more.
@@ -51,6 +52,9 @@ pub(super) fn start(
         origin: door.origin(),
         scope: door.scope(),
         mailbox: Some(Arc::clone(door.mailbox())),
+        trace: request
+            .traceparent
+            .and_then(|parent| Context::parse(&parent, request.tracestate.as_deref())),
         resumed: None,
         detached: request.detach.then(|| daemon.activity.detached()),
     };

@@ -8,6 +8,7 @@ use crate::{
     lifecycle::{Service, Starter},
     metrics,
     state::Daemon,
+    trace::Tracer,
 };
 
 pub(super) fn of(daemon: &Daemon, door: &Door) -> wire::Status {
@@ -56,6 +57,18 @@ pub(super) fn of(daemon: &Daemon, door: &Door) -> wire::Status {
             note: kept.note,
         }),
         started: Some(started(&daemon.service)),
+        telemetry: Some(telemetry(daemon.gateway.tracer())),
+    }
+}
+
+fn telemetry(tracer: &Tracer) -> wire::TelemetryStatus {
+    let report = tracer.report();
+    wire::TelemetryStatus {
+        built_in: report.built_in,
+        endpoint: report.to,
+        sent: report.counts.sent,
+        lost: report.counts.lost,
+        problem: report.counts.problem,
     }
 }
 

@@ -25,6 +25,7 @@ use crate::{
     handles::Held,
     inspect::{Inspection, Inspector},
     program::Plan,
+    trace::Kind as SpanKind,
 };
 
 /// What is special about one.
@@ -38,6 +39,7 @@ pub(super) struct Manner {
 }
 
 impl Runs {
+    /// In which way it failed, if it did.
     pub(super) async fn execute(
         self: Arc<Self>,
         run: Arc<Run>,
@@ -48,7 +50,7 @@ impl Runs {
             again,
             deck,
         }: Manner,
-    ) {
+    ) -> Option<Kind> {
         info!("run accepted");
         let handles = self.handles.clone();
         let recorder = Recorder::new(Arc::clone(&run), handles.clone());
@@ -63,7 +65,9 @@ impl Runs {
         let is_again = again.is_some();
         if let (Some((former, calls)), Some(dossier)) = (again, &dossier) {
             if let Err(fault) = approvals.begin_again(dossier, &former).await {
-                return finish.with(Err(fault));
+                let kind = fault.kind;
+                finish.with(Err(fault));
+                return Some(kind);
             }
             let run = former;
             recorder.push(Happening::Resumed { run, calls });
@@ -112,12 +116,13 @@ impl Runs {
                 Err(fault) => warning(&fault.message),
             });
         }
+        let failed = outcome.as_ref().err().map(|fault| fault.kind);
         if let Some(dossier) = &dossier {
-            let failed = outcome.as_ref().err().map(|fault| fault.kind);
             let keeps = failed.is_some_and(|kind| keeps(kind, is_again, dossier.has_news()));
             approvals.run_over(dossier, keeps).await;
         }
         finish.with(outcome);
+        failed
     }
 
     /// A TypeScript program, checked first if that is asked for.
@@ -130,13 +135,20 @@ impl Runs {
         let mut warnings = Vec::new();
         if let Some((inspector, agent)) = checks {
             let whom = (&*reach.asking.scope, &reach.whose);
+            let span = reach
+                .asking
+                .caller
+                .trace
+                .begin(SpanKind::Internal, || "check".into());
             let look = inspector.before_run(&request.source, agent.as_deref(), whom, &request.turn);
             let found = tokio::select! {
                 found = look => found,
                 // The pool sees it, too, and says so.
                 () = cancel.cancelled() => Inspection::default(),
             };
-            if let Some(refusal) = found.refusal() {
+            let refusal = found.refusal();
+            span.ended(|| refusal.as_ref().map(|fault| fault.kind.to_string()));
+            if let Some(refusal) = refusal {
                 info!(errors = found.errors.len(), "run refused");
                 return Err(refusal);
             }

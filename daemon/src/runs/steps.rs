@@ -33,6 +33,7 @@ pub use crate::program::Language;
 use crate::{
     inspect::Inspector,
     program::{self, Filling, Order, Plan},
+    trace::Kind as SpanKind,
 };
 
 /// The program, if it is one and no longer than a run of these limits may be.
@@ -49,12 +50,16 @@ pub(super) async fn run(
     cancel: &CancellationToken,
 ) -> Result<String, Fault> {
     let stopped = || Fault::new(Kind::Cancelled, "the run was cancelled");
+    let trace = &reach.asking.caller.trace;
+    let span = trace.begin(SpanKind::Internal, || "check".into());
     let before = ahead::look(&plan, &reach, checks);
     let ahead = tokio::select! {
         biased;
         () = cancel.cancelled() => return Err(stopped()),
-        ahead = before => ahead?,
+        ahead = before => ahead,
     };
+    span.ended(|| ahead.as_ref().err().map(|fault| fault.kind.to_string()));
+    let ahead = ahead?;
     let recorder = Arc::clone(reach.observer.recorder());
     recorder.run().set_running();
     recorder.push(Happening::Started);

@@ -67,6 +67,11 @@ impl Settings {
             Some(false) => "never",
         };
         report.row(&["daemon", "keyring"], json!(keyring));
+        let endpoint = self.telemetry.as_ref().map(|to| match to {
+            Ok(to) => to.shown.as_str(),
+            Err((shown, _)) => shown,
+        });
+        report.row(&["telemetry", "endpoint"], json!(endpoint));
         report.rows
     }
 }

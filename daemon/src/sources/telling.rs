@@ -10,7 +10,10 @@ use std::{
 
 use tokio::time::Instant;
 
-use crate::notices::{Clock, Standing};
+use crate::{
+    notices::{Clock, Standing},
+    trace::Context,
+};
 
 /// The limits of one call, set by whoever sends it.
 #[derive(Clone, Debug)]
@@ -22,6 +25,8 @@ pub struct Terms {
     pub within: Duration,
     /// However much is heard.
     pub whole: Duration,
+    /// Where in which trace it stands.
+    pub trace: Option<Context>,
 }
 
 type Tell = dyn Fn(f64, Option<f64>, &str) + Send + Sync;
@@ -54,6 +59,7 @@ impl Telling {
             begun: Instant::now(),
             within,
             whole: within,
+            trace: None,
         };
         Self::new(terms, |_, _, _| {})
     }
@@ -68,6 +74,11 @@ impl Telling {
     pub fn note(&self, message: &str) {
         let (done, total) = *self.done();
         (self.tell)(done, total, message);
+    }
+
+    /// What its requests tell an API of the trace.
+    pub fn trace(&self) -> Option<&Context> {
+        self.terms.trace.as_ref()
     }
 
     /// The call's time stands still until this is dropped.

@@ -13,7 +13,7 @@ use std::{
 use tokio::task::spawn_blocking;
 use tracing::{info, warn};
 
-use super::{Daemon, Places};
+use super::{Daemon, Places, telemetry::Wanted};
 use crate::{
     audit::Deed,
     config::{Config, ConfigError},
@@ -62,6 +62,8 @@ pub(super) struct Loading {
     /// Of the files as they were read last.
     fingerprint: Option<blake3::Hash>,
     views: Option<Views>,
+    /// Where spans are sent.
+    telemetry: Wanted,
     /// The servers of which somebody was told last.
     told: BTreeMap<String, ServerSettings>,
 }
@@ -187,7 +189,12 @@ impl Daemon {
 
         let approved = || projects.iter().filter(|project| project.is_approved());
         let mut environment = Environment::default();
-        if config.needs_environment() || approved().any(|project| project.needs_environment()) {
+        // Its variables say where spans go, if nothing else does.
+        let traces = self.gateway.tracer().is_built_in();
+        if traces
+            || config.needs_environment()
+            || approved().any(|project| project.needs_environment())
+        {
             let mut known = self.environment.clone();
             match known.wait_for(Option::is_some).await {
                 Ok(found) => environment = found.clone().unwrap_or_default(),
@@ -235,6 +242,7 @@ impl Daemon {
             loading.views = Some(views);
         }
         self.apply(&settings, loading.good.is_some());
+        self.send_spans(&mut loading.telemetry, &settings.telemetry);
         let changes = self.gateway.upstreams().apply(&servers);
         problems.extend(settings.all_problems());
         for problem in &problems {

@@ -18,7 +18,7 @@ use tokio::sync::{Notify, watch};
 
 use super::{
     beside::Beside, in_flight::InFlight, lists::Offers, liveness::Alive, offers::OfferKind,
-    overheard::Asked, pages::Pages, relist::Relist, stderr::Log,
+    overheard::Asked, pages::Pages, relist::Relist, stamp::Stamp, stderr::Log,
 };
 use crate::notices::{Changed, Notice};
 
@@ -37,15 +37,22 @@ pub(super) struct Ears {
     acknowledged: watch::Sender<Option<(RequestId, SubscriptionFilter)>>,
     beside: Arc<Beside>,
     log: Mutex<Log>,
+    stamp: Stamp,
     /// When anything was heard last.
     pub(super) alive: Alive,
 }
 
 impl Ears {
-    pub(super) fn new(server: &str, log: &Path, beside: &Arc<Beside>) -> Arc<Self> {
+    pub(super) fn new(
+        server: &str,
+        in_flight: Arc<InFlight>,
+        log: &Path,
+        beside: &Arc<Beside>,
+    ) -> Arc<Self> {
         Arc::new(Self {
             server: server.to_owned(),
-            in_flight: Arc::default(),
+            stamp: Stamp::of(&in_flight),
+            in_flight,
             offers: Arc::default(),
             tools: Relist::default(),
             tasks: Notify::new(),
@@ -93,7 +100,7 @@ impl Ears {
         self.log
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
-            .write(line);
+            .write(&self.stamp.line(line));
     }
 
     pub(super) fn resource_updated(&self, uri: &str) {

@@ -6,19 +6,23 @@
 //! back before its sending began is not sent.
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, HashMap, VecDeque},
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU64, Ordering},
     },
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use rmcp::model::{ProgressNotificationParam, ProgressToken, RequestId};
 use tokio_util::sync::CancellationToken;
 
 use super::{link::LinkError, places::Seat, progress::Meter};
-use crate::notices::{Caller, Clock, Mailbox};
+use crate::notices::{Caller, Cause, Clock, Mailbox};
+
+/// For which a run that has nothing on its way any more counts as being at work.
+const A_MOMENT: Duration = Duration::from_millis(200);
+const MOST_ENDED: usize = 16;
 
 #[derive(Debug, Default)]
 pub(super) struct InFlight {
@@ -34,6 +38,8 @@ struct State {
     flights: BTreeMap<u64, Entry>,
     tokens: HashMap<ProgressToken, u64>,
     ids: HashMap<RequestId, u64>,
+    /// Runs of which something has ended, and when.
+    ended: VecDeque<(Instant, String)>,
 }
 
 #[derive(Debug)]
@@ -169,6 +175,23 @@ impl InFlight {
         state.flights.values().any(|entry| entry.caller.is_some())
     }
 
+    /// The runs that have something on its way, or had a moment ago: what a server writes while it works may be read
+    /// after its answer.
+    pub(super) fn runs(&self) -> Vec<String> {
+        let state = self.state();
+        let flights = state.flights.values();
+        let going = flights.filter_map(|entry| run_of(entry.caller.as_deref()?));
+        let ended = state.ended.iter();
+        let ended = ended.filter(|(when, _)| when.elapsed() <= A_MOMENT);
+        let mut runs: Vec<String> = Vec::new();
+        for run in going.chain(ended.map(|(_, run)| run)) {
+            if !runs.contains(run) {
+                runs.push(run.clone());
+            }
+        }
+        runs
+    }
+
     /// How often progress was told of what nobody waits for.
     pub(super) fn strangers(&self) -> u64 {
         self.strangers.load(Ordering::Relaxed)
@@ -211,7 +234,21 @@ impl State {
             self.tokens.remove(token);
             self.ids.remove(id);
         }
+        if let Some(run) = entry.caller.as_deref().and_then(run_of) {
+            self.ended.retain(|(_, known)| known != run);
+            self.ended.push_back((Instant::now(), run.clone()));
+            if self.ended.len() > MOST_ENDED {
+                self.ended.pop_front();
+            }
+        }
         entry.over.cancel();
+    }
+}
+
+fn run_of(caller: &Caller) -> Option<&String> {
+    match &caller.cause {
+        Cause::Run(run) => Some(run),
+        Cause::Call(_) => None,
     }
 }
 

@@ -43,8 +43,10 @@ use self::{
 };
 use super::{
     handed::{Handed, HandedState, Parted},
+    in_flight::InFlight,
     process::Launcher,
     session::LAST_WORDS,
+    stamp::Stamp,
     stderr::{self, LastLines, Leave},
     transport::{Parting, Pipes, StdioTransport},
 };
@@ -86,6 +88,8 @@ pub(super) struct Way {
     pub(super) behind: Behind,
     /// What was said beside the messages, for errors.
     pub(super) last_lines: LastLines,
+    /// What will be on its way there.
+    pub(super) in_flight: Arc<InFlight>,
 }
 
 impl Way {
@@ -127,15 +131,18 @@ impl Way {
         else {
             return Err(OpenError::Failed("the process has no pipes".into()));
         };
+        let in_flight = Arc::<InFlight>::default();
+        let stamp = Stamp::of(&in_flight);
+        let hidden = process.hidden.clone();
         let (last_lines, stderr_ended, stderr) =
-            stderr::drain(stderr, log.clone(), process.hidden.clone());
+            stderr::drain(stderr, log.clone(), stamp.clone(), hidden);
         let pipes = Pipes {
             reader: stdout,
             writer: stdin,
             unread,
             next,
         };
-        let transport = StdioTransport::over(pipes, modern, log, last_lines.clone());
+        let transport = StdioTransport::over(pipes, modern, (log, stamp), last_lines.clone());
         let parting = transport.parting();
         Ok(Self {
             wire: Wire::Stdio(transport),
@@ -146,6 +153,7 @@ impl Way {
                 parting,
             },
             last_lines,
+            in_flight,
         })
     }
 
@@ -167,6 +175,7 @@ impl Way {
             wire,
             behind: Behind::Remote(ending),
             last_lines: LastLines::without(Secrets::of(remote).confidential()),
+            in_flight: Arc::default(),
         })
     }
 }
@@ -177,6 +186,7 @@ impl From<watch::Receiver<Arc<dyn Source>>> for Way {
             wire: Wire::Inside(InsideTransport::new(source)),
             behind: Behind::Remote(Ending::default()),
             last_lines: LastLines::default(),
+            in_flight: Arc::default(),
         }
     }
 }

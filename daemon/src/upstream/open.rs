@@ -240,9 +240,10 @@ impl Opening<'_> {
             wire,
             behind,
             last_lines,
+            in_flight,
         } = way;
         let (pid, transport) = (behind.pid(), wire.name());
-        let ears = Ears::new(name, self.log, self.beside);
+        let ears = Ears::new(name, in_flight, self.log, self.beside);
         let asks = Arc::new(Asks::new(name, Arc::clone(&ears), definition));
         let handler = Handler {
             asks: Arc::clone(&asks),

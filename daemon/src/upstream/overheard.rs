@@ -272,7 +272,7 @@ mod tests {
         let hello = json!({ "jsonrpc": "2.0", "id": 0, "result": result });
         let folder = tempfile::tempdir().unwrap();
         let beside = Beside::new(Arc::new(News::default()));
-        let ears = Ears::new("s", &folder.path().join("log"), &beside);
+        let ears = Ears::new("s", Arc::default(), &folder.path().join("log"), &beside);
         let takes = Arc::new(Semaphore::new(0));
         let says = [hello].into_iter().chain(says).collect();
         let script = Script {

@@ -26,6 +26,7 @@ use crate::{
     catalog::Era,
     notices::{Caller, Progress},
     sources::Terms,
+    trace::Context,
 };
 
 const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
@@ -42,6 +43,8 @@ pub struct Sending<'a> {
     pub whole: Duration,
     /// Is told how far it is.
     pub progress: &'a (dyn Fn(Progress) + Send + Sync),
+    /// Where in which trace it stands.
+    pub trace: Option<&'a Context>,
 }
 
 impl Sending<'_> {
@@ -53,6 +56,7 @@ impl Sending<'_> {
             within,
             whole: within,
             progress: &|_| {},
+            trace: None,
         }
     }
 }
@@ -78,11 +82,19 @@ impl Session {
             begun: Instant::now(),
             within: sending.within,
             whole: sending.whole,
+            trace: sending.trace.cloned(),
         });
         if self.era == Era::Modern {
             // Without it such a server logs nothing for us.
             let level = serde_json::Value::from("info");
             request.get_meta_mut().insert(LOG_LEVEL.into(), level);
+        }
+        if let Some(context) = sending.trace {
+            let meta = request.get_meta_mut();
+            meta.set_traceparent(context.traceparent());
+            if let Some(state) = context.tracestate() {
+                meta.set_tracestate(state);
+            }
         }
         let handle = self
             .peer

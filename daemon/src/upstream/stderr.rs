@@ -14,6 +14,7 @@ use std::{
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, BufReader};
 use tokio::sync::oneshot;
 
+use super::stamp::Stamp;
 use crate::settings::Confidential;
 
 /// A log that has grown to this many bytes becomes the `.1` file.
@@ -88,6 +89,7 @@ impl LastLines {
 pub(super) fn drain<R: AsyncRead + Send + Unpin + 'static>(
     pipe: R,
     log: PathBuf,
+    stamp: Stamp,
     hidden: Confidential,
 ) -> (LastLines, oneshot::Receiver<()>, Leave<R>) {
     let kept = LastLines::without(hidden);
@@ -125,7 +127,7 @@ pub(super) fn drain<R: AsyncRead + Send + Unpin + 'static>(
             let text = text.trim_end();
             if !text.is_empty() {
                 lines.push(text);
-                log.write(text);
+                log.write(&stamp.line(text));
             }
             if let Some(next) = to {
                 // If nobody waits any more, the pipe ends here.
@@ -214,12 +216,17 @@ mod tests {
         let (kept, ended, _) = drain(
             std::io::Cursor::new(text.clone()),
             log.clone(),
+            Stamp::default(),
             Confidential::default(),
         );
         ended.await.unwrap();
         assert_eq!(kept.get().len(), KEPT);
         assert_eq!(kept.get()[0], "line 30");
-        assert_eq!(std::fs::read_to_string(log).unwrap(), text);
+        let written = std::fs::read_to_string(log).unwrap();
+        let told = written
+            .lines()
+            .map(|line| line.split_once(" - ").unwrap().1);
+        assert!(told.eq(text.lines()), "{written}");
     }
 
     #[tokio::test]
@@ -227,6 +234,7 @@ mod tests {
         let (kept, ended, _) = drain(
             std::io::Cursor::new("a\n"),
             "/nonexistent/x.log".into(),
+            Stamp::default(),
             Confidential::default(),
         );
         ended.await.unwrap();

@@ -31,6 +31,7 @@ use tracing::{debug, warn};
 use super::{
     numbers::Numbers,
     raw,
+    stamp::Stamp,
     stderr::{LastLines, Log},
 };
 
@@ -56,7 +57,7 @@ pub(super) struct StdioTransport<R, W> {
     answered: Arc<AtomicBool>,
     line: Vec<u8>,
     noise: usize,
-    log: PathBuf,
+    log: (PathBuf, Stamp),
     /// Shown when the server fails: what it said in place of messages is often the reason.
     last_lines: LastLines,
 }
@@ -100,7 +101,7 @@ impl<R, W> Clone for Parting<R, W> {
 
 impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> StdioTransport<R, W> {
     #[cfg(test)]
-    pub(super) fn new(reader: R, writer: W, log: PathBuf, last_lines: LastLines) -> Self {
+    pub(super) fn new(reader: R, writer: W, log: (PathBuf, Stamp), last_lines: LastLines) -> Self {
         let pipes = Pipes {
             reader,
             writer,
@@ -114,7 +115,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> StdioTransport<R, W> {
     pub(super) fn over(
         pipes: Pipes<R, W>,
         modern: bool,
-        log: PathBuf,
+        log: (PathBuf, Stamp),
         last_lines: LastLines,
     ) -> Self {
         Self {
@@ -161,7 +162,8 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> StdioTransport<R, W> {
         if self.noise <= NOISE_SHOWN {
             let text = format!("[stdout, not a message] {}", readable(&self.line));
             debug!("{text}");
-            Log::open(&self.log).write(&text);
+            let (log, stamp) = &self.log;
+            Log::open(log).write(&stamp.line(&text));
             self.last_lines.push(&text);
         }
     }
@@ -342,7 +344,7 @@ mod tests {
         let mut transport = StdioTransport::new(
             io::Cursor::new(input),
             tokio::io::sink(),
-            log.path().to_owned(),
+            (log.path().to_owned(), Stamp::default()),
             LastLines::default(),
         );
         let mut found = Vec::new();

@@ -20,9 +20,13 @@ pub struct RunRequest {
     /// Wall time, 1,000 to 300,000; the daemon's default if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
-    /// W3C trace context of the caller.
+    /// W3C trace context of the caller. What cannot be read is dropped; the calls of the run stand in this
+    /// trace, and their servers are told so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub traceparent: Option<String>,
+    /// What belongs to it, as W3C has it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tracestate: Option<String>,
     /// The run goes on when this connection ends, and keeps an idle daemon from leaving. A daemon that
     /// is told to stop waits for it as for every other, and then cancels it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]

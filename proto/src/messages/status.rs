@@ -131,6 +131,8 @@ pub struct Status {
     pub tokens: Option<TokenStatus>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started: Option<Started>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub telemetry: Option<TelemetryStatus>,
 }
 
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]

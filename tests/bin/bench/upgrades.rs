@@ -81,10 +81,7 @@ async fn call(env: Arc<TestEnv>, over: Arc<AtomicBool>) -> anyhow::Result<Calls>
             let request = CallRequest {
                 path: "fix.counter".into(),
                 arguments: json!({ "key": "k" }),
-                typed: Vec::new(),
-                raw: false,
-                timeout_ms: None,
-                token: None,
+                ..CallRequest::default()
             };
             let began = Instant::now();
             match session.client.call(within_seconds(30), request).await {

@@ -186,6 +186,7 @@ fn the_daemon_understands_the_recorded_requests_and_its_answers_are_understood()
             "get_prompt" => assert!(answer["value"]["messages"][0]["content"].is_object()),
             "complete" => assert!(answer["completion"]["values"].is_array()),
             "call_token" => assert_eq!(answer["value"]["sum"], 3.5),
+            "call_traced" => assert_eq!(answer["value"]["sum"], 3.5),
             "tools" => assert_eq!(answer["tools"][0]["path"], "fix.add"),
             "types" => assert!(answer.as_str().unwrap().contains("add(")),
             "servers" => assert_eq!(answer[0]["name"], "fix"),

@@ -59,6 +59,12 @@ fn of_everybody() -> Vec<(&'static str, MuxRequest)> {
             },
         ),
         (
+            "call_traced",
+            MuxRequest::Call {
+                request: call_traced(),
+            },
+        ),
+        (
             "call_stored",
             MuxRequest::Call {
                 request: call_stored(),
@@ -169,6 +175,14 @@ fn call_typed() -> CallRequest {
         raw: true,
         timeout_ms: Some(2000),
         ..CallRequest::default()
+    }
+}
+
+fn call_traced() -> CallRequest {
+    CallRequest {
+        traceparent: Some("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01".into()),
+        tracestate: Some("rojo=00f067aa0ba902b7,congo=t61rcWkgMzE".into()),
+        ..call()
     }
 }
 

@@ -16,8 +16,8 @@ use mux_proto::{
     AuthState, CheckerStatus, Diagnostics, Error, Event, EventKind, EventPage, Forgotten, Handle,
     Held, Kind, Level, MissingServer, Outcome, ReadPage, ReloadReport, RunCounts, RunInfo, RunList,
     RunStarted, RunState, ServerInfo, ServerState, SessionInfo, SourceInfo, SourceNote, Started,
-    StartedBy, Status, TokenStatus, ToolInfo, ToolList, TypesPage, Welcome, WorkerStatus,
-    service::MuxResponse,
+    StartedBy, Status, TelemetryStatus, TokenStatus, ToolInfo, ToolList, TypesPage, Welcome,
+    WorkerStatus, service::MuxResponse,
 };
 use serde_json::json;
 
@@ -48,6 +48,10 @@ fn of_everybody() -> Vec<(&'static str, MuxResponse)> {
         (
             "status_of_a_service",
             MuxResponse::Status(Ok(status_of_a_service())),
+        ),
+        (
+            "status_of_traces",
+            MuxResponse::Status(Ok(status_of_traces())),
         ),
         (
             "start_run",
@@ -372,6 +376,21 @@ fn status() -> Status {
             note: Some("why".into()),
         }),
         started: None,
+        telemetry: None,
+    }
+}
+
+/// Of a daemon that sends spans.
+fn status_of_traces() -> Status {
+    Status {
+        telemetry: Some(TelemetryStatus {
+            built_in: true,
+            endpoint: Some("http://127.0.0.1:4318".into()),
+            sent: 12,
+            lost: 3,
+            problem: Some("why".into()),
+        }),
+        ..status()
     }
 }
 

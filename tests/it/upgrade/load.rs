@@ -30,10 +30,7 @@ async fn library(env: Arc<TestEnv>, over: Arc<AtomicBool>) -> Vec<i64> {
             let request = CallRequest {
                 path: "fix.counter".into(),
                 arguments: json!({ "key": "k" }),
-                typed: Vec::new(),
-                raw: false,
-                timeout_ms: None,
-                token: None,
+                ..CallRequest::default()
             };
             match session
                 .client

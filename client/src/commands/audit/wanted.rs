@@ -4,6 +4,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde_json::Value;
 
+use super::super::moment::{is_run, since};
 use crate::args;
 
 /// Every call that did not end well.
@@ -21,7 +22,7 @@ pub(super) struct Wanted {
 impl Wanted {
     pub(super) fn of(args: &args::Audit) -> Result<Self, String> {
         Ok(Self {
-            since: args.since.as_deref().map(moment).transpose()?,
+            since: args.since.as_deref().map(since).transpose()?,
             tool: args.tool.clone(),
             agent: args.agent.clone(),
             run: args.run.clone(),
@@ -57,26 +58,6 @@ impl Wanted {
             });
         Some(wanted.then_some(entry))
     }
-}
-
-/// So long ago, or a date, in UTC where nothing else is said.
-fn moment(text: &str) -> Result<SystemTime, String> {
-    if let Ok(ago) = humantime::parse_duration(text) {
-        let then = SystemTime::now().checked_sub(ago);
-        return then.ok_or_else(|| format!("--since {text} is before all times"));
-    }
-    let whole = match text.len() {
-        10 => format!("{text}T00:00:00Z"),
-        _ => text.to_owned(),
-    };
-    humantime::parse_rfc3339_weak(&whole).map_err(|_| {
-        format!("--since {text:?} is no time such as 1h and no date such as 2026-11-22")
-    })
-}
-
-fn is_run(id: &str, wanted: &str) -> bool {
-    let number = id.rsplit_once('-').map(|(_, number)| number);
-    !id.is_empty() && (id == wanted || number == Some(wanted))
 }
 
 /// As in the policy: `*` is any text, `?` one letter.
@@ -122,16 +103,6 @@ mod tests {
             ("", "a", false),
         ] {
             assert_eq!(fits(glob, text), fit, "{glob} {text}");
-        }
-    }
-
-    #[test]
-    fn moments_are_times_and_dates() {
-        let day = moment("2026-11-22").unwrap();
-        assert_eq!(day, moment("2026-11-22T00:00:00Z").unwrap());
-        assert!(moment("1h").unwrap() < SystemTime::now());
-        for text in ["", "yesterday", "2026-13-01"] {
-            assert!(moment(text).unwrap_err().contains("--since"), "{text}");
         }
     }
 

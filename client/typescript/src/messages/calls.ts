@@ -17,6 +17,9 @@ export interface CallRequest {
   timeout_ms?: number;
   /** The client's own name for this call, under which notices speak of it. */
   token?: string;
+  /** As that of a run. */
+  traceparent?: string;
+  tracestate?: string;
 }
 
 export interface CheckRequest {

@@ -11,8 +11,13 @@ export interface RunRequest {
   input?: unknown;
   /** Wall time, 1,000 to 300,000; the daemon's default if absent. */
   timeout_ms?: number;
-  /** W3C trace context of the caller. */
+  /**
+   * W3C trace context of the caller. What cannot be read is dropped; the calls of the run stand in this trace,
+   * and their servers are told so.
+   */
   traceparent?: string;
+  /** What belongs to it, as W3C has it. */
+  tracestate?: string;
   /**
    * The run goes on when this connection ends, and keeps an idle daemon from leaving. A daemon that is told
    * to stop waits for it as for every other, and then cancels it.

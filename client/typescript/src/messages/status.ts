@@ -27,6 +27,21 @@ export interface Status {
   tokens?: TokenStatus;
   /** Who started it, and who looks after it. */
   started?: Started;
+  /** Where its spans go. */
+  telemetry?: TelemetryStatus;
+}
+
+/** Of OpenTelemetry, which a daemon may be built without. */
+export interface TelemetryStatus {
+  built_in: boolean;
+  /** The collector that the configuration or the user's environment names. */
+  endpoint?: string;
+  /** Spans that it has taken. */
+  sent: number;
+  /** Spans that had no room while they waited, or that it has not taken. */
+  lost: number;
+  /** Why none can be sent, or the last ones were not. */
+  problem?: string;
 }
 
 export interface Started {

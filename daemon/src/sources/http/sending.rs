@@ -21,6 +21,7 @@ use super::{
 use crate::{
     causes::{causes, fix_of},
     sources::{CallFailure, telling::Telling, weight},
+    trace::Context,
 };
 
 /// A request that is written down, but for what may change from one attempt to the next.
@@ -30,6 +31,7 @@ struct Draft<'a> {
     media: Option<String>,
     body: Vec<u8>,
     needs: &'a [String],
+    trace: Option<&'a Context>,
 }
 
 /// What became of one attempt.
@@ -74,6 +76,7 @@ impl Api {
             media,
             body,
             needs,
+            trace: telling.trace(),
         };
         let (mut attempt, mut unsent, mut renewed) = (0, false, false);
         loop {
@@ -171,6 +174,10 @@ impl Api {
                 CallFailure::Unfit(format!("the value of the header {name} cannot be sent"))
             })?;
             headers.insert(header, value);
+        }
+        for (name, value) in draft.trace.iter().flat_map(|context| context.headers()) {
+            // An API may have a parameter of this name.
+            headers.entry(name).or_insert(value);
         }
         if let Some(media) = &draft.media
             && !headers.contains_key(CONTENT_TYPE)

@@ -16,6 +16,7 @@ use reqwest::{
     Client, Method, Response, StatusCode, Url,
     header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue, LOCATION, WWW_AUTHENTICATE},
 };
+use rmcp::model::{ClientJsonRpcMessage, GetMeta as _};
 use tokio::{
     sync::{Semaphore, watch},
     time::timeout,
@@ -29,7 +30,10 @@ use super::{
     standing::Standing,
     words::{Secrets, causes, excerpt, fix_of},
 };
-use crate::settings::Remote;
+use crate::{
+    settings::Remote,
+    trace::{Context, TRACEPARENT},
+};
 
 /// Requests of one session whose answers have not come.
 pub(super) const MOST_AT_ONCE: usize = 32;
@@ -125,6 +129,19 @@ impl Exchange {
 
     pub(super) fn long(&self) -> Arc<Semaphore> {
         Arc::clone(&self.0.long)
+    }
+
+    /// Of the trace in which a message stands. What the entry says of it counts more.
+    pub(super) fn trace(&self, message: &ClientJsonRpcMessage) -> HeaderMap {
+        let ClientJsonRpcMessage::Request(request) = message else {
+            return HeaderMap::new();
+        };
+        let meta = request.request.get_meta();
+        let parent = meta
+            .get_traceparent()
+            .filter(|_| !self.0.headers.contains_key(TRACEPARENT));
+        let context = parent.and_then(|parent| Context::parse(parent, meta.get_tracestate()));
+        context.iter().flat_map(Context::headers).collect()
     }
 
     /// The stream on which the server speaks of its own accord.

@@ -115,7 +115,7 @@ async fn post(
         TxJsonRpcMessage::<RoleClient>::Request(_) => exchange.places().acquire_owned().await.ok(),
         _ => None,
     };
-    let mut headers = HeaderMap::new();
+    let mut headers = exchange.trace(message);
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     let body =
         serde_json::to_vec(message).map_err(|error| LinkError::Unreached(error.to_string()))?;

@@ -260,6 +260,7 @@ impl Exchange {
         );
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(JSON));
         session_header(&mut headers, session)?;
+        headers.extend(self.trace(message));
         let body =
             serde_json::to_vec(message).map_err(|error| LinkError::Unreached(error.to_string()))?;
         let request = Request {

@@ -23,6 +23,10 @@ pub(super) fn all() -> Vec<(&'static str, MuxResponse)> {
             })),
         ),
         ("tools_direct", MuxResponse::Tools(Ok(direct()))),
+        (
+            "call_traced",
+            MuxResponse::Call(held(json!({ "sum": 3.5 }))),
+        ),
         ("call_token", MuxResponse::Call(held(json!({ "sum": 3.5 })))),
         ("offers", MuxResponse::Offers(Ok(offers()))),
         (

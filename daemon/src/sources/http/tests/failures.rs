@@ -164,6 +164,7 @@ async fn a_rate_makes_a_line_in_which_the_clock_stands_still() {
         begun: Instant::now(),
         within: Duration::from_secs(60),
         whole: Duration::from_secs(60),
+        trace: None,
     };
     let (tell, mut told) = mpsc::unbounded_channel();
     let telling = Telling::new(terms, move |_, _, note| tell.send(note.to_owned()).unwrap());

@@ -166,6 +166,7 @@ async fn what_stands_beside_the_list_is_of_the_last_page_and_each_page_is_told()
         begun: tokio::time::Instant::now(),
         within: Duration::from_secs(60),
         whole: Duration::from_secs(60),
+        trace: None,
     };
     let heard = Arc::clone(&told);
     let telling = Telling::new(terms, move |done, total, note| {

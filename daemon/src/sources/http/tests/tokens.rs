@@ -191,6 +191,7 @@ async fn what_is_the_entrys_lasts_while_descriptions_come_and_go() {
         begun: tokio::time::Instant::now(),
         within: Duration::from_secs(60),
         whole: Duration::from_secs(60),
+        trace: None,
     };
     let telling = Telling::new(terms, move |_, _, note| tell.send(note.to_owned()).unwrap());
     let api = read();

@@ -1,0 +1,70 @@
+//! Where spans go, if somebody wants them anywhere.
+
+use mux_proto::Status;
+
+use super::Group;
+
+const NAME: &str = "telemetry";
+
+pub(super) fn look(status: &Status) -> Group {
+    let mut group = Group::new(NAME);
+    let Some(telemetry) = &status.telemetry else {
+        return group;
+    };
+    let Some(endpoint) = &telemetry.endpoint else {
+        return group;
+    };
+    if !telemetry.built_in {
+        group.warn(
+            format!("{endpoint} gets no spans: this muxd is built without OpenTelemetry"),
+            "build it with `--features otel`, or take the endpoint out of [telemetry]",
+        );
+        return group;
+    }
+    match &telemetry.problem {
+        Some(problem) => group.warn(
+            format!("spans do not reach {endpoint}, and {} were lost: {problem}", telemetry.lost),
+            "start the collector, or correct `endpoint` and `headers` in [telemetry]; nothing else waits for it",
+        ),
+        None => group.ok(format!("spans go to {endpoint}, {} so far", telemetry.sent)),
+    }
+    group
+}
+
+#[cfg(test)]
+mod tests {
+    use mux_proto::TelemetryStatus;
+
+    use super::{super::Verdict, *};
+
+    #[test]
+    fn an_endpoint_that_gets_nothing_is_named_with_the_way_out() {
+        let status = |telemetry: Option<TelemetryStatus>| {
+            let mut status: Status = serde_json::from_value(serde_json::json!({
+                "build": "", "contract": 5, "pid": 1, "uptime_ms": 0, "clients": 0,
+                "workers": { "ready": 0, "busy": 0, "starting": 0, "waiting": 0 },
+                "runs": { "running": 0, "succeeded": 0, "failed": 0 },
+                "servers": [], "config": "", "socket": "", "log": "",
+            }))
+            .unwrap();
+            status.telemetry = telemetry;
+            look(&status).checks
+        };
+        let of = |built_in, problem: Option<&str>| {
+            Some(TelemetryStatus {
+                built_in,
+                endpoint: Some("http://x".into()),
+                problem: problem.map(str::to_owned),
+                ..TelemetryStatus::default()
+            })
+        };
+        assert!(status(None).is_empty());
+        assert!(status(Some(TelemetryStatus::default())).is_empty());
+        let verdict = |telemetry| status(telemetry)[0].verdict;
+        assert_eq!(verdict(of(true, None)), Verdict::Ok);
+        assert_eq!(verdict(of(true, Some("why"))), Verdict::Warning);
+        let without = &status(of(false, None))[0];
+        assert_eq!(without.verdict, Verdict::Warning);
+        assert!(without.fix.as_ref().unwrap().contains("--features otel"));
+    }
+}

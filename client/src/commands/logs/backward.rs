@@ -1,0 +1,165 @@
+//! The lines of a file, from its end to its beginning.
+//!
+//! Invariant: memory is bounded, however long the file is or a line of it.
+
+use std::{
+    fs::File,
+    io::{self, Read as _, Seek as _, SeekFrom},
+};
+
+/// Of a line that is longer, its beginning is kept.
+pub(super) const KEPT: usize = 16 << 10;
+const BLOCK: u64 = 64 << 10;
+
+pub(super) struct Backward {
+    file: File,
+    /// What stands behind this was given already.
+    end: u64,
+    /// Blocks of the file by their number, the latest two.
+    blocks: Vec<(u64, Vec<u8>)>,
+}
+
+/// The beginning of a line, and the length of the whole.
+pub(super) type Raw = (Vec<u8>, u64);
+
+impl Backward {
+    /// From `end` on, which may be behind a line that has no end yet.
+    pub(super) fn new(file: File, end: u64) -> Self {
+        let blocks = Vec::new();
+        Self { file, end, blocks }
+    }
+
+    /// Up to where there are whole lines.
+    pub(super) fn whole(&mut self) -> io::Result<u64> {
+        self.line_before(self.end)
+    }
+
+    pub(super) fn next(&mut self) -> io::Result<Option<Raw>> {
+        if self.end == 0 {
+            return Ok(None);
+        }
+        let end = match self.bytes(self.end - 1, 1)?.as_slice() {
+            [b'\n'] => self.end - 1,
+            [_] => self.end,
+            // It was emptied meanwhile.
+            _ => return Ok(None),
+        };
+        let start = self.line_before(end)?;
+        self.end = start;
+        let length = end - start;
+        let kept = self.bytes(start, length.min(KEPT as u64))?;
+        Ok(Some((kept, length)))
+    }
+
+    /// Where the line begins that has its end there: behind the last newline before.
+    fn line_before(&mut self, end: u64) -> io::Result<u64> {
+        let mut behind = end;
+        while behind > 0 {
+            let number = (behind - 1) / BLOCK;
+            let from = number * BLOCK;
+            let block = self.block(number)?;
+            let within = usize::try_from(behind - from).unwrap_or(usize::MAX);
+            let part = &block[..within.min(block.len())];
+            if let Some(at) = part.iter().rposition(|byte| *byte == b'\n') {
+                return Ok(from + at as u64 + 1);
+            }
+            behind = from;
+        }
+        Ok(0)
+    }
+
+    fn bytes(&mut self, from: u64, length: u64) -> io::Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        let mut at = from;
+        while at < from + length {
+            let number = at / BLOCK;
+            let offset = usize::try_from(at % BLOCK).unwrap_or(usize::MAX);
+            let left = usize::try_from(from + length - at).unwrap_or(usize::MAX);
+            let block = self.block(number)?;
+            let part = block.get(offset..).unwrap_or_default();
+            let part = &part[..part.len().min(left)];
+            if part.is_empty() {
+                break;
+            }
+            bytes.extend_from_slice(part);
+            at += part.len() as u64;
+        }
+        Ok(bytes)
+    }
+
+    fn block(&mut self, number: u64) -> io::Result<&[u8]> {
+        let known = self.blocks.iter().position(|(known, _)| *known == number);
+        let at = match known {
+            Some(at) => at,
+            None => {
+                self.file.seek(SeekFrom::Start(number * BLOCK))?;
+                let mut block = Vec::new();
+                (&mut self.file).take(BLOCK).read_to_end(&mut block)?;
+                self.blocks.truncate(1);
+                self.blocks.insert(0, (number, block));
+                0
+            }
+        };
+        Ok(&self.blocks[at].1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+
+    use super::*;
+
+    fn lines(bytes: &[u8]) -> Vec<Raw> {
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(bytes).unwrap();
+        let mut lines = Backward::new(file, bytes.len() as u64);
+        let mut found = Vec::new();
+        while let Some(line) = lines.next().unwrap() {
+            found.push(line);
+        }
+        found
+    }
+
+    #[test]
+    fn lines_come_from_the_last_to_the_first() {
+        for (text, expected) in [
+            ("", vec![]),
+            ("\n", vec![""]),
+            ("a", vec!["a"]),
+            ("a\nb\n", vec!["b", "a"]),
+            ("a\n\nbc", vec!["bc", "", "a"]),
+        ] {
+            let found = lines(text.as_bytes());
+            let texts: Vec<&[u8]> = found.iter().map(|(kept, _)| kept.as_slice()).collect();
+            let expected: Vec<&[u8]> = expected.iter().map(|text| text.as_bytes()).collect();
+            assert_eq!(texts, expected, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_long_line_is_its_beginning_wherever_it_stands() {
+        let long = 5 * usize::try_from(BLOCK).unwrap() + 7;
+        for before in [0, 1, 65_535, 65_536, 65_537] {
+            let mut bytes = vec![b'x'; before];
+            bytes.push(b'\n');
+            bytes.extend(b"begin");
+            bytes.extend(vec![b'y'; long]);
+            bytes.extend(b"\nlast\n");
+            let found = lines(&bytes);
+            assert_eq!(found.len(), 3);
+            assert_eq!(found[0], (b"last".to_vec(), 4));
+            let (kept, length) = &found[1];
+            assert_eq!((kept.len(), *length), (KEPT, long as u64 + 5));
+            assert!(kept.starts_with(b"beginyy"));
+            assert_eq!(found[2].1, before as u64);
+        }
+    }
+
+    #[test]
+    fn what_has_no_end_yet_can_be_left_out() {
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(b"one\ntwo\nhal").unwrap();
+        assert_eq!(Backward::new(file, 11).whole().unwrap(), 8);
+    }
+}

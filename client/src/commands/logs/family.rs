@@ -1,0 +1,206 @@
+//! The files of one log: `NAME.log`, and `NAME.log.1`, `NAME.log.2` … that it was before, the newest first.
+//!
+//! The daemon's had a date in their names once: `muxd.2026-11-22.log`.
+
+use std::{
+    collections::BTreeSet,
+    fs::{self, File},
+    io,
+    path::{Path, PathBuf},
+};
+
+use mux_proto::endpoint::Dirs;
+
+use crate::log_line::Source;
+
+const DAEMON: &str = "muxd";
+
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(super) struct Family {
+    pub(super) source: Source,
+    folder: PathBuf,
+    name: String,
+}
+
+/// Of which file it is, whatever it is called by now.
+#[cfg(unix)]
+pub(super) type Identity = (u64, u64);
+
+/// A file of a log.
+#[derive(Debug)]
+pub(super) struct LogFile {
+    pub(super) file: File,
+    pub(super) length: u64,
+    pub(super) identity: Identity,
+}
+
+/// Whose logs are wanted.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Of<'a> {
+    All,
+    Daemon,
+    /// By name.
+    Servers(&'a [String]),
+}
+
+/// Those of them that there are; the daemon's may come later.
+pub(super) fn families(dirs: &Dirs, of: Of<'_>) -> Vec<Family> {
+    let logs = dirs.logs();
+    let mut all = Vec::new();
+    if matches!(of, Of::All | Of::Daemon) {
+        let (folder, name) = (logs.clone(), DAEMON.to_owned());
+        let source = Source::Daemon;
+        all.push(Family {
+            source,
+            folder,
+            name,
+        });
+    }
+    let folder = logs.join("servers");
+    let names = names(&folder);
+    let names: BTreeSet<&str> = names.iter().filter_map(|name| stem(name)).collect();
+    let wanted = names.into_iter().filter(|name| match of {
+        Of::All => true,
+        Of::Daemon => false,
+        Of::Servers(servers) => servers.iter().any(|server| is_of(name, server)),
+    });
+    all.extend(wanted.map(|name| Family {
+        source: Source::Server(name.to_owned()),
+        folder: folder.clone(),
+        name: name.to_owned(),
+    }));
+    all
+}
+
+/// A project's server has something behind its name.
+pub(super) fn is_of(name: &str, server: &str) -> bool {
+    let rest = name.strip_prefix(server);
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('@'))
+}
+
+impl Family {
+    /// The oldest first.
+    pub(super) fn files(&self) -> Vec<PathBuf> {
+        let mut files: Vec<(Age, String)> = names(&self.folder)
+            .into_iter()
+            .filter_map(|file| Some((self.age(&file)?, file)))
+            .collect();
+        files.sort();
+        let files = files.into_iter().map(|(_, file)| self.folder.join(file));
+        files.collect()
+    }
+
+    fn age(&self, file: &str) -> Option<Age> {
+        let rest = file.strip_prefix(&self.name)?.strip_prefix('.')?;
+        if rest == "log" {
+            return Some(Age::Now);
+        }
+        if let Some(number) = rest.strip_prefix("log.") {
+            let number: u32 = number.parse().ok()?;
+            return Some(Age::Turned(std::cmp::Reverse(number)));
+        }
+        let date = rest.strip_suffix(".log")?;
+        let is_date = date.bytes().all(|b| b.is_ascii_digit() || b == b'-');
+        (self.source == Source::Daemon && is_date).then(|| Age::Dated(date.to_owned()))
+    }
+}
+
+/// The eldest first.
+#[derive(Debug, Eq, Ord, PartialEq, PartialOrd)]
+enum Age {
+    Dated(String),
+    Turned(std::cmp::Reverse<u32>),
+    Now,
+}
+
+impl LogFile {
+    /// None if it has another name by now, or none.
+    pub(super) fn open(path: &Path) -> io::Result<Option<Self>> {
+        let file = match File::open(path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let found = file.metadata()?;
+        Ok(Some(Self {
+            length: found.len(),
+            identity: identity(&found),
+            file,
+        }))
+    }
+}
+
+pub(super) fn identity_of(path: &Path) -> Option<Identity> {
+    fs::metadata(path).ok().map(|found| identity(&found))
+}
+
+#[cfg(unix)]
+fn identity(found: &fs::Metadata) -> Identity {
+    use std::os::unix::fs::MetadataExt as _;
+    (found.dev(), found.ino())
+}
+
+fn names(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    entries
+        .filter_map(|entry| entry.file_name().into_string().ok())
+        .collect()
+}
+
+/// `files` of `files.log` and `files.log.2`.
+fn stem(file: &str) -> Option<&str> {
+    let (stem, number) = match file.rsplit_once(".log") {
+        Some((stem, "")) => (stem, "0"),
+        Some((stem, rest)) => (stem, rest.strip_prefix('.')?),
+        None => return None,
+    };
+    (number.parse::<u32>().is_ok() && !stem.is_empty()).then_some(stem)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_are_put_in_order_and_strangers_left_out() {
+        let home = tempfile::tempdir().unwrap();
+        let dirs = Dirs::under(home.path()).unwrap();
+        dirs.prepare().unwrap();
+        let servers = dirs.logs().join("servers");
+        for file in [
+            "muxd.log",
+            "muxd.log.1",
+            "muxd.log.10",
+            "muxd.2026-11-22.log",
+            "muxd.2026-11-21.log",
+            "muxd.log.gz",
+            "muxd.other.log",
+            "note.txt",
+        ] {
+            fs::write(dirs.logs().join(file), "").unwrap();
+        }
+        for file in ["a.log", "a.log.1", "a@0f.log", "ab.log.2", "a.txt", ".log"] {
+            fs::write(servers.join(file), "").unwrap();
+        }
+        let all = families(&dirs, Of::All);
+        let sources: Vec<&Source> = all.iter().map(|family| &family.source).collect();
+        let server = |name: &str| Source::Server(name.to_owned());
+        let expected = [Source::Daemon, server("a"), server("a@0f"), server("ab")];
+        assert_eq!(sources, expected.iter().collect::<Vec<_>>());
+        let files = all[0].files();
+        let files = files
+            .iter()
+            .map(|file| file.file_name().unwrap().to_str().unwrap());
+        let expected = [
+            "muxd.2026-11-21.log",
+            "muxd.2026-11-22.log",
+            "muxd.log.10",
+            "muxd.log.1",
+            "muxd.log",
+        ];
+        assert_eq!(files.collect::<Vec<_>>(), expected);
+        assert_eq!(families(&dirs, Of::Daemon).len(), 1);
+        assert_eq!(families(&dirs, Of::Servers(&["a".into()])).len(), 2);
+        assert!(families(&dirs, Of::Servers(&["b".into()])).is_empty());
+    }
+}

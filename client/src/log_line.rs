@@ -1,0 +1,245 @@
+//! A line of a log, taken apart. Pure.
+//!
+//! The daemon's begin with a time, a level and the spans within which it was written; a server's with a time and the
+//! runs that had something on their way there. Whatever is none of these is text.
+
+use std::time::SystemTime;
+
+use crate::args::Level;
+
+/// Whose line it is.
+#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub(crate) enum Source {
+    Daemon,
+    /// By the name of its file.
+    Server(String),
+}
+
+/// One line.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Line {
+    pub(crate) source: Source,
+    /// That of the line before it, for one that has none.
+    pub(crate) time: Option<SystemTime>,
+    pub(crate) level: Option<Level>,
+    /// That in which the daemon wrote it; or those that were at work with the server when it did.
+    pub(crate) runs: Vec<String>,
+    pub(crate) text: String,
+    /// Of the whole line, where the text is but its beginning.
+    pub(crate) bytes: Option<u64>,
+}
+
+/// What lines behind it without a time of their own have of it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Before {
+    time: Option<SystemTime>,
+    level: Option<Level>,
+    runs: Vec<String>,
+}
+
+impl Line {
+    /// `kept` is its beginning, and `length` that of the whole.
+    pub(crate) fn read(source: &Source, kept: &[u8], length: u64) -> Self {
+        let text = String::from_utf8_lossy(kept);
+        let text = text.trim_end_matches('\r');
+        let mut line = Self {
+            source: source.clone(),
+            time: None,
+            level: None,
+            runs: Vec::new(),
+            text: text.to_owned(),
+            bytes: (length > kept.len() as u64).then_some(length),
+        };
+        let Some((time, rest)) = timed(text) else {
+            return line;
+        };
+        line.time = Some(time);
+        match source {
+            Source::Daemon => line.of_daemon(rest.trim_start()),
+            Source::Server(_) => line.of_server(rest),
+        }
+        line
+    }
+
+    fn of_daemon(&mut self, rest: &str) {
+        let (word, text) = rest.split_once(' ').unwrap_or((rest, ""));
+        self.level = match word {
+            "TRACE" => Some(Level::Trace),
+            "DEBUG" => Some(Level::Debug),
+            "INFO" => Some(Level::Info),
+            "WARN" => Some(Level::Warn),
+            "ERROR" => Some(Level::Error),
+            _ => None,
+        };
+        let text = if self.level.is_some() { text } else { rest };
+        text.clone_into(&mut self.text);
+        // A run is the outermost span, so that nobody's words can stand before it.
+        let run = text.strip_prefix("run{id=").and_then(|rest| {
+            let id = rest.split(['}', ' ']).next()?;
+            Some(id.trim_matches('"'))
+        });
+        self.runs
+            .extend(run.filter(|id| is_id(id)).map(str::to_owned));
+    }
+
+    fn of_server(&mut self, rest: &str) {
+        let (runs, text) = rest.split_once(' ').unwrap_or((rest, ""));
+        let names: Vec<&str> = runs.split(',').collect();
+        let text = if runs == "-" {
+            text
+        } else if names.iter().all(|id| is_id(id)) {
+            self.runs.extend(names.into_iter().map(str::to_owned));
+            text
+        } else {
+            // Of a time at which lines were not marked.
+            rest
+        };
+        text.clone_into(&mut self.text);
+        self.level = told(text);
+    }
+
+    /// What the lines behind it have of it.
+    pub(crate) fn before(&self) -> Before {
+        Before {
+            time: self.time,
+            level: self.level,
+            runs: self.runs.clone(),
+        }
+    }
+
+    /// It has no time of its own, and belongs to what stands before it.
+    pub(crate) fn follow(&mut self, before: &Before) {
+        self.time = before.time;
+        self.level = before.level;
+        self.runs.clone_from(&before.runs);
+    }
+}
+
+/// The time at which a text begins, and what stands behind it.
+fn timed(text: &str) -> Option<(SystemTime, &str)> {
+    let (first, rest) = text.split_once(' ')?;
+    let is_like = (20..=35).contains(&first.len()) && first.ends_with('Z');
+    let time = is_like.then(|| humantime::parse_rfc3339(first).ok())??;
+    Some((time, rest))
+}
+
+/// As the daemon makes them: `19a2b3c4d5-12`.
+fn is_id(text: &str) -> bool {
+    text.split_once('-').is_some_and(|(epoch, number)| {
+        !epoch.is_empty()
+            && epoch.bytes().all(|byte| byte.is_ascii_hexdigit())
+            && !number.is_empty()
+            && number.bytes().all(|byte| byte.is_ascii_digit())
+    })
+}
+
+/// What a server logs by MCP has its level before it, as the daemon writes it down.
+fn told(text: &str) -> Option<Level> {
+    let (level, _) = text.strip_prefix('[')?.split_once("] ")?;
+    match level {
+        "Debug" => Some(Level::Debug),
+        "Info" | "Notice" => Some(Level::Info),
+        "Warning" => Some(Level::Warn),
+        "Error" | "Critical" | "Alert" | "Emergency" => Some(Level::Error),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(source: &Source, text: &str) -> Line {
+        Line::read(source, text.as_bytes(), text.len() as u64)
+    }
+
+    #[test]
+    fn a_line_of_the_daemon_has_a_level_and_perhaps_a_run() {
+        for (text, level, runs, rest) in [
+            (
+                "2026-11-22T08:00:00.123456Z  INFO run{id=\"f3a-12\"}: mux: over",
+                Some(Level::Info),
+                vec!["f3a-12"],
+                "run{id=\"f3a-12\"}: mux: over",
+            ),
+            (
+                "2026-11-22T08:00:00.123456Z DEBUG run{id=f3a-12}:call{path=\"a.b\"}: x",
+                Some(Level::Debug),
+                vec!["f3a-12"],
+                "run{id=f3a-12}:call{path=\"a.b\"}: x",
+            ),
+            (
+                "2026-11-22T08:00:00.123456Z ERROR mux: said run{id=\"f3a-12\"}",
+                Some(Level::Error),
+                vec![],
+                "mux: said run{id=\"f3a-12\"}",
+            ),
+            ("2026-11-22T08:00:00.123456Z what", None, vec![], "what"),
+            ("2026-11-22T08:00:00Z ", None, vec![], ""),
+        ] {
+            let line = read(&Source::Daemon, text);
+            assert!(line.time.is_some(), "{text}");
+            assert_eq!((line.level, &*line.text), (level, rest));
+            assert_eq!(line.runs, runs);
+        }
+    }
+
+    #[test]
+    fn a_line_of_a_server_has_the_runs_that_were_at_work() {
+        let source = Source::Server("files".into());
+        for (text, level, runs, rest) in [
+            (
+                "2026-11-22T08:00:00.123456Z - hello there",
+                None,
+                vec![],
+                "hello there",
+            ),
+            (
+                "2026-11-22T08:00:00.123456Z f3a-1,f3a-12 a",
+                None,
+                vec!["f3a-1", "f3a-12"],
+                "a",
+            ),
+            (
+                "2026-11-22T08:00:00.123456Z - f3a-1 a",
+                None,
+                vec![],
+                "f3a-1 a",
+            ),
+            (
+                "2026-11-22T08:00:00.123456Z - [Warning] a",
+                Some(Level::Warn),
+                vec![],
+                "[Warning] a",
+            ),
+            // As such lines were before they were marked.
+            (
+                "2026-11-22T08:00:00Z its own words",
+                None,
+                vec![],
+                "its own words",
+            ),
+        ] {
+            let line = read(&source, text);
+            assert_eq!((line.level, &*line.text), (level, rest));
+            assert_eq!(line.runs, runs);
+        }
+    }
+
+    #[test]
+    fn whatever_it_is_it_is_a_line() {
+        for bytes in [
+            &b""[..],
+            b" ",
+            b"\xff\xfe\x00\x1b[2J",
+            b"2026-13-45T99:00:00.123456Z INFO x",
+            b"2026-11-22T08:00:00.123456ZINFO",
+            "🙂🙂🙂🙂🙂🙂 x".as_bytes(),
+        ] {
+            let line = Line::read(&Source::Daemon, bytes, bytes.len() as u64);
+            assert_eq!((line.time, line.level, line.bytes), (None, None, None));
+        }
+        let long = Line::read(&Source::Daemon, b"abc", 10_000_000);
+        assert_eq!(long.bytes, Some(10_000_000));
+    }
+}

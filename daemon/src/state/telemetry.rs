@@ -1,0 +1,44 @@
+//! Where spans are sent from now on.
+
+use std::time::Duration;
+
+use super::Daemon;
+use crate::{
+    settings::{Telemetry, Unusable},
+    trace::Destination,
+    upstream::http_client,
+};
+
+/// A collector that does not take a few spans in this time is as good as down.
+const REQUEST: Duration = Duration::from_secs(10);
+
+/// As it was resolved.
+pub(super) type Wanted = Option<Result<Telemetry, Unusable>>;
+
+impl Daemon {
+    /// A collector that stays the same is not left.
+    pub(super) fn send_spans(&self, known: &mut Wanted, wanted: &Wanted) {
+        if known == wanted {
+            return;
+        }
+        known.clone_from(wanted);
+        let to = wanted.clone().map(|to| {
+            let to = to?;
+            let client = http_client(&to.network, None).and_then(|builder| {
+                let client = builder.timeout(REQUEST).build();
+                client.map_err(|error| error.without_url().to_string())
+            });
+            match client {
+                Ok(client) => Ok(Destination {
+                    url: to.url,
+                    shown: to.shown,
+                    headers: to.headers,
+                    resource: to.resource,
+                    client,
+                }),
+                Err(problem) => Err((to.shown, problem)),
+            }
+        });
+        self.gateway.tracer().send_to(to);
+    }
+}

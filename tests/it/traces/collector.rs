@@ -1,0 +1,152 @@
+//! A collector of spans, and an API, in a thread of their own.
+
+use std::{
+    collections::BTreeMap,
+    future::IntoFuture,
+    net::TcpListener,
+    sync::{Arc, Condvar, Mutex},
+    thread::JoinHandle,
+    time::{Duration, Instant},
+};
+
+use axum::{
+    Router,
+    body::Bytes,
+    http::{HeaderMap, StatusCode},
+    routing::{get, post},
+};
+use opentelemetry_proto::tonic::{
+    collector::trace::v1::ExportTraceServiceRequest,
+    common::v1::{KeyValue, any_value::Value},
+    trace::v1::Span,
+};
+use prost::Message as _;
+use tokio::sync::oneshot;
+
+/// Whoever sends nothing by then never will.
+const HANG: Duration = Duration::from_secs(60);
+
+#[derive(Default)]
+pub(super) struct Seen {
+    pub(super) spans: Vec<Span>,
+    /// Of the requests with spans.
+    pub(super) bodies: Vec<Bytes>,
+    pub(super) resource: BTreeMap<String, String>,
+    pub(super) keys: Vec<String>,
+    /// Of the API's requests.
+    pub(super) headers: Vec<HeaderMap>,
+}
+
+pub(super) struct Collector {
+    pub(super) url: String,
+    seen: Arc<(Mutex<Seen>, Condvar)>,
+    end: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Collector {
+    pub(super) fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        listener.set_nonblocking(true).unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let seen = Arc::<(Mutex<Seen>, Condvar)>::default();
+        let (spans, api) = (Arc::clone(&seen), Arc::clone(&seen));
+        let router = Router::new()
+            .route(
+                "/v1/traces",
+                post(async move |headers: HeaderMap, body: Bytes| take(&spans, &headers, &body)),
+            )
+            .route(
+                "/ping",
+                get(async move |headers: HeaderMap| {
+                    api.0.lock().unwrap().headers.push(headers);
+                    r#"{"pong":true}"#
+                }),
+            );
+        let (end, ended) = oneshot::channel::<()>();
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap();
+        let thread = std::thread::spawn(move || {
+            runtime.block_on(async move {
+                let listener = tokio::net::TcpListener::from_std(listener).unwrap();
+                tokio::select! {
+                    served = axum::serve(listener, router).into_future() => served.unwrap(),
+                    _ = ended => {}
+                }
+            });
+        });
+        Self {
+            url,
+            seen,
+            end: Some(end),
+            thread: Some(thread),
+        }
+    }
+
+    /// What has come, once so many spans of this name are there.
+    #[track_caller]
+    pub(super) fn until(&self, name: &str, count: usize) -> std::sync::MutexGuard<'_, Seen> {
+        let over = Instant::now() + HANG;
+        let mut seen = self.seen.0.lock().unwrap();
+        while seen.spans.iter().filter(|span| span.name == name).count() < count {
+            assert!(Instant::now() < over, "{:#?}", seen.spans);
+            let left = over.saturating_duration_since(Instant::now());
+            seen = self.seen.1.wait_timeout(seen, left).unwrap().0;
+        }
+        seen
+    }
+
+    pub(super) fn now(&self) -> std::sync::MutexGuard<'_, Seen> {
+        self.seen.0.lock().unwrap()
+    }
+
+    /// `[sources.api]` for its API.
+    pub(super) fn source(&self, more: &str) -> String {
+        format!(
+            "[sources.api]\nopenapi = \"api.yaml\"\nbase_url = {:?}\n{more}\n",
+            self.url
+        )
+    }
+}
+
+impl Drop for Collector {
+    fn drop(&mut self) {
+        drop(self.end.take());
+        if let Some(thread) = self.thread.take() {
+            drop(thread.join());
+        }
+    }
+}
+
+fn take(seen: &(Mutex<Seen>, Condvar), headers: &HeaderMap, body: &Bytes) -> StatusCode {
+    let Ok(request) = ExportTraceServiceRequest::decode(body.clone()) else {
+        return StatusCode::BAD_REQUEST;
+    };
+    let mut all = seen.0.lock().unwrap();
+    all.bodies.push(body.clone());
+    let key = headers.get("x-key").map(|key| key.to_str().unwrap());
+    all.keys.extend(key.map(str::to_owned));
+    for of_resource in request.resource_spans {
+        let resource = of_resource.resource.unwrap_or_default();
+        all.resource = texts(&resource.attributes);
+        let scopes = of_resource.scope_spans.into_iter();
+        all.spans.extend(scopes.flat_map(|scope| scope.spans));
+    }
+    seen.1.notify_all();
+    StatusCode::OK
+}
+
+/// The attributes, all as texts.
+pub(super) fn texts(attributes: &[KeyValue]) -> BTreeMap<String, String> {
+    let text = |pair: &KeyValue| match pair.value.as_ref()?.value.as_ref()? {
+        Value::StringValue(text) => Some(text.clone()),
+        Value::IntValue(number) => Some(number.to_string()),
+        other => panic!("{other:?}"),
+    };
+    let pairs = attributes.iter();
+    pairs
+        .filter_map(|pair| Some((pair.key.clone(), text(pair)?)))
+        .collect()
+}

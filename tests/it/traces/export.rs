@@ -1,0 +1,272 @@
+//! Spans at a collector: a run with its calls, and the days on which there is none.
+
+use std::{collections::BTreeMap, process::Command};
+
+use mux_tests::{
+    Output, TestEnv,
+    env::{binary, output},
+};
+use opentelemetry_proto::tonic::trace::v1::Span;
+use serde_json::Value;
+
+use super::{ALL, Collector, Home, PARENT, STATE, TRACE, collector::texts};
+
+/// The daemon that can send them.
+fn mux(env: &TestEnv) -> Command {
+    let mut command = env.command("mux");
+    command.env("MUX_DAEMON", binary("muxd-otel"));
+    command
+}
+
+fn run(env: &TestEnv, code: &str) -> Output {
+    output(mux(env).args(["--json", "run", "-e", code]))
+}
+
+fn endpoint(collector: &Collector) -> String {
+    format!(
+        "[telemetry]\nendpoint = {:?}\nheaders = {{ x-key = \"${{KEY:-k3y}}\" }}\n",
+        collector.url
+    )
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// By name, each of which is there once.
+fn by_name(spans: &[Span]) -> BTreeMap<&str, &Span> {
+    let named: BTreeMap<&str, &Span> = spans.iter().map(|s| (s.name.as_str(), s)).collect();
+    assert_eq!(named.len(), spans.len(), "{spans:#?}");
+    named
+}
+
+#[test]
+fn a_run_with_its_calls_is_one_trace_with_the_right_parents() {
+    let spans = Collector::start();
+    let home = Home::with(&[], ["", "", &endpoint(&spans)]);
+    let mut traced = mux(&home.env);
+    traced.env("TRACEPARENT", PARENT).env("TRACESTATE", STATE);
+    output(traced.args(["run", "-e", ALL])).ok();
+    // What is left is sent when the daemon ends.
+    home.env.stop();
+    let seen = spans.now();
+    assert!(seen.keys.iter().all(|key| key == "k3y") && !seen.keys.is_empty());
+    assert_eq!(seen.resource["service.name"], "muxd");
+    let opened = |span: &&Span| span.name == "session open";
+    assert_eq!(
+        seen.spans.iter().filter(opened).count(),
+        3,
+        "{:#?}",
+        seen.spans
+    );
+    let named = |span: &&Span| !opened(span) && span.name != "tools/call echo";
+    let others: Vec<Span> = seen.spans.iter().filter(named).cloned().collect();
+    let named = by_name(&others);
+    let run = named["run"];
+    assert_eq!(hex(&run.parent_span_id), "00f067aa0ba902b7");
+    for span in &seen.spans {
+        assert_eq!(hex(&span.trace_id), TRACE, "{}", span.name);
+        assert_eq!(span.trace_state, STATE, "{}", span.name);
+        assert!(span.status.is_none(), "{span:#?}");
+        assert!(span.end_time_unix_nano >= span.start_time_unix_nano);
+        if span.name != "run" {
+            assert_eq!(span.parent_span_id, run.span_id, "{}", span.name);
+            assert!(span.start_time_unix_nano >= run.start_time_unix_nano);
+        }
+    }
+    assert!(texts(&run.attributes)["mux.run.id"].ends_with("-1"));
+    assert!(named.contains_key("check"), "{:?}", named.keys());
+    // The servers were told of the very spans that the collector has.
+    let (pipe, http) = ("near", "far");
+    for (server, call) in [(pipe, 0), (http, 1)] {
+        let calls: Vec<&Span> = seen
+            .spans
+            .iter()
+            .filter(|span| {
+                texts(&span.attributes)
+                    .get("mux.server")
+                    .map(String::as_str)
+                    == Some(server)
+            })
+            .filter(|span| span.name == "tools/call echo")
+            .collect();
+        let [span] = calls[..] else {
+            panic!("{call}: {calls:#?}");
+        };
+        let told = format!("00-{TRACE}-{}-01", hex(&span.span_id));
+        assert_eq!(home.meta(server)["traceparent"], told);
+        assert_eq!(home.meta(server)["tracestate"], STATE);
+        let attributes = texts(&span.attributes);
+        assert_eq!(attributes["mcp.method.name"], "tools/call");
+        assert_eq!(attributes["gen_ai.tool.name"], "echo");
+        assert_eq!(attributes["gen_ai.operation.name"], "execute_tool");
+        assert!(
+            attributes.contains_key("mcp.protocol.version"),
+            "{attributes:?}"
+        );
+        let transport = if server == pipe { "pipe" } else { "tcp" };
+        assert_eq!(attributes["network.transport"], transport);
+    }
+    let of_api = named["execute_tool ping.ping"];
+    let told = format!("00-{TRACE}-{}-01", hex(&of_api.span_id));
+    assert_eq!(home.header_of_api("traceparent"), Some(told));
+}
+
+#[test]
+fn failures_are_told_by_kind_and_nothing_that_a_call_holds_leaves() {
+    let spans = Collector::start();
+    let home = Home::with(&[], ["", "", &endpoint(&spans)]);
+    let env = &home.env;
+    let code = "const secret = 'c4nary-argument';
+        const echoed = await mux.near.echo({ text: secret });
+        try { await mux.near.fail({ message: secret }) } catch {}
+        throw new Error('c4nary-error ' + echoed)";
+    let failed = run(env, code).json();
+    assert_eq!(failed["error"]["kind"], "runtime", "{failed}");
+    let refused = run(env, "const c4nary: = 'c4nary-syntax'; return c4nary");
+    assert_eq!(refused.json()["error"]["kind"], "syntax");
+    env.stop();
+    let seen = spans.now();
+    let failed = |name: &str| {
+        let of_name = seen.spans.iter().filter(|span| span.name == name);
+        of_name
+            .filter(|span| span.status.as_ref().is_some_and(|status| status.code == 2))
+            .map(|span| texts(&span.attributes)["error.type"].clone())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(failed("tools/call fail"), ["tool_error"]);
+    assert!(failed("tools/call echo").is_empty());
+    assert!(
+        failed("run").contains(&"runtime".to_owned()),
+        "{:?}",
+        failed("run")
+    );
+    for body in &seen.bodies {
+        let text = String::from_utf8_lossy(body);
+        assert!(!text.contains("c4nary"), "{text}");
+    }
+}
+
+#[test]
+fn without_a_context_each_run_and_call_begins_a_trace_of_its_own() {
+    let spans = Collector::start();
+    let home = Home::with(&[], ["", "", &endpoint(&spans)]);
+    let env = &home.env;
+    let code = "return await mux.near.echo({ text: 'x' })";
+    run(env, code).ok();
+    let first = home.meta("near")["traceparent"].clone();
+    run(env, code).ok();
+    let second = home.meta("near")["traceparent"].clone();
+    assert!(first.is_string() && second.is_string() && first != second);
+    output(mux(env).args(["call", "near.echo", "text=x"])).ok();
+    let seen = spans.until("call", 1);
+    let call = seen.spans.iter().find(|span| span.name == "call").unwrap();
+    assert!(call.parent_span_id.is_empty());
+    let within = |span: &&Span| span.parent_span_id == call.span_id;
+    assert_eq!(seen.spans.iter().filter(within).count(), 1);
+    drop(seen);
+    // A trace that nobody keeps is handed on as it came.
+    let unsampled = PARENT.replace("-01", "-00");
+    let mut quiet = mux(env);
+    output(
+        quiet
+            .env("TRACEPARENT", &unsampled)
+            .args(["run", "-e", code]),
+    )
+    .ok();
+    assert_eq!(home.meta("near")["traceparent"], unsampled);
+    env.stop();
+    let kept = |span: &Span| hex(&span.trace_id) == TRACE;
+    assert!(!spans.now().spans.iter().any(kept));
+}
+
+#[test]
+fn a_collector_that_is_down_costs_spans_and_nothing_else() {
+    // Nobody listens there.
+    let down = "[telemetry]\nendpoint = \"http://127.0.0.1:9\"\n";
+    let home = Home::with(&[], ["", "", down]);
+    let env = &home.env;
+    run(env, ALL).ok();
+    let telemetry = |env: &TestEnv| -> Value {
+        let mut status = output(mux(env).args(["--json", "status"])).ok().json();
+        status["telemetry"].take()
+    };
+    // It is tried for the first time after a second.
+    let told = (0..2000)
+        .map(|_| telemetry(env))
+        .find(|told| told["problem"].is_string())
+        .unwrap();
+    assert_eq!(told["built_in"], true, "{told}");
+    assert_eq!(told["endpoint"], "http://127.0.0.1:9", "{told}");
+    assert_eq!(told["sent"], 0, "{told}");
+    let doctor = output(mux(env).arg("doctor"));
+    assert!(
+        doctor
+            .stdout
+            .contains("spans do not reach http://127.0.0.1:9"),
+        "{doctor:?}"
+    );
+    assert!(
+        output(mux(env).arg("status"))
+            .ok()
+            .stdout
+            .contains("0 sent to")
+    );
+    // Another address is taken up without a restart.
+    let spans = Collector::start();
+    let config = std::fs::read_to_string(env.dirs.config_file()).unwrap();
+    env.write_config(&config.replace("http://127.0.0.1:9", &spans.url));
+    env.mux(["reload"]).ok();
+    run(env, ALL).ok();
+    assert!(spans.until("run", 1).spans.len() > 1);
+    assert_eq!(telemetry(env)["problem"], Value::Null);
+    env.stop();
+}
+
+#[test]
+fn a_daemon_without_it_says_so_where_somebody_wants_spans() {
+    let home = Home::with(
+        &[],
+        [
+            "",
+            "",
+            "[telemetry]\nendpoint = \"http://me:pw@127.0.0.1:9\"\n",
+        ],
+    );
+    let env = &home.env;
+    env.result(ALL);
+    assert!(home.meta("near").get("traceparent").is_none());
+    let doctor = env.mux(["doctor"]).stdout;
+    assert!(doctor.contains("built without OpenTelemetry"), "{doctor}");
+    assert!(
+        doctor.contains("--features otel") && !doctor.contains("pw"),
+        "{doctor}"
+    );
+    let status = env.mux(["status"]).ok().stdout;
+    assert!(status.contains("built without OpenTelemetry"), "{status}");
+    let version = |command: &mut Command| output(command.arg("--version")).ok().stdout;
+    assert!(!version(&mut env.command("mux")).contains("otel"));
+    assert!(version(&mut mux(env)).contains(", otel)"));
+}
+
+#[test]
+fn the_variables_of_opentelemetry_count_where_the_configuration_names_none() {
+    let spans = Collector::start();
+    let home = Home::new();
+    let env = &home.env;
+    // The user's environment has it, which the daemon knows from the file beside the configuration.
+    let variables = format!(
+        "OTEL_EXPORTER_OTLP_ENDPOINT={}\nOTEL_SERVICE_NAME=mine\nOTEL_EXPORTER_OTLP_HEADERS=x-key=a%20b\n",
+        spans.url
+    );
+    std::fs::write(env.dirs.env_file(), variables).unwrap();
+    // That of whoever starts the daemon has nothing to say.
+    let mut first = mux(env);
+    first.env("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:9");
+    first.env("OTEL_EXPORTER_OTLP_HEADERS", "x-key=wrong");
+    output(first.args(["run", "-e", "return 1"])).ok();
+    env.stop();
+    let seen = spans.until("run", 1);
+    assert_eq!(seen.resource["service.name"], "mine");
+    assert_eq!(seen.keys, ["a b"]);
+}
