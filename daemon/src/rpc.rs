@@ -174,7 +174,8 @@ async fn serve(stream: Stream, door: Arc<Door>, closing: CancellationToken) {
     let connection = Connection::new(Arc::clone(&door));
     let requests = channel
         .execute(Contained(connection.serve()))
-        .for_each_concurrent(None, |request| request);
+        // In boxes: the set of them keeps room for one more than there are, and the longest takes 15 KiB.
+        .for_each_concurrent(None, Box::pin);
     let greeted = door.greeted();
     tokio::pin!(requests, greeted);
     tokio::select! {
