@@ -26,6 +26,7 @@ use crate::{
     handles::{Handles, Terms},
     inspect::Inspector,
     lifecycle::{self, Activity, InstanceLock, Service, Shutdown},
+    logging,
     pins::Pins,
     rpc::{self, Connections},
     runs::Runs,
@@ -115,9 +116,10 @@ pub async fn serve(
         client: http_client,
     };
     let auth = Auth::open(setup.credentials, setup.keyring, network);
+    let server_logs = setup.server_logs;
     let surroundings = Surroundings {
         launcher: launcher.clone(),
-        logs: setup.server_logs,
+        logs: server_logs.clone(),
         catalog: Arc::clone(&catalog),
         pins: Arc::clone(&pins),
         news: Arc::default(),
@@ -181,6 +183,10 @@ pub async fn serve(
         }
     });
 
+    tokio::task::spawn_blocking({
+        let logs = server_logs.clone();
+        move || logging::bound_servers(&logs)
+    });
     info!(pid = std::process::id(), socket = %socket.display(), "serving");
     ready();
     service.ready(&doing(&daemon));
@@ -199,6 +205,7 @@ pub async fn serve(
         () = activity.idle() => info!("nobody came for long enough"),
         () = socket_lost(&socket, ours) => warn!("the socket was taken away or replaced"),
         never = reporting => match never {},
+        never = daemon.straits.follow() => match never {},
     }
     activity.close();
     shutdown.request();

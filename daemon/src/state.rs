@@ -12,10 +12,13 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     path::PathBuf,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Instant,
+    time::{Duration, Instant},
 };
 
-use tokio::sync::{self, Notify, watch};
+use tokio::{
+    sync::{self, Notify, watch},
+    time::sleep,
+};
 
 use self::{inspecting::InForce, loading::Loading};
 pub use self::{
@@ -29,9 +32,13 @@ use crate::{
     lifecycle::{Activity, Service, Shutdown},
     projects::{Approvals, Projects},
     runs::Runs,
+    straits::{Disks, Straits},
     upstream::Launcher,
     watching::Watching,
 };
+
+/// What could not be read or watched is tried again after this time.
+const SOON: Duration = Duration::from_secs(5);
 
 /// Files that a user may want to look at.
 #[derive(Clone, Debug)]
@@ -44,6 +51,7 @@ pub struct Places {
     pub home: PathBuf,
     /// Which projects the user has approved.
     pub approvals: PathBuf,
+    pub disks: Disks,
 }
 
 pub struct Daemon {
@@ -58,6 +66,8 @@ pub struct Daemon {
     pub service: Service,
     /// The login shell's environment, once it is known.
     pub environment: watch::Receiver<Option<Environment>>,
+    /// What this machine does not give us now.
+    pub straits: Straits,
     launcher: Launcher,
     loading: sync::Mutex<Loading>,
     projects: Mutex<Projects>,
@@ -72,6 +82,8 @@ pub struct Daemon {
 struct Standing {
     /// What is wrong with it, or with the one that was refused.
     problems: Vec<String>,
+    /// The files could not be read.
+    unread: bool,
     /// What cannot be watched.
     unwatched: Vec<String>,
     in_force: Option<Arc<InForce>>,
@@ -102,6 +114,7 @@ impl Daemon {
         let projects = Projects::new(Approvals::open(places.approvals.clone()));
         Arc::new(Self {
             started: Instant::now(),
+            straits: Straits::new(places.disks.clone()),
             places,
             gateway,
             runs,
@@ -167,10 +180,17 @@ impl Daemon {
             tokio::select! {
                 () = watching.stirred() => {}
                 () = self.settled() => self.watch_over(&mut watching),
+                () = sleep(SOON), if self.sees_badly() => {}
             }
             self.look_again().await;
             self.look_at_descriptions().await;
         }
+    }
+
+    /// What cannot be read or watched now may be so again without anything that tells it.
+    fn sees_badly(&self) -> bool {
+        let standing = self.standing();
+        standing.unread || !standing.unwatched.is_empty()
     }
 
     fn watch_over(&self, watching: &mut Watching) {

@@ -66,4 +66,5 @@ pub const FEATURES: &[&str] = &[
     "settings",
     "check_config",
     "record",
+    "degraded",
 ];
