@@ -21,7 +21,7 @@ pub(crate) use self::{
     agents::{Import, Install},
     approvals::{Approvals, ApprovalsCommand, Approve, Deny, Resume},
     audit::Audit,
-    daemon::{Logs, Setup, Stop},
+    daemon::{Logs, Setup, Status, Stop},
     pins::{Accept, Pins},
     policy::{Config, ConfigCommand, ExplainPolicy, ListPolicy, Policy, PolicyCommand},
     program::Program,
@@ -157,8 +157,11 @@ pub(crate) enum Command {
     )]
     Audit(Audit),
     /// Show the state of the daemon
-    #[command(after_help = "Example: mux status --json")]
-    Status,
+    #[command(
+        after_help = "It fits on one screen. Exits with 3 if no daemon runs.\n\
+        Examples:\n  mux status\n  mux status --all\n  mux status --json"
+    )]
+    Status(Status),
     /// Look for what keeps muxd from working well, and say what to do
     #[command(
         after_help = "It starts no daemon; one that runs is asked. Exits with 1 if something does not \

@@ -16,6 +16,13 @@ pub(crate) struct Logs {
 }
 
 #[derive(Debug, ClapArgs)]
+pub(crate) struct Status {
+    /// Show also what does not fit on a screen: every server, the walls around workers, the socket
+    #[arg(short, long)]
+    pub(crate) all: bool,
+}
+
+#[derive(Debug, ClapArgs)]
 pub(crate) struct Setup {
     /// Say what is there and install nothing; exits with 1 if something is missing
     #[arg(long, conflicts_with_all = ["registry", "from"])]
