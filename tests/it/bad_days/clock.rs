@@ -81,7 +81,7 @@ fn a_clock_that_leaps_costs_nothing_and_is_told() {
     for (seconds, told) in [
         (DAY, "forward by 1day"),
         (-DAY, "back by 1day"),
-        (400 * DAY, "forward by"),
+        (2 * DAY, "forward by 2days"),
         (0, ""),
     ] {
         clock.set(seconds);
