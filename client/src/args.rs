@@ -25,7 +25,7 @@ pub(crate) use self::{
     agents::{Import, Install},
     approvals::{Approvals, ApprovalsCommand, Approve, Deny, Resume},
     audit::Audit,
-    daemon::{Restart, Setup, Stop},
+    daemon::{Restart, Setup, Status, Stop},
     logs::{Level, Lines, Logs},
     metrics::{Metrics, Top},
     pins::{Accept, Pins},
@@ -165,8 +165,11 @@ pub(crate) enum Command {
     )]
     Audit(Audit),
     /// Show the state of the daemon
-    #[command(after_help = "Example: mux status --json")]
-    Status,
+    #[command(
+        after_help = "It fits on one screen. Exits with 3 if no daemon runs.\n\
+        Examples:\n  mux status\n  mux status --all\n  mux status --json"
+    )]
+    Status(Status),
     /// Show servers, runs, latencies, tools and approvals in your browser, as they change
     #[command(
         after_help = "It listens on 127.0.0.1, for whoever has the address that it prints, until Ctrl-C.\n\

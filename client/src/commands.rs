@@ -122,7 +122,7 @@ pub(crate) async fn execute(args: Args) -> Outcome {
         Command::Config(args) => config::config(args, json).await,
         Command::Secrets(args) => secrets::secrets(args, json).await,
         Command::Audit(args) => audit::audit(&args, json).await,
-        Command::Status => show::status(json).await,
+        Command::Status(args) => show::status(&args, json).await,
         Command::Ui(args) => ui::ui(&args, json).await,
         Command::Doctor => doctor::doctor(json).await,
         Command::Setup(args) => setup::setup(args, json).await,

@@ -187,9 +187,20 @@ pub(crate) async fn greet(dirs: &Dirs, me: &Identity) -> Result<Session, Connect
         // As good as none, and the next one has to wait for its lock.
         Ok(Err(error)) if error.kind == Kind::Unavailable => Err(ConnectError::Ending),
         Ok(Err(error)) => Err(ConnectError::Refused(error)),
-        Err(RpcError::DeadlineExceeded) => Err(ConnectError::Silent(GREETING)),
+        Err(RpcError::DeadlineExceeded) => Err(match holder(dirs) {
+            Ok(Some(pid)) if is_stopped(pid) => ConnectError::Stopped { pid },
+            _ => ConnectError::Silent(GREETING),
+        }),
         Err(error) => Err(ConnectError::Lost(error.to_string())),
     }
+}
+
+/// Whether a process stands still because somebody stopped it, where the system tells.
+fn is_stopped(pid: u32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    // The name before it may hold anything.
+    let state = stat.rsplit(')').next().unwrap_or_default().trim_start();
+    state.starts_with(['T', 't'])
 }
 
 /// Credentials may travel over this socket soon: it must be ours at the other end too.

@@ -21,9 +21,16 @@ pub enum ConnectError {
     Lost(String),
     #[error("{path:?} is served by user {owner}, not by you")]
     ForeignDaemon { path: PathBuf, owner: u32 },
-    #[error("cannot start {path:?}: {source}; set MUX_DAEMON to the muxd program")]
+    #[error(
+        "muxd {pid} is stopped, by SIGSTOP or a debugger, and answers nobody; `kill -CONT {pid}` has it go on"
+    )]
+    Stopped { pid: u32 },
+    #[error("cannot start {path:?}: {source}; {}", to_start(.source))]
     Spawn { path: PathBuf, source: io::Error },
-    #[error("cannot take the startup lock {path:?}: {source}")]
+    #[error(
+        "cannot take the startup lock {path:?}: {source}; it must stand where you can write: make room or make it \
+         writable, or set MUX_HOME to another directory"
+    )]
     StartupLock { path: PathBuf, source: io::Error },
     #[error("muxd did not start: it ended without a word; see `mux logs`")]
     Stillborn,
@@ -33,6 +40,19 @@ pub enum ConnectError {
     Refused(mux_proto::Error),
     #[error("muxd speaks contract {theirs} and we speak {ours}, and it did not make room in time")]
     OtherContract { theirs: u32, ours: u32 },
+}
+
+/// What one does about a program that does not start.
+fn to_start(error: &io::Error) -> &'static str {
+    use io::ErrorKind::{NotFound, OutOfMemory, PermissionDenied, WouldBlock};
+    match error.kind() {
+        NotFound | PermissionDenied => "set MUX_DAEMON to the muxd program",
+        WouldBlock => {
+            "the system starts no more processes or threads for you: end some, or raise the limit (`ulimit -u`)"
+        }
+        OutOfMemory => "the system has no memory left: end other programs",
+        _ => "if it is not the muxd program, set MUX_DAEMON to that",
+    }
 }
 
 /// The daemon went away under a request: what it was doing may have happened.

@@ -22,6 +22,7 @@ mod projects;
 mod record;
 mod run_view;
 mod runs;
+mod screen;
 mod secrets;
 mod server_edit;
 mod service;

@@ -4,15 +4,17 @@
 //! daemon; all others wait for the lock and then find it.
 
 use std::{
-    fs::{File, OpenOptions},
+    fs::File,
     io::{self, BufRead, BufReader},
     path::{Path, PathBuf},
     process::{Command, Stdio},
+    thread,
     time::Duration,
 };
 
 use mux_proto::{
     endpoint::Dirs,
+    lock_file,
     startup::{CHILD, Report},
     transport,
     variables::HOME,
@@ -59,14 +61,7 @@ pub(crate) async fn start(dirs: &Dirs, program: Option<PathBuf>) -> Result<(), C
 
 /// Waits for the lock.
 pub(crate) fn take(path: &Path) -> io::Result<File> {
-    let mut options = OpenOptions::new();
-    options.create(true).truncate(false).read(true).write(true);
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::OpenOptionsExt;
-        options.mode(0o600);
-    }
-    let file = options.open(path)?;
+    let file = lock_file::open(path)?;
     file.lock()?;
     Ok(file)
 }
@@ -110,7 +105,11 @@ pub fn beside_us() -> PathBuf {
 pub(crate) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> io::Result<T> + Send + 'static,
 ) -> io::Result<T> {
-    tokio::task::spawn_blocking(work)
-        .await
-        .map_err(io::Error::other)?
+    let (done, outcome) = tokio::sync::oneshot::channel();
+    // tokio's own would panic where the system starts no more threads.
+    thread::Builder::new().spawn(move || {
+        // Whoever waited may have lost patience.
+        drop(done.send(work()));
+    })?;
+    outcome.await.map_err(io::Error::other)?
 }

@@ -63,6 +63,8 @@ pub struct Environment {
     commands: BTreeMap<String, Answer>,
     /// The named secrets of the user.
     secrets: BTreeMap<String, Answer>,
+    /// Why the login shell told none.
+    untold: Option<String>,
 }
 
 impl Environment {
@@ -71,6 +73,7 @@ impl Environment {
             variables: pairs.into_iter().collect(),
             commands: BTreeMap::new(),
             secrets: BTreeMap::new(),
+            untold: None,
         }
     }
 
@@ -112,8 +115,16 @@ impl Environment {
                 shell,
                 problem, "no environment of the login shell; using this process's own"
             );
-            basis.passed()
+            Self {
+                untold: Some(format!("{shell}: {problem}")),
+                ..basis.passed()
+            }
         })
+    }
+
+    /// Why it is not that of the login shell.
+    pub fn untold(&self) -> Option<&str> {
+        self.untold.as_deref()
     }
 
     /// Adds the lines of the `env` file, `NAME=value` each; they win. Says which lines it left out.

@@ -3,6 +3,7 @@
 //! [`serve`] is the whole daemon between the lock and its release; `main` does what must happen
 //! before there are threads.
 
+mod age;
 pub mod approvals;
 pub mod audit;
 pub mod auth;
@@ -12,6 +13,7 @@ pub mod catalog;
 mod causes;
 pub mod check;
 pub mod config;
+pub mod descriptors;
 pub mod discovery;
 pub mod environment;
 pub mod gateway;
@@ -30,11 +32,14 @@ pub mod policy;
 pub mod program;
 pub mod projects;
 pub mod recording;
+pub mod rotated;
 pub mod runs;
+pub mod runtime;
 mod same_call;
 pub mod settings;
 pub mod sources;
 pub mod state;
+pub mod straits;
 pub mod trace;
 pub mod upstream;
 pub mod watching;

@@ -1,24 +1,27 @@
-//! The daemon's log: one file a day, the last seven kept.
+//! The daemon's log: `muxd.log`, and what it was before, of bounded length.
 //!
-//! Invariant: standard output and error stay silent; a client may be reading them.
+//! Invariant: standard output and error stay silent; a client may be reading them. A log that cannot be written
+//! keeps nobody from serving.
 
-use std::{io, panic, path::Path};
+use std::{fs, panic, path::Path, time::Duration};
 
-use tracing::error;
-use tracing_appender::{
-    non_blocking::{NonBlockingBuilder, WorkerGuard},
-    rolling::{RollingFileAppender, Rotation},
-};
+use tracing::{error, warn};
+use tracing_appender::non_blocking::{NonBlockingBuilder, WorkerGuard};
 use tracing_subscriber::EnvFilter;
 
-use crate::cache::CHATTY;
+use crate::{
+    cache::CHATTY,
+    rotated::{Rotated, sweep},
+};
 
-const KEPT: usize = 7;
+const NAME: &str = "muxd.log";
 /// Lines that wait for the disk; more are dropped. Room for all of them is taken at the start, for the daemon's
 /// life.
 const WAITING: usize = 8_192;
-/// The files are `muxd.DATE.log`.
-const NAME: &str = "muxd";
+/// Earlier builds wrote one file a day, and kept so many days.
+const DAYS: Duration = Duration::from_secs(7 * 24 * 60 * 60);
+/// The logs of all servers that there ever were, in bytes.
+const SERVERS: u64 = 1 << 30;
 
 /// What rmcp logs here are whole messages, the ids of sessions, codes that tokens are given for: none of it
 /// stands in a log, whoever asks for more.
@@ -33,17 +36,10 @@ fn quiet(filter: &str) -> String {
 }
 
 /// Starts logging to `dir`, panics included. The guard flushes when it is dropped; keep it until the end.
-pub fn start(dir: &Path, filter: Option<&str>) -> io::Result<WorkerGuard> {
-    let appender = RollingFileAppender::builder()
-        .rotation(Rotation::DAILY)
-        .filename_prefix(NAME)
-        .filename_suffix("log")
-        .max_log_files(KEPT)
-        .build(dir)
-        .map_err(io::Error::other)?;
+pub fn start(dir: &Path, filter: Option<&str>) -> WorkerGuard {
     let (writer, guard) = NonBlockingBuilder::default()
         .buffered_lines_limit(WAITING)
-        .finish(appender);
+        .finish(Rotated::new(dir.join(NAME)));
     let filter = filter
         .and_then(|text| EnvFilter::try_new(quiet(text)).ok())
         .unwrap_or_else(|| EnvFilter::new(quiet("info")));
@@ -61,5 +57,27 @@ pub fn start(dir: &Path, filter: Option<&str>) -> io::Result<WorkerGuard> {
         error!("{panicked}");
         told(panicked);
     }));
-    Ok(guard)
+    forget_days(dir);
+    guard
+}
+
+/// The logs of servers that nobody has any more are not kept for ever.
+pub fn bound_servers(folder: &Path) {
+    if let Err(error) = sweep(folder, SERVERS) {
+        warn!(%error, "old logs of servers cannot be removed");
+    }
+}
+
+fn forget_days(dir: &Path) {
+    for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        let is_of_a_day = name.starts_with("muxd.2") && name.ends_with(".log");
+        let age = entry.metadata().and_then(|found| found.modified());
+        let age = age.ok().and_then(|then| then.elapsed().ok());
+        if is_of_a_day && age.is_some_and(|age| age > DAYS) {
+            // It is looked at again with the next start.
+            drop(fs::remove_file(entry.path()));
+        }
+    }
 }

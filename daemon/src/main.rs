@@ -19,11 +19,13 @@ use anyhow::Context;
 use mux_daemon::{
     Setup, approvals,
     check::CheckSettings,
+    descriptors,
     environment::Environment,
     keeper,
     lifecycle::{self, InstanceLock, Reporter, Service, Shutdown, StartupLock},
-    logging, memory, serve,
+    logging, memory, runtime, serve,
     state::Places,
+    straits::Disks,
     trace,
 };
 use mux_proto::{
@@ -168,13 +170,15 @@ fn start(
     };
     let socket = passed.map_or_else(|| dirs.socket(), |passed| passed.path().to_owned());
     let filter = variable(variables::LOG);
-    let _log = logging::start(&dirs.logs(), filter.as_deref()).context("cannot open the log")?;
-    lock.sign(std::process::id(), &socket)
-        .context("cannot sign the lock")?;
+    let _log = logging::start(&dirs.logs(), filter.as_deref());
+    if let Err(error) = lock.sign(std::process::id(), &socket) {
+        // Who looks for us looks at our own place too.
+        tracing::warn!(%error, "cannot sign the lock");
+    }
     let setup = setup(&dirs, socket.clone(), service.clone())?;
-    raise_descriptors();
+    descriptors::raise();
     memory::give_back_long_texts();
-    let runtime = runtime()?;
+    let runtime = threads()?;
     let served = runtime.block_on(async move {
         let listener = match service.passed() {
             Some(passed) => passed.socket().and_then(transport::adopt),
@@ -212,16 +216,13 @@ fn make_room(dirs: &Dirs, ours: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
-    tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(
-            std::thread::available_parallelism()
-                .map_or(2, usize::from)
-                .clamp(2, 8),
-        )
-        .enable_all()
-        .build()
-        .context("cannot start tokio")
+fn threads() -> anyhow::Result<tokio::runtime::Runtime> {
+    runtime::build()
+        .map_err(|error| match mux_sandbox::scarce::remedy(&error) {
+            Some(remedy) => anyhow::anyhow!("{error}; {remedy}"),
+            None => error.into(),
+        })
+        .context("cannot start its threads")
 }
 
 fn setup(dirs: &Dirs, socket: PathBuf, service: Service) -> anyhow::Result<Setup> {
@@ -247,6 +248,11 @@ fn setup(dirs: &Dirs, socket: PathBuf, service: Service) -> anyhow::Result<Setup
             log: dirs.logs(),
             home,
             approvals: dirs.state.join("projects.json"),
+            disks: Disks {
+                state: dirs.state.clone(),
+                cache: dirs.cache.clone(),
+                runtime: dirs.runtime.clone(),
+            },
         },
         server_logs: dirs.logs().join("servers"),
         results: dirs.results(),
@@ -301,18 +307,6 @@ fn dirs() -> Result<Dirs, EndpointError> {
 )]
 fn variable(name: &str) -> Option<String> {
     env::var(name).ok().filter(|value| !value.is_empty())
-}
-
-/// Each client, worker and server takes some descriptors, and the usual limit is low.
-fn raise_descriptors() {
-    use nix::sys::resource::{Resource, getrlimit, setrlimit};
-    const WANTED: u64 = 65_536;
-    if let Ok((soft, hard)) = getrlimit(Resource::RLIMIT_NOFILE)
-        && soft < WANTED.min(hard)
-    {
-        // Less than we asked for is what we had before.
-        _ = setrlimit(Resource::RLIMIT_NOFILE, WANTED.min(hard), hard);
-    }
 }
 
 /// Whether a daemon accepts connections there.

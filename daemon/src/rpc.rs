@@ -21,6 +21,7 @@ mod policy;
 mod probe;
 mod program;
 mod projects;
+mod reserve;
 mod runs;
 mod secrets;
 mod settings;
@@ -45,24 +46,30 @@ use interprocess::local_socket::{
 };
 use mux_proto::{Mux, transport};
 use tarpc::server::{BaseChannel, Channel, Config};
-use tokio::io::{AsyncRead, AsyncWrite};
 #[cfg(target_os = "linux")]
 use tokio::net::UnixStream;
-use tokio::sync::watch;
+use tokio::{
+    io::{AsyncRead, AsyncWrite},
+    sync::watch,
+    time::timeout,
+};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
-use tracing::{Instrument, debug, info_span, warn};
+use tracing::{Instrument, debug, info, info_span, warn};
 
 use self::{
     contained::Contained,
     door::{Door, Peer},
     handler::Connection,
+    reserve::{Lent, Reserve},
     watched::Watched,
 };
 pub(crate) use self::{metrics::serve as serve_metrics, probe::lives};
-use crate::{memory, state::Daemon};
+use crate::{descriptors::are_used_up, memory, state::Daemon};
 
 /// A client that has connected must say hello within this time.
 const GREETING: Duration = Duration::from_secs(5);
+/// Somebody who waits at the door is there, or has gone.
+const AT_THE_DOOR: Duration = Duration::from_millis(100);
 /// The longest that one long poll waits.
 const POLL: Duration = Duration::from_secs(30);
 /// Requests of one client at once.
@@ -132,19 +139,18 @@ pub(crate) async fn accept(
     stop: CancellationToken,
 ) {
     let mut number = 0_u64;
+    let reserve = Reserve::new();
+    let mut cramped = Cramped::default();
     loop {
-        let stream = tokio::select! {
+        let next = tokio::select! {
             () = stop.cancelled() => return,
-            accepted = listener.accept() => match accepted {
-                Ok(stream) => stream,
-                Err(error) => {
-                    // Out of descriptors, most likely: those who are in may finish.
-                    warn!(%error, "cannot accept a connection");
-                    connections.failures.send_modify(|count| *count += 1);
-                    tokio::time::sleep(Duration::from_millis(50)).await;
-                    continue;
-                }
-            },
+            next = next(listener, &reserve, &mut cramped) => next,
+        };
+        let Some((stream, lent)) = next else {
+            connections.failures.send_modify(|count| *count += 1);
+            // Those who are in may finish.
+            tokio::time::sleep(Duration::from_millis(50)).await;
+            continue;
         };
         let Some(peer) = ours(&stream) else {
             warn!("refused a connection of another user");
@@ -156,8 +162,8 @@ pub(crate) async fn accept(
         }
         number += 1;
         let span = info_span!("client", number);
-        let door = Door::new(Arc::clone(&daemon), number, peer);
-        let serving = serve(stream, door, connections.closing.clone()).instrument(span);
+        let door = Door::new(Arc::clone(&daemon), number, peer, lent.is_some());
+        let serving = serve(lent, stream, door, connections.closing.clone()).instrument(span);
         let all = connections.clone();
         // An async block would have room for it twice.
         connections.tasks.spawn(serving.map(move |()| all.left()));
@@ -168,14 +174,54 @@ pub(crate) async fn accept(
 /// Lets the daemon in that has taken over from this one: it tells its clients of the runs that go on here.
 #[cfg(target_os = "linux")]
 pub(crate) fn let_in(stream: UnixStream, daemon: Arc<Daemon>, connections: &Connections) {
-    let door = Door::new(daemon, 0, (None, None));
-    let serving = serve(stream, door, connections.closing.clone());
+    let door = Door::new(daemon, 0, (None, None), false);
+    let serving = serve(None, stream, door, connections.closing.clone());
     let serving = serving.instrument(info_span!("successor"));
     connections.tasks.spawn(serving);
 }
 
-/// One connection until its end, which is also the end of the runs that it owns.
-async fn serve<S>(stream: S, door: Arc<Door>, closing: CancellationToken)
+/// The next one at the door, on a place that was put by if there is no other. Nobody if nobody can be let in.
+async fn next(
+    listener: &Listener,
+    reserve: &Reserve,
+    cramped: &mut Cramped,
+) -> Option<(Stream, Option<Lent>)> {
+    match listener.accept().await {
+        Ok(stream) => {
+            reserve.fill();
+            cramped.over();
+            Some((stream, None))
+        }
+        Err(error) => {
+            cramped.by(&error);
+            let lent = are_used_up(&error).then(|| reserve.lend()).flatten()?;
+            let accepted = timeout(AT_THE_DOOR, listener.accept()).await.ok()?;
+            Some((accepted.ok()?, Some(lent)))
+        }
+    }
+}
+
+/// Whether nobody can be let in, which is logged once and not at every look.
+#[derive(Default)]
+struct Cramped(bool);
+
+impl Cramped {
+    fn by(&mut self, error: &std::io::Error) {
+        if !std::mem::replace(&mut self.0, true) {
+            warn!(%error, "cannot accept connections");
+        }
+    }
+
+    fn over(&mut self) {
+        if std::mem::take(&mut self.0) {
+            info!("connections are accepted again");
+        }
+    }
+}
+
+/// One connection until its end, which is also the end of the runs that it owns. What it was lent goes back behind
+/// everything else, when its own descriptor is free.
+async fn serve<S>(_lent: Option<Lent>, stream: S, door: Arc<Door>, closing: CancellationToken)
 where
     S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
 {

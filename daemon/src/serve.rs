@@ -32,6 +32,7 @@ use crate::{
     handover::{Giving, HandoverError, Predecessor},
     inspect::Inspector,
     lifecycle::{self, Activity, InstanceLock, Service, Shutdown},
+    logging,
     metrics::Metrics,
     pins::Pins,
     rpc::{self, Connections},
@@ -101,8 +102,6 @@ pub enum ServeError {
     Pool(io::Error),
     #[error("cannot start the keeping of pins: {0}")]
     Pins(io::Error),
-    #[error("cannot sign the lock: {0}")]
-    Sign(io::Error),
     #[error("cannot take over: {0}")]
     Handover(#[from] HandoverError),
 }
@@ -143,9 +142,10 @@ pub async fn serve(
         client: http_client,
     };
     let auth = Auth::open(setup.credentials, setup.keyring, network);
+    let server_logs = setup.server_logs;
     let surroundings = Surroundings {
         launcher: launcher.clone(),
-        logs: setup.server_logs,
+        logs: server_logs.clone(),
         catalog: Arc::clone(&catalog),
         pins: Arc::clone(&pins),
         news: Arc::default(),
@@ -231,9 +231,15 @@ pub async fn serve(
             pool.close();
             return Err(error.into());
         }
+        if let Err(error) = lock.sign(std::process::id(), &socket) {
+            // Who looks for us looks at our own place too.
+            warn!(%error, "cannot sign the lock");
+        }
     }
-    let signed = lock.sign(std::process::id(), &socket);
-    signed.map_err(ServeError::Sign)?;
+    tokio::task::spawn_blocking({
+        let logs = server_logs.clone();
+        move || logging::bound_servers(&logs)
+    });
     info!(pid = std::process::id(), socket = %socket.display(), "serving");
     ready();
     if let Some(predecessor) = predecessor {
@@ -271,6 +277,7 @@ pub async fn serve(
         () = activity.idle() => info!("nobody came for long enough"),
         () = socket_lost(&socket, ours) => warn!("the socket was taken away or replaced"),
         never = reporting => match never {},
+        never = daemon.straits.follow() => match never {},
     }
     // Whoever waits for our place, should we be the last.
     drop(wishes);

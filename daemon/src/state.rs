@@ -13,10 +13,13 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     path::PathBuf,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Instant,
+    time::{Duration, Instant},
 };
 
-use tokio::sync::{self, Notify, mpsc, watch};
+use tokio::{
+    sync::{self, Notify, mpsc, watch},
+    time::sleep,
+};
 use tokio_util::sync::CancellationToken;
 
 use self::{inspecting::InForce, loading::Loading};
@@ -32,9 +35,13 @@ use crate::{
     lifecycle::{Activity, Former, Service, Shutdown},
     projects::{Approvals, Projects},
     runs::Runs,
+    straits::{Disks, Straits},
     upstream::Launcher,
     watching::Watching,
 };
+
+/// What could not be read or watched is tried again after this time.
+const SOON: Duration = Duration::from_secs(5);
 
 /// Files that a user may want to look at.
 #[derive(Clone, Debug)]
@@ -47,6 +54,7 @@ pub struct Places {
     pub home: PathBuf,
     /// Which projects the user has approved.
     pub approvals: PathBuf,
+    pub disks: Disks,
 }
 
 pub struct Daemon {
@@ -67,6 +75,8 @@ pub struct Daemon {
     pub(crate) leaving: CancellationToken,
     /// The login shell's environment, once it is known.
     pub environment: watch::Receiver<Option<Environment>>,
+    /// What this machine does not give us now.
+    pub straits: Straits,
     launcher: Launcher,
     loading: sync::Mutex<Loading>,
     projects: Mutex<Projects>,
@@ -81,6 +91,8 @@ pub struct Daemon {
 struct Standing {
     /// What is wrong with it, or with the one that was refused.
     problems: Vec<String>,
+    /// The files could not be read.
+    unread: bool,
     /// What cannot be watched.
     unwatched: Vec<String>,
     in_force: Option<Arc<InForce>>,
@@ -111,6 +123,7 @@ impl Daemon {
         let projects = Projects::new(Approvals::open(places.approvals.clone()));
         Arc::new(Self {
             started: Instant::now(),
+            straits: Straits::new(places.disks.clone()),
             places,
             gateway,
             runs,
@@ -180,10 +193,17 @@ impl Daemon {
             tokio::select! {
                 () = watching.stirred() => {}
                 () = self.settled() => self.watch_over(&mut watching),
+                () = sleep(SOON), if self.sees_badly() => {}
             }
             self.look_again().await;
             self.look_at_descriptions().await;
         }
+    }
+
+    /// What cannot be read or watched now may be so again without anything that tells it.
+    fn sees_badly(&self) -> bool {
+        let standing = self.standing();
+        standing.unread || !standing.unwatched.is_empty()
     }
 
     fn watch_over(&self, watching: &mut Watching) {

@@ -9,16 +9,15 @@ use std::{
     process::ExitCode,
 };
 
-use anyhow::Context;
 use mux_daemon::{
-    ServeError,
+    ServeError, descriptors,
     handover::{Predecessor, Taken},
     lifecycle::Shutdown,
     logging, memory, serve,
 };
 use mux_proto::{variables, version};
 
-use super::{LAST_THREADS, complain, detach, dirs, raise_descriptors, runtime, setup, variable};
+use super::{LAST_THREADS, complain, detach, dirs, setup, threads, variable};
 
 pub(super) fn run() -> ExitCode {
     let inherit = || -> io::Result<_> {
@@ -32,7 +31,7 @@ pub(super) fn run() -> ExitCode {
         Ok(stream) => stream,
         Err(error) => return complain(&format!("muxd successor is started by muxd: {error}")),
     };
-    let runtime = match runtime() {
+    let runtime = match threads() {
         Ok(runtime) => runtime,
         Err(error) => return complain(&format!("muxd: {error:#}")),
     };
@@ -55,7 +54,7 @@ async fn take_over(stream: UnixStream) -> anyhow::Result<()> {
         let dirs = dirs()?;
         dirs.prepare()?;
         let filter = variable(variables::LOG);
-        let log = logging::start(&dirs.logs(), filter.as_deref()).context("cannot open the log")?;
+        let log = logging::start(&dirs.logs(), filter.as_deref());
         let socket = service.passed().map(|passed| passed.path().to_owned());
         let socket = socket.unwrap_or_else(|| dirs.socket());
         Ok((setup(&dirs, socket, service.clone())?, log))
@@ -67,7 +66,7 @@ async fn take_over(stream: UnixStream) -> anyhow::Result<()> {
             return Err(error);
         }
     };
-    raise_descriptors();
+    descriptors::raise();
     memory::give_back_long_texts();
     let shutdown = Shutdown::default();
     shutdown.listen_for_signals();

@@ -319,7 +319,9 @@ impl Upstreams {
         }
         Err(
             match nearest_few(name, known.iter().copied(), 3).as_slice() {
-                [] if known.is_empty() => fault.hint("no server is configured; see `mux servers`"),
+                [] if known.is_empty() => fault.hint(
+                    "no server is configured; see `mux servers`, and `mux status` if there should be one",
+                ),
                 [] => fault.hint(format!("known servers: {}", known.join(", "))),
                 near => fault.hint(format!("did you mean `{}`?", near.join("` or `"))),
             },

@@ -39,6 +39,14 @@ pub struct Watching {
     wanted: Arc<Wanted>,
 }
 
+fn watcher(wanted: &Arc<Wanted>) -> Result<Box<dyn Watcher + Send>, String> {
+    let heard = Arc::clone(wanted);
+    let watcher = notify::recommended_watcher(move |event| heard.hear(event));
+    watcher
+        .map(|watcher| Box::new(watcher) as _)
+        .map_err(|error| error.to_string())
+}
+
 /// Device and number of a directory.
 type Identity = (u64, u64);
 
@@ -53,10 +61,7 @@ struct Wanted {
 impl Watching {
     pub fn start() -> Self {
         let wanted = Arc::new(Wanted::default());
-        let heard = Arc::clone(&wanted);
-        let watcher = notify::recommended_watcher(move |event| heard.hear(event));
-        let watcher = watcher.map_err(|error| error.to_string());
-        Self::with(watcher.map(|watcher| Box::new(watcher) as _), wanted)
+        Self::with(watcher(&wanted), wanted)
     }
 
     fn with(watcher: Result<Box<dyn Watcher + Send>, String>, wanted: Arc<Wanted>) -> Self {
@@ -79,6 +84,10 @@ impl Watching {
             .names
             .write()
             .unwrap_or_else(PoisonError::into_inner) = cover.names;
+        if self.watcher.is_err() {
+            // The system may give one by now.
+            self.watcher = watcher(&self.wanted);
+        }
         let watcher = match &mut self.watcher {
             Ok(watcher) => watcher,
             Err(problem) => return vec![unwatched(None, problem)],

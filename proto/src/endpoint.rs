@@ -194,7 +194,9 @@ impl Dirs {
         self.logs().join("servers").join(format!("{server}.log"))
     }
 
-    /// Makes the directories with mode 0700 and refuses what another user could have placed there.
+    /// Makes the directories with mode 0700 and refuses what another user could have placed there. What is right
+    /// already is not touched, so that they may stand on a disk that cannot be written; the cache, which nobody needs,
+    /// may also be missing.
     pub fn prepare(&self) -> Result<(), EndpointError> {
         let socket = self.socket();
         let length = socket.as_os_str().len();
@@ -204,12 +206,30 @@ impl Dirs {
                 length,
             });
         }
-        create(&self.config)?;
-        for dir in [&self.state, &self.cache, &self.runtime] {
+        // A configuration that is not there says nothing, wherever it could not be made.
+        unless_protected(create(&self.config))?;
+        for dir in [&self.state, &self.runtime] {
             create(dir)?;
             restrict(dir)?;
         }
-        create(&self.logs().join("servers"))
+        unless_protected(create(&self.cache).and_then(|()| restrict(&self.cache)))?;
+        unless_protected(create(&self.logs().join("servers")))
+    }
+}
+
+/// What cannot be made where nothing can be written, or nothing more, is done without.
+fn unless_protected(made: Result<(), EndpointError>) -> Result<(), EndpointError> {
+    use io::ErrorKind::{PermissionDenied, QuotaExceeded, ReadOnlyFilesystem, StorageFull};
+    match made {
+        Err(EndpointError::Create { source, .. })
+            if matches!(
+                source.kind(),
+                PermissionDenied | QuotaExceeded | ReadOnlyFilesystem | StorageFull
+            ) =>
+        {
+            Ok(())
+        }
+        made => made,
     }
 }
 
@@ -263,6 +283,10 @@ fn create(path: &Path) -> Result<(), EndpointError> {
 #[cfg(unix)]
 fn restrict(path: &Path) -> Result<(), EndpointError> {
     use std::os::unix::fs::PermissionsExt;
+    let mode = fs::metadata(path).map(|found| found.permissions().mode() & 0o777);
+    if mode.is_ok_and(|mode| mode == 0o700) {
+        return Ok(());
+    }
     fs::set_permissions(path, fs::Permissions::from_mode(0o700)).map_err(|source| {
         EndpointError::Create {
             path: path.to_owned(),

@@ -33,6 +33,7 @@
 
 pub mod endpoint;
 pub mod error;
+pub mod lock_file;
 pub mod messages;
 pub mod service;
 pub mod startup;

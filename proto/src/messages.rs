@@ -1,6 +1,7 @@
 //! The messages of the contract: plain data with names that speak for themselves.
 
 mod approvals;
+mod degraded;
 mod discovery;
 mod login;
 mod metrics;
@@ -26,6 +27,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 pub use self::approvals::*;
+pub use self::degraded::*;
 pub use self::metrics::*;
 pub use self::secrets::*;
 pub use self::sources::*;

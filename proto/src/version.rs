@@ -80,4 +80,5 @@ pub const FEATURES: &[&str] = &[
     "upgrade",
     "metrics",
     "trace",
+    "degraded",
 ];

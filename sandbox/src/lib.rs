@@ -13,6 +13,7 @@ pub mod fair;
 pub mod host;
 pub mod limits;
 pub mod pool;
+pub mod scarce;
 pub mod typegen;
 
 mod run;

@@ -3,6 +3,8 @@
 mod agents;
 mod approvals;
 mod audit;
+#[cfg(target_os = "linux")]
+mod bad_days;
 mod canaries;
 mod check;
 mod commands;

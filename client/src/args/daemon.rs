@@ -5,6 +5,13 @@ use std::path::PathBuf;
 use clap::Args as ClapArgs;
 
 #[derive(Debug, ClapArgs)]
+pub(crate) struct Status {
+    /// Show also what does not fit on a screen: every server, the walls around workers, the socket
+    #[arg(short, long)]
+    pub(crate) all: bool,
+}
+
+#[derive(Debug, ClapArgs)]
 pub(crate) struct Setup {
     /// Say what is there and install nothing; exits with 1 if something is missing
     #[arg(long, conflicts_with_all = ["registry", "from"])]

@@ -2,14 +2,21 @@
 //!
 //! Invariant: it starts nothing, and whatever it complains of, it names what to do.
 
+mod agents;
 mod checker;
 mod daemon;
+mod machine;
+mod network;
 mod places;
 mod programs;
 mod servers;
 mod service;
 mod telemetry;
+mod waiting;
 mod workers;
+mod written;
+
+use std::path::Path;
 
 use mux_client::within_seconds;
 use mux_proto::{endpoint::Dirs, variables};
@@ -91,6 +98,7 @@ async fn all() -> Vec<Check> {
                 asked.extend(checker::look(&status).checks);
                 asked.extend(servers::look(&status).checks);
                 asked.extend(telemetry::look(&status).checks);
+                asked.extend(waiting::look(&session).await.checks);
                 known = Some(status);
             }
             Ok(Err(error)) => group.fail(error.message, "`mux logs` shows more"),
@@ -100,8 +108,14 @@ async fn all() -> Vec<Check> {
             ),
         }
     }
+    let known = known.as_ref();
+    checks.extend(machine::look(&dirs, known).checks);
     checks.extend(group.checks);
-    checks.extend(service::look(&dirs, known.as_ref()).await.checks);
+    checks.extend(service::look(&dirs, known).await.checks);
+    let path = variable("PATH");
+    checks.extend(written::look(&dirs, known, path.as_deref().map(Path::as_os_str)).checks);
     checks.extend(asked);
+    checks.extend(network::look(variable).checks);
+    checks.extend(agents::look(&dirs).checks);
     checks
 }

@@ -139,7 +139,7 @@ pub(super) async fn servers(args: args::Servers, json: bool) -> Outcome {
     }
 }
 
-pub(super) async fn status(json: bool) -> Outcome {
+pub(super) async fn status(args: &args::Status, json: bool) -> Outcome {
     match running().await? {
         Some(session) => {
             let status = session
@@ -147,7 +147,7 @@ pub(super) async fn status(json: bool) -> Outcome {
                 .status(within_seconds(10))
                 .await?
                 .map_err(Failure::from)?;
-            Ok(render::status(&status, json))
+            Ok(render::status(&status, args.all, json))
         }
         None => {
             render::not_running(&dirs()?.socket(), json);

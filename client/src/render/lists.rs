@@ -246,6 +246,17 @@ pub(super) fn flush(table: &Table) -> String {
 
 /// One row a server, and one a session of those that may have several.
 pub(super) fn table(servers: &[ServerInfo]) -> String {
+    flush(&rows(servers))
+}
+
+/// The same, however wide the terminal is.
+pub(super) fn narrow(servers: &[ServerInfo]) -> String {
+    let mut table = rows(servers);
+    table.set_content_arrangement(ContentArrangement::Disabled);
+    flush(&table)
+}
+
+fn rows(servers: &[ServerInfo]) -> Table {
     let mut table = bare([
         "SERVER", "STATE", "TOOLS", "START", "CALLS", "PID", "SHARE", "COMMAND",
     ]);
@@ -280,7 +291,7 @@ pub(super) fn table(servers: &[ServerInfo]) -> String {
             ]);
         }
     }
-    flush(&table)
+    table
 }
 
 pub(super) fn state(state: ServerState) -> Cell {

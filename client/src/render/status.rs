@@ -3,18 +3,19 @@
 use std::{path::Path, process::ExitCode, time::Duration};
 
 use anstream::{eprintln, println};
-use mux_proto::{CheckerStatus, Status, TelemetryStatus};
+use mux_proto::{CheckerStatus, Degraded, ServerInfo, Status, TelemetryStatus};
 use serde_json::{Value, json};
 
 use super::{
-    document,
+    amounts, document,
     lists::{remarks_on, table},
-    shown, started_by,
-    style::{DIM, NAME, STRONG, harmless, one_line, paint},
+    screen, shown, started_by,
+    style::{DIM, NAME, STRONG, WARN, harmless, one_line, paint},
     warn,
 };
 
-pub(crate) fn status(status: &Status, json: bool) -> ExitCode {
+/// `all`: also what does not fit on a screen.
+pub(crate) fn status(status: &Status, all: bool, json: bool) -> ExitCode {
     if json {
         let mut whole = json!({ "running": true });
         if let (Some(whole), Ok(Value::Object(status))) =
@@ -25,84 +26,20 @@ pub(crate) fn status(status: &Status, json: bool) -> ExitCode {
         document(&whole);
         return ExitCode::SUCCESS;
     }
-    let uptime = Duration::from_secs(status.uptime_ms / 1_000);
-    println!(
-        "{} {} (contract {}), pid {}, up {}",
-        paint(STRONG, "muxd"),
-        status.build,
-        status.contract,
-        status.pid,
-        humantime::format_duration(uptime)
-    );
-    let line = |what: &str, text: String| println!("{} {text}", paint(DIM, format!("{what:<8}")));
-    line(
-        "engine",
-        match status.engine.as_deref() {
-            Some("quickjs") => {
-                "quickjs (V8 was not to be had at build time; see README, Engines)".into()
-            }
-            Some(engine) => match &status.engine_version {
-                Some(version) => format!("{engine} {version}"),
-                None => engine.into(),
-            },
-            None => "not started yet".into(),
-        },
-    );
-    if status.started.is_some() {
-        line("started", started_by(status.started.as_ref()));
-    }
-    if let Some(spans) = status.telemetry.as_ref().and_then(spans) {
-        line("spans", spans);
-    }
-    let workers = &status.workers;
-    line(
-        "workers",
-        format!(
-            "{} ready, {} busy, {} starting; {} runs wait",
-            workers.ready, workers.busy, workers.starting, workers.waiting
-        ),
-    );
-    if !workers.layers.is_empty() {
-        line("walls", workers.layers.join(", "));
-    }
-    if status.engine.is_some() {
-        let text = if workers.snapshot {
-            "isolates are built from one"
-        } else {
-            "none; isolates are built from source"
-        };
-        line("snapshot", text.into());
-    }
-    line("types", types(&status.checker));
-    let runs = &status.runs;
-    line(
-        "runs",
-        format!(
-            "{} running, {} succeeded, {} failed",
-            runs.running, runs.succeeded, runs.failed
-        ),
-    );
-    line("clients", status.clients.to_string());
-    if let Some(bytes) = status.rss_bytes {
-        line(
-            "memory",
-            format!("{:.1} MiB", bytes as f64 / f64::from(1 << 20)),
-        );
-    }
-    line("config", shown(&status.config));
-    line("log", shown(&status.log));
-    line("socket", shown(&status.socket));
-    if !status.servers.is_empty() {
-        println!("\n{}", table(&status.servers));
-        // What keeps some functions of an API from being called shows in no column.
-        for source in status
-            .servers
-            .iter()
-            .filter(|server| server.source.is_some())
-        {
-            for remark in remarks_on(source) {
-                println!("{}: {}", paint(NAME, &source.name), harmless(&remark));
-            }
+    let mut above = head(status);
+    if all {
+        println!("{}", above.join("\n"));
+        for line in whole(status) {
+            println!("{line}");
+        }
+        servers(&status.servers);
+    } else {
+        above.extend(short(status));
+        println!("{}", above.join("\n"));
+        if !status.servers.is_empty() {
+            // Problems stand below on the same screen.
+            let above = above.len() + 1 + status.problems.len();
+            println!("\n{}", screen::fitting(&status.servers, above).join("\n"));
         }
     }
     for problem in &status.problems {
@@ -111,7 +48,128 @@ pub(crate) fn status(status: &Status, json: bool) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// How programs are checked.
+/// Who it is, and what it cannot do now.
+fn head(status: &Status) -> Vec<String> {
+    let uptime = Duration::from_secs(status.uptime_ms / 1_000);
+    let mut lines = vec![format!(
+        "{} {} (contract {}), pid {}, up {}",
+        paint(STRONG, "muxd"),
+        status.build,
+        status.contract,
+        status.pid,
+        humantime::format_duration(uptime)
+    )];
+    for Degraded { mode, message, fix } in &status.degraded {
+        let mode = paint(WARN, format!("degraded ({}):", harmless(mode)));
+        lines.push(format!("{mode} {}", harmless(message)));
+        lines.push(format!("  {} {}", paint(DIM, "fix:"), harmless(fix)));
+    }
+    lines
+}
+
+fn line(what: &str, text: impl std::fmt::Display) -> String {
+    format!("{} {text}", paint(DIM, format!("{what:<8}")))
+}
+
+fn engine(status: &Status) -> String {
+    match status.engine.as_deref() {
+        Some("quickjs") => {
+            "quickjs (V8 was not to be had at build time; see README, Engines)".into()
+        }
+        Some(engine) => match &status.engine_version {
+            Some(version) => format!("{engine} {version}"),
+            None => engine.into(),
+        },
+        None => "not started yet".into(),
+    }
+}
+
+fn workers(status: &Status) -> String {
+    let workers = &status.workers;
+    format!(
+        "{} ready, {} busy, {} starting; {} runs wait",
+        workers.ready, workers.busy, workers.starting, workers.waiting
+    )
+}
+
+fn runs(status: &Status) -> String {
+    let runs = &status.runs;
+    format!(
+        "{} running, {} succeeded, {} failed",
+        runs.running, runs.succeeded, runs.failed
+    )
+}
+
+fn memory(status: &Status) -> Option<String> {
+    let bytes = status.rss_bytes?;
+    Some(format!("{:.1} MiB", bytes as f64 / f64::from(1 << 20)))
+}
+
+/// What fits on a screen.
+fn short(status: &Status) -> Vec<String> {
+    let memory = memory(status).map(|memory| format!(", {memory}"));
+    let mut lines = vec![line(
+        "engine",
+        format!("{}{}", engine(status), memory.unwrap_or_default()),
+    )];
+    if status.started.is_some() {
+        lines.push(line("started", started_by(status.started.as_ref())));
+    }
+    if let Some(spans) = status.telemetry.as_ref().and_then(spans) {
+        lines.push(line("spans", spans));
+    }
+    lines.push(line("workers", workers(status)));
+    lines.push(line("types", types(&status.checker)));
+    let clients = amounts::count(status.clients, "client");
+    lines.push(line("runs", format!("{}; {clients}", runs(status))));
+    lines.push(line("config", shown(&status.config)));
+    lines.push(line("log", shown(&status.log)));
+    lines
+}
+
+/// All that is known of the daemon itself.
+fn whole(status: &Status) -> Vec<String> {
+    let mut lines = vec![line("engine", engine(status))];
+    if status.started.is_some() {
+        lines.push(line("started", started_by(status.started.as_ref())));
+    }
+    if let Some(spans) = status.telemetry.as_ref().and_then(spans) {
+        lines.push(line("spans", spans));
+    }
+    lines.push(line("workers", workers(status)));
+    if !status.workers.layers.is_empty() {
+        lines.push(line("walls", status.workers.layers.join(", ")));
+    }
+    if status.engine.is_some() {
+        let text = match status.workers.snapshot {
+            true => "isolates are built from one",
+            false => "none; isolates are built from source",
+        };
+        lines.push(line("snapshot", text));
+    }
+    lines.push(line("types", types(&status.checker)));
+    lines.push(line("runs", runs(status)));
+    lines.push(line("clients", status.clients));
+    lines.extend(memory(status).map(|memory| line("memory", memory)));
+    lines.push(line("config", shown(&status.config)));
+    lines.push(line("log", shown(&status.log)));
+    lines.push(line("socket", shown(&status.socket)));
+    lines
+}
+
+fn servers(servers: &[ServerInfo]) {
+    if servers.is_empty() {
+        return;
+    }
+    println!("\n{}", table(servers));
+    // What keeps some functions of an API from being called shows in no column.
+    for source in servers.iter().filter(|server| server.source.is_some()) {
+        for remark in remarks_on(source) {
+            println!("{}: {}", paint(NAME, &source.name), harmless(&remark));
+        }
+    }
+}
+
 /// Where they go; nothing where nobody wants any.
 fn spans(telemetry: &TelemetryStatus) -> Option<String> {
     let to = one_line(telemetry.endpoint.as_deref()?, 120);
@@ -129,6 +187,7 @@ fn spans(telemetry: &TelemetryStatus) -> Option<String> {
     Some(format!("{} sent to {to}{lost}{problem}", telemetry.sent))
 }
 
+/// How programs are checked.
 fn types(checker: &CheckerStatus) -> String {
     if let Some(problem) = &checker.problem {
         return format!("not checked: {problem}");

@@ -12,6 +12,7 @@ use std::{
 use tokio::sync::oneshot;
 
 use super::subject::{Cover, Owner, Session, State, Subject, Verdict, View};
+use crate::age::Age;
 
 /// Of those that nobody waits for; the oldest are forgotten first.
 const MOST_KEPT: usize = 1_000;
@@ -29,6 +30,7 @@ pub(super) struct Book {
 #[derive(Debug)]
 struct Entry {
     view: View,
+    age: Age,
     session: Option<Session>,
     /// To the call that waits.
     answer: Option<oneshot::Sender<Verdict>>,
@@ -128,6 +130,7 @@ impl Book {
         let (answer, receiver) = oneshot::channel();
         let entry = Entry {
             view: view.clone(),
+            age: Age::since(view.since),
             session,
             answer: Some(answer),
         };
@@ -289,16 +292,13 @@ impl Book {
 
     /// Forgets what nobody used for so long, and the oldest of what is too much, and gives it.
     pub(super) fn expire(&mut self, keep: Option<Duration>) -> Vec<View> {
-        let old = |view: &View| {
-            let age = view.since.elapsed();
-            keep.is_some_and(|keep| age.is_ok_and(|age| age >= keep))
-        };
+        let old = |entry: &Entry| keep.is_some_and(|keep| entry.age.now() >= keep);
         let (mut count, mut bytes, mut gone) = (0, 0, Vec::new());
         // The latest first: those stay.
         for entry in self.entries.values().rev().filter(|entry| !entry.is_held()) {
             count += 1;
             bytes += entry.bytes();
-            if count > MOST_KEPT || bytes > MOST_BYTES || old(&entry.view) {
+            if count > MOST_KEPT || bytes > MOST_BYTES || old(entry) {
                 gone.push(entry.view.number);
             }
         }
@@ -315,6 +315,7 @@ impl Book {
     /// From an earlier life of the daemon.
     pub(super) fn restore(&mut self, view: View) {
         let entry = Entry {
+            age: Age::since(view.since),
             view,
             session: None,
             answer: None,

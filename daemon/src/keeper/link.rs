@@ -16,14 +16,15 @@ use tokio::{
 
 use super::{
     child::Started,
-    passing,
-    wire::{self, Event, FrameError, Inbox, Request},
+    passing::{self, Received},
+    wire::{self, Event, FDS_PER_CHILD, FrameError, Inbox, Request},
 };
 
 pub(super) struct Link {
     stream: UnixStream,
     inbox: Inbox,
-    fds: VecDeque<OwnedFd>,
+    /// `None` for each that the system did not give us.
+    fds: VecDeque<Option<OwnedFd>>,
     outbox: VecDeque<Outgoing>,
     open: bool,
 }
@@ -83,15 +84,20 @@ impl Link {
         self.inbox.next()
     }
 
-    /// The pipes that belong to the `Spawned` that was just read.
-    pub(super) fn take_pipes(&mut self, pid: u32) -> Option<Started> {
+    /// The pipes that belong to the `Spawned` that was just read; inside of it nothing if the system did not give
+    /// them to us.
+    pub(super) fn take_pipes(&mut self, pid: u32) -> Option<Option<Started>> {
         let mut next = || self.fds.pop_front();
-        Some(Started {
+        let all = (next()?, next()?, next()?);
+        let (Some(stdin), Some(stdout), Some(stderr)) = all else {
+            return Some(None);
+        };
+        Some(Some(Started {
             pid,
-            stdin: next()?,
-            stdout: next()?,
-            stderr: next()?,
-        })
+            stdin,
+            stdout,
+            stderr,
+        }))
     }
 
     /// Waits until the socket can be used, and uses it once in each direction.
@@ -143,13 +149,19 @@ impl Link {
 
     fn read(&mut self) -> io::Result<()> {
         let mut buffer = [0; 16 * 1024];
-        let (stream, fds) = (&self.stream, &mut self.fds);
+        let (stream, mut fds) = (&self.stream, VecDeque::new());
         let received = stream.try_io(Interest::READABLE, || {
-            passing::receive(stream, &mut buffer, fds)
+            passing::receive_some(stream, &mut buffer, &mut fds)
         });
         match received {
-            Ok(0) => self.open = false,
-            Ok(count) => self.inbox.push(&buffer[..count]),
+            Ok(Received { count: 0, .. }) => self.open = false,
+            Ok(Received { count, cut }) => {
+                self.inbox.push(&buffer[..count]);
+                match cut {
+                    true => self.fds.extend((0..FDS_PER_CHILD).map(|_| None)),
+                    false => self.fds.extend(fds.into_iter().map(Some)),
+                }
+            }
             Err(error) if error.kind() == ErrorKind::WouldBlock => {}
             // A keeper that was killed with requests unread resets the socket.
             Err(error) if error.kind() == ErrorKind::ConnectionReset => self.open = false,

@@ -33,7 +33,9 @@ impl Lock {
         // Not truncated and never removed: the file is only a place for the lock.
         let mut options = OpenOptions::new();
         options.read(true).append(true).create(true).mode(0o600);
-        match options.open(path) {
+        let opened = options.open(path);
+        // Where nothing can be written it can be locked all the same.
+        match opened.or_else(|error| File::open(path).map_err(|_| error)) {
             Ok(file) => Lock::Waiting {
                 file,
                 until: now + LOCK_LIMIT,

@@ -12,7 +12,7 @@ use std::{
     time::Duration,
 };
 
-use nix::sys::prctl;
+use nix::{errno::Errno, sys::prctl};
 use tokio::{
     process::{Child, Command},
     sync::{mpsc, oneshot, watch},
@@ -28,6 +28,7 @@ use super::{
     sweep::sweep,
     wire::{Event, Request, SpawnFailure, SpawnRequest, WIRE},
 };
+use crate::descriptors;
 
 /// How long a new keeper may take to say hello; it does so before it waits for its lock.
 const START_LIMIT: Duration = Duration::from_secs(5);
@@ -108,13 +109,16 @@ pub(super) async fn take_over(
 
 /// Returns with our copy of the keeper's end closed, so that its death is seen as end of file.
 fn launch(exe: &Path, lock: &Path, far: UnixStream) -> io::Result<Child> {
-    Command::new(exe)
+    let mut command = Command::new(exe);
+    command
         .arg0("muxd")
         .arg("keeper")
         .arg(std::path::absolute(lock)?)
         .stdin(OwnedFd::from(far))
-        .stdout(Stdio::null())
-        .spawn()
+        .stdout(Stdio::null());
+    // What servers inherit is the limit that we were started with.
+    descriptors::give_back(&mut command);
+    command.spawn()
 }
 
 impl Owner {
@@ -222,9 +226,14 @@ impl Owner {
                 Event::Hello { .. } => {}
                 Event::Spawned { id, pid } => {
                     let pipes = self.link.take_pipes(pid);
-                    let pipes = pipes.ok_or_else(|| io::Error::other("a child without pipes"))?;
-                    if let Some(entry) = self.children.get_mut(&id) {
-                        entry.started(pipes);
+                    match pipes.ok_or_else(|| io::Error::other("a child without pipes"))? {
+                        Some(pipes) => {
+                            if let Some(entry) = self.children.get_mut(&id) {
+                                entry.started(pipes);
+                            }
+                        }
+                        // Nobody could speak to it.
+                        None => self.give_up(id),
                     }
                 }
                 Event::SpawnFailed {
@@ -254,6 +263,16 @@ impl Owner {
             }
         }
         Ok(())
+    }
+
+    /// Has a child ended for whose pipes there are no descriptors. The others go on.
+    fn give_up(&mut self, id: u64) {
+        let signal = Ending::Kill;
+        self.link.queue(&Request::Signal { id, signal }).ok();
+        if let Some(entry) = self.children.remove(&id) {
+            let error = io::Error::from(Errno::EMFILE);
+            entry.fail(SpawnFailure::Other, error.to_string(), error.raw_os_error());
+        }
     }
 
     async fn finish(mut self) {

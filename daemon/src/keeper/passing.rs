@@ -11,6 +11,7 @@ use std::{
 
 use nix::{
     cmsg_space,
+    errno::Errno,
     sys::socket::{ControlMessage, ControlMessageOwned, MsgFlags, recvmsg, sendmsg},
 };
 
@@ -28,26 +29,68 @@ pub(crate) fn send(socket: impl AsFd, bytes: &[u8], fds: &[OwnedFd]) -> io::Resu
     Ok(sendmsg::<()>(socket, &parts, control, flags, None)?)
 }
 
-/// Receives what is there now; 0 means that the other side has closed.
-///
-/// One call returns the descriptors of at most one send: the kernel ends a read behind bytes that
-/// carried some.
+/// What one call has received.
+pub(super) struct Received {
+    /// 0 means that the other side has closed.
+    pub(super) count: usize,
+    /// The system gave us not all of the descriptors: too many are open. None of them is there.
+    pub(super) cut: bool,
+}
+
+/// Receives what is there now, and all the descriptors that came with it; 0 means that the other side has closed.
 pub(crate) fn receive(
     socket: impl AsFd,
     bytes: &mut [u8],
     fds: &mut VecDeque<OwnedFd>,
 ) -> io::Result<usize> {
+    match receive_some(socket, bytes, fds)? {
+        Received { cut: true, .. } => Err(Errno::ENOBUFS.into()),
+        Received { count, .. } => Ok(count),
+    }
+}
+
+/// The same for whoever can do without the descriptors.
+///
+/// One call returns the descriptors of at most one send: the kernel ends a read behind bytes that
+/// carried some.
+pub(super) fn receive_some(
+    socket: impl AsFd,
+    bytes: &mut [u8],
+    fds: &mut VecDeque<OwnedFd>,
+) -> io::Result<Received> {
     let mut parts = [IoSliceMut::new(bytes)];
     let mut control = cmsg_space!([RawFd; FDS_PER_CHILD]);
     let flags = MsgFlags::MSG_CMSG_CLOEXEC | MsgFlags::MSG_DONTWAIT;
     let socket = socket.as_fd().as_raw_fd();
     let message = recvmsg::<()>(socket, &mut parts, Some(&mut control), flags)?;
+    let (count, cut) = (message.bytes, message.flags.contains(MsgFlags::MSG_CTRUNC));
+    if cut {
+        // Those that did come are ours to close.
+        drop(rights_in(&control).into_iter().map(own).collect::<Vec<_>>());
+        return Ok(Received { count, cut });
+    }
     for part in message.cmsgs()? {
         if let ControlMessageOwned::ScmRights(raw) = part {
             fds.extend(raw.into_iter().map(own));
         }
     }
-    Ok(message.bytes)
+    Ok(Received { count, cut })
+}
+
+/// The descriptors in a message that was cut, in which `nix` does not look: its length, as a `size_t`, level and type,
+/// and the numbers.
+fn rights_in(control: &[u8]) -> Vec<RawFd> {
+    const HEADER: usize = size_of::<usize>() + 2 * size_of::<i32>();
+    let Some((length, rest)) = control.split_first_chunk() else {
+        return Vec::new();
+    };
+    let numbers = usize::from_ne_bytes(*length).saturating_sub(HEADER);
+    let rights = rest.get(2 * size_of::<i32>()..).unwrap_or_default();
+    let (numbers, _) = rights[..numbers.min(rights.len())].as_chunks();
+    numbers
+        .iter()
+        .map(|number| RawFd::from_ne_bytes(*number))
+        .collect()
 }
 
 #[expect(unsafe_code, reason = "the kernel hands descriptors over as numbers")]
@@ -66,6 +109,29 @@ mod tests {
     };
 
     use super::*;
+
+    #[test]
+    fn what_is_left_of_a_message_that_was_cut_is_found() {
+        let message = |length: usize, numbers: &[i32]| {
+            let mut bytes = length.to_ne_bytes().to_vec();
+            // SOL_SOCKET and SCM_RIGHTS.
+            bytes.extend(
+                [1_i32, 1]
+                    .iter()
+                    .chain(numbers)
+                    .flat_map(|number| number.to_ne_bytes()),
+            );
+            bytes
+        };
+        assert_eq!(rights_in(&message(24, &[7, 8, 0])), [7, 8]);
+        assert_eq!(
+            rights_in(&message(0, &[0, 0, 0])),
+            Vec::<RawFd>::new(),
+            "none came"
+        );
+        assert_eq!(rights_in(&message(1 << 40, &[7])), [7]);
+        assert_eq!(rights_in(b"short"), Vec::<RawFd>::new());
+    }
 
     #[test]
     fn descriptors_arrive_in_order_and_with_their_bytes() {

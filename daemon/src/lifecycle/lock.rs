@@ -5,7 +5,7 @@
 //! releases however their holder ends.
 
 use std::{
-    fs::{File, OpenOptions, TryLockError},
+    fs::{File, TryLockError},
     io::{self, Seek, Write},
     path::{Path, PathBuf},
     sync::mpsc,
@@ -13,12 +13,15 @@ use std::{
     time::Duration,
 };
 
-use mux_proto::endpoint::Signature;
+use mux_proto::{endpoint::Signature, lock_file::open};
 
 /// Why a lock was not to be had.
 #[derive(Debug, thiserror::Error)]
 pub enum LockError {
-    #[error("cannot lock {path:?}: {source}")]
+    #[error(
+        "cannot lock {path:?}: {source}; it must stand where you can write: make room or make it writable, or set \
+         MUX_HOME to another directory"
+    )]
     Io { path: PathBuf, source: io::Error },
     #[error(
         "another muxd still holds {path:?} after {waited:?}; see its log, or end it by hand \
@@ -85,11 +88,12 @@ impl InstanceLock {
     /// Leaves word for people and clients: who holds it, and where it listens.
     pub fn sign(&mut self, pid: u32, socket: &Path) -> io::Result<()> {
         let socket = socket.to_owned();
-        let mut word = serde_json::to_string(&Signature { pid, socket })?;
-        word.push('\n');
-        // At every moment the first line is somebody's whole word: a daemon that takes over writes over the one before.
+        let mut word = serde_json::to_vec(&Signature { pid, socket })?;
+        word.push(b'\n');
+        // Over what stands there, so that it needs no room on a disk that is full, and so that at every moment the first
+        // line is somebody's whole word: a daemon that takes over writes over the one before.
         self.0.rewind()?;
-        self.0.write_all(word.as_bytes())?;
+        self.0.write_all(&word)?;
         self.0.set_len(word.len() as u64)
     }
 }
@@ -116,17 +120,6 @@ impl StartupLock {
         file.lock()?;
         Ok(Self(file))
     }
-}
-
-fn open(path: &Path) -> io::Result<File> {
-    let mut options = OpenOptions::new();
-    options.create(true).truncate(false).read(true).write(true);
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::OpenOptionsExt;
-        options.mode(0o600);
-    }
-    options.open(path)
 }
 
 #[cfg(test)]

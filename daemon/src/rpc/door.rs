@@ -36,6 +36,8 @@ pub(super) struct Door {
     number: u64,
     /// The process and the user at the other end, where the system tells.
     peer: Peer,
+    /// There was no descriptor left: it is told so, and may look and stop, and nothing else.
+    cramped: bool,
     /// Without its features.
     hello: OnceLock<Hello>,
     /// Of those that we know, the ones that the client listed.
@@ -57,9 +59,10 @@ pub(super) struct Door {
 }
 
 impl Door {
-    pub(super) fn new(daemon: Arc<Daemon>, number: u64, peer: Peer) -> Arc<Self> {
+    pub(super) fn new(daemon: Arc<Daemon>, number: u64, peer: Peer, cramped: bool) -> Arc<Self> {
         Arc::new(Self {
             peer,
+            cramped,
             mailbox: OnceLock::new(),
             arrival: OnceCell::new(),
             daemon,
@@ -90,6 +93,10 @@ impl Door {
         drop(self.hello.set(hello));
         self.arrived.notify_one();
         true
+    }
+
+    pub(super) fn is_cramped(&self) -> bool {
+        self.cramped
     }
 
     /// The client said in its hello that it knows of this.

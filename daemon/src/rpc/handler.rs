@@ -50,6 +50,14 @@ impl Connection {
     }
 
     fn daemon(&self) -> Result<&Arc<Daemon>, wire::Error> {
+        match self.0.is_cramped() {
+            true => Err(status::cramped()),
+            false => self.anyway(),
+        }
+    }
+
+    /// Also for a client that got the last place.
+    fn anyway(&self) -> Result<&Arc<Daemon>, wire::Error> {
         self.0.open().ok_or_else(|| {
             let message = "`hello` comes first on every connection";
             wire::Error::new(Kind::Internal, message)
@@ -73,14 +81,14 @@ impl wire::Mux for Connection {
     }
 
     async fn retire(self, _: Context, reason: String) -> Result<(), wire::Error> {
-        let daemon = self.daemon()?;
+        let daemon = self.anyway()?;
         info!(reason, "asked to retire");
         daemon.shutdown.request();
         Ok(())
     }
 
     async fn status(self, _: Context) -> Result<wire::Status, wire::Error> {
-        let daemon = self.daemon()?;
+        let daemon = self.anyway()?;
         // It waits for nothing that may take long.
         drop(timeout(A_MOMENT, self.configured()).await);
         Ok(status::of(daemon, &self.0))
@@ -163,7 +171,7 @@ impl wire::Mux for Connection {
     }
 
     async fn stop(self, _: Context, request: wire::StopRequest) -> Result<(), wire::Error> {
-        let daemon = self.daemon()?;
+        let daemon = self.anyway()?;
         debug!(now = request.now, "asked to stop");
         daemon.former.stop(request.now).await;
         if request.now {

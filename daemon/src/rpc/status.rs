@@ -1,10 +1,12 @@
 //! What `mux status` shows.
 
 use mux_proto as wire;
+use mux_sandbox::scarce;
 
 use super::{convert, door::Door};
 use crate::{
     catalog::imitations,
+    descriptors,
     lifecycle::{Service, Starter},
     metrics,
     state::Daemon,
@@ -16,11 +18,28 @@ pub(super) fn of(daemon: &Daemon, door: &Door) -> wire::Status {
     let counts = daemon.runs.counts();
     let mut problems = daemon.problems();
     problems.extend(door.notes());
-    problems.extend(workers.problem);
     let cache = daemon.gateway.upstreams().catalog().cache();
-    problems.extend(cache.and_then(|cache| cache.status().problem));
+    let cache = cache.and_then(|cache| cache.status().problem);
+    let cache =
+        cache.map(|why| format!("the cache lives in memory only, until `mux restart`: {why}"));
     problems.extend(daemon.gateway.upstreams().pins().problems());
-    problems.extend(daemon.gateway.audit().problem());
+    let mut degraded = degraded(daemon);
+    let told = [
+        ("workers", workers.problem),
+        ("cache", cache),
+        ("audit", daemon.gateway.audit().problem()),
+    ];
+    for (mode, problem) in told {
+        let Some(message) = problem else { continue };
+        match scarce::remedy_in(&message) {
+            Some(fix) => degraded.push(wire::Degraded {
+                mode: mode.to_owned(),
+                message,
+                fix: fix.to_owned(),
+            }),
+            None => problems.push(message),
+        }
+    }
     let kept = daemon.gateway.upstreams().auth().kept();
     problems.extend(kept.problem);
     wire::Status {
@@ -51,6 +70,7 @@ pub(super) fn of(daemon: &Daemon, door: &Door) -> wire::Status {
         socket: daemon.places.socket.clone(),
         log: daemon.places.log.clone(),
         problems,
+        degraded,
         tokens: Some(wire::TokenStatus {
             keyring: kept.keyring,
             file: kept.file.to_owned(),
@@ -70,6 +90,29 @@ fn telemetry(tracer: &Tracer) -> wire::TelemetryStatus {
         lost: report.counts.lost,
         problem: report.counts.problem,
     }
+}
+
+/// What this machine does not give the daemon now.
+fn degraded(daemon: &Daemon) -> Vec<wire::Degraded> {
+    let environment = daemon.environment.borrow();
+    let straits = daemon.straits.look(environment.as_ref());
+    let told = straits.into_iter().map(|strait| wire::Degraded {
+        mode: strait.mode.to_owned(),
+        message: strait.message,
+        fix: strait.fix,
+    });
+    told.collect()
+}
+
+/// What a client is told who wants more than there are descriptors for.
+pub(super) fn cramped() -> wire::Error {
+    let allowed = descriptors::allowed().unwrap_or_default();
+    let message =
+        format!("muxd has all of its {allowed} file descriptors in use, and takes no more work");
+    wire::Error::new(wire::Kind::Busy, message).hint(
+        "try again when other clients or runs have ended; a higher limit (`ulimit -n`, LimitNOFILE= of a service) takes \
+         `mux restart`",
+    )
 }
 
 fn started(service: &Service) -> wire::Started {

@@ -59,6 +59,8 @@ pub(super) struct Loading {
     env_trouble: Option<String>,
     commands: Commands,
     policy: Option<Policies>,
+    /// The files could not be read at all, which may be over in a moment.
+    unread: bool,
     /// Of the files as they were read last.
     fingerprint: Option<blake3::Hash>,
     views: Option<Views>,
@@ -110,6 +112,8 @@ impl Loading {
     /// Keeps what is good of it.
     fn take(&mut self, written: Written, path: &Path) {
         self.fingerprint = Some(written.fingerprint());
+        self.unread =
+            written.env.is_err() || matches!(written.config, Err(ConfigError::Read { .. }));
         match written.env {
             Ok(env) => (self.env, self.env_trouble) = (env, None),
             Err(problem) => self.env_trouble = Some(problem),
@@ -251,6 +255,7 @@ impl Daemon {
         info!(?trigger, ?changes, "configuration loaded");
         let mut standing = self.standing();
         standing.problems.clone_from(&problems);
+        standing.unread = loading.unread;
         standing.disabled.clone_from(&settings.disabled);
         standing.secrets = secrets;
         standing.sources.clone_from(&settings.sources);

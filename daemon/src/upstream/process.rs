@@ -110,11 +110,8 @@ impl Launcher {
             cwd: process.cwd.clone(),
             tag: name.to_owned(),
         };
-        let keeper = self.keeper().await.map_err(|e| e.to_string())?;
-        keeper
-            .spawn(spec)
-            .await
-            .map_err(|e: SpawnError| e.to_string())
+        let keeper = self.keeper().await.map_err(whole)?;
+        keeper.spawn(spec).await.map_err(whole::<SpawnError>)
     }
 
     /// What a program prints. It and all that it started are ended with its answer, or with the
@@ -131,8 +128,8 @@ impl Launcher {
         within: Duration,
         most: usize,
     ) -> Result<Told, String> {
-        let keeper = self.keeper().await.map_err(|e| e.to_string())?;
-        let mut child = keeper.spawn(spec).await.map_err(|e| e.to_string())?;
+        let keeper = self.keeper().await.map_err(whole)?;
+        let mut child = keeper.spawn(spec).await.map_err(whole)?;
         drop(child.stdin.take());
         let (Some(stdout), Some(mut stderr)) = (child.stdout.take(), child.stderr.take()) else {
             return Err("the process has no pipes".into());
@@ -188,4 +185,9 @@ impl Launcher {
         *slot = Slot::Running(keeper.clone());
         Ok(keeper)
     }
+}
+
+/// An error with all that led to it.
+fn whole<E: std::error::Error + Send + Sync + 'static>(error: E) -> String {
+    format!("{:#}", anyhow::Error::new(error))
 }

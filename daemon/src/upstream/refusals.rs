@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use mux_sandbox::{Fault, Kind};
+use mux_sandbox::{Fault, Kind, scarce};
 use tokio::time::Instant;
 
 use super::{
@@ -32,9 +32,10 @@ pub(super) fn unstarted(family: &Family, link: &Link, error: &OpenError) -> Faul
             Kind::Unavailable,
             format!("its description: {}", source.shown()),
         ),
-        (OpenError::Failed(_), Link::Process(_)) => {
+        (OpenError::Failed(why), Link::Process(_)) => {
             let (log, command) = (family.log.display(), link.shown());
-            let hint = format!("its log: {log}; its command: {command}");
+            let usual = || format!("its log: {log}; its command: {command}");
+            let hint = scarce::remedy_in(why).map_or_else(usual, str::to_owned);
             (Kind::Unavailable, hint)
         }
     };

@@ -5,8 +5,6 @@
 
 use std::{
     collections::VecDeque,
-    fs::{File, OpenOptions},
-    io::Write,
     path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError},
 };
@@ -15,10 +13,8 @@ use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, BufReader};
 use tokio::sync::oneshot;
 
 use super::stamp::Stamp;
-use crate::settings::Confidential;
+use crate::{rotated::Rotated, settings::Confidential};
 
-/// A log that has grown to this many bytes becomes the `.1` file.
-const ROTATE: u64 = 10 << 20;
 const MAX_LINE: u64 = 8 << 10;
 const KEPT: usize = 20;
 /// Bytes of them that an error repeats, and of one of them.
@@ -154,53 +150,16 @@ impl<R> Leave<R> {
     }
 }
 
-/// An append-only file that is given up quietly when it cannot be written.
-pub(super) struct Log {
-    path: PathBuf,
-    file: Option<File>,
-    written: u64,
-}
+/// A server's log, a line at a time.
+pub(super) struct Log(Rotated);
 
 impl Log {
     pub(super) fn open(path: &Path) -> Self {
-        let mut log = Self {
-            path: path.to_owned(),
-            file: None,
-            written: 0,
-        };
-        log.reopen();
-        log
+        Self(Rotated::new(path.to_owned()))
     }
 
     pub(super) fn write(&mut self, line: &str) {
-        if self.written > ROTATE {
-            self.file = None;
-            // If the rename fails the log goes on in the same file.
-            drop(std::fs::rename(
-                &self.path,
-                self.path.with_extension("log.1"),
-            ));
-            self.reopen();
-        }
-        let line = format!("{line}\n");
-        if let Some(file) = &mut self.file
-            && file.write_all(line.as_bytes()).is_ok()
-        {
-            self.written += line.len() as u64;
-        }
-    }
-
-    fn reopen(&mut self) {
-        self.file = OpenOptions::new()
-            .create(true)
-            .append(true)
-            .open(&self.path)
-            .ok();
-        self.written = self
-            .file
-            .as_ref()
-            .and_then(|f| f.metadata().ok())
-            .map_or(0, |m| m.len());
+        self.0.append(format!("{line}\n").as_bytes());
     }
 }
 

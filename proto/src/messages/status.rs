@@ -127,6 +127,9 @@ pub struct Status {
     /// What is wrong and goes on being wrong: a config that does not parse, workers that do not start.
     #[serde(default)]
     pub problems: Vec<String>,
+    /// What the daemon cannot do now, because its machine does not let it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub degraded: Vec<Degraded>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tokens: Option<TokenStatus>,
     #[serde(default, skip_serializing_if = "Option::is_none")]

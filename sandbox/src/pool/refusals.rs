@@ -5,7 +5,7 @@ use std::time::Duration;
 use mux_wire::{Fault, Kind};
 
 use super::state::{Full, State};
-use crate::worker_process::WorkerError;
+use crate::{scarce, worker_process::WorkerError};
 
 pub(super) fn turned_away(full: &Full, state: &State) -> Fault {
     let most = state.bounds.queue;
@@ -38,5 +38,10 @@ pub(super) fn unavailable(message: impl Into<String>) -> Fault {
 }
 
 pub(super) fn no_worker(error: &WorkerError) -> Fault {
-    unavailable(error.to_string()).hint("`mux-worker` must stand beside `muxd`; see `mux logs`")
+    let remedy = match error {
+        WorkerError::Start { source, .. } => scarce::remedy(source),
+        _ => None,
+    };
+    let usual = "`mux-worker` must stand beside `muxd`; see `mux logs`";
+    unavailable(error.to_string()).hint(remedy.unwrap_or(usual))
 }

@@ -186,7 +186,7 @@ fn commands_status_tells_of_daemon_workers_runs_and_servers() {
     assert_eq!(status["servers"][0]["state"], "ready");
     assert_eq!(status["problems"], json!([]));
     assert_eq!(status["config"], json!(env.dirs.config_file()));
-    let output = env.mux(["status"]).ok();
+    let output = env.mux(["status", "--all"]).ok();
     for part in [
         "muxd ",
         "engine",

@@ -46,6 +46,10 @@ fn of_everybody() -> Vec<(&'static str, MuxResponse)> {
         ("retire", MuxResponse::Retire(Ok(()))),
         ("status", MuxResponse::Status(Ok(status()))),
         (
+            "status_on_a_bad_day",
+            MuxResponse::Status(Ok(status_on_a_bad_day())),
+        ),
+        (
             "status_of_a_service",
             MuxResponse::Status(Ok(status_of_a_service())),
         ),
@@ -370,6 +374,7 @@ fn status() -> Status {
         socket: "/run/user/1000/mux/muxd.sock".into(),
         log: "/home/me/.local/state/mux/log".into(),
         problems: vec!["something".into()],
+        degraded: Vec::new(),
         tokens: Some(TokenStatus {
             keyring: false,
             file: "/home/me/.local/state/mux/tokens.json".into(),
@@ -390,6 +395,21 @@ fn status_of_traces() -> Status {
             lost: 3,
             problem: Some("why".into()),
         }),
+        ..status()
+    }
+}
+
+/// Of a daemon whose disk is full.
+fn status_on_a_bad_day() -> Status {
+    Status {
+        servers: Vec::new(),
+        problems: Vec::new(),
+        tokens: None,
+        degraded: vec![mux_proto::Degraded {
+            mode: "disk_full".into(),
+            message: "the disk of /home/me/.local/state/mux is full".into(),
+            fix: "make room on it".into(),
+        }],
         ..status()
     }
 }

@@ -52,14 +52,14 @@ fn found(
 }
 
 #[cfg(unix)]
-fn is_program(path: &Path) -> bool {
+pub(super) fn is_program(path: &Path) -> bool {
     use nix::unistd::{AccessFlags, access};
 
     path.is_file() && access(path, AccessFlags::X_OK).is_ok()
 }
 
 #[cfg(not(unix))]
-fn is_program(path: &Path) -> bool {
+pub(super) fn is_program(path: &Path) -> bool {
     path.is_file()
 }
 

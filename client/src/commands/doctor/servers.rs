@@ -15,8 +15,12 @@ pub(super) fn look(status: &Status) -> Group {
         .iter()
         .filter(|problem| !problem.starts_with("[servers.") && !problem.starts_with("[sources."))
     {
-        let fix = format!("`mux logs` shows more; after a change of {config}, run `mux reload`");
-        group.fail(problem.clone(), fix);
+        let fix = fix_of(problem, &config.to_string());
+        match problem.contains("lives in memory only") {
+            // Nothing is lost by it but time.
+            true => group.warn(problem.clone(), fix),
+            false => group.fail(problem.clone(), fix),
+        }
     }
     for server in &status.servers {
         let name = &server.name;
@@ -114,6 +118,20 @@ pub(super) fn look(status: &Status) -> Group {
         ));
     }
     group
+}
+
+/// What one does about a problem that is of no server.
+fn fix_of(problem: &str, config: &str) -> String {
+    let has = |part: &str| problem.contains(part);
+    match () {
+        () if has("cannot start the worker") || has("the worker process ended") => {
+            "`mux-worker` must stand beside `muxd` and be of the same build; `mux logs` shows more"
+                .into()
+        }
+        () if has("the cache lives in memory") => "`mux restart` opens it again".into(),
+        () if has("of the audit log") => "`mux logs` shows since when; what is lost is lost".into(),
+        () => format!("`mux logs` shows more; after a change of {config}, run `mux reload`"),
+    }
 }
 
 /// A warning is a note with its way out behind it.

@@ -1,5 +1,7 @@
 //! The service, if one is installed, and how the daemon that runs was started.
 
+use std::path::{Path, PathBuf};
+
 use mux_proto::{Status, endpoint::Dirs};
 
 use super::{super::service, Group};
@@ -29,6 +31,12 @@ fn installed(group: &mut Group, report: &ServiceReport, status: Option<&Status>)
     }
     let name = &report.service;
     let install = "mux service install";
+    for program in report.files.iter().filter_map(|file| gone(file)) {
+        group.fail(
+            format!("{name} starts {}, which is not there", program.display()),
+            format!("`{install}` with the mux that you run now names the muxd beside it"),
+        );
+    }
     for file in &report.stale {
         let file = file.display();
         group.warn(
@@ -59,6 +67,21 @@ fn installed(group: &mut Group, report: &ServiceReport, status: Option<&Status>)
     }
 }
 
+/// The program that a unit starts, if there is none.
+fn gone(unit: &Path) -> Option<PathBuf> {
+    let text = std::fs::read_to_string(unit).ok()?;
+    let line = text
+        .lines()
+        .find_map(|line| line.strip_prefix("ExecStart="))?;
+    // As it is written there: quoted where it has blanks.
+    let program = match line.strip_prefix('"') {
+        Some(rest) => rest.split('"').next()?,
+        None => line.split_whitespace().next()?,
+    };
+    let program = PathBuf::from(program);
+    (program.is_absolute() && !program.exists()).then_some(program)
+}
+
 #[cfg(test)]
 mod tests {
     use mux_proto::Error;
@@ -87,6 +110,22 @@ mod tests {
         checks
             .map(|check| (check.verdict, check.fix.unwrap_or_default()))
             .collect()
+    }
+
+    #[test]
+    fn a_unit_that_starts_what_is_gone_is_a_failure() {
+        let dir = tempfile::tempdir().unwrap();
+        let unit = dir.path().join("muxd.service");
+        let told = |line: &str| {
+            std::fs::write(&unit, format!("[Service]\n{line}\n")).unwrap();
+            found(&ServiceReport {
+                files: vec![unit.clone()],
+                ..report()
+            })
+        };
+        assert_eq!(told("ExecStart=/bin/sh"), [(Verdict::Ok, String::new())]);
+        assert_eq!(told("ExecStart=\"/no such/muxd\"")[0].0, Verdict::Failure);
+        assert_eq!(told("ExecStart=/no/muxd --x")[0].0, Verdict::Failure);
     }
 
     #[test]

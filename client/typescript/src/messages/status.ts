@@ -24,6 +24,8 @@ export interface Status {
   log: string;
   /** What is wrong and goes on being wrong: a config that does not parse, workers that do not start. */
   problems: string[];
+  /** What the daemon cannot do now, because its machine does not let it. */
+  degraded?: Degraded[];
   tokens?: TokenStatus;
   /** Who started it, and who looks after it. */
   started?: Started;
@@ -42,6 +44,29 @@ export interface TelemetryStatus {
   lost: number;
   /** Why none can be sent, or the last ones were not. */
   problem?: string;
+}
+
+/** One way in which the daemon is less than it could be. It is told as long as it is so. */
+export interface Degraded {
+  /** A newer daemon may know others. */
+  mode:
+    | "descriptors"
+    | "disk_full"
+    | "read_only"
+    | "missing"
+    | "log"
+    | "audit"
+    | "cache"
+    | "workers"
+    | "clock"
+    | "paused"
+    | "no_home"
+    | "environment"
+    | (string & {});
+  /** What is so, and what does not work. */
+  message: string;
+  /** What one does about it. */
+  fix: string;
 }
 
 export interface Started {

@@ -1,0 +1,147 @@
+//! The agents on this machine: whether they have mux, and what they have beside it.
+//!
+//! Invariant: no value of their files is repeated, only names.
+
+use std::path::Path;
+
+use mux_proto::endpoint::Dirs;
+
+use super::{
+    super::variable,
+    Group,
+    programs::is_program,
+    written::{self, Written},
+};
+use crate::agents::{Agent, AgentFile, Document, Door, Places, System};
+
+const NAME: &str = "agents";
+
+pub(super) fn look(dirs: &Dirs) -> Group {
+    let mut group = Group::new(NAME);
+    // Without a home there are none.
+    if let Some(places) = Places::new(System::current(), variable) {
+        let ours = written::servers(dirs);
+        for agent in Agent::ALL.into_iter().filter(|agent| places.found(*agent)) {
+            let file = places.file(agent);
+            of_one(&mut group, agent, &file, &places.short(&file), &ours);
+        }
+    }
+    group
+}
+
+fn of_one(group: &mut Group, agent: Agent, file: &Path, shown: &str, ours: &[Written]) {
+    let (title, name) = (agent.title(), agent.name());
+    let install = format!("`mux install {name}`");
+    let read = AgentFile::read(file).map_err(|error| error.to_string());
+    let document = read.and_then(|read| {
+        Document::parse(read.bytes(), agent.format()).map_err(|error| format!("{shown}: {error}"))
+    });
+    let document = match document {
+        Ok(document) => document,
+        Err(problem) => {
+            let fix = format!("mend it, since {title} cannot read it either; then {install}");
+            group.warn(format!("{title}: {problem}"), fix);
+            return;
+        }
+    };
+    let entries = document.servers(agent.section(&document));
+    let doors: Vec<Door> = entries
+        .iter()
+        .filter_map(|(entry, value)| Door::read(value).filter(|door| door.is_ours(entry)))
+        .collect();
+    for door in &doors {
+        let program = Path::new(&door.command);
+        if program.is_absolute() && !is_program(program) {
+            group.fail(
+                format!("{title} starts {}, which is not there", program.display()),
+                format!("{install} puts in the mux that you run now"),
+            );
+        }
+    }
+    if doors.is_empty() {
+        group.note(format!("{title} does not have mux"), Some(&install));
+        return;
+    }
+    let twice: Vec<&str> = entries
+        .iter()
+        .filter(|(entry, value)| ours.iter().any(|own| is_same(own, entry, value)))
+        .map(|(entry, _)| *entry)
+        .collect();
+    if !twice.is_empty() {
+        group.warn(
+            format!(
+                "{title} has servers of its own that mux has too: {}; each runs twice, and its tools are told twice",
+                twice.join(", ")
+            ),
+            format!("take them out of {shown}"),
+        );
+    } else {
+        group.ok(format!("{title} has mux"));
+    }
+}
+
+/// Whether an agent's entry is a server of ours: by its name and program, or by its whole command line.
+fn is_same(own: &Written, entry: &str, value: &serde_json::Value) -> bool {
+    let words = |value: &serde_json::Value| -> Vec<String> {
+        let words = value.as_array().into_iter().flatten();
+        words
+            .filter_map(|word| word.as_str().map(str::to_owned))
+            .collect()
+    };
+    let command = &value["command"];
+    let mut line = command
+        .as_str()
+        .map_or_else(|| words(command), |one| vec![one.to_owned()]);
+    line.extend(words(&value["args"]));
+    let Some((program, args)) = line.split_first() else {
+        return false;
+    };
+    *program == own.command && (entry == own.name || args == own.args)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{super::Verdict, *};
+
+    fn told(text: &str) -> Vec<(Verdict, String)> {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("mcp.json");
+        std::fs::write(&file, text).unwrap();
+        let ours = [Written {
+            name: "git".into(),
+            command: "uvx".into(),
+            args: vec!["mcp-server-git".into()],
+        }];
+        let mut group = Group::new(NAME);
+        of_one(
+            &mut group,
+            Agent::Cursor,
+            &file,
+            "~/.cursor/mcp.json",
+            &ours,
+        );
+        let checks = group.checks.into_iter();
+        checks.map(|check| (check.verdict, check.message)).collect()
+    }
+
+    #[test]
+    fn an_agent_without_mux_with_a_mux_that_is_gone_or_with_servers_twice_is_told() {
+        let mux = r#""mux": { "command": "mux", "args": ["mcp"] }"#;
+        let of = |entries: &str| told(&format!(r#"{{ "mcpServers": {{ {entries} }} }}"#));
+        assert_eq!(of(mux), [(Verdict::Ok, "Cursor has mux".into())]);
+        assert_eq!(
+            of("")[0],
+            (Verdict::Note, "Cursor does not have mux".into())
+        );
+        let gone = of(r#""mux": { "command": "/no/such/mux", "args": ["mcp"] }"#);
+        assert_eq!(gone[0].0, Verdict::Failure, "{gone:?}");
+        let twice = of(&format!(
+            r#"{mux}, "other": {{ "command": "uvx", "args": ["mcp-server-git"], "env": {{ "T": "s3cret" }} }},
+               "git": {{ "command": "uvx", "args": ["mcp-server-git==1"] }}, "time": {{ "command": "uvx" }}"#
+        ));
+        assert_eq!(twice[0].0, Verdict::Warning);
+        assert!(twice[0].1.contains("too: other, git; "), "{twice:?}");
+        assert!(!twice[0].1.contains("s3cret"));
+        assert_eq!(told("{ nonsense")[0].0, Verdict::Warning);
+    }
+}

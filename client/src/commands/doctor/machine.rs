@@ -1,0 +1,219 @@
+//! What the machine gives: room on its disks, files, processes, a clock.
+//!
+//! Invariant: what a daemon says of itself is not said again from outside.
+
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+    time::{Duration, SystemTime},
+};
+
+use mux_proto::{Status, endpoint::Dirs};
+
+use super::{super::variable, Group};
+
+const NAME: &str = "machine";
+
+/// Below this a disk is nearly full: logs alone may take half of it.
+const LITTLE: u64 = 200 << 20;
+/// And below this it is full.
+const NOTHING: u64 = 1 << 20;
+/// A usual pool has use for more.
+const FILES: u64 = 256;
+const PROCESSES: u64 = 128;
+/// Files of a network may be ahead by less.
+const AHEAD: Duration = Duration::from_secs(5 * 60);
+
+/// Modes in which something is lost or refused.
+const FAILING: &[&str] = &["disk_full", "read_only", "missing", "audit", "workers"];
+
+pub(super) fn look(dirs: &Dirs, status: Option<&Status>) -> Group {
+    let mut group = Group::new(NAME);
+    let degraded = status.map_or(&[][..], |status| &status.degraded);
+    for strait in degraded {
+        let (message, fix) = (strait.message.clone(), strait.fix.clone());
+        match FAILING.contains(&strait.mode.as_str()) {
+            true => group.fail(message, fix),
+            false => group.warn(message, fix),
+        }
+    }
+    let says = |mode: &str| degraded.iter().any(|strait| strait.mode == mode);
+    if !says("disk_full") {
+        room(&mut group, dirs);
+    }
+    if !says("descriptors") {
+        limits(&mut group);
+    }
+    if !says("clock") {
+        clock(&mut group, dirs, SystemTime::now());
+    }
+    home(&mut group, dirs);
+    if group.checks.is_empty() {
+        group.ok("there is room on the disks, and the limits and the clock are as they should be");
+    }
+    group
+}
+
+/// Whether the disks have room, each once.
+#[cfg(unix)]
+fn room(group: &mut Group, dirs: &Dirs) {
+    use nix::sys::statvfs::statvfs;
+    use std::os::unix::fs::MetadataExt as _;
+
+    let mut disks: BTreeMap<u64, (&Path, u64)> = BTreeMap::new();
+    for dir in [&dirs.state, &dirs.cache, &dirs.runtime, &dirs.config] {
+        if let (Ok(found), Ok(disk)) = (dir.metadata(), statvfs(dir.as_path()))
+            && disk.blocks() > 0
+        {
+            let left = disk.blocks_available().saturating_mul(disk.fragment_size());
+            disks.entry(found.dev()).or_insert((dir, left));
+        }
+    }
+    for (dir, left) in disks.into_values() {
+        let shown = dir.display();
+        let left_mib = left >> 20;
+        if left < NOTHING {
+            group.fail(
+                format!("the disk of {shown} is full"),
+                "make room: approvals, logins and logs cannot be kept",
+            );
+        } else if left < LITTLE {
+            group.warn(
+                format!("the disk of {shown} has {left_mib} MiB left"),
+                format!("make room; `du -sh {shown}` says how much of it is ours"),
+            );
+        }
+    }
+}
+
+#[cfg(not(unix))]
+fn room(_group: &mut Group, _dirs: &Dirs) {}
+
+/// What a daemon would get that is started from here.
+#[cfg(unix)]
+fn limits(group: &mut Group) {
+    use nix::sys::resource::{Resource, getrlimit};
+
+    if let Ok((_, hard)) = getrlimit(Resource::RLIMIT_NOFILE)
+        && hard < FILES
+    {
+        group.warn(
+            format!("a muxd that is started here may open {hard} files only"),
+            format!("`ulimit -n` with {FILES} or more, the hard limit too; nofile in /etc/security/limits.conf"),
+        );
+    }
+    #[cfg(target_os = "linux")]
+    if let Ok((soft, _)) = getrlimit(Resource::RLIMIT_NPROC)
+        && soft < PROCESSES
+    {
+        group.warn(
+            format!("you may have {soft} processes and threads only, those of a desktop included"),
+            format!("`ulimit -u` with {PROCESSES} or more; nproc in /etc/security/limits.conf"),
+        );
+    }
+}
+
+#[cfg(not(unix))]
+fn limits(_group: &mut Group) {}
+
+/// Whether files of ours are younger than now.
+fn clock(group: &mut Group, dirs: &Dirs, now: SystemTime) {
+    let mut files: Vec<PathBuf> = vec![dirs.config_file(), dirs.env_file()];
+    files.extend(std::env::current_exe());
+    for dir in [dirs.state.clone(), dirs.logs()] {
+        let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
+        files.extend(entries.map(|entry| entry.path()));
+    }
+    let ahead = |file: PathBuf| {
+        let ahead = file.metadata().ok()?.modified().ok()?.duration_since(now);
+        Some((ahead.ok().filter(|ahead| *ahead > AHEAD)?, file))
+    };
+    if let Some((ahead, file)) = files.into_iter().filter_map(ahead).max() {
+        let ahead =
+            humantime::format_duration(Duration::from_secs((ahead.as_secs() + 30) / 60 * 60));
+        group.warn(
+            format!(
+                "the clock is behind, or was ahead: {} was written {ahead} from now",
+                file.display()
+            ),
+            "set the clock right (`timedatectl set-ntp true`): logins and kept results end by it",
+        );
+    }
+}
+
+fn home(group: &mut Group, dirs: &Dirs) {
+    if variable("HOME").is_none() {
+        group.warn(
+            "HOME is not set here: a muxd that is started so knows no home, and its servers neither",
+            "set HOME before you run mux",
+        );
+    }
+    if cfg!(target_os = "linux") && dirs.home().is_none() && variable("XDG_RUNTIME_DIR").is_none() {
+        group.note(
+            format!(
+                "XDG_RUNTIME_DIR is not set, so that the socket stands in {}",
+                dirs.runtime.display()
+            ),
+            Some("nothing, where everything that runs mux is without it; services need it"),
+        );
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::fs::{self, File};
+
+    use mux_proto::Degraded;
+
+    use super::{super::Verdict, *};
+
+    #[test]
+    fn a_file_from_the_future_tells_of_a_clock_that_is_behind() {
+        let home = tempfile::tempdir().unwrap();
+        let dirs = Dirs::under(home.path()).unwrap();
+        let now = SystemTime::now();
+        fs::write(dirs.config_file(), "").unwrap();
+        let look = || {
+            let mut group = Group::new(NAME);
+            clock(&mut group, &dirs, now);
+            group.checks
+        };
+        assert_eq!(look(), []);
+        let file = File::open(dirs.config_file()).unwrap();
+        file.set_modified(now + Duration::from_secs(24 * 60 * 60))
+            .unwrap();
+        let told = look();
+        assert_eq!(told[0].verdict, Verdict::Warning);
+        assert!(
+            told[0].message.contains("written 1day from now"),
+            "{told:?}"
+        );
+    }
+
+    #[test]
+    fn what_a_daemon_cannot_do_is_repeated_with_its_fix() {
+        let home = tempfile::tempdir().unwrap();
+        let dirs = Dirs::under(home.path()).unwrap();
+        let mode = |mode: &str| Degraded {
+            mode: mode.into(),
+            message: format!("it is {mode}"),
+            fix: "mend it".into(),
+        };
+        let status = serde_json::json!({
+            "build": "", "contract": 3, "pid": 1, "uptime_ms": 0, "clients": 0, "config": "", "socket": "", "log": "",
+            "workers": { "ready": 0, "busy": 0, "starting": 0, "waiting": 0 },
+            "runs": { "running": 0, "succeeded": 0, "failed": 0 }, "servers": [],
+            "degraded": [mode("disk_full"), mode("of_tomorrow")],
+        });
+        let status: Status = serde_json::from_value(status).unwrap();
+        let told = look(&dirs, Some(&status)).checks;
+        assert_eq!(
+            (told[0].verdict, told[0].message.as_str()),
+            (Verdict::Failure, "it is disk_full")
+        );
+        assert_eq!(
+            (told[1].verdict, told[1].fix.as_deref()),
+            (Verdict::Warning, Some("mend it"))
+        );
+    }
+}

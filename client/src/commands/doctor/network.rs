@@ -1,0 +1,126 @@
+//! The way out: proxies and certificates that the environment names.
+
+use std::path::{Path, PathBuf};
+
+use url::Url;
+
+use super::Group;
+
+const NAME: &str = "network";
+
+/// Variables that name a proxy; the small ones win.
+const PROXIES: &[&str] = &[
+    "https_proxy",
+    "HTTPS_PROXY",
+    "http_proxy",
+    "HTTP_PROXY",
+    "all_proxy",
+    "ALL_PROXY",
+];
+/// Files with certificates, for us and for servers.
+const CERTIFICATES: &[&str] = &["SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS"];
+const FOLDER: &str = "SSL_CERT_DIR";
+
+/// `variable` reads the environment. Nothing is said of what is not set.
+pub(super) fn look(variable: impl Fn(&str) -> Option<PathBuf>) -> Group {
+    let mut group = Group::new(NAME);
+    for name in PROXIES {
+        let Some(value) = variable(name) else {
+            continue;
+        };
+        // Its value may hold a password.
+        match value.to_str().is_some_and(is_proxy) {
+            true => group.ok(format!("requests go through the proxy of {name}")),
+            false => group.fail(
+                format!("{name} is no address of a proxy, and servers behind URLs are not reached"),
+                format!("{name}=http://host:port, or unset it; then `mux restart`"),
+            ),
+        }
+    }
+    for name in CERTIFICATES {
+        if let Some(file) = variable(name) {
+            certificates(&mut group, name, &file);
+        }
+    }
+    if let Some(folder) = variable(FOLDER) {
+        let mut folders = std::env::split_paths(&folder);
+        let missing = folders.find(|folder| !folder.is_dir());
+        match missing {
+            Some(missing) => group.fail(
+                format!(
+                    "{FOLDER} names {}, which is no directory",
+                    missing.display()
+                ),
+                format!("mend or unset {FOLDER}; then `mux restart`"),
+            ),
+            None => group.ok(format!("certificates come from {}", folder.display())),
+        }
+    }
+    group
+}
+
+fn is_proxy(value: &str) -> bool {
+    // Without a scheme it is one of HTTP, as most programs have it.
+    let whole = match value.contains("://") {
+        true => value.to_owned(),
+        false => format!("http://{value}"),
+    };
+    let known = ["http", "https", "socks4", "socks4a", "socks5", "socks5h"];
+    Url::parse(&whole).is_ok_and(|url| known.contains(&url.scheme()) && url.host_str().is_some())
+}
+
+fn certificates(group: &mut Group, name: &str, file: &Path) {
+    let shown = file.display();
+    let fix = format!("name a PEM file in {name}, or unset it; then `mux restart`");
+    match std::fs::read(file) {
+        Err(error) => group.fail(
+            format!("{name} names {shown}, which cannot be read: {error}"),
+            fix,
+        ),
+        Ok(bytes) if !holds_certificate(&bytes) => {
+            group.fail(
+                format!("{name} names {shown}, which holds no certificate"),
+                fix,
+            );
+        }
+        Ok(_) => group.ok(format!("{name} adds the certificates of {shown}")),
+    }
+}
+
+fn holds_certificate(bytes: &[u8]) -> bool {
+    let begin = b"-----BEGIN ";
+    bytes.windows(begin.len()).any(|window| window == begin)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{super::Verdict, *};
+
+    #[test]
+    fn what_is_named_and_cannot_work_is_told_without_passwords() {
+        assert!(look(|_| None).checks.is_empty());
+        let dir = tempfile::tempdir().unwrap();
+        let empty = dir.path().join("empty.pem");
+        std::fs::write(&empty, "nothing").unwrap();
+        let group = look(|name| match name {
+            "HTTPS_PROXY" => Some("http://me:s3cret@[".into()),
+            "http_proxy" => Some("proxy.example:3128".into()),
+            "SSL_CERT_FILE" => Some(empty.clone()),
+            "NODE_EXTRA_CA_CERTS" => Some("/no/such.pem".into()),
+            "SSL_CERT_DIR" => Some(dir.path().to_owned()),
+            _ => None,
+        });
+        let told: Vec<_> = group
+            .checks
+            .iter()
+            .map(|c| (c.verdict, c.message.as_str()))
+            .collect();
+        let verdicts: Vec<_> = told.iter().map(|(verdict, _)| *verdict).collect();
+        use Verdict::{Failure, Ok};
+        assert_eq!(verdicts, [Failure, Ok, Failure, Failure, Ok], "{told:#?}");
+        assert!(
+            told.iter().all(|(_, message)| !message.contains("s3cret")),
+            "{told:#?}"
+        );
+    }
+}

@@ -1,0 +1,48 @@
+//! What waits for somebody's word.
+
+use mux_client::{Session, within_seconds};
+use mux_proto::{ApprovalState, ApprovalsRequest};
+
+use super::Group;
+
+const NAME: &str = "approvals";
+
+pub(super) async fn look(session: &Session) -> Group {
+    let mut group = Group::new(NAME);
+    if session.require("approvals").is_err() {
+        return group;
+    }
+    let asked = session
+        .client
+        .approvals(within_seconds(10), ApprovalsRequest::default());
+    match asked.await {
+        Ok(Ok(list)) => {
+            let states = list.approvals.iter().map(|waiting| &waiting.state);
+            let open = states
+                .filter(|state| matches!(state, ApprovalState::Waiting | ApprovalState::Pending));
+            let count = open.count();
+            if count > 0 {
+                let calls = match count {
+                    1 => "1 call waits".to_owned(),
+                    count => format!("{count} calls wait"),
+                };
+                group.note(
+                    format!("{calls} for an approval"),
+                    Some("`mux approvals` shows what is asked, `mux approve ID` allows it"),
+                );
+            }
+        }
+        Ok(Err(error)) => group.warn(
+            format!(
+                "it cannot be seen what waits for an approval: {}",
+                error.message
+            ),
+            "`mux logs` shows more",
+        ),
+        Err(error) => group.warn(
+            format!("it cannot be seen what waits for an approval: {error}"),
+            "`mux logs` shows more",
+        ),
+    }
+    group
+}

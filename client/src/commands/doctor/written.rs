@@ -1,0 +1,173 @@
+//! The configuration as it is written, for what no daemon was asked: whether it is TOML, and whether the programs
+//! that it names are there.
+
+use std::{
+    collections::BTreeSet,
+    ffi::OsStr,
+    path::{Path, PathBuf},
+};
+
+use mux_proto::{ServerState, Status, endpoint::Dirs};
+use toml_edit::{DocumentMut, Item, TableLike};
+
+use super::{Group, programs::is_program};
+
+const NAME: &str = "configuration";
+
+/// A server of it that is a process.
+#[derive(Debug, PartialEq)]
+pub(super) struct Written {
+    pub(super) name: String,
+    pub(super) command: String,
+    pub(super) args: Vec<String>,
+}
+
+/// What it says, for those who compare it with other files; nothing of one that cannot be read.
+pub(super) fn servers(dirs: &Dirs) -> Vec<Written> {
+    let text = std::fs::read_to_string(dirs.config_file()).unwrap_or_default();
+    text.parse()
+        .map_or_else(|_| Vec::new(), |config| processes(&config))
+}
+
+/// `path` is where the user's shell looks for programs.
+pub(super) fn look(dirs: &Dirs, status: Option<&Status>, path: Option<&OsStr>) -> Group {
+    let mut group = Group::new(NAME);
+    let file = dirs.config_file();
+    let shown = file.display();
+    let Ok(text) = std::fs::read_to_string(&file) else {
+        // What there is to say of that was said of the places.
+        return group;
+    };
+    let config: DocumentMut = match text.parse() {
+        Ok(config) => config,
+        Err(error) => {
+            if status.is_none() {
+                // Its text repeats the line, which may hold a secret.
+                let error: &toml_edit::TomlError = &error;
+                let line = error.span().map_or(1, |span| {
+                    1 + text[..span.start.min(text.len())].matches('\n').count()
+                });
+                group.fail(
+                    format!("{shown} is not valid TOML, line {line}: {}", error.message()),
+                    "mend that line; until then nothing of the file is in force, or what it said last",
+                );
+            }
+            return group;
+        }
+    };
+    let working = working(status);
+    let processes = processes(&config);
+    for Written { name, command, .. } in &processes {
+        if working.contains(name.as_str()) {
+            continue;
+        }
+        if let Some(missing) = missing(command, path) {
+            group.warn(
+                format!("[servers.{name}]: {missing}"),
+                format!("install it, or write its whole path as `command` in {shown}"),
+            );
+        }
+    }
+    if status.is_none() && group.checks.is_empty() {
+        let count = processes.len();
+        group.ok(format!(
+            "{shown} is TOML, and the programs of its {count} servers over stdio are there"
+        ));
+    }
+    group
+}
+
+/// Servers of which the daemon knows better.
+fn working(status: Option<&Status>) -> BTreeSet<&str> {
+    let servers = status.into_iter().flat_map(|status| &status.servers);
+    servers
+        .filter(|server| !matches!(server.state, ServerState::Cold))
+        .map(|server| server.name.as_str())
+        .collect()
+}
+
+fn processes(config: &DocumentMut) -> Vec<Written> {
+    let tables = config.get("servers").and_then(Item::as_table_like);
+    let entries = tables.into_iter().flat_map(TableLike::iter);
+    entries
+        .filter_map(|(name, entry)| {
+            let entry = entry.as_table_like()?;
+            let is_off = entry.get("enabled").and_then(Item::as_bool) == Some(false);
+            let command = entry.get("command").and_then(Item::as_str)?;
+            let args = entry.get("args").and_then(Item::as_array);
+            let args = args.into_iter().flatten().filter_map(|arg| arg.as_str());
+            (!is_off).then(|| Written {
+                name: name.to_owned(),
+                command: command.to_owned(),
+                args: args.map(str::to_owned).collect(),
+            })
+        })
+        .collect()
+}
+
+/// Why a program cannot be started, as far as one sees from here.
+fn missing(command: &str, path: Option<&OsStr>) -> Option<String> {
+    if command.is_empty() || command.contains('$') || command.starts_with('~') {
+        // What it will be the daemon knows, and says.
+        return None;
+    }
+    let program = Path::new(command);
+    if program.is_absolute() {
+        return (!is_program(program)).then(|| match program.exists() {
+            true => format!("{command} is no program that you can run"),
+            false => format!("there is no {command}"),
+        });
+    }
+    if command.contains('/') {
+        return None;
+    }
+    let path = path?;
+    let mut folders = std::env::split_paths(path).filter(|folder| folder != &PathBuf::new());
+    let found = folders.any(|folder| is_program(&folder.join(command)));
+    (!found).then(|| format!("no program `{command}` is on your PATH"))
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::{super::Verdict, *};
+
+    fn told(config: &str) -> Vec<(Verdict, String)> {
+        let home = tempfile::tempdir().unwrap();
+        let dirs = Dirs::under(home.path()).unwrap();
+        std::fs::write(dirs.config_file(), config).unwrap();
+        let group = look(&dirs, None, Some(OsStr::new("/usr/bin:/bin")));
+        let checks = group.checks.into_iter();
+        checks.map(|check| (check.verdict, check.message)).collect()
+    }
+
+    #[test]
+    fn a_file_that_is_no_toml_is_told_by_its_line_and_without_its_words() {
+        let told = told("[servers.a]\ncommand = \"sh\"\nenv = { TOKEN = \"s3cret\n");
+        let [(Verdict::Failure, message)] = &told[..] else {
+            panic!("{told:?}");
+        };
+        assert!(
+            message.contains("line 3: ") && !message.contains("s3cret"),
+            "{message}"
+        );
+    }
+
+    #[test]
+    fn programs_that_are_missing_are_named() {
+        let told = told(
+            "[servers]\ninline = { command = \"sh\" }\n[servers.here]\ncommand = \"/bin/sh\"\n\
+             [servers.gone]\ncommand = \"/no/such\"\n[servers.lost]\ncommand = \"no-such-program\"\n\
+             [servers.off]\ncommand = \"no-such-program\"\nenabled = false\n\
+             [servers.later]\ncommand = \"${TOOLS}/x\"\n[servers.far]\nurl = \"https://example.com\"\n",
+        );
+        let told: Vec<&str> = told.iter().map(|(_, message)| message.as_str()).collect();
+        assert_eq!(
+            told,
+            [
+                "[servers.gone]: there is no /no/such",
+                "[servers.lost]: no program `no-such-program` is on your PATH"
+            ]
+        );
+        assert_eq!(super::tests::told("")[0].0, Verdict::Ok);
+    }
+}

@@ -1,0 +1,132 @@
+//! What of a long pool fits on one screen.
+//!
+//! Invariant: what does not fit is counted, and what is wrong is shown before what is well.
+
+use mux_proto::{ServerInfo, ServerState};
+
+use super::{lists, style::harmless};
+
+/// A terminal of the usual size.
+const COLUMNS: usize = 80;
+const LINES: usize = 24;
+/// The prompt that stands below.
+const PROMPT: usize = 1;
+
+/// The lines of a table of servers, of which so many fit below `above` others.
+pub(super) fn fitting(servers: &[ServerInfo], above: usize) -> Vec<String> {
+    let room = LINES - PROMPT;
+    let mut room = room.saturating_sub(above);
+    let all: usize = servers.iter().map(lines_of).sum();
+    let mut shown: Vec<&ServerInfo> = servers.iter().collect();
+    // With its header.
+    let cut = all + 1 > room;
+    if cut {
+        // The header, and the line that counts the others.
+        room = room.saturating_sub(2).max(1);
+        shown.sort_by_key(|server| is_well(server));
+        shown.retain(|server| {
+            let lines = lines_of(server);
+            let fits = lines <= room;
+            room = if fits { room - lines } else { 0 };
+            fits
+        });
+    }
+    let rows: Vec<ServerInfo> = shown.into_iter().cloned().collect();
+    let mut lines: Vec<String> = lists::narrow(&rows).lines().map(clipped).collect();
+    for server in &rows {
+        lines.extend(remarks(server).map(|remark| clipped(&format!("{}: {remark}", server.name))));
+    }
+    if cut {
+        let left = servers.len() - rows.len();
+        lines.push(format!(
+            "... and {left} more; `mux status --all` shows them"
+        ));
+    }
+    lines
+}
+
+fn lines_of(server: &ServerInfo) -> usize {
+    1 + server.sessions.len() + remarks(server).count()
+}
+
+/// What a user should look at, a line each.
+fn remarks(server: &ServerInfo) -> impl Iterator<Item = String> {
+    let told = !is_well(server) || server.source.is_some();
+    let remarks = told
+        .then(|| lists::remarks_on(server))
+        .into_iter()
+        .flatten();
+    remarks.map(|remark| harmless(remark.lines().next().unwrap_or_default()).to_string())
+}
+
+fn is_well(server: &ServerInfo) -> bool {
+    matches!(
+        server.state,
+        ServerState::Ready | ServerState::Cold | ServerState::Starting | ServerState::Disabled
+    )
+}
+
+/// A line that does not wrap.
+fn clipped(line: &str) -> String {
+    // Styles have no width: a line with them is longer than it looks, and is cut by what is seen.
+    let plain = anstream::adapter::strip_str(line).to_string();
+    if plain.chars().count() <= COLUMNS {
+        return line.to_owned();
+    }
+    let mut cut: String = plain.chars().take(COLUMNS - 1).collect();
+    cut.push('\u{2026}');
+    cut
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn server(name: &str, state: ServerState) -> ServerInfo {
+        let plain = serde_json::json!({
+            "name": name, "state": state, "command": "x".repeat(100), "starts": 0, "calls": 0, "in_flight": 0,
+        });
+        serde_json::from_value(plain).unwrap()
+    }
+
+    #[test]
+    fn a_usual_pool_is_shown_whole_and_no_line_wraps() {
+        let servers: Vec<_> = (0..10)
+            .map(|number| server(&format!("server{number}"), ServerState::Ready))
+            .collect();
+        let lines = fitting(&servers, 10);
+        assert_eq!(lines.len(), 11, "{lines:#?}");
+        assert!(
+            lines.iter().all(|line| line.chars().count() <= COLUMNS),
+            "{lines:#?}"
+        );
+    }
+
+    #[test]
+    fn a_long_pool_is_cut_with_a_count_and_what_is_wrong_comes_first() {
+        let mut servers: Vec<_> = (0..50)
+            .map(|number| server(&format!("server{number}"), ServerState::Ready))
+            .collect();
+        servers[40].state = ServerState::Failed;
+        servers[40].reason = Some("it ended\nin many words".into());
+        let lines = fitting(&servers, 10);
+        assert_eq!(lines.len(), LINES - PROMPT - 10, "{lines:#?}");
+        assert!(lines[1].starts_with("server40"), "{lines:#?}");
+        assert!(
+            lines.contains(&"server40: it ended".to_owned()),
+            "{lines:#?}"
+        );
+        let last = lines.last().unwrap();
+        assert!(last.starts_with("... and 40 more; "), "{last}");
+    }
+
+    #[test]
+    fn however_little_room_there_is_one_server_is_shown() {
+        let servers = [
+            server("a", ServerState::Ready),
+            server("b", ServerState::Ready),
+        ];
+        let lines = fitting(&servers, 100);
+        assert_eq!(lines.len(), 3, "{lines:#?}");
+    }
+}

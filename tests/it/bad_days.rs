@@ -1,0 +1,140 @@
+//! Days on which the machine gives less than a daemon needs: no descriptors, no room, no forks, no home, a clock that
+//! leaps, a process that stands still.
+//!
+//! Invariant of all of it: nothing crashes or hangs, what does not work says so with its fix, `status` names the mode
+//! as long as it is so, and with its cause it is gone.
+
+mod clock;
+mod descriptors;
+mod disk;
+mod doctor;
+mod forks;
+mod homeless;
+mod logs;
+mod screen;
+mod stopped;
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+};
+
+use mux_tests::{Output, Running, TestEnv, env::output};
+use serde_json::Value;
+
+/// The modes that a status names.
+fn modes(status: &Value) -> Vec<&str> {
+    let degraded = status["degraded"].as_array();
+    let degraded = degraded.into_iter().flatten();
+    degraded
+        .filter_map(|strait| strait["mode"].as_str())
+        .collect()
+}
+
+/// Asks for the status until it is so. What the daemon does beside it is as quick as that, or is never done.
+#[track_caller]
+fn until(mut status: impl FnMut() -> Value, what: &str, is_so: impl Fn(&Value) -> bool) -> Value {
+    let mut last = Value::Null;
+    for _ in 0..600 {
+        last = status();
+        if is_so(&last) {
+            return last;
+        }
+    }
+    panic!("{what}: {last:#}");
+}
+
+/// A mount namespace of its own in which a home stands, so that its disks can be full or protected also for root.
+struct Elsewhere<'a> {
+    env: &'a TestEnv,
+    holder: Running,
+}
+
+impl<'a> Elsewhere<'a> {
+    /// Runs `script` in it, with the home as `$1`. Why there is none, where the system lets nobody have one.
+    fn new(env: &'a TestEnv, script: &str) -> Result<Self, String> {
+        let script = format!("set -e; {script}; echo ready; read end");
+        let mut command = Command::new("unshare");
+        match nix::unistd::geteuid().is_root() {
+            true => command.arg("-m"),
+            false => command.arg("-rm"),
+        };
+        command
+            .args(["/bin/sh", "-c", &script, "sh"])
+            .arg(env.home());
+        let mut holder = Running::start_as_is(command.stdin(Stdio::piped()));
+        match holder.next_line_of_output().trim() {
+            "ready" => Ok(Self { env, holder }),
+            _ => Err(holder.wait().stderr.trim().to_owned()),
+        }
+    }
+
+    /// The same, or a word to whoever reads the results.
+    fn or_told(env: &'a TestEnv, script: &str) -> Option<Self> {
+        match Self::new(env, script) {
+            Ok(elsewhere) => Some(elsewhere),
+            Err(why) => {
+                left_out("a mount namespace", &why);
+                None
+            }
+        }
+    }
+
+    /// A file of it, as it is seen from here.
+    fn path(&self, path: &Path) -> PathBuf {
+        let root = PathBuf::from(format!("/proc/{}/root", self.holder.pid()));
+        root.join(path.strip_prefix("/").unwrap())
+    }
+
+    fn command(&self, inner: &Command) -> Command {
+        let mut command = Command::new("nsenter");
+        command.args(["--target", &self.holder.pid().to_string(), "--mount"]);
+        if !nix::unistd::geteuid().is_root() {
+            command.args(["--user", "--preserve-credentials"]);
+        }
+        command
+            .arg("--")
+            .arg(inner.get_program())
+            .args(inner.get_args());
+        command.env_clear();
+        let passed = inner.get_envs();
+        command.envs(passed.filter_map(|(name, value)| Some((name, value?))));
+        command
+    }
+
+    fn mux(&self, args: &[&str]) -> Output {
+        let mut inner = self.env.command("mux");
+        inner.args(args);
+        output(&mut self.command(&inner))
+    }
+
+    /// A script, with the home as `$1`.
+    fn sh(&self, script: &str) -> Output {
+        let mut shell = Command::new("/bin/sh");
+        shell.args(["-c", script, "sh"]).arg(self.env.home());
+        shell.env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin");
+        output(&mut self.command(&shell))
+    }
+
+    fn status(&self) -> Value {
+        self.mux(&["--json", "status"]).ok().json()
+    }
+
+    /// All that the daemon logged.
+    fn log(&self) -> String {
+        fs::read_to_string(self.path(&self.env.dirs.logs().join("muxd.log"))).unwrap()
+    }
+}
+
+impl Drop for Elsewhere<'_> {
+    fn drop(&mut self) {
+        // From outside nobody would find it.
+        drop(self.mux(&["stop", "--now"]));
+    }
+}
+
+#[expect(clippy::print_stderr, reason = "for whoever reads what was not tested")]
+fn left_out(what: &str, why: &str) {
+    eprintln!("LEFT OUT: {what}: {why}");
+}

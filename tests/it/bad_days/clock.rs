@@ -1,0 +1,109 @@
+//! A clock that leaps by a day, forward and back, while a daemon runs.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use mux_tests::{Output, TestEnv, env::output};
+use serde_json::Value;
+
+use super::{left_out, modes};
+
+const DAY: i64 = 24 * 60 * 60;
+
+/// What is preloaded into the daemon, or why it cannot be built.
+fn library(env: &TestEnv) -> Result<PathBuf, String> {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("data/clock/clock.c");
+    let library = env.path("clock.so");
+    let mut command = Command::new("cc");
+    command.args(["-shared", "-fPIC", "-O1", "-Wall", "-Werror", "-o"]);
+    let built = command.arg(&library).arg(source).output();
+    let built = built.map_err(|error| format!("cc: {error}"))?;
+    match built.status.success() {
+        true => Ok(library),
+        false => Err(String::from_utf8_lossy(&built.stderr).into_owned()),
+    }
+}
+
+struct Clock<'a> {
+    env: &'a TestEnv,
+    library: PathBuf,
+    file: PathBuf,
+}
+
+impl Clock<'_> {
+    /// Whole or not at all: the daemon reads it whenever it likes.
+    fn set(&self, seconds: i64) {
+        let next = self.env.path("clock.next");
+        fs::write(&next, seconds.to_string()).unwrap();
+        fs::rename(next, &self.file).unwrap();
+    }
+
+    /// `mux` itself has the right time; the daemon that it starts has not.
+    fn mux(&self, args: &[&str]) -> Output {
+        let mut command = self.env.command("mux");
+        command
+            .env("LD_PRELOAD", &self.library)
+            .env("MUX_TEST_CLOCK", &self.file)
+            .args(args);
+        output(&mut command)
+    }
+
+    fn status(&self) -> Value {
+        self.mux(&["--json", "status"]).ok().json()
+    }
+}
+
+#[test]
+fn a_clock_that_leaps_costs_nothing_and_is_told() {
+    let env = TestEnv::with_fixtures(&[("fix", &[])]);
+    let library = match library(&env) {
+        Ok(library) => library,
+        Err(why) => return left_out("a clock that can be set", &why),
+    };
+    let clock = Clock {
+        env: &env,
+        library,
+        file: env.path("clock"),
+    };
+    clock.set(0);
+    clock.mux(&["call", "fix.echo", "text=before"]).ok();
+    let pid = clock.status()["pid"].clone();
+    assert_eq!(modes(&clock.status()), Vec::<&str>::new());
+    let long = clock
+        .mux(&["--json", "run", "-e", "return 'x'.repeat(600000)"])
+        .ok()
+        .json();
+    let handle = long["stored"]["handle"].as_str().unwrap();
+
+    for (seconds, told) in [
+        (DAY, "forward by 1day"),
+        (-DAY, "back by 1day"),
+        (2 * DAY, "forward by 2days"),
+        (0, ""),
+    ] {
+        clock.set(seconds);
+        let status = clock.status();
+        match told {
+            "" => assert_eq!(modes(&status), Vec::<&str>::new(), "{status:#}"),
+            told => {
+                assert_eq!(modes(&status), ["clock"], "{status:#}");
+                assert!(status["degraded"].to_string().contains(told), "{status:#}");
+            }
+        }
+        clock.mux(&["call", "fix.echo", "text=leapt"]).ok();
+        // What was kept for an hour is kept for that long.
+        let kept = clock.mux(&["runs", "read", handle, "--length", "3"]).ok();
+        assert!(kept.stdout.starts_with("\"xx"), "{seconds}: {kept:#?}");
+        assert_eq!(clock.status()["pid"], pid);
+    }
+    env.stop();
+    // No record is lost, whatever its time is said to be.
+    let calls = fs::read_dir(env.dirs.audit()).unwrap();
+    let calls: String = calls
+        .map(|file| fs::read_to_string(file.unwrap().path()).unwrap_or_default())
+        .collect();
+    assert_eq!(calls.matches("\"fix.echo\"").count(), 5, "{calls}");
+}

@@ -1,0 +1,154 @@
+//! No more descriptors.
+
+use std::{fs, process::Command};
+
+use mux_client::{ConnectError, Identity, Session, connect, within_seconds};
+use mux_proto::{Kind, RunsRequest};
+use mux_tests::{Output, TestEnv, env::output};
+use serde_json::Value;
+
+use super::{modes, until};
+
+/// `mux` with no more than so many files, and the daemon that it starts.
+fn with_limit(env: &TestEnv, limit: &str, args: &[&str]) -> Output {
+    let mux = env.command("mux");
+    let mut command = Command::new("/bin/sh");
+    let script = format!("ulimit {limit} && exec \"$0\" \"$@\"");
+    command
+        .args(["-c", &script])
+        .arg(mux.get_program())
+        .args(args);
+    command.env_clear();
+    let passed = mux.get_envs();
+    command.envs(passed.filter_map(|(name, value)| Some((name, value?))));
+    output(&mut command)
+}
+
+fn status(env: &TestEnv) -> Value {
+    env.mux(["--json", "status"]).ok().json()
+}
+
+/// Clients that come and stay, until one of them gets a place on which nothing can be done.
+async fn crowd(env: &TestEnv) -> Vec<Session> {
+    let mut sessions = Vec::new();
+    loop {
+        assert!(sessions.len() < 200, "there is always room");
+        let session = match connect(&env.dirs, &Identity::new("crowd", "1")).await {
+            Ok(session) => session,
+            Err(ConnectError::Refused(error)) => panic!("{error:?}"),
+            Err(error) => panic!("{error}"),
+        };
+        let runs = session
+            .client
+            .runs(within_seconds(60), RunsRequest::default());
+        let answer = runs.await.unwrap();
+        sessions.push(session);
+        if let Err(error) = answer {
+            assert_eq!(error.kind, Kind::Busy, "{error:?}");
+            assert!(error.message.contains("descriptors"), "{error:?}");
+            assert!(error.hint.unwrap().contains("ulimit -n"));
+            return sessions;
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_daemon_without_descriptors_tells_who_comes_and_goes_on_with_the_others() {
+    let env = TestEnv::with_fixtures(&[("fix", &[])]);
+    with_limit(&env, "-n 56", &["call", "fix.echo", "text=hi"]).ok();
+    let pid = env.daemon();
+    // A limit so low is told, whether it is reached or not.
+    assert!(
+        modes(&status(&env)).contains(&"descriptors"),
+        "{:#}",
+        status(&env)
+    );
+
+    let sessions = crowd(&env).await;
+    let told = status(&env);
+    let strait = told["degraded"].as_array().unwrap();
+    let strait = strait
+        .iter()
+        .find(|strait| strait["mode"] == "descriptors")
+        .unwrap();
+    assert!(
+        strait["message"].as_str().unwrap().contains("in use"),
+        "{told:#}"
+    );
+    assert!(
+        strait["fix"].as_str().unwrap().contains("LimitNOFILE="),
+        "{told:#}"
+    );
+    env.run("return 1")
+        .fails(3, &["busy", "file descriptors", "ulimit -n"]);
+    env.mux(["doctor"])
+        .fails(0, &["file descriptors are in use"]);
+    // Those who are in go on.
+    let first = &sessions[0];
+    let runs = first
+        .client
+        .runs(within_seconds(60), RunsRequest::default());
+    runs.await.unwrap().unwrap();
+
+    drop(sessions);
+    // Their ends are noticed one after the other.
+    until(
+        || status(&env),
+        "they have gone",
+        |status| status["clients"] == 1,
+    );
+    for _ in 0..200 {
+        if env.run("return 1").code == 0 {
+            break;
+        }
+    }
+    assert_eq!(
+        env.result("return await mux.fix.echo({ text: 'again' })"),
+        "again"
+    );
+    assert_eq!(env.daemon(), pid, "it is the same daemon");
+}
+
+#[test]
+fn however_few_there_are_it_serves_or_says_why_not() {
+    for limit in ["-n 32", "-n 24", "-n 16"] {
+        let env = TestEnv::with_fixtures(&[("fix", &[])]);
+        let said = with_limit(&env, limit, &["call", "fix.echo", "text=hi"]);
+        let told = status(&env);
+        let all = format!("{}{}{told}", said.stdout, said.stderr);
+        assert!(
+            said.code == 0
+                || all.contains("Too many open files")
+                || all.contains("file descriptors"),
+            "{limit}: {said:#?}"
+        );
+        assert!(modes(&told).contains(&"descriptors"), "{limit}: {told:#}");
+        env.stop();
+    }
+}
+
+#[test]
+fn the_limit_is_raised_for_the_daemon_and_not_for_its_servers() {
+    let env = TestEnv::with_fixtures(&[("fix", &[])]);
+    let server = with_limit(&env, "-S -n 200", &["call", "fix.pid"])
+        .ok()
+        .stdout;
+    let soft = |pid: &str| -> u64 {
+        let limits = fs::read_to_string(format!("/proc/{pid}/limits")).unwrap();
+        let line = limits
+            .lines()
+            .find(|line| line.starts_with("Max open files"));
+        line.unwrap()
+            .split_whitespace()
+            .nth(3)
+            .unwrap()
+            .parse()
+            .unwrap()
+    };
+    assert_eq!(soft(server.trim()), 200);
+    let daemon = env.daemon().unwrap().to_string();
+    assert!(
+        soft(&daemon) > 200,
+        "the hard limit of this machine is higher"
+    );
+}

@@ -1,0 +1,193 @@
+//! A disk that is full, and one that cannot be written.
+
+use mux_tests::{
+    TestEnv,
+    env::{binary, server},
+};
+
+use super::{Elsewhere, modes, until};
+
+/// A disk of 12 MB under the whole home.
+const SMALL: &str = "mv \"$1/config.toml\" /tmp/mux-config.$$; \
+    mount -t tmpfs -o size=12m,mode=700 none \"$1\"; \
+    mv /tmp/mux-config.$$ \"$1/config.toml\"";
+const FILL: &str = "cat /dev/zero > \"$1/filler\" 2>/dev/null; true";
+const LONG: &str = "return 'x'.repeat(600000)";
+
+#[test]
+fn a_full_disk_stops_what_is_written_and_not_the_service() {
+    let env = TestEnv::with_fixtures(&[("fix", &[])]);
+    let Some(there) = Elsewhere::or_told(&env, SMALL) else {
+        return;
+    };
+    there.mux(&["call", "fix.echo", "text=before"]).ok();
+    let pid = there.status()["pid"].clone();
+    there.sh(FILL).ok();
+
+    let told = there.status();
+    assert!(modes(&told).contains(&"disk_full"), "{told:#}");
+    there.mux(&["call", "fix.echo", "text=full"]).ok();
+    there
+        .mux(&["run", "-e", "return await mux.fix.echo({ text: 'x' })"])
+        .ok();
+    // Each who needs the disk is told.
+    there
+        .mux(&["run", "-e", LONG])
+        .fails(0, &["could not be kept", "No space left on device"]);
+    let file = env.path("run.mux.json");
+    there
+        .mux(&["run", "--record", file.to_str().unwrap(), "-e", "return 1"])
+        .fails(3, &["No space left on device"]);
+    // Sooner or later the log and the audit log are at their end, too.
+    let told = until(
+        || there.status(),
+        "the log is lost",
+        |status| modes(status).contains(&"log"),
+    );
+    let shown = there.mux(&["status"]).ok().stdout;
+    let second = shown.lines().nth(1).unwrap();
+    assert!(second.starts_with("degraded ("), "{shown}");
+    there
+        .mux(&["doctor"])
+        .fails(1, &["is full", "fix: make room"]);
+    assert_eq!(told["pid"], pid, "nothing has crashed");
+
+    there.sh("rm \"$1/filler\"").ok();
+    until(
+        || there.status(),
+        "all is well again",
+        |status| {
+            let all = modes(status);
+            !all.contains(&"disk_full") && !all.contains(&"log") && !all.contains(&"audit")
+        },
+    );
+    there.mux(&["run", "-e", LONG]).ok();
+    assert_eq!(there.status()["pid"], pid);
+    until(
+        || there.status(),
+        "the log tells of it",
+        |_| there.log().contains("missing here: the disk did not take"),
+    );
+    for line in there.log().lines() {
+        let is_whole = line.starts_with("... ") || line.starts_with("20") && line.contains('Z');
+        assert!(is_whole, "torn: {line:?}");
+    }
+    there.mux(&["audit"]).fails(0, &["fix.echo"]);
+}
+
+#[test]
+fn a_daemon_starts_on_a_full_disk() {
+    // Without a file in which it would note its starts.
+    let env = TestEnv::with_config(&server("fix", &binary("mux-fixture-server"), &[]));
+    let Some(there) = Elsewhere::or_told(&env, SMALL) else {
+        return;
+    };
+    there.mux(&["run", "-e", "return 1"]).ok();
+    there.mux(&["stop"]).ok();
+    there.sh(FILL).ok();
+    there.mux(&["call", "fix.echo", "text=full"]).ok();
+    let told = there.status();
+    assert!(modes(&told).contains(&"disk_full"), "{told:#}");
+    there.sh("rm \"$1/filler\"").ok();
+    until(
+        || there.status(),
+        "all is well again",
+        |status| !modes(status).contains(&"disk_full"),
+    );
+    there.mux(&["stop"]).ok();
+}
+
+#[test]
+fn a_home_that_cannot_be_made_is_told_with_the_fix() {
+    let env = TestEnv::new();
+    let script = "mount -t tmpfs -o ro,mode=700 none \"$1\"";
+    let Some(there) = Elsewhere::or_told(&env, script) else {
+        return;
+    };
+    there
+        .mux(&["run", "-e", "return 1"])
+        .fails(3, &["Read-only file system", "MUX_HOME"]);
+    there
+        .mux(&["doctor"])
+        .fails(1, &["Read-only file system", "MUX_HOME"]);
+}
+
+/// From here on nothing is written there but through what is open.
+fn protect(there: &Elsewhere<'_>, name: &str) {
+    let script =
+        format!("mount --bind \"$1/{name}\" \"$1/{name}\"; mount -o remount,bind,ro \"$1/{name}\"");
+    there.sh(&script).ok();
+}
+
+fn open(there: &Elsewhere<'_>, name: &str) {
+    let script = format!("mount -o remount,bind,rw \"$1/{name}\"");
+    there.sh(&script).ok();
+}
+
+#[test]
+fn a_cache_that_cannot_be_written_costs_what_it_keeps_and_nothing_else() {
+    let env = TestEnv::with_fixtures(&[("fix", &[])]);
+    let Some(there) = Elsewhere::or_told(&env, "mkdir -m 700 \"$1/cache\"") else {
+        return;
+    };
+    protect(&there, "cache");
+    there.mux(&["call", "fix.echo", "text=hi"]).ok();
+    there
+        .mux(&["run", "-e", "return await mux.fix.echo({ text: 'x' })"])
+        .ok();
+    there
+        .mux(&["run", "-e", LONG])
+        .fails(0, &["could not be kept", "Read-only file system"]);
+    let told = there.status();
+    let all = modes(&told);
+    assert!(
+        all.contains(&"read_only") && all.contains(&"cache"),
+        "{told:#}"
+    );
+    there
+        .mux(&["doctor"])
+        .fails(1, &["cannot be written", "fix: make "]);
+
+    open(&there, "cache");
+    let told = there.status();
+    assert!(!modes(&told).contains(&"read_only"), "{told:#}");
+    let said = there.mux(&["run", "-e", LONG]).ok();
+    assert!(!said.stderr.contains("could not be kept"), "{said:#?}");
+    there.mux(&["restart"]).ok();
+    until(
+        || there.status(),
+        "it is opened again",
+        |status| modes(status).is_empty(),
+    );
+}
+
+#[test]
+fn a_state_that_cannot_be_written_any_more_is_named_and_served() {
+    let env = TestEnv::with_fixtures(&[("fix", &[])]);
+    let Some(there) = Elsewhere::or_told(&env, "mkdir -m 700 \"$1/state\"") else {
+        return;
+    };
+    there.mux(&["call", "fix.echo", "text=before"]).ok();
+    protect(&there, "state");
+    there.mux(&["call", "fix.echo", "text=hi"]).ok();
+    let told = there.status();
+    assert!(modes(&told).contains(&"read_only"), "{told:#}");
+    // Also one that is started then: its locks are there.
+    there.mux(&["stop"]).ok();
+    there.mux(&["call", "fix.echo", "text=cold"]).ok();
+    until(
+        || there.status(),
+        "what is lost is told",
+        |status| {
+            let all = modes(status);
+            all.contains(&"read_only") && all.contains(&"audit")
+        },
+    );
+    open(&there, "state");
+    there.mux(&["call", "fix.echo", "text=again"]).ok();
+    until(
+        || there.status(),
+        "all is well again",
+        |status| modes(status).is_empty(),
+    );
+}

@@ -1,0 +1,58 @@
+//! `mux doctor` where much is wrong, and where no daemon answers.
+
+use std::fs;
+
+use mux_tests::{TestEnv, env::output};
+use nix::sys::signal::Signal;
+
+#[test]
+fn what_is_wrong_is_found_without_a_daemon_too() {
+    let env = TestEnv::with_config(
+        "[servers.lost]\ncommand = \"no-such-program\"\n[servers.twice]\ncommand = \"uvx\"\nargs = [\"x\"]\n",
+    );
+    env.dirs.prepare().unwrap();
+    fs::create_dir(env.path(".cursor")).unwrap();
+    let agent = r#"{ "mcpServers": { "mux": { "command": "/no/such/mux", "args": ["mcp"] },
+        "mine": { "command": "uvx", "args": ["x"] } } }"#;
+    fs::write(env.path(".cursor/mcp.json"), agent).unwrap();
+    let mut command = env.command("mux");
+    command
+        .env("HTTPS_PROXY", "http://[")
+        .env("SSL_CERT_FILE", "/no/such.pem");
+    let said = output(command.args(["doctor"])).fails(
+        1,
+        &[
+            "[servers.lost]: no program `no-such-program` is on your PATH",
+            "failure HTTPS_PROXY is no address of a proxy",
+            "failure SSL_CERT_FILE names /no/such.pem",
+            "failure Cursor starts /no/such/mux, which is not there",
+            "Cursor has servers of its own that mux has too: mine",
+            "note    no muxd is running",
+        ],
+    );
+    // Each complaint has its way out.
+    let lines: Vec<&str> = said.stdout.lines().collect();
+    for (at, line) in lines.iter().enumerate() {
+        if line.starts_with("  failure") || line.starts_with("  warning") {
+            assert!(lines[at + 1].trim_start().starts_with("fix: "), "{line}");
+        }
+    }
+    assert_eq!(env.daemon(), None, "it starts nothing");
+
+    env.write_config("[servers.a]\ncommand = \"sh\"\nargs = [\"s3cret\n");
+    let said = env.mux(["doctor"]).fails(1, &["is not valid TOML, line 3"]);
+    assert!(!said.stdout.contains("s3cret"), "{said:#?}");
+}
+
+#[test]
+fn a_daemon_that_hangs_keeps_the_doctor_from_nothing() {
+    let env = TestEnv::with_config("[servers.lost]\ncommand = \"no-such-program\"\n");
+    let daemon = env.serve();
+    daemon.signal(Signal::SIGSTOP);
+    let fix = format!("kill -CONT {}", daemon.pid());
+    env.mux(["doctor"])
+        .fails(1, &["is stopped", &fix, "[servers.lost]"]);
+    daemon.signal(Signal::SIGCONT);
+    env.mux(["doctor"])
+        .fails(0, &[&format!("muxd {} answers", daemon.pid())]);
+}

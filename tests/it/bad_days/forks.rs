@@ -1,0 +1,167 @@
+//! A system that starts no more processes.
+//!
+//! The limit does not bind root, so that root plays another user.
+
+use std::{os::unix::fs::chown, path::Path, process::Command};
+
+use mux_tests::{
+    Output, TestEnv,
+    env::{binary, output},
+    process,
+};
+use nix::unistd::geteuid;
+use serde_json::Value;
+
+use super::{left_out, modes, until};
+
+/// Whoever has this number has no other process.
+const SOMEBODY: u32 = 60_997;
+
+struct Bounded<'a>(&'a TestEnv);
+
+impl<'a> Bounded<'a> {
+    fn new(env: &'a TestEnv) -> Result<Self, String> {
+        let this = Self(env);
+        if geteuid().is_root() {
+            for path in [env.home(), &env.dirs.config_file()] {
+                chown(path, Some(SOMEBODY), Some(SOMEBODY)).unwrap();
+            }
+            // They may stand where only root can look.
+            let seen = output(
+                this.command(binary("mux").as_path(), &["--help"])
+                    .stdin(std::process::Stdio::null()),
+            );
+            if seen.code != 0 {
+                return Err(seen.stderr);
+            }
+        }
+        match output(&mut Command::new("prlimit")).code {
+            0 => Ok(this),
+            _ => Err("there is no prlimit".into()),
+        }
+    }
+
+    fn command(&self, program: &Path, args: &[&str]) -> Command {
+        let mux = self.0.command("mux");
+        let mut command = match geteuid().is_root() {
+            true => {
+                let mut command = Command::new("setpriv");
+                let id = SOMEBODY.to_string();
+                command.args(["--reuid", &id, "--regid", &id, "--clear-groups"]);
+                command
+                    .args(["--inh-caps=-all", "--bounding-set=-all"])
+                    .arg(program);
+                command
+            }
+            false => Command::new(program),
+        };
+        command.args(args).env_clear().current_dir("/");
+        let passed = mux.get_envs();
+        command.envs(passed.filter_map(|(name, value)| Some((name, value?))));
+        command
+    }
+
+    fn mux(&self, args: &[&str]) -> Output {
+        output(&mut self.command(&binary("mux"), args))
+    }
+
+    fn status(&self) -> Value {
+        self.mux(&["--json", "status"]).ok().json()
+    }
+
+    /// Of the daemon and of all that it started but its servers, which start nothing.
+    fn limit(&self, daemon: i32, processes: &str) {
+        let mut all = process::descendants(daemon);
+        all.push(daemon);
+        for pid in all {
+            let args = ["--pid", &pid.to_string(), &format!("--nproc={processes}:")];
+            // One that has just ended needs none.
+            drop(output(&mut self.command(Path::new("prlimit"), &args)));
+        }
+    }
+}
+
+impl Drop for Bounded<'_> {
+    fn drop(&mut self) {
+        drop(self.mux(&["stop", "--now"]));
+    }
+}
+
+#[test]
+fn without_forks_what_runs_goes_on_and_what_would_start_says_why_not() {
+    let env = TestEnv::with_fixtures(&[("one", &[]), ("two", &[])]);
+    let bounded = match Bounded::new(&env) {
+        Ok(bounded) => bounded,
+        Err(why) => return left_out("a limit of processes", &why),
+    };
+    bounded.mux(&["call", "one.echo", "text=hi"]).ok();
+    let daemon = env.daemon().unwrap();
+    bounded.limit(daemon, "0");
+
+    bounded.mux(&["call", "one.echo", "text=hi"]).ok();
+    bounded
+        .mux(&["call", "two.echo", "text=hi"])
+        .fails(3, &["Resource temporarily unavailable", "ulimit -u"]);
+    // Workers that are killed find no successors.
+    for _ in 0..4 {
+        let run = bounded.mux(&["run", "--timeout", "1s", "-e", "for (;;);"]);
+        assert!([3, 124].contains(&run.code), "{run:#?}");
+    }
+    let told = until(
+        || bounded.status(),
+        "it is told",
+        |status| modes(status).contains(&"workers"),
+    );
+    assert!(
+        told["degraded"].to_string().contains("ulimit -u"),
+        "{told:#}"
+    );
+    bounded
+        .mux(&["run", "-e", "return 1"])
+        .fails(3, &["Resource temporarily unavailable", "ulimit -u"]);
+    bounded
+        .mux(&["doctor"])
+        .fails(1, &["cannot start the worker", "ulimit -u"]);
+
+    bounded.limit(daemon, "90000");
+    bounded.mux(&["call", "two.echo", "text=hi"]).ok();
+    let run = (0..100)
+        .map(|_| bounded.mux(&["run", "-e", "return 1"]))
+        .find(|run| run.code == 0);
+    assert!(run.is_some(), "workers start again");
+    until(
+        || bounded.status(),
+        "all is well again",
+        |status| modes(status).is_empty(),
+    );
+    assert_eq!(env.daemon(), Some(daemon));
+}
+
+#[test]
+fn a_start_without_threads_ends_with_the_reason() {
+    let env = TestEnv::with_fixtures(&[("fix", &[])]);
+    let bounded = match Bounded::new(&env) {
+        Ok(bounded) if geteuid().is_root() => bounded,
+        // A user has other processes, which are counted too.
+        Ok(_) => {
+            return left_out(
+                "a start without threads",
+                "only root can play a user without processes",
+            );
+        }
+        Err(why) => return left_out("a limit of processes", &why),
+    };
+    for most in ["2", "4", "6", "8", "10", "12", "14"] {
+        let limit = format!("--nproc={most}:{most}");
+        let mux = binary("mux");
+        let args = [&limit, mux.to_str().unwrap(), "run", "-e", "return 1"];
+        let said = output(&mut bounded.command(Path::new("prlimit"), &args));
+        assert!(!said.stderr.contains("panicked"), "{most}: {said:#?}");
+        let told = ["ulimit -u", "Resource temporarily unavailable", "worker"];
+        assert!(
+            said.code == 0 || said.code == 3 && told.iter().any(|part| said.stderr.contains(part)),
+            "{most}: {said:#?}"
+        );
+        bounded.mux(&["stop", "--now"]);
+    }
+}
