@@ -7,7 +7,7 @@
 use std::{
     fs::{self, DirBuilder, File, OpenOptions},
     hash::{BuildHasher as _, BuildHasherDefault, DefaultHasher},
-    io::{self, BufWriter, Read as _, Write},
+    io::{self, BufWriter, Read as _, Seek as _, SeekFrom, Write},
     os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _},
     path::Path,
     sync::{Mutex, PoisonError},
@@ -18,6 +18,24 @@ use nix::{fcntl::OFlag, unistd::geteuid};
 /// Held by whoever writes a file, by its path: what is not whole yet has one name for each file, so that a crash
 /// leaves one at most, which the next writer replaces.
 static TURNS: [Mutex<()>; 16] = [const { Mutex::new(()) }; 16];
+
+/// A file to which lines are appended, and its length. Where a crash tore the last line, it is at the end behind that.
+pub(crate) fn lines(path: &Path) -> io::Result<(File, u64)> {
+    let mut options = File::options();
+    let options = options.read(true).append(true).create(true).mode(0o600);
+    let mut file = options.open(path)?;
+    let mut length = file.metadata()?.len();
+    if length > 0 {
+        let mut last = [0];
+        file.seek(SeekFrom::End(-1))?;
+        file.read_exact(&mut last)?;
+        if last != *b"\n" {
+            file.write_all(b"\n")?;
+            length += 1;
+        }
+    }
+    Ok((file, length))
+}
 
 /// On the disk when it returns.
 pub(crate) fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {

@@ -1,19 +1,21 @@
 //! Log files that stay small: `X.log` is written, `X.log.1` to `X.log.4` are what it was before, the newest first.
 //!
-//! Ours and no crate's: those that rotate by size tear a line where the disk is full, and tell nobody. What appends
-//! by time only (`tracing-appender`) has no bound at all on a bad day.
+//! Ours, because a line of which a full disk took half is cut back, counted and told. `tracing-appender` begins anew by
+//! time only, which is no bound on a bad day.
 //!
 //! Invariant: whole lines only, and nobody waits or fails for them. What the disk does not take is counted, told by
 //! [`unwritten`] for as long as it is so, and said in the file itself as soon as that takes something again.
 
 use std::{
     collections::BTreeMap,
-    fs::{self, File, Metadata, OpenOptions},
-    io::{self, Read as _, Seek as _, SeekFrom, Write},
-    os::unix::fs::{MetadataExt as _, OpenOptionsExt as _},
+    fs::{self, File, Metadata},
+    io::{self, Write},
+    os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
     sync::{Mutex, MutexGuard, PoisonError},
 };
+
+use crate::own_file;
 
 /// A file that has grown to this many bytes becomes the one before.
 const MOST: u64 = 10 << 20;
@@ -112,7 +114,7 @@ impl Rotated {
         let length = match ours {
             Some(length) => length,
             None => {
-                let (file, length) = open(&self.path)?;
+                let (file, length) = own_file::lines(&self.path)?;
                 self.file = Some(file);
                 length
             }
@@ -147,24 +149,6 @@ fn gap(lost: u64) -> String {
         1 => "... 1 line is missing here: the disk did not take it\n".into(),
         lost => format!("... {lost} lines are missing here: the disk did not take them\n"),
     }
-}
-
-/// At its end, and where a crash tore the last line, behind that.
-fn open(path: &Path) -> io::Result<(File, u64)> {
-    let mut options = OpenOptions::new();
-    let options = options.read(true).append(true).create(true).mode(0o600);
-    let mut file = options.open(path)?;
-    let mut length = file.metadata()?.len();
-    if length > 0 {
-        let mut last = [0];
-        file.seek(SeekFrom::End(-1))?;
-        file.read_exact(&mut last)?;
-        if last != *b"\n" {
-            file.write_all(b"\n")?;
-            length += 1;
-        }
-    }
-    Ok((file, length))
 }
 
 fn is_same(one: &Metadata, other: &Metadata) -> bool {

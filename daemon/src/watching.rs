@@ -33,13 +33,17 @@ const MOST_LINKS: usize = 16;
 /// What tells of changes.
 pub struct Watching {
     /// Or why there is none.
-    watcher: Result<Box<dyn Watcher + Send>, String>,
+    watcher: Given,
+    /// Asks the system for one.
+    ask: fn(&Arc<Wanted>) -> Given,
     /// The directories, each as it was when its watch began: another one may stand there later.
     armed: BTreeMap<PathBuf, Identity>,
     wanted: Arc<Wanted>,
 }
 
-fn watcher(wanted: &Arc<Wanted>) -> Result<Box<dyn Watcher + Send>, String> {
+type Given = Result<Box<dyn Watcher + Send>, String>;
+
+fn watcher(wanted: &Arc<Wanted>) -> Given {
     let heard = Arc::clone(wanted);
     let watcher = notify::recommended_watcher(move |event| heard.hear(event));
     watcher
@@ -61,14 +65,15 @@ struct Wanted {
 impl Watching {
     pub fn start() -> Self {
         let wanted = Arc::new(Wanted::default());
-        Self::with(watcher(&wanted), wanted)
+        Self::with(watcher, &wanted)
     }
 
-    fn with(watcher: Result<Box<dyn Watcher + Send>, String>, wanted: Arc<Wanted>) -> Self {
+    fn with(ask: fn(&Arc<Wanted>) -> Given, wanted: &Arc<Wanted>) -> Self {
         Self {
-            watcher,
+            watcher: ask(wanted),
+            ask,
             armed: BTreeMap::new(),
-            wanted,
+            wanted: Arc::clone(wanted),
         }
     }
 
@@ -86,7 +91,7 @@ impl Watching {
             .unwrap_or_else(PoisonError::into_inner) = cover.names;
         if self.watcher.is_err() {
             // The system may give one by now.
-            self.watcher = watcher(&self.wanted);
+            self.watcher = (self.ask)(&self.wanted);
         }
         let watcher = match &mut self.watcher {
             Ok(watcher) => watcher,
@@ -323,14 +328,17 @@ mod tests {
     fn what_cannot_be_watched_is_said() {
         let dir = tempfile::tempdir().unwrap();
         let files = set(&[&dir.path().join("config.toml")]);
-        let mut watching = Watching::with(Ok(Box::new(Full)), Arc::default());
+        let mut watching = Watching::with(|_| Ok(Box::new(Full)), &Arc::default());
         let problems = watching.cover(&files);
         assert!(
             problems[0].contains(dir.path().to_str().unwrap())
                 && problems[0].contains("mux reload"),
             "{problems:?}"
         );
-        let mut watching = Watching::with(Err("too many".into()), Arc::default());
+        let mut watching = Watching::with(|_| Err("too many".into()), &Arc::default());
         assert!(watching.cover(&files)[0].contains("too many"));
+        // The system has one again.
+        watching.ask = watcher;
+        assert_eq!(watching.cover(&files), [""; 0]);
     }
 }

@@ -15,6 +15,7 @@ pub mod pool;
 pub mod process;
 pub mod running;
 mod snapshot;
+pub mod web;
 
 pub use agent::Agent;
 pub use authority::Authority;

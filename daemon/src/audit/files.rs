@@ -5,11 +5,13 @@
 
 use std::{
     fs::{self, DirBuilder, File},
-    io::{self, Read as _, Seek as _, SeekFrom, Write as _},
-    os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _},
+    io::{self, Write as _},
+    os::unix::fs::DirBuilderExt as _,
     path::{Path, PathBuf},
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
+
+use crate::own_file;
 
 /// Parts into which the whole is divided: what goes at once is no more than one of them.
 const PARTS: u32 = 16;
@@ -120,19 +122,7 @@ fn open(folder: &Path, over: bool, terms: Terms, now: SystemTime) -> io::Result<
             (began, folder.join(name(began)))
         }
     };
-    let mut options = File::options();
-    let options = options.read(true).append(true).create(true).mode(0o600);
-    let mut file = options.open(path)?;
-    let mut length = file.metadata()?.len();
-    if length > 0 {
-        let mut last = [0];
-        file.seek(SeekFrom::End(-1))?;
-        file.read_exact(&mut last)?;
-        if last != *b"\n" {
-            file.write_all(b"\n")?;
-            length += 1;
-        }
-    }
+    let (file, length) = own_file::lines(&path)?;
     Ok(Current {
         file,
         began,

@@ -13,9 +13,9 @@ use std::{
 
 use futures::{StreamExt, stream::FuturesUnordered};
 use mux_proto::{
-    ClientInfo, Error, Event, EventKind, EventPage, EventsRequest, Hello, Kind, MuxClient, Outcome,
-    RunInfo, RunState, RunsRequest, StopRequest, transport,
-    version::{BUILD, CONTRACT, FEATURES},
+    Error, Event, EventKind, EventPage, EventsRequest, Kind, MuxClient, Outcome, RunInfo, RunState,
+    RunsRequest, StopRequest, transport,
+    version::{CONTRACT, FEATURES},
 };
 use tarpc::client::Config;
 use tokio::{
@@ -24,6 +24,8 @@ use tokio::{
     time::{Instant, timeout},
 };
 use tracing::{debug, info};
+
+use super::predecessor::hello;
 
 /// It has other things to do as well.
 const HEARING: Duration = Duration::from_secs(10);
@@ -60,22 +62,9 @@ impl Former {
     /// Follows the runs over there, over a connection to it, until the last of them has ended.
     pub async fn follow(&self, stream: UnixStream) {
         let client = MuxClient::new(Config::default(), transport::frames(stream)).spawn();
-        let hello = Hello {
-            contract: CONTRACT,
-            build: BUILD.into(),
-            client: ClientInfo {
-                name: "muxd".into(),
-                version: BUILD.into(),
-            },
-            agent: None,
-            workspace: None,
-            // It shall not tell us to leave.
-            features: FEATURES
-                .iter()
-                .filter(|feature| **feature != "upgrade")
-                .map(|feature| (*feature).to_owned())
-                .collect(),
-        };
+        // It shall not tell us to leave.
+        let features = FEATURES.iter().filter(|feature| **feature != "upgrade");
+        let hello = hello(features.map(|feature| (*feature).to_owned()).collect());
         let greeted = client.hello(transport::within(HEARING), hello).await;
         if !matches!(greeted, Ok(Ok(welcome)) if welcome.contract == CONTRACT) {
             debug!("the runs of the last muxd cannot be read");

@@ -15,17 +15,7 @@ const HEARING: Duration = Duration::from_secs(5);
 /// its socket is another's.
 pub async fn ask_to_go(sockets: &[PathBuf]) {
     // It may be of another build: `hello` and `retire` are understood by all.
-    let hello = Hello {
-        contract: CONTRACT,
-        build: BUILD.into(),
-        client: ClientInfo {
-            name: "muxd".into(),
-            version: BUILD.into(),
-        },
-        agent: None,
-        workspace: None,
-        features: Vec::new(),
-    };
+    let hello = hello(Vec::new());
     for socket in sockets {
         let Ok(stream) = transport::dial(socket).await else {
             continue;
@@ -37,5 +27,20 @@ pub async fn ask_to_go(sockets: &[PathBuf]) {
             // It goes, or it holds the lock and its successor says so.
             drop(client.retire(transport::within(HEARING), reason).await);
         }
+    }
+}
+
+/// Of one daemon to another.
+pub(super) fn hello(features: Vec<String>) -> Hello {
+    Hello {
+        contract: CONTRACT,
+        build: BUILD.into(),
+        client: ClientInfo {
+            name: "muxd".into(),
+            version: BUILD.into(),
+        },
+        agent: None,
+        workspace: None,
+        features,
     }
 }

@@ -1,11 +1,6 @@
 //! An API that says in every answer what it was sent, headers, login and query.
 
-use std::{
-    future::IntoFuture,
-    net::TcpListener,
-    sync::{Arc, Mutex},
-    thread::JoinHandle,
-};
+use std::sync::{Arc, Mutex};
 
 use axum::{
     Json, Router,
@@ -14,21 +9,17 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use base64::{Engine as _, engine::general_purpose::STANDARD};
+use mux_tests::web::Web;
 use serde_json::json;
-use tokio::sync::oneshot;
 
 pub(super) struct Mirror {
     url: String,
+    _web: Web,
     seen: Arc<Mutex<String>>,
-    end: Option<oneshot::Sender<()>>,
-    thread: Option<JoinHandle<()>>,
 }
 
 impl Mirror {
     pub(super) fn open() -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        listener.set_nonblocking(true).unwrap();
-        let url = format!("http://{}", listener.local_addr().unwrap());
         let seen = Arc::<Mutex<String>>::default();
         let log = Arc::clone(&seen);
         let routes = Router::new().fallback(move |asked: Request| {
@@ -36,25 +27,11 @@ impl Mirror {
             log.lock().unwrap().push_str(&sent);
             async move { answer }
         });
-        let (end, ended) = oneshot::channel::<()>();
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()
-            .unwrap();
-        let thread = std::thread::spawn(move || {
-            runtime.block_on(async move {
-                let listener = tokio::net::TcpListener::from_std(listener).unwrap();
-                tokio::select! {
-                    served = axum::serve(listener, routes).into_future() => served.unwrap(),
-                    _ = ended => {}
-                }
-            });
-        });
+        let web = Web::open(routes);
         Self {
-            url,
+            url: web.url.clone(),
+            _web: web,
             seen,
-            end: Some(end),
-            thread: Some(thread),
         }
     }
 
@@ -82,15 +59,6 @@ impl Mirror {
         let seen = self.seen.lock().unwrap();
         for secret in secrets {
             assert!(seen.contains(secret.as_str()), "{secret} was not sent");
-        }
-    }
-}
-
-impl Drop for Mirror {
-    fn drop(&mut self) {
-        drop(self.end.take());
-        if let Some(thread) = self.thread.take() {
-            drop(thread.join());
         }
     }
 }

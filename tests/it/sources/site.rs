@@ -1,15 +1,13 @@
 //! Servers of the tests, each in a thread of its own, and what they were asked.
 
 use std::{
-    future::IntoFuture,
     io::{Read, Write},
     net::TcpListener,
     sync::{Arc, Mutex},
-    thread::JoinHandle,
 };
 
 use axum::{Router, extract::Request, response::Response};
-use tokio::sync::oneshot;
+use mux_tests::web::Web;
 
 /// A request, in short.
 #[derive(Clone, Debug, Default)]
@@ -25,18 +23,14 @@ pub(super) struct Asked {
 
 pub(super) struct Site {
     pub(super) url: String,
+    _web: Web,
     log: Arc<Mutex<Vec<Asked>>>,
-    end: Option<oneshot::Sender<()>>,
-    thread: Option<JoinHandle<()>>,
 }
 
 impl Site {
     pub(super) fn open(
         answer: impl Fn(&Asked) -> Response + Clone + Send + Sync + 'static,
     ) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        listener.set_nonblocking(true).unwrap();
-        let url = format!("http://{}", listener.local_addr().unwrap());
         let log = Arc::<Mutex<Vec<Asked>>>::default();
         let seen = Arc::clone(&log);
         let routes = Router::new().fallback(move |request: Request| {
@@ -54,39 +48,16 @@ impl Site {
             let answer = answer(&asked);
             async move { answer }
         });
-        let (end, ended) = oneshot::channel::<()>();
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()
-            .unwrap();
-        let thread = std::thread::spawn(move || {
-            runtime.block_on(async move {
-                let listener = tokio::net::TcpListener::from_std(listener).unwrap();
-                tokio::select! {
-                    served = axum::serve(listener, routes).into_future() => served.unwrap(),
-                    _ = ended => {}
-                }
-            });
-        });
+        let web = Web::open(routes);
         Self {
-            url,
+            url: web.url.clone(),
+            _web: web,
             log,
-            end: Some(end),
-            thread: Some(thread),
         }
     }
 
     pub(super) fn asked(&self) -> Vec<Asked> {
         self.log.lock().unwrap().clone()
-    }
-}
-
-impl Drop for Site {
-    fn drop(&mut self) {
-        drop(self.end.take());
-        if let Some(thread) = self.thread.take() {
-            drop(thread.join());
-        }
     }
 }
 

@@ -2,10 +2,7 @@
 
 use std::{
     collections::BTreeMap,
-    future::IntoFuture,
-    net::TcpListener,
     sync::{Arc, Condvar, Mutex},
-    thread::JoinHandle,
     time::{Duration, Instant},
 };
 
@@ -15,13 +12,13 @@ use axum::{
     http::{HeaderMap, StatusCode},
     routing::{get, post},
 };
+use mux_tests::web::Web;
 use opentelemetry_proto::tonic::{
     collector::trace::v1::ExportTraceServiceRequest,
     common::v1::{KeyValue, any_value::Value},
     trace::v1::Span,
 };
 use prost::Message as _;
-use tokio::sync::oneshot;
 
 /// Whoever sends nothing by then never will.
 const HANG: Duration = Duration::from_secs(60);
@@ -39,16 +36,12 @@ pub(super) struct Seen {
 
 pub(super) struct Collector {
     pub(super) url: String,
+    _web: Web,
     seen: Arc<(Mutex<Seen>, Condvar)>,
-    end: Option<oneshot::Sender<()>>,
-    thread: Option<JoinHandle<()>>,
 }
 
 impl Collector {
     pub(super) fn start() -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        listener.set_nonblocking(true).unwrap();
-        let url = format!("http://{}", listener.local_addr().unwrap());
         let seen = Arc::<(Mutex<Seen>, Condvar)>::default();
         let (spans, api) = (Arc::clone(&seen), Arc::clone(&seen));
         let router = Router::new()
@@ -63,25 +56,11 @@ impl Collector {
                     r#"{"pong":true}"#
                 }),
             );
-        let (end, ended) = oneshot::channel::<()>();
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()
-            .unwrap();
-        let thread = std::thread::spawn(move || {
-            runtime.block_on(async move {
-                let listener = tokio::net::TcpListener::from_std(listener).unwrap();
-                tokio::select! {
-                    served = axum::serve(listener, router).into_future() => served.unwrap(),
-                    _ = ended => {}
-                }
-            });
-        });
+        let web = Web::open(router);
         Self {
-            url,
+            url: web.url.clone(),
+            _web: web,
             seen,
-            end: Some(end),
-            thread: Some(thread),
         }
     }
 
@@ -108,15 +87,6 @@ impl Collector {
             "[sources.api]\nopenapi = \"api.yaml\"\nbase_url = {:?}\n{more}\n",
             self.url
         )
-    }
-}
-
-impl Drop for Collector {
-    fn drop(&mut self) {
-        drop(self.end.take());
-        if let Some(thread) = self.thread.take() {
-            drop(thread.join());
-        }
     }
 }
 

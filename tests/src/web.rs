@@ -1,0 +1,49 @@
+//! A web server of a test, in a thread of its own, which ends with the value.
+
+use std::{future::IntoFuture, net::TcpListener, thread::JoinHandle};
+
+use axum::Router;
+use tokio::sync::oneshot;
+
+pub struct Web {
+    /// Without a slash at its end.
+    pub url: String,
+    end: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Web {
+    pub fn open(routes: Router) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        listener.set_nonblocking(true).unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let (end, ended) = oneshot::channel::<()>();
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap();
+        let thread = std::thread::spawn(move || {
+            runtime.block_on(async move {
+                let listener = tokio::net::TcpListener::from_std(listener).unwrap();
+                tokio::select! {
+                    served = axum::serve(listener, routes).into_future() => served.unwrap(),
+                    _ = ended => {}
+                }
+            });
+        });
+        Self {
+            url,
+            end: Some(end),
+            thread: Some(thread),
+        }
+    }
+}
+
+impl Drop for Web {
+    fn drop(&mut self) {
+        drop(self.end.take());
+        if let Some(thread) = self.thread.take() {
+            drop(thread.join());
+        }
+    }
+}
