@@ -8,6 +8,7 @@ mod loading;
 mod projects;
 mod sources;
 mod telemetry;
+mod written;
 
 use std::{
     collections::{BTreeMap, BTreeSet},

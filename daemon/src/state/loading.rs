@@ -5,18 +5,21 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    path::{Path, PathBuf},
+    path::Path,
     sync::Arc,
     time::Duration,
 };
 
-use tokio::task::spawn_blocking;
 use tracing::{info, warn};
 
-use super::{Daemon, Places, telemetry::Wanted};
+use super::{
+    Daemon,
+    telemetry::Wanted,
+    written::{LastGood, written},
+};
 use crate::{
     audit::Deed,
-    config::{Config, ConfigError},
+    config::Config,
     environment::{Commands, Environment, MOST, WITHIN},
     notices::Origin,
     policy::Policies,
@@ -51,18 +54,9 @@ pub struct Report {
 /// What one load leaves to the next.
 #[derive(Debug, Default)]
 pub(super) struct Loading {
-    /// The last text that could be parsed.
-    good: Option<Good>,
-    /// Why it is not what stands in the file now.
-    trouble: Option<String>,
-    env: String,
-    env_trouble: Option<String>,
+    files: LastGood,
     commands: Commands,
     policy: Option<Policies>,
-    /// The files could not be read at all, which may be over in a moment.
-    unread: bool,
-    /// Of the files as they were read last.
-    fingerprint: Option<blake3::Hash>,
     views: Option<Views>,
     /// Where spans are sent.
     telemetry: Wanted,
@@ -70,81 +64,8 @@ pub(super) struct Loading {
     told: BTreeMap<String, ServerSettings>,
 }
 
-#[derive(Debug)]
-struct Good {
-    text: String,
-    /// It stood in a file, whose absence is then no empty one.
-    written: bool,
-}
-
 /// Who sees what.
 type Views = (Agents, BTreeMap<Arc<Path>, Arc<Outlook>>);
-
-/// The files as they are.
-struct Written {
-    config: Result<Option<String>, ConfigError>,
-    env: Result<String, String>,
-}
-
-impl Written {
-    fn read(config: &Path, env: &Path) -> Self {
-        Self {
-            config: Config::read(config),
-            env: match std::fs::read_to_string(env) {
-                Ok(text) => Ok(text),
-                Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(String::new()),
-                Err(e) => Err(format!("cannot read {}: {e}", env.display())),
-            },
-        }
-    }
-
-    fn fingerprint(&self) -> blake3::Hash {
-        let config = self.config.as_ref().map_err(ToString::to_string);
-        blake3::hash(format!("{config:?}\0{:?}", self.env).as_bytes())
-    }
-
-    fn is_blank(&self) -> bool {
-        matches!(&self.config, Ok(Some(text)) if text.trim().is_empty())
-    }
-}
-
-impl Loading {
-    /// Keeps what is good of it.
-    fn take(&mut self, written: Written, path: &Path) {
-        self.fingerprint = Some(written.fingerprint());
-        self.unread =
-            written.env.is_err() || matches!(written.config, Err(ConfigError::Read { .. }));
-        match written.env {
-            Ok(env) => (self.env, self.env_trouble) = (env, None),
-            Err(problem) => self.env_trouble = Some(problem),
-        }
-        let shown = path.display();
-        let parsed = match written.config {
-            Ok(Some(text)) => Config::parse(&text, &shown.to_string())
-                .map(|_| Good {
-                    text,
-                    written: true,
-                })
-                .map_err(|error| error.to_string()),
-            Ok(None) if self.good.as_ref().is_some_and(|good| good.written) => Err(format!(
-                "{shown} is gone, and what it said last stays in force; put it back, or leave an empty \
-                 file to have no servers"
-            )),
-            Ok(None) => Ok(Good {
-                text: String::new(),
-                written: false,
-            }),
-            Err(error) => Err(error.to_string()),
-        };
-        match parsed {
-            Ok(good) => (self.good, self.trouble) = (Some(good), None),
-            Err(problem) => {
-                warn!(problem, "the configuration is refused");
-                self.trouble = Some(problem);
-            }
-        }
-    }
-}
 
 impl Daemon {
     /// Puts in force what there is now. The problem is that of a file that is refused as a whole; what it
@@ -168,10 +89,10 @@ impl Daemon {
         let mut loading = self.loading.lock().await;
         if trigger != Trigger::Projects {
             let written = written(&self.places).await?;
-            loading.take(written, &self.places.config);
+            loading.files.take(written, &self.places.config);
         }
         let report = self.put_in_force(&mut loading, trigger).await?;
-        match &loading.trouble {
+        match &loading.files.trouble {
             Some(problem) if trigger != Trigger::Projects => Err(problem.clone()),
             _ => Ok(report),
         }
@@ -182,7 +103,7 @@ impl Daemon {
         loading: &mut Loading,
         trigger: Trigger,
     ) -> Result<Report, String> {
-        let text = loading.good.as_ref().map(|good| good.text.as_str());
+        let text = loading.files.good.as_ref().map(|good| good.text.as_str());
         // Without the user's own rules, nothing of a project is in force either.
         let (mut projects, number) = self.projects().snapshot();
         if text.is_none() {
@@ -205,9 +126,9 @@ impl Daemon {
                 Err(_) => return Err("the daemon is ending".into()),
             }
         }
-        let mut problems: Vec<String> = loading.trouble.iter().cloned().collect();
-        problems.extend(loading.env_trouble.iter().cloned());
-        problems.extend(environment.overlay(&loading.env, &self.places.env));
+        let mut problems: Vec<String> = loading.files.trouble.iter().cloned().collect();
+        problems.extend(loading.files.env_trouble.iter().cloned());
+        problems.extend(environment.overlay(&loading.files.env, &self.places.env));
         let mut commands: BTreeSet<String> = config.commands();
         commands.extend(approved().flat_map(|project| project.commands()));
         let run = |spec| {
@@ -245,7 +166,7 @@ impl Daemon {
             self.gateway.set_views(&views.0, views.1.clone());
             loading.views = Some(views);
         }
-        self.apply(&settings, loading.good.is_some());
+        self.apply(&settings, loading.files.good.is_some());
         self.send_spans(&mut loading.telemetry, &settings.telemetry);
         let changes = self.gateway.upstreams().apply(&servers);
         problems.extend(settings.all_problems());
@@ -255,7 +176,7 @@ impl Daemon {
         info!(?trigger, ?changes, "configuration loaded");
         let mut standing = self.standing();
         standing.problems.clone_from(&problems);
-        standing.unread = loading.unread;
+        standing.unread = loading.files.unread;
         standing.disabled.clone_from(&settings.disabled);
         standing.secrets = secrets;
         standing.sources.clone_from(&settings.sources);
@@ -332,9 +253,9 @@ impl Daemon {
         };
         let (known, blank) = {
             let loading = self.loading.lock().await;
-            let text = loading.good.as_ref().map(|good| good.text.as_str());
+            let text = loading.files.good.as_ref().map(|good| good.text.as_str());
             (
-                loading.fingerprint,
+                loading.files.fingerprint,
                 text.unwrap_or_default().trim().is_empty(),
             )
         };
@@ -354,65 +275,5 @@ impl Daemon {
         };
         // Whatever is wrong stands in `status`.
         drop(self.load(trigger).await);
-    }
-}
-
-async fn written(places: &Places) -> Result<Written, String> {
-    let (config, env): (PathBuf, PathBuf) = (places.config.clone(), places.env.clone());
-    let read = spawn_blocking(move || Written::read(&config, &env));
-    read.await.map_err(|_| "the daemon is ending".into())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn written(config: Result<Option<&str>, &str>) -> Written {
-        let config = config.map(|text| text.map(str::to_owned));
-        Written {
-            config: config.map_err(|why| ConfigError::Read {
-                path: "c".into(),
-                source: std::io::Error::other(why.to_owned()),
-            }),
-            env: Ok(String::new()),
-        }
-    }
-
-    #[test]
-    fn the_last_good_text_stays_until_there_is_a_good_one_again() {
-        let mut loading = Loading::default();
-        let path = Path::new("config.toml");
-        let mut take = |config, text: Option<&str>, trouble: Option<&str>| {
-            loading.take(written(config), path);
-            assert_eq!(loading.good.as_ref().map(|g| g.text.as_str()), text);
-            match (&loading.trouble, trouble) {
-                (None, None) => {}
-                (Some(told), Some(part)) => assert!(told.contains(part), "{told}"),
-                other => panic!("{config:?}: {other:?}"),
-            }
-        };
-        take(Ok(Some("[servers")), None, Some("not valid TOML"));
-        take(Ok(None), Some(""), None);
-        take(Ok(Some("# one")), Some("# one"), None);
-        take(Ok(Some("servers = 1")), Some("# one"), Some("tables"));
-        take(Err("no"), Some("# one"), Some("cannot read"));
-        take(Ok(None), Some("# one"), Some("is gone"));
-        take(Ok(Some("")), Some(""), None);
-        take(Ok(Some("# two")), Some("# two"), None);
-    }
-
-    #[test]
-    fn a_fingerprint_is_of_the_content() {
-        let of = |config| written(config).fingerprint();
-        assert_eq!(of(Ok(Some("a"))), of(Ok(Some("a"))));
-        let all = [
-            of(Ok(Some("a"))),
-            of(Ok(Some(""))),
-            of(Ok(None)),
-            of(Err("x")),
-        ];
-        for (at, one) in all.iter().enumerate() {
-            assert!(!all[at + 1..].contains(one));
-        }
     }
 }
