@@ -117,7 +117,10 @@ async fn handles_outlive_the_daemon_unless_their_files_are_damaged() {
     let mut content = fs::read(&file).unwrap();
     content[1000] = b'y';
     fs::write(&file, content).unwrap();
-    fs::write(env.dirs.results().join("unfinished-1"), "x").unwrap();
+    let unfinished = fs::File::create(env.dirs.results().join("unfinished-1")).unwrap();
+    // A younger one may be that of a daemon which is leaving.
+    let before = std::time::SystemTime::now() - std::time::Duration::from_secs(100);
+    unfinished.set_modified(before).unwrap();
     restart(&env).await;
 
     let session = client(&env).await;
