@@ -142,12 +142,12 @@ impl Approvals {
         while self.book().any_held() && edition.changed().await.is_ok() {}
     }
 
-    /// Another daemon has left something: all but what is of `others`, runs that go on there. Once it has left for good,
-    /// we are `alone`.
-    pub async fn read_again(self: &Arc<Self>, others: Vec<String>, alone: bool) {
+    /// Another daemon has left something: all but what is of `others`, runs that go on there. What is of no use stays until
+    /// the next start: we write here, too.
+    pub async fn read_again(self: &Arc<Self>, others: Vec<String>) {
         let this = Arc::clone(self);
         let read = spawn_blocking(move || {
-            let left = Self::left(this.sheets.folder(), alone);
+            let left = Self::left(this.sheets.folder(), false);
             let is_theirs = |run: &str| others.iter().any(|other| other == run);
             let mut book = this.book();
             for view in left.views {
@@ -209,6 +209,25 @@ impl Approvals {
     /// The connection has ended, and what was allowed for its session with it.
     pub fn connection_over(&self, connection: u64) {
         self.book().session_over(&Session::Connection(connection));
+    }
+
+    /// What the daemon before us has granted and taken back since this one read it.
+    pub fn read_grants_again(&self) {
+        self.grants().read_again();
+    }
+
+    /// For ever. Once another daemon has taken over, answers are given there.
+    fn is_granted(&self, subject: &Subject) -> bool {
+        let mut grants = self.grants();
+        if self.closing.is_cancelled() {
+            grants.read_again();
+        }
+        grants.covers(subject)
+    }
+
+    /// Runs of which a call is held.
+    pub fn runs_held(&self) -> Vec<String> {
+        self.book().runs_held()
     }
 
     fn changed(&self) {

@@ -158,7 +158,7 @@ fn start(
         report.context("cannot report")?;
         return Ok(end);
     }
-    let mut lock = match lock {
+    let lock = match lock {
         Some(lock) => lock,
         None => {
             service.says("waiting for the muxd that runs to end");

@@ -218,6 +218,12 @@ impl Projects {
         &self.approvals
     }
 
+    /// What the daemon before us has approved and taken back since this one read it.
+    pub fn read_approvals_again(&mut self) {
+        self.approvals.read_again();
+        self.changes += 1;
+    }
+
     /// The user has seen this content and approves it. Refused if it is another one by now.
     pub fn approve(&mut self, root: &Path, seen: &str) -> Result<(), String> {
         let files = self.read.get(root);

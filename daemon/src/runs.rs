@@ -85,6 +85,9 @@ pub struct Program {
     pub detached: Option<Present>,
 }
 
+/// Between two looks at a run that says nothing.
+const WHILE: Duration = Duration::from_secs(1);
+
 /// A call outside of runs that is under way.
 pub struct Admitted {
     _work: TaskTrackerToken,
@@ -316,6 +319,16 @@ impl Runs {
     /// By its id, or by the number at the end of it.
     pub fn find(&self, id: &str) -> Result<Arc<Run>, Fault> {
         self.registry().find(id)
+    }
+
+    /// Resolves when it has ended, or nobody knows of it any more.
+    pub async fn over(&self, id: &str) {
+        let Ok(run) = self.find(id) else {
+            return;
+        };
+        while !run.has_ended() {
+            run.events.after(run.events.last(), WHILE, 1).await;
+        }
     }
 
     /// All that have not ended and those that are kept, the latest first.

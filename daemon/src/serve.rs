@@ -109,7 +109,7 @@ pub enum ServeError {
 /// Serves until somebody asks for the end, or nobody has come for long enough, or another daemon has taken over.
 /// `ready` is called when clients are being served. With a `predecessor`, it takes over from that one.
 pub async fn serve(
-    mut lock: InstanceLock,
+    lock: InstanceLock,
     listener: Listener,
     setup: Setup,
     shutdown: Shutdown,
@@ -231,6 +231,9 @@ pub async fn serve(
             pool.close();
             return Err(error.into());
         }
+        approvals.read_grants_again();
+        daemon.read_approvals_again().await;
+        daemon.former.expect();
         if let Err(error) = lock.sign(std::process::id(), &socket) {
             // Who looks for us looks at our own place too.
             warn!(%error, "cannot sign the lock");
@@ -257,6 +260,7 @@ pub async fn serve(
         lock: &lock,
         startup_lock: &setup.startup_lock,
         service: &service,
+        socket: &socket,
         launcher: &launcher,
         catalog: &catalog,
         knowledge: &setup.knowledge,
@@ -282,10 +286,12 @@ pub async fn serve(
     // Whoever waits for our place, should we be the last.
     drop(wishes);
     // Nobody answers in time any more; the next daemon can be asked to go on.
+    let waiting = approvals.runs_held();
     approvals.close();
     let is_last = successor.is_none();
     let mut held = None;
     if let Some(successor) = successor {
+        leaving::open(&successor, &daemon, &connections).await;
         service.succeeded_by(successor.pid).await;
         drop(listener);
         background.abort();
@@ -293,7 +299,7 @@ pub async fn serve(
         drop(lock);
         daemon.leaving.cancel();
         let going = (successor, Arc::clone(&upstreams), Arc::clone(&approvals));
-        leave(going, &daemon, &connections, &shutdown).await;
+        leave(going, waiting, &daemon, &shutdown).await;
         connections.gone(PARTING).await;
     } else {
         activity.close();

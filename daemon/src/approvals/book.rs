@@ -327,6 +327,12 @@ impl Book {
         self.entries.values().any(Entry::is_held)
     }
 
+    pub(super) fn runs_held(&self) -> Vec<String> {
+        let held = self.entries.values().filter(|entry| entry.is_held());
+        let runs = held.filter_map(|entry| entry.view.owner.run());
+        runs.map(str::to_owned).collect()
+    }
+
     pub(super) fn find(&self, number: u64) -> Option<&View> {
         self.entries.get(&number).map(|entry| &entry.view)
     }

@@ -20,7 +20,7 @@ impl Approvals {
     /// Nobody is asked for it: it was allowed for this session, or for ever.
     pub fn is_covered(&self, subject: &Subject, caller: &Caller) -> bool {
         let session = Session::of(caller);
-        self.book().is_granted(session.as_ref(), subject.cover) || self.grants().covers(subject)
+        self.book().is_granted(session.as_ref(), subject.cover) || self.is_granted(subject)
     }
 
     /// An answer that counted, and who gave it.

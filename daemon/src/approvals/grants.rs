@@ -51,6 +51,11 @@ impl Grants {
         Self { file, granted }
     }
 
+    /// Another daemon may have written it since.
+    pub(super) fn read_again(&mut self) {
+        *self = Self::open(std::mem::take(&mut self.file));
+    }
+
     pub(super) fn problem(&self) -> Option<String> {
         let error = self.granted.as_ref().err()?;
         Some(format!(
@@ -73,6 +78,7 @@ impl Grants {
 
     /// On the disk when it returns.
     pub(super) fn add(&mut self, subject: &Subject) -> io::Result<()> {
+        self.read_again();
         let mut next = self.granted.clone().unwrap_or_default();
         if next.len() >= MOST {
             return Err(io::Error::other(format!(
@@ -94,6 +100,7 @@ impl Grants {
     }
 
     pub(super) fn revoke(&mut self, name: &str) -> Result<Grant, Fault> {
+        self.read_again();
         let mut next = self.granted.clone().unwrap_or_default();
         let Some(grant) = next.remove(name) else {
             let message = format!(

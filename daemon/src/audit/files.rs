@@ -80,9 +80,14 @@ impl Files {
                 none.insert(opened)
             }
         };
+        let before = current.file.metadata()?.len();
         if let Err(error) = current.file.write_all(lines) {
-            // Half of them would be counted as lost and be there all the same.
-            if current.file.set_len(current.length).is_err() {
+            // Half of them would be counted as lost and be there all the same. Where another daemon has written meanwhile,
+            // its own stay, and the line that was torn is ended by the next one.
+            let cut = current.file.metadata().is_ok_and(|now| {
+                now.len() < before + lines.len() as u64 && current.file.set_len(before).is_ok()
+            });
+            if !cut {
                 // The next one opens it, and ends the line that was torn.
                 self.current = None;
             }

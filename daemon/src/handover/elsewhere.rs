@@ -58,6 +58,12 @@ pub(crate) struct Wanted {
 
 pub(crate) enum Successor {}
 
+impl Successor {
+    pub(crate) async fn let_in(&self, _: std::os::fd::OwnedFd) {
+        match *self {}
+    }
+}
+
 pub(crate) type Answer = Result<(u32, String, u32, Duration), HandoverError>;
 pub(crate) type Wish = (Wanted, oneshot::Sender<Answer>);
 
@@ -66,6 +72,7 @@ pub(crate) struct Giving<'a> {
     pub(crate) lock: &'a InstanceLock,
     pub(crate) startup_lock: &'a std::path::Path,
     pub(crate) service: &'a Service,
+    pub(crate) socket: &'a std::path::Path,
     pub(crate) launcher: &'a Launcher,
     pub(crate) catalog: &'a std::sync::Arc<Catalog>,
     pub(crate) knowledge: &'a std::path::Path,
@@ -86,7 +93,6 @@ pub(crate) async fn hand_over(
     successor: Successor,
     _: &Upstreams,
     _: impl Future<Output = Vec<String>>,
-    _: Option<std::os::fd::OwnedFd>,
 ) {
     match successor {}
 }

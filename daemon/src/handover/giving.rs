@@ -65,6 +65,15 @@ pub(crate) struct Successor {
     pub(super) announced: Vec<HandedPlace>,
 }
 
+impl Successor {
+    /// It gets a connection to us, on which it reads what runs here.
+    pub(crate) async fn let_in(&self, door: OwnedFd) {
+        if let Err(error) = self.channel.send(&FromOld::Door {}, &[door]).await {
+            warn!(%error, "the next muxd cannot tell of the runs that go on here");
+        }
+    }
+}
+
 /// What came of a wish, for whoever has it: pid, build, contract, and how long it took.
 pub(crate) type Answer = Result<(u32, String, u32, Duration), HandoverError>;
 pub(crate) type Wish = (Wanted, oneshot::Sender<Answer>);
@@ -75,6 +84,7 @@ pub(crate) struct Giving<'a> {
     pub(crate) lock: &'a InstanceLock,
     pub(crate) startup_lock: &'a Path,
     pub(crate) service: &'a Service,
+    pub(crate) socket: &'a Path,
     pub(crate) launcher: &'a Launcher,
     pub(crate) catalog: &'a Arc<Catalog>,
     pub(crate) knowledge: &'a Path,
@@ -120,6 +130,10 @@ impl Giving<'_> {
             Ok(said) => said,
             Err(error) => {
                 end(&mut child).await;
+                // It may have signed in our place.
+                if let Err(error) = self.lock.sign(std::process::id(), self.socket) {
+                    warn!(%error, "cannot sign the lock");
+                }
                 return Err(error);
             }
         };

@@ -24,16 +24,10 @@ pub(crate) async fn hand_over(
     successor: Successor,
     upstreams: &Upstreams,
     recorded: impl Future<Output = Vec<String>>,
-    door: Option<OwnedFd>,
 ) {
     let Successor {
         channel, announced, ..
     } = successor;
-    if let Some(door) = door
-        && channel.send(&FromOld::Door {}, &[door]).await.is_err()
-    {
-        return;
-    }
     let going = upstreams.going();
     for place in announced {
         if !going.iter().any(|going| going.place == place)

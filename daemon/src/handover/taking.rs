@@ -159,7 +159,7 @@ impl Predecessor {
                 },
                 Ok(Some(FromOld::Withheld(place))) => awaited.withdraw(&place),
                 Ok(Some(FromOld::Records { going_on })) => {
-                    approvals.read_again(going_on, false).await;
+                    approvals.read_again(going_on).await;
                 }
                 Ok(Some(FromOld::Left {}) | None) => break,
                 Ok(Some(_)) => warn!("the last muxd says what it has said before"),
@@ -173,7 +173,8 @@ impl Predecessor {
         if let Some(keeper) = &self.keeper {
             keeper.end_unclaimed();
         }
-        approvals.read_again(Vec::new(), true).await;
+        former.come();
+        approvals.read_again(Vec::new()).await;
     }
 
     fn door(&mut self) -> io::Result<tokio::net::UnixStream> {

@@ -17,11 +17,11 @@ use mux_proto::{
     RunsRequest, StopRequest, transport,
     version::{CONTRACT, FEATURES},
 };
-use tarpc::client::Config;
+use tarpc::client::{Config, RpcError};
 use tokio::{
     net::UnixStream,
     sync::watch,
-    time::{Instant, timeout},
+    time::{Instant, sleep, timeout},
 };
 use tracing::{debug, info};
 
@@ -31,6 +31,10 @@ use super::predecessor::hello;
 const HEARING: Duration = Duration::from_secs(10);
 /// How long one question for news waits over there.
 const POLL: Duration = Duration::from_secs(20);
+/// How long whoever asks for its runs waits for it to tell of them.
+const COMING: Duration = Duration::from_secs(3);
+/// Runs that go on at once, at most.
+const GOING_ON: usize = 10_000;
 /// Runs that are copied, and bytes of their events; what is too much is forgotten, the oldest first.
 const KEPT: usize = 200;
 const KEPT_BYTES: usize = 32 << 20;
@@ -40,6 +44,8 @@ const KEPT_FOR: Duration = Duration::from_secs(60 * 60);
 /// Empty in a daemon that took over from nobody.
 #[derive(Debug, Default)]
 pub struct Former {
+    /// It is about to tell of its runs: whoever asks for them waits a moment.
+    expected: watch::Sender<bool>,
     client: Mutex<Option<MuxClient>>,
     runs: Mutex<BTreeMap<String, Arc<Followed>>>,
 }
@@ -59,8 +65,29 @@ struct Copied {
 }
 
 impl Former {
+    /// There is one.
+    pub fn expect(&self) {
+        self.expected.send_replace(true);
+    }
+
+    /// It has come, or will not.
+    pub fn come(&self) {
+        self.expected.send_replace(false);
+    }
+
+    async fn arrived(&self) {
+        let mut expected = self.expected.subscribe();
+        // The sender lives as long as `self`.
+        drop(timeout(COMING, expected.wait_for(|expected| !expected)).await);
+    }
+
     /// Follows the runs over there, over a connection to it, until the last of them has ended.
     pub async fn follow(&self, stream: UnixStream) {
+        self.follow_all(stream).await;
+        self.come();
+    }
+
+    async fn follow_all(&self, stream: UnixStream) {
         let client = MuxClient::new(Config::default(), transport::frames(stream)).spawn();
         // It shall not tell us to leave.
         let features = FEATURES.iter().filter(|feature| **feature != "upgrade");
@@ -70,18 +97,25 @@ impl Former {
             debug!("the runs of the last muxd cannot be read");
             return;
         }
-        let request = RunsRequest {
-            running: false,
-            limit: Some(KEPT),
-        };
-        let listed = client.runs(transport::within(HEARING), request).await;
-        let Ok(Ok(listed)) = listed else {
-            return;
-        };
+        let mut all = BTreeMap::new();
+        // Those that go on first, however many have ended since they began.
+        for (running, limit) in [(true, GOING_ON), (false, KEPT)] {
+            let limit = Some(limit);
+            let request = RunsRequest { running, limit };
+            let listed = client.runs(transport::within(HEARING), request).await;
+            let Ok(Ok(listed)) = listed else {
+                return;
+            };
+            all.extend(listed.runs.into_iter().map(|info| (info.run.clone(), info)));
+        }
         *self.client() = Some(client.clone());
-        let mut following: FuturesUnordered<_> = listed
-            .runs
-            .into_iter()
+        for info in all.values() {
+            self.runs()
+                .insert(info.run.clone(), Arc::new(Followed::new(info.clone())));
+        }
+        self.come();
+        let mut following: FuturesUnordered<_> = all
+            .into_values()
             .map(|info| self.copy(&client, info))
             .collect();
         while following.next().await.is_some() {}
@@ -90,15 +124,10 @@ impl Former {
     }
 
     async fn copy(&self, client: &MuxClient, info: RunInfo) {
-        let run = info.run.clone();
-        let (copy, _) = watch::channel(Copied {
-            info,
-            events: Vec::new(),
-            bytes: 0,
-            ended: None,
-        });
-        let followed = Arc::new(Followed { copy });
-        self.runs().insert(run.clone(), Arc::clone(&followed));
+        let run = info.run;
+        let Some(followed) = self.runs().get(&run).cloned() else {
+            return;
+        };
         let mut after = 0;
         loop {
             let request = EventsRequest {
@@ -107,9 +136,18 @@ impl Former {
                 wait_ms: POLL.as_millis().try_into().unwrap_or(u64::MAX),
             };
             let page = client.events(transport::within(POLL + HEARING), request);
-            let Ok(Ok(page)) = page.await else {
-                followed.lose();
-                break;
+            let page = match page.await {
+                Ok(Ok(page)) => page,
+                // It is busy, and goes on.
+                Err(RpcError::DeadlineExceeded | RpcError::Server(_)) => continue,
+                Ok(Err(error)) if error.kind != Kind::NotFound => {
+                    sleep(HEARING).await;
+                    continue;
+                }
+                Ok(Err(_)) | Err(_) => {
+                    followed.lose();
+                    break;
+                }
             };
             after = page.events.last().map_or(after, |event| event.seq);
             let is_over = page.events.last().is_some_and(is_last);
@@ -134,6 +172,7 @@ impl Former {
 
     /// Resolves when nothing is followed any more.
     pub async fn settled(&self) {
+        self.arrived().await;
         let all: Vec<_> = self.runs().values().cloned().collect();
         for followed in all {
             let mut copy = followed.copy.subscribe();
@@ -144,13 +183,14 @@ impl Former {
 
     /// All of which something is known, the latest first.
     pub async fn list(&self, running: bool) -> Vec<RunInfo> {
+        self.arrived().await;
         self.forget();
         let client = self.client().clone();
         let mut now = BTreeMap::new();
         if let Some(client) = client {
             let request = RunsRequest {
                 running: true,
-                limit: Some(KEPT),
+                limit: Some(GOING_ON),
             };
             // How far they are; without an answer it is told how they were.
             let answer = client.runs(transport::within(HEARING), request);
@@ -173,6 +213,7 @@ impl Former {
 
     /// None if it was no run of that daemon.
     pub async fn info(&self, run: &str) -> Option<RunInfo> {
+        self.arrived().await;
         let followed = self.find(run)?;
         let info = followed.copy.borrow().info.clone();
         if has_ended(&info) {
@@ -190,6 +231,7 @@ impl Former {
         poll: Duration,
         page: usize,
     ) -> Option<EventPage> {
+        self.arrived().await;
         let followed = self.find(&request.run)?;
         let mut copy = followed.copy.subscribe();
         let is_news = |copy: &Copied| {
@@ -214,6 +256,7 @@ impl Former {
 
     /// Whether it was one of that daemon.
     pub async fn cancel(&self, run: &str) -> bool {
+        self.arrived().await;
         let Some(followed) = self.find(run) else {
             return false;
         };
@@ -228,6 +271,7 @@ impl Former {
 
     /// That daemon is to end as this one does.
     pub async fn stop(&self, now: bool) {
+        self.arrived().await;
         let client = self.client().clone();
         if let Some(client) = client {
             let request = StopRequest { now };
@@ -278,6 +322,16 @@ impl Former {
 }
 
 impl Followed {
+    fn new(info: RunInfo) -> Self {
+        let (copy, _) = watch::channel(Copied {
+            info,
+            events: Vec::new(),
+            bytes: 0,
+            ended: None,
+        });
+        Self { copy }
+    }
+
     fn add(&self, events: Vec<Event>, info: Option<RunInfo>) {
         let bytes: usize = events.iter().map(length).sum();
         self.copy.send_modify(|copy| {

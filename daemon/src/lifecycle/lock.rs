@@ -86,14 +86,15 @@ impl InstanceLock {
     }
 
     /// Leaves word for people and clients: who holds it, and where it listens.
-    pub fn sign(&mut self, pid: u32, socket: &Path) -> io::Result<()> {
+    pub fn sign(&self, pid: u32, socket: &Path) -> io::Result<()> {
         let socket = socket.to_owned();
         let mut word = serde_json::to_vec(&Signature { pid, socket })?;
         word.push(b'\n');
         // Over what stands there, so that it needs no room on a disk that is full, and so that at every moment the first
         // line is somebody's whole word: a daemon that takes over writes over the one before.
-        self.0.rewind()?;
-        self.0.write_all(&word)?;
+        let mut file = &self.0;
+        file.rewind()?;
+        file.write_all(&word)?;
         self.0.set_len(word.len() as u64)
     }
 }
@@ -147,7 +148,7 @@ mod tests {
     fn there_is_one_instance_and_the_next_waits_for_its_end() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("muxd.lock");
-        let mut first = InstanceLock::try_take(&path).unwrap().unwrap();
+        let first = InstanceLock::try_take(&path).unwrap().unwrap();
         first.sign(7, Path::new("/run/x.sock")).unwrap();
         assert!(InstanceLock::try_take(&path).unwrap().is_none());
         let patience = Duration::from_millis(20);

@@ -58,6 +58,11 @@ impl Approvals {
         Self { file, approved }
     }
 
+    /// Another daemon may have written it since.
+    pub fn read_again(&mut self) {
+        self.approved = read(&self.file);
+    }
+
     pub fn of(&self, root: &Path) -> Option<&Approval> {
         self.approved.as_ref().ok()?.get(root)
     }
@@ -77,6 +82,7 @@ impl Approvals {
 
     /// From now on this is what was approved there; `None` takes it back.
     pub fn set(&mut self, root: &Path, approval: Option<Approval>) -> Result<(), String> {
+        self.read_again();
         let mut next = match &self.approved {
             Ok(approved) => approved.clone(),
             Err(Unusable::Foreign(..)) => {

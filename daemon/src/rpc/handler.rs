@@ -83,6 +83,7 @@ impl wire::Mux for Connection {
     async fn retire(self, _: Context, reason: String) -> Result<(), wire::Error> {
         let daemon = self.anyway()?;
         info!(reason, "asked to retire");
+        daemon.former.stop(false).await;
         daemon.shutdown.request();
         Ok(())
     }

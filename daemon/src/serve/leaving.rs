@@ -4,6 +4,7 @@
 
 use std::{os::fd::OwnedFd, sync::Arc, time::Duration};
 
+use futures::future::join_all;
 use interprocess::local_socket::tokio::Listener;
 #[cfg(target_os = "linux")]
 use tokio::net::UnixStream;
@@ -42,22 +43,24 @@ pub(super) async fn drain(runs: &Runs, shutdown: &Shutdown) {
 /// Another daemon serves: what runs here ends here, and sessions go there as soon as they can.
 pub(super) async fn leave(
     (successor, upstreams, approvals): (Successor, Arc<Upstreams>, Arc<Approvals>),
+    held: Vec<String>,
     daemon: &Arc<Daemon>,
-    connections: &Connections,
     shutdown: &Shutdown,
 ) {
     let runs = &daemon.runs;
     let own = Arc::clone(runs);
-    let door = door(daemon, connections);
     let handing = tokio::spawn(async move {
         // A call that was let in and has not come to its session yet would find none.
         drop(timeout(CALLS, own.close_to_calls()).await);
         let recorded = async {
             drop(timeout(LAST_WORDS, approvals.none_held()).await);
+            // Most of them end by that, and are to be resumed over there.
+            let over = join_all(held.iter().map(|run| own.over(run)));
+            drop(timeout(LAST_WORDS, over).await);
             let going_on = own.list().into_iter().filter(|run| !run.has_ended());
             going_on.map(|run| run.id.clone()).collect()
         };
-        hand_over(successor, &upstreams, recorded, door).await;
+        hand_over(successor, &upstreams, recorded).await;
     });
     let hurry = handing.abort_handle();
     // Those of the daemon before this one are read through it.
@@ -72,6 +75,13 @@ pub(super) async fn leave(
     // Those that a run had until now.
     drop(timeout(LAST_SESSIONS, handing).await);
     hurry.abort();
+}
+
+/// Opens the way on which the next daemon reads what runs here.
+pub(super) async fn open(successor: &Successor, daemon: &Arc<Daemon>, connections: &Connections) {
+    if let Some(door) = door(daemon, connections) {
+        successor.let_in(door).await;
+    }
 }
 
 /// A connection to us for the next daemon, which tells its clients of the runs that go on here.

@@ -19,6 +19,13 @@ const LOOK: Duration = Duration::from_secs(2);
 const STAY: Duration = Duration::from_millis(500);
 
 impl Daemon {
+    /// The daemon before us has approved and taken back projects until now.
+    pub(crate) async fn read_approvals_again(self: &Arc<Self>) {
+        self.projects().read_approvals_again();
+        // What is wrong stands in `status`.
+        drop(self.load(Trigger::Projects).await);
+    }
+
     /// A client works there from now on, until it has [`left`](Self::left). Cancel-safe.
     pub async fn arrived(&self, workspace: &Path) {
         let looked = self.look(workspace).await;

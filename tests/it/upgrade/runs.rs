@@ -119,3 +119,60 @@ fn whoever_stops_the_daemon_stops_the_one_before_too_and_its_death_is_told() {
     assert!(told.stderr.contains("without a word"), "{told:#?}");
     assert_eq!(listed(&env, &run)["error"]["kind"], "unknown_outcome");
 }
+
+#[test]
+fn a_run_that_was_held_can_be_approved_and_goes_on_in_the_next_daemon() {
+    let env = TestEnv::new();
+    let fix = env.fixture("fix", &[]);
+    env.write_config(&format!(
+        "{fix}[[policy]]\nmatch = \"fix.counter\"\naction = \"ask\"\n"
+    ));
+    let mut busy = env.begin([
+        "run",
+        "-e",
+        "console.log('busy'); await mux.fix.sleep({ ms: 8000 }); return 1",
+    ]);
+    busy.hear("busy");
+    let held = detach(&env, "return await mux.fix.counter({ key: 'k' })");
+    let waits = || env.mux(["--json", "approvals"]).ok().json()["approvals"].clone();
+    while waits().as_array().unwrap().is_empty() {}
+    upgrade(&env);
+    // The other one still sleeps over there.
+    let list = loop {
+        let list = waits();
+        if list.as_array().is_some_and(|list| !list.is_empty()) {
+            break list;
+        }
+    };
+    let approval = list[0]["approval"].as_str().unwrap().to_owned();
+    env.mux(["approve", &approval]).ok();
+    let resumed = env.mux(["resume", &held]).ok();
+    assert_eq!(resumed.stdout.trim(), "1");
+    assert_eq!(busy.wait().ok().stdout.trim(), "1");
+}
+
+#[test]
+fn whoever_stops_at_once_after_an_upgrade_stops_both() {
+    let env = TestEnv::with_fixtures(&[("fix", &[])]);
+    detach(&env, "await new Promise((r) => setTimeout(r, 120_000))");
+    let (old, new) = upgrade(&env);
+    env.mux(["stop", "--now"]).ok();
+    assert_ends(old);
+    assert_ends(new);
+}
+
+#[test]
+fn a_run_that_began_before_two_hundred_others_is_still_known() {
+    let env = TestEnv::new();
+    let run = detach(&env, "await new Promise((r) => setTimeout(r, 120_000))");
+    for _ in 0..205 {
+        env.result("return 1");
+    }
+    let (old, _) = upgrade(&env);
+    assert_eq!(
+        env.mux(["--json", "runs", "show", &run]).ok().json()["run"],
+        run
+    );
+    env.mux(["runs", "cancel", &run]).ok();
+    assert_ends(old);
+}
