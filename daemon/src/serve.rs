@@ -278,7 +278,7 @@ pub async fn serve(
     tokio::select! {
         () = accepting => {}
         next = giving.fulfil(&mut wishes) => successor = Some(next),
-        () = activity.idle() => info!("nobody came for long enough"),
+        () = leaving::idle(&activity, &daemon.former) => info!("nobody came for long enough"),
         () = socket_lost(&socket, ours) => warn!("the socket was taken away or replaced"),
         never = reporting => match never {},
         never = daemon.straits.follow() => match never {},
@@ -306,7 +306,11 @@ pub async fn serve(
         shutdown.request();
         service.stopping(&format!("ending: {}", doing(&daemon)));
         let turning_away = turn_away(listener, &service, &daemon);
-        drain(&runs, &shutdown).await;
+        // So does the daemon before us, if runs go on there.
+        tokio::join!(
+            drain(&runs, &shutdown),
+            leaving::take_along(&daemon.former, &shutdown)
+        );
         background.abort();
         held = Some((lock, turning_away));
     }

@@ -170,3 +170,24 @@ fn what_is_no_recording_is_refused_and_no_file_is_written_over() {
     env.mux(["replay", none.to_str().unwrap()])
         .fails(2, &["cannot read"]);
 }
+
+#[test]
+fn a_run_that_failed_is_verified_as_any_other() {
+    let (env, file) = recording_home();
+    for (code, kind) in [
+        ("throw new Error('boom')", "runtime"),
+        ("return await mux.fix.fail({})", "validation"),
+    ] {
+        let recorded = record(&env, &file, code);
+        assert_eq!(recorded["error"]["kind"], kind, "{recorded}");
+        assert_eq!(read(&file)["outcome"]["error"]["kind"], kind);
+        let again = replay(&env, &file);
+        assert_eq!(again.json()["error"], recorded["error"]);
+        assert!(!again.stderr.contains("does not end"), "{again:?}");
+        let mut other = read(&file);
+        other["outcome"]["error"]["message"] = "otherwise".into();
+        fs::write(&file, other.to_string()).unwrap();
+        let differs = env.mux(["replay", file.to_str().unwrap(), "--verify"]);
+        assert!(differs.stderr.contains("does not end as"), "{differs:?}");
+    }
+}

@@ -140,10 +140,13 @@ impl Predecessor {
         approvals: Arc<Approvals>,
         former: Arc<Former>,
     ) {
+        // Then it says itself when it has come.
+        let mut is_followed = false;
         loop {
             match self.channel.next().await {
                 Ok(Some(FromOld::Door {})) => match self.door() {
                     Ok(stream) => {
+                        is_followed = true;
                         let former = Arc::clone(&former);
                         tokio::spawn(async move { former.follow(stream).await });
                     }
@@ -173,7 +176,9 @@ impl Predecessor {
         if let Some(keeper) = &self.keeper {
             keeper.end_unclaimed();
         }
-        former.come();
+        if !is_followed {
+            former.come();
+        }
         approvals.read_again(Vec::new()).await;
     }
 

@@ -181,6 +181,12 @@ impl Former {
         }
     }
 
+    pub fn is_settled(&self) -> bool {
+        let runs = self.runs();
+        let mut all = runs.values();
+        !*self.expected.borrow() && all.all(|followed| followed.copy.borrow().ended.is_some())
+    }
+
     /// All of which something is known, the latest first.
     pub async fn list(&self, running: bool) -> Vec<RunInfo> {
         self.arrived().await;

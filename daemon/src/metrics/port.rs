@@ -38,6 +38,9 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const VISITORS: usize = 16;
 /// A port that is taken is tried again so often.
 const RETRY: Duration = Duration::from_secs(5);
+/// At first it is tried in short steps, and nobody is told.
+const QUICK_TRIES: u32 = 8;
+const QUICKLY: Duration = Duration::from_millis(250);
 
 /// Writes the page.
 type Writer = Arc<dyn Fn(Format) -> BoxFuture<'static, String> + Send + Sync>;
@@ -91,6 +94,7 @@ impl Port {
     }
 
     async fn hold(&self, address: SocketAddr, writer: &Writer) -> Infallible {
+        let mut tries = 0;
         loop {
             match self.open(address).await {
                 Ok(listener) => {
@@ -98,9 +102,16 @@ impl Port {
                     info!(%address, "metrics are served");
                     return self.accept(&listener, writer).await;
                 }
-                Err(problem) => self.tells(Some(problem)),
+                // The daemon before us may still have it, for a moment.
+                Err(_) if tries < QUICK_TRIES => {
+                    tries += 1;
+                    sleep(QUICKLY).await;
+                }
+                Err(problem) => {
+                    self.tells(Some(problem));
+                    sleep(RETRY).await;
+                }
             }
-            sleep(RETRY).await;
         }
     }
 

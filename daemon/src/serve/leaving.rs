@@ -17,7 +17,7 @@ use super::LAST_WORDS;
 use crate::{
     approvals::Approvals,
     handover::{Successor, hand_over},
-    lifecycle::{Service, Shutdown},
+    lifecycle::{Activity, Former, Service, Shutdown},
     rpc::{self, Connections},
     runs::Runs,
     state::Daemon,
@@ -37,6 +37,29 @@ pub(super) async fn drain(runs: &Runs, shutdown: &Shutdown) {
     tokio::select! {
         () = runs.drain(DRAIN) => {}
         () = shutdown.requested_now() => runs.drain(Duration::ZERO).await,
+    }
+}
+
+/// Until nobody has come for long enough, and nothing goes on in the daemon before this one.
+pub(super) async fn idle(activity: &Activity, former: &Former) {
+    loop {
+        activity.idle().await;
+        if former.is_settled() {
+            return;
+        }
+        former.settled().await;
+    }
+}
+
+/// Ends the daemon before this one, as this one ends.
+pub(super) async fn take_along(former: &Former, shutdown: &Shutdown) {
+    let over = async {
+        former.stop(false).await;
+        drop(timeout(DRAIN, former.settled()).await);
+    };
+    tokio::select! {
+        () = over => {}
+        () = shutdown.requested_now() => former.stop(true).await,
     }
 }
 

@@ -136,6 +136,8 @@ impl Server {
     pub fn open_session(&self, whose: &Whose) -> Option<Held> {
         let key = self.family.as_ref()?.sharing.key(whose).ok()?;
         let slot = Arc::clone(self.slots().by_key.get(&key)?);
+        // Before it is looked whether it is open: from here on it does not go over to another daemon.
+        slot.used_by(whose);
         let session = slot.open_session()?;
         Some(Held { slot, session })
     }

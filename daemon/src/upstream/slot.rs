@@ -198,16 +198,21 @@ impl Slot {
 
     /// The open session, or a new one.
     pub(super) async fn session(&self, whose: &Whose) -> Result<Result<Arc<Session>, Fault>, Gone> {
-        self.usage.touch();
-        if let Some(run) = &whose.run {
-            self.usage.runs().insert(run.clone());
-        }
+        self.used_by(whose);
         if let Some(session) = self.open_session() {
             return Ok(Ok(session));
         }
         let workspace = whose.workspace.clone();
         self.ask(|waiter| Event::Acquire { waiter, workspace })
             .await
+    }
+
+    /// A run keeps what it has used until it has ended.
+    pub(super) fn used_by(&self, whose: &Whose) {
+        self.usage.touch();
+        if let Some(run) = &whose.run {
+            self.usage.runs().insert(run.clone());
+        }
     }
 
     /// Closes the session, if there is one, and opens another.

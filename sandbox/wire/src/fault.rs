@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// What kind of failure, in one word. Users see these words.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, Hash, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Kind {
     Syntax,
     Type,
