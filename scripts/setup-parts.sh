@@ -79,18 +79,26 @@ find_python() {
   return 1
 }
 
-# pip_tool PROGRAM REQUIREMENT: puts PROGRAM, from a package of PyPI, into build/tools/bin.
+# The version of a tool that scripts/requirements pins.
+tool_version() { sed -n 's/^[^#].*==\([^ ]*\).*/\1/p' "scripts/requirements/$1.txt"; }
+
+# pip_tool PROGRAM: puts PROGRAM, from the package of PyPI that scripts/requirements pins, into build/tools/bin.
 pip_tool() {
   local folder=build/tools/$1
   need_python || return 1
-  say "installing $2 from PyPI"
+  say "installing $1 $(tool_version "$1") from PyPI"
   rm -rf "$folder"
   logged "$python" -m venv "$folder" || return 1
   # Wheels only: what would be compiled here is better compiled by whoever called.
-  logged "$folder/bin/pip" install --disable-pip-version-check --only-binary :all: "$2" || return 1
+  logged "$folder/bin/pip" install --disable-pip-version-check --only-binary :all: \
+    --require-hashes -r "scripts/requirements/$1.txt" || return 1
   logged "$folder/bin/$1" --version || return 1
   mkdir -p build/tools/bin
   ln -sfn "../$1/bin/$1" "build/tools/bin/$1"
+}
+
+sha256_of() {
+  if have sha256sum; then sha256sum "$1"; else shasum -a 256 "$1"; fi | cut -d ' ' -f 1
 }
 
 # The checksum of a file as npm writes it.

@@ -11,7 +11,6 @@ mod endings;
 mod file;
 mod json;
 mod places;
-mod secrets;
 mod toml;
 
 use clap::ValueEnum;
@@ -22,7 +21,6 @@ pub(crate) use self::{
     door::Door,
     file::{AgentFile, FileError, backups},
     places::{Places, System},
-    secrets::{is_secret_name, is_secret_value, masked},
 };
 
 /// A program with MCP servers of its own.

@@ -90,7 +90,7 @@ pub(crate) enum Command {
     /// Show the runs of all clients, follow one, stop one
     #[command(after_help = "Examples:\n  mux runs --running\n  mux runs show 12")]
     Runs(Runs),
-    /// Show the calls that wait for your approval, and what you allowed for ever
+    /// Show the calls that wait for your approval, and what is always allowed
     #[command(
         after_help = "Examples:\n  mux approvals\n  mux approvals A7\n  mux approvals --watch\n  \
         mux approvals --granted\n  mux approvals revoke g5f0c93a1"

@@ -34,6 +34,8 @@ pub struct Identity {
     pub agent: Option<String>,
     /// The directory in which the client works.
     pub workspace: Option<PathBuf>,
+    /// It speaks for an agent: it finds only runs of its own, and is told of no command line.
+    pub for_agent: bool,
 }
 
 impl Identity {
@@ -43,6 +45,7 @@ impl Identity {
             version: version.into(),
             agent: None,
             workspace: None,
+            for_agent: false,
         }
     }
 
@@ -57,6 +60,7 @@ impl Identity {
             agent: self.agent.clone(),
             workspace: self.workspace.clone(),
             features: FEATURES.iter().map(|f| (*f).to_owned()).collect(),
+            for_agent: self.for_agent,
         }
     }
 }

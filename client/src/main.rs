@@ -2,6 +2,7 @@
 
 mod agents;
 mod args;
+mod came_before;
 mod commands;
 mod exit;
 mod exposition;

@@ -32,19 +32,14 @@ mod sources;
 mod status;
 mod stored;
 mod style;
+mod terminal;
 mod top;
 mod ui;
 mod unescape;
 mod version;
 
-use std::{
-    fmt::Display,
-    io::{self, Write as _},
-    path::Path,
-    process::ExitCode,
-};
+use std::{fmt::Display, io, path::Path, process::ExitCode};
 
-use anstream::{eprintln, print, println};
 use clap_complete::Shell;
 use mux_proto::{
     Error, Explained, Forgotten, Handle, ReadPage, ReloadReport, ServerInfo, Upgraded,
@@ -52,9 +47,13 @@ use mux_proto::{
 use serde::Serialize;
 use serde_json::{Value, json};
 
+pub(crate) use self::terminal::data;
+use self::terminal::{eprint, eprintln, print, println};
+
 pub(crate) use self::approvals::{
-    answered_elsewhere, approval, approvals, approvals_now, ask_again, ask_to_approve, decided,
-    granted, revoked_approval, waits,
+    Choice, answered_elsewhere, approval, approvals, approvals_now, ask_again, ask_to_approve,
+    confirm, confirm_again, decided, explain_answers, granted, holds_for_less, left_open,
+    more_wait, not_decided, revoked_approval, waits,
 };
 pub(crate) use self::{
     audit::{audit, audit_entry},
@@ -63,13 +62,13 @@ pub(crate) use self::{
     import::{Carried, Fate, Import, imported},
     install::{Edit, Known, Status, edits, known},
     lists::{found, servers, tool, tools},
-    login::{logged_out, open_this, paste_this, signed_in},
+    login::{logged_out, open_this, paste_this, sign_in_at, signed_in},
     logs::logs,
     metrics::{metrics, metrics_document, metrics_token},
     one_run::run,
     pins::{accepted, ask_to_accept, differences, pins},
     policy::{policy, policy_explanation},
-    progress::{Quiet, Waiting},
+    progress::{Spinner, Waiting},
     projects::{approved, project, projects, revoked},
     record::Record,
     run_view::RunView,
@@ -102,23 +101,16 @@ fn document(value: &impl Serialize) {
 
 /// One of many JSON documents, on a line of its own.
 fn line_of(value: &impl Serialize) {
-    let text = serde_json::to_string(value).unwrap_or_default();
-    // Whoever reads only the beginning has what he wanted.
-    drop(data(&text).and_then(|()| data("\n")));
+    let mut text = serde_json::to_string(value).unwrap_or_default();
+    text.push('\n');
+    // A reader that closes early has what it wanted.
+    drop(terminal::json(&text));
 }
 
 fn laid_out(value: &impl Serialize) -> io::Result<()> {
     let mut text = serde_json::to_string_pretty(value)?;
     text.push('\n');
-    data(&text)
-}
-
-/// Text of a program or a tool, to the last byte: unlike everything else that is printed here it keeps
-/// its escape sequences, because it is data.
-pub(crate) fn data(text: &str) -> io::Result<()> {
-    let mut stdout = io::stdout().lock();
-    stdout.write_all(text.as_bytes())?;
-    stdout.flush()
+    terminal::json(&text)
 }
 
 /// A value for a person: text as text, everything else as JSON.
@@ -205,26 +197,24 @@ pub(crate) fn text(text: &str) {
     print!("{text}");
 }
 
-/// A word on the side.
+/// A remark beside the result.
 pub(crate) fn note(note: &str) {
-    eprintln!(
-        "{}note{}: {note}",
-        style::DIM.render(),
-        style::DIM.render_reset()
-    );
+    eprintln!("{}: {}", style::paint(style::DIM, "note"), indented(note));
 }
 
-/// Somebody is asked, and answers behind it.
+/// A question, whose answer is typed behind it.
 pub(crate) fn question(question: &str) {
-    anstream::eprint!("{question}");
+    eprint!("{}", terminal::spelled_out(question));
 }
 
 fn warn(warning: impl Display) {
-    eprintln!(
-        "{}warning{}: {warning}",
-        style::WARN.render(),
-        style::WARN.render_reset()
-    );
+    let warning = indented(&warning.to_string());
+    eprintln!("{}: {warning}", style::paint(style::WARN, "warning"));
+}
+
+/// A text of which only the first line stands where lines of ours begin: what it quotes cannot pass for one.
+fn indented(text: &str) -> String {
+    terminal::spelled_out(text).replace('\n', "\n  ")
 }
 
 pub(crate) fn restarted(info: &ServerInfo, json: bool) -> ExitCode {

@@ -1,8 +1,9 @@
 //! Calls that somebody has to approve: held meanwhile, shown to whoever may answer, decided once, and kept with their
 //! runs when nobody does.
 //!
-//! Invariant: what is approved is the call that was shown, with the very arguments, and nobody but a user's own client
-//! can say so: no program and no tool reaches [`Approvals::decide`].
+//! Invariant: what is approved is the call that was shown, with the very arguments, and nobody can say so but a client that
+//! may reach the call: no program and no tool reaches [`Approvals::decide`]. An answer names every approval that it
+//! answers; of what it covers beside them, only calls that come later pass without a question.
 
 mod book;
 mod covered;
@@ -34,6 +35,7 @@ use tracing::warn;
 pub(crate) use self::subject::beginning;
 use self::{
     book::Book, desktop::Desktop, grants::Grants, number::Numbers, record::Left, sheet::Sheets,
+    subject::ApprovalId,
 };
 pub use self::{
     decide::Decided,
@@ -42,14 +44,14 @@ pub use self::{
     hold::{Asker, Word},
     log::Begun,
     resume::{GoesOn, Resumed},
-    subject::{Cover, Decision, Owner, Session, State, Subject, Verdict, View},
+    subject::{Cover, Decision, Owner, Said, Session, State, Subject, Verdict, View},
 };
-use crate::{audit::Audit, settings::ApprovalTerms};
+use crate::{audit::Audit, notices::RunAccess, settings::ApprovalTerms};
 
 /// Where things are kept.
 #[derive(Clone, Debug)]
 pub struct Places {
-    /// What was allowed for ever.
+    /// What is always allowed.
     pub grants: PathBuf,
     /// Runs that wait.
     pub records: PathBuf,
@@ -177,10 +179,12 @@ impl Approvals {
         self.book().all()
     }
 
-    pub async fn find(self: &Arc<Self>, id: &str) -> Result<View, Fault> {
+    /// By what a client calls it, if it may reach that.
+    pub async fn find(self: &Arc<Self>, id: &str, access: &RunAccess) -> Result<View, Fault> {
         self.tidy().await;
-        let number = subject::number_of(id).ok_or_else(|| unknown(id))?;
-        self.book().find(number).cloned().ok_or_else(|| unknown(id))
+        let book = self.book();
+        let found = ApprovalId::parse(id).and_then(|id| book.find_as(&id, access));
+        found.cloned().ok_or_else(|| unknown(id))
     }
 
     /// How many calls wait now, and how many that nobody waits for can still be approved.
@@ -197,8 +201,15 @@ impl Approvals {
         self.grants().all()
     }
 
-    /// Takes back what was allowed for ever.
-    pub async fn revoke(self: &Arc<Self>, name: String) -> Result<Grant, Fault> {
+    /// Takes back what is always allowed.
+    pub async fn revoke(
+        self: &Arc<Self>,
+        name: String,
+        access: &RunAccess,
+    ) -> Result<Grant, Fault> {
+        if !access.is_user() {
+            return Err(grants::unknown(&name));
+        }
         let this = Arc::clone(self);
         let revoked = spawn_blocking(move || this.grants().revoke(&name)).await;
         let revoked = revoked.unwrap_or_else(|_| Err(lost()));
@@ -216,7 +227,7 @@ impl Approvals {
         self.grants().read_again();
     }
 
-    /// For ever. Once another daemon has taken over, answers are given there.
+    /// Always. Once another daemon has taken over, answers are given there.
     fn is_granted(&self, subject: &Subject) -> bool {
         let mut grants = self.grants();
         if self.closing.is_cancelled() {
@@ -249,7 +260,7 @@ fn unknown(id: &str) -> Fault {
 }
 
 fn lost() -> Fault {
-    Fault::new(Kind::Internal, "the answer was lost in the daemon").hint("see `mux logs`")
+    Fault::new(Kind::Internal, "the answer was lost in the daemon").user_hint("see `mux logs`")
 }
 
 #[cfg(test)]

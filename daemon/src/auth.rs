@@ -14,11 +14,10 @@ mod callback;
 mod endpoint;
 mod error;
 mod file;
+mod issuers;
 mod keyring;
 mod login;
-mod reach;
 mod record;
-mod secret;
 mod secrets;
 mod store;
 
@@ -34,29 +33,33 @@ use std::{
 
 pub use self::{
     account::{Account, Standing},
-    endpoint::Network,
+    endpoint::MakeClient,
     error::AuthError,
     login::{Attempt, Opening, SignedIn},
-    secret::Secret,
     secrets::{KeptSecret, MOST_SECRET},
 };
 use self::{
     authority::Terms,
     callback::{Callback, redirect_uri},
-    endpoint::Endpoints,
+    issuers::Issuers,
     record::{Key, canonical},
     store::Store,
 };
-use crate::settings::{Oauth, Remote};
+use crate::{
+    random_name::random_name,
+    settings::{Oauth, Remote},
+};
 
 /// All logins of one user.
 #[derive(Debug)]
 pub struct Auth {
     store: Arc<Store>,
-    network: Network,
+    client: MakeClient,
     /// Whether the keyring is used unless the configuration says otherwise.
     keyring: bool,
-    accounts: Mutex<HashMap<Key, Arc<Account>>>,
+    issuers: Arc<Issuers>,
+    /// By the issuer that the entry names, too: a login of another one is not used.
+    accounts: Mutex<HashMap<(Key, Option<String>), Arc<Account>>>,
     /// The last one of each server.
     attempts: Mutex<HashMap<String, Arc<Attempt>>>,
     last: AtomicU64,
@@ -83,10 +86,11 @@ pub struct LoggedOut {
 
 impl Auth {
     /// `file` is where credentials are kept, or what is known of those in the keyring.
-    pub fn open(file: PathBuf, keyring: bool, network: Network) -> Arc<Self> {
+    pub fn open(file: PathBuf, keyring: bool, client: MakeClient) -> Arc<Self> {
         Arc::new(Self {
+            issuers: Arc::new(Issuers::new(file.with_file_name("issuers.json"))),
             store: Arc::new(Store::open(file, keyring)),
-            network,
+            client,
             keyring,
             accounts: Mutex::default(),
             attempts: Mutex::default(),
@@ -103,10 +107,20 @@ impl Auth {
     pub fn account(&self, remote: &Remote) -> Option<Arc<Account>> {
         let (terms, key, server) = self.terms(remote)?;
         let mut accounts = locked(&self.accounts);
-        let account = accounts.entry(key.clone()).or_insert_with(|| {
-            let around = (Arc::clone(&self.store), self.network.clone());
-            Arc::new(Account::new(key, server, around, terms.client_secret))
+        let account = accounts.entry((key.clone(), terms.issuer.clone()));
+        let account = account.or_insert_with(|| {
+            Arc::new(Account::new(account::Parts {
+                key,
+                server,
+                store: Arc::clone(&self.store),
+                issuers: Arc::clone(&self.issuers),
+                client: self.client,
+                network: Arc::clone(&remote.network),
+                client_secret: terms.client_secret,
+                issuer: terms.issuer,
+            }))
         });
+        account.use_network(&remote.network);
         Some(Arc::clone(account))
     }
 
@@ -133,7 +147,8 @@ impl Auth {
         }
         let callback = callback(&terms, &account).await?;
         let question = authority::question(&account, &terms, &callback.redirect_uri()).await?;
-        let id = format!("login-{}", self.last.fetch_add(1, Ordering::Relaxed) + 1);
+        let number = self.last.fetch_add(1, Ordering::Relaxed) + 1;
+        let id = format!("login-{number}-{}", random_name());
         let attempt = Attempt::begin(id, server, account, question, callback, opening);
         let before = locked(&self.attempts).insert(server.to_owned(), Arc::clone(&attempt));
         if let Some(before) = before {
@@ -149,6 +164,7 @@ impl Auth {
         found.cloned().ok_or_else(|| {
             let is_ours = id
                 .strip_prefix("login-")
+                .and_then(|rest| rest.split('-').next())
                 .and_then(|n| n.parse::<u64>().ok());
             match is_ours.is_some_and(|n| (1..=self.last.load(Ordering::Relaxed)).contains(&n)) {
                 true => AuthError::Superseded,
@@ -176,6 +192,7 @@ impl Auth {
         let Some(record) = record else {
             return Ok(LoggedOut::default());
         };
+        account.remember_issuer(&record.issuer).await?;
         // First here: a token that nobody has any more is as good as revoked.
         self.store.forget(&record).await?;
         let revoked = match (&record.revocation_endpoint, login) {
@@ -183,7 +200,7 @@ impl Auth {
             (_, None) => Err("the keyring that holds the token does not answer".into()),
             (Some(endpoint), Some(login)) => {
                 let secrets = account.completed(&login.secrets);
-                match Endpoints::of(&account.server, &self.network).await {
+                match account.endpoints().await {
                     Ok(endpoints) => endpoints.revoke(endpoint, &record, &secrets).await,
                     Err(problem) => Err(problem),
                 }
@@ -211,6 +228,7 @@ impl Auth {
         let Oauth::On {
             client_id,
             client_secret,
+            issuer,
             scopes,
             port,
         } = &remote.oauth
@@ -224,7 +242,7 @@ impl Auth {
             return None;
         }
         let server = canonical(&remote.url)?;
-        let client_secret = client_secret.clone().map(Secret::new);
+        let client_secret = client_secret.clone();
         let key = Key {
             resource: server.to_string(),
             client: client_id.clone(),
@@ -233,6 +251,7 @@ impl Auth {
         let terms = Terms {
             client_id: client_id.clone(),
             client_secret,
+            issuer: issuer.clone(),
             scopes: scopes.clone(),
             port: *port,
         };
@@ -266,6 +285,8 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 #[cfg(test)]
 mod tests {
+    use mux_secrets::Secret;
+
     use super::*;
     use crate::{
         config::Config,
@@ -295,12 +316,8 @@ mod tests {
     #[tokio::test]
     async fn entries_that_give_one_client_two_secrets_share_no_account() {
         let home = tempfile::tempdir().unwrap();
-        let (_sender, environment) = tokio::sync::watch::channel(None);
-        let network = Network {
-            environment,
-            client: crate::upstream::http_client,
-        };
-        let auth = Auth::open(home.path().join("credentials.json"), false, network);
+        let client = crate::upstream::http_client;
+        let auth = Auth::open(home.path().join("credentials.json"), false, client);
         let account = |secret| auth.account(&remote(secret)).unwrap();
         let (one, two, none) = (
             account(", client_secret = \"one\""),

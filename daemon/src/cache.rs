@@ -63,6 +63,7 @@ pub enum Space {
     Shapes,
     Verdicts,
     Eras,
+    Usage,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -227,6 +228,7 @@ struct Trees {
     shapes: Tree,
     verdicts: Tree,
     eras: Tree,
+    usage: Tree,
 }
 
 fn open_trees(path: &Path) -> Result<Box<dyn Store>, StoreError> {
@@ -244,6 +246,7 @@ fn open_trees(path: &Path) -> Result<Box<dyn Store>, StoreError> {
         shapes: db.open_tree("shapes")?,
         verdicts: db.open_tree("verdicts")?,
         eras: db.open_tree("eras")?,
+        usage: db.open_tree("usage")?,
         db,
     }))
 }
@@ -256,6 +259,7 @@ impl Trees {
             Space::Shapes => &self.shapes,
             Space::Verdicts => &self.verdicts,
             Space::Eras => &self.eras,
+            Space::Usage => &self.usage,
         }
     }
 }

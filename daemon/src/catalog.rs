@@ -24,16 +24,17 @@ mod standing;
 mod tool;
 mod tools;
 mod types;
+mod usage;
 
 use std::{sync::Arc, time::Duration};
 
 use mux_sandbox::typegen;
 use tokio::sync::watch;
 
+pub(crate) use self::names::paths;
 pub use self::{
     description::ToolDescription,
     digest::Digest,
-    eras::Era,
     imitation::imitations,
     learned::Learned,
     remembered::ListKey,
@@ -45,12 +46,17 @@ pub use self::{
     tools::ToolSet,
     types::{Known, Wording},
 };
-use self::{eras::Eras, lessons::Lessons, remembered::Remembered, shelf::Shelf, types::Texts};
+use self::{
+    eras::Eras, lessons::Lessons, remembered::Remembered, shelf::Shelf, types::Texts, usage::Usage,
+};
+pub(crate) use self::{results::MAX_MESSAGE, schema::try_pattern};
+pub use crate::settings::Era;
 use crate::{cache::Cache, check::Types};
 
 pub struct Catalog {
     remembered: Remembered,
     eras: Eras,
+    usage: Usage,
     learned: Arc<Learned>,
     lessons: Lessons,
     texts: Texts,
@@ -67,6 +73,7 @@ impl Catalog {
         Arc::new(Self {
             remembered: Remembered::new(&shelf),
             eras: Eras::new(&shelf),
+            usage: Usage::new(&shelf),
             lessons: Lessons::start(Arc::clone(&learned), news.clone()),
             learned,
             texts: Texts::new(&shelf),
@@ -80,6 +87,7 @@ impl Catalog {
         tokio::join!(
             self.remembered.load(&cache),
             self.eras.load(&cache),
+            self.usage.load(&cache),
             self.learned.load(&cache)
         );
         self.shelf.put_up(cache);
@@ -119,6 +127,16 @@ impl Catalog {
         self.remembered.keep(key, tools);
     }
 
+    /// What a server tells its users now. Whether it told something else before.
+    pub fn remember_instructions(&self, key: &ListKey, text: Option<&str>) -> bool {
+        self.remembered.keep_instructions(key, text)
+    }
+
+    /// What a server told its users when it was last connected.
+    pub fn recall_instructions(&self, key: &ListKey) -> Option<String> {
+        self.remembered.recall_instructions(key)
+    }
+
     /// The era of MCP in which a server was last spoken to.
     pub fn era(&self, key: &ListKey) -> Option<Era> {
         self.eras.recall(key)
@@ -127,6 +145,16 @@ impl Catalog {
     /// What a server, which gives itself this name, speaks now.
     pub fn spoke(&self, key: &ListKey, era: Era, identity: &str) {
         self.eras.keep(key, era, identity);
+    }
+
+    /// The server's tools ask in a way that only the old era carries. False if it is known not to speak that one.
+    pub fn needs_legacy(&self, key: &ListKey, identity: &str) -> bool {
+        self.eras.needs_legacy(key, identity)
+    }
+
+    /// It could not be opened in the old era, and then it could in the new one.
+    pub fn only_modern(&self, key: &ListKey) {
+        self.eras.only_modern(key);
     }
 
     /// The server has asked for roots: from now on it is known that it does.
@@ -155,6 +183,16 @@ impl Catalog {
     /// A tool gave this. `bytes` is about how much room it takes.
     pub fn observe(&self, tool: &Arc<Tool>, value: serde_json::Value, bytes: usize) {
         self.lessons.give(tool, value, bytes);
+    }
+
+    /// The tool is being called.
+    pub fn used(&self, tool: &Tool) {
+        self.usage.count(tool);
+    }
+
+    /// How much a tool was used: 0 for never, one more for each four times as many calls.
+    pub fn use_level(&self, tool: &Tool) -> u32 {
+        self.usage.level(tool)
     }
 
     /// Forgets what was learned of the results of one tool, of one server's tools, or of all. How many
@@ -199,6 +237,7 @@ impl Catalog {
         _ = tokio::time::timeout(within, self.lessons.settled()).await;
         self.learned.save();
         self.texts.save();
+        self.usage.save();
         if let Some(cache) = self.cache() {
             cache.flush().await;
         }

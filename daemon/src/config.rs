@@ -127,6 +127,8 @@ pub struct ServerEntry {
     pub calls_at_once: Option<usize>,
     /// `auto`, `streamable-http` or `sse`, for a `url`.
     pub transport: Option<String>,
+    /// `auto`, `2026-07-28` or `2025-11-25`: the revision of MCP in which sessions are opened.
+    pub era: Option<String>,
     /// A Unix socket that takes the requests for the `url`.
     pub socket: Option<String>,
     pub oauth: Option<OauthEntry>,
@@ -164,6 +166,8 @@ pub enum OauthEntry {
 pub struct OauthClient {
     pub client_id: Option<String>,
     pub client_secret: Option<String>,
+    /// Of the authorization server where this client is registered.
+    pub issuer: Option<String>,
     pub scopes: Vec<String>,
     /// Of the callback on the loopback interface.
     pub port: Option<u16>,
@@ -186,6 +190,7 @@ impl ServerEntry {
         "total_timeout",
         "calls_at_once",
         "transport",
+        "era",
         "socket",
         "oauth",
         "start",

@@ -16,6 +16,7 @@ use crate::{
         search::{Page, Query},
     },
     gateway::{self, Gateway},
+    projects::Workplace,
     upstream::{Server, State, Upstreams, Whose},
 };
 
@@ -100,6 +101,29 @@ impl Discovery<'_> {
         drop(self.scope.finder().index(&self.known()).await);
     }
 
+    /// What servers tell their users of themselves: those that are named whole, or all that are known. In their own
+    /// words, which are nobody else's.
+    pub fn instructions(&self, of: Option<&[String]>) -> Vec<(String, Arc<str>)> {
+        let servers = match of {
+            None => self.upstreams.all_seen(self.scope),
+            Some(paths) => {
+                let names = paths.iter().map(|path| bare(path));
+                let found =
+                    names.filter_map(|name| self.upstreams.find_seen(name, self.scope).ok());
+                found.collect()
+            }
+        };
+        let mut told = std::collections::HashSet::new();
+        let told = servers
+            .iter()
+            .filter(|server| told.insert(server.name().to_owned()));
+        told.filter_map(|server| {
+            let tools = server.tools()?;
+            Some((server.name().to_owned(), Arc::clone(tools.instructions()?)))
+        })
+        .collect()
+    }
+
     /// Tools by `server.tool`, or by `server` or `server.group` all in it, and a fault for each path that leads
     /// nowhere. A server whose tools nobody knows is asked for them.
     pub async fn describe(&self, paths: &[String]) -> Result<(Vec<Described>, Vec<Fault>), Fault> {
@@ -128,8 +152,7 @@ impl Discovery<'_> {
     }
 
     async fn at(&self, path: &str) -> Result<Vec<Described>, Fault> {
-        let written = path.trim();
-        let written = written.strip_prefix("mux.").unwrap_or(written);
+        let written = bare(path);
         let (name, tool) = match written.split_once('.') {
             Some((server, tool)) => (server, Some(tool)),
             None => (written, None),
@@ -145,7 +168,7 @@ impl Discovery<'_> {
                 held.map_err(|fault| fault.path(path))?.session.tools()
             }
         };
-        let tools = self.scope.view(&tools);
+        let tools = self.scope.offered(&tools);
         let one = |tool| Described {
             tools: Arc::clone(&tools),
             tool,
@@ -163,7 +186,7 @@ impl Discovery<'_> {
         let servers = self.upstreams.all_seen(self.scope);
         let namespaces = servers.iter().map(|server| Namespace {
             name: server.name().to_owned(),
-            tools: server.tools().map(|tools| self.scope.view(&tools).len()),
+            tools: server.tools().map(|tools| self.scope.offered(&tools).len()),
             state: server.view().state,
         });
         namespaces.collect()
@@ -205,7 +228,9 @@ impl Discovery<'_> {
             servers.push(Listed {
                 server: server.to_owned(),
                 spelled: spell(server).into_owned(),
+                order: inventory::by_need(&names, |place| catalog.use_level(in_order[place])),
                 tools: names,
+                has_instructions: tools.instructions().is_some(),
             });
             found.push((tools, in_order));
         }
@@ -227,7 +252,7 @@ pub async fn keep_ready(gateway: &Gateway) {
     let upstreams = gateway.upstreams();
     let mut news = upstreams.catalog().news();
     loop {
-        let scope = gateway.scope(None, None);
+        let scope = gateway.scope(None, &Workplace::default());
         let scope = &scope;
         let whose = &Whose::default();
         let discovery = Discovery {
@@ -240,6 +265,12 @@ pub async fn keep_ready(gateway: &Gateway) {
             return;
         }
     }
+}
+
+/// A path as it stands behind `mux.`.
+fn bare(path: &str) -> &str {
+    let path = path.trim();
+    path.strip_prefix("mux.").unwrap_or(path)
 }
 
 /// The beginning of a description, for a list.

@@ -13,6 +13,7 @@ use std::{
     path::Path,
 };
 
+use mux_secrets::Secret;
 use tracing::warn;
 
 pub use self::commands::{Commands, Told};
@@ -43,11 +44,13 @@ const PASSED: &[&str] = &[
     "XDG_CACHE_HOME",
     "XDG_STATE_HOME",
     "XDG_RUNTIME_DIR",
-    "SSH_AUTH_SOCK",
     "SSL_CERT_FILE",
     "SSL_CERT_DIR",
     "NODE_EXTRA_CA_CERTS",
 ];
+/// What a login shell is given besides, so that entries can ask for it by `${NAME}`: a session sets it and not a profile.
+/// No server has it unless its entry says so: whoever reaches an SSH agent can sign with the user's keys.
+const FOR_ENTRIES: &[&str] = &["SSH_AUTH_SOCK"];
 /// Stands between what a profile prints and what we asked for.
 const MARK: &[u8] = b"\0mux-environment\0";
 const FALLBACK_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
@@ -78,7 +81,7 @@ impl Environment {
     }
 
     /// What `${keyring:NAME}` stands for from here on: a value each, or why there is none.
-    pub fn set_secrets(&mut self, secrets: BTreeMap<String, Result<String, String>>) {
+    pub fn set_secrets(&mut self, secrets: BTreeMap<String, Result<Secret, String>>) {
         self.secrets = secrets;
     }
 
@@ -86,7 +89,7 @@ impl Environment {
     pub fn suppose(&mut self, commands: BTreeSet<String>) {
         let answers = commands
             .into_iter()
-            .map(|command| (command, Ok("told".to_owned())));
+            .map(|command| (command, Ok("told".into())));
         self.commands = answers.collect();
     }
 
@@ -117,7 +120,7 @@ impl Environment {
             );
             Self {
                 untold: Some(format!("{shell}: {problem}")),
-                ..basis.passed()
+                ..basis.given_to_shell()
             }
         })
     }
@@ -163,6 +166,17 @@ impl Environment {
             .entry("PATH".into())
             .or_insert_with(|| FALLBACK_PATH.into());
         Self::of(passed)
+    }
+
+    /// That list, and what entries may ask for although no profile sets it.
+    fn given_to_shell(&self) -> Self {
+        let mut given = self.passed();
+        for name in FOR_ENTRIES {
+            if let Some(value) = self.variables.get(*name) {
+                given.variables.insert((*name).to_owned(), value.clone());
+            }
+        }
+        given
     }
 
     pub fn get(&self, name: &str) -> Option<&str> {
@@ -216,7 +230,7 @@ impl Environment {
             Part::Secret(name) => (self.secrets.get(name), "`${keyring:…}`"),
         };
         match answer {
-            Some(answer) => answer.as_deref().map_err(Clone::clone),
+            Some(answer) => answer.as_ref().map(Secret::expose).map_err(Clone::clone),
             None => Err(format!(
                 "{what} may stand in args, env, url, headers and the client's id and secret of oauth, and in the \
                  values of a source, and nowhere else"
@@ -277,7 +291,7 @@ fn question(shell: &str, basis: &Environment) -> SpawnSpec {
         program: shell.into(),
         args: ["-l", "-c", program].map(OsString::from).into(),
         env: basis
-            .passed()
+            .given_to_shell()
             .iter()
             .map(|(name, value)| (name.into(), value.into()))
             .collect(),
@@ -393,5 +407,19 @@ mod tests {
         let broken = env(&[("SHELL", "/bin/false"), ("PATH", "/bin"), ("SECRET", "x")]);
         let found = Environment::capture(broken, output).await;
         assert_eq!(found.iter().collect::<Vec<_>>()[0], ("PATH", "/bin"));
+    }
+
+    #[tokio::test]
+    async fn an_ssh_agent_is_there_for_entries_that_ask_and_passed_to_nobody() {
+        for shell in ["/bin/sh", "/bin/false"] {
+            let basis = env(&[
+                ("SHELL", shell),
+                ("PATH", "/usr/bin:/bin"),
+                ("SSH_AUTH_SOCK", "/a"),
+            ]);
+            let found = Environment::capture(basis, output).await;
+            assert_eq!(found.expand("${SSH_AUTH_SOCK}").unwrap(), "/a", "{shell}");
+            assert_eq!(found.passed().get("SSH_AUTH_SOCK"), None, "{shell}");
+        }
     }
 }

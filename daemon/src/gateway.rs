@@ -11,10 +11,11 @@ mod arguments;
 mod attempts;
 mod explanation;
 mod failure;
+mod graphql_policy;
 mod offers;
 mod permission;
 mod reached;
-mod reaching;
+mod server_requests;
 mod spans;
 mod standing;
 
@@ -38,6 +39,7 @@ use self::{
     arguments::Readers,
     attempts::Attempts,
     failure::failure,
+    graphql_policy::DocumentJudges,
     permission::{Permission, What},
     reached::asked,
     standing::Sent,
@@ -46,10 +48,11 @@ use crate::{
     approvals::{Approvals, Word},
     audit::{Audit, Entry},
     catalog::{Scope, Scopes, Tool, ToolSet, value_of},
+    json_weight,
     metrics::CallMeter,
-    notices::Progress,
+    notices::{Origin, Progress},
     policy::Policies,
-    projects::Outlook,
+    projects::{Denials, Outlook, Workplace},
     settings::{Agents, ResultCheck},
     trace::{Trace, Tracer},
     upstream::{Held, Sending, Server, Upstreams, Whose},
@@ -80,6 +83,7 @@ pub struct Gateway {
     scopes: RwLock<Scopes>,
     approvals: Arc<Approvals>,
     readers: Readers,
+    documents: DocumentJudges,
     tracer: Tracer,
 }
 
@@ -107,6 +111,7 @@ impl Gateway {
             scopes: RwLock::default(),
             approvals,
             readers: Readers::new(),
+            documents: DocumentJudges::new(),
             tracer,
         }
     }
@@ -145,19 +150,43 @@ impl Gateway {
     }
 
     /// Who sees what from now on. The index of what they see is made anew.
-    pub fn set_views(&self, agents: &Agents, projects: BTreeMap<Arc<Path>, Arc<Outlook>>) {
+    pub fn set_views(
+        &self,
+        agents: &Agents,
+        projects: BTreeMap<Arc<Path>, Arc<Outlook>>,
+        denials: Denials,
+    ) {
+        let scopes = Scopes::new(agents, projects, denials);
         *self
             .scopes
             .write()
-            .unwrap_or_else(std::sync::PoisonError::into_inner) = Scopes::new(agents, projects);
+            .unwrap_or_else(std::sync::PoisonError::into_inner) = scopes;
     }
 
-    /// What an agent sees now, within a project or elsewhere.
-    pub fn scope(&self, agent: Option<&str>, project: Option<&Path>) -> Arc<Scope> {
+    /// What an agent sees now in the directory in which it works.
+    pub fn scope(&self, agent: Option<&str>, place: &Workplace) -> Arc<Scope> {
         self.scopes
             .read()
             .unwrap_or_else(std::sync::PoisonError::into_inner)
-            .within(project, agent)
+            .within(place, agent)
+    }
+
+    /// What it sees by the configuration of this moment: a run may have begun long ago.
+    pub fn scope_now(&self, asking: &Asking) -> Arc<Scope> {
+        let agent = asking.caller.origin.agent.as_deref();
+        self.scopes
+            .read()
+            .unwrap_or_else(std::sync::PoisonError::into_inner)
+            .again(&asking.scope, agent)
+    }
+
+    /// What the caller's agent sees in the directory in which it works.
+    fn scope_of(&self, origin: &Origin) -> Arc<Scope> {
+        let scopes = self.scopes.read();
+        let scopes = scopes.unwrap_or_else(std::sync::PoisonError::into_inner);
+        let place = origin.workspace.as_deref();
+        let place = place.map(|workspace| scopes.workplace_of(workspace));
+        scopes.within(&place.unwrap_or_default(), origin.agent.as_deref())
     }
 
     /// Makes one call and gives the value that a program gets, as JSON text. However it ends, it is written down.
@@ -178,6 +207,7 @@ impl Gateway {
         observer: &dyn CallObserver,
         (entry, meter): (&mut Entry, &mut CallMeter),
     ) -> Result<String, Fault> {
+        call.asking.scope = self.scope_now(&call.asking);
         let (server, name, raw) = self.resolve(call.target, &call.asking.scope)?;
         meter.at(server.meters());
         let (within, whole) = call_times(&server, call.within)?;
@@ -188,7 +218,11 @@ impl Gateway {
             mut session,
         } = ready(&server, (&whose, trace), observer).await?;
         let tools = session.current_tools().await;
-        let seen = |tools| find(&call.asking.scope.view(tools), server.name(), &name);
+        let scope = &call.asking.scope;
+        let seen = |tools| match scope.view(tools).find(&name) {
+            Some(tool) => Ok(Arc::clone(tool)),
+            None => Err(no_such_tool(&scope.offered(tools), server.name(), &name)),
+        };
         let tool = match seen(&tools) {
             // It may be newer than a list whose time was over.
             Err(_) => seen(&session.current_tools().await),
@@ -233,6 +267,7 @@ impl Gateway {
         let number = observer.call_started(&path);
         entry.numbered(number);
         meter.sent();
+        self.upstreams.catalog().used(&tool);
         let mut attempts = Attempts::of(&server);
         let mut read = Some(arguments);
         let sent = loop {
@@ -270,27 +305,36 @@ impl Gateway {
             }
             Held { slot, session } = next;
         };
-        let outcome = sent.and_then(|Sent { tool, answer }| {
-            let result = answer.map_err(|error| failure(&path, error))?;
-            match raw {
-                true => Ok(result.to_string()),
-                false => value_of(&tool, result, result_check(&server))
-                    .map(|value| self.observed(&tool, value)),
-            }
-        });
         let took = started.elapsed();
+        let outcome = match sent {
+            Ok(Sent { tool, answer }) => match answer {
+                Ok(result) if raw => Ok(json_weight::to_text(result).await),
+                Ok(result) => {
+                    let value = value_of(&tool, result, result_check(&server)).await;
+                    self.observed(&tool, value).await
+                }
+                Err(error) => Err(failure(&path, error).await),
+            },
+            Err(fault) => Err(fault),
+        };
         span.in_scope(|| debug!(?took, ok = outcome.is_ok(), "call ended"));
         observer.call_ended(number, &path, took, outcome.as_ref().map(String::len));
         outcome
     }
 
     /// The text of a value, from which its type is learned if nobody has declared it.
-    fn observed(&self, tool: &Arc<Tool>, value: Value) -> String {
-        let text = value.to_string();
-        if !tool.has_output_schema() {
-            self.upstreams.catalog().observe(tool, value, text.len());
+    async fn observed(
+        &self,
+        tool: &Arc<Tool>,
+        value: Result<Value, Fault>,
+    ) -> Result<String, Fault> {
+        let value = value?;
+        if tool.has_output_schema() {
+            return Ok(json_weight::to_text(value).await);
         }
-        text
+        let (value, text) = json_weight::with_text(value).await;
+        self.upstreams.catalog().observe(tool, value, text.len());
+        Ok(text)
     }
 
     /// The server and the tool's name as the caller spelled it.
@@ -368,10 +412,13 @@ pub(crate) fn named(tools: &ToolSet, server: &str, name: &str) -> Result<Vec<Arc
 pub(crate) fn no_such_tool(tools: &ToolSet, server: &str, name: &str) -> Fault {
     let path = format!("{server}.{name}");
     let fault = Fault::new(Kind::NotFound, format!("there is no tool `{path}`")).path(path);
-    fault.hint(match tools.instead_of(name) {
-        Some(hint) => hint,
-        None => format!("see `mux tools --server {server}`"),
-    })
+    match tools.instead_of(name) {
+        Some(hint) => fault.hint(hint),
+        None => fault.hints(
+            format!("see `mux tools --server {server}`"),
+            format!("describe(\"{server}\") shows its tools"),
+        ),
+    }
 }
 
 fn result_check(server: &Server) -> ResultCheck {

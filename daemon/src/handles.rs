@@ -1,10 +1,12 @@
 //! Values that are too long for a message: kept on the disk, named by their content, read in parts.
 //!
-//! Invariant: no file is touched on a thread of the runtime, and a value that cannot be kept is not
-//! lost while a message can carry it.
+//! Invariants: no file is touched on a thread of the runtime, and a value that cannot be kept is not lost while a message
+//! can carry it. Nothing lists the names: whoever has one was given it, or has the value. Nobody loses a value to another
+//! who keeps more.
 
 mod folder;
 mod name;
+mod owner;
 mod page;
 mod shelf;
 mod store;
@@ -26,8 +28,10 @@ use tracing::warn;
 pub use self::page::Page;
 use self::{
     name::Name,
+    owner::Owner,
     store::{KeepError, PATIENCE, Store},
 };
+use crate::notices::Origin;
 
 /// Files that are read or written at once.
 const AT_ONCE: usize = 4;
@@ -77,7 +81,10 @@ pub struct Handle {
 }
 
 #[derive(Clone)]
-pub struct Handles(Arc<Inner>);
+pub struct Handles {
+    inner: Arc<Inner>,
+    owner: Owner,
+}
 
 struct Inner {
     store: Store,
@@ -100,14 +107,17 @@ impl Handles {
     /// Looks in the background at what is in the folder. Must be called inside a tokio runtime.
     pub fn open(folder: PathBuf, terms: Terms) -> Self {
         let (sender, opened) = watch::channel(false);
-        let handles = Self(Arc::new(Inner {
+        let inner = Arc::new(Inner {
             store: Store::new(folder, terms),
             opened,
             places: Arc::new(Semaphore::new(AT_ONCE)),
             refusal: Mutex::default(),
-        }));
-        let inner = Arc::clone(&handles.0);
-        let store = Arc::downgrade(&handles.0);
+        });
+        let handles = Self {
+            inner: Arc::clone(&inner),
+            owner: Owner::default(),
+        };
+        let store = Arc::downgrade(&inner);
         tokio::spawn(async move {
             drop(tokio::task::spawn_blocking(move || inner.store.take_stock()).await);
             sender.send_replace(true);
@@ -122,13 +132,21 @@ impl Handles {
         handles
     }
 
+    /// What is kept from here on is kept for this client and its agent.
+    pub fn of(&self, origin: &Origin) -> Self {
+        Self {
+            inner: Arc::clone(&self.inner),
+            owner: Owner::of(origin),
+        }
+    }
+
     pub fn set_terms(&self, terms: Terms) {
-        self.0.store.set_terms(terms);
+        self.inner.store.set_terms(terms);
     }
 
     /// Longer values are kept.
     pub fn inline(&self) -> usize {
-        self.0.store.terms().inline.min(MOST_INLINE)
+        self.inner.store.terms().inline.min(MOST_INLINE)
     }
 
     /// The value itself if it is short, otherwise its handle. A value that cannot be kept stays what it
@@ -185,7 +203,8 @@ impl Handles {
         {
             return Err(KeepError::Slow);
         }
-        let kept = self.on_disk(move |store| store.keep(&text));
+        let owner = self.owner.clone();
+        let kept = self.on_disk(move |store| store.keep(&text, &owner));
         let kept = kept.await.and_then(|kept| kept);
         let mut refusal = self.refusal();
         refusal.rest = matches!(kept, Err(KeepError::Slow)).then(|| Instant::now() + REST);
@@ -195,13 +214,13 @@ impl Handles {
             && refusal.told
             && !told
         {
-            warn!(%error, folder = %self.0.store.folder().display(), "cannot keep a long value");
+            warn!(%error, folder = %self.inner.store.folder().display(), "cannot keep a long value");
         }
         kept
     }
 
     fn refusal(&self) -> MutexGuard<'_, Refusal> {
-        self.0
+        self.inner
             .refusal
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
@@ -212,7 +231,7 @@ impl Handles {
         &self,
         work: impl FnOnce(&Store) -> T + Send + 'static,
     ) -> Result<T, KeepError> {
-        let inner = Arc::clone(&self.0);
+        let inner = Arc::clone(&self.inner);
         let done = async move {
             let mut opened = inner.opened.clone();
             // Without the sender the look into the folder has failed; what comes now is still kept.
@@ -238,8 +257,10 @@ fn lost(what: &str, bytes: usize, error: &KeepError) -> Fault {
     match error {
         KeepError::OverQuota { .. } => Fault::new(Kind::Limit, message)
             .hint("ask for less at once, or raise `kept` in [limits] of config.toml"),
-        KeepError::Disk(_) | KeepError::Slow => Fault::new(Kind::Unavailable, message)
-            .hint("ask for less at once, or mend the cache directory; see `mux logs`"),
+        KeepError::Disk(_) | KeepError::Slow => Fault::new(Kind::Unavailable, message).hints(
+            "ask for less at once, or mend the cache directory; see `mux logs`",
+            "ask for less at once; the user finds the reason with `mux logs`",
+        ),
     }
 }
 
@@ -248,7 +269,10 @@ fn unreadable(error: &KeepError) -> Fault {
         Kind::Unavailable,
         format!("the value cannot be read: {error}"),
     )
-    .hint("try again; see `mux logs`")
+    .hints(
+        "try again; see `mux logs`",
+        "try again; the user finds the reason with `mux logs`",
+    )
 }
 
 #[cfg(all(test, unix))]

@@ -3,6 +3,7 @@
 //! [`serve`] is the whole daemon between the lock and its release; `main` does what must happen
 //! before there are threads.
 
+mod address_policy;
 mod age;
 pub mod approvals;
 pub mod audit;
@@ -13,6 +14,8 @@ pub mod catalog;
 mod causes;
 pub mod check;
 pub mod config;
+#[cfg(target_os = "linux")]
+pub mod core_dumps;
 pub mod descriptors;
 pub mod discovery;
 pub mod environment;
@@ -20,6 +23,7 @@ pub mod gateway;
 pub mod handles;
 pub mod handover;
 pub mod inspect;
+mod json_weight;
 pub mod keeper;
 pub mod lifecycle;
 pub mod logging;
@@ -48,6 +52,7 @@ mod length;
 mod nearest;
 mod nesting;
 mod packed;
+mod random_name;
 mod rpc;
 mod serve;
 

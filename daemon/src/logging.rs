@@ -1,12 +1,20 @@
 //! The daemon's log: `muxd.log`, and what it was before, of bounded length.
 //!
 //! Invariant: standard output and error stay silent; a client may be reading them. A log that cannot be written
-//! keeps nobody from serving.
+//! keeps nobody from serving. No token of a published format stands in it.
 
-use std::{fs, panic, path::Path, time::Duration};
+use std::{
+    borrow::Cow,
+    fs,
+    io::{self, Write},
+    panic,
+    path::Path,
+    time::Duration,
+};
 
+use mux_secrets::Masker;
 use tracing::{error, warn};
-use tracing_appender::non_blocking::{NonBlockingBuilder, WorkerGuard};
+use tracing_appender::non_blocking::{NonBlocking, NonBlockingBuilder, WorkerGuard};
 use tracing_subscriber::EnvFilter;
 
 use crate::{
@@ -47,7 +55,7 @@ pub fn start(dir: &Path, filter: Option<&str>) -> WorkerGuard {
     drop(
         tracing_subscriber::fmt()
             .with_env_filter(filter)
-            .with_writer(writer)
+            .with_writer(move || MaskedLog(writer.clone()))
             .with_ansi(false)
             .try_init(),
     );
@@ -59,6 +67,35 @@ pub fn start(dir: &Path, filter: Option<&str>) -> WorkerGuard {
     }));
     forget_days(dir);
     guard
+}
+
+/// Masks tokens of published formats, whichever library or server put them into a message.
+struct MaskedLog(NonBlocking);
+
+impl Write for MaskedLog {
+    /// One event, as its formatter writes it.
+    fn write(&mut self, event: &[u8]) -> io::Result<usize> {
+        let text = String::from_utf8_lossy(event);
+        let masked = Masker::default().text(&text);
+        self.0.write_all(one_line(&masked).as_bytes())?;
+        Ok(event.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
+}
+
+/// An event with one line end, its last: what a program or a server says cannot pass for another event.
+fn one_line(event: &str) -> Cow<'_, str> {
+    let (body, end) = match event.strip_suffix('\n') {
+        Some(body) => (body, "\n"),
+        None => (event, ""),
+    };
+    match body.contains(['\n', '\r']) {
+        true => format!("{}{end}", body.replace('\r', "\\r").replace('\n', "\\n")).into(),
+        false => event.into(),
+    }
 }
 
 /// The logs of servers that nobody has any more are not kept for ever.
@@ -78,6 +115,23 @@ fn forget_days(dir: &Path) {
         if is_of_a_day && age.is_some_and(|age| age > DAYS) {
             // It is looked at again with the next start.
             drop(fs::remove_file(entry.path()));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_event_is_one_line_whatever_it_quotes() {
+        for (event, line) in [
+            ("INFO a\n", "INFO a\n"),
+            ("INFO a\nERROR b\r\n", "INFO a\\nERROR b\\r\n"),
+            ("INFO a\n\n", "INFO a\\n\n"),
+            ("INFO a", "INFO a"),
+        ] {
+            assert_eq!(one_line(event), line);
         }
     }
 }

@@ -58,6 +58,8 @@ const CHECKER_MEMORY: u64 = 1 << 30;
 const CHECKER_IDLE: Duration = Duration::from_secs(10 * 60);
 
 fn main() -> ExitCode {
+    #[cfg(target_os = "linux")]
+    mux_daemon::core_dumps::forbid();
     let mut args = env::args_os().skip(1);
     let first = args.next();
     match first.as_ref().and_then(|arg| arg.to_str()) {
@@ -217,7 +219,7 @@ fn make_room(dirs: &Dirs, ours: &Path) -> anyhow::Result<()> {
 }
 
 fn threads() -> anyhow::Result<tokio::runtime::Runtime> {
-    runtime::build()
+    runtime::build(variable(variables::WATCH_POLLS).is_some())
         .map_err(|error| match mux_sandbox::scarce::remedy(&error) {
             Some(remedy) => anyhow::anyhow!("{error}; {remedy}"),
             None => error.into(),

@@ -11,6 +11,7 @@ mod line;
 mod mailbox;
 mod news;
 mod origin;
+mod run_access;
 
 use std::time::Duration;
 
@@ -22,6 +23,7 @@ pub use self::{
     mailbox::{Asked, Mailbox, Question},
     news::{Changed, News},
     origin::{Origin, one_line},
+    run_access::RunAccess,
 };
 
 /// One thing that a client is told.
@@ -46,7 +48,8 @@ pub enum Notice {
     },
     Ask {
         ask: u64,
-        server: String,
+        /// None if muxd itself asks.
+        server: Option<String>,
         cause: Cause,
         kind: AskKind,
         /// The server's own name for the question, where it has one.
@@ -92,6 +95,10 @@ pub struct Request {
     pub bytes: usize,
     pub rule: String,
     pub reason: Option<String>,
+    /// Names what `session` and `always` cover: calls that have the same.
+    pub cover: String,
+    /// A server wants to ask this of its client: it is no call.
+    pub from_server: bool,
     /// How long its program waits from now on.
     pub wait: Duration,
 }

@@ -10,6 +10,7 @@ mod glob;
 mod place;
 mod policies;
 mod question;
+mod reading;
 mod rule;
 mod test;
 
@@ -21,13 +22,14 @@ use std::{
 
 use mux_sandbox::typegen::names::spell;
 
-use self::rule::Holds;
 pub use self::{
     explain::{Explanation, Outcome, Step},
-    glob::glob,
+    glob::{glob, may_match_below},
     policies::{Policies, Ruling},
-    question::{Action, Decision, Given, Hints, Question, Verdict, spellings, verb},
-    rule::{List, Rule},
+    question::{
+        Action, Decision, Given, Hints, Question, SERVER_REQUESTS, Verdict, spellings, verb,
+    },
+    rule::{List, ProjectText, Rule},
 };
 use crate::config::PolicyEntry;
 
@@ -75,6 +77,13 @@ impl Policy {
         policy
     }
 
+    /// The first rule that may deny or ask for a call by this caller whose path begins in one of these ways, with some
+    /// arguments and hints.
+    fn strict_below(&self, question: &Question<'_>, heads: &[String]) -> Option<&Arc<Rule>> {
+        let mut about = self.about(question.server());
+        about.find(|rule| rule.may_stop_below(question, heads))
+    }
+
     fn says_as(&self, other: &Self) -> bool {
         let written = |policy: &Self| {
             let rules = policy.rules.iter();
@@ -87,19 +96,12 @@ impl Policy {
         &self.rules
     }
 
-    /// The first rule that applies, or the need for the arguments. Neither: nobody has said anything.
-    fn first(&self, question: &Question<'_>) -> Option<Decision> {
-        self.about(question.server()).find_map(|rule| {
-            let action = rule.action;
-            match rule.holds(question) {
-                Holds::Yes => Some(Decision::Made(Verdict {
-                    action,
-                    rule: Some(Arc::clone(rule)),
-                })),
-                Holds::Depends => Some(Decision::NeedsArguments),
-                Holds::No(_) => None,
-            }
-        })
+    /// The directory of the project whose approved text it is, if that is not the one that is there.
+    pub fn approved_before(&self) -> Option<&Path> {
+        match &*self.rules.first()?.list {
+            List::Project(root, ProjectText::Approved) => Some(root),
+            _ => None,
+        }
     }
 
     /// The rules that may be about a server, in their order.
@@ -128,10 +130,11 @@ impl PartialEq for Policy {
 
 /// What nobody has a rule for: allowed, and to be asked where a tool calls itself destructive and somebody can answer.
 /// A tool that says nothing of itself is allowed, although MCP would have it destructive then: nearly every tool
-/// would be asked for.
+/// would be asked for. A server uses its client's model only where a rule says so.
 fn default_verdict(question: &Question<'_>) -> Verdict {
     Verdict {
         action: match question.hints.is_destructive() {
+            _ if question.is_sampling() => Action::Deny,
             Some(true) => Action::Ask,
             _ => Action::Allow,
         },

@@ -1,7 +1,8 @@
 //! Servers that a project's files define, for those who work in it.
 //!
 //! Invariant: a file that the user has not approved, as it is now and where it is now, starts nothing, runs
-//! nothing, and gives nobody a server. What is known of it is its text.
+//! nothing, and gives nobody a server. To deny needs no approval, and is never undone by a change of the file: what the
+//! approved text denies holds until the user revokes the approval.
 
 mod approvals;
 mod content;
@@ -11,13 +12,16 @@ mod resolve;
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
-    path::{Path, PathBuf},
+    path::{Component, Path, PathBuf},
     sync::Arc,
 };
 
 use mux_sandbox::typegen::names::spell;
 
-use crate::policy::Policy;
+use crate::{
+    config::PolicyEntry,
+    policy::{List, Policy, ProjectText},
+};
 
 pub use self::{
     approvals::{Approval, Approvals},
@@ -44,7 +48,21 @@ pub struct Projects {
 struct Visit {
     clients: usize,
     place: Place,
+    /// The directory as it was named, and every one to which that has led.
+    dirs: Vec<PathBuf>,
 }
+
+/// Where a client works.
+#[derive(Clone, Debug, Default, Eq, Hash, PartialEq)]
+pub struct Workplace {
+    /// The project to which the directory belongs.
+    pub project: Option<Arc<Path>>,
+    /// The directory by its name and without links. What was approved in it, or above it, denies.
+    pub dirs: Vec<PathBuf>,
+}
+
+/// What approved texts deny, by the directory of their project.
+pub type Denials = BTreeMap<Arc<Path>, Arc<Policy>>;
 
 /// A project as the user sees it.
 #[derive(Clone, Debug)]
@@ -55,6 +73,8 @@ pub struct Project {
     pub standing: Standing,
     /// What was approved, if anything was.
     pub approved: Option<Approval>,
+    /// What the approved text denies, where the files say something else now.
+    pub still_denied: Vec<PolicyEntry>,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -72,8 +92,8 @@ pub struct Outlook {
     pub root: Arc<Path>,
     /// The servers of files that are not approved, each with its file.
     pub withheld: BTreeMap<String, &'static str>,
-    /// What it forbids.
-    pub denied: Policy,
+    /// What its files deny as they are now, where they are not approved.
+    pub denied: Arc<Policy>,
     /// Globs of paths that are offered as ordinary tools.
     pub direct: Vec<String>,
     /// What they should know.
@@ -123,6 +143,7 @@ impl Projects {
             .or_insert_with(|| Visit {
                 clients: 0,
                 place: Place::default(),
+                dirs: vec![named(workspace)],
             });
         visit.clients += 1;
     }
@@ -139,10 +160,17 @@ impl Projects {
 
     /// What was found there now.
     pub fn seen(&mut self, workspace: &Path, (place, files): Looked) {
-        if let (Some(root), Some(files)) = (&place.root, files) {
-            self.read_again(root, Some(files));
+        if let Some(root) = &place.root {
+            self.read_again(root, files);
+        }
+        // There was a file in one of these, perhaps, and there is none now.
+        for dir in &place.looked_in {
+            if place.root.as_ref() != Some(dir) {
+                self.read_again(dir, None);
+            }
         }
         if let Some(visit) = self.visits.get_mut(workspace) {
+            add_directory(&mut visit.dirs, &place);
             visit.place = place;
         }
     }
@@ -165,6 +193,35 @@ impl Projects {
         self.read
             .get_key_value(root)
             .map(|(root, _)| Arc::clone(root))
+    }
+
+    /// Where somebody works whose client has come.
+    pub fn workplace(&self, workspace: &Path) -> Workplace {
+        let dirs = self.visits.get(workspace).map(|visit| visit.dirs.clone());
+        Workplace {
+            project: self.of(workspace),
+            dirs: dirs.unwrap_or_else(|| vec![named(workspace)]),
+        }
+    }
+
+    /// The same of a directory that was just looked at, and in which nobody needs to work.
+    pub fn workplace_at(&self, workspace: &Path, place: &Place) -> Workplace {
+        let root = place.root.as_deref();
+        let known = root.and_then(|root| self.read.get_key_value(root));
+        let mut dirs = vec![named(workspace)];
+        add_directory(&mut dirs, place);
+        Workplace {
+            project: known.map(|(root, _)| Arc::clone(root)),
+            dirs,
+        }
+    }
+
+    /// The nearest directory that was approved, whether there are files in it or not.
+    pub fn approved_above(&self, workplace: &Workplace) -> Option<PathBuf> {
+        let mut above = workplace.dirs.iter().flat_map(|dir| dir.ancestors());
+        above
+            .find(|dir| self.approvals.of(dir).is_some())
+            .map(Path::to_owned)
     }
 
     pub fn workspaces(&self) -> Vec<PathBuf> {
@@ -201,6 +258,10 @@ impl Projects {
             Some(_) => Standing::Changed,
         };
         Project {
+            still_denied: match (standing, approved) {
+                (Standing::Changed, Some(approval)) => approval.denied(),
+                _ => Vec::new(),
+            },
             approved: approved.cloned(),
             content: Content::of(&files),
             root,
@@ -218,10 +279,30 @@ impl Projects {
         &self.approvals
     }
 
-    /// What the daemon before us has approved and taken back since this one read it.
+    /// Another daemon may have approved and revoked since this one read the file.
     pub fn read_approvals_again(&mut self) {
-        self.approvals.read_again();
-        self.changes += 1;
+        if self.approvals.read_again() {
+            self.changes += 1;
+        }
+    }
+
+    /// What approved texts deny, whether their files are still there or not. `home` stands for `~` in rules.
+    pub fn denials(&self, home: &Path) -> Denials {
+        let all = self.approvals.all().map(|(root, approval)| {
+            let root: Arc<Path> = root.into();
+            let files = self.read.get(&root);
+            let is_current = files.and_then(Files::digest).as_ref() == Some(&approval.digest);
+            let text = match is_current {
+                true => ProjectText::Current,
+                false => ProjectText::Approved,
+            };
+            let list = List::Project(Arc::clone(&root), text);
+            // Mistakes are told where the text is approved, and in `mux project show`.
+            let denied = Policy::new(&approval.denied(), list, home, &mut Vec::new());
+            (root, Arc::new(denied))
+        });
+        all.filter(|(_, denied)| !denied.rules().is_empty())
+            .collect()
     }
 
     /// The user has seen this content and approves it. Refused if it is another one by now.
@@ -310,12 +391,44 @@ impl Project {
             Standing::Changed => "has changed since you approved it",
             _ => "is not approved",
         };
+        let denials = match (self.still_denied.is_empty(), self.content.denied.is_empty()) {
+            (true, true) => "",
+            (true, false) => " (what it denies is denied already)",
+            (false, _) => {
+                " (what it denied when you approved it stays denied until `mux project revoke`)"
+            }
+        };
         format!(
-            "{} in {} {defines}, and {standing}; see `mux project show`, then `mux project approve`",
+            "{} in {} {defines}, and {standing}{denials}; see `mux project show`, then `mux project approve`",
             files.join(" and "),
             self.root.display()
         )
     }
+}
+
+/// Directories that one name has led to.
+const MOST_DIRECTORIES: usize = 8;
+
+fn add_directory(dirs: &mut Vec<PathBuf>, place: &Place) {
+    if let Some(dir) = &place.workspace
+        && !dirs.contains(dir)
+        && dirs.len() < MOST_DIRECTORIES
+    {
+        dirs.push(dir.clone());
+    }
+}
+
+/// A path without `.` and `..`, whatever there is on the disk.
+fn named(path: &Path) -> PathBuf {
+    let mut named = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir => drop(named.pop()),
+            part => named.push(part),
+        }
+    }
+    named
 }
 
 #[cfg(test)]

@@ -12,7 +12,6 @@ mod tape;
 pub use self::{
     document::{Recording, Script},
     known::known,
-    mask::Mask,
     player::Player,
     tape::Tape,
 };

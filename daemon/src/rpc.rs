@@ -58,7 +58,7 @@ use tracing::{Instrument, debug, info, info_span, warn};
 
 use self::{
     contained::Contained,
-    door::{Door, Peer},
+    door::{Door, Peer, SUCCESSOR},
     handler::Connection,
     reserve::{Lent, Reserve},
     watched::Watched,
@@ -174,7 +174,7 @@ pub(crate) async fn accept(
 /// Lets the daemon in that has taken over from this one: it tells its clients of the runs that go on here.
 #[cfg(target_os = "linux")]
 pub(crate) fn let_in(stream: UnixStream, daemon: Arc<Daemon>, connections: &Connections) {
-    let door = Door::new(daemon, 0, (None, None), false);
+    let door = Door::new(daemon, SUCCESSOR, (None, None), false);
     let serving = serve(None, stream, door, connections.closing.clone());
     let serving = serving.instrument(info_span!("successor"));
     connections.tasks.spawn(serving);

@@ -23,7 +23,7 @@ use std::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU64, Ordering},
     },
-    time::{Duration, SystemTime, UNIX_EPOCH},
+    time::Duration,
 };
 
 use mux_sandbox::{Fault, Kind, Limits, Pool, RunRequest, Turn};
@@ -46,8 +46,9 @@ use crate::{
     handles::Handles,
     inspect::{Inspection, Inspector},
     lifecycle::Present,
-    notices::{AskKind, Caller, Cause, Mailbox, Origin},
+    notices::{AskKind, Caller, Cause, Mailbox, Origin, RunAccess},
     program,
+    random_name::random_name,
     recording::{Player, Recording, Script, Tape},
     settings::RunLimits,
     trace::{Context, Kind as SpanKind},
@@ -100,8 +101,6 @@ pub struct Runs {
     pool: Pool,
     handles: Handles,
     limits: Mutex<RunLimits>,
-    /// Part of every id: two daemons never give the same.
-    epoch: String,
     next: AtomicU64,
     registry: Mutex<Registry>,
     /// Runs, and calls outside of runs.
@@ -120,17 +119,12 @@ impl Runs {
         handles: Handles,
         limits: Limits,
     ) -> Arc<Self> {
-        let now = SystemTime::now()
-            .duration_since(UNIX_EPOCH)
-            .unwrap_or_default()
-            .as_millis();
         Arc::new(Self {
             gateway,
             inspector,
             pool,
             handles,
             limits: Mutex::new(limits.into()),
-            epoch: format!("{:x}", now % (1 << 40)),
             next: AtomicU64::new(1),
             registry: Mutex::default(),
             work: TaskTracker::new(),
@@ -207,7 +201,8 @@ impl Runs {
         };
         let approvals = self.gateway.approvals();
         let run = Arc::new(Run::new(
-            format!("{}-{number}", self.epoch),
+            // Whoever has one id can tell no other.
+            format!("{}-{number}", random_name()),
             title.as_deref().unwrap_or(&program.source),
             program.origin,
             unheard,
@@ -316,14 +311,19 @@ impl Runs {
             .await
     }
 
-    /// By its id, or by the number at the end of it.
-    pub fn find(&self, id: &str) -> Result<Arc<Run>, Fault> {
-        self.registry().find(id)
+    /// By its id, or by the number at the end of it where `access` takes those.
+    pub fn find(&self, id: &str, access: &RunAccess) -> Result<Arc<Run>, Fault> {
+        self.registry().find(id, access)
+    }
+
+    /// The error for an id under which nothing is found.
+    pub fn unknown(&self, id: &str, access: &RunAccess) -> Fault {
+        self.registry().unknown(id, access)
     }
 
     /// Resolves when it has ended, or nobody knows of it any more.
     pub async fn over(&self, id: &str) {
-        let Ok(run) = self.find(id) else {
+        let Ok(run) = self.find(id, &RunAccess::Everyone) else {
             return;
         };
         while !run.has_ended() {
@@ -378,8 +378,8 @@ impl Runs {
         let mut servers = serde_json::Map::new();
         let mut outlines = String::new();
         for server in &known {
-            let tools = server.tools.as_ref().map(|tools| scope.view(tools));
-            let has_groups = tools.as_ref().map(|tools| u8::from(tools.has_groups));
+            let tools = server.tools.as_ref();
+            let has_groups = tools.map(|tools| u8::from(tools.has_groups));
             servers.insert(server.name.clone(), has_groups.into());
             if let Some(tools) = tools {
                 outlines.push('\n');

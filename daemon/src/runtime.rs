@@ -3,6 +3,9 @@
 //! Invariant: there is always a thread for work that blocks. tokio starts those when they are needed; where the
 //! system starts none any more and all have left, what is handed over would wait for ever.
 
+#[cfg(target_os = "linux")]
+mod poll_watch;
+
 use std::{io, thread, time::Duration};
 
 use tokio::runtime::{Builder, Runtime};
@@ -17,19 +20,43 @@ const NEEDED: Duration = Duration::from_secs(40);
 /// Those that a daemon cannot do without: tokio's own would panic half way.
 const FIRST: usize = 4;
 
-/// The runtime, or why the system does not start its threads.
-pub fn build() -> io::Result<Runtime> {
+/// The runtime, or why the system does not start its threads. `watch_polls`: [`longest_poll`] is known.
+pub fn build(watch_polls: bool) -> io::Result<Runtime> {
     let processors = thread::available_parallelism().map_or(FEWEST, usize::from);
     let threads = processors.clamp(FEWEST, MOST);
     probe(threads + FIRST)?;
-    let runtime = Builder::new_multi_thread()
+    let mut builder = Builder::new_multi_thread();
+    builder
         .worker_threads(threads)
         .thread_keep_alive(KEPT)
-        .enable_all()
-        .build()?;
+        .enable_all();
+    #[cfg(target_os = "linux")]
+    let watch = watch_polls.then(|| poll_watch::PollWatch::on(&mut builder));
+    #[cfg(not(target_os = "linux"))]
+    let _not_known_here = watch_polls;
+    let runtime = builder.build()?;
+    #[cfg(target_os = "linux")]
+    if let Some(watch) = watch {
+        watch.start(&runtime, threads)?;
+        // A process has one runtime.
+        drop(POLL_WATCH.set(watch));
+    }
     runtime.spawn(keep_one());
     Ok(runtime)
 }
+
+/// For how long a thread of the runtime has computed at a time, at most, since this was asked last. `None` if
+/// nobody watches.
+pub fn longest_poll() -> Option<Duration> {
+    #[cfg(target_os = "linux")]
+    return POLL_WATCH.get().map(|watch| watch.take_longest());
+    #[cfg(not(target_os = "linux"))]
+    None
+}
+
+#[cfg(target_os = "linux")]
+static POLL_WATCH: std::sync::OnceLock<std::sync::Arc<poll_watch::PollWatch>> =
+    std::sync::OnceLock::new();
 
 /// Starts so many threads at once, and lets them go.
 fn probe(count: usize) -> io::Result<()> {
@@ -70,7 +97,7 @@ mod tests {
 
     #[test]
     fn it_is_built_where_there_are_threads() {
-        let runtime = build().unwrap();
+        let runtime = build(false).unwrap();
         assert_eq!(runtime.block_on(async { 7 }), 7);
     }
 }

@@ -5,7 +5,7 @@ mod leaving;
 use std::{
     io,
     path::{Path, PathBuf},
-    sync::Arc,
+    sync::{Arc, Weak},
     time::Duration,
 };
 
@@ -21,7 +21,7 @@ use self::leaving::{drain, leave, turn_away};
 use crate::{
     approvals::{self, Approvals},
     audit::Audit,
-    auth::{Auth, Network},
+    auth::Auth,
     cache::Cache,
     catalog::Catalog,
     check::{CheckSettings, Checker},
@@ -41,7 +41,9 @@ use crate::{
     sources::Sources,
     state::{Daemon, Places},
     trace::{self, Tracer},
-    upstream::{Awaited, Launcher, Starts, Surroundings, Upstreams, http_client},
+    upstream::{
+        Awaited, Launcher, ServerRequestPolicy, Starts, Surroundings, Upstreams, http_client,
+    },
     watching::Watching,
 };
 
@@ -137,11 +139,7 @@ pub async fn serve(
     });
     let catalog = Catalog::new();
     let pins = Pins::open(setup.pins).map_err(ServeError::Pins)?;
-    let network = Network {
-        environment: environment.clone(),
-        client: http_client,
-    };
-    let auth = Auth::open(setup.credentials, setup.keyring, network);
+    let auth = Auth::open(setup.credentials, setup.keyring, http_client);
     let server_logs = setup.server_logs;
     let surroundings = Surroundings {
         launcher: launcher.clone(),
@@ -158,6 +156,7 @@ pub async fn serve(
         )),
         awaited: awaited.clone(),
         metrics: Metrics::new(setup.metrics_token),
+        requests: Arc::default(),
     };
     let upstreams = Arc::new(Upstreams::new(surroundings));
     let audit = Audit::open(setup.audit);
@@ -170,6 +169,8 @@ pub async fn serve(
         tracer.clone(),
     );
     let gateway = Arc::new(gateway);
+    let policy: Weak<dyn ServerRequestPolicy> = Arc::<Gateway>::downgrade(&gateway);
+    upstreams.set_request_policy(policy);
     let pool =
         Pool::start(pool_settings(setup.worker, setup.snapshots)).map_err(ServeError::Pool)?;
     let handles = Handles::open(setup.results, Terms::default());
@@ -219,7 +220,14 @@ pub async fn serve(
             let tended = Arc::clone(daemon.gateway.approvals()).follow();
             let served = rpc::serve_metrics(&daemon);
             let followed = daemon.follow_files(Watching::start());
-            tokio::join!(followed, warm_up, tended, served);
+            // Another daemon does this in our place, and both write the same files.
+            let until_we_leave = async {
+                tokio::select! {
+                    () = daemon.leaving.cancelled() => {}
+                    _ = async { tokio::join!(warm_up, tended, served) } => {}
+                }
+            };
+            tokio::join!(followed, until_we_leave);
         }
     });
 
@@ -294,12 +302,13 @@ pub async fn serve(
         leaving::open(&successor, &daemon, &connections).await;
         service.succeeded_by(successor.pid).await;
         drop(listener);
-        background.abort();
         // It has its own hold on it.
         drop(lock);
+        upstreams.leave();
         daemon.leaving.cancel();
         let going = (successor, Arc::clone(&upstreams), Arc::clone(&approvals));
         leave(going, waiting, &daemon, &shutdown).await;
+        background.abort();
         connections.gone(PARTING).await;
     } else {
         activity.close();

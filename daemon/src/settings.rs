@@ -7,10 +7,8 @@ mod agents;
 mod approvals;
 mod audit;
 mod checks;
-mod confidential;
 mod differences;
 mod limits;
-mod literals;
 mod metrics;
 mod pins;
 mod remote;
@@ -32,20 +30,19 @@ use std::{
 
 use mux_sandbox::typegen::names::{RESERVED_SERVERS, is_server_name, spell};
 
-pub(crate) use self::confidential::{is_telling, looks_made};
 pub use self::{
     agents::{Agents, View},
     approvals::ApprovalTerms,
     checks::{Checks, Strictness},
-    confidential::Confidential,
     differences::Differences,
-    limits::{Allowed, RunLimits},
+    limits::{Allowed, AskLimits, RunLimits},
     pins::OnChange,
     remote::{Network, Variable},
     report::{Row, Whence},
     roots::Roots,
     server::{
-        Link, Oauth, Process, Remote, RemoteTransport, ResultCheck, Retry, ServerDefinition, Share,
+        Era, Link, Oauth, Process, Remote, RemoteTransport, ResultCheck, Retry, ServerDefinition,
+        Share,
     },
     source::{Credential, Place, Rate, Source, SourceKind},
     telemetry::{Telemetry, Unusable},
@@ -172,7 +169,7 @@ impl Settings {
             if let Ok(off) = &entry
                 && off.enabled == Some(false)
             {
-                let address = off.url.as_deref().map(remote::shown);
+                let address = off.url.as_deref().map(mux_secrets::url::shown);
                 disabled.insert(name, address.unwrap_or_else(|| masked(off)));
                 continue;
             }
@@ -250,7 +247,7 @@ impl Settings {
 /// An entry's command line, without what looks like a secret.
 fn masked(entry: &ServerEntry) -> String {
     let words: Vec<String> = entry.command.iter().chain(&entry.args).cloned().collect();
-    server::command_line(&literals::masked(&words))
+    server::command_line(&mux_secrets::arguments::masked(&words))
 }
 
 /// The whole command line or URL of an entry that somebody is about to approve.

@@ -6,7 +6,8 @@
 //! follows the description; `addresses` keeps where it was called at first.
 //!
 //! Invariant: a call is sent at most once, unless the API says that it has not taken it; nothing of a credential is in
-//! a result, an error or the log; and none goes where the user has not said, and the first description did not.
+//! a result, an error or the log; and none goes where the user has not said, and the first description did not. No
+//! function is called at an origin that a description has named later, or in another class of network than its own.
 
 mod addresses;
 mod description;
@@ -16,7 +17,6 @@ mod making;
 pub mod openapi;
 mod standing;
 mod telling;
-mod weight;
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -31,9 +31,12 @@ use reqwest::ClientBuilder;
 use serde_json::{Map, Value};
 use tokio::sync::watch;
 
+#[cfg(test)]
+pub(crate) use self::graphql::source_of as graphql_source;
 pub use self::graphql::{
-    Reached, queries_of as graphql_queries, reached as graphql_reached,
-    takes_any as takes_any_graphql, tools_of as graphql_tools,
+    DocumentError, EquivalentField, FieldJudge, Reach, does_as_told as graphql_does_as_told,
+    equivalent_fields_without_schema as graphql_fields_without_schema,
+    queries_of as graphql_queries, takes_any as takes_any_graphql, tools_of as graphql_tools,
 };
 pub(crate) use self::http::secrets_of;
 use self::{
@@ -43,7 +46,7 @@ pub use self::{
     standing::{Described, Refreshed},
     telling::{Telling, Terms},
 };
-use crate::settings;
+use crate::{json_weight as weight, settings};
 
 /// Opens sources, and has those that are open.
 #[derive(Debug)]
@@ -96,6 +99,11 @@ impl Sources {
         Some(standing.refresh().await)
     }
 
+    /// The source as it is described now, if it is open.
+    pub fn current(&self, name: &str) -> Option<Arc<dyn Source>> {
+        self.opened(name).map(|standing| standing.current())
+    }
+
     /// What is known of the description: of an open source, or of what is kept.
     pub fn described(&self, name: &str, settings: &settings::Source) -> Described {
         match self.opened(name) {
@@ -133,6 +141,17 @@ pub trait Source: Send + Sync + fmt::Debug {
         Facts::default()
     }
 
+    /// The other functions whose work a call does, one after the other. It takes as long as the arguments are made for,
+    /// within limits, and so is no work for the runtime's threads.
+    fn equivalent_fields(
+        &self,
+        _tool: &str,
+        _arguments: &Map<String, Value>,
+        _judge: &mut FieldJudge<'_>,
+    ) -> Result<Reach, DocumentError> {
+        Ok(Reach::default())
+    }
+
     /// MCP's `CallToolResult`. Dropping the future gives the request up.
     fn call(
         self: Arc<Self>,
@@ -149,6 +168,8 @@ pub struct Facts {
     pub notes: Vec<Note>,
     /// The security schemes that functions need and for which no credential is given.
     pub missing: Vec<String>,
+    /// Functions that cannot be called, because of where their description has them called.
+    pub forbidden: BTreeSet<String>,
     /// Where its functions are called and its tokens fetched, for the eye.
     pub origins: BTreeSet<String>,
     /// Requests that were sent so far.
@@ -194,6 +215,9 @@ pub enum CallFailure {
     /// Nothing was sent: it needs a credential that is not given, or cannot be used.
     #[error("{why}")]
     Credential { why: String, fix: String },
+    /// Nothing was sent: the function is called where the user has not allowed it.
+    #[error("{why}")]
+    Forbidden { why: String, fix: String },
     /// It was sent, and the answer is more than is taken.
     #[error("{0}")]
     TooMuch(String),

@@ -36,13 +36,15 @@ use crate::{
     lifecycle::{Activity, Former, Service, Shutdown},
     projects::{Approvals, Projects},
     runs::Runs,
-    straits::{Disks, Straits},
+    straits::{Disks, Strait, Straits},
     upstream::Launcher,
     watching::Watching,
 };
 
 /// What could not be read or watched is tried again after this time.
 const SOON: Duration = Duration::from_secs(5);
+const UNWATCHED_FIX: &str = "allow more watches (Linux: `sysctl fs.inotify.max_user_instances=512 fs.inotify.max_user_watches=524288`), \
+     or end a program that holds many; muxd tries again by itself";
 
 /// Files that a user may want to look at.
 #[derive(Clone, Debug)]
@@ -147,14 +149,21 @@ impl Daemon {
 
     /// What is wrong and concerns everybody.
     pub fn problems(&self) -> Vec<String> {
-        let standing = self.standing();
-        let all = standing.problems.iter().chain(&standing.unwatched);
-        let mut problems: Vec<String> = all.cloned().collect();
-        drop(standing);
+        let mut problems = self.standing().problems.clone();
         problems.extend(self.projects().approvals().problem());
         problems.extend(self.gateway.approvals().problems());
         problems.extend(self.gateway.upstreams().metrics().port.problem());
         problems
+    }
+
+    /// That files are looked at now and then, because the system tells of no changes.
+    pub fn unwatched(&self) -> Option<Strait> {
+        let why = self.standing().unwatched.join("; ");
+        let message = format!(
+            "changes of configuration files are noticed only every {} s, or by `mux reload`: {why}",
+            SOON.as_secs()
+        );
+        (!why.is_empty()).then(|| Strait::new("watch", message, UNWATCHED_FIX))
     }
 
     /// The servers that are switched off, each with its command line or URL.
@@ -183,7 +192,8 @@ impl Daemon {
         );
     }
 
-    /// Reads the configuration for the first time, and again whenever it changes.
+    /// Reads the configuration for the first time, and again whenever it changes. A daemon that leaves goes on with
+    /// that as long as runs go on in it: what the user forbids is forbidden to them, too.
     pub async fn follow_files(self: &Arc<Self>, mut watching: Watching) {
         // What changes from here on is noticed.
         self.watch_over(&mut watching);
@@ -197,7 +207,9 @@ impl Daemon {
                 () = sleep(SOON), if self.sees_badly() => {}
             }
             self.look_again().await;
-            self.look_at_descriptions().await;
+            if !self.leaving.is_cancelled() {
+                self.look_at_descriptions().await;
+            }
         }
     }
 
@@ -209,7 +221,8 @@ impl Daemon {
 
     fn watch_over(&self, watching: &mut Watching) {
         let mut files = self.projects().watched();
-        files.extend([self.places.config.clone(), self.places.env.clone()]);
+        let places = &self.places;
+        files.extend([&places.config, &places.env, &places.approvals].map(PathBuf::clone));
         let described = self.gateway.upstreams().description_files();
         files.extend(described.into_iter().map(|(file, _)| file));
         let unwatched = watching.cover(&files);

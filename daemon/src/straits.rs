@@ -29,7 +29,11 @@ pub struct Strait {
 }
 
 impl Strait {
-    fn new(mode: &'static str, message: impl Into<String>, fix: impl Into<String>) -> Self {
+    pub(crate) fn new(
+        mode: &'static str,
+        message: impl Into<String>,
+        fix: impl Into<String>,
+    ) -> Self {
         Self {
             mode,
             message: message.into(),

@@ -15,6 +15,7 @@
 mod aside;
 mod asks;
 mod awaited;
+mod back_channel;
 mod beside;
 mod breaker;
 mod due;
@@ -25,6 +26,7 @@ mod handler;
 mod handshake;
 mod health;
 mod in_flight;
+mod incoming;
 mod key;
 mod lifetime;
 mod link;
@@ -44,6 +46,7 @@ mod pages;
 mod places;
 mod process;
 mod progress;
+mod question_text;
 mod raw;
 mod refusals;
 mod relist;
@@ -67,18 +70,18 @@ mod watch;
 use std::{
     collections::BTreeMap,
     path::PathBuf,
-    sync::{Arc, RwLock},
+    sync::{
+        Arc, RwLock, Weak,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use futures::future::join_all;
 use mux_sandbox::{Fault, Kind, typegen::names::spell};
 
-pub(crate) use self::{
-    awaited::Awaited,
-    handed::{Going, Handed, HandedPlace, HandedState},
-    link::secrets_of,
-};
 pub use self::{
+    asks::{NotAnswered, RequestPolicy, ServerRequest, ServerRequestPolicy},
+    back_channel::{NoBackChannel, Remedy},
     key::Whose,
     link::builder as http_client,
     offers::{OfferKind, Wanted},
@@ -89,6 +92,10 @@ pub use self::{
     slot::{CallInFlight, Slot},
     starts::Starts,
     view::{ServerView, SlotView, State},
+};
+pub(crate) use self::{
+    awaited::Awaited,
+    handed::{Going, Handed, HandedPlace, HandedState},
 };
 use crate::{
     auth::Auth,
@@ -123,6 +130,8 @@ pub struct Surroundings {
     pub(crate) awaited: Awaited,
     /// Where it is counted what becomes of them.
     pub metrics: Arc<Metrics>,
+    /// Decides on what they ask of clients, once there is somebody who does.
+    pub requests: RequestPolicy,
 }
 
 /// All configured servers.
@@ -130,6 +139,8 @@ pub struct Surroundings {
 pub struct Upstreams {
     surroundings: Surroundings,
     servers: RwLock<BTreeMap<String, Arc<Server>>>,
+    /// Another daemon opens what is to be open from the beginning.
+    leaving: AtomicBool,
 }
 
 /// What a new configuration did to the servers.
@@ -146,7 +157,13 @@ impl Upstreams {
         Self {
             surroundings,
             servers: RwLock::default(),
+            leaving: AtomicBool::new(false),
         }
+    }
+
+    /// From now on sessions are opened only for those who call.
+    pub fn leave(&self) {
+        self.leaving.store(true, Ordering::Relaxed);
     }
 
     /// Takes over a configuration. Servers whose definition is the same keep their session; calls in
@@ -178,7 +195,10 @@ impl Upstreams {
                 }
                 None => changes.added.push(name.clone()),
             }
-            let server = Server::start(wanted.clone(), &self.surroundings, before.map(|b| &**b));
+            let server = Server::new(wanted.clone(), &self.surroundings, before.map(|b| &**b));
+            if !self.leaving.load(Ordering::Relaxed) {
+                server.wake();
+            }
             servers.insert(name.clone(), server);
         }
         drop(servers);
@@ -191,6 +211,12 @@ impl Upstreams {
             self.surroundings.news.tell(Changed::ALL);
         }
         changes
+    }
+
+    /// From now on it decides on what servers ask of clients. Before, nothing of that passes.
+    pub fn set_request_policy(&self, policy: Weak<dyn ServerRequestPolicy>) {
+        // There is one gateway in a daemon.
+        self.surroundings.requests.get_or_init(|| policy);
     }
 
     pub fn catalog(&self) -> &Arc<Catalog> {
@@ -319,8 +345,9 @@ impl Upstreams {
         }
         Err(
             match nearest_few(name, known.iter().copied(), 3).as_slice() {
-                [] if known.is_empty() => fault.hint(
+                [] if known.is_empty() => fault.hints(
                     "no server is configured; see `mux servers`, and `mux status` if there should be one",
+                    "no server is configured: the user can add one with `mux servers add`",
                 ),
                 [] => fault.hint(format!("known servers: {}", known.join(", "))),
                 near => fault.hint(format!("did you mean `{}`?", near.join("` or `"))),

@@ -121,6 +121,9 @@ pub struct Error {
     /// What to do about it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
+    /// What an agent reads in place of the hint: it has tools where a user has commands.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_hint: Option<String>,
     /// Counted from 1, in the user's own source.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line: Option<u32>,
@@ -153,6 +156,7 @@ impl Error {
             kind,
             message: message.into(),
             hint: None,
+            agent_hint: None,
             line: None,
             column: None,
             path: None,
@@ -166,6 +170,13 @@ impl Error {
     pub fn is_ending(&self) -> bool {
         let marked = |details: &Value| details["ending"] == true;
         self.kind == Kind::Unavailable && self.details.as_ref().is_some_and(marked)
+    }
+
+    /// As an agent reads it.
+    #[must_use]
+    pub fn for_agents(mut self) -> Self {
+        self.hint = self.agent_hint.take().or(self.hint);
+        self
     }
 
     #[must_use]

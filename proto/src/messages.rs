@@ -52,6 +52,10 @@ pub struct Hello {
     /// The directory in which the client works.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workspace: Option<PathBuf>,
+    /// What is asked here is asked by an agent, whatever name the client has. As with a connection that names an `agent`,
+    /// only runs of the same client and agent are found; and hints of errors name tools, no command line.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub for_agent: bool,
     #[serde(default)]
     pub features: Vec<String>,
 }
@@ -104,6 +108,10 @@ pub struct CallRequest {
     /// The whole `CallToolResult` instead of its value.
     #[serde(default)]
     pub raw: bool,
+    /// If the whole result is too long for a message, it is kept without content that says again what its structured
+    /// content says.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub lean: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
     /// The client's own name for this call, under which notices speak of it.

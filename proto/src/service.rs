@@ -30,7 +30,7 @@ pub trait Mux {
     /// Everything that `mux status` shows.
     async fn status() -> Result<Status, Error>;
 
-    /// Starts a program and answers at once; what happens is read with `events`. The run ends with
+    /// Starts a program and answers at once; its run belongs to this client and agent; what happens is read with `events`. The run ends with
     /// this connection, unless it is detached.
     async fn start_run(request: RunRequest) -> Result<RunStarted, Error>;
 
@@ -38,7 +38,7 @@ pub trait Mux {
     /// about 1 MiB of them; the rest is asked for with the number of the last.
     async fn events(request: EventsRequest) -> Result<EventPage, Error>;
 
-    /// Stops a run, whoever started it, and the calls that it has on their way. Answers before it has
+    /// Stops a run and the calls that it has on their way. Answers before it has
     /// ended. Stopping one that has ended is no error.
     async fn cancel_run(run: String) -> Result<(), Error>;
 
@@ -66,10 +66,12 @@ pub trait Mux {
     /// Drains and ends the daemon. Answers before it does.
     async fn stop(request: StopRequest) -> Result<(), Error>;
 
-    /// The runs that have not ended, and those that are kept.
+    /// The runs that have not ended, and those that are kept. As with every method that names a run or an approval, the user's
+    /// own clients (`mux`, `mux ui`, `vscode`) find all of them, by their numbers, too; every other client, and whoever names
+    /// an agent, finds those of the same client and agent, by their whole ids, and `not_found` for all others.
     async fn runs(request: RunsRequest) -> Result<RunList, Error>;
 
-    /// One run, by its id or the number at the end of it.
+    /// One run, by its id; for the user's own clients also by the number at the end of it.
     async fn run_info(run: String) -> Result<RunInfo, Error>;
 
     /// A part of a value that was too long for a message. `validation` if the handle is none,
@@ -162,13 +164,13 @@ pub trait Mux {
     /// Forgets a named secret. The entries that name it cannot be used any more.
     async fn remove_secret(name: String) -> Result<crate::SecretRemoved, Error>;
 
-    /// Calls that wait for somebody, or what was allowed for ever.
+    /// Calls that wait for somebody, or, for the user's own clients, what is always allowed.
     async fn approvals(request: crate::ApprovalsRequest) -> Result<crate::ApprovalList, Error>;
 
     /// Answers one of them. The first answer counts; `validation` if there was one before.
     async fn decide(request: crate::DecideRequest) -> Result<crate::Decided, Error>;
 
-    /// Takes back what was allowed for ever.
+    /// Takes back what is always allowed. For the user's own clients.
     async fn revoke_approval(grant: String) -> Result<crate::GrantInfo, Error>;
 
     /// Goes on with a run that ended as `pending`. Calls that had ended are not sent again.

@@ -7,6 +7,10 @@ pub const HOME: &str = "MUX_HOME";
 /// What the daemon logs, in `tracing`'s filter syntax: `debug`, `info,mux_daemon::upstream=trace`.
 pub const LOG: &str = "MUX_LOG";
 
+/// Anything: the daemon measures for how long the threads of its runtime compute at a time, and `mux metrics`
+/// has it as `muxd_runtime_longest_poll_seconds`. For who looks for what holds a daemon up; it costs wake-ups.
+pub const WATCH_POLLS: &str = "MUX_WATCH_POLLS";
+
 /// The `muxd` program, if it does not stand beside `mux`.
 pub const DAEMON: &str = "MUX_DAEMON";
 

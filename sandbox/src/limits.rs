@@ -91,10 +91,11 @@ pub fn fitting_source(source: &str, limits: &Limits) -> Result<(), Fault> {
     if length <= most {
         return Ok(());
     }
-    Err(reached(
-        format!("the program is {length} bytes, over the limit of {most}"),
+    let message = format!("the program is {length} bytes, over the limit of {most}");
+    Err(Fault::new(Kind::Limit, message).hints(
         "pass data as input (--input, input) or read it with a tool; [limits] source in config.toml allows \
          more",
+        "pass data as `input` or read it with a tool; [limits] source in config.toml allows more",
     ))
 }
 
@@ -140,9 +141,10 @@ pub fn timed_out(wall: Duration, waiting: &[String]) -> Fault {
         Kind::Timeout,
         format!("the program ran longer than its {seconds} s"),
     )
-    .hint(format!(
-        "{hint}; up to {most} s can be asked for (--timeout, timeout)"
-    ))
+    .hints(
+        format!("{hint}; up to {most} s can be asked for (--timeout, timeout)"),
+        format!("{hint}; `timeout_seconds` allows up to {most} s"),
+    )
 }
 
 /// The error of a program that computed for too long.
@@ -153,10 +155,16 @@ pub(crate) fn processor_time(used: Duration, limits: &Limits) -> Fault {
         Kind::Limit,
         format!("the program computed for {used:.1} s, over its limit of {most:.1} s of processor time"),
     )
-    .hint(format!(
-        "look for a loop that does not end; whoever asks for a longer wall time (--timeout, timeout; up \
-         to {longest} s) has more processor time in proportion, and [limits] cpu in config.toml allows more"
-    ))
+    .hints(
+        format!(
+            "look for a loop that does not end; a longer wall time (--timeout, timeout; up to {longest} s) allows \
+             more processor time in proportion, and so does [limits] cpu in config.toml"
+        ),
+        format!(
+            "look for a loop that does not end; a longer `timeout_seconds` (up to {longest}) allows more processor \
+             time in proportion"
+        ),
+    )
 }
 
 /// The first few of some calls.

@@ -31,13 +31,16 @@ use crate::{
     Limits, ToolHost,
     fair::Turn,
     limits,
-    run::{self, Ended, Job},
+    run::{self, Job},
     snapshot::Snapshots,
     worker_process::{Checked, Spawner, Worker},
 };
 
-/// So many waiting workers may turn out to be dead before a run gives up.
-const HAND_OVERS: usize = 5;
+/// So many waiting workers may turn out to be dead before a run gives up: more than one that fails by itself
+/// would need to be noticed, and few enough that none is killed for ever.
+const HAND_OVERS: usize = 20;
+/// A program whose worker was killed before it did anything is begun again so often.
+const NEW_BEGINNINGS: usize = 1;
 
 #[derive(Clone)]
 pub struct Pool(Arc<Inner>);
@@ -88,28 +91,37 @@ impl Pool {
             max_timers: limits.timers,
             max_emitted: limits.emitted,
         });
-        let Handed { mut worker, place } = tokio::select! {
-            biased;
-            () = cancel.cancelled() => return Err(cancelled()),
-            accepted = self.hand_over(&program, &request.turn) => accepted?,
-        };
-        host.begun();
-        let job = Job {
-            limits,
-            host: host.as_ref(),
-            cancel,
-        };
-        let Ended { outcome, clean } = run::drive(&mut worker, job).await;
-        worker.runs += 1;
-        worker.owner = Some(request.turn.owner);
-        // Before its place is free, so that the next in line is given this worker and not a new one.
-        if clean && worker.runs < self.0.settings.runs_per_worker {
-            self.take_back(worker);
-        } else {
-            drop(worker);
+        let mut left = NEW_BEGINNINGS;
+        loop {
+            let Handed { mut worker, place } = tokio::select! {
+                biased;
+                () = cancel.cancelled() => return Err(cancelled()),
+                accepted = self.hand_over(&program, &request.turn) => accepted?,
+            };
+            if left == NEW_BEGINNINGS {
+                host.begun();
+            }
+            let job = Job {
+                limits,
+                host: host.as_ref(),
+                cancel,
+            };
+            let ended = run::drive(&mut worker, job).await;
+            worker.runs += 1;
+            worker.owner = Some(request.turn.owner.clone());
+            // Before its place is free, so that the next in line is given this worker and not a new one.
+            if ended.clean && worker.runs < self.0.settings.runs_per_worker {
+                self.take_back(worker);
+            } else {
+                drop(worker);
+            }
+            drop(place);
+            if !ended.can_begin_again || left == 0 {
+                return ended.outcome;
+            }
+            left -= 1;
+            info!("a worker was killed before its program did anything; the program begins again");
         }
-        drop(place);
-        outcome
     }
 
     /// A worker that has accepted the program. One that died while it waited costs nothing: the
@@ -139,6 +151,8 @@ impl Pool {
         limits::fitting_source(&source, limits)?;
         let Handed { mut worker, place } = self.acquire(turn).await?;
         let checked = run::check(&mut worker, source, self.0.settings.check_timeout).await;
+        // What has read a program of somebody's reads none of another's.
+        worker.owner = Some(turn.owner.clone());
         if checked.is_ok() {
             self.offer(worker);
         } else {
@@ -290,13 +304,20 @@ impl Pool {
             }
             Err(error) => {
                 warn!(%error, "cannot start a worker");
-                let mut state = self.state();
-                if state.start_failed(&error) {
-                    drop(state);
-                    return self.refill();
+                let retry = {
+                    let mut state = self.state();
+                    let retry = state.start_failed(&error);
+                    if retry.is_none() {
+                        // Nobody waits for a start that will fail again; the next run tries anew.
+                        state.turn_all_away(&no_worker(&error));
+                    }
+                    retry
+                };
+                if let Some(pause) = retry {
+                    sleep(pause).await;
+                    self.state().starting -= 1;
+                    self.refill();
                 }
-                // Nobody waits for a start that will fail again; the next run tries anew.
-                state.turn_all_away(&no_worker(&error));
             }
         }
     }

@@ -25,13 +25,14 @@ const MAX_TEXT: usize = 16 << 10;
 const GLANCE: Duration = Duration::from_millis(50);
 /// Details are for programs to read, and half of them is no use: longer ones are left out.
 const MAX_DETAILS: usize = 1 << 20;
-/// A check tells of so many errors, and of so many warnings.
-const MAX_FAULTS: usize = 100;
 
 /// How a run ended, and whether its worker may serve another.
 pub(crate) struct Ended {
     pub(crate) outcome: Result<String, Fault>,
     pub(crate) clean: bool,
+    /// The worker was killed from outside before the program had called, printed or emitted anything: it can
+    /// begin again elsewhere, and nobody sees a difference.
+    pub(crate) can_begin_again: bool,
 }
 
 impl Ended {
@@ -39,6 +40,16 @@ impl Ended {
         Self {
             outcome: Err(fault),
             clean: false,
+            can_begin_again: false,
+        }
+    }
+
+    /// What a worker whose frames cannot be used leaves.
+    fn failed(error: WorkerError, untouched: bool) -> Self {
+        let killed = matches!(&error, WorkerError::Ended(death) if death.cause == Cause::Killed);
+        Self {
+            can_begin_again: killed && untouched,
+            ..Self::broken(fault_of(error))
         }
     }
 }
@@ -81,7 +92,7 @@ pub(crate) async fn drive(worker: &mut Worker, job: Job<'_>) -> Ended {
                 if let Some(frame) = unsent.take()
                     && let Err(e) = outbox.send(&frame)
                 {
-                    return Ended::broken(fault_of(e));
+                    return Ended::failed(e, false);
                 }
             }
             Some((call, outcome)) = calls.ended(&job), if unsent.is_none() => {
@@ -91,7 +102,10 @@ pub(crate) async fn drive(worker: &mut Worker, job: Job<'_>) -> Ended {
                 match on_frame(frame, &mut calls, &mut spoken, &job) {
                     Ok(None) => {}
                     Ok(Some(outcome)) => return outcome,
-                    Err(e) => return Ended::broken(fault_of(e)),
+                    Err(e) => {
+                        let untouched = calls.are_none() && spoken.is_nothing();
+                        return Ended::failed(e, untouched);
+                    }
                 }
             }
         }
@@ -147,11 +161,15 @@ fn on_frame(
             // A limit that was hit may have left the process fat or strange.
             const UNCLEAN: [Kind; 3] = [Kind::Memory, Kind::Limit, Kind::Internal];
             let clean = !matches!(&outcome, Err(fault) if UNCLEAN.contains(&fault.kind));
-            Ok(Some(Ended { outcome, clean }))
+            Ok(Some(Ended {
+                outcome,
+                clean,
+                can_begin_again: false,
+            }))
         }
         other => Err(WorkerError::Protocol(format!(
-            "unexpected frame during a run: {:?}",
-            std::mem::discriminant(&other)
+            "unexpected frame during a run: {}",
+            other.name()
         ))),
     }
 }
@@ -164,17 +182,12 @@ pub(crate) async fn check(
 ) -> Result<Checked, Fault> {
     match tokio::time::timeout(within, worker.check(source)).await {
         Ok(Ok(checked)) => Ok(Checked {
-            errors: several(checked.errors),
-            warnings: several(checked.warnings),
+            errors: checked.errors.into_iter().map(trusted).collect(),
+            warnings: checked.warnings.into_iter().map(trusted).collect(),
         }),
         Ok(Err(e)) => Err(fault_of(e)),
         Err(_) => Err(limits::timed_out(within, &[])),
     }
-}
-
-/// Faults that came from a worker, so many of them that somebody can read them all.
-fn several(faults: Vec<Fault>) -> Vec<Fault> {
-    faults.into_iter().take(MAX_FAULTS).map(trusted).collect()
 }
 
 /// A fault that came from a worker, made safe to pass on.
@@ -202,7 +215,7 @@ fn trusted(mut fault: Fault) -> Fault {
 pub(crate) fn fault_of(error: WorkerError) -> Fault {
     let WorkerError::Ended(death) = error else {
         return Fault::new(Kind::Internal, error.to_string())
-            .hint("only this run is lost; `mux logs` has more");
+            .user_hint("only this run is lost; `mux logs` has more");
     };
     match death.cause {
         Cause::Memory => Fault::new(
@@ -230,10 +243,10 @@ pub(crate) fn fault_of(error: WorkerError) -> Fault {
             "the worker was killed because it asked the system for what no program may have",
         )
         .hint("only this run is lost; please report the program that did this"),
-        Cause::Unknown => {
+        Cause::Killed | Cause::Unknown => {
             let error = WorkerError::Ended(death);
             Fault::new(Kind::Internal, error.to_string())
-                .hint("only this run is lost; `mux logs` has more")
+                .user_hint("only this run is lost; `mux logs` has more")
         }
     }
 }

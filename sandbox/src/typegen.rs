@@ -36,7 +36,7 @@ pub const GLOBALS: &str = include_str!("typegen/globals.d.ts");
 
 /// Counts up whenever the same tools get other declarations, so that what was kept of an older build is not
 /// taken for what this one would make.
-pub const GENERATOR: u32 = 3;
+pub const GENERATOR: u32 = 4;
 
 const HEADER: &str = "\
 // mux.d.ts: what a program may use. Generated from what the servers say of themselves.
@@ -91,16 +91,23 @@ pub fn declarations(servers: &[ServerDecl<'_>]) -> String {
     text
 }
 
-/// A tool on one line: `files.read_text_file(args: { path: string; head?: number }):
-/// Promise<ToolText>`. Beyond some 160 bytes optional members give way to `…`, and long types to
+/// A tool on one line: `files.read_text_file(args: { path: string; head?: number }): Promise<{ text: string }>`, without
+/// the `Promise` if nothing is known of the result. Beyond some 160 bytes optional members give way to `…`, and long types to
 /// their outline. Names are spelled; collisions with neighbours are not seen here.
 pub fn signature(server: &str, tool: &ToolDecl<'_>) -> String {
     signature::signature(server, tool)
 }
 
+/// A call as a person or a model reads it: what only the compiler needs is left out.
+fn for_reader(call: &str) -> String {
+    let call = call.strip_suffix(": Promise<ToolText>").unwrap_or(call);
+    let none = format!("(args?: {})", signature::NO_MEMBERS);
+    call.replacen(&none, "(args?: {})", 1)
+}
+
 /// One tool with its documentation, and the types that it names, as they stand in
 /// [`declarations`] but for the call, which is written as a program writes it:
-/// `mux.files.read_text_file(args: …): Promise<…>;` Collisions with neighbours are not seen here.
+/// `mux.files.read_text_file(args: …): Promise<…>;`, without the `Promise` if nothing is known of the result. Collisions with neighbours are not seen here.
 pub fn tool_declaration(server: &str, tool: &ToolDecl<'_>) -> String {
     let type_name = server::type_name(server);
     let home = format!("Mux.{type_name}");
@@ -115,7 +122,7 @@ pub fn tool_declaration(server: &str, tool: &ToolDecl<'_>) -> String {
     };
     let declared = tool::declare(tool, place);
     let mut text = declared.doc.block(0);
-    text.push_str(&format!("{head}{};\n", declared.call));
+    text.push_str(&format!("{head}{};\n", for_reader(&declared.call)));
     let is_spelled = spell(server) == server && spell(tool.name) == tool.name;
     if !is_spelled && names::is_reachable(tool.name) {
         let (server, tool) = (text::quoted(server), text::quoted(tool.name));

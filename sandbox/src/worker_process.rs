@@ -25,6 +25,7 @@ use tokio::{
     process::{Child, Command},
     runtime::Handle,
     sync::oneshot,
+    task::{JoinHandle, spawn_blocking},
     time::timeout,
 };
 use tokio_util::{
@@ -44,6 +45,8 @@ use crate::limits::Memory;
 const REAP: Duration = Duration::from_secs(1);
 /// How long a waiting worker may take to accept a program.
 const ACCEPT: Duration = Duration::from_secs(5);
+/// A frame of so many bytes is read in less time than it takes to have another thread do it.
+const LONG: usize = 256 << 10;
 /// What is kept of its standard error.
 const STDERR_LINES: usize = 20;
 const STDERR_LINE: u64 = 4 << 10;
@@ -135,6 +138,8 @@ pub(crate) struct Worker {
     child: Child,
     memory: Memory,
     frames: FramedRead<OwnedReadHalf, LengthDelimitedCodec>,
+    /// A long frame that another thread reads.
+    decoding: Option<JoinHandle<Result<FromWorker, WorkerError>>>,
     outbox: Outbox,
     _writer: AbortOnDropHandle<()>,
     stderr: Arc<Mutex<VecDeque<String>>>,
@@ -189,6 +194,7 @@ impl Worker {
             child,
             memory: launch.memory,
             frames: FramedRead::new(read, codec()),
+            decoding: None,
             outbox,
             _writer: writer,
             stderr,
@@ -249,9 +255,14 @@ impl Worker {
 
     /// The next frame. Cancel-safe.
     pub(crate) async fn receive(&mut self) -> Result<FromWorker, WorkerError> {
+        if self.decoding.is_some() {
+            return self.decoded().await;
+        }
         match self.frames.next().await {
+            Some(Ok(bytes)) if bytes.len() <= LONG => decode(&bytes),
             Some(Ok(bytes)) => {
-                mux_wire::decode(&bytes).map_err(|e| WorkerError::Protocol(e.to_string()))
+                self.decoding = Some(spawn_blocking(move || decode(&bytes)));
+                self.decoded().await
             }
             Some(Err(e)) if e.kind() == io::ErrorKind::InvalidData => {
                 Err(WorkerError::Protocol(e.to_string()))
@@ -259,6 +270,16 @@ impl Worker {
             // A process that was killed may leave half a frame, or a socket that is reset.
             Some(Err(_)) | None => Err(WorkerError::Ended(self.death().await)),
         }
+    }
+
+    /// The long frame that another thread reads. Cancel-safe.
+    async fn decoded(&mut self) -> Result<FromWorker, WorkerError> {
+        let Some(decoding) = &mut self.decoding else {
+            return Err(WorkerError::Protocol("no frame is read".into()));
+        };
+        let decoded = decoding.await;
+        self.decoding = None;
+        decoded.unwrap_or_else(|lost| Err(WorkerError::Protocol(lost.to_string())))
     }
 
     /// Queues a frame for a worker that has taken all the others.
@@ -323,9 +344,11 @@ impl Worker {
 }
 
 fn unexpected(frame: &FromWorker) -> WorkerError {
-    let mut shown = format!("{frame:?}");
-    shown.truncate(shown.floor_char_boundary(80));
-    WorkerError::Protocol(format!("unexpected frame {shown}"))
+    WorkerError::Protocol(format!("unexpected frame {}", frame.name()))
+}
+
+fn decode(bytes: &[u8]) -> Result<FromWorker, WorkerError> {
+    mux_wire::decode(bytes).map_err(|e| WorkerError::Protocol(e.to_string()))
 }
 
 fn codec() -> LengthDelimitedCodec {

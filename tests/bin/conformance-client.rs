@@ -17,7 +17,10 @@ use mux_proto::{
     Answer, AnswerRequest, AskKind, CallRequest, Error, Held, MuxClient, NoticeKind,
     NoticesRequest, OfferKind, OffersRequest, PromptRequest, ResourceRequest, ToolsRequest,
 };
-use mux_tests::{TestEnv, env::binary};
+use mux_tests::{
+    TestEnv,
+    env::{binary, may_sample},
+};
 use serde_json::{Map, Value, json};
 
 /// Longer than the suite waits.
@@ -27,14 +30,23 @@ const PATIENCE: u64 = 60;
 async fn main() -> Result<()> {
     let url = std::env::args().next_back().context("no URL was given")?;
     let env = TestEnv::new();
-    let oauth = login::entry(&context());
-    let entry = format!("[servers.suite]\nurl = {}\n{oauth}", json!(url));
-    std::fs::write(env.dirs.config_file(), entry)?;
+    let rule = may_sample("suite");
+    let entry = |issuer: Option<&str>| {
+        let oauth = login::entry(&context(), issuer);
+        format!("[servers.suite]\nurl = {}\n{oauth}{rule}", json!(url))
+    };
+    std::fs::write(env.dirs.config_file(), entry(None))?;
     let identity = Identity::new("conformance", "0");
     let muxd: &Path = &binary("muxd");
     let session = connect_or_spawn(&env.dirs, Some(muxd.to_owned()), &identity).await?;
     let answering = tokio::spawn(answer_all(session.client.clone()));
-    let outcome = login::signing_in(&session, || everything(&session)).await;
+    let mut outcome = login::signing_in(&session, || everything(&session)).await;
+    if let Some(issuer) = login::wanted_issuer(&outcome) {
+        std::fs::write(env.dirs.config_file(), entry(Some(&issuer)))?;
+        let reloaded = session.client.reload(within_seconds(PATIENCE));
+        reloaded.await??;
+        outcome = login::signing_in(&session, || everything(&session)).await;
+    }
     answering.abort();
     env.stop();
     outcome

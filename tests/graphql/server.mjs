@@ -1,8 +1,9 @@
 // A GraphQL server over HTTP as others build one. It says where it listens, and writes every request to the journal.
 //
-//   server.mjs PACKAGES JOURNAL [closed] [old] [TOKEN]
+//   server.mjs PACKAGES JOURNAL [closed] [old] [again] [TOKEN]
 //
-// closed: it does not tell its schema; old: it knows no word that is younger than 2018; TOKEN: it wants this one.
+// closed: it does not tell its schema; old: it knows no word that is younger than 2018; again: its schema gives the root
+// type again below the root; TOKEN: it wants this one.
 
 import { appendFileSync, readFileSync } from "node:fs";
 import { createServer } from "node:http";
@@ -15,9 +16,12 @@ const { createHandler } = need("graphql-http");
 
 const closed = options.includes("closed");
 const old = options.includes("old");
-const token = options.find((option) => option !== "closed" && option !== "old");
+const again = options.includes("again");
+const token = options.find((option) => !["closed", "old", "again"].includes(option));
 
-const schema = buildSchema(readFileSync(new URL("../data/graphql/blog.graphql", import.meta.url), "utf8"));
+const written = readFileSync(new URL("../data/graphql/blog.graphql", import.meta.url), "utf8");
+const more = "extend type Query { query: Query! } extend type RenamePayload { query: Query }";
+const schema = buildSchema(again ? written + more : written);
 
 const users = [
   { __typename: "User", id: "1", name: "Ada", role: "ADMIN", joined: "2026-01-02T03:04:05Z" },
@@ -64,8 +68,9 @@ const rootValue = {
     const one = users.find((one) => one.id === input.id);
     if (!one) throw new Error(`there is no user ${input.id}`);
     if (input.name !== undefined) one.name = input.name;
-    return { user: user(one) };
+    return { user: user(one), query: rootValue };
   },
+  query: () => rootValue,
   deletePost: ({ id }) => posts.some((one) => one.id === id),
   vanish: (_, { socket }) => {
     socket.destroy();

@@ -13,6 +13,7 @@ mod homeless;
 mod logs;
 mod screen;
 mod stopped;
+mod watches;
 
 use std::{
     fs,
@@ -20,7 +21,7 @@ use std::{
     process::{Command, Stdio},
 };
 
-use mux_tests::{Output, Running, TestEnv, env::output};
+use mux_tests::{Output, Running, TestEnv, env::output, left_out};
 use serde_json::Value;
 
 /// The modes that a status names.
@@ -132,9 +133,4 @@ impl Drop for Elsewhere<'_> {
         // From outside nobody would find it.
         drop(self.mux(&["stop", "--now"]));
     }
-}
-
-#[expect(clippy::print_stderr, reason = "for whoever reads what was not tested")]
-fn left_out(what: &str, why: &str) {
-    eprintln!("LEFT OUT: {what}: {why}");
 }

@@ -3,15 +3,17 @@
 //! Invariant of all of it: what works with a server of one era works with one of the other, by whatever
 //! words it is said there.
 
+mod back_channel;
 mod changes;
 mod greetings;
+mod instructions;
 mod questions;
 mod sdks;
 mod tasks;
 
 use std::path::PathBuf;
 
-use mux_tests::TestEnv;
+use mux_tests::{TestEnv, env::may_sample};
 
 const LEGACY: &str = "legacy";
 const MODERN: &str = "modern";
@@ -29,6 +31,10 @@ fn home(era: &str, more: &[&str]) -> (TestEnv, PathBuf) {
         log.to_str().unwrap(),
     ];
     args.extend(more);
-    env.write_config(&env.fixture("fix", &args));
+    env.write_config(&format!(
+        "{}{}",
+        may_sample("fix"),
+        env.fixture("fix", &args)
+    ));
     (env, log)
 }

@@ -4,6 +4,7 @@ mod calls;
 mod failures;
 mod functions;
 mod large;
+mod limits;
 mod policy;
 mod schemas;
 

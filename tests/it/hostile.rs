@@ -26,7 +26,7 @@ mod vitals;
 
 use std::{ffi::OsStr, fs, path::PathBuf};
 
-use mux_tests::TestEnv;
+use mux_tests::{Canary, TestEnv};
 use serde_json::{Value, json};
 
 use self::{
@@ -127,6 +127,7 @@ struct Arena {
     engine: String,
     pulse: Pulse,
     vitals: Vitals,
+    canary: Canary,
     daemon: i32,
     server: Vec<i32>,
     traces: Value,
@@ -136,7 +137,7 @@ struct Arena {
 
 impl Arena {
     fn new() -> Self {
-        let env = TestEnv::new();
+        let env = TestEnv::new().watching_polls();
         env.write_config(&format!(
             "{}{}[[policy]]\nmatch = \"fix.side_effect\"\naction = \"deny\"\n",
             env.fixture("fix", &[]),
@@ -149,12 +150,17 @@ impl Arena {
         Self {
             engine: env.engine(),
             vitals: Vitals::at_rest(daemon, &pulse),
+            canary: Canary::of(daemon),
             pulse,
             daemon,
             server: env.starts("fix"),
             traces,
             env,
         }
+    }
+
+    fn metrics(&self) -> String {
+        self.env.mux(["metrics"]).ok().stdout
     }
 
     /// Runs the case beside an innocent program, then asks how everybody is.
@@ -170,11 +176,13 @@ impl Arena {
         if !case.may_time_out() && case.args.is_empty() {
             args.extend(["--timeout", "120s"].map(OsStr::new));
         }
+        self.canary.begin(&self.metrics());
         self.pulse.begin();
         let innocent = self.env.begin(["--json", "run", "-e", INNOCENT]);
         let output = self.env.mux(args);
         let innocent = innocent.wait();
         let answered = self.pulse.end();
+        let cost = self.canary.end(&case.name, &self.metrics());
         let problems = [
             case.judge(&output, &self.engine),
             same(
@@ -194,6 +202,7 @@ impl Arena {
                 self.traces.clone(),
             ),
             answered.clone().map(drop),
+            cost,
         ];
         let problems: Vec<String> = problems.into_iter().filter_map(Result::err).collect();
         if problems.is_empty() {

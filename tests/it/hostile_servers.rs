@@ -37,6 +37,11 @@ fn that_list_without_measure() {
 }
 
 #[test]
+fn that_make_work() {
+    check_all(rows::WORK);
+}
+
+#[test]
 fn that_do_not_read() {
     check_all(rows::INPUT);
 }

@@ -9,6 +9,7 @@ mod drain;
 mod files;
 mod killed;
 mod leaving;
+mod undumpable;
 
 use std::time::Duration;
 

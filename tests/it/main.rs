@@ -28,6 +28,7 @@ mod offers;
 mod once;
 mod openapi;
 mod orphans;
+mod ownership;
 mod pins;
 mod policy;
 mod pool;

@@ -6,11 +6,12 @@ mod direct;
 mod life;
 mod offers;
 mod programs;
+mod words;
 
 use serde_json::Value;
 
 /// All texts of a tool's result, one after the other.
-fn text(result: &Value) -> String {
+pub(crate) fn text(result: &Value) -> String {
     let content = result["content"].as_array().unwrap().iter();
     let texts: Vec<&str> = content.filter_map(|part| part["text"].as_str()).collect();
     texts.join("\n")

@@ -2,6 +2,8 @@
 
 mod canaries;
 mod flow;
+mod issuers;
+mod private;
 mod refusals;
 mod tokens;
 

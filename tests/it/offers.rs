@@ -10,6 +10,7 @@ mod floods;
 mod guest;
 mod lists;
 mod notices;
+mod policy;
 mod subscriptions;
 
 use std::{fs, path::Path};
@@ -20,7 +21,10 @@ use mux_proto::{
     Notice, NoticeKind, NoticesRequest, OfferKind, OfferList, OffersRequest, Outcome,
     ResourceRequest, RunRequest, SubscribeRequest,
 };
-use mux_tests::{TestEnv, env::binary};
+use mux_tests::{
+    TestEnv,
+    env::{binary, may_sample},
+};
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 
@@ -32,7 +36,7 @@ fn with_offers(more: &str) -> (TestEnv, std::path::PathBuf) {
     let env = TestEnv::new();
     let log = env.path("calls");
     let fix = env.fixture("fix", &["--offers", "--call-log", log.to_str().unwrap()]);
-    env.write_config(&format!("{fix}{more}"));
+    env.write_config(&format!("{fix}{more}{}", may_sample("fix")));
     (env, log)
 }
 

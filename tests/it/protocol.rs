@@ -6,7 +6,7 @@
 mod crowd;
 mod golden;
 mod random;
-mod requests;
+pub(crate) mod requests;
 mod responses;
 mod rude;
 

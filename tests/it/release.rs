@@ -147,3 +147,17 @@ fn each_program_says_what_it_is() {
     let alone = output(&mut alone).ok().stdout;
     assert!(alone.contains("engine unknown"), "{alone}");
 }
+
+#[test]
+fn a_v8_archive_with_an_unknown_checksum_is_refused() {
+    let env = TestEnv::new();
+    let archive = env.path("librusty_v8.a.gz");
+    fs::write(&archive, "not what was pinned").unwrap();
+    let top = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let mut setup = Command::new(top.join("scripts/setup"));
+    setup
+        .args(["--engine", "v8"])
+        .env("RUSTY_V8_ARCHIVE", &archive);
+    let sum = "MUX_V8_SHA256=";
+    output(&mut setup).fails(1, &["scripts/v8.sha256 does not list", sum]);
+}

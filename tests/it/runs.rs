@@ -20,9 +20,9 @@ use serde_json::Value;
 /// Longer than anything here takes.
 const PATIENCE: u64 = 60;
 
-/// A client like any other.
+/// The user's own, which reaches every run.
 async fn client(env: &TestEnv) -> Session {
-    session(env, &Identity::new("test", "0")).await
+    session(env, &Identity::new("mux", "0")).await
 }
 
 async fn session(env: &TestEnv, identity: &Identity) -> Session {

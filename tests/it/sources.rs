@@ -5,6 +5,7 @@
 mod described;
 mod edited;
 mod moved;
+mod networks;
 mod sent;
 mod site;
 

@@ -2,6 +2,7 @@
 
 mod failures;
 mod load;
+mod rules;
 mod runs;
 mod sessions;
 mod skew;

@@ -58,13 +58,18 @@ impl Default for Authority {
 
 impl Authority {
     pub fn start(rules: Rules) -> Self {
+        Self::named(rules, "127.0.0.1")
+    }
+
+    /// Both servers say that they are at this host. They listen on 127.0.0.1, with the ports that they name.
+    pub fn named(rules: Rules, host: &str) -> Self {
         let bind = || {
             let listener = net::TcpListener::bind("127.0.0.1:0").unwrap();
             listener.set_nonblocking(true).unwrap();
             listener
         };
         let (issuing, protecting) = (bind(), bind());
-        let url = |address: SocketAddr| format!("http://{address}");
+        let url = |address: SocketAddr| format!("http://{host}:{}", address.port());
         let shared = Arc::new(Shared {
             issuer: url(issuing.local_addr().unwrap()),
             resource: format!("{}/mcp", url(protecting.local_addr().unwrap())),

@@ -30,6 +30,7 @@ const WORKER: &str = "MUX_TEST_WORKER";
 pub struct TestEnv {
     home: tempfile::TempDir,
     pub dirs: Dirs,
+    watches_polls: bool,
 }
 
 /// What a command said.
@@ -80,7 +81,11 @@ impl TestEnv {
             .tempdir_in("/tmp")
             .unwrap();
         let dirs = Dirs::under(home.path()).unwrap();
-        Self { home, dirs }
+        Self {
+            home,
+            dirs,
+            watches_polls: false,
+        }
     }
 
     /// A home with this configuration.
@@ -99,6 +104,13 @@ impl TestEnv {
         }
         env.write_config(&config);
         env
+    }
+
+    /// A daemon that a command starts here measures what a [`Canary`](crate::Canary) judges.
+    #[must_use]
+    pub fn watching_polls(mut self) -> Self {
+        self.watches_polls = true;
+        self
     }
 
     pub fn home(&self) -> &Path {
@@ -151,6 +163,9 @@ impl TestEnv {
             .stdin(Stdio::null());
         if let Some(worker) = variable(WORKER) {
             command.env("MUX_WORKER", worker);
+        }
+        if self.watches_polls {
+            command.env("MUX_WATCH_POLLS", "1");
         }
         command
     }
@@ -313,9 +328,16 @@ impl Drop for TestEnv {
 /// `[servers.NAME]` for any program.
 pub fn server(name: &str, program: &Path, args: &[&str]) -> String {
     format!(
-        "[servers.{name}]\ncommand = {:?}\nargs = {args:?}\n",
-        program.to_str().unwrap()
+        "[servers.{name}]\ncommand = {:?}\nargs = {}\n",
+        program.to_str().unwrap(),
+        // As JSON, whose escapes TOML knows, too.
+        serde_json::json!(args)
     )
+}
+
+/// A rule that lets a server use the model of whoever calls it.
+pub fn may_sample(name: &str) -> String {
+    format!("[[policy]]\nmatch = \"{name}.sampling/createMessage\"\naction = \"allow\"\n")
 }
 
 /// A server from npm that `scripts/setup` installed.

@@ -10,8 +10,8 @@ use std::{
 
 use serde_json::{Value, json};
 
-/// Longer than every promise of the daemon about a connection.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// What would hang otherwise: longer than every promise of the daemon about a connection, on a busy machine too.
+const HANG_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// One connection to a daemon, without the client library.
 pub struct Wire {
@@ -32,8 +32,8 @@ impl Wire {
     /// Connects and says nothing.
     pub fn connect(socket: &Path) -> Self {
         let stream = UnixStream::connect(socket).unwrap();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        stream.set_write_timeout(Some(PATIENCE)).unwrap();
+        stream.set_read_timeout(Some(HANG_TIMEOUT)).unwrap();
+        stream.set_write_timeout(Some(HANG_TIMEOUT)).unwrap();
         Self { stream, next: 1 }
     }
 

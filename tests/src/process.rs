@@ -158,6 +158,17 @@ pub fn cpu_time(pid: i32) -> Duration {
     Duration::from_millis(10 * (ticks(11).unwrap_or(0) + ticks(12).unwrap_or(0)))
 }
 
+/// Its parent, the parent of that, and so on up to the first process.
+pub fn ancestors(pid: i32) -> Vec<i32> {
+    let parent = |pid: &i32| {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        let (_, rest) = stat.rsplit_once(')')?;
+        let parent: i32 = rest.split_whitespace().nth(1)?.parse().ok()?;
+        (parent > 0).then_some(parent)
+    };
+    std::iter::successors(parent(&pid), parent).collect()
+}
+
 /// The session that a process belongs to: the number of the process that leads it.
 pub fn session(pid: i32) -> i32 {
     let pid = Pid::from_raw(pid);

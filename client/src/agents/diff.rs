@@ -1,15 +1,14 @@
 //! What an edit changes, for people to look at.
 
+use mux_secrets::mask_config_line;
 use similar::{ChangeTag, TextDiff};
-
-use super::masked;
 
 const AROUND: usize = 2;
 
 /// A unified diff. The lines around an edit belong to the user, and may hold his secrets: those are not
 /// shown.
 pub(crate) fn unified(old: &str, new: &str, path: &str) -> String {
-    between(old, new, path, masked)
+    between(old, new, path, mask_config_line)
 }
 
 /// The same of a file whose every word is to be judged: nothing of it is left out.

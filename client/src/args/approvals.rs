@@ -12,7 +12,7 @@ pub(crate) struct Approvals {
     /// Only this one, with all of its arguments
     #[arg(value_name = "ID", conflicts_with_all = ["granted", "watch"])]
     pub(crate) approval: Option<String>,
-    /// List what was allowed for ever
+    /// List what is always allowed
     #[arg(long)]
     pub(crate) granted: bool,
     /// Show each change until Ctrl-C
@@ -22,7 +22,7 @@ pub(crate) struct Approvals {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ApprovalsCommand {
-    /// Take back what was allowed for ever
+    /// Take back what is always allowed
     #[command(after_help = "Example: mux approvals revoke g5f0c93a1")]
     Revoke {
         /// As `mux approvals --granted` names it
@@ -32,22 +32,22 @@ pub(crate) enum ApprovalsCommand {
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Approve {
-    /// As `mux approvals` names it
-    #[arg(value_name = "ID")]
-    pub(crate) approval: String,
-    /// Every call of this tool as it is now, for this agent, until it is revoked
+    /// As `mux approvals` names them
+    #[arg(value_name = "ID", required = true)]
+    pub(crate) approvals: Vec<String>,
+    /// This call, and later calls of this tool as it is now, for this agent, until it is revoked
     #[arg(long)]
     pub(crate) always: bool,
-    /// Every call of this tool by this client, until its connection ends
+    /// This call, and later calls of this tool by this client, until its connection ends
     #[arg(long, conflicts_with = "always")]
     pub(crate) session: bool,
 }
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Deny {
-    /// As `mux approvals` names it
-    #[arg(value_name = "ID")]
-    pub(crate) approval: String,
+    /// As `mux approvals` names them
+    #[arg(value_name = "ID", required = true)]
+    pub(crate) approvals: Vec<String>,
     /// What the program is told
     #[arg(long, value_name = "TEXT")]
     pub(crate) reason: Option<String>,

@@ -51,6 +51,9 @@ pub(crate) struct Tools {
     /// Only this server's
     #[arg(long, value_name = "SERVER")]
     pub(crate) server: Option<String>,
+    /// Also those for the pages of MCP Apps, which no model is shown
+    #[arg(long, conflicts_with = "query")]
+    pub(crate) all: bool,
     /// At most so many
     #[arg(long, value_name = "N")]
     pub(crate) limit: Option<usize>,

@@ -1,5 +1,7 @@
 //! `mux approvals`, `mux approve`, `mux deny`, `mux resume`.
 
+use std::process::ExitCode;
+
 use mux_client::{Session, within_seconds};
 use mux_proto::{
     ApprovalList, ApprovalsRequest, DecideRequest, Decision, ResumeRequest, transport,
@@ -78,29 +80,43 @@ pub(super) async fn approve(args: args::Approve, json: bool) -> Outcome {
         (_, true) => Decision::Session,
         _ => Decision::Once,
     };
-    decide(args.approval, decision, None, json).await
+    decide(args.approvals, decision, None, json).await
 }
 
 pub(super) async fn deny(args: args::Deny, json: bool) -> Outcome {
-    decide(args.approval, Decision::Deny, args.reason, json).await
+    decide(args.approvals, Decision::Deny, args.reason, json).await
 }
 
+/// Each of them. One that cannot be answered is told, and the others are answered.
 async fn decide(
-    approval: String,
+    approvals: Vec<String>,
     decision: Decision,
     reason: Option<String>,
     json: bool,
 ) -> Outcome {
     let session = session().await?;
     session.require("decide")?;
-    let request = DecideRequest {
-        approval,
-        decision,
-        reason,
-    };
-    let decided = session.client.decide(within_seconds(10), request).await?;
-    let decided = decided.map_err(Failure::from)?;
-    Ok(render::decided(&decided, decision, json))
+    let mut ended = ExitCode::SUCCESS;
+    for (place, approval) in approvals.iter().enumerate() {
+        let request = DecideRequest {
+            approval: approval.clone(),
+            decision,
+            reason: reason.clone(),
+            shown: Vec::new(),
+        };
+        let decided = session.client.decide(within_seconds(10), request).await?;
+        match decided {
+            Ok(mut decided) => {
+                // They are answered next.
+                decided
+                    .unshown
+                    .retain(|id| !approvals[place..].contains(id));
+                render::decided(&decided, decision, json);
+            }
+            Err(error) => ended = render::failure(&error, json, None),
+        }
+    }
+    Ok(ended)
 }
 
 pub(super) async fn resume(args: args::Resume, json: bool) -> Outcome {

@@ -1,7 +1,8 @@
 //! Whoever sits at the terminal of `mux run` and `mux call` is asked there whether a call may be made.
 //!
 //! Invariant: nobody is asked where standard input is no terminal: what stands there is data. An answer that is not
-//! one of those that are offered decides nothing.
+//! one of those that are offered decides nothing, and one that covers more than the call it was given for takes effect
+//! only after all that it covers was listed and confirmed.
 
 use std::{
     collections::VecDeque,
@@ -12,16 +13,19 @@ use std::{
 
 use mux_client::{Session, within_seconds};
 use mux_proto::{
-    Answer, AnswerRequest, ApprovalAsked, AskKind, Cause, NoticeKind, NoticesRequest, transport,
+    ApprovalAsked, AskKind, Cause, DecideRequest, Decision, NoticeKind, NoticesRequest, transport,
 };
-use serde_json::json;
-use tokio::sync::mpsc;
+use nix::sys::termios::{FlushArg, tcflush};
+use tokio::{
+    sync::mpsc,
+    time::{Instant, sleep_until},
+};
 
-use crate::render::{self, Quiet, RunView, Waiting};
+use crate::render::{self, Choice, RunView, Spinner, Waiting};
 
 /// Milliseconds that the daemon holds a request before it answers with nothing.
 const POLL: u64 = 25_000;
-/// What is read so long after a question was begun was typed before it.
+/// How long calls that come together are gathered before they are shown, and what is typed before is thrown away.
 const SETTLING: Duration = Duration::from_millis(50);
 
 /// Listens for what a connection is asked.
@@ -30,7 +34,9 @@ pub(super) struct Approver {
     asks: bool,
     /// Says what waits, where no view of a run does.
     tells: bool,
-    quiet: Quiet,
+    /// There is something that outlives the call, and ends with this command.
+    in_run: bool,
+    spinner: Option<Spinner>,
 }
 
 impl Approver {
@@ -40,7 +46,8 @@ impl Approver {
         Self {
             asks,
             tells: false,
-            quiet: view.quiet(asks),
+            in_run: true,
+            spinner: Some(view.spinner(asks)),
         }
     }
 
@@ -49,7 +56,18 @@ impl Approver {
         Self {
             asks: !mute && !takes_stdin && is_somebody_there(),
             tells: !mute,
-            quiet: waiting.quiet(),
+            in_run: false,
+            spinner: Some(waiting.spinner()),
+        }
+    }
+
+    /// For a run that this command only starts: its calls are held as if they were asked here.
+    pub(super) fn of_detached(mute: bool) -> Self {
+        Self {
+            asks: !mute && is_somebody_there(),
+            tells: false,
+            in_run: true,
+            spinner: None,
         }
     }
 
@@ -72,7 +90,7 @@ impl Approver {
         if self.is_idle(session) {
             return std::future::pending().await;
         }
-        let (mut after, mut asked) = (0, Asked::default());
+        let (mut after, mut prompt) = (0, Prompt::new(self.in_run, self.spinner.clone()));
         let poll = |after| {
             let context = transport::within(Duration::from_millis(2 * POLL));
             session.client.notices(context, self.request(after, POLL))
@@ -87,14 +105,14 @@ impl Approver {
                     };
                     for notice in page.notices {
                         after = notice.seq;
-                        self.hear(notice.notice, &mut asked).await;
+                        self.hear(notice.notice, &mut prompt);
                     }
                     polling = Box::pin(poll(after));
                 }
-                line = asked.typed() => match line {
-                    Some(line) => self.settle(session, &line, &mut asked).await,
-                    // Standard input has ended.
-                    None => asked.close(),
+                () = settled(prompt.due) => prompt.show(),
+                line = prompt.typed() => match line {
+                    Some(line) => prompt.take(session, &line).await,
+                    None => prompt.close(),
                 },
             }
         }
@@ -115,7 +133,7 @@ impl Approver {
         }
     }
 
-    async fn hear(&self, notice: NoticeKind, asked: &mut Asked) {
+    fn hear(&self, notice: NoticeKind, prompt: &mut Prompt) {
         match notice {
             NoticeKind::Ask {
                 ask,
@@ -124,86 +142,234 @@ impl Approver {
                 ..
             } => {
                 if let Ok(request) = serde_json::from_value(params) {
-                    asked.line.push_back((ask, request));
-                    if asked.line.len() == 1 {
-                        self.show(asked).await;
-                    }
+                    prompt.add(ask, request);
                 }
             }
-            NoticeKind::Withdrawn { ask } => {
-                let first = asked.line.front().is_some_and(|(first, _)| *first == ask);
-                asked.line.retain(|(open, _)| *open != ask);
-                if first {
-                    render::answered_elsewhere();
-                    self.show(asked).await;
-                }
-            }
+            NoticeKind::Withdrawn { ask } => prompt.remove(ask),
             NoticeKind::ApprovalAsked {
                 cause: Cause::Call(_),
                 asked,
-            } if self.tells && !self.asks => render::waits(&asked),
+            } if self.tells && !self.asks => prompt.tell(asked),
             _ => {}
         }
     }
-
-    /// The first of those that wait.
-    async fn show(&self, asked: &mut Asked) {
-        match asked.line.front().cloned() {
-            Some((_, request)) => {
-                self.quiet.hide();
-                asked.listen().await;
-                render::ask_to_approve(&request);
-            }
-            None => self.quiet.show(),
-        }
-    }
-
-    async fn settle(&self, session: &Session, line: &str, asked: &mut Asked) {
-        let Some((ask, _)) = asked.line.front() else {
-            return;
-        };
-        let decision = match line.trim().to_lowercase().as_str() {
-            "y" | "yes" => "once",
-            "s" | "session" => "session",
-            "a" | "always" => "always",
-            "n" | "no" => "deny",
-            _ => {
-                render::ask_again();
-                return;
-            }
-        };
-        let request = AnswerRequest {
-            ask: *ask,
-            answer: Answer::Result(json!({ "decision": decision })),
-        };
-        // Somebody else may have been faster.
-        drop(session.client.answer(within_seconds(10), request).await);
-        asked.line.pop_front();
-        self.show(asked).await;
-    }
 }
 
-/// What waits for an answer, and what is typed.
-#[derive(Default)]
-struct Asked {
-    line: VecDeque<(u64, ApprovalAsked)>,
+/// What waits for an answer, what stands on the terminal, and what is typed.
+struct Prompt {
+    in_run: bool,
+    spinner: Option<Spinner>,
+    line: VecDeque<Waits>,
+    shown: Shown,
+    /// How many were answered of those that waited together.
+    answered: usize,
+    /// When what has changed is shown.
+    due: Option<Instant>,
     typed: Option<mpsc::UnboundedReceiver<String>>,
+    /// Standard input has ended.
     is_closed: bool,
 }
 
-impl Asked {
-    /// Hears what is typed from now on: what was typed before a question is no answer to it.
-    async fn listen(&mut self) {
+struct Waits {
+    ask: u64,
+    asked: ApprovalAsked,
+}
+
+/// What stands on the terminal, of the first that waits.
+enum Shown {
+    Nothing,
+    /// Whether it may be called, as one of so many.
+    Question {
+        of: usize,
+    },
+    /// Whether these approvals may go with it.
+    Confirmation {
+        decision: Decision,
+        others: Vec<String>,
+    },
+}
+
+impl Prompt {
+    fn new(in_run: bool, spinner: Option<Spinner>) -> Self {
+        Self {
+            in_run,
+            spinner,
+            line: VecDeque::new(),
+            shown: Shown::Nothing,
+            answered: 0,
+            due: None,
+            typed: None,
+            is_closed: false,
+        }
+    }
+
+    fn add(&mut self, ask: u64, asked: ApprovalAsked) {
+        if self.is_closed {
+            self.tell(asked);
+            return;
+        }
         self.read();
-        tokio::time::sleep(SETTLING).await;
-        if let Some(typed) = &mut self.typed {
-            while typed.try_recv().is_ok() {}
+        self.line.push_back(Waits { ask, asked });
+        self.settle_soon();
+    }
+
+    /// Somebody else has answered, or nobody waits for it any more.
+    fn remove(&mut self, ask: u64) {
+        let first = self.line.front().is_some_and(|first| first.ask == ask);
+        let before = self.line.len();
+        self.line.retain(|waits| waits.ask != ask);
+        if self.line.len() == before {
+            return;
+        }
+        if first && !matches!(self.shown, Shown::Nothing) {
+            render::answered_elsewhere();
+            self.shown = Shown::Nothing;
+        }
+        self.answered += 1;
+        self.settle_soon();
+    }
+
+    fn settle_soon(&mut self) {
+        self.due.get_or_insert_with(|| Instant::now() + SETTLING);
+    }
+
+    /// The first of those that wait, or how many there are now.
+    fn show(&mut self) {
+        self.due = None;
+        let Some(first) = self.line.front() else {
+            (self.shown, self.answered) = (Shown::Nothing, 0);
+            self.give_back();
+            return;
+        };
+        let all = self.answered + self.line.len();
+        match &mut self.shown {
+            Shown::Nothing => {
+                // What was typed before a question is no answer to it, nor is a line that was begun before.
+                _ = tcflush(io::stdin(), FlushArg::TCIFLUSH);
+                if let Some(typed) = &mut self.typed {
+                    while typed.try_recv().is_ok() {}
+                }
+                if let Some(spinner) = &self.spinner {
+                    spinner.hide();
+                }
+                let place = (self.answered + 1, all);
+                render::ask_to_approve(&first.asked, place, self.in_run);
+                self.shown = Shown::Question { of: all };
+            }
+            // What was typed so far stays typed.
+            Shown::Question { of } if *of < all => {
+                *of = all;
+                render::more_wait(all - self.answered, self.in_run);
+            }
+            Shown::Question { .. } | Shown::Confirmation { .. } => {}
+        }
+    }
+
+    /// A line that was typed.
+    async fn take(&mut self, session: &Session, line: &str) {
+        let Some(first) = self.line.front() else {
+            return;
+        };
+        match std::mem::replace(&mut self.shown, Shown::Nothing) {
+            // It was typed before there was a question.
+            Shown::Nothing => {}
+            Shown::Question { of } => match Choice::read(line, self.in_run) {
+                Some(Choice::Decide(decision @ (Decision::Once | Decision::Deny))) => {
+                    self.decide(session, decision, Vec::new()).await;
+                }
+                Some(Choice::Decide(decision)) => {
+                    let rest = self.line.iter().skip(1).map(|waits| &waits.asked);
+                    let same = rest.filter(|other| other.cover == first.asked.cover);
+                    let others: Vec<&ApprovalAsked> = same.collect();
+                    render::confirm(&first.asked, decision, &others);
+                    let others = others.iter().map(|other| other.approval.clone());
+                    let others = others.collect();
+                    self.shown = Shown::Confirmation { decision, others };
+                }
+                Some(Choice::Help) | None => {
+                    render::explain_answers(&first.asked, self.in_run);
+                    self.shown = Shown::Question { of };
+                }
+            },
+            Shown::Confirmation { decision, others } => match line.trim().to_lowercase().as_str() {
+                "y" | "yes" => self.decide(session, decision, others).await,
+                "n" | "no" => {
+                    render::ask_again(self.in_run);
+                    let of = self.answered + self.line.len();
+                    self.shown = Shown::Question { of };
+                }
+                _ => {
+                    render::confirm_again();
+                    self.shown = Shown::Confirmation { decision, others };
+                }
+            },
+        }
+    }
+
+    /// Of the first, and of the others that were shown with it.
+    async fn decide(&mut self, session: &Session, decision: Decision, shown: Vec<String>) {
+        let Some(first) = self.line.pop_front() else {
+            return;
+        };
+        let others = shown.len();
+        let request = DecideRequest {
+            approval: first.asked.approval,
+            decision,
+            reason: None,
+            shown: shown.clone(),
+        };
+        self.answered += 1;
+        match session.client.decide(within_seconds(10), request).await {
+            Ok(Ok(decided)) => {
+                // What is left of the others is asked, or withdrawn in a moment.
+                if decided.released == others {
+                    self.line
+                        .retain(|waits| !shown.contains(&waits.asked.approval));
+                    self.answered += others;
+                }
+                if let Some(warning) = &decided.warning {
+                    render::holds_for_less(warning);
+                }
+            }
+            // Somebody else was faster, or nobody waits for it any more.
+            Ok(Err(error)) => render::not_decided(&error),
+            // The run or the call says what became of the connection.
+            Err(_) => {}
+        }
+        // What happened meanwhile is told first.
+        self.give_back();
+        self.settle_soon();
+    }
+
+    fn give_back(&self) {
+        if let Some(spinner) = &self.spinner {
+            spinner.show();
+        }
+    }
+
+    /// Standard input has ended: nothing is decided, and what waits can be answered elsewhere.
+    fn close(&mut self) {
+        (self.typed, self.is_closed, self.due) = (None, true, None);
+        if !matches!(self.shown, Shown::Nothing) {
+            render::left_open();
+        }
+        self.shown = Shown::Nothing;
+        self.give_back();
+        for waits in std::mem::take(&mut self.line) {
+            self.tell(waits.asked);
+        }
+    }
+
+    /// That it waits for an answer from elsewhere.
+    fn tell(&self, asked: ApprovalAsked) {
+        if let Some(spinner) = &self.spinner {
+            spinner.aside(move || render::waits(&asked));
         }
     }
 
     /// Reads what is typed, from the first question on.
     fn read(&mut self) {
-        if self.typed.is_some() || self.is_closed {
+        if self.typed.is_some() {
             return;
         }
         let (sender, typed) = mpsc::unbounded_channel();
@@ -224,9 +390,12 @@ impl Asked {
             None => std::future::pending().await,
         }
     }
+}
 
-    fn close(&mut self) {
-        (self.typed, self.is_closed) = (None, true);
+async fn settled(due: Option<Instant>) {
+    match due {
+        Some(due) => sleep_until(due).await,
+        None => std::future::pending().await,
     }
 }
 

@@ -35,6 +35,8 @@ pub(super) async fn call(args: args::Call, json: bool) -> Outcome {
         arguments,
         typed,
         raw: args.raw,
+        // What the server gave, whole.
+        lean: false,
         timeout_ms: args
             .timeout
             .map(|t| u64::try_from(t.as_millis()).unwrap_or(u64::MAX)),

@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::{
     Failure, dirs,
-    import::{self, EnvFile, Secret, clash, config_failure, file_failure},
+    import::{self, EnvFile, WithheldSecret, clash, config_failure, file_failure},
     install::places,
     running,
 };
@@ -89,9 +89,9 @@ impl Files {
     }
 
     /// Puts secrets into the file `env`.
-    pub(super) fn keep(&mut self, secrets: &[Secret]) -> Result<(), Failure> {
-        for Secret { variable, value } in secrets {
-            if !self.env.set(variable, value) {
+    pub(super) fn keep(&mut self, secrets: &[WithheldSecret]) -> Result<(), Failure> {
+        for WithheldSecret { variable, value } in secrets {
+            if !self.env.set(variable, value.expose()) {
                 let message = format!("the value of {variable} has a line break");
                 return Err(Error::new(Kind::Validation, message)
                     .hint("the file `env` cannot hold it; let a command tell it: ${cmd:…}")

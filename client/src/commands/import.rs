@@ -21,7 +21,7 @@ pub(super) use self::{
     env_file::EnvFile,
     names::{allowed, clash},
     references::escaped,
-    withhold::{Secret, withhold, withhold_credentials},
+    withhold::{WithheldSecret, withhold, withhold_credentials},
 };
 use self::{
     foreign::Source,

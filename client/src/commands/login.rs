@@ -21,6 +21,7 @@ pub(super) async fn login(args: args::Login, json: bool) -> Outcome {
     let session = session().await?;
     session.require("login").map_err(Failure::from)?;
     let waiting = render::Waiting::begin("finding out who signs its users in", json);
+    let server = args.server.clone();
     let request = LoginRequest {
         server: args.server,
     };
@@ -34,6 +35,8 @@ pub(super) async fn login(args: args::Login, json: bool) -> Outcome {
         let message = "the authorization server gave an address that is not http or https";
         return Err(exit::machinery(message.into()).into());
     }
+    // Before anything is opened: it may not be where the user thinks that he signs in.
+    render::sign_in_at(&server, started.issuer.as_deref(), &started.url);
     let opened = match args.no_browser || args.paste {
         true => None,
         false => browser::open(args.browser, &started.url),

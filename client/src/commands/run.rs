@@ -96,7 +96,11 @@ pub(super) async fn request(
     (json, silent): (bool, bool),
 ) -> Outcome {
     if request.detach {
-        let started = ask(async |session| mux_client::start(session, request.clone()).await);
+        let approver = Approver::of_detached(silent);
+        let started = ask(async |session| {
+            approver.listen(session).await;
+            mux_client::start(session, request.clone()).await
+        });
         return match started.await? {
             Ok(run) => Ok(render::detached(&run, json)),
             Err(error) => Ok(render::failure(&error, json, Some(&listing))),

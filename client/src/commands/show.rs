@@ -28,6 +28,7 @@ pub(super) async fn tools(args: args::Tools, json: bool) -> Outcome {
             Some(0)
         },
         schemas: args.schemas,
+        for_apps: args.all,
         ..ToolsRequest::default()
     };
     let waiting = render::Waiting::begin("asking the servers for their tools", json);
@@ -79,6 +80,7 @@ async fn found(
             .map(|hit| format!("{}.{}", hit.server, hit.name))
             .collect(),
         schemas: args.schemas,
+        ..DescribeRequest::default()
     };
     if !request.paths.is_empty() {
         let described = session

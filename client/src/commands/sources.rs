@@ -11,7 +11,9 @@ use serde_json::{Map, Value, json};
 use super::{
     Failure, Outcome,
     edit::{Files, added},
-    import::{Definition, Secret, allowed, config_failure, escaped, over, withhold_credentials},
+    import::{
+        Definition, WithheldSecret, allowed, config_failure, escaped, over, withhold_credentials,
+    },
     servers::{absolute, here},
     session,
     show::STARTS,
@@ -78,7 +80,7 @@ async fn remove(args: &args::ChangeServer, json: bool) -> Outcome {
 }
 
 /// What was asked for, in the configuration's own syntax, with references in the places of secrets.
-fn entry(args: &AddSource, name: &str) -> Result<(Map<String, Value>, Vec<Secret>), Error> {
+fn entry(args: &AddSource, name: &str) -> Result<(Map<String, Value>, Vec<WithheldSecret>), Error> {
     let near = allowed(name);
     if near != name {
         let message = format!("a source cannot be called {name:?}");

@@ -36,7 +36,7 @@ pub(super) fn told(error: &Error) -> String {
         let column = error.column.unwrap_or(1);
         told.push_str(&format!("\n  at line {line}, column {column}"));
     }
-    if let Some(hint) = &error.hint {
+    if let Some(hint) = error.agent_hint.as_ref().or(error.hint.as_ref()) {
         told.push_str(&format!("\n  hint: {}", hint.replace('\n', "\n  ")));
     }
     let data = error.details.as_ref().map(|details| &details["data"]);
@@ -63,8 +63,8 @@ pub(super) fn kept(what: &str, handle: &Handle) -> String {
         ..
     } = handle;
     format!(
-        "{what} is {bytes} bytes of JSON, kept as {handle}. `read` gives it in parts; a program can take \
-         all of it: const all = await mux.read(\"{handle}\"). It begins:\n{preview}"
+        "{what} is {bytes} bytes of JSON, stored as {handle}. Use `read` to get it in parts, or all of it in a \
+         program: const all = await mux.read(\"{handle}\"). It begins:\n{preview}"
     )
 }
 
@@ -126,7 +126,8 @@ pub(super) fn protocol(error: &Error) -> ErrorData {
                 mux_proto::Kind::Validation => ErrorCode::INVALID_PARAMS,
                 _ => ErrorCode::INTERNAL_ERROR,
             };
-            ErrorData::new(code, told(error), serde_json::to_value(error).ok())
+            let data = serde_json::to_value(error.clone().for_agents());
+            ErrorData::new(code, told(error), data.ok())
         }
     }
 }

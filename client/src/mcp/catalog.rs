@@ -7,10 +7,11 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use mux_client::within_seconds;
-use mux_proto::{Error, InventoryRequest, MuxClient, ToolInfo, ToolsRequest};
+use mux_proto::{Error, InventoryRequest, MuxClient, ToolInfo, ToolList, ToolsRequest};
 use rmcp::model::{JsonObject, Tool};
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
+use tarpc::client::RpcError;
 
 use super::{Options, Show, link::Link, names::Names, own};
 
@@ -80,6 +81,22 @@ impl Catalog {
         // A client may call what it remembers from another session.
         self.tools().await?;
         Ok(self.known(name).or(own))
+    }
+
+    /// What the one server that is shown here says of itself.
+    pub(super) async fn instructions(&self) -> Option<String> {
+        let Show::Server(server) = &self.0.show else {
+            return None;
+        };
+        let request = ToolsRequest {
+            server: Some(server.clone()),
+            limit: Some(0),
+            wait_ms: Some(FIRST_SIGHT),
+            ..ToolsRequest::default()
+        };
+        let listed = self.0.link.request("tools", request, ask_tools).await;
+        // The session is of use without them.
+        Some(listed.ok()?.instructions.pop()?.text)
     }
 
     /// What somebody who got a name wrong may have meant.
@@ -156,16 +173,20 @@ impl Catalog {
             wait_ms: Some(FIRST_SIGHT),
             ..ToolsRequest::default()
         };
-        let send = |client: MuxClient, request| async move {
-            client.tools(within_seconds(60), request).await
-        };
-        let asked = self.0.link.request("tools", request, send);
+        let asked = self.0.link.request("tools", request, ask_tools);
         Ok(asked.await?.tools)
     }
 
     fn seen(&self) -> MutexGuard<'_, Seen> {
         self.0.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+async fn ask_tools(
+    client: MuxClient,
+    request: ToolsRequest,
+) -> Result<Result<ToolList, Error>, RpcError> {
+    client.tools(within_seconds(60), request).await
 }
 
 /// A server's tool as it is, under the name that it has here.

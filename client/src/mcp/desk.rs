@@ -26,6 +26,8 @@ const EARLY: Duration = Duration::from_secs(2);
 pub(super) struct Question {
     pub(super) line: Arc<Line>,
     pub(super) ask: u64,
+    /// The server that asks; none if muxd itself does.
+    pub(super) server: Option<String>,
     /// What its server calls it, in the second era.
     pub(super) key: Option<String>,
     pub(super) kind: AskKind,

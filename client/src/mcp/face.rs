@@ -9,7 +9,7 @@ use rmcp::{
     ErrorData, RoleServer, ServerHandler,
     model::{
         CallToolRequestParams, CallToolResponse, ClientCapabilities, CompleteRequestParams,
-        CompleteResult, GetPromptRequestParams, GetPromptResponse, Implementation,
+        CompleteResult, DiscoverResult, GetPromptRequestParams, GetPromptResponse, Implementation,
         InitializeRequestParams, InitializeResult, ListPromptsResult, ListResourceTemplatesResult,
         ListResourcesResult, ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams,
         ReadResourceResponse, ResultType, ServerCapabilities, ServerConfig, SubscribeRequestParams,
@@ -126,7 +126,7 @@ impl Face {
         let path = self.catalog.path(name).await;
         let Some(path) = path.map_err(|error| answers::protocol(&error))? else {
             let known = self.catalog.names().join(", ");
-            let message = format!("there is no tool `{name}`; there are {known}");
+            let message = format!("there is no tool `{name}`; available: {known}");
             return Err(ErrorData::invalid_params(message, None));
         };
         let (link, arguments) = (self.link.clone(), asked.arguments.unwrap_or_default());
@@ -138,7 +138,7 @@ impl Face {
 }
 
 fn of_another_kind() -> ErrorData {
-    ErrorData::invalid_params("requestState is that of another kind of request", None)
+    ErrorData::invalid_params("this requestState belongs to another kind of request", None)
 }
 
 /// Servers of the first era do not say that a result is complete; towards an agent of that era it is not
@@ -174,7 +174,24 @@ impl ServerHandler for Face {
         let (client, able) = (&request.client_info, &request.capabilities);
         self.met(Some(client.clone()), Some(able.clone()));
         context.peer.set_peer_info(request.clone());
-        self.negotiate_initialize(&request)
+        let mut result = self.negotiate_initialize(&request)?;
+        if let Some(instructions) = self.catalog.instructions().await {
+            result.instructions = Some(instructions);
+        }
+        Ok(result)
+    }
+
+    async fn discover(
+        &self,
+        context: RequestContext<RoleServer>,
+    ) -> Result<DiscoverResult, ErrorData> {
+        self.met(context.client_info(), context.client_capabilities());
+        let mut info = self.get_info();
+        if let Some(instructions) = self.catalog.instructions().await {
+            info.instructions = Some(instructions);
+        }
+        let versions = self.supported_protocol_versions().into_owned();
+        Ok(DiscoverResult::from_server_info(versions, info))
     }
 
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {

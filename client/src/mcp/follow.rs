@@ -175,15 +175,17 @@ impl Follower {
             }
             NoticeKind::Ask {
                 ask,
+                server,
+                own,
                 cause,
                 kind,
                 key,
                 params,
-                ..
             } => {
                 let question = Question {
                     line: Arc::clone(line),
                     ask,
+                    server: (!own).then_some(server),
                     key,
                     kind,
                     params,
@@ -199,7 +201,7 @@ impl Follower {
                 if let Some(teller) = self.desk.teller(&cause) {
                     let (path, id) = (asked.path, asked.approval);
                     let words = format!(
-                        "{path} waits for an approval: the user can say `mux approve {id}`"
+                        "{path} is waiting for approval: the user can run `mux approve {id}`"
                     );
                     teller.say(words).await;
                 }

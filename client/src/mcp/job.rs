@@ -156,7 +156,7 @@ impl Jobs {
     ) -> Result<Step, ErrorData> {
         let parked = self.parked().remove(state);
         let Some(Parked { mut job, .. }) = parked else {
-            let message = "requestState names no request that waits for input";
+            let message = "no request with this requestState is waiting for input";
             return Err(ErrorData::invalid_params(message, None));
         };
         job.teller.listen(context);

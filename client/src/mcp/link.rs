@@ -127,6 +127,7 @@ impl Link {
         let me = Identity {
             agent: options.agent.clone(),
             workspace: options.workspace.clone().or_else(|| options.cwd.clone()),
+            for_agent: true,
             ..Identity::new("mux mcp", version::BUILD)
         };
         let (lines, listener) = mpsc::unbounded_channel();
@@ -305,6 +306,8 @@ pub(super) fn is_broken(error: &RpcError) -> bool {
 fn refused(error: ConnectError) -> Error {
     match error {
         ConnectError::Refused(error) => error,
-        error => exit::machinery(error.to_string()).hint("`mux doctor` says what is wrong"),
+        error => {
+            exit::machinery(error.to_string()).hint("for the user, in a terminal: `mux doctor`")
+        }
     }
 }

@@ -8,8 +8,8 @@ use std::{
 use futures::FutureExt as _;
 use mux_client::within_seconds;
 use mux_proto::{
-    CompleteRequest, Error, Kind, MuxClient, OfferKind, Offered, OffersRequest, PromptRequest,
-    ResourceRequest,
+    CompleteRequest, DescribeRequest, Error, Kind, MuxClient, OfferKind, Offered, OffersRequest,
+    PromptRequest, ResourceRequest, ServerInstructions,
 };
 use rmcp::{
     ErrorData,
@@ -145,6 +145,21 @@ impl Offers {
         Ok(all)
     }
 
+    /// What the servers say of themselves. The guide is worth reading without it.
+    async fn instructions(&self) -> Vec<ServerInstructions> {
+        let request = DescribeRequest {
+            all_instructions: true,
+            ..DescribeRequest::default()
+        };
+        let send = |client: MuxClient, request| async move {
+            client.describe(within_seconds(30), request).await
+        };
+        let asked = self.0.link.request("describe", request, send).await;
+        asked
+            .map(|described| described.instructions)
+            .unwrap_or_default()
+    }
+
     /// What reads the resource, once its server is known.
     pub(super) fn read(&self, uri: &str) -> Result<impl FnOnce(Ear) -> Work + use<>, ErrorData> {
         let guide = self.has_guide() && uri == guide::URI;
@@ -153,7 +168,8 @@ impl Offers {
         Ok(move |ear: Ear| {
             async move {
                 if guide {
-                    return Ok(Output::Resource(guide::read()));
+                    let servers = offers.instructions().await;
+                    return Ok(Output::Resource(guide::read(&servers)));
                 }
                 let read = offers.ask_resource(&server, &own, ear).await;
                 let mut result = read.map_err(|error| not_found(error, &shown))?;
@@ -172,7 +188,9 @@ impl Offers {
         move |ear: Ear| {
             async move {
                 if offers.has_guide() && asked.name == guide::PROMPT {
-                    return guide::messages().map(Output::Prompt).map_err(internal);
+                    let servers = offers.instructions().await;
+                    let messages = guide::messages(&servers);
+                    return messages.map(Output::Prompt).map_err(internal);
                 }
                 let (server, name) = offers.prompt_named(&asked.name).await?;
                 let arguments = asked.arguments.unwrap_or_default();
@@ -284,8 +302,7 @@ impl Offers {
         }
         let names = self.names();
         let Some(named) = names.find(shown) else {
-            let message =
-                format!("there is no prompt `{shown}`; prompts/list names those there are");
+            let message = format!("there is no prompt `{shown}`; see prompts/list");
             return Err(ErrorData::invalid_params(message, None));
         };
         Ok((named.server.clone(), named.name.clone()))
@@ -299,7 +316,7 @@ impl Offers {
             _ => match names::own_uri(uri) {
                 Some((server, own)) => Ok((server.to_owned(), own.to_owned())),
                 None => {
-                    let message = format!("{uri:?} is none of mux://server/uri");
+                    let message = format!("{uri:?} is not of the form mux://server/uri");
                     Err(ErrorData::resource_not_found(
                         message,
                         Some(json!({ "uri": uri })),
@@ -360,5 +377,8 @@ pub(super) fn not_found(error: Error, uri: &str) -> ErrorData {
 }
 
 fn internal(error: serde_json::Error) -> ErrorData {
-    ErrorData::internal_error(format!("a server's answer is none of MCP: {error}"), None)
+    ErrorData::internal_error(
+        format!("a server answered with something that is not MCP: {error}"),
+        None,
+    )
 }

@@ -56,8 +56,9 @@ pub(super) struct Describe {
 #[serde(deny_unknown_fields)]
 pub(super) struct Call {
     pub(super) path: String,
-    #[serde(default)]
-    pub(super) arguments: JsonObject,
+    /// As signatures and steps name them; `arguments` is MCP's word.
+    #[serde(default, alias = "arguments")]
+    pub(super) args: JsonObject,
     #[serde(default)]
     pub(super) timeout_seconds: Option<f64>,
 }
@@ -114,11 +115,11 @@ pub(super) fn read<T: DeserializeOwned>(
     serde_json::from_value(given).map_err(|error| {
         let hint = definition(tool, "").map(|tool| {
             let schema = Value::Object((*tool.input_schema).clone());
-            format!("its input schema: {schema}")
+            format!("input schema: {schema}")
         });
         let error = Error::new(
             Kind::Validation,
-            format!("`{tool}` does not take this: {error}"),
+            format!("invalid arguments for `{tool}`: {error}"),
         );
         match hint {
             Some(hint) => error.hint(hint),
@@ -141,34 +142,34 @@ fn definition(name: &str, inventory: &str) -> Option<Tool> {
             "Run a program",
             format!("{}\n\n{}\n{inventory}", guide::RUN, guide::INVENTORY),
             json!({
-                "code": { "type": "string", "description": "TypeScript. Top-level await and return." },
-                "input": { "description": "Any JSON; `mux.input` in the program." },
-                "timeout_seconds": { "type": "number", "minimum": 1, "maximum": 300, "description": "30 if absent." },
-                "detach": { "type": "boolean", "description": "Answer at once; `resume` gives the result." },
-                "check": { "type": "boolean", "description": "false: run it although its types do not fit." },
+                "code": { "type": "string", "description": "TypeScript, with top-level await and return." },
+                "input": { "description": "Any JSON value; `mux.input` in the program." },
+                "timeout_seconds": { "type": "number", "minimum": 1, "maximum": 300, "description": "Default 30." },
+                "detach": { "type": "boolean", "description": "Return at once; `resume` gets the result." },
+                "check": { "type": "boolean", "description": "false: run even if type checking fails." },
             }),
             Some(run_output()),
             hints(false, true, false, true),
         ),
         "search" => (
             "Search the tools",
-            "Ranks the tools of all servers for a few words, misspelled ones too. Gives paths, signatures, the total, and a cursor for more.".into(),
+            "Finds tools of all servers by keywords, and tolerates typos. Returns signatures, the best match first, and a cursor for more.".into(),
             json!({
                 "query": { "type": "string" },
-                "server": { "type": "string", "description": "Only the tools of this server." },
-                "limit": { "type": "integer", "minimum": 1, "maximum": 100, "description": "10 if absent." },
-                "cursor": { "type": "string", "description": "`next` of the page before." },
+                "server": { "type": "string", "description": "Only this server's tools." },
+                "limit": { "type": "integer", "minimum": 1, "maximum": 100, "description": "Default 10." },
+                "cursor": { "type": "string", "description": "From the previous page." },
             }),
             None,
             hints(true, false, true, false),
         ),
         "describe" => (
             "Describe tools",
-            "TypeScript declarations and documentation of several tools at once.".into(),
+            "Shows TypeScript declarations and full documentation of tools, and the instructions of a server.".into(),
             json!({
                 "paths": {
                     "type": "array", "items": { "type": "string" }, "minItems": 1, "maxItems": 100,
-                    "description": "`server.tool`, or `server` or `server.group` for all of its tools.",
+                    "description": "`server.tool`; `server` or `server.group` for all of its tools.",
                 },
             }),
             None,
@@ -176,34 +177,35 @@ fn definition(name: &str, inventory: &str) -> Option<Tool> {
         ),
         "call" => (
             "Call one tool",
-            "Calls a single tool and gives its whole result. For more than one call write a program for `run`.".into(),
+            "Calls one tool and returns its whole result. For several calls, write a program for `run`.".into(),
             json!({
                 "path": { "type": "string", "description": "`server.tool`" },
-                "arguments": { "type": "object" },
+                "args": { "type": "object" },
+                "arguments": { "type": "object", "description": "Same as args." },
                 "timeout_seconds": { "type": "number", "exclusiveMinimum": 0 },
             }),
             None,
             hints(false, true, false, true),
         ),
         "read" => (
-            "Read a kept value",
-            "A part of a value that was too long for a message, as JSON text. A program can read all of it with `mux.read(handle)`.".into(),
+            "Read a stored value",
+            "Reads part of a value that was too long for a message, as JSON text. A program can read all of it with `mux.read(handle)`.".into(),
             json!({
                 "handle": { "type": "string" },
                 "offset": { "type": "integer", "minimum": 0, "description": "In bytes." },
-                "length": { "type": "integer", "minimum": 1, "description": "In bytes; 32768 if absent, 4194304 at most." },
+                "length": { "type": "integer", "minimum": 1, "description": "In bytes. Default 32768, at most 4194304." },
             }),
             None,
             hints(true, false, true, false),
         ),
         "resume" => (
             "Wait for a run",
-            "Waits for a run that was detached, and gives its result as `run` would. A run that ended as `pending`, because \
-            nobody had approved a call of it in time, goes on: calls that had ended are not sent again, and the user is asked \
-            again for what was not approved.".into(),
+            "Waits for a detached run and returns its result as `run` would. A run that ended as `pending`, because a call was \
+             not approved in time, continues: calls that have ended are not sent again, and the user is asked again. Only runs \
+             of this agent are found.".into(),
             json!({
-                "run": { "type": "string", "description": "A run, or the `approvalId` of an error." },
-                "wait_seconds": { "type": "number", "minimum": 0, "maximum": 300, "description": "30 if absent." },
+                "run": { "type": "string", "description": "The whole id of the run, or `details.resume` of an error." },
+                "wait_seconds": { "type": "number", "minimum": 0, "maximum": 300, "description": "Default 30." },
             }),
             Some(run_output()),
             hints(false, true, false, true),
@@ -226,12 +228,12 @@ fn definition(name: &str, inventory: &str) -> Option<Tool> {
                         "required": ["id", "tool"],
                     },
                 },
-                "return": { "description": "The result, with references; that of the last step if absent." },
+                "return": { "description": "The result, with references. Default: the result of the last step." },
                 "input": {},
                 "timeout_seconds": { "type": "number", "minimum": 1, "maximum": 300 },
                 "detach": { "type": "boolean" },
             }),
-            None,
+            Some(steps_output()),
             hints(false, true, false, true),
         ),
         _ => return None,
@@ -256,6 +258,13 @@ fn definition(name: &str, inventory: &str) -> Option<Tool> {
     tool.annotations = Some(hints);
     tool.output_schema = output.map(|schema| Arc::new(object(schema)));
     Some(tool)
+}
+
+/// Of `run_program`: that of `run`, and how each step ended.
+fn steps_output() -> Value {
+    let mut output = run_output();
+    output["properties"]["steps"] = json!({ "type": "array", "items": { "type": "object" } });
+    output
 }
 
 /// Of `run` and `resume`. What is empty is left out.
@@ -317,6 +326,13 @@ mod tests {
             assert!(tool.annotations.is_some() && tool.title.is_some());
             assert_eq!(tool.input_schema["additionalProperties"], false);
         }
+        let structured = ["run", "resume", "run_program"];
+        for tool in &tools {
+            assert_eq!(
+                tool.output_schema.is_some(),
+                structured.contains(&&*tool.name)
+            );
+        }
         let run = &tools[0];
         assert!(
             run.description
@@ -327,6 +343,18 @@ mod tests {
         let given = object(json!({ "code": "return 1" }));
         let run: Run = read("run", Some(given)).unwrap();
         assert!(!run.detach && run.input.is_null());
+    }
+
+    #[test]
+    fn arguments_of_a_call_have_either_name_and_not_both() {
+        for name in ["args", "arguments"] {
+            let given = object(json!({ "path": "a.b", name: { "x": 1 } }));
+            let call: Call = read("call", Some(given)).unwrap();
+            assert_eq!(call.args["x"], 1, "{name}");
+        }
+        let both = object(json!({ "path": "a.b", "args": {}, "arguments": {} }));
+        let error = read::<Call>("call", Some(both)).unwrap_err();
+        assert!(error.message.contains("duplicate field"), "{error:?}");
     }
 
     #[test]

@@ -12,7 +12,10 @@ use rmcp::model::{CallToolResult, ContentBlock};
 use serde_json::{Map, Value, json};
 
 use super::answers::{block, kept, plain, told};
-use crate::steps;
+use crate::{
+    came_before::{self, EndedCall},
+    steps,
+};
 
 /// The most of the console that goes into a context, in bytes.
 const CONSOLE: usize = 16 * 1024;
@@ -25,8 +28,7 @@ pub(super) struct Transcript {
     console: Vec<String>,
     warnings: Vec<String>,
     parts: Vec<Held>,
-    calls: u64,
-    failed: Vec<String>,
+    calls: Vec<EndedCall>,
     /// It is a program of steps.
     of_steps: bool,
     /// Why types are not checked is the same each time.
@@ -52,15 +54,14 @@ impl Transcript {
                 let first = |_: &&String| !self.unchecked_told.swap(true, Ordering::Relaxed);
                 let why = unchecked.iter().filter(first);
                 self.warnings
-                    .extend(why.map(|why| format!("the types were not checked: {why}")));
+                    .extend(why.map(|why| format!("types were not checked; for the user: {why}")));
             }
             EventKind::Console { level, text } => self.console.push(line(*level, text)),
             EventKind::CallEnded { path, error, .. } => {
-                self.calls += 1;
-                if let Some(error) = error {
-                    self.failed
-                        .push(format!("{path}: {}: {}", error.kind, first_line(error)));
-                }
+                self.calls.push(EndedCall {
+                    path: path.clone(),
+                    error: error.clone(),
+                });
             }
             EventKind::Emitted { part } => self.parts.push(part.clone()),
             _ => {}
@@ -70,8 +71,12 @@ impl Transcript {
     /// The run goes on.
     pub(super) fn running(&self, run: &str) -> CallToolResult {
         let text = format!(
-            "run {run} is running; {} calls have ended. `resume` with this run waits for its result.",
-            self.calls
+            "Run {run} is still running; {} so far. Call `resume` with this id to wait for its result.",
+            match self.calls.len() {
+                0 => "no call has ended".to_owned(),
+                1 => "1 call has ended".to_owned(),
+                calls => format!("{calls} calls have ended"),
+            }
         );
         let mut document = self.document(run, "running");
         document.remove("console");
@@ -103,8 +108,9 @@ impl Transcript {
                 kept("The result", handle)
             }
             Outcome::Error(error) => {
+                let error = error.clone().for_agents();
                 document.insert("error".into(), json!(error));
-                format!("{}{}", told(error), self.came_before())
+                format!("{}{}", told(&error), self.came_before(&error))
             }
         };
         let mut content = vec![ContentBlock::text(first)];
@@ -133,8 +139,8 @@ impl Transcript {
         let mut document = Map::new();
         document.insert("run".into(), run.into());
         document.insert("state".into(), state.into());
-        if self.calls > 0 {
-            document.insert("calls".into(), self.calls.into());
+        if !self.calls.is_empty() {
+            document.insert("calls".into(), self.calls.len().into());
         }
         for (key, lines) in [
             ("console", self.shown()),
@@ -167,7 +173,7 @@ impl Transcript {
         let left_out = self.console.len() - shown.len();
         if left_out > 0 {
             shown.push(format!(
-                "({left_out} earlier lines are left out here; return what you need of them)"
+                "({left_out} earlier lines are left out; return what you need from them)"
             ));
         }
         shown.reverse();
@@ -175,27 +181,28 @@ impl Transcript {
     }
 
     fn failed(&self) -> Vec<String> {
-        let mut failed: Vec<String> = self.failed.iter().take(FAILED).cloned().collect();
-        if let Some(more) = self
-            .failed
-            .len()
-            .checked_sub(FAILED)
-            .filter(|more| *more > 0)
-        {
+        let failures = self.calls.iter().filter_map(|call| {
+            let error = call.error.as_ref()?;
+            Some(format!(
+                "{}: {}: {}",
+                call.path,
+                error.kind,
+                first_line(error)
+            ))
+        });
+        let mut failed: Vec<String> = failures.collect();
+        let more = failed.len().saturating_sub(FAILED);
+        failed.truncate(FAILED);
+        if more > 0 {
             failed.push(format!("and {more} more"));
         }
         failed
     }
 
     /// What a program did before it failed may have to be known before it is run again.
-    fn came_before(&self) -> String {
-        match self.calls {
-            0 => String::new(),
-            calls => {
-                let failed = self.failed.len();
-                format!("\n  before that, {calls} calls had ended, {failed} of them with an error")
-            }
-        }
+    fn came_before(&self, failure: &Error) -> String {
+        let words = came_before::in_words(&self.calls, failure);
+        words.map_or_else(String::new, |words| format!("\n  before that, {words}"))
     }
 }
 
@@ -241,13 +248,13 @@ pub(super) fn news(event: &Event) -> Option<String> {
         }),
         EventKind::Console { level, text } => Some(line(*level, text)),
         EventKind::ApprovalAsked(asked) => Some(format!(
-            "{} waits for an approval: the user can say `mux approve {}`",
+            "{} is waiting for approval: the user can run `mux approve {}`",
             asked.path, asked.approval
         )),
         EventKind::ApprovalOver(over) => Some(match over.ending {
             ApprovalEnding::Approved => format!("{} was approved", over.path),
             ApprovalEnding::Denied => format!("{} was denied", over.path),
-            _ => format!("nobody answered whether {} may be called", over.path),
+            _ => format!("the approval of {} was not answered", over.path),
         }),
         _ => None,
     }
@@ -325,8 +332,7 @@ mod tests {
         for part in [
             "runtime: boom",
             "hint: look",
-            "2 calls",
-            "1 of them",
+            "2 other calls ended, 1 of them with an error",
             "[warn] hi",
         ] {
             assert!(all.contains(part), "{part}: {all}");

@@ -20,6 +20,7 @@ use tokio::{sync::mpsc, time::timeout};
 use super::{
     answers,
     catalog::FIRST_SIGHT,
+    guide,
     job::{Ear, Output, Work},
     link::{Line, Link},
     own,
@@ -65,10 +66,18 @@ async fn perform(
         "call" => {
             let own::Call {
                 path,
-                arguments,
+                args,
                 timeout_seconds,
             } = own::read(name, arguments)?;
-            let called = call(link, path, arguments, timeout_seconds, ear).await?;
+            let asked = CallRequest {
+                path,
+                arguments: Value::Object(args),
+                timeout_ms: timeout_seconds.map(millis),
+                // What is kept is read by a program or in parts, and holds nothing twice.
+                lean: true,
+                ..CallRequest::default()
+            };
+            let called = call(link, asked, ear).await?;
             Ok(answers::passed(called.1))
         }
         "read" => read(link, own::read(name, arguments)?).await,
@@ -188,24 +197,15 @@ async fn follow(
 }
 
 /// Calls one tool. Its `CallToolResult`, and the line on which the rest of it can be read.
-async fn call(
-    link: &Link,
-    path: String,
-    arguments: JsonObject,
-    timeout_seconds: Option<f64>,
-    ear: Ear,
-) -> Result<(Arc<Line>, Held), Error> {
+async fn call(link: &Link, asked: CallRequest, ear: Ear) -> Result<(Arc<Line>, Held), Error> {
     let trace = ear.trace.clone();
     let (token, _seat) = ear.sit();
     let request = CallRequest {
         traceparent: trace.parent,
         tracestate: trace.state,
-        path,
-        arguments: Value::Object(arguments),
         raw: true,
-        timeout_ms: timeout_seconds.map(millis),
         token: Some(token),
-        ..CallRequest::default()
+        ..asked
     };
     let send = |client: MuxClient, request| async move {
         client.call(transport::within(PATIENCE), request).await
@@ -229,7 +229,12 @@ pub(super) fn passed_through(
 ) -> Work {
     async move {
         let called = async {
-            let (line, held) = call(&link, path, arguments, None, ear).await?;
+            let asked = CallRequest {
+                path,
+                arguments: Value::Object(arguments),
+                ..CallRequest::default()
+            };
+            let (line, held) = call(&link, asked, ear).await?;
             let held = match whole {
                 true => Held::Value(line.whole(held).await?),
                 false => held,
@@ -243,6 +248,7 @@ pub(super) fn passed_through(
 }
 
 async fn search(link: &Link, asked: own::Search) -> Result<CallToolResult, Error> {
+    let (words, server) = (asked.query.clone(), asked.server.clone());
     let request = SearchRequest {
         query: asked.query,
         server: asked.server,
@@ -254,41 +260,64 @@ async fn search(link: &Link, asked: own::Search) -> Result<CallToolResult, Error
         client.search(within_seconds(30), request).await
     };
     let page = link.request("search", request, send).await?;
-    let mut lines = vec![format!("{} of {} tools:", page.results.len(), page.total)];
+    let shown = page.results.len();
+    let mut lines = vec![match (page.total, shown) {
+        (0, _) => nothing_found(&words, server.as_deref()),
+        (1, 1) => "1 tool:".to_owned(),
+        (total, shown) if total == shown => format!("{total} tools:"),
+        (total, shown) => format!("{shown} of {total} tools:"),
+    }];
     for hit in &page.results {
         let description = hit.description.as_deref().unwrap_or_default();
         let dash = if description.is_empty() { "" } else { "  // " };
         lines.push(format!("{}{dash}{description}", hit.signature));
     }
     if let Some(next) = &page.next {
-        lines.push(format!("more: cursor {next}"));
+        lines.push(format!("for more, pass cursor {next}"));
     }
     if !page.unknown.is_empty() {
         let names = page.unknown.join(", ");
         lines.push(format!(
-            "not searched, because never connected yet: {names}"
+            "not searched, because they have never been connected: {names}; describe connects a server"
         ));
     }
     Ok(answers::text(lines.join("\n")))
 }
 
+/// What to do where nothing matches.
+fn nothing_found(words: &str, server: Option<&str>) -> String {
+    let of = server.map_or_else(String::new, |server| format!(" of the server {server}"));
+    let all = match server {
+        Some(server) => format!("describe \"{server}\" shows all of its tools"),
+        None => "an empty query lists all tools".to_owned(),
+    };
+    match words.trim() {
+        "" => format!("There are no tools{of}."),
+        words => format!(
+            "No tool{of} matches {words:?}. Try other or fewer words, such as a verb or the name of a service; {all}."
+        ),
+    }
+}
+
 async fn describe(link: &Link, asked: own::Describe) -> Result<CallToolResult, Error> {
     let request = DescribeRequest {
         paths: asked.paths,
-        schemas: false,
+        ..DescribeRequest::default()
     };
     let send = |client: MuxClient, request| async move {
         client.describe(within_seconds(120), request).await
     };
     let described = link.request("describe", request, send).await?;
-    let mut texts: Vec<String> = described
-        .tools
-        .iter()
-        .map(|tool| tool.declaration.trim_end().to_owned())
+    let told = described.instructions.iter();
+    let mut texts: Vec<String> = told
+        .map(|told| guide::quoted(&told.server, &told.text))
         .collect();
+    let tools = described.tools.iter();
+    texts.extend(tools.map(|tool| tool.declaration.trim_end().to_owned()));
     texts.extend(described.missing.iter().map(answers::told));
     let text = texts.join("\n\n");
-    if described.tools.is_empty() && !described.missing.is_empty() {
+    let nothing = described.tools.is_empty() && described.instructions.is_empty();
+    if nothing && !described.missing.is_empty() {
         let error = Error::new(Kind::NotFound, text);
         return Ok(answers::failure(&error));
     }
@@ -306,8 +335,8 @@ async fn read(link: &Link, asked: own::Read) -> Result<CallToolResult, Error> {
     let page = link.request("read", request, send).await?;
     let end = page.offset + page.text.len() as u64;
     let more = match page.next {
-        Some(next) => format!("; the next part begins at offset {next}"),
-        None => "; this is the end".into(),
+        Some(next) => format!("; the next part starts at offset {next}"),
+        None => "; this is the last part".into(),
     };
     let place = format!("bytes {} to {end} of {}{more}", page.offset, page.total);
     let mut result = answers::text(page.text);

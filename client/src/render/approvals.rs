@@ -4,10 +4,10 @@
 
 use std::process::ExitCode;
 
-use anstream::{eprint, eprintln, println};
+use super::terminal::{eprint, eprintln, escaped_json as spelled_out, println};
 use mux_proto::{
     ApprovalAsked, ApprovalEnding, ApprovalInfo, ApprovalList, ApprovalOver, ApprovalState,
-    Decided, Decision, GrantInfo,
+    Decided, Decision, Error, GrantInfo,
 };
 
 use super::{
@@ -157,7 +157,7 @@ pub(crate) fn granted(list: &ApprovalList, json: bool) -> ExitCode {
         return ExitCode::SUCCESS;
     }
     if list.granted.is_empty() {
-        eprintln!("nothing is allowed for ever");
+        eprintln!("nothing is always allowed; `mux approve ID --always` does that");
         return ExitCode::SUCCESS;
     }
     let mut table = bare(["GRANT", "CALL", "AGENT", "RULE", "SINCE"]);
@@ -200,13 +200,19 @@ pub(crate) fn decided(decided: &Decided, decision: Decision, json: bool) -> Exit
         "{id}: {path} {said}{}",
         match decision {
             Decision::Session => " for this session",
-            Decision::Always => " for ever",
+            Decision::Always => " always",
             Decision::Once | Decision::Deny => "",
         }
     );
     if decided.released > 0 {
         let others = amounts::count(decided.released, "other call");
         println!("{others} that waited for the same went on, too");
+    }
+    if !decided.unshown.is_empty() {
+        let others = decided.unshown.join(", ");
+        super::note(&format!(
+            "{others}: also waiting for {path}; an answer is only for what it names, and for later calls"
+        ));
     }
     if let Some(warning) = &decided.warning {
         super::warn(warning);
@@ -253,14 +259,32 @@ fn call(asked: &ApprovalAsked, most: usize) -> String {
     }
 }
 
-/// A question, whose answer is typed behind it.
-pub(crate) fn ask_to_approve(asked: &ApprovalAsked) {
+/// What can be typed behind a question.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Choice {
+    Decide(Decision),
+    Help,
+}
+
+impl Choice {
+    /// `in_run`: there is a run, for the rest of which it can be allowed.
+    pub(crate) fn read(line: &str, in_run: bool) -> Option<Self> {
+        Some(match line.trim().to_lowercase().as_str() {
+            "y" | "yes" => Self::Decide(Decision::Once),
+            // The session of a run at a terminal is its connection, which ends with it.
+            "r" | "run" if in_run => Self::Decide(Decision::Session),
+            "a" | "always" => Self::Decide(Decision::Always),
+            "n" | "no" => Self::Decide(Decision::Deny),
+            "?" => Self::Help,
+            _ => return None,
+        })
+    }
+}
+
+/// A question, whose answer is typed behind it. `place`: which one it is, of how many that wait together.
+pub(crate) fn ask_to_approve(asked: &ApprovalAsked, place: (usize, usize), in_run: bool) {
     let because = because(&asked.rule, asked.reason.as_deref());
-    eprintln!(
-        "{} {}",
-        paint(STRONG, &asked.approval),
-        call(asked, 10 * TOLD)
-    );
+    eprintln!("{}", question(asked, place));
     eprintln!(
         "  {}",
         paint(
@@ -268,19 +292,109 @@ pub(crate) fn ask_to_approve(asked: &ApprovalAsked) {
             format!("asked because of {}", one_line(&because, 4 * PATH))
         )
     );
-    ask_again();
+    ask_again(in_run);
 }
 
-pub(crate) fn ask_again() {
+fn question(asked: &ApprovalAsked, (number, of): (usize, usize)) -> String {
+    let id = paint(STRONG, &asked.approval);
+    let place = match of {
+        1 => String::new(),
+        of => format!(" ({number} of {of})"),
+    };
+    format!("{id}{place} {}", call(asked, 10 * TOLD))
+}
+
+pub(crate) fn ask_again(in_run: bool) {
+    let run = if in_run { " for this [r]un," } else { "" };
     eprint!(
-        "{} [y]es once, for this [s]ession, [a]lways, [n]o: ",
+        "{} [y]es once,{run} [a]lways, [n]o, [?]: ",
         paint(WARN, "allow it?")
     );
 }
 
+/// Others have come while the question stands there.
+pub(crate) fn more_wait(count: usize, in_run: bool) {
+    let told = format!("{count} calls wait for you now, this one first");
+    eprintln!("\n  {}", paint(DIM, told));
+    ask_again(in_run);
+}
+
+/// What each answer is good for; then the question again.
+pub(crate) fn explain_answers(asked: &ApprovalAsked, in_run: bool) {
+    for line in answers(asked, in_run) {
+        eprintln!("  {line}");
+    }
+    ask_again(in_run);
+}
+
+fn answers(asked: &ApprovalAsked, in_run: bool) -> Vec<String> {
+    let (id, path) = (&asked.approval, one_line(&asked.path, PATH));
+    let mut lines = vec![
+        "answer with one of these letters, then Enter:".to_owned(),
+        "y  allow this call, with these arguments".to_owned(),
+    ];
+    if in_run {
+        lines.push(format!(
+            "r  allow {path} until this run ends, with any arguments"
+        ));
+    }
+    lines.extend([
+        format!("a  allow {path} until you revoke it, with any arguments, to every client without --agent"),
+        "n  deny this call; its program is told so".to_owned(),
+        format!("Ctrl-D leaves it open: `mux approve {id}` or `mux deny {id}` answers it from elsewhere"),
+    ]);
+    lines
+}
+
+/// What an answer lets go now and covers later, to be confirmed before it takes effect.
+pub(crate) fn confirm(asked: &ApprovalAsked, decision: Decision, others: &[&ApprovalAsked]) {
+    for line in covered(asked, decision, others) {
+        eprintln!("  {line}");
+    }
+    confirm_again();
+}
+
+fn covered(asked: &ApprovalAsked, decision: Decision, others: &[&ApprovalAsked]) -> Vec<String> {
+    let path = one_line(&asked.path, PATH);
+    let mut lines = vec!["this allows now:".to_owned()];
+    let now = [asked].into_iter().chain(others.iter().copied());
+    lines.extend(now.map(|other| {
+        let id = paint(STRONG, &other.approval);
+        format!("  {id} {}", call(other, 5 * TOLD))
+    }));
+    lines.push("and later, without a question:".to_owned());
+    lines.push(match decision {
+        Decision::Always => format!(
+            "  {path} with any arguments, for every client without --agent, until the tool or its server's entry \
+             changes or you say `mux approvals revoke`"
+        ),
+        _ => format!("  {path} with any arguments, until this run ends"),
+    });
+    lines
+}
+
+pub(crate) fn confirm_again() {
+    eprint!("{} [y]es, [n]o: ", paint(WARN, "allow all of this?"));
+}
+
+/// Nothing can be typed any more.
+pub(crate) fn left_open() {
+    eprintln!("\n{}", paint(DIM, "no answer: it is left open"));
+}
+
+/// Why an answer is good for less than was said.
+pub(crate) fn holds_for_less(why: &str) {
+    super::warn(why);
+}
+
+/// An answer that came too late.
+pub(crate) fn not_decided(error: &Error) {
+    eprintln!("{}", paint(DIM, one_line(&error.message, 4 * PATH)));
+}
+
 /// What was asked here needs no answer any more.
 pub(crate) fn answered_elsewhere() {
-    eprintln!("\n{}", paint(DIM, "answered elsewhere"));
+    eprintln!("\n{}", paint(DIM, "it needs no answer here any more"));
 }
 
 /// A path as one word. A server names its tools, and could name one so that it reads like a path with other arguments.
@@ -291,26 +405,6 @@ fn named(path: &str) -> String {
         false => serde_json::Value::from(path).to_string(),
     };
     one_line(&spelled_out(&word), 2 * PATH)
-}
-
-/// Text of a call as it is, with letters that act or that nobody sees spelled out as JSON has it.
-fn spelled_out(text: &str) -> String {
-    let mut spelled = String::with_capacity(text.len());
-    for letter in text.chars() {
-        let acts = letter.is_control() && letter != '\n';
-        let unseen = matches!(letter,
-            '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{feff}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}'
-            | '\u{2060}'..='\u{206f}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}');
-        if acts || unseen {
-            let mut units = [0; 2];
-            for unit in letter.encode_utf16(&mut units) {
-                spelled.push_str(&format!("\\u{unit:04x}"));
-            }
-        } else {
-            spelled.push(letter);
-        }
-    }
-    spelled
 }
 
 #[cfg(test)]
@@ -325,6 +419,7 @@ mod tests {
             bytes,
             rule: "\"github.*\"".into(),
             reason: None,
+            cover: "c".into(),
             wait_ms: 1,
         }
     }
@@ -347,6 +442,7 @@ mod tests {
             run: None,
             rule: "\"fix.*\"".into(),
             reason: None,
+            cover: String::new(),
             since_ms: 0,
             left_ms: None,
         };
@@ -361,6 +457,69 @@ mod tests {
         assert!(cut.ends_with("(`mux approvals A7` shows all)"), "{cut}");
         let cut = call(&asked("{\"a…", 5_000), TOLD);
         assert!(cut.ends_with("shows all)"), "{cut}");
+    }
+
+    #[test]
+    fn each_answer_says_what_it_is_good_for_and_none_is_offered_that_is_good_for_nothing() {
+        let asked = asked("{\"a\":1}", 7);
+        let plain = |text: &str| anstream::adapter::strip_str(text).to_string();
+        assert_eq!(
+            plain(&question(&asked, (1, 1))),
+            "A7 github.delete_repo {\"a\":1}"
+        );
+        let second = plain(&question(&asked, (2, 3)));
+        assert_eq!(second, "A7 (2 of 3) github.delete_repo {\"a\":1}");
+        for (line, in_run, choice) in [
+            ("y", false, Some(Choice::Decide(Decision::Once))),
+            (" Yes ", true, Some(Choice::Decide(Decision::Once))),
+            ("r", true, Some(Choice::Decide(Decision::Session))),
+            ("r", false, None),
+            ("s", true, None),
+            ("session", true, None),
+            ("a", false, Some(Choice::Decide(Decision::Always))),
+            ("n", false, Some(Choice::Decide(Decision::Deny))),
+            ("?", false, Some(Choice::Help)),
+            ("", true, None),
+            ("x", true, None),
+        ] {
+            assert_eq!(Choice::read(line, in_run), choice, "{line:?}");
+        }
+        let letters = |in_run| -> String {
+            let lines = answers(&asked, in_run);
+            let offered = lines.iter().filter(|line| line.get(1..3) == Some("  "));
+            offered.map(|line| &line[..1]).collect()
+        };
+        assert_eq!(
+            (letters(true).as_str(), letters(false).as_str()),
+            ("yran", "yan")
+        );
+    }
+
+    #[test]
+    fn what_is_covered_is_listed_call_by_call() {
+        let (first, mut second) = (asked("{\"a\":1}", 7), asked("{\"b\":2}", 7));
+        second.approval = "A8".into();
+        let lines = |decision| -> Vec<String> {
+            let lines = covered(&first, decision, &[&second]);
+            let plain = lines
+                .iter()
+                .map(|line| anstream::adapter::strip_str(line).to_string());
+            plain.collect()
+        };
+        let run = lines(Decision::Session);
+        assert_eq!(
+            run,
+            [
+                "this allows now:",
+                "  A7 github.delete_repo {\"a\":1}",
+                "  A8 github.delete_repo {\"b\":2}",
+                "and later, without a question:",
+                "  github.delete_repo with any arguments, until this run ends",
+            ]
+        );
+        let always = lines(Decision::Always);
+        assert_eq!(always[..4], run[..4]);
+        assert!(always[4].contains("mux approvals revoke"), "{always:?}");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //!
 //! Invariant: what clients and servers call themselves moves no cursor.
 
-use anstream::println;
+use super::terminal::println;
 use serde_json::{Value, json};
 
 use super::{

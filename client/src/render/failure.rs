@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use anstream::eprintln;
+use super::terminal::eprintln;
 use mux_proto::{Diagnostics, Error};
 use serde_json::{Value, json};
 

@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, process::ExitCode};
 
-use anstream::{eprintln, println};
+use super::terminal::{eprintln, println};
 use mux_proto::{Error, ReloadReport};
 use serde_json::{Value, json};
 

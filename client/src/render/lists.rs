@@ -2,7 +2,7 @@
 
 use std::{path::Path, process::ExitCode};
 
-use anstream::{eprintln, print, println};
+use super::terminal::{eprintln, print, println};
 use comfy_table::{Cell, Color, ContentArrangement, Table, presets};
 use mux_proto::{AuthState, ServerInfo, ServerState, ToolInfo, ToolList};
 
@@ -27,6 +27,10 @@ pub(crate) fn tools(list: &ToolList, json: bool) -> ExitCode {
             }
             server = &tool.server;
             println!("{}", paint(STRONG, server));
+            let told = list.instructions.iter().find(|told| told.server == server);
+            if let Some(told) = told {
+                print_instructions(&told.text);
+            }
         }
         print_tool(tool, "  ");
     }
@@ -83,9 +87,28 @@ fn print_tool(tool: &ToolInfo, pad: &str) {
         true => format!(" {}", paint(WARN, "changed")),
         false => String::new(),
     };
-    println!("{pad}{}{rest}{mark}{changed}", paint(NAME, &tool.path));
+    let forbidden = match tool.forbidden {
+        true => format!(" {}", paint(WARN, "not callable")),
+        false => String::new(),
+    };
+    let for_apps = match tool.for_apps {
+        true => format!(" {}", paint(DIM, "for apps only")),
+        false => String::new(),
+    };
+    println!(
+        "{pad}{}{rest}{mark}{changed}{forbidden}{for_apps}",
+        paint(NAME, &tool.path)
+    );
     if let Some(line) = tool.description.as_deref().and_then(first_line) {
         println!("{pad}    {}", paint(DIM, line));
+    }
+}
+
+/// What a server says of itself, marked as its words.
+fn print_instructions(text: &str) {
+    println!("  {}", paint(DIM, "it says of itself:"));
+    for line in text.lines() {
+        println!("  {} {}", paint(DIM, "|"), harmless(line));
     }
 }
 
@@ -126,10 +149,10 @@ pub(crate) fn tool(tool: &ToolInfo, types: &str) -> ExitCode {
 }
 
 fn first_line(description: &str) -> Option<String> {
-    let line = description
-        .lines()
-        .map(str::trim)
-        .find(|line| !line.is_empty())?;
+    // Lines of a paragraph are broken where they were too long for somebody's editor.
+    let mut paragraphs = description.split("\n\n").map(str::trim);
+    let paragraph = paragraphs.find(|paragraph| !paragraph.is_empty())?;
+    let line = paragraph.split_whitespace().collect::<Vec<_>>().join(" ");
     let mut cut: String = line.chars().take(DESCRIPTION).collect();
     if line.chars().count() > DESCRIPTION {
         cut.push('…');

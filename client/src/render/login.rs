@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use anstream::{eprintln, println};
+use super::terminal::{eprintln, println};
 use mux_proto::{LoggedOut, LoginState};
 use serde_json::json;
 
@@ -19,6 +19,27 @@ pub(crate) fn open_this(url: &str, opened: bool) {
         false => eprintln!("open this address in a browser:"),
     }
     eprintln!("\n{}\n", harmless(url));
+}
+
+/// Who will ask for the user's password: the origin of the issuer, and that of the page where it is another one.
+pub(crate) fn sign_in_at(server: &str, issuer: Option<&str>, page: &str) {
+    let origin = |address: &str| {
+        let url = url::Url::parse(address).ok()?;
+        Some(url.origin().ascii_serialization())
+    };
+    let page = origin(page);
+    let issuer = issuer.and_then(origin);
+    let Some(at) = issuer.as_ref().or(page.as_ref()) else {
+        return;
+    };
+    let elsewhere = page.as_ref().filter(|page| *page != at);
+    let elsewhere = elsewhere.map(|page| format!(", on a page of {page}"));
+    eprintln!(
+        "you will sign in at {}, which `{}` names{}",
+        harmless(at),
+        harmless(server),
+        harmless(&elsewhere.unwrap_or_default())
+    );
 }
 
 pub(crate) fn paste_this() {

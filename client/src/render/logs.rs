@@ -7,7 +7,7 @@ use std::{
     time::SystemTime,
 };
 
-use anstream::println;
+use super::terminal::{escaped_json, println, spelled_out};
 use serde_json::{Map, Value, json};
 
 use super::{
@@ -26,12 +26,7 @@ const SHOWN: usize = 4096;
 pub(crate) fn logs(lines: &[Line], json: bool) {
     for line in lines {
         match json {
-            true => println!(
-                "{}",
-                spelled(&object(line).to_string(), &|c| {
-                    format!("\\u{:04x}", u32::from(c))
-                })
-            ),
+            true => println!("{}", escaped_json(&object(line).to_string())),
             false => println!("{}", row(line)),
         }
     }
@@ -126,23 +121,7 @@ fn shown(time: SystemTime) -> String {
 }
 
 fn harmless(text: &str) -> String {
-    spelled(text, &|c| c.escape_default().to_string())
-}
-
-/// What a terminal could obey, or what turns the direction of writing, in other letters.
-fn spelled(text: &str, how: &dyn Fn(char) -> String) -> String {
-    let acts = |c: char| {
-        (c.is_control() && c != '\t')
-            || matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-    };
-    let mut spelled = String::with_capacity(text.len());
-    for c in text.chars() {
-        match acts(c) {
-            true => spelled.push_str(&how(c)),
-            false => spelled.push(c),
-        }
-    }
-    spelled
+    spelled_out(text).replace('\n', "\\n")
 }
 
 #[cfg(test)]
@@ -193,7 +172,7 @@ mod tests {
             "{shown}"
         );
         let object = object(&line(Source::Daemon, evil)).to_string();
-        let escaped = spelled(&object, &|c| format!("\\u{:04x}", u32::from(c)));
+        let escaped = escaped_json(&object);
         assert!(!escaped.chars().any(|c| c.is_control() || c == '\u{202e}'));
         let back: Value = serde_json::from_str(&escaped).unwrap();
         assert_eq!(back["text"], evil);

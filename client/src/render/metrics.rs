@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use anstream::println;
+use super::terminal::println;
 use serde_json::{Map, Value, json};
 
 use super::{data, document, printed};

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, process::ExitCode};
 
-use anstream::println;
+use super::terminal::println;
 use mux_proto::{Event, EventKind, Level, Outcome, RunInfo};
 use serde_json::{Map, Value, json};
 

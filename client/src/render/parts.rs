@@ -1,6 +1,6 @@
 //! What a program handed over beside its result, for a person on standard error.
 
-use anstream::eprintln;
+use super::terminal::eprintln;
 use mux_proto::Held;
 
 use super::{

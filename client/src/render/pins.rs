@@ -3,9 +3,9 @@
 //! Invariant: whatever a server wrote stands here as JSON, with its control sequences and all that nobody sees spelled
 //! out.
 
-use std::process::ExitCode;
+use std::{process::ExitCode, time::Duration};
 
-use anstream::{eprint, println};
+use super::terminal::{eprint, println};
 use comfy_table::{Cell, Color};
 use mux_proto::{PinInfo, PinList, PinStanding};
 use serde_json::{Value, json};
@@ -17,6 +17,8 @@ use super::{
     style::{DIM, ERROR, GOOD, NAME, STRONG, WARN, one_line, paint},
 };
 
+/// For the shortest difference.
+const DIFF_TIMEOUT: Duration = Duration::from_secs(2);
 /// Lines around a difference.
 const AROUND: usize = 3;
 const NAME_WIDTH: usize = 100;
@@ -83,7 +85,10 @@ fn difference(tool: &PinInfo) -> String {
         return String::new();
     };
     let before = tool.before.as_deref().unwrap_or_default();
-    let diff = TextDiff::from_lines(before, now);
+    // A server chose both. What takes longer is shown as it is found, line by line.
+    let diff = TextDiff::configure()
+        .timeout(DIFF_TIMEOUT)
+        .diff_lines(before, now);
     let mut shown = String::new();
     for hunk in diff.unified_diff().context_radius(AROUND).iter_hunks() {
         shown.push_str(&format!("{}\n", hunk.header()));

@@ -2,10 +2,10 @@
 
 use std::process::ExitCode;
 
-use anstream::{eprintln, println};
+use super::terminal::{eprintln, println};
 use comfy_table::{Cell, Color};
 use mux_proto::{
-    PolicyAction, PolicyExplanation, PolicyList, PolicyOutcome, PolicyRule, PolicyStep,
+    PolicyAction, PolicyExplanation, PolicyList, PolicyOutcome, PolicyRule, PolicyStep, ProjectText,
 };
 
 use super::{
@@ -78,6 +78,10 @@ pub(crate) fn policy_explanation(told: &PolicyExplanation, json: bool) -> ExitCo
         None if told.action == PolicyAction::Ask => {
             "by default: it calls itself destructive; allowed where nobody can answer".into()
         }
+        // Nothing else is denied without a rule.
+        None if told.action == PolicyAction::Deny => {
+            "by default: a server uses your model only if a rule allows it".into()
+        }
         None => "by default: no rule is about it".into(),
     };
     let unless = if told.depends {
@@ -132,10 +136,17 @@ pub(crate) fn policy_explanation(told: &PolicyExplanation, json: bool) -> ExitCo
     ExitCode::SUCCESS
 }
 
-/// As it is named: those of a project apart.
+/// As it is named: those of a project apart, with the text in which they stand.
 fn number(rule: &PolicyRule) -> String {
     match (&rule.project, &rule.agent) {
-        (Some(_), _) => format!("{} of the project", rule.number),
+        (Some(_), _) => {
+            let text = match rule.project_text {
+                None | Some(ProjectText::Current) => "",
+                Some(ProjectText::Approved) => ", as you approved it",
+                Some(ProjectText::Unapproved) => ", not approved",
+            };
+            format!("{} of the project{text}", rule.number)
+        }
         (None, Some(agent)) => format!("{} of {}", rule.number, plain(agent)),
         (None, None) => rule.number.to_string(),
     }

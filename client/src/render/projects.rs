@@ -4,7 +4,7 @@
 
 use std::{fmt::Write as _, process::ExitCode};
 
-use anstream::{eprintln, print, println};
+use super::terminal::{acts, eprintln, print, println};
 use mux_proto::{ProjectFile, ProjectInfo, ProjectState};
 use serde_json::json;
 
@@ -32,7 +32,11 @@ pub(crate) fn projects(projects: &[ProjectInfo], json: bool) -> ExitCode {
     for project in projects {
         let servers = count(project.servers.len(), "server");
         let root = plainly(&shown(&project.root));
-        println!("{root}  {}  {servers}", state(project.state));
+        println!(
+            "{root}  {}  {servers}{}",
+            state(project.state),
+            denials(project)
+        );
     }
     ExitCode::SUCCESS
 }
@@ -71,6 +75,20 @@ pub(crate) fn revoked(root: &std::path::Path, was_approved: bool, json: bool) ->
     ExitCode::SUCCESS
 }
 
+/// How many rules deny, and those by the text that was approved.
+fn denials(project: &ProjectInfo) -> String {
+    let (now, still) = (project.denied.len(), project.still_denied.len());
+    match (now, still) {
+        (0, 0) => String::new(),
+        (now, 0) => format!(", denies {}", count(now, "path")),
+        (0, still) => format!(", denies {} by its approved text", count(still, "path")),
+        (now, still) => format!(
+            ", denies {}, and {still} by its approved text",
+            count(now, "path")
+        ),
+    }
+}
+
 fn described(project: &ProjectInfo) -> String {
     let mut text = String::new();
     let root = plainly(&shown(&project.root));
@@ -96,8 +114,18 @@ fn described(project: &ProjectInfo) -> String {
             line(format!("    {}", paint(WARN, plainly(problem))));
         }
     }
+    let approved = project.state == ProjectState::Approved;
+    let now = if approved { "" } else { "  (approved or not)" };
     for rule in &project.denied {
-        line(format!("\n  denies {}", plainly(rule)));
+        line(format!("\n  denies {}{}", plainly(rule), paint(DIM, now)));
+    }
+    for rule in &project.still_denied {
+        let until = "(by the text that you approved, until `mux project revoke`)";
+        line(format!(
+            "\n  denies {}  {}",
+            plainly(rule),
+            paint(DIM, until)
+        ));
     }
     for problem in &project.problems {
         line(format!("\n  {}", paint(WARN, plainly(problem))));
@@ -115,6 +143,9 @@ fn described(project: &ProjectInfo) -> String {
                 "\ndigest {digest}\nto approve just this: mux project approve --hash {short} {}",
                 plainly(&shown(&project.root))
             ));
+        }
+        (None, ProjectState::Gone) => {
+            line("\nits files are gone; `mux project revoke` forgets it".into())
         }
         (None, _) => line("\nit cannot be approved: a file cannot be read".into()),
     }
@@ -147,14 +178,9 @@ fn state(state: ProjectState) -> String {
 fn plainly(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     for c in text.chars() {
-        let hides = matches!(c,
-            '\u{ad}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{180e}' | '\u{200b}'..='\u{200f}'
-            | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{feff}'
-            | '\u{fff0}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}');
-        match c {
-            '\t' => plain.push(c),
-            c if c.is_control() || hides => plain.extend(c.escape_unicode()),
-            c => plain.push(c),
+        match c == '\n' || acts(c) {
+            true => plain.extend(c.escape_unicode()),
+            false => plain.push(c),
         }
     }
     plain

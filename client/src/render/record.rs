@@ -5,7 +5,7 @@
 use mux_proto::{Error, Event, EventKind, Handle, Held, Outcome};
 use serde_json::{Map, Value, json};
 
-use crate::steps;
+use crate::{came_before::EndedCall, steps};
 
 /// Gathers the events of one run.
 #[derive(Debug, Default)]
@@ -15,7 +15,8 @@ pub(crate) struct Record {
     /// Why the types of the program were not looked at.
     unchecked: Option<String>,
     console: Vec<Value>,
-    pub(super) calls: Vec<Value>,
+    calls: Vec<Value>,
+    pub(super) ended: Vec<EndedCall>,
     /// Calls that had to be approved.
     approvals: Vec<Value>,
     parts: Vec<Held>,
@@ -52,6 +53,10 @@ impl Record {
                 error,
                 ..
             } => {
+                self.ended.push(EndedCall {
+                    path: path.clone(),
+                    error: error.clone(),
+                });
                 let error = error
                     .as_ref()
                     .map(|e| json!({ "kind": e.kind, "message": e.message }));

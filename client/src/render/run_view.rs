@@ -7,19 +7,19 @@ use std::{
     process::ExitCode,
 };
 
-use anstream::eprintln;
+use super::terminal::eprintln;
 use mux_proto::{Error, Event, EventKind, Handle, Held, Kind, Level, Outcome};
 use serde_json::{Value, json};
 
 use super::{
-    Listing, Quiet, Waiting, amounts, approvals, document,
+    Listing, Spinner, Waiting, amounts, approvals, document,
     failure::{describe, doubt, unchecked},
     live::{self, CallLines, moving},
     parts, plain,
     record::Record,
     style::{DIM, ERROR, WARN, harmless, paint},
 };
-use crate::exit;
+use crate::{came_before, exit};
 
 /// Shows what a person wants to see as it comes, and remembers what the JSON document needs.
 pub(crate) struct RunView {
@@ -125,15 +125,16 @@ impl RunView {
                 super::note(&format!("{run} goes on; answered from the record: {calls}"));
             }
             EventKind::ApprovalAsked(asked) if !self.json => {
-                self.waiting
-                    .say(&format!("waiting for approval {}", asked.approval));
-                // Whoever is asked here sees it in the question.
+                // Which one, the question says, or the line above.
+                self.waiting.say("waiting for approval");
                 if !self.asks {
-                    self.waiting.aside(|| approvals::waits(asked));
+                    let asked = asked.clone();
+                    self.waiting.aside(move || approvals::waits(&asked));
                 }
             }
             EventKind::ApprovalOver(over) if !self.json => {
-                self.waiting.aside(|| approvals::over(over));
+                let over = over.clone();
+                self.waiting.aside(move || approvals::over(&over));
                 self.say_running();
             }
             _ => {}
@@ -143,7 +144,7 @@ impl RunView {
     /// On a terminal, and while there is room.
     fn tell_line(&mut self, line: impl FnOnce(&mut CallLines) -> Option<String>) {
         if let Some(line) = self.lines.as_mut().and_then(line) {
-            self.waiting.aside(|| eprintln!("{line}"));
+            self.waiting.aside(move || eprintln!("{line}"));
         }
     }
 
@@ -153,9 +154,9 @@ impl RunView {
     }
 
     /// For whoever asks the user beside it.
-    pub(crate) fn quiet(&mut self, asks: bool) -> Quiet {
+    pub(crate) fn spinner(&mut self, asks: bool) -> Spinner {
         self.asks = asks;
-        self.waiting.quiet()
+        self.waiting.spinner()
     }
 
     /// What the program handed over so far.
@@ -178,13 +179,15 @@ impl RunView {
         if self.json {
             return;
         }
-        self.waiting.aside(|| {
-            for warning in warnings {
-                doubt(warning, self.listing.as_ref());
+        let (warnings, listing) = (warnings.to_vec(), self.listing.clone());
+        // In a script's log it would stand on every line.
+        let why = why_not.filter(|_| self.lines.is_some()).map(str::to_owned);
+        self.waiting.aside(move || {
+            for warning in &warnings {
+                doubt(warning, listing.as_ref());
             }
-            // In a script's log it would stand on every line.
-            if let Some(why) = why_not.filter(|_| self.lines.is_some()) {
-                unchecked(why);
+            if let Some(why) = why {
+                unchecked(&why);
             }
         });
     }
@@ -197,13 +200,14 @@ impl RunView {
             Level::Debug => paint(DIM, text),
             Level::Log | Level::Info => text.into_owned(),
         };
-        self.waiting.aside(|| eprintln!("{line}"));
+        self.waiting.aside(move || eprintln!("{line}"));
     }
 
     fn emitted(&self, part: &Held) {
         if !self.json {
             let number = self.record.parts().len();
-            self.waiting.aside(|| parts::emitted(number, part));
+            let part = part.clone();
+            self.waiting.aside(move || parts::emitted(number, &part));
         }
     }
 
@@ -213,7 +217,8 @@ impl RunView {
             let files = files.iter().map(|file| json!(file)).collect();
             self.record.files = Some(files);
         } else {
-            self.waiting.aside(|| {
+            let files = files.to_vec();
+            self.waiting.aside(move || {
                 for (index, file) in files.iter().enumerate() {
                     parts::saved(index + 1, file);
                 }
@@ -233,9 +238,8 @@ impl RunView {
             Ok(_) if self.json => self.record.recorded = Some(json!(file)),
             Ok(bytes) => {
                 let size = amounts::bytes(bytes);
-                let file = file.display();
-                self.waiting
-                    .aside(|| super::note(&format!("recorded in {file} ({size})")));
+                let told = format!("recorded in {} ({size})", file.display());
+                self.waiting.aside(move || super::note(&told));
             }
             // What went wrong before is told first.
             Err(error) => drop(self.failure.get_or_insert(error)),
@@ -273,15 +277,12 @@ impl RunView {
         if self.json {
             return self.tell(&Outcome::Error(error.clone()));
         }
-        let (calls, listing) = (self.record.calls.len(), self.listing.take());
+        let before = came_before::in_words(&self.record.ended, error);
+        let listing = self.listing.take();
         let failure = self.close();
         describe(error, listing.as_ref());
-        if calls > 0 {
-            let before = paint(DIM, "before that,");
-            eprintln!(
-                "  {before} {} had ended",
-                amounts::count(calls, "tool call")
-            );
+        if let Some(words) = before {
+            eprintln!("  {} {words}", paint(DIM, "before that,"));
         }
         failed_behind(failure);
         ExitCode::from(exit::code(&error.kind))

@@ -2,7 +2,7 @@
 
 use std::{process::ExitCode, time::SystemTime};
 
-use anstream::{eprintln, println};
+use super::terminal::{eprintln, println};
 use comfy_table::{Cell, Color};
 use mux_proto::{RunInfo, RunList, RunState};
 use serde_json::{Value, json};
@@ -22,7 +22,10 @@ pub(crate) fn detached(run: &str, json: bool) -> ExitCode {
         document(&json!({ "ok": true, "run": run }));
     } else {
         println!("{run}");
-        super::note(&format!("`mux runs watch {run}` follows it"));
+        super::note(&format!(
+            "`mux runs watch {run}` follows it; a call of it that must be approved waits: `mux approvals` lists \
+             those, `mux approve ID` lets one go"
+        ));
     }
     ExitCode::SUCCESS
 }

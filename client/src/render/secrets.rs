@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use anstream::{eprint, eprintln, println};
+use super::terminal::{eprint, eprintln, println};
 use comfy_table::{Cell, Color};
 use mux_proto::{SecretInfo, SecretList, SecretPlace, SecretRemoved};
 

@@ -3,7 +3,7 @@
 
 use std::{path::PathBuf, process::ExitCode};
 
-use anstream::println;
+use super::terminal::println;
 use mux_proto::{Error, ServerInfo, ServerState, SourceNote};
 use serde_json::json;
 

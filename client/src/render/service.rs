@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, process::ExitCode, time::Duration};
 
-use anstream::{eprintln, println};
+use super::terminal::{eprintln, println};
 use mux_proto::{Error, Started, StartedBy};
 use serde::Serialize;
 use serde_json::json;

@@ -2,7 +2,7 @@
 
 use std::{path::Path, process::ExitCode};
 
-use anstream::println;
+use super::terminal::println;
 use comfy_table::Cell;
 use mux_proto::{ConfigReport, Setting, SettingSource, SettingsReport};
 use serde_json::{Value, json};

@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, process::ExitCode};
 
-use anstream::println;
+use super::terminal::println;
 use serde::Serialize;
 use serde_json::json;
 

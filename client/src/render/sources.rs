@@ -2,7 +2,7 @@
 
 use std::{path::Path, process::ExitCode, time::SystemTime};
 
-use anstream::{eprintln, println};
+use super::terminal::{eprintln, println};
 use comfy_table::Cell;
 use mux_proto::{RefreshedSource, ServerInfo, SourceInfo};
 

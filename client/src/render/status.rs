@@ -2,7 +2,7 @@
 
 use std::{path::Path, process::ExitCode, time::Duration};
 
-use anstream::{eprintln, println};
+use super::terminal::{eprintln, println};
 use mux_proto::{CheckerStatus, Degraded, ServerInfo, Status, TelemetryStatus};
 use serde_json::{Value, json};
 

@@ -1,12 +1,11 @@
 //! Colours by meaning, and what of a stranger's text a terminal may see. `anstream` takes colours away
 //! where there is no terminal, and for `NO_COLOR`.
 
-use std::{
-    borrow::Cow,
-    io::{IsTerminal, stderr},
-};
+use std::borrow::Cow;
 
 use anstyle::{AnsiColor, Style};
+
+use super::terminal::{spelled_in_one_line, spelled_out};
 
 pub(super) const ERROR: Style = AnsiColor::Red.on_default().bold();
 pub(super) const WARN: Style = AnsiColor::Yellow.on_default().bold();
@@ -20,43 +19,19 @@ pub(super) fn paint(style: Style, text: impl std::fmt::Display) -> String {
     format!("{}{text}{}", style.render(), style.render_reset())
 }
 
-/// At most `most` characters of a text in one line, without anything that moves the cursor.
+/// At most `most` characters of a text in one line, with every character to be seen.
 pub(super) fn one_line(text: &str, most: usize) -> String {
-    let mut line: String = text
-        .chars()
-        .map(|c| if c.is_control() { ' ' } else { c })
-        .take(most)
-        .collect();
+    let text = spelled_in_one_line(text);
+    let mut line: String = text.chars().take(most).collect();
     if text.chars().count() > most {
         line.push('\u{2026}');
     }
     line
 }
 
-/// Text of a program or a server for standard error. A terminal obeys control sequences, which could
-/// rewrite what stands above; there they are spelled out.
+/// Text of a program or a server: what a terminal would obey, colours among it, is spelled out.
 pub(super) fn harmless(text: &str) -> Cow<'_, str> {
-    if stderr().is_terminal() {
-        spelled_out(text)
-    } else {
-        text.into()
-    }
-}
-
-fn spelled_out(text: &str) -> Cow<'_, str> {
-    let acts = |c: char| c.is_control() && c != '\n' && c != '\t';
-    if !text.contains(acts) {
-        return text.into();
-    }
-    let mut spelled = String::with_capacity(text.len() + 16);
-    for c in text.chars() {
-        if acts(c) {
-            spelled.extend(c.escape_default());
-        } else {
-            spelled.push(c);
-        }
-    }
-    spelled.into()
+    spelled_out(text)
 }
 
 #[cfg(test)]
@@ -64,16 +39,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_terminal_is_told_nothing_to_obey() {
-        assert_eq!(
-            spelled_out("plain\n\ttext 😀"),
-            Cow::Borrowed("plain\n\ttext 😀")
-        );
-        assert_eq!(
-            spelled_out("a\u{1b}[2Jb\r\u{9b}1m"),
-            "a\\u{1b}[2Jb\\r\\u{9b}1m"
-        );
-        assert_eq!(one_line("a\nb\u{7}c", 9), "a b c");
-        assert_eq!(one_line("abcdef", 3), "abc…");
+    fn a_line_is_one_line_and_cut() {
+        assert_eq!(one_line("a\nb\u{7}c", 20), "a b c");
+        assert_eq!(one_line("abcdef", 3), "abc\u{2026}");
     }
 }

@@ -7,7 +7,7 @@ mod terminal;
 
 use std::{process::ExitCode, time::Duration};
 
-use anstream::println;
+use super::terminal::println;
 use comfy_table::Cell;
 
 pub(crate) use self::terminal::{TopTerminal, can_draw as can_draw_top};

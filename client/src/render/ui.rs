@@ -1,6 +1,6 @@
 //! Where `mux ui` is.
 
-use anstream::println;
+use super::terminal::println;
 use serde_json::json;
 
 use super::{document, note};

@@ -5,7 +5,7 @@ use std::{
     process::ExitCode,
 };
 
-use anstream::println;
+use super::terminal::println;
 use serde::Serialize;
 use serde_json::json;
 

@@ -122,6 +122,7 @@ async fn tool(State(desk): AtDesk, Query(Path { path }): Query<Path>) -> Answer<
     let request = DescribeRequest {
         paths: vec![path.clone()],
         schemas: true,
+        ..DescribeRequest::default()
     };
     let asked =
         |client: MuxClient| async move { client.describe(within_seconds(30), request).await };
@@ -148,7 +149,7 @@ async fn approval(State(desk): AtDesk, Query(Id { id }): Query<Id>) -> Answer<Ap
     listed(&desk, Some(id)).await
 }
 
-/// What was allowed for ever.
+/// What is always allowed.
 async fn grants(State(desk): AtDesk) -> Answer<ApprovalList> {
     listed(&desk, None).await
 }

@@ -12,6 +12,8 @@ export interface Verdict {
   decision: Decision;
   /** For the program, if it is denied. */
   reason?: string;
+  /** Other approvals that somebody was shown: those of them that the decision covers are answered with it. */
+  shown?: string[];
 }
 
 /** Asks somebody. The signal is aborted when the answer is not wanted any more; `undefined` leaves it to others. */

@@ -31,6 +31,8 @@ export interface Fault {
   message: string;
   /** What to do about it. */
   hint?: string;
+  /** What an agent reads in place of the hint: it has tools where a user has commands. */
+  agent_hint?: string;
   /** Counted from 1, in the user's own source. */
   line?: number;
   /** Counted from 1, in UTF-16 code units. */

@@ -52,10 +52,13 @@ test("a client that can ask its user is asked, and told when it is not wanted an
   });
   await assert.rejects(own.call("fix.counter", { key: "a" }), failure("denied", "the user said no"));
   const call = own.call("fix.counter", { key: "a" });
-  const { approval } = await waiting(mux);
+  // Another client of the same user, which reaches everybody's calls.
+  const user = client({ name: "mux" });
+  const { approval } = await waiting(user);
   // The list may have heard of it first.
   while (asked.length < 2) await new Promise((resolve) => setImmediate(resolve));
-  await mux.approve(approval);
+  await user.approve(approval);
+  user.close();
   assert.ok((await call) !== undefined);
   assert.deepEqual(asked, ["fix.counter", "fix.counter"]);
   own.close();

@@ -3,7 +3,7 @@
 //! Invariant: an answer is given once and used once. Nothing here waits, and what is kept is bounded.
 
 use std::{
-    collections::{BTreeMap, HashMap, HashSet},
+    collections::{BTreeMap, HashMap, HashSet, VecDeque},
     io,
     sync::Arc,
     time::{Duration, SystemTime},
@@ -11,8 +11,8 @@ use std::{
 
 use tokio::sync::oneshot;
 
-use super::subject::{Cover, Owner, Session, State, Subject, Verdict, View};
-use crate::age::Age;
+use super::subject::{ApprovalId, Cover, Owner, Session, State, Subject, Verdict, View};
+use crate::{age::Age, notices::RunAccess, random_name::random_name};
 
 /// Of those that nobody waits for; the oldest are forgotten first.
 const MOST_KEPT: usize = 1_000;
@@ -23,8 +23,9 @@ const MOST_BYTES: usize = 64 << 20;
 pub(super) struct Book {
     entries: BTreeMap<u64, Entry>,
     granted: HashMap<Session, HashSet<Cover>>,
-    /// Runs that go on under another name.
-    resumed: BTreeMap<String, String>,
+    /// Runs that go on under another name, and in which order that was known.
+    resumed: HashMap<String, String>,
+    resumed_order: VecDeque<String>,
 }
 
 #[derive(Debug)]
@@ -120,8 +121,11 @@ impl Book {
             Some(known) => known,
             None => number()?,
         };
+        let known = self.entries.get(&number);
+        let token = known.and_then(|entry| entry.view.token.clone());
         let view = View {
             number,
+            token: token.or_else(|| Some(random_name().into())),
             subject: Arc::new(subject),
             owner: owner.unwrap_or(Owner::Call(number)),
             state: State::Waiting,
@@ -175,20 +179,20 @@ impl Book {
         })
     }
 
-    /// Lets all go that are covered now. How many.
+    /// Approves those of the calls in `shown` that wait and are covered now. Gives them, and the others that would be
+    /// covered and wait on.
     pub(super) fn release(
         &mut self,
+        shown: &[u64],
         covered: impl Fn(&Subject, Option<&Session>) -> bool,
-    ) -> usize {
+    ) -> (Vec<u64>, Vec<u64>) {
         let waiting = self.entries.values().filter(|entry| entry.is_held());
-        let free: Vec<u64> = waiting
+        let (mut free, unshown): (Vec<u64>, Vec<u64>) = waiting
             .filter(|entry| covered(&entry.view.subject, entry.session.as_ref()))
             .map(|entry| entry.view.number)
-            .collect();
-        let answered = free
-            .iter()
-            .filter(|number| self.answer(**number, Verdict::Approved).is_ok());
-        answered.count()
+            .partition(|number| shown.contains(number));
+        free.retain(|number| self.answer(*number, Verdict::Approved).is_ok());
+        (free, unshown)
     }
 
     pub(super) fn grant(&mut self, session: Session, cover: Cover) {
@@ -251,10 +255,14 @@ impl Book {
             /// Names that are remembered.
             const NAMES: usize = 1_000;
             if let (Some(to), from) = (to.run(), from.stem()) {
+                self.resumed_order.retain(|known| *known != from);
+                self.resumed_order.push_back(from.clone());
                 self.resumed.insert(from, to.to_owned());
             }
-            while self.resumed.len() > NAMES {
-                self.resumed.pop_first();
+            while self.resumed_order.len() > NAMES
+                && let Some(oldest) = self.resumed_order.pop_front()
+            {
+                self.resumed.remove(&oldest);
             }
         }
         any
@@ -263,7 +271,9 @@ impl Book {
     /// It is the former one's again: the other one has not begun.
     pub(super) fn give_back(&mut self, to: &Owner, from: &Owner) {
         self.hand_over(from, to);
-        self.resumed.remove(&to.stem());
+        let name = to.stem();
+        self.resumed_order.retain(|known| *known != name);
+        self.resumed.remove(&name);
     }
 
     fn hand_over(&mut self, from: &Owner, to: &Owner) -> bool {
@@ -280,7 +290,7 @@ impl Book {
     /// Under which name a run goes on.
     pub(super) fn successor(&self, run: &str) -> Option<&str> {
         let mut name = self.resumed.get(run)?;
-        // Each is newer than the one before it; what is not so leads round in a circle.
+        // A circle has no end.
         for _ in 0..self.resumed.len() {
             match self.resumed.get(name) {
                 Some(next) => name = next,
@@ -335,6 +345,12 @@ impl Book {
 
     pub(super) fn find(&self, number: u64) -> Option<&View> {
         self.entries.get(&number).map(|entry| &entry.view)
+    }
+
+    /// By what a client calls it.
+    pub(super) fn find_as(&self, id: &ApprovalId<'_>, access: &RunAccess) -> Option<&View> {
+        self.find(id.number)
+            .filter(|view| view.is_found(id, access))
     }
 
     pub(super) fn is_empty(&self) -> bool {

@@ -17,7 +17,7 @@ impl Approvals {
         self.audit.get_or_init(|| Arc::clone(audit));
     }
 
-    /// Nobody is asked for it: it was allowed for this session, or for ever.
+    /// Nobody is asked for it: it was allowed for this session, or always.
     pub fn is_covered(&self, subject: &Subject, caller: &Caller) -> bool {
         let session = Session::of(caller);
         self.book().is_granted(session.as_ref(), subject.cover) || self.is_granted(subject)
@@ -35,11 +35,13 @@ impl Approvals {
             Decision::Deny => (Deed::CallDenied, "deny"),
         };
         let view = &decided.view;
-        let subject = format!("{} {} ({how})", view.id(), view.subject.path);
-        audit.note(deed, &subject, by);
+        // Those that went with it are of the same tool.
+        for id in [view.id()].iter().chain(&decided.released) {
+            audit.note(deed, &format!("{id} {} ({how})", view.subject.path), by);
+        }
     }
 
-    /// What was allowed for ever is allowed no more.
+    /// What was always allowed is not any more.
     pub fn note_revoked(&self, name: &str, grant: &Grant, by: &Origin) {
         if let Some(audit) = self.audit.get() {
             let subject = format!("{name} {}", grant.path);

@@ -12,9 +12,10 @@ use super::{
     Approvals,
     book::NotDecided,
     form,
-    subject::{self, Decision, Session, Subject, View},
+    subject::{self, ApprovalId, Decision, Said, Session, Subject, View},
     unknown,
 };
+use crate::notices::RunAccess;
 
 /// What became of an answer.
 #[derive(Debug)]
@@ -22,31 +23,46 @@ pub struct Decided {
     pub view: View,
     /// Its program waited, and goes on.
     pub live: bool,
-    /// Other calls that are covered by it, and go on.
-    pub released: usize,
+    /// Ids of other calls that were shown with it, are covered by it, and go on.
+    pub released: Vec<String>,
+    /// Ids of calls that it would cover and that were not shown: they wait on.
+    pub unshown: Vec<String>,
     /// Why it holds for less than was said.
     pub warning: Option<String>,
 }
 
 impl Approvals {
-    /// A user's answer. The first one counts.
+    /// A user's answer, by a client that may reach the call. The first one counts.
     pub async fn decide(
         self: &Arc<Self>,
         id: &str,
-        decision: Decision,
-        reason: Option<String>,
+        access: &RunAccess,
+        said: impl Into<Said>,
     ) -> Result<Decided, Fault> {
-        self.tidy().await;
-        let number = subject::number_of(id).ok_or_else(|| unknown(id))?;
-        self.settle(number, decision, reason).await
+        let number = self.find(id, access).await?.number;
+        let mut said = said.into();
+        {
+            let book = self.book();
+            let reaches = |id: ApprovalId<'_>| book.find_as(&id, access).is_some();
+            (said.shown).retain(|id| ApprovalId::parse(id).is_some_and(reaches));
+        }
+        self.settle(number, said).await
     }
 
     pub(super) async fn settle(
         self: &Arc<Self>,
         number: u64,
-        decision: Decision,
-        reason: Option<String>,
+        said: Said,
     ) -> Result<Decided, Fault> {
+        let Said {
+            decision,
+            reason,
+            shown,
+        } = said;
+        let shown: Vec<u64> = shown
+            .iter()
+            .filter_map(|id| Some(ApprovalId::parse(id)?.number))
+            .collect();
         let verdict = decision.verdict(form::shortened(reason));
         let given = self.book().answer(number, verdict);
         let given = given.map_err(|why| {
@@ -61,13 +77,14 @@ impl Approvals {
         })?;
         info!(approval = subject::id_of(number), ?decision, "answered");
         let subject = Arc::clone(&given.view.subject);
-        let (mut released, mut warnings) = (0, Vec::new());
+        let ((mut released, mut unshown), mut warnings) = ((Vec::new(), Vec::new()), Vec::new());
         match (decision, &given.session) {
             (Decision::Session, Some(session)) => {
                 let mut book = self.book();
                 book.grant(session.clone(), subject.cover);
-                released =
-                    book.release(|other, of| other.cover == subject.cover && of == Some(session));
+                (released, unshown) = book.release(&shown, |other, of| {
+                    other.cover == subject.cover && of == Some(session)
+                });
             }
             (Decision::Session, None) => warnings.push(
                 "it holds for this call only: nobody is connected any more for whose session it could hold".to_owned(),
@@ -78,7 +95,7 @@ impl Approvals {
                     let covered = |other: &Subject, _: Option<&Session>| {
                         other.cover == subject.cover && other.origin.agent == *agent
                     };
-                    released = self.book().release(covered);
+                    (released, unshown) = self.book().release(&shown, covered);
                 }
                 Err(error) => warnings.push(format!(
                     "it holds for this call only: it could not be written down for others: {error}"
@@ -95,7 +112,8 @@ impl Approvals {
         Ok(Decided {
             view: given.view,
             live: given.live,
-            released,
+            released: released.into_iter().map(subject::id_of).collect(),
+            unshown: unshown.into_iter().map(subject::id_of).collect(),
             warning: (!warnings.is_empty()).then(|| warnings.join("; ")),
         })
     }

@@ -151,6 +151,8 @@ mod tests {
             bytes: 12,
             rule: "rule".into(),
             reason: None,
+            cover: String::new(),
+            from_server: false,
             wait: std::time::Duration::from_secs(1),
         };
         desktop.tell(&request(0));

@@ -7,7 +7,7 @@
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::subject::{Decision, Verdict};
+use super::subject::{Decision, Said, Verdict};
 use crate::notices::{Answer, AskKind, Request, one_line};
 
 const ONCE: &str = "allow once";
@@ -27,6 +27,7 @@ pub(super) fn params(kind: AskKind, request: &Request) -> Value {
             "bytes": request.bytes,
             "rule": request.rule,
             "reason": request.reason,
+            "cover": request.cover,
             "wait_ms": u64::try_from(request.wait.as_millis()).unwrap_or(u64::MAX),
         });
     }
@@ -46,18 +47,30 @@ pub(super) fn params(kind: AskKind, request: &Request) -> Value {
         Some(reason) => format!("{}: {}", one_line(rule), one_line(reason)),
         None => one_line(rule),
     };
-    let path = match path.starts_with('"') {
-        true => path.clone(),
-        false => format!("\"{path}\""),
+    let quoted = |name: &str| match name.starts_with('"') {
+        true => name.to_owned(),
+        false => format!("\"{name}\""),
     };
+    let question = match path.split_once('.') {
+        Some((server, method)) if request.from_server => {
+            let server = quoted(server);
+            format!("May the MCP server {server} send this {method} request to you?")
+        }
+        _ => format!("May {} be called with these arguments?", quoted(path)),
+    };
+    let path = quoted(path);
     json!({
-        "message": format!("May {path} be called with these arguments?\n{arguments}{cut}\nAsked because of {why} ({approval})."),
+        "message": format!("{question}\n{arguments}{cut}\nAsked because of {why} ({approval})."),
         "requestedSchema": {
             "type": "object",
             "properties": {
                 "decision": {
                     "type": "string",
                     "title": "Decision",
+                    "description": format!(
+                        "\"{ONCE}\" is for this call with these arguments. \"{SESSION}\" and \"{ALWAYS}\" also let \
+                         later ones of {path} pass without a question, with any arguments."
+                    ),
                     "enum": [ONCE, SESSION, ALWAYS, DENY],
                 },
             },
@@ -71,11 +84,15 @@ struct Plain {
     decision: String,
     #[serde(default)]
     reason: Option<String>,
+    /// Ids of other approvals that stood beside it.
+    #[serde(default)]
+    shown: Vec<String>,
 }
 
 /// Whether this is an answer at all.
 pub(super) fn check_plain(value: &Value) -> Result<(), String> {
-    let plain = Plain::deserialize(value).map_err(|_| "it has no `decision`".to_owned())?;
+    let plain = Plain::deserialize(value)
+        .map_err(|_| "it is not of the shape {decision, reason?, shown?}".to_owned())?;
     match word(&plain.decision) {
         Some(_) => Ok(()),
         None => Err("`decision` is none of once, session, always, deny".into()),
@@ -93,17 +110,22 @@ pub(super) fn check_form(value: &Value) -> Result<(), String> {
 }
 
 /// What the user has said, and why; none if that was nothing.
-pub(super) fn read(kind: AskKind, answer: Answer) -> Option<(Decision, Option<String>)> {
+pub(super) fn read(kind: AskKind, answer: Answer) -> Option<Said> {
     let Answer::Result(value) = answer else {
         return None;
     };
     if kind == AskKind::Approval {
         let plain = Plain::deserialize(&value).ok()?;
-        return Some((word(&plain.decision)?, shortened(plain.reason)));
+        return Some(Said {
+            decision: word(&plain.decision)?,
+            reason: shortened(plain.reason),
+            shown: plain.shown,
+        });
     }
     match value["action"].as_str()? {
-        "accept" => Some((decided(&value["content"])?, None)),
-        "decline" => Some((Decision::Deny, None)),
+        // A form shows one call.
+        "accept" => Some(decided(&value["content"])?.into()),
+        "decline" => Some(Decision::Deny.into()),
         _ => None,
     }
 }
@@ -150,7 +172,7 @@ mod tests {
 
     fn of_form(value: Value) -> Option<Decision> {
         check_form(&value).ok()?;
-        read(AskKind::Elicitation, Answer::Result(value)).map(|(decision, _)| decision)
+        read(AskKind::Elicitation, Answer::Result(value)).map(|said| said.decision)
     }
 
     #[test]
@@ -170,7 +192,7 @@ mod tests {
             assert_eq!(of_form(value.clone()), expected, "{value}");
         }
         let refused = Answer::Refused("no user".into());
-        assert_eq!(read(AskKind::Elicitation, refused), None);
+        assert!(read(AskKind::Elicitation, refused).is_none());
     }
 
     #[test]
@@ -178,9 +200,16 @@ mod tests {
         let deny =
             json!({ "decision": "deny", "reason": format!(" not now {}", "x".repeat(2 * REASON)) });
         check_plain(&deny).unwrap();
-        let (decision, reason) = read(AskKind::Approval, Answer::Result(deny)).unwrap();
-        assert_eq!((decision, reason.unwrap().len()), (Decision::Deny, REASON));
-        for wrong in [json!({}), json!({ "decision": "yes" }), json!(null)] {
+        let said = read(AskKind::Approval, Answer::Result(deny)).unwrap();
+        assert_eq!(said.decision, Decision::Deny);
+        assert_eq!(said.reason.unwrap().len(), REASON);
+        let wrong_list = json!({ "decision": "once", "shown": "A7" });
+        for wrong in [
+            json!({}),
+            json!({ "decision": "yes" }),
+            wrong_list,
+            json!(null),
+        ] {
             assert!(check_plain(&wrong).is_err(), "{wrong}");
         }
     }
@@ -194,6 +223,8 @@ mod tests {
             bytes: 5_000,
             rule: "\"github.*\"".into(),
             reason: Some("it cannot be undone".into()),
+            cover: String::new(),
+            from_server: false,
             wait: Duration::from_secs(1),
         };
         let message =

@@ -1,4 +1,4 @@
-//! What a user allowed for ever, in a file of its own.
+//! What a user always allows, in a file of its own.
 //!
 //! Invariant: a grant is for one tool as it was when it was given, of a server that is reached as it was then, asked
 //! by one rule, for one agent. On any doubt about the file nothing is granted.
@@ -13,15 +13,15 @@ use std::{
 use mux_sandbox::{Fault, Kind};
 use serde::{Deserialize, Serialize};
 
-use super::subject::{Cover, Subject};
+use super::subject::Subject;
 use crate::{catalog::Digest, own_file};
 
 const VERSION: u32 = 1;
 const LONGEST: u64 = 16 << 20;
 /// Far more than a user gives.
 const MOST: usize = 10_000;
-/// Digits of the name of a grant.
-const NAME: usize = 8;
+/// Hexadecimal digits of the name of a grant: 128 bits. Earlier muxds gave names of 8, which stay valid.
+const NAME: usize = 32;
 
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Grant {
@@ -30,6 +30,13 @@ pub struct Grant {
     pub rule: String,
     pub cover: String,
     pub since_ms: u64,
+}
+
+impl Grant {
+    /// Whether it covers these calls, for this agent. Its name says both, but a hash may be met by another.
+    fn is_for(&self, cover: &str, agent: Option<&str>) -> bool {
+        self.cover == cover && self.agent.as_deref() == agent
+    }
 }
 
 #[derive(Debug)]
@@ -59,14 +66,14 @@ impl Grants {
     pub(super) fn problem(&self) -> Option<String> {
         let error = self.granted.as_ref().err()?;
         Some(format!(
-            "{error}; nothing is approved for ever, and the next such approval puts a new file in its place"
+            "{error}; nothing is always approved, and the next such approval puts a new file in its place"
         ))
     }
 
     pub(super) fn covers(&self, subject: &Subject) -> bool {
-        let granted = self.granted.as_ref().ok();
-        let named = granted.and_then(|granted| granted.get(&name(subject)));
-        named.is_some_and(|grant| Cover::of_hex(&grant.cover) == Some(subject.cover))
+        let (cover, agent) = (subject.cover.hex(), subject.origin.agent.as_deref());
+        let mut granted = self.granted.as_ref().into_iter().flatten();
+        granted.any(|(_, grant)| grant.is_for(&cover, agent))
     }
 
     pub(super) fn all(&self) -> Vec<(String, Grant)> {
@@ -82,7 +89,7 @@ impl Grants {
         let mut next = self.granted.clone().unwrap_or_default();
         if next.len() >= MOST {
             return Err(io::Error::other(format!(
-                "{MOST} tools are approved for ever already"
+                "{MOST} tools are always approved already, the most that is kept; `mux approvals revoke GRANT` makes room"
             )));
         }
         let since = SystemTime::now()
@@ -95,6 +102,8 @@ impl Grants {
             cover: subject.cover.hex(),
             since_ms: u64::try_from(since.as_millis()).unwrap_or(u64::MAX),
         };
+        // It may stand there under a name that an earlier muxd gave it.
+        next.retain(|_, known| !known.is_for(&grant.cover, grant.agent.as_deref()));
         next.insert(name(subject), grant);
         self.put(next)
     }
@@ -103,13 +112,7 @@ impl Grants {
         self.read_again();
         let mut next = self.granted.clone().unwrap_or_default();
         let Some(grant) = next.remove(name) else {
-            let message = format!(
-                "there is no approval `{}` that could be revoked",
-                crate::notices::one_line(name)
-            );
-            return Err(
-                Fault::new(Kind::NotFound, message).hint("`mux approvals --granted` lists them")
-            );
+            return Err(unknown(name));
         };
         self.put(next).map_err(|error| {
             let message =
@@ -136,6 +139,15 @@ impl Grants {
         self.granted = Ok(document.grants);
         Ok(())
     }
+}
+
+/// The error for a name under which nothing is granted.
+pub(super) fn unknown(name: &str) -> Fault {
+    let message = format!(
+        "there is no approval `{}` that could be revoked",
+        crate::notices::one_line(name)
+    );
+    Fault::new(Kind::NotFound, message).hint("`mux approvals --granted` lists them")
 }
 
 /// Names what is granted and to whom: the same is granted once.

@@ -22,7 +22,7 @@ use super::{
     subject::{Owner, Session, State, Subject, Verdict, View},
 };
 use crate::{
-    notices::{Answer, AskKind, Asked, Caller, Ending, Notice, Question, Request},
+    notices::{Answer, AskKind, Asked, Caller, Ending, Mailbox, Notice, Origin, Question, Request},
     settings::ApprovalTerms,
 };
 
@@ -137,7 +137,11 @@ impl Approvals {
         let terms = self.terms();
         let (view, dossier) = (held.view.clone(), Arc::clone(&held.dossier));
         dossier.set_asked(asker.place, true);
-        self.record(&dossier).await;
+        // What a server asks ends with the call that it works on: there is nothing to go on with.
+        let keeps = !view.subject.is_server_request;
+        if keeps {
+            self.record(&dossier).await;
+        }
         self.changed();
         let request = view.subject.request(view.id(), terms.wait);
         info!(
@@ -158,9 +162,10 @@ impl Approvals {
         let outcome = match verdict {
             Some(verdict) => {
                 dossier.set_asked(asker.place, false);
-                let known = self.record(&dossier).await;
+                let known = !keeps || self.record(&dossier).await;
                 settled(verdict, known, &view.subject.path)
             }
+            None if !keeps => Err(unanswered(&view, terms.wait)),
             None => {
                 self.record(&dossier).await;
                 Err(pending(&view, terms.wait))
@@ -207,10 +212,11 @@ impl Approvals {
                 verdict = &mut answer => return verdict.ok(),
                 (kind, said) = reply(&mut asked) => {
                     asked = None;
-                    if let Some((decision, reason)) = said.and_then(|said| form::read(kind, said)) {
+                    if let Some(said) = said.and_then(|said| form::read(kind, said)) {
+                        let decision = said.decision;
                         // If somebody else was faster, his answer is on its way.
-                        let settled = self.settle(view.number, decision, reason).await;
-                        self.note_answer(settled.as_ref().ok(), decision, &caller.origin);
+                        let settled = self.settle(view.number, said).await;
+                        self.note_answer(settled.as_ref().ok(), decision, answerer(caller));
                     }
                 }
                 () = sleep_until(until) => break,
@@ -223,7 +229,10 @@ impl Approvals {
             if let Ok(verdict) = answer.try_recv() {
                 return Some(verdict);
             }
-            book.set_pending(view.number);
+            match view.subject.is_server_request {
+                true => book.remove(view.number),
+                false => book.set_pending(view.number),
+            }
         }
         self.tidy().await;
         None
@@ -248,7 +257,7 @@ fn question(request: &Request, caller: &Caller) -> Option<(AskKind, Asked)> {
     ];
     ways.into_iter().find_map(|(kind, check)| {
         let asked = mailbox.ask(Question {
-            server: "mux".into(),
+            server: None,
             cause: caller.cause.clone(),
             kind,
             key: None,
@@ -257,6 +266,12 @@ fn question(request: &Request, caller: &Caller) -> Option<(AskKind, Asked)> {
         })?;
         Some((kind, asked))
     })
+}
+
+/// Who has said so where a client was asked. That need not be who began the run.
+fn answerer(caller: &Caller) -> &Origin {
+    let mailbox = caller.mailbox.as_deref();
+    mailbox.map_or(&caller.origin, Mailbox::origin)
 }
 
 /// The client's word; none if it has gone. Never, if it was not asked.
@@ -308,7 +323,7 @@ impl Drop for Held {
             }
         }
         self.approvals.changed();
-        if !is_call {
+        if !is_call || self.view.subject.is_server_request {
             return;
         }
         let (approvals, dossier) = (Arc::clone(&self.approvals), Arc::clone(&self.dossier));
@@ -341,20 +356,30 @@ fn said(verdict: Verdict, path: &str) -> Result<(), Fault> {
 }
 
 fn pending(view: &View, wait: Duration) -> Fault {
-    let (id, path) = (view.id(), &view.subject.path);
+    let (id, path, resume) = (view.id(), &view.subject.path, view.resume_id());
     let wait = humantime::format_duration(wait);
     let mut fault = Fault::new(
         Kind::Pending,
         format!("{path} waits for the approval {id}: nobody answered within {wait} (approvals.wait)"),
     )
     .path(path)
-    .hint(format!(
-        "once the user has said `mux approve {id}`, resume goes on: `mux resume {id}`, or the tool `resume`; calls \
-         that have ended are not sent again"
-    ));
+    .hints(
+        format!("after `mux approve {id}`, `mux resume {id}` goes on; calls that have ended are not sent again"),
+        format!(
+            "ask the user to approve it (`mux approve {id}`), then call `resume` with {resume:?}; calls that have ended \
+             are not sent again"
+        ),
+    );
     let run = view.owner.run();
-    fault.details = Some(json!({ "approvalId": id, "run": run }).to_string());
+    fault.details = Some(json!({ "approvalId": id, "run": run, "resume": resume }).to_string());
     fault
+}
+
+fn unanswered(view: &View, wait: Duration) -> Fault {
+    let (path, wait) = (&view.subject.path, humantime::format_duration(wait));
+    let message =
+        format!("{path} was not approved: nobody answered within {wait} (approvals.wait)");
+    Fault::new(Kind::Denied, message).path(path)
 }
 
 fn no_room(path: &str, full: Full) -> Fault {
@@ -368,7 +393,7 @@ fn no_room(path: &str, full: Full) -> Fault {
         }
     };
     Fault::new(Kind::Busy, format!("{path} must be approved, and {why}"))
-        .hint("answer those that wait: `mux approvals`")
+        .user_hint("answer those that wait: `mux approvals`")
         .path(path)
 }
 

@@ -44,7 +44,7 @@ impl Approvals {
         }
         let message = "the call was not sent: a call of this run waits for an approval, and the disk does not take down \
                        what the run does meanwhile";
-        Err(Fault::new(Kind::Unavailable, message).hint("see `mux logs`"))
+        Err(Fault::new(Kind::Unavailable, message).user_hint("see `mux logs`"))
     }
 
     /// After it has ended. What is lost of that is told as unknown, so that nobody waits for the disk.

@@ -41,6 +41,8 @@ struct Record {
 #[derive(Debug, Deserialize, Serialize)]
 struct Stored {
     number: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    token: Option<Arc<str>>,
     path: String,
     cover: String,
     arguments: Arc<str>,
@@ -66,6 +68,7 @@ impl Stored {
         let subject = &view.subject;
         Self {
             number: view.number,
+            token: view.token.clone(),
             path: subject.path.clone(),
             cover: subject.cover.hex(),
             arguments: Arc::clone(&subject.arguments),
@@ -92,9 +95,11 @@ impl Stored {
             reason: self.reason,
             origin: Arc::clone(origin),
             is_offer: false,
+            is_server_request: false,
         };
         Some(View {
             number: self.number,
+            token: self.token,
             subject: Arc::new(subject),
             owner: owner.clone(),
             state: match self.answer {

@@ -11,10 +11,10 @@ use tokio::task::spawn_blocking;
 use super::{
     Approvals,
     dossier::{Began, Dossier, Past},
-    subject::{self, Owner, View},
+    subject::{ApprovalId, Owner, View},
     unknown,
 };
-use crate::notices::Origin;
+use crate::notices::{Origin, RunAccess};
 
 /// A run that can go on.
 #[derive(Debug)]
@@ -34,16 +34,22 @@ pub enum GoesOn {
 }
 
 impl Approvals {
-    /// By a run or an approval. `lives` tells whether a run has not ended.
+    /// By a run or an approval that `access` reaches. `lives` tells whether a run has not ended.
     pub async fn resumable(
         self: &Arc<Self>,
         id: &str,
+        access: &RunAccess,
         lives: impl Fn(&str) -> bool,
     ) -> Result<GoesOn, Fault> {
         self.tidy().await;
-        let Some((owner, origin)) = self.owner(id)? else {
-            let next = self.book().successor(id).map(str::to_owned);
-            return Ok(GoesOn::As(next.unwrap_or_else(|| id.to_owned())));
+        let (mut found, mut name) = (self.owner(id, access)?, id.to_owned());
+        // What a run has left waits under the name of the one that went on with it last.
+        let next = self.book().successor(id).map(str::to_owned);
+        if let Some(next) = next.filter(|_| found.is_none()) {
+            (found, name) = (self.owner(&next, access)?, next);
+        }
+        let Some((owner, origin)) = found else {
+            return Ok(GoesOn::As(name));
         };
         if let Some(run) = owner.run().filter(|run| lives(run)) {
             return Ok(GoesOn::As(run.to_owned()));
@@ -68,18 +74,19 @@ impl Approvals {
     }
 
     /// Whose id this is; none if nothing of it waits.
-    fn owner(&self, id: &str) -> Result<Option<(Owner, Arc<Origin>)>, Fault> {
+    fn owner(&self, id: &str, access: &RunAccess) -> Result<Option<(Owner, Arc<Origin>)>, Fault> {
         let book = self.book();
         if id.starts_with(['A', 'a'])
-            && let Some(number) = subject::number_of(id)
+            && let Some(parsed) = ApprovalId::parse(id)
         {
-            let view = book.find(number).ok_or_else(|| unknown(id))?;
+            let view = book.find_as(&parsed, access).ok_or_else(|| unknown(id))?;
             return Ok(Some(whose(view)));
         }
         let named = |view: &View| {
             let run = view.owner.run()?;
             let last = run.rsplit_once('-').map(|(_, last)| last);
-            (run == id || last == Some(id)).then(|| whose(view))
+            let is_named = run == id || (access.is_user() && last == Some(id));
+            (is_named && access.allows(&view.subject.origin)).then(|| whose(view))
         };
         let mut owners: Vec<(Owner, Arc<Origin>)> = book.all().iter().filter_map(named).collect();
         owners.sort_by(|(one, _), (other, _)| one.cmp(other));
@@ -105,7 +112,10 @@ impl Approvals {
             return Ok(());
         }
         let message = "another one goes on with it already";
-        Err(Fault::new(Kind::Busy, message).hint("`mux runs` lists the runs"))
+        Err(Fault::new(Kind::Busy, message).hints(
+            "`mux runs` lists the runs",
+            "its result goes to whoever resumed it first",
+        ))
     }
 
     /// The record of the former run has become that of this one; if it cannot, it is as before.
@@ -127,7 +137,7 @@ impl Approvals {
         self.amend(&back).await;
         self.changed();
         let message = "it cannot go on: the disk does not take down what it would do";
-        Err(Fault::new(Kind::Unavailable, message).hint("see `mux logs`"))
+        Err(Fault::new(Kind::Unavailable, message).user_hint("see `mux logs`"))
     }
 }
 

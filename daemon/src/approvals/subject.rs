@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::{
     cache::Key,
     catalog::{Digest, hygiene::is_unseen},
-    notices::{Caller, Cause, Origin, Request},
+    notices::{Caller, Cause, Origin, Request, RunAccess},
     pins,
 };
 
@@ -36,6 +36,9 @@ pub struct Subject {
     pub origin: Arc<Origin>,
     /// It is no tool: a resource to be read, or a prompt.
     pub is_offer: bool,
+    /// It is no call: its server wants to ask this of the client. There is no program that asks it again, so it ends
+    /// when nobody answers.
+    pub is_server_request: bool,
 }
 
 /// What makes a call one of those for which somebody has answered: its tool as it is, of a server whose entry is as it
@@ -51,7 +54,7 @@ impl Cover {
         Self(digest.bytes(&pins::canonical_digest(tool)).key())
     }
 
-    pub(super) fn hex(self) -> String {
+    pub fn hex(self) -> String {
         blake3::Hash::from(self.0).to_hex().to_string()
     }
 
@@ -77,7 +80,13 @@ impl Subject {
             reason,
             origin,
             is_offer: false,
+            is_server_request: false,
         }
+    }
+
+    pub fn of_server_request(mut self) -> Self {
+        self.is_server_request = true;
+        self
     }
 
     pub fn of_offer(mut self) -> Self {
@@ -126,6 +135,8 @@ impl Subject {
             bytes: self.arguments.len(),
             rule: self.rule.clone(),
             reason: self.reason.clone(),
+            cover: self.cover.hex(),
+            from_server: self.is_server_request,
             wait,
         }
     }
@@ -209,6 +220,26 @@ impl Session {
     }
 }
 
+/// A user's answer to one approval.
+#[derive(Clone, Debug)]
+pub struct Said {
+    pub decision: Decision,
+    /// For the program, if the call is denied.
+    pub reason: Option<String>,
+    /// Ids of other approvals that the user was shown with it. Nothing that is not named is answered.
+    pub shown: Vec<String>,
+}
+
+impl From<Decision> for Said {
+    fn from(decision: Decision) -> Self {
+        Self {
+            decision,
+            reason: None,
+            shown: Vec::new(),
+        }
+    }
+}
+
 /// A user's word.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Decision {
@@ -240,6 +271,8 @@ pub enum State {
 #[derive(Clone, Debug)]
 pub struct View {
     pub number: u64,
+    /// Random. None of one that an earlier muxd has written down.
+    pub token: Option<Arc<str>>,
     pub subject: Arc<Subject>,
     pub owner: Owner,
     pub state: State,
@@ -247,20 +280,59 @@ pub struct View {
 }
 
 impl View {
+    /// What the user types.
     pub fn id(&self) -> String {
         id_of(self.number)
+    }
+
+    /// What a client that may not count up numbers calls it.
+    pub fn whole_id(&self) -> String {
+        match &self.token {
+            Some(token) => format!("{}.{token}", self.id()),
+            None => self.id(),
+        }
+    }
+
+    /// What goes on with it: the id of its run, or its own if it is a call outside of runs. Nobody can guess either.
+    pub fn resume_id(&self) -> String {
+        self.owner
+            .run()
+            .map_or_else(|| self.whole_id(), str::to_owned)
+    }
+
+    /// Whether a connection finds it under this id.
+    pub(super) fn is_found(&self, id: &ApprovalId<'_>, access: &RunAccess) -> bool {
+        let is_named = match id.token {
+            Some(token) => self.token.as_deref() == Some(token),
+            None => access.is_user(),
+        };
+        is_named && self.number == id.number && access.allows(&self.subject.origin)
+    }
+}
+
+/// What a client calls an approval.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) struct ApprovalId<'a> {
+    pub(super) number: u64,
+    token: Option<&'a str>,
+}
+
+impl<'a> ApprovalId<'a> {
+    /// `A7`, `a7` or `7`, and behind a dot the token.
+    pub(super) fn parse(id: &'a str) -> Option<Self> {
+        let (name, token) = match id.split_once('.') {
+            Some((name, token)) => (name, Some(token)),
+            None => (id, None),
+        };
+        let digits = name.strip_prefix(['A', 'a']).unwrap_or(name);
+        let is_plain = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+        let number = is_plain.then(|| digits.parse().ok()).flatten()?;
+        Some(Self { number, token })
     }
 }
 
 pub(super) fn id_of(number: u64) -> String {
     format!("A{number}")
-}
-
-/// `A7`, `a7` or `7`.
-pub(super) fn number_of(id: &str) -> Option<u64> {
-    let digits = id.strip_prefix(['A', 'a']).unwrap_or(id);
-    let plain = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
-    plain.then(|| digits.parse().ok()).flatten()
 }
 
 #[cfg(test)]

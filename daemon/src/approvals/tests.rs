@@ -1,5 +1,6 @@
 use std::{sync::Arc, time::Duration};
 
+use futures::future::join_all;
 use mux_sandbox::Target;
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -8,9 +9,11 @@ use super::*;
 mod beside;
 mod kept;
 use crate::{
-    notices::{Answer, AskKind, Caller, Cause, Mailbox, News, Notice, Origin},
+    notices::{Answer, AskKind, Caller, Cause, Mailbox, News, Notice, Origin, RunAccess},
     program::Language,
 };
+
+const ALL: RunAccess = RunAccess::Everyone;
 
 fn open(home: &TempDir) -> Arc<Approvals> {
     open_beside(home, true)
@@ -120,9 +123,9 @@ async fn whoever_answers_in_time_decides_and_clocks_stand_still_meanwhile() {
     let answer = async {
         until(&approvals, 1).await;
         tokio::time::sleep(waits).await;
-        let decided = approvals.decide("A1", Decision::Once, None).await.unwrap();
+        let decided = approvals.decide("A1", &ALL, Decision::Once).await.unwrap();
         assert!(decided.live);
-        let late = approvals.decide("A1", Decision::Deny, None).await;
+        let late = approvals.decide("A1", &ALL, Decision::Deny).await;
         assert_eq!(late.unwrap_err().kind, Kind::NotFound);
     };
     let (asked, ()) = tokio::join!(ask(&approvals, 1, &caller, None), answer);
@@ -130,11 +133,11 @@ async fn whoever_answers_in_time_decides_and_clocks_stand_still_meanwhile() {
     assert!(caller.clock.stood() >= waits && caller.clock.stood() <= begun.elapsed());
     let deny = async {
         until(&approvals, 1).await;
-        let reason = Some("no".to_owned());
-        approvals
-            .decide("a2", Decision::Deny, reason)
-            .await
-            .unwrap();
+        let said = Said {
+            reason: Some("no".to_owned()),
+            ..Decision::Deny.into()
+        };
+        approvals.decide("a2", &ALL, said).await.unwrap();
     };
     let (asked, ()) = tokio::join!(ask(&approvals, 1, &caller, None), deny);
     assert_eq!(asked, Err(Kind::Denied));
@@ -149,8 +152,11 @@ async fn what_nobody_answered_is_pending_and_its_answer_is_used_once() {
     let begun = tokio::time::Instant::now();
     assert_eq!(ask(&approvals, 1, &caller, None).await, Err(Kind::Pending));
     assert_eq!(begun.elapsed().as_secs(), approvals.terms().wait.as_secs());
-    assert_eq!(approvals.find("A1").await.unwrap().state, State::Pending);
-    let decided = approvals.decide("A1", Decision::Once, None).await.unwrap();
+    assert_eq!(
+        approvals.find("A1", &ALL).await.unwrap().state,
+        State::Pending
+    );
+    let decided = approvals.decide("A1", &ALL, Decision::Once).await.unwrap();
     assert!(!decided.live);
     // The daemon dies, and the next one knows it.
     let approvals = open(&home);
@@ -184,7 +190,7 @@ async fn a_daemon_that_ends_has_nobody_wait() {
 async fn a_client_that_can_is_asked_and_a_cancelled_form_decides_nothing() {
     let home = tempfile::tempdir().unwrap();
     let approvals = open(&home);
-    let mailbox = Mailbox::new(7, &News::default());
+    let mailbox = Mailbox::new(7, Arc::default(), &News::default());
     let kinds = || vec![AskKind::Elicitation];
     mailbox.read(0, Duration::ZERO, kinds()).await;
     let caller = caller(Some(Arc::clone(&mailbox)));
@@ -194,8 +200,11 @@ async fn a_client_that_can_is_asked_and_a_cancelled_form_decides_nothing() {
         assert!(reply(1, json!({ "action": "accept", "content": {} })).is_err());
         reply(1, json!({ "action": "cancel" })).unwrap();
         tokio::time::sleep(Duration::from_secs(1)).await;
-        assert_eq!(approvals.find("A1").await.unwrap().state, State::Waiting);
-        approvals.decide("A1", Decision::Once, None).await.unwrap();
+        assert_eq!(
+            approvals.find("A1", &ALL).await.unwrap().state,
+            State::Waiting
+        );
+        approvals.decide("A1", &ALL, Decision::Once).await.unwrap();
     };
     let (asked, ()) = tokio::join!(ask(&approvals, 1, &caller, None), user);
     assert_eq!(asked, Ok(()));
@@ -212,17 +221,22 @@ async fn a_client_that_can_is_asked_and_a_cancelled_form_decides_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_allowed_for_ever_lets_others_go_and_can_be_revoked() {
+async fn an_always_answers_what_was_shown_with_it_and_can_be_revoked() {
     let home = tempfile::tempdir().unwrap();
     let approvals = open(&home);
     let caller = caller(None);
     let user = async {
         until(&approvals, 2).await;
-        let decided = approvals
-            .decide("A1", Decision::Always, None)
-            .await
-            .unwrap();
-        assert_eq!((decided.released, decided.warning), (1, None));
+        let said = Said {
+            shown: vec!["A2".to_owned()],
+            ..Decision::Always.into()
+        };
+        let decided = approvals.decide("A1", &ALL, said).await.unwrap();
+        assert_eq!(
+            (decided.released, decided.warning),
+            (vec!["A2".into()], None)
+        );
+        assert!(decided.unshown.is_empty());
     };
     let (one, two) = (
         ask(&approvals, 1, &caller, None),
@@ -234,11 +248,44 @@ async fn what_is_allowed_for_ever_lets_others_go_and_can_be_revoked() {
     assert_eq!(ask(&approvals, 3, &caller, None).await, Ok(()));
     let granted = approvals.granted();
     assert_eq!((granted.len(), granted[0].1.path.as_str()), (1, "s.t"));
-    approvals.revoke(granted[0].0.clone()).await.unwrap();
+    approvals.revoke(granted[0].0.clone(), &ALL).await.unwrap();
     assert_eq!(
         ask(&open(&home), 3, &caller, None).await,
         Err(Kind::Pending)
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_covers_no_waiting_call_that_was_not_shown() {
+    for decision in [Decision::Always, Decision::Session] {
+        let home = tempfile::tempdir().unwrap();
+        let approvals = open(&home);
+        let mailbox = Mailbox::new(7, Arc::default(), &News::default());
+        let caller = caller(Some(mailbox));
+        let user = async {
+            until(&approvals, 3).await;
+            // One that it does not cover is not answered, whoever names it, and so is one that is not there.
+            let said = Said {
+                shown: ["A2", "A9", "x"].map(str::to_owned).to_vec(),
+                ..decision.into()
+            };
+            let decided = approvals.decide("A1", &ALL, said).await.unwrap();
+            assert_eq!(decided.released, ["A2"]);
+            assert_eq!(decided.unshown, ["A3"]);
+            until(&approvals, 1).await;
+            let left = approvals.find("A3", &ALL).await.unwrap();
+            assert_eq!(left.state, State::Waiting);
+            // Those that come later are covered.
+            assert_eq!(ask(&approvals, 4, &caller, None).await, Ok(()));
+            approvals.decide("A3", &ALL, Decision::Deny).await.unwrap();
+        };
+        let calls = [1, 2, 3].map(|n| ask(&approvals, n, &caller, None));
+        let (asked, ()) = tokio::join!(join_all(calls), user);
+        let denied = asked.iter().filter(|it| **it == Err(Kind::Denied));
+        assert_eq!(denied.count(), 1, "{decision:?}: {asked:?}");
+        let passed = asked.iter().filter(|it| it.is_ok());
+        assert_eq!(passed.count(), 2, "{decision:?}: {asked:?}");
+    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -263,7 +310,7 @@ async fn a_run_that_is_over_leaves_nothing_unless_it_is_pending() {
     // It goes on in another life of the daemon, under another name.
     let approvals = open(&home);
     let live = |_: &str| false;
-    let GoesOn::Anew(resumed) = approvals.resumable("1", live).await.unwrap() else {
+    let GoesOn::Anew(resumed) = approvals.resumable("1", &ALL, live).await.unwrap() else {
         panic!("it is kept");
     };
     assert_eq!(
@@ -279,11 +326,11 @@ async fn a_run_that_is_over_leaves_nothing_unless_it_is_pending() {
     approvals.begin_again(&again, "r-1").await.unwrap();
     assert_eq!(records(&home), 1);
     let name = approvals.list().await[0].id();
-    approvals.decide(&name, Decision::Once, None).await.unwrap();
+    approvals.decide(&name, &ALL, Decision::Once).await.unwrap();
     assert_eq!(ask(&approvals, 1, &caller, Some(&again)).await, Ok(()));
     // Before its call goes out nothing is left that could send it again.
     assert_eq!(records(&home), 0);
-    let GoesOn::As(run) = approvals.resumable("r-1", live).await.unwrap() else {
+    let GoesOn::As(run) = approvals.resumable("r-1", &ALL, live).await.unwrap() else {
         panic!("nothing is kept");
     };
     assert_eq!(run, "r-2");
@@ -311,7 +358,7 @@ async fn how_many_may_wait_is_limited_by_name() {
             assert_eq!(ask(&approvals, 3, &caller, None).await, Err(Kind::Busy));
             for view in approvals.list().await {
                 approvals
-                    .decide(&view.id(), Decision::Deny, None)
+                    .decide(&view.id(), &ALL, Decision::Deny)
                     .await
                     .unwrap();
             }
@@ -346,4 +393,87 @@ async fn a_file_in_doubt_grants_nothing() {
     std::fs::write(&file, &good).unwrap();
     std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o666)).unwrap();
     assert!(!grants::Grants::open(file).covers(&subject(1)));
+}
+
+#[test]
+fn a_grant_is_found_by_what_it_covers_and_for_whom_whatever_its_name() {
+    let home = tempfile::tempdir().unwrap();
+    let file = home.path().join("approvals.json");
+    let of = |agent| {
+        let origin = Arc::new(Origin::new("test", agent, None));
+        Subject {
+            origin,
+            ..subject(1)
+        }
+    };
+    let (nobody, big) = (of(None), of(Some("big")));
+    grants::Grants::open(file.clone()).add(&big).unwrap();
+    let text = std::fs::read_to_string(&file).unwrap();
+    let mut written: Value = serde_json::from_str(&text).unwrap();
+    let grants = written["grants"].as_object_mut().unwrap();
+    let (name, grant) = grants
+        .iter()
+        .next()
+        .map(|(name, it)| (name.clone(), it.clone()))
+        .unwrap();
+    assert_eq!(name.len(), 33, "{name}");
+    // As an earlier muxd has written it; and a name that another agent's grant has met.
+    for name in [name[..9].to_owned(), name] {
+        grants.clear();
+        grants.insert(name.clone(), grant.clone());
+        let text = json!({ "version": 1, "grants": grants }).to_string();
+        crate::own_file::write(&file, text.as_bytes()).unwrap();
+        let mut known = grants::Grants::open(file.clone());
+        assert!(known.covers(&big) && !known.covers(&nobody), "{name}");
+        // What is allowed once more stands there once.
+        known.add(&big).unwrap();
+        assert_eq!(known.all().len(), 1);
+        known.add(&nobody).unwrap();
+        assert_eq!(known.all().len(), 2);
+    }
+    grants.clear();
+    let mut theirs = grant;
+    theirs["agent"] = json!("other");
+    let name = grants::Grants::open(file.clone()).all()[0].0.clone();
+    grants.insert(name.clone(), theirs);
+    let text = json!({ "version": 1, "grants": grants }).to_string();
+    crate::own_file::write(&file, text.as_bytes()).unwrap();
+    let mut known = grants::Grants::open(file);
+    assert!(!known.covers(&big) && !known.covers(&nobody));
+    known.revoke(&name).unwrap();
+    assert!(known.all().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pending_call_is_found_by_its_own_client_under_a_name_that_outlives_the_daemon() {
+    let home = tempfile::tempdir().unwrap();
+    let approvals = open(&home);
+    assert_eq!(
+        ask(&approvals, 1, &caller(None), None).await,
+        Err(Kind::Pending)
+    );
+    let whole = approvals.find("A1", &ALL).await.unwrap().whole_id();
+    let access = |agent| RunAccess::of(&Arc::new(Origin::new("test", agent, None)), false);
+    let (own, other) = (access(None), access(Some("other")));
+    let approvals = open(&home);
+    for id in ["A1", "1", "A1.", "A2", &whole[..whole.len() - 1]] {
+        for access in [&own, &other] {
+            let missing = approvals.resumable(id, access, |_| false).await;
+            match missing {
+                Err(fault) => assert_eq!(fault.kind, Kind::NotFound, "{id}"),
+                Ok(GoesOn::As(run)) => assert_eq!(run, id),
+                Ok(GoesOn::Anew(_)) => panic!("{id} was found"),
+            }
+            let missing = approvals.decide(id, access, Decision::Once).await;
+            assert_eq!(missing.unwrap_err().kind, Kind::NotFound, "{id}");
+        }
+    }
+    let refused = approvals.decide(&whole, &other, Decision::Once).await;
+    assert_eq!(refused.unwrap_err().kind, Kind::NotFound);
+    approvals
+        .decide(&whole, &own, Decision::Once)
+        .await
+        .unwrap();
+    let found = approvals.resumable(&whole, &own, |_| false).await.unwrap();
+    assert!(matches!(found, GoesOn::Anew(_)));
 }

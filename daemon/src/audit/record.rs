@@ -8,6 +8,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
+use mux_secrets::Masker;
 use serde::Serialize;
 use tokio::sync::oneshot;
 
@@ -73,7 +74,7 @@ pub enum Deed {
     /// A call that was held, by the id of its approval.
     CallApproved,
     CallDenied,
-    /// What was allowed for ever, by its grant.
+    /// What was always allowed, by its grant.
     ApprovalRevoked,
     /// So many lines are missing before this one.
     LinesLost,
@@ -160,11 +161,18 @@ impl<'a> Line<'a> {
     }
 }
 
+/// Whoever makes up a path may make it of a token.
+fn shown(path: &str) -> String {
+    let mut shown = Masker::default().text(path);
+    shown.truncate(shown.floor_char_boundary(LONGEST_PATH));
+    shown
+}
+
 impl CallRecord {
     pub(super) fn new(path: &str, arguments: Option<Arc<str>>, caller: Arc<Caller>) -> Self {
         Self {
             at: SystemTime::now(),
-            path: path[..path.floor_char_boundary(LONGEST_PATH)].to_owned(),
+            path: shown(path),
             arguments,
             caller,
             number: None,

@@ -25,6 +25,7 @@ fn by(client: &str) -> Origin {
         workspace: Some("/work".into()),
         pid: Some(7),
         uid: Some(1000),
+        for_agent: false,
     }
 }
 

@@ -11,18 +11,21 @@ use std::{
 };
 
 use futures::future::{BoxFuture, Shared};
+use mux_secrets::Secret;
 use rmcp::transport::auth::WWWAuthenticateParams;
+use tokio::task::spawn_blocking;
 use tracing::warn;
 use url::Url;
 
 use super::{
-    endpoint::Network,
+    endpoint::{Endpoints, MakeClient},
     error::{AuthError, told},
+    issuers::Issuers,
     keyring::Silent,
     record::{Key, Record, Secrets, union},
-    secret::Secret,
     store::Store,
 };
+use crate::settings;
 
 type Refreshing = Shared<BoxFuture<'static, Result<Secret, AuthError>>>;
 
@@ -39,9 +42,14 @@ pub struct Account {
     pub(super) key: Key,
     pub(super) server: Url,
     pub(super) store: Arc<Store>,
-    pub(super) network: Network,
+    client: MakeClient,
+    /// Of the entry, which may change. Guarded for its own sake.
+    network: Mutex<Arc<settings::Network>>,
+    issuers: Arc<Issuers>,
     /// Of a client that the user has registered himself; not kept with the tokens.
     client_secret: Option<Secret>,
+    /// The only one whose tokens are used, if the entry names it.
+    issuer: Option<String>,
     held: Mutex<Held>,
 }
 
@@ -65,21 +73,45 @@ pub(super) struct Login {
     pub(super) secrets: Secrets,
 }
 
+/// What an account is made of.
+pub(super) struct Parts {
+    pub(super) key: Key,
+    pub(super) server: Url,
+    pub(super) store: Arc<Store>,
+    pub(super) issuers: Arc<Issuers>,
+    pub(super) client: MakeClient,
+    pub(super) network: Arc<settings::Network>,
+    pub(super) client_secret: Option<Secret>,
+    pub(super) issuer: Option<String>,
+}
+
 impl Account {
-    pub(super) fn new(
-        key: Key,
-        server: Url,
-        (store, network): (Arc<Store>, Network),
-        client_secret: Option<Secret>,
-    ) -> Self {
+    pub(super) fn new(parts: Parts) -> Self {
         Self {
-            key,
-            server,
-            store,
-            network,
-            client_secret,
+            key: parts.key,
+            server: parts.server,
+            store: parts.store,
+            issuers: parts.issuers,
+            client: parts.client,
+            network: Mutex::new(parts.network),
+            client_secret: parts.client_secret,
+            issuer: parts.issuer,
             held: Mutex::default(),
         }
+    }
+
+    /// From now on requests go by these proxies and certificates.
+    pub(super) fn use_network(&self, network: &Arc<settings::Network>) {
+        let mut used = self.network.lock().unwrap_or_else(PoisonError::into_inner);
+        *used = Arc::clone(network);
+    }
+
+    pub(super) async fn endpoints(&self) -> Result<Endpoints, String> {
+        let network = {
+            let used = self.network.lock().unwrap_or_else(PoisonError::into_inner);
+            Arc::clone(&used)
+        };
+        Endpoints::of(&self.server, &network, self.client).await
     }
 
     /// For the next request; `None` if nobody has signed in, and the server may not mind.
@@ -171,7 +203,7 @@ impl Account {
                 return held.login.as_ref().map(|_| Standing::SignedIn);
             }
         }
-        self.store.find(&self.key).map(|_| Standing::SignedIn)
+        self.found().map(|_| Standing::SignedIn)
     }
 
     /// What a user should know of a login that works.
@@ -192,7 +224,7 @@ impl Account {
         let held = self.held().login.clone();
         match held {
             Some(login) => Some(login.record.clone()),
-            None => self.store.find(&self.key),
+            None => self.found(),
         }
     }
 
@@ -208,7 +240,7 @@ impl Account {
                 return held.login.clone();
             }
         }
-        let record = self.store.find(&self.key);
+        let record = self.found();
         let login = match record {
             Some(record) => match self.store.secrets(&record).await {
                 Ok(secrets) => secrets.map(|secrets| Arc::new(Login { record, secrets })),
@@ -232,8 +264,38 @@ impl Account {
         held.login.clone()
     }
 
+    fn found(&self) -> Option<Record> {
+        self.store.find(&self.key, self.issuer.as_deref())
+    }
+
+    /// The issuer to which the user's own client belongs: that of its first login, or of one that an earlier version
+    /// has kept.
+    pub(super) async fn remembered_issuer(&self) -> Result<Option<String>, AuthError> {
+        let (issuers, key) = (Arc::clone(&self.issuers), self.key.clone());
+        let found = spawn_blocking(move || issuers.find(&key)).await;
+        let found = found.unwrap_or_else(|_| Err("the daemon is ending".into()));
+        let found = found.map_err(AuthError::Store)?;
+        Ok(found.or_else(|| Some(self.store.find(&self.key, None)?.issuer)))
+    }
+
+    /// The user's own client belongs to this issuer from now on. Clients that muxd has registered are not remembered.
+    pub(super) async fn remember_issuer(&self, issuer: &str) -> Result<(), AuthError> {
+        if !self.key.is_own_client() {
+            return Ok(());
+        }
+        let (issuers, key, issuer) = (
+            Arc::clone(&self.issuers),
+            self.key.clone(),
+            issuer.to_owned(),
+        );
+        let kept = spawn_blocking(move || issuers.remember(&key, &issuer)).await;
+        let kept = kept.unwrap_or_else(|_| Err("the daemon is ending".into()));
+        kept.map_err(AuthError::Store)
+    }
+
     /// Somebody has signed in: it is kept before it is used.
     pub(super) async fn signed_in(&self, login: Login) -> Result<(), AuthError> {
+        self.remember_issuer(&login.record.issuer).await?;
         let kept = {
             let mut held = self.held();
             // What a refresh that is on its way brings is of no use any more.

@@ -4,6 +4,7 @@
 //! rmcp's; what it lets pass and the protocol does not is refused here.
 //! Invariant: nothing is registered and nobody is sent anywhere before the metadata was checked.
 
+use mux_secrets::Secret;
 use rmcp::transport::auth::{
     AuthError as Problem, AuthorizationManager, AuthorizationMetadata,
     AuthorizationMetadataSource as Source, OAuthClientConfig,
@@ -16,9 +17,8 @@ use super::{
     account::{Account, Login},
     endpoint::{Endpoints, PATIENCE, chain},
     error::{AuthError, told},
-    reach::Reach,
+    issuers::is_same,
     record::{Grant, Record, Secrets, union},
-    secret::Secret,
 };
 const NAME: &str = "muxd";
 
@@ -27,6 +27,8 @@ const NAME: &str = "muxd";
 pub(super) struct Terms {
     pub(super) client_id: Option<String>,
     pub(super) client_secret: Option<Secret>,
+    /// To which both belong.
+    pub(super) issuer: Option<String>,
     pub(super) scopes: Vec<String>,
     pub(super) port: Option<u16>,
 }
@@ -48,8 +50,8 @@ pub(super) async fn question(
     terms: &Terms,
     redirect: &str,
 ) -> Result<Question, AuthError> {
-    let endpoints = Endpoints::of(&account.server, &account.network);
-    let endpoints = endpoints.await.map_err(AuthError::Unavailable)?;
+    let endpoints = account.endpoints().await;
+    let endpoints = endpoints.map_err(AuthError::Unavailable)?;
     let mut manager = endpoints
         .manager(&account.server)
         .await
@@ -57,7 +59,7 @@ pub(super) async fn question(
     let challenge = account.challenge();
     let found = manager.resolve_metadata_from_challenge(challenge.as_deref());
     let found = limited("its metadata", found).await?;
-    check(&found.metadata, found.source, &endpoints.reach)?;
+    check(&found.metadata, found.source, &endpoints)?;
     let metadata = found.metadata;
     manager.set_metadata(metadata.clone());
 
@@ -65,6 +67,7 @@ pub(super) async fn question(
         Some(issuer) => issuer.clone(),
         None => account.server.origin().ascii_serialization(),
     };
+    check_issuer(account, terms, &issuer).await?;
     let before = account.login().await;
     let before = before.filter(|login| login.record.issuer == issuer);
     let mut scopes = match terms.scopes.is_empty() {
@@ -128,6 +131,10 @@ impl Question {
         &self.record.client_id
     }
 
+    pub(super) fn issuer(&self) -> &str {
+        &self.record.issuer
+    }
+
     /// Has the code that the user was sent back with exchanged for tokens.
     pub(super) async fn answered(
         self,
@@ -176,8 +183,12 @@ async fn limited<T>(
 }
 
 /// What the protocol demands, and rmcp lets pass.
-fn check(metadata: &AuthorizationMetadata, source: Source, reach: &Reach) -> Result<(), AuthError> {
-    let endpoints = [
+fn check(
+    metadata: &AuthorizationMetadata,
+    source: Source,
+    endpoints: &Endpoints,
+) -> Result<(), AuthError> {
+    let named = [
         (
             "authorization endpoint",
             Some(&metadata.authorization_endpoint),
@@ -188,11 +199,11 @@ fn check(metadata: &AuthorizationMetadata, source: Source, reach: &Reach) -> Res
             metadata.registration_endpoint.as_ref(),
         ),
     ];
-    for (what, endpoint) in endpoints {
+    for (what, endpoint) in named {
         let Some(endpoint) = endpoint else { continue };
         let url = Url::parse(endpoint)
             .map_err(|_| AuthError::Unfit(format!("its {what} is no address")))?;
-        reach.check(what, &url).map_err(AuthError::Unfit)?;
+        endpoints.check(what, &url).map_err(AuthError::Unfit)?;
     }
     let methods = metadata.code_challenge_methods_supported.as_deref();
     // Servers of the first revision have defaults in place of metadata.
@@ -204,6 +215,34 @@ fn check(metadata: &AuthorizationMetadata, source: Source, reach: &Reach) -> Res
             "its authorization server does not offer PKCE with S256, without which a code can be stolen"
                 .into(),
         )),
+    }
+}
+
+/// A client that the user has registered himself is shown to the issuer where he has done so, and to no other: a server
+/// that names another one today would have its id and secret, or a page of its own for the user to say yes on.
+async fn check_issuer(account: &Account, terms: &Terms, found: &str) -> Result<(), AuthError> {
+    let refused = |why: String| {
+        Err(AuthError::ForeignIssuer {
+            found: told(found),
+            why,
+        })
+    };
+    if let Some(written) = &terms.issuer {
+        return match is_same(written, found) {
+            true => Ok(()),
+            false => refused(format!("oauth.issuer of its entry is {written}")),
+        };
+    }
+    if !account.key.is_own_client() {
+        return Ok(());
+    }
+    match account.remembered_issuer().await? {
+        Some(known) if is_same(&known, found) => Ok(()),
+        Some(known) => refused(format!("its client was used at {} until now", told(&known))),
+        None if terms.client_secret.is_some() => {
+            refused("its entry has a client_secret and does not say which issuer may see it".into())
+        }
+        None => Ok(()),
     }
 }
 

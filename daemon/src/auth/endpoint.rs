@@ -4,6 +4,7 @@
 
 use std::{path::Path, sync::Arc, time::Duration};
 
+use mux_secrets::Secret;
 use reqwest::{
     Client, ClientBuilder, Request, Response, StatusCode, header::CONTENT_TYPE, redirect,
 };
@@ -11,28 +12,23 @@ use rmcp::transport::auth::{
     AuthorizationManager, OAuthHttpClient, OAuthHttpClientFuture, OAuthHttpRequest,
 };
 use serde::Deserialize;
-use tokio::sync::watch;
 use url::{Url, form_urlencoded};
 
 use super::{
     error::told,
-    reach::Reach,
     record::{Grant, Record, Secrets},
-    secret::Secret,
 };
-use crate::{environment::Environment, settings};
+use crate::{
+    address_policy::{AddressPolicy, shown},
+    settings,
+};
 
 /// One request to an authorization server.
 pub(super) const PATIENCE: Duration = Duration::from_secs(30);
 const MOST: usize = 1 << 20;
-const PROXIES: [&str; 6] = [
-    "HTTP_PROXY",
-    "http_proxy",
-    "HTTPS_PROXY",
-    "https_proxy",
-    "ALL_PROXY",
-    "all_proxy",
-];
+
+/// Makes a client that goes by a user's proxies and certificates.
+pub type MakeClient = fn(&settings::Network, Option<&Path>) -> Result<ClientBuilder, String>;
 
 /// Why there is no new token.
 #[derive(Debug, Eq, PartialEq)]
@@ -43,20 +39,11 @@ pub(super) enum Refusal {
     Failed(String),
 }
 
-/// How requests leave this machine.
-#[derive(Clone, Debug)]
-pub struct Network {
-    /// The user's, with his proxies and certificates, once it is known.
-    pub environment: watch::Receiver<Option<Environment>>,
-    /// An HTTP client that goes by them.
-    pub client: fn(&settings::Network, Option<&Path>) -> Result<ClientBuilder, String>,
-}
-
 /// A way to the authorization server of one server.
 #[derive(Clone)]
 pub(super) struct Endpoints {
     client: Client,
-    pub(super) reach: Reach,
+    pub(super) policy: AddressPolicy,
 }
 
 #[derive(Deserialize)]
@@ -67,30 +54,40 @@ struct Refused {
 }
 
 impl Endpoints {
-    /// Waits until the user's environment is known, whose proxies and certificates are used.
-    pub(super) async fn of(server: &Url, network: &Network) -> Result<Self, String> {
-        let mut environment = network.environment.clone();
-        let environment = match environment.wait_for(Option::is_some).await {
-            Ok(known) => known.clone().unwrap_or_default(),
-            Err(_) => return Err("the daemon is ending".into()),
-        };
-        let proxies = PROXIES.iter().filter_map(|name| environment.get(name));
-        let proxies: Vec<String> = proxies.map(str::to_owned).collect();
-        let reach = Reach::of(server, &proxies.into()).await;
-        let client = (network.client)(&settings::Network::of(&environment), None)?
+    /// As the server itself is reached.
+    pub(super) async fn of(
+        server: &Url,
+        network: &settings::Network,
+        make: MakeClient,
+    ) -> Result<Self, String> {
+        let proxies: Vec<String> = network.proxies().collect();
+        let policy = AddressPolicy::of_server(server, &proxies.into()).await;
+        let client = make(network, None)?
             .redirect(redirect::Policy::none())
             .timeout(PATIENCE)
-            .dns_resolver(Arc::new(reach.clone()))
+            .dns_resolver(Arc::new(policy.clone()))
             .build()
             .map_err(|error| chain(&error))?;
-        Ok(Self { client, reach })
+        Ok(Self { client, policy })
+    }
+
+    /// Says why an address of the metadata is not used.
+    pub(super) fn check(&self, what: &str, url: &Url) -> Result<(), String> {
+        let verdict = self.policy.check(url);
+        verdict.map_err(|why| format!("its {what} {} {why}", shown(url)))
     }
 
     /// What finds the authorization server of a server and speaks with it about its user.
     pub(super) async fn manager(&self, server: &Url) -> Result<AuthorizationManager, String> {
-        let manager = match self.reach.private {
-            // Of rmcp's own ways only this one takes a private address that stands in metadata.
-            true => AuthorizationManager::new_allowing_private_addresses(server.clone()).await,
+        let manager = match self.policy.allows_private() {
+            // Only a manager made this way accepts a private address in metadata. It judges addresses as they are
+            // written and reads 1 MiB at most, as we do; proxies, certificates and the resolver are those of our client.
+            true => AuthorizationManager::new_allowing_private_addresses(server.clone())
+                .await
+                .and_then(|mut manager| {
+                    manager.with_client(self.client.clone())?;
+                    Ok(manager)
+                }),
             false => {
                 let client = Arc::new(self.clone());
                 AuthorizationManager::new_with_oauth_http_client(server.clone(), client).await
@@ -159,7 +156,7 @@ impl Endpoints {
         secrets: &Secrets,
     ) -> Result<(StatusCode, Vec<u8>), String> {
         let url = Url::parse(endpoint).map_err(|_| format!("its {what} is no address"))?;
-        self.reach.check(what, &url)?;
+        self.check(what, &url)?;
         let mut fields = fields.to_vec();
         let mut request = self
             .client
@@ -191,7 +188,7 @@ impl Endpoints {
     }
 
     async fn execute(&self, request: Request) -> Result<Response, String> {
-        self.reach.check("address", request.url())?;
+        self.check("address", request.url())?;
         let sent = self.client.execute(request).await;
         sent.map_err(|error| chain(&error.without_url()))
     }
@@ -291,7 +288,7 @@ mod tests {
         let body = "{\"error\":\"invalid_grant\",\"error_description\":\"r-1\\nis dead\"}";
         assert_eq!(
             of(400, body),
-            Refusal::Rejected("invalid_grant, … is dead".into())
+            Refusal::Rejected("invalid_grant, *** is dead".into())
         );
     }
 }

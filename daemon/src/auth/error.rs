@@ -17,6 +17,11 @@ pub enum AuthError {
     /// What the server or its authorization server says of itself cannot be trusted or used.
     #[error("{0}")]
     Unfit(String),
+    /// The user's own client belongs to another authorization server, or to one that is not known.
+    #[error(
+        "it names the authorization server {found}, and {why}; no client id or secret was sent there"
+    )]
+    ForeignIssuer { found: String, why: String },
     /// The user, or the authorization server on his behalf, said no.
     #[error("the authorization server refused: {0}")]
     Denied(String),
@@ -51,6 +56,13 @@ impl AuthError {
                 "tell whoever runs the server; with a token of your own, put \
                  headers = { Authorization = \"Bearer ${TOKEN}\" } into its entry"
                     .into(),
+            ),
+            Self::ForeignIssuer { found, .. } => (
+                Kind::Denied,
+                format!(
+                    "if you have registered this client there, write into the `oauth` of [servers.{server}]: \
+                     issuer = {found:?}"
+                ),
             ),
             Self::Denied(_) => (
                 Kind::Denied,

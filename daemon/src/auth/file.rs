@@ -9,12 +9,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use mux_secrets::{Secret, expose_optional};
 use serde::{Deserialize, Serialize};
 
-use super::{
-    record::{Record, Secrets},
-    secret::Secret,
-};
+use super::record::{Record, Secrets};
 use crate::own_file;
 
 /// A file that is longer was not written by us.
@@ -37,7 +35,11 @@ pub(super) struct Named {
     /// Seconds since 1970.
     pub(super) since: u64,
     /// `None`: the keyring holds it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        serialize_with = "expose_optional"
+    )]
     pub(super) value: Option<Secret>,
 }
 

@@ -8,6 +8,7 @@ use std::{
 };
 
 use futures::future::BoxFuture;
+use mux_secrets::Secret;
 use tokio::{
     sync::{mpsc, oneshot, watch},
     time::{Instant, timeout, timeout_at},
@@ -21,7 +22,6 @@ use super::{
     authority::Question,
     callback::{Callback, Redirect},
     error::{AuthError, names_client, told},
-    secret::Secret,
 };
 
 /// For the user to say yes.
@@ -34,6 +34,8 @@ pub struct Attempt {
     pub server: String,
     /// Where the user says yes.
     pub url: String,
+    /// Who vouches for him there, by what the server names.
+    pub issuer: String,
     pub redirect_port: u16,
     redirects: mpsc::Sender<Redirect>,
     outcome: watch::Receiver<Option<Result<SignedIn, AuthError>>>,
@@ -71,6 +73,7 @@ impl Attempt {
             id,
             server: server.to_owned(),
             url: question.url.to_string(),
+            issuer: told(question.issuer()),
             redirect_port: callback.port,
             redirects: redirects.clone(),
             outcome,

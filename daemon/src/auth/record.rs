@@ -5,10 +5,9 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use mux_secrets::{Secret, expose_optional};
 use serde::{Deserialize, Serialize};
 use url::Url;
-
-use super::secret::Secret;
 
 /// A token that ends within this time is as good as ended, unless it lives that short altogether.
 const MARGIN: Duration = Duration::from_secs(30);
@@ -27,6 +26,11 @@ pub(super) struct Key {
 }
 
 impl Key {
+    /// Whether the user has registered this client himself, so that it belongs to one issuer.
+    pub(super) fn is_own_client(&self) -> bool {
+        self.client.is_some() || self.proof.is_some()
+    }
+
     /// What stands for a client's secret: it cannot be read back from it.
     pub(super) fn proof(secret: &Secret) -> String {
         let mut hasher = blake3::Hasher::new_derive_key("muxd 2026-11 secret of an OAuth client");
@@ -69,11 +73,23 @@ pub(super) struct Record {
 
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub(super) struct Secrets {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        serialize_with = "expose_optional"
+    )]
     pub(super) access: Option<Secret>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        serialize_with = "expose_optional"
+    )]
     pub(super) refresh: Option<Secret>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        serialize_with = "expose_optional"
+    )]
     pub(super) client: Option<Secret>,
 }
 

@@ -6,7 +6,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use futures::future::join_all;
 
-use super::{Auth, AuthError, Secret, store::NoSecret};
+use mux_secrets::Secret;
+
+use super::{Auth, AuthError, store::NoSecret};
 
 /// The longest value, as of what a command tells.
 pub const MOST_SECRET: usize = 64 << 10;
@@ -27,13 +29,12 @@ impl Auth {
         &self,
         wanted: BTreeSet<String>,
         anew: bool,
-    ) -> BTreeMap<String, Result<String, String>> {
+    ) -> BTreeMap<String, Result<Secret, String>> {
         if anew {
             self.store.ask_again();
         }
         let asked = wanted.into_iter().map(|name| async move {
             let answer = self.store.named(&name).await;
-            let answer = answer.map(|value| value.expose().to_owned());
             (name.clone(), answer.map_err(|why| told(&name, why)))
         });
         join_all(asked).await.into_iter().collect()

@@ -23,13 +23,15 @@ use tokio::{
 };
 use tracing::warn;
 
+use mux_secrets::Secret;
+
 pub(super) use self::named::NoSecret;
 use super::{
     error::AuthError,
     file::{Contents, CredentialFile, Entry},
+    issuers::is_same,
     keyring::{Keyring, Silent},
     record::{Key, Record, Secrets},
-    secret::Secret,
 };
 
 #[derive(Debug)]
@@ -89,8 +91,8 @@ impl Store {
         self.disk.uses_keyring.store(uses, Ordering::Relaxed);
     }
 
-    /// The latest login for this server.
-    pub(super) fn find(&self, key: &Key) -> Option<Record> {
+    /// The latest login for this server; where the entry names an issuer, of that one alone.
+    pub(super) fn find(&self, key: &Key, issuer: Option<&str>) -> Option<Record> {
         // Somebody may have mended the file since, or a daemon that leaves has refreshed a token.
         if self.problem().is_some() || self.disk.has_changed() {
             self.disk.read();
@@ -99,7 +101,8 @@ impl Store {
         let found = contents
             .logins
             .iter()
-            .filter(|entry| entry.record.key == *key);
+            .filter(|entry| entry.record.key == *key)
+            .filter(|entry| issuer.is_none_or(|issuer| is_same(issuer, &entry.record.issuer)));
         let latest = found.max_by_key(|entry| entry.record.received_at)?;
         Some(latest.record.clone())
     }

@@ -2,7 +2,7 @@
 //!
 //! Invariant: a schema that cannot be compiled, or takes too long, validates nothing, and says so in the log.
 
-use std::sync::OnceLock;
+use std::sync::Arc;
 
 use mux_sandbox::{Fault, Kind};
 use serde_json::{Map, Value, json};
@@ -10,12 +10,12 @@ use tracing::warn;
 
 use super::{
     Tool,
-    schema::{Schema, Verdict, Words},
+    schema::{Schema, SchemaSlot, Verdict, Words},
 };
 
 /// The compiled schema, made at the first call.
 #[derive(Debug, Default)]
-pub(super) struct Arguments(OnceLock<Option<Schema>>);
+pub(super) struct Arguments(SchemaSlot);
 
 impl Tool {
     /// The arguments as an object, or why they are none.
@@ -56,20 +56,23 @@ impl Tool {
     }
 
     /// The same arguments if they fit the schema, or what is wrong with them.
-    pub fn check_arguments(&self, object: Map<String, Value>) -> Result<Map<String, Value>, Fault> {
-        let value = Value::Object(object);
-        match self
-            .schema()
-            .map(|schema| schema.check(&value, Words::Author))
-        {
-            Some(Verdict::Fails(mistakes)) => return Err(self.refuse(&mistakes)),
-            Some(Verdict::TooMuch) => {
+    pub async fn check_arguments(
+        &self,
+        object: Map<String, Value>,
+    ) -> Result<Map<String, Value>, Fault> {
+        let Some(schema) = self.schema().await else {
+            return Ok(object);
+        };
+        let (value, verdict) = schema.check(Value::Object(object), Words::Author).await;
+        match verdict {
+            Verdict::Fails(mistakes) => return Err(self.refuse(&mistakes)),
+            Verdict::TooMuch => {
                 warn!(
                     tool = self.path(),
                     "its input schema takes too long; these arguments are not validated"
                 );
             }
-            Some(Verdict::Fits) | None => {}
+            Verdict::Fits => {}
         }
         match value {
             Value::Object(object) => Ok(object),
@@ -77,15 +80,12 @@ impl Tool {
         }
     }
 
-    fn schema(&self) -> Option<&Schema> {
-        let compile = || {
-            let compiled = Schema::compile(&self.input_schema());
-            let compiled = compiled.inspect_err(|error| {
-                warn!(tool = self.path(), %error, "the input schema cannot be compiled; arguments are not validated");
-            });
-            compiled.ok()
+    async fn schema(&self) -> Option<Arc<Schema>> {
+        let refused = |error: &str| {
+            warn!(tool = self.path(), %error, "the input schema cannot be compiled; arguments are not validated");
         };
-        self.arguments.0.get_or_init(compile).as_ref()
+        let text = || self.input_schema_text().to_owned();
+        self.arguments.0.get(text, refused).await
     }
 
     fn refuse(&self, mistakes: &[String]) -> Fault {
@@ -138,7 +138,7 @@ mod tests {
 
     use super::*;
 
-    fn check(schema: Value, arguments: &str) -> Result<Map<String, Value>, Fault> {
+    async fn check(schema: Value, arguments: &str) -> Result<Map<String, Value>, Fault> {
         let described = ToolDescription {
             name: "add".into(),
             input_schema: schema,
@@ -146,7 +146,7 @@ mod tests {
         };
         let set = ToolSet::new("m", vec![described], &[]);
         let tool = set.find("add").unwrap();
-        tool.check_arguments(tool.read_arguments(arguments)?)
+        tool.check_arguments(tool.read_arguments(arguments)?).await
     }
 
     fn numbers() -> Value {
@@ -157,9 +157,9 @@ mod tests {
         })
     }
 
-    #[test]
-    fn what_does_not_fit_is_named_together_with_the_signature() {
-        let fault = check(numbers(), r#"{"a": -1}"#).unwrap_err();
+    #[tokio::test]
+    async fn what_does_not_fit_is_named_together_with_the_signature() {
+        let fault = check(numbers(), r#"{"a": -1}"#).await.unwrap_err();
         assert_eq!(fault.kind, Kind::Validation);
         assert!(
             fault.message.contains("a: -1 is less than the minimum"),
@@ -174,37 +174,43 @@ mod tests {
         assert!(fault.hint.unwrap().contains("m.add("));
     }
 
-    #[test]
-    fn among_very_many_values_none_is_named() {
+    #[tokio::test]
+    async fn among_very_many_values_none_is_named() {
         let texts = json!({ "type": "array", "items": { "anyOf": [{ "type": "string" }, { "type": "null" }] } });
         let schema = json!({ "type": "object", "properties": { "texts": texts } });
         let many = |value: Value, count| json!({ "texts": vec![value; count] }).to_string();
-        assert!(check(schema.clone(), &many(json!("x"), 1_000_000)).is_ok());
-        let fault = check(schema.clone(), &many(json!(1), 1_000_000)).unwrap_err();
+        assert!(
+            check(schema.clone(), &many(json!("x"), 1_000_000))
+                .await
+                .is_ok()
+        );
+        let fault = check(schema.clone(), &many(json!(1), 1_000_000))
+            .await
+            .unwrap_err();
         assert!(
             fault.message.contains("one of their 1000002 values"),
             "{}",
             fault.message
         );
-        let fault = check(schema, &many(json!(1), 1_000)).unwrap_err();
+        let fault = check(schema, &many(json!(1), 1_000)).await.unwrap_err();
         assert!(fault.message.contains("texts.4: "), "{}", fault.message);
     }
 
-    #[test]
-    fn arguments_must_be_an_object() {
+    #[tokio::test]
+    async fn arguments_must_be_an_object() {
         for (text, word) in [
             ("[1]", "an array"),
             ("\"x\"", "a string"),
             ("null", "null"),
             ("{", "not JSON"),
         ] {
-            let fault = check(numbers(), text).unwrap_err();
+            let fault = check(numbers(), text).await.unwrap_err();
             assert!(fault.message.contains(word), "{text}: {}", fault.message);
         }
     }
 
-    #[test]
-    fn typed_text_becomes_what_the_schema_wants() {
+    #[tokio::test]
+    async fn typed_text_becomes_what_the_schema_wants() {
         let schema = json!({
             "type": "object",
             "properties": {
@@ -214,7 +220,7 @@ mod tests {
                 "tags": { "type": "array", "items": { "type": "string" } },
             },
         });
-        let read = |pairs: &[(&str, &str)]| {
+        let read = async |pairs: &[(&str, &str)]| {
             let described = ToolDescription {
                 name: "t".into(),
                 input_schema: schema.clone(),
@@ -227,8 +233,7 @@ mod tests {
                 .collect();
             let tool = set.find("t").unwrap();
             let read = tool.read_typed_arguments(pairs);
-            read.and_then(|read| tool.check_arguments(read))
-                .map(Value::Object)
+            tool.check_arguments(read?).await.map(Value::Object)
         };
         assert_eq!(
             read(&[
@@ -238,30 +243,37 @@ mod tests {
                 ("tags", "1"),
                 ("tags", "b")
             ])
+            .await
             .unwrap(),
             json!({ "name": "12", "count": 12, "deep": true, "tags": ["1", "b"] })
         );
         assert_eq!(
-            read(&[("tags", "[\"x\"]"), ("new", "a=b")]).unwrap(),
+            read(&[("tags", "[\"x\"]"), ("new", "a=b")]).await.unwrap(),
             json!({ "tags": ["x"], "new": "a=b" })
         );
         assert!(
             read(&[("count", "many")])
+                .await
                 .unwrap_err()
                 .message
                 .contains("count")
         );
         assert!(
             read(&[("name", "a"), ("name", "b")])
+                .await
                 .unwrap_err()
                 .message
                 .contains("twice")
         );
     }
 
-    #[test]
-    fn a_schema_that_cannot_be_compiled_lets_everything_through() {
-        assert!(check(json!({ "type": "nonsense" }), "{\"x\": 1}").is_ok());
-        assert!(check(json!({ "$ref": "https://example.com/schema.json" }), "{}").is_ok());
+    #[tokio::test]
+    async fn a_schema_that_cannot_be_compiled_lets_everything_through() {
+        for schema in [
+            json!({ "type": "nonsense" }),
+            json!({ "$ref": "https://example.com/schema.json" }),
+        ] {
+            assert!(check(schema, "{\"x\": 1}").await.is_ok());
+        }
     }
 }

@@ -60,6 +60,39 @@ impl ToolDescription {
         execution.is_some_and(|execution| execution["taskSupport"] == "required")
     }
 
+    /// MCP Apps: who may see it, which without a word is everybody.
+    pub(super) fn is_for_apps(&self) -> bool {
+        let visibility = || {
+            self.extra
+                .get("_meta")?
+                .get("ui")?
+                .get("visibility")?
+                .as_array()
+        };
+        visibility().is_some_and(|seen_by| !seen_by.iter().any(|who| who == "model"))
+    }
+
+    /// The schema of the one value that results wrap into an object, if they do: FastMCP marks those of tools that
+    /// return something else than an object, and its own client takes it out.
+    pub(super) fn wrapped_schema(&self) -> Option<Value> {
+        let schema = self.output_schema.as_ref()?.as_object()?;
+        if schema.get("x-fastmcp-wrap-result") != Some(&Value::Bool(true)) {
+            return None;
+        }
+        let mut wrapped = schema
+            .get("properties")?
+            .get("result")?
+            .as_object()?
+            .clone();
+        // What it refers to stays where it was.
+        for name in ["$defs", "definitions"] {
+            if let Some(definitions) = schema.get(name) {
+                wrapped.entry(name).or_insert_with(|| definitions.clone());
+            }
+        }
+        Some(Value::Object(wrapped))
+    }
+
     pub(super) fn verb(&self) -> Option<String> {
         let http = self.extra.get("_meta")?.get("mux/http")?;
         http.get("method")?.as_str().map(str::to_owned)
@@ -99,6 +132,49 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn a_tool_is_for_apps_if_its_visibility_names_no_model() {
+        for (meta, for_apps) in [
+            (json!({ "ui": { "visibility": ["app"] } }), true),
+            (json!({ "ui": { "visibility": [] } }), true),
+            (json!({ "ui": { "visibility": ["model"] } }), false),
+            (json!({ "ui": { "visibility": ["app", "model"] } }), false),
+            (json!({ "ui": { "visibility": "app" } }), false),
+            (json!({ "ui": { "resourceUri": "ui://x" } }), false),
+            (json!({}), false),
+        ] {
+            let tool = json!({ "name": "n", "inputSchema": {}, "_meta": meta });
+            let described = ToolDescription::of_definition(&tool).unwrap();
+            assert_eq!(described.is_for_apps(), for_apps, "{tool}");
+        }
+    }
+
+    #[test]
+    fn a_schema_that_wraps_a_value_is_taken_apart_only_if_it_is_marked() {
+        let tool = |schema: Value| {
+            let tool = json!({ "name": "n", "inputSchema": {}, "outputSchema": schema });
+            ToolDescription::of_definition(&tool).unwrap()
+        };
+        let schema = json!({
+            "type": "object",
+            "properties": { "result": { "type": "array", "items": { "$ref": "#/$defs/Item" } } },
+            "required": ["result"],
+            "$defs": { "Item": { "type": "integer" } },
+            "x-fastmcp-wrap-result": true,
+        });
+        let value = json!({
+            "type": "array",
+            "items": { "$ref": "#/$defs/Item" },
+            "$defs": { "Item": { "type": "integer" } },
+        });
+        assert_eq!(tool(schema.clone()).wrapped_schema(), Some(value));
+        let mut unmarked = schema;
+        unmarked["x-fastmcp-wrap-result"] = json!(false);
+        assert_eq!(tool(unmarked).wrapped_schema(), None);
+        let marked = json!({ "type": "object", "x-fastmcp-wrap-result": true });
+        assert_eq!(tool(marked).wrapped_schema(), None);
+    }
 
     #[test]
     fn a_definition_describes_the_same_tool_again() {

@@ -34,12 +34,14 @@ pub(super) struct Draft {
     /// These stand in the sheet.
     pub(super) input_schema: Range<usize>,
     pub(super) output_schema: Option<Range<usize>>,
+    pub(super) wrapped_schema: Option<Range<usize>>,
     pub(super) extra: Range<usize>,
     pub(super) read_only: Option<bool>,
     pub(super) destructive: Option<bool>,
     pub(super) idempotent: Option<bool>,
     pub(super) open_world: Option<bool>,
     pub(super) needs_task: bool,
+    pub(super) is_for_apps: bool,
     pub(super) key: Key,
     pub(super) definition_key: Key,
     pub(super) standing: Standing,
@@ -58,6 +60,8 @@ impl Drafts {
             None => (description, None),
         };
         let input_schema = self.json(&described.input_schema);
+        let wrapped_schema = described.wrapped_schema();
+        let wrapped_schema = wrapped_schema.map(|schema| self.json(&schema));
         let output_schema = described.output_schema.take();
         let output_schema = output_schema.map(|schema| self.json(&schema));
         let output = output_schema.clone().map(|place| &self.sheet[place]);
@@ -70,6 +74,7 @@ impl Drafts {
             .text(output.unwrap_or("null"))
             .key();
         let (needs_task, verb) = (described.needs_task(), described.verb());
+        let is_for_apps = described.is_for_apps();
         let (idempotent, open_world) = (
             described.hint("idempotentHint"),
             described.hint("openWorldHint"),
@@ -87,12 +92,14 @@ impl Drafts {
             verb: verb.map(|verb| self.word(&verb)),
             input_schema,
             output_schema,
+            wrapped_schema,
             extra,
             read_only: described.read_only,
             destructive: described.destructive,
             idempotent,
             open_world,
             needs_task,
+            is_for_apps,
             key,
             definition_key: whole.key(),
             standing: described.standing,

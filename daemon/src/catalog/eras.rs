@@ -7,20 +7,19 @@ use std::{
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
-use super::{ListKey, shelf::Shelf};
+use super::{Era, ListKey, shelf::Shelf};
 use crate::cache::{Cache, Key, Space};
 
-/// A generation of the protocol.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Era {
-    /// Up to 2025-11-25: a session begins with `initialize`.
-    Legacy,
-    /// From 2026-07-28 on: every request stands alone.
-    Modern,
-}
-
-/// The era's letter, then what the server calls itself.
+/// The letter of what is known, then what the server calls itself.
 type Written = Vec<u8>;
+
+/// It was greeted in this era when it was last connected.
+const LEGACY: u8 = b'L';
+const MODERN: u8 = b'M';
+/// It speaks both, and its tools ask in a way that only the old era carries.
+const NEEDS_LEGACY: u8 = b'B';
+/// Its tools would need the old era, in which it cannot be opened.
+const ONLY_MODERN: u8 = b'O';
 
 pub(super) struct Eras {
     shelf: Shelf,
@@ -41,9 +40,9 @@ impl Eras {
     }
 
     pub(super) fn recall(&self, ListKey(key): &ListKey) -> Option<Era> {
-        match self.known().get(key)?.first()? {
-            b'L' => Some(Era::Legacy),
-            b'M' => Some(Era::Modern),
+        match *self.known().get(key)?.first()? {
+            LEGACY | NEEDS_LEGACY => Some(Era::Legacy),
+            MODERN | ONLY_MODERN => Some(Era::Modern),
             _ => None,
         }
     }
@@ -51,29 +50,68 @@ impl Eras {
     /// A server of the old era that has become another one may have learned the new one: it is asked next
     /// time. One that has not told its name yet is no other.
     pub(super) fn keep(&self, ListKey(key): &ListKey, era: Era, identity: &str) {
-        let letter = match era {
-            Era::Legacy => b'L',
-            Era::Modern => b'M',
+        let usual = match era {
+            Era::Legacy => LEGACY,
+            Era::Modern => MODERN,
         };
-        let written = [&[letter], identity.as_bytes()].concat();
         let mut known = self.known();
-        match known.get(key) {
-            Some(before) if *before == written => {}
-            // Without a name it has only closed when it was asked.
-            Some(before) if era == Era::Legacy && before.len() > 1 && before[0] == letter => {
+        let before = known.get(key).and_then(|before| before.split_first());
+        let letter = match before {
+            // A session that was being opened meanwhile says nothing of what the tools need.
+            Some((&NEEDS_LEGACY, _)) if era == Era::Modern => return,
+            Some((&NEEDS_LEGACY, _)) => NEEDS_LEGACY,
+            Some((&ONLY_MODERN, name)) if era == Era::Modern && is_same(name, identity) => {
+                ONLY_MODERN
+            }
+            _ => usual,
+        };
+        let is_other = before.is_some_and(|(first, name)| {
+            era == Era::Legacy && *first == letter && !is_same(name, identity)
+        });
+        match is_other {
+            true => {
                 known.remove(key);
                 self.shelf.remove(Space::Eras, *key);
             }
+            false => self.write(&mut known, key, letter, identity),
+        }
+    }
+
+    /// The server's tools ask in a way that only the old era carries: it is opened in that one from now on. False if
+    /// it is known that it cannot be.
+    pub(super) fn needs_legacy(&self, ListKey(key): &ListKey, identity: &str) -> bool {
+        let mut known = self.known();
+        let before = known.get(key).and_then(|before| before.split_first());
+        match before {
+            Some((&ONLY_MODERN, name)) if is_same(name, identity) => false,
             _ => {
-                known.insert(*key, written.clone());
-                self.shelf.put(Space::Eras, *key, written);
+                self.write(&mut known, key, NEEDS_LEGACY, identity);
+                true
             }
+        }
+    }
+
+    /// It was opened in the old era for what its tools need, in vain, and then in the new one.
+    pub(super) fn only_modern(&self, ListKey(key): &ListKey) {
+        self.write(&mut self.known(), key, ONLY_MODERN, "");
+    }
+
+    fn write(&self, known: &mut HashMap<Key, Written>, key: &Key, letter: u8, identity: &str) {
+        let written = [&[letter], identity.as_bytes()].concat();
+        if known.get(key) != Some(&written) {
+            known.insert(*key, written.clone());
+            self.shelf.put(Space::Eras, *key, written);
         }
     }
 
     fn known(&self) -> MutexGuard<'_, HashMap<Key, Written>> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Whether two of a server's names may be the same server's. One that has not told its name yet may be any.
+fn is_same(name: &[u8], identity: &str) -> bool {
+    name.is_empty() || identity.is_empty() || name == identity.as_bytes()
 }
 
 #[cfg(test)]
@@ -97,5 +135,31 @@ mod tests {
             eras.keep(&key, era, identity);
             assert_eq!(eras.recall(&key), known, "{identity}");
         }
+    }
+
+    #[test]
+    fn a_server_whose_tools_need_the_old_era_is_opened_in_it_until_it_is_another_version() {
+        let (eras, key) = (Eras::new(&Shelf::default()), ListKey([7; 32]));
+        eras.keep(&key, Era::Modern, "asks 1");
+        assert!(eras.needs_legacy(&key, "asks 1"));
+        // Another session was being opened in the new era at that moment.
+        eras.keep(&key, Era::Modern, "asks 1");
+        assert_eq!(eras.recall(&key), Some(Era::Legacy));
+        eras.keep(&key, Era::Legacy, "asks 1");
+        assert_eq!(eras.recall(&key), Some(Era::Legacy));
+        eras.keep(&key, Era::Legacy, "asks 2");
+        assert_eq!(eras.recall(&key), None, "it is asked again");
+    }
+
+    #[test]
+    fn a_server_that_cannot_be_opened_in_the_old_era_is_not_opened_in_it_again() {
+        let (eras, key) = (Eras::new(&Shelf::default()), ListKey([7; 32]));
+        assert!(eras.needs_legacy(&key, "asks 1"));
+        eras.only_modern(&key);
+        eras.keep(&key, Era::Modern, "asks 1");
+        assert_eq!(eras.recall(&key), Some(Era::Modern));
+        assert!(!eras.needs_legacy(&key, "asks 1"));
+        eras.keep(&key, Era::Modern, "asks 2");
+        assert!(eras.needs_legacy(&key, "asks 2"), "another version may");
     }
 }

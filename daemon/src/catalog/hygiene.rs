@@ -6,12 +6,14 @@
 //!
 //! Invariant: every description passes through here once, where a tool is made.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, sync::Arc};
 
 use serde_json::{Map, Value};
 
 /// The longest description that is shown beside others, in bytes. All of it is told to whoever asks for the one tool.
 const LONGEST: usize = 4 << 10;
+/// The longest instructions of a server, in bytes.
+const MAX_INSTRUCTIONS: usize = 16 << 10;
 /// Members of a schema that are words for readers.
 const WORDS: &[&str] = &["description", "title", "$comment", "markdownDescription"];
 /// Members that hold values, in which anything means itself.
@@ -43,6 +45,28 @@ pub fn shortened(text: &str, path: &str) -> Option<String> {
     Some(format!(
         "{head}… ({rest} more bytes; mux.describe(\"{path}\") has all)"
     ))
+}
+
+/// A server's instructions for readers; none if nothing is left of them.
+pub fn readable_instructions(text: &str) -> Option<Arc<str>> {
+    let text = clean(text);
+    let text = text.trim();
+    let end = text.floor_char_boundary(MAX_INSTRUCTIONS);
+    match text.len() - end {
+        0 if text.is_empty() => None,
+        0 => Some(text.into()),
+        rest => Some(format!("{}… ({rest} more bytes are left out)", &text[..end]).into()),
+    }
+}
+
+/// The beginning of a server's instructions, to be shown beside those of others.
+pub fn shortened_instructions(text: &str, server: &str) -> String {
+    match beginning(text) {
+        None => text.to_owned(),
+        Some((head, rest)) => {
+            format!("{head}… ({rest} more bytes; describe \"{server}\" has all)")
+        }
+    }
 }
 
 /// With how many bytes follow, if the text is too long.
@@ -202,6 +226,21 @@ mod tests {
                 "anyOf": [{ "description": "any" }],
             })
         );
+    }
+
+    #[test]
+    fn instructions_are_cleaned_and_bounded() {
+        assert_eq!(readable_instructions(" \u{200b}\n"), None);
+        let text = readable_instructions("\u{202e}Call setup first.\r\nThen work.\n").unwrap();
+        assert_eq!(&*text, "Call setup first.\nThen work.");
+        let long = readable_instructions(&"é".repeat(MAX_INSTRUCTIONS)).unwrap();
+        assert!(
+            long.ends_with("(16384 more bytes are left out)"),
+            "{}",
+            long.len()
+        );
+        let short = shortened_instructions(&long, "files");
+        assert!(short.len() < LONGEST + 100 && short.contains("describe \"files\""));
     }
 
     #[test]

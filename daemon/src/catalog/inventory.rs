@@ -3,9 +3,10 @@
 //! Invariant: the text is never longer than its budget by our own count, names every server if their names fit, and is
 //! shared between the servers in turns, so that one with thousands of tools leaves room for the others.
 
+mod order;
 mod tokens;
 
-pub use self::tokens::tokens;
+pub use self::{order::by_need, tokens::tokens};
 
 /// After so many signatures that are too long for what is left, a server gets none any more.
 const MISSES: usize = 3;
@@ -19,6 +20,20 @@ pub struct Listed {
     /// As a program writes it after `mux.`.
     pub spelled: String,
     pub tools: Vec<String>,
+    /// The places of the tools, those first for which there should be room before others. As they are shown if empty.
+    pub order: Vec<usize>,
+    /// It tells its users how it is to be used.
+    pub has_instructions: bool,
+}
+
+impl Listed {
+    fn place(&self, rank: usize) -> Option<usize> {
+        let place = match self.order.is_empty() {
+            true => rank,
+            false => *self.order.get(rank)?,
+        };
+        (place < self.tools.len()).then_some(place)
+    }
 }
 
 /// What can be said of one tool.
@@ -46,15 +61,27 @@ pub fn of(
     line: impl Fn(usize, usize) -> Line,
 ) -> Inventory {
     let total = servers.iter().map(|server| server.tools.len()).sum();
-    let unknown_line = match unknown {
+    let mut last_lines = match unknown {
         [] => String::new(),
         names => format!("not connected yet: {}\n", names.join(", ")),
     };
-    if let Some(text) = complete(servers, &unknown_line, budget, &line) {
+    let telling = servers.iter().filter(|server| server.has_instructions);
+    let telling: Vec<&str> = telling.map(|server| server.spelled.as_str()).collect();
+    if !telling.is_empty() {
+        let line = format!(
+            "with instructions of their own, which describe shows: {}\n",
+            telling.join(", ")
+        );
+        // They can be found without it, and tools come first.
+        if tokens(&line) <= budget / LARGEST_SHARE {
+            last_lines.push_str(&line);
+        }
+    }
+    if let Some(text) = complete(servers, &last_lines, budget, &line) {
         let shown = total;
         return Inventory { text, shown, total };
     }
-    let mut partial = Partial::new(servers, total, budget, &unknown_line);
+    let mut partial = Partial::new(servers, total, budget, &last_lines);
     if partial.used > budget {
         let known = servers.iter().map(|server| server.server.as_str());
         let all = known.chain(unknown.iter().map(String::as_str));
@@ -66,7 +93,7 @@ pub fn of(
     }
     Inventory {
         shown: partial.shown(),
-        text: partial.text(&unknown_line),
+        text: partial.text(&last_lines),
         total,
     }
 }
@@ -74,17 +101,17 @@ pub fn of(
 /// Every tool with its signature, and with a sentence if there is room for all of these.
 fn complete(
     servers: &[Listed],
-    unknown_line: &str,
+    last_lines: &str,
     budget: usize,
     line: &impl Fn(usize, usize) -> Line,
 ) -> Option<String> {
     let total: usize = servers.iter().map(|server| server.tools.len()).sum();
     let head = format!(
-        "COMPLETE: all {} of {}.\n",
+        "COMPLETE: the signatures of all {} of {}.\n",
         count(total, "tool"),
         count(servers.len(), "server")
     );
-    let mut used = tokens(&head) + tokens(unknown_line);
+    let mut used = tokens(&head) + tokens(last_lines);
     let mut lines = Vec::new();
     for (place, server) in servers.iter().enumerate() {
         for tool in 0..server.tools.len() {
@@ -98,7 +125,7 @@ fn complete(
     }
     let mut text = head;
     let told: Vec<String> = lines.iter().map(Line::told).collect();
-    let with_sentences = tokens(&text) + tokens(unknown_line);
+    let with_sentences = tokens(&text) + tokens(last_lines);
     let with_sentences = told
         .iter()
         .fold(with_sentences, |sum, line| sum + tokens(line) + 1);
@@ -111,7 +138,7 @@ fn complete(
         text.push_str(shown);
         text.push('\n');
     }
-    text.push_str(unknown_line);
+    text.push_str(last_lines);
     // The head itself may be too long.
     (used <= budget).then_some(text)
 }
@@ -143,7 +170,7 @@ struct Part<'a> {
 }
 
 impl<'a> Partial<'a> {
-    fn new(servers: &'a [Listed], total: usize, budget: usize, unknown_line: &str) -> Self {
+    fn new(servers: &'a [Listed], total: usize, budget: usize, last_lines: &str) -> Self {
         let parts = servers.iter().map(|server| Part {
             server,
             named: Vec::new(),
@@ -160,9 +187,13 @@ impl<'a> Partial<'a> {
             tokens(&format!("{}: , …\n", part.head()))
         });
         // The numbers in the first line may still grow.
-        let head = [head(total, total, total), head(0, total, 0)];
+        let head = [
+            head(total, total, total),
+            head(total, total, 0),
+            head(0, total, 0),
+        ];
         let head = head.iter().map(|head| tokens(head)).max();
-        partial.used = head.unwrap_or_default() + heads.sum::<usize>() + tokens(unknown_line);
+        partial.used = head.unwrap_or_default() + heads.sum::<usize>() + tokens(last_lines);
         partial
     }
 
@@ -175,11 +206,12 @@ impl<'a> Partial<'a> {
     fn name_in_turns(&mut self) {
         let most = self.budget / LARGEST_SHARE;
         let longest = self.servers.iter().map(|part| part.server.tools.len());
-        for tool in 0..longest.max().unwrap_or_default() {
+        for rank in 0..longest.max().unwrap_or_default() {
             for part in &mut self.servers {
-                let Some(name) = part.server.tools.get(tool) else {
+                let Some(tool) = part.server.place(rank) else {
                     continue;
                 };
+                let name = &part.server.tools[tool];
                 let cost = name_cost(name);
                 if cost > most {
                     continue;
@@ -202,11 +234,10 @@ impl<'a> Partial<'a> {
             for (place, (part, (next, misses))) in
                 self.servers.iter_mut().zip(&mut left).enumerate()
             {
-                if *next == part.server.tools.len() || *misses == MISSES {
+                let Some(tool) = part.server.place(*next).filter(|_| *misses < MISSES) else {
                     continue;
-                }
+                };
                 is_over = false;
-                let tool = *next;
                 *next += 1;
                 let signature = line(place, tool).signature;
                 let cost = tokens(&format!(" {signature}\n"));
@@ -222,7 +253,11 @@ impl<'a> Partial<'a> {
         }
     }
 
-    fn text(&self, unknown_line: &str) -> String {
+    fn text(&mut self, last_lines: &str) -> String {
+        for part in &mut self.servers {
+            part.named.sort_unstable();
+            part.signed.sort_unstable();
+        }
         let signed = self.servers.iter().map(|part| part.signed.len()).sum();
         let mut text = head(self.shown(), self.total, signed);
         for part in &self.servers {
@@ -244,7 +279,7 @@ impl<'a> Partial<'a> {
                 text.push_str(&format!(" {signature}\n"));
             }
         }
-        text.push_str(unknown_line);
+        text.push_str(last_lines);
         text
     }
 }
@@ -262,15 +297,18 @@ fn name_cost(name: &str) -> usize {
 }
 
 fn head(shown: usize, total: usize, signed: usize) -> String {
-    let shown_of = format!("PARTIAL: {shown} of {} are shown", count(total, "tool"));
+    let tools = count(total, "tool");
     match (shown < total, signed) {
         (true, _) => format!(
-            "{shown_of}, by name; find the others with mux.search(\"words\") or the search tool.\n"
+            "PARTIAL: the names of {shown} of {tools}, without signatures; find the others with search or \
+             mux.search(\"words\").\n"
         ),
-        (false, 0) => format!("{shown_of}, by name; mux.describe(path) has their signatures.\n"),
+        (false, 0) => format!(
+            "PARTIAL: the names of all {tools}, without signatures; describe or mux.describe(path) has those.\n"
+        ),
         (false, signed) => format!(
-            "{shown_of}, {signed} with their signature; mux.describe(path) or the describe tool has the \
-             others'.\n"
+            "PARTIAL: the signatures of {signed} of {tools}, and the names of the others; describe or \
+             mux.describe(path) has their signatures.\n"
         ),
     }
 }
@@ -279,14 +317,14 @@ fn head(shown: usize, total: usize, signed: usize) -> String {
 fn names_alone(servers: &[&str], total: usize, budget: usize) -> Inventory {
     let of = |names: &[&str]| {
         let left = servers.len() - names.len();
-        let mut text = format!("PARTIAL: 0 of {} are shown: ", count(total, "tool"));
+        let mut text = format!("PARTIAL: the servers of {}: ", count(total, "tool"));
         text.push_str(&names.join(", "));
         if left > 0 {
             let and = if names.is_empty() { "" } else { " and " };
             let more = count(left, "more server");
             text.push_str(&format!("{and}{more}"));
         }
-        text.push_str("; use mux.search(\"words\") or the search tool.\n");
+        text.push_str("; use search or mux.search(\"words\").\n");
         text
     };
     // What is said beside the names does not grow by more than that.

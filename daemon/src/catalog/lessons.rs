@@ -18,6 +18,7 @@ use tokio::{
 };
 
 use super::{Learned, Tool};
+use crate::{blocking, json_weight};
 
 /// Bytes of values that may wait.
 const MOST: usize = 16 << 20;
@@ -51,15 +52,16 @@ impl Lessons {
     pub(super) fn give(&self, tool: &Arc<Tool>, value: Value, bytes: usize) {
         if self.waiting.fetch_add(bytes, Ordering::Relaxed) + bytes > MOST {
             self.waiting.fetch_sub(bytes, Ordering::Relaxed);
+            json_weight::drop_beside(value);
             return;
         }
         let tool = Arc::clone(tool);
-        if self
-            .sender
-            .try_send(Step::Learn { tool, value, bytes })
-            .is_err()
-        {
+        let step = Step::Learn { tool, value, bytes };
+        if let Err(refused) = self.sender.try_send(step) {
             self.waiting.fetch_sub(bytes, Ordering::Relaxed);
+            if let Step::Learn { value, .. } = refused.into_inner() {
+                json_weight::drop_beside(value);
+            }
         }
     }
 
@@ -95,7 +97,14 @@ async fn learn(
         match step {
             Some(Step::Learn { tool, value, bytes }) => {
                 save_at.get_or_insert_with(|| Instant::now() + PAUSE);
-                if learned.add(&tool, &value) {
+                let light = json_weight::is_light(&value);
+                let to = Arc::clone(&learned);
+                let add = move || to.add(&tool, &value);
+                let news_of_it = match light {
+                    true => add(),
+                    false => blocking::run(add).await,
+                };
+                if news_of_it {
                     news.send_replace(());
                 }
                 waiting.fetch_sub(bytes, Ordering::Relaxed);

@@ -89,7 +89,7 @@ pub(super) fn writings(name: &str) -> Vec<Cow<'_, str>> {
 }
 
 /// The same of its path.
-pub(super) fn paths(server: &str, name: &str) -> Vec<String> {
+pub(crate) fn paths(server: &str, name: &str) -> Vec<String> {
     let mut servers = vec![Cow::Borrowed(server), spell(server)];
     servers.dedup();
     let names = writings(name);

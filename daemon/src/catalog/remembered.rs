@@ -29,6 +29,8 @@ const SHORT: usize = 64 << 10;
 
 /// That a server asks for roots.
 const YES: &[u8] = b"true";
+/// What stands before a server's instructions. No list begins so, packed or not.
+const INSTRUCTIONS: &[u8] = b"instructions\n";
 
 /// Names a server as it is configured.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
@@ -70,6 +72,11 @@ impl ListKey {
     fn of_roots(&self) -> Key {
         Digest::new().text("roots").bytes(&self.0).key()
     }
+
+    /// So are its instructions.
+    fn of_instructions(&self) -> Key {
+        Digest::new().text("instructions").bytes(&self.0).key()
+    }
 }
 
 pub(super) struct Remembered {
@@ -77,6 +84,8 @@ pub(super) struct Remembered {
     lists: Mutex<HashMap<Key, Packed>>,
     /// Servers that ask for roots, by [`ListKey::of_roots`].
     roots: Mutex<HashSet<Key>>,
+    /// What servers tell their users, by [`ListKey::of_instructions`].
+    instructions: Mutex<HashMap<Key, String>>,
 }
 
 impl Remembered {
@@ -85,14 +94,20 @@ impl Remembered {
             shelf: shelf.clone(),
             lists: Mutex::default(),
             roots: Mutex::default(),
+            instructions: Mutex::default(),
         }
     }
 
     pub(super) async fn load(&self, cache: &Cache) {
         let (mut lists, mut roots) = (HashMap::new(), HashSet::new());
+        let mut instructions = HashMap::new();
         for (key, bytes) in cache.all(Space::Catalogs).await {
             if bytes == YES {
                 roots.insert(key);
+                continue;
+            }
+            if let Some(text) = bytes.strip_prefix(INSTRUCTIONS) {
+                instructions.insert(key, String::from_utf8_lossy(text).into_owned());
                 continue;
             }
             // Earlier builds wrote them as they are.
@@ -105,6 +120,7 @@ impl Remembered {
         }
         self.lists().extend(lists);
         self.roots().extend(roots);
+        self.instructions().extend(instructions);
     }
 
     /// Whether it takes longer to read than anybody should wait.
@@ -134,6 +150,33 @@ impl Remembered {
         }
     }
 
+    /// Writes down what the server tells its users. Whether it told something else before.
+    pub(super) fn keep_instructions(&self, key: &ListKey, text: Option<&str>) -> bool {
+        let key = key.of_instructions();
+        let mut known = self.instructions();
+        let before = known.get(&key).map(String::as_str);
+        if before == text {
+            return false;
+        }
+        let changed = before.is_some();
+        match text {
+            Some(text) => {
+                let bytes = [INSTRUCTIONS, text.as_bytes()].concat();
+                self.shelf.put(Space::Catalogs, key, bytes);
+                known.insert(key, text.to_owned());
+            }
+            None => {
+                self.shelf.remove(Space::Catalogs, key);
+                known.remove(&key);
+            }
+        }
+        changed
+    }
+
+    pub(super) fn recall_instructions(&self, key: &ListKey) -> Option<String> {
+        self.instructions().get(&key.of_instructions()).cloned()
+    }
+
     /// The server asks for the directories in which its clients work.
     pub(super) fn keep_roots(&self, key: &ListKey) {
         self.shelf.put(Space::Catalogs, key.of_roots(), YES.into());
@@ -146,6 +189,12 @@ impl Remembered {
 
     fn lists(&self) -> MutexGuard<'_, HashMap<Key, Packed>> {
         self.lists.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn instructions(&self) -> MutexGuard<'_, HashMap<Key, String>> {
+        self.instructions
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     fn roots(&self) -> MutexGuard<'_, HashSet<Key>> {
@@ -241,6 +290,9 @@ mod tests {
         let remembered = Remembered::new(&shelf);
         remembered.keep(&new, &list());
         remembered.keep_roots(&asking);
+        assert!(!remembered.keep_instructions(&new, Some("first")));
+        assert!(remembered.keep_instructions(&new, Some("Read the manual.")));
+        assert!(!remembered.keep_instructions(&new, Some("Read the manual.")));
         let plain = json!([{ "name": "n", "input": {}, "read_only": true }]).to_string();
         cache.put(Space::Catalogs, old.0, plain.into_bytes());
         cache.put(Space::Catalogs, [4; 32], b"rubbish".to_vec());
@@ -248,6 +300,10 @@ mod tests {
 
         let later = Remembered::new(&shelf);
         later.load(&cache).await;
+        let told = later.recall_instructions(&new);
+        assert_eq!(told.as_deref(), Some("Read the manual."));
+        assert!(later.keep_instructions(&new, None));
+        assert_eq!(later.recall_instructions(&new), None);
         let recalled = later.recall(&new).unwrap();
         assert_eq!(recalled[0].definition(), list()[0].definition());
         assert_eq!(recalled[0].read_only, Some(true));

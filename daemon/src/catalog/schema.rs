@@ -1,22 +1,40 @@
-//! A JSON schema of a stranger, compiled, and values held against it in a bounded number of steps.
+//! A JSON schema of a stranger, compiled, and values held against it, both within bounds.
 //!
-//! Invariant: no reference is ever fetched, and no schema, however it is made, takes longer than its steps. What
-//! cannot be decided in them is not decided.
+//! Invariant: no reference is ever fetched, and no schema, however it is made, takes longer than its steps and its time,
+//! nor more than a moment of a thread of the runtime. What is too heavy is not compiled ([`weight`]); what cannot be
+//! decided in those steps is not decided.
 
+mod kept;
 mod metered;
+mod weight;
 
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
+    sync::Arc,
+    time::Duration,
+};
 
 use jsonschema::{
     PatternOptions, ValidationError, Validator,
     error::{TypeKind, ValidationErrorKind},
 };
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use self::metered::{Exhausted, Metered, Node, with_steps};
+pub(super) use self::kept::SchemaSlot;
+use self::{
+    metered::{Budget, Exhausted, Metered, Node},
+    weight::Weight,
+};
+use crate::blocking;
 
 /// Looks at values, over one check. A value of a result is looked at some ten times.
 const STEPS: u64 = 2_000_000;
+/// So many take less time than to have another thread go on.
+const INLINE_STEPS: u64 = 20_000;
+/// Of one check. Steps are not all alike: one may compare a value with thousands.
+const CPU_TIME: Duration = Duration::from_secs(2);
+/// What a state of a compiled pattern takes, about.
+const STATE_BYTES: usize = 256;
 /// Of one regular expression on one text.
 const BACKTRACKS: usize = 100_000;
 /// How many mistakes are named.
@@ -27,7 +45,10 @@ const SEARCHED: usize = 10_000;
 
 /// A schema, compiled.
 #[derive(Debug)]
-pub(super) struct Schema(Validator<Metered>);
+pub(super) struct Schema {
+    validator: Validator<Metered>,
+    weight: Weight,
+}
 
 /// What a schema says of a value.
 #[derive(Debug, Eq, PartialEq)]
@@ -53,49 +74,106 @@ pub fn can_be_checked(schema: &Value) -> bool {
     Schema::compile(schema).is_ok()
 }
 
+/// Whether a pattern can be compiled, and what it takes then or would take, in bytes.
+pub(crate) fn try_pattern(pattern: &str) -> (bool, usize) {
+    let schema = json!({ "pattern": pattern });
+    match Schema::compile(&schema) {
+        Ok(compiled) => (true, compiled.weight.largest_pattern),
+        Err(_) => (
+            false,
+            weight::of(&schema).map_or(0, |it| it.largest_pattern),
+        ),
+    }
+}
+
 impl Schema {
     /// An error tells a person why it cannot be used.
     pub(super) fn compile(schema: &Value) -> Result<Self, String> {
-        let compile = || {
-            jsonschema::options_for::<Metered>()
-                .with_pattern_options(PatternOptions::fancy_regex().backtrack_limit(BACKTRACKS))
-                .build(schema)
-                .map_err(|error| error.to_string())
-        };
-        compile().map(Self)
+        let weight = weight::of(schema)?;
+        let patterns = PatternOptions::fancy_regex()
+            .backtrack_limit(BACKTRACKS)
+            .size_limit(weight::MAX_COMPILED_PATTERN_BYTES);
+        let validator = jsonschema::options_for::<Metered>()
+            .with_pattern_options(patterns)
+            .build(schema)
+            .map_err(|error| error.to_string())?;
+        Ok(Self { validator, weight })
     }
 
-    pub(super) fn check(&self, value: &Value, words: Words) -> Verdict {
-        match bounded(|| self.0.is_valid(Node(value))) {
-            None => return Verdict::TooMuch,
-            Some(true) => return Verdict::Fits,
-            Some(false) => {}
+    /// Holds a value against it, on another thread if that takes more than a moment. Gives the value back.
+    pub(super) async fn check(self: Arc<Self>, value: Value, words: Words) -> (Value, Verdict) {
+        // What one pattern does with one text is no moment.
+        if self.weight.largest_pattern == 0
+            && let Some(verdict) = self.check_within(&value, words, INLINE_STEPS)
+        {
+            return (value, verdict);
         }
-        let count = count(value);
-        if count > SEARCHED {
-            return Verdict::Fails(vec![format!(
+        let check = move || {
+            let verdict = self.check_within(&value, words, STEPS);
+            (value, verdict.unwrap_or(Verdict::TooMuch))
+        };
+        blocking::run(check).await
+    }
+
+    /// `None` if the steps or the time were used up.
+    fn check_within(&self, value: &Value, words: Words, steps: u64) -> Option<Verdict> {
+        if self.bounded(steps, || self.validator.is_valid(Node(value)))? {
+            return Some(Verdict::Fits);
+        }
+        if !is_searched(value) {
+            if steps < STEPS {
+                return None;
+            }
+            let count = count(value);
+            return Some(Verdict::Fails(vec![format!(
                 "one of their {count} values is wrong, and among more than {SEARCHED} none is looked for"
-            )]);
+            )]));
         }
         let told = |error: ValidationError<'_>| match words {
             Words::Author => with_its_value(&error),
             Words::Stranger => without_its_value(&error),
         };
-        let found = bounded(|| {
-            let errors = self.0.iter_errors(Node(value));
+        let found = self.bounded(steps, || {
+            let errors = self.validator.iter_errors(Node(value));
             errors.take(SHOWN).map(told).collect()
         });
-        Verdict::Fails(found.unwrap_or_else(|| vec!["somewhere".into()]))
+        match found {
+            // Whoever has more steps looks once more.
+            None if steps < STEPS => None,
+            found => Some(Verdict::Fails(
+                found.unwrap_or_else(|| vec!["somewhere".into()]),
+            )),
+        }
+    }
+
+    /// `None` if the steps or the time were used up.
+    fn bounded<T>(&self, steps: u64, work: impl FnOnce() -> T) -> Option<T> {
+        let budget = Budget {
+            steps,
+            cpu_time: CPU_TIME,
+            states: self.weight.largest_pattern.div_ceil(STATE_BYTES),
+        };
+        match catch_unwind(AssertUnwindSafe(|| metered::within(budget, work))) {
+            Ok(done) => Some(done),
+            Err(cause) if cause.is::<Exhausted>() => None,
+            Err(cause) => resume_unwind(cause),
+        }
     }
 }
 
-/// `None` if the steps were used up.
-fn bounded<T>(work: impl FnOnce() -> T) -> Option<T> {
-    match catch_unwind(AssertUnwindSafe(|| with_steps(STEPS, work))) {
-        Ok(done) => Some(done),
-        Err(cause) if cause.is::<Exhausted>() => None,
-        Err(cause) => resume_unwind(cause),
+/// Whether it has so few values that the wrong one is looked for.
+fn is_searched(value: &Value) -> bool {
+    fn left(value: &Value, most: usize) -> Option<usize> {
+        let most = most.checked_sub(1)?;
+        match value {
+            Value::Array(items) => items.iter().try_fold(most, |most, item| left(item, most)),
+            Value::Object(fields) => fields
+                .values()
+                .try_fold(most, |most, field| left(field, most)),
+            _ => Some(most),
+        }
     }
+    left(value, SEARCHED).is_some()
 }
 
 fn with_its_value(error: &ValidationError<'_>) -> String {
@@ -175,14 +253,12 @@ fn shortened(message: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     fn verdict(schema: Value, value: Value) -> Verdict {
-        Schema::compile(&schema)
-            .unwrap()
-            .check(&value, Words::Stranger)
+        let schema = Schema::compile(&schema).unwrap();
+        let verdict = schema.check_within(&value, Words::Stranger, STEPS);
+        verdict.unwrap_or(Verdict::TooMuch)
     }
 
     #[test]

@@ -1,20 +1,28 @@
 //! What one agent sees of the tools, in the directory in which it works.
 //!
 //! Invariant: a tool that is hidden from an agent cannot be told from one that does not exist. Whoever works for an
-//! agent looks at a server's tools through [`Scope::view`] and at nothing beside it.
+//! agent looks at a server's tools through [`Scope::offered`] where they are shown, through [`Scope::view`] where one is
+//! called, and at nothing beside these.
 
 use std::{
     collections::{BTreeMap, HashMap},
     path::Path,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
 use mux_sandbox::typegen::names::spell;
 
-use super::{Known, Tool, ToolSet, names::paths, search::Finder};
+use super::{
+    Known, Tool, ToolSet,
+    names::{paths, writings},
+    search::Finder,
+};
 use crate::{
-    policy::glob,
-    projects::Outlook,
+    policy::{Policy, glob, may_match_below},
+    projects::{Denials, Outlook, Workplace},
     settings::{Agents, View},
 };
 
@@ -27,12 +35,18 @@ pub struct Scopes {
     everybody: Arc<Scope>,
     agents: HashMap<String, Arc<Scope>>,
     projects: BTreeMap<Arc<Path>, Arc<Outlook>>,
-    /// The same within projects, made when somebody comes there.
+    denials: Denials,
+    /// The same in one directory, made when somebody comes there.
     within: Mutex<Within>,
+    /// Of all that were made in this process.
+    number: u64,
 }
 
-/// By project, and by agent.
-type Within = HashMap<(Arc<Path>, Option<String>), Arc<Scope>>;
+/// By place, and by agent.
+type Within = HashMap<(Workplace, Option<String>), Arc<Scope>>;
+
+/// Directories whose scopes are kept; they are quickly made.
+const MOST_PLACES: usize = 1000;
 
 /// What one agent sees.
 #[derive(Debug, Default)]
@@ -42,14 +56,22 @@ pub struct Scope {
     direct: Vec<String>,
     /// Of those who work in one.
     project: Option<Arc<Outlook>>,
+    /// What projects deny there, the nearest first.
+    denied: Vec<Arc<Policy>>,
+    /// From where the agent looks.
+    place: Workplace,
+    /// By which configuration it was made.
+    number: u64,
 }
 
 /// Shared by all agents who see the same tools.
 #[derive(Debug, Default)]
 struct Sight {
     exclude: Vec<String>,
-    /// The last of each server.
+    /// The last of each server: what can be called.
     views: Mutex<HashMap<Arc<str>, Seen>>,
+    /// The last of each server: what models are shown of it.
+    offered: Mutex<HashMap<Arc<str>, Seen>>,
     finder: Finder,
 }
 
@@ -61,7 +83,13 @@ struct Seen {
 }
 
 impl Scopes {
-    pub fn new(agents: &Agents, projects: BTreeMap<Arc<Path>, Arc<Outlook>>) -> Self {
+    pub fn new(
+        agents: &Agents,
+        projects: BTreeMap<Arc<Path>, Arc<Outlook>>,
+        denials: Denials,
+    ) -> Self {
+        static NUMBER: AtomicU64 = AtomicU64::new(1);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let mut sights: Vec<Arc<Sight>> = Vec::new();
         let mut scope = |view: &View| {
             let known = sights.iter().find(|sight| sight.exclude == view.exclude);
@@ -76,7 +104,8 @@ impl Scopes {
             Arc::new(Scope {
                 sight,
                 direct: view.direct.clone(),
-                project: None,
+                number,
+                ..Scope::default()
             })
         };
         Self {
@@ -86,44 +115,89 @@ impl Scopes {
                 .map(|(name, view)| (name.to_owned(), scope(view)))
                 .collect(),
             projects,
+            denials,
             within: Mutex::default(),
+            number,
         }
     }
 
-    /// The same for one who works in a project.
-    pub fn within(&self, project: Option<&Path>, agent: Option<&str>) -> Arc<Scope> {
+    /// What somebody sees now who had this scope. `agent` as he was asked for it.
+    pub fn again(&self, scope: &Arc<Scope>, agent: Option<&str>) -> Arc<Scope> {
+        match scope.number == self.number {
+            true => Arc::clone(scope),
+            false => self.within(&scope.place, agent),
+        }
+    }
+
+    /// The same for one who works in a directory.
+    pub fn within(&self, place: &Workplace, agent: Option<&str>) -> Arc<Scope> {
         let outside = self.of(agent);
-        let Some(outlook) = project.and_then(|root| self.projects.get(root)) else {
+        if *place == Workplace::default() {
             return outside;
-        };
+        }
         // Agents without a word of their own are everybody.
         let own = agent.filter(|agent| self.agents.contains_key(*agent));
-        let key = (Arc::clone(&outlook.root), own.map(str::to_owned));
+        let key = (place.clone(), own.map(str::to_owned));
         let mut within = self.within.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(scope) = within.get(&key) {
             return Arc::clone(scope);
         }
+        let root = place.project.as_ref();
+        let outlook = root.and_then(|root| self.projects.get(root)).cloned();
         // Two servers of one name are never in one index.
-        let same = within.iter().find(|((root, _), scope)| {
-            *root == key.0 && scope.sight.exclude == outside.sight.exclude
+        let same = within.values().find(|scope| {
+            let (one, other) = (&scope.project, &outlook);
+            one.as_ref().map(|it| &it.root) == other.as_ref().map(|it| &it.root)
+                && scope.sight.exclude == outside.sight.exclude
         });
-        let sight = same.map_or_else(
-            || {
-                Arc::new(Sight {
-                    exclude: outside.sight.exclude.clone(),
-                    ..Sight::default()
-                })
-            },
-            |(_, scope)| Arc::clone(&scope.sight),
-        );
-        let direct = outside.direct.iter().chain(&outlook.direct).cloned();
+        let sight = match (same, &outlook) {
+            (Some(scope), _) => Arc::clone(&scope.sight),
+            (None, None) => Arc::clone(&outside.sight),
+            (None, Some(_)) => Arc::new(Sight {
+                exclude: outside.sight.exclude.clone(),
+                ..Sight::default()
+            }),
+        };
+        let own_direct = outlook.iter().flat_map(|outlook| &outlook.direct);
         let scope = Arc::new(Scope {
             sight,
-            direct: direct.collect(),
-            project: Some(Arc::clone(outlook)),
+            direct: outside.direct.iter().chain(own_direct).cloned().collect(),
+            denied: self.denied(place, outlook.as_deref()),
+            project: outlook,
+            place: place.clone(),
+            number: self.number,
         });
+        if within.len() >= MOST_PLACES {
+            within.clear();
+        }
         within.insert(key, Arc::clone(&scope));
         scope
+    }
+
+    /// Every approved text above the place counts, and the one that is there. Neither a nearer file nor a repository
+    /// in between takes anything away.
+    fn denied(&self, place: &Workplace, outlook: Option<&Outlook>) -> Vec<Arc<Policy>> {
+        let above = place.dirs.iter().flat_map(|dir| dir.ancestors());
+        let root = outlook.map(|outlook| &*outlook.root);
+        let mut denied: Vec<Arc<Policy>> = Vec::new();
+        for policy in above.chain(root).filter_map(|dir| self.denials.get(dir)) {
+            if !denied.iter().any(|known| Arc::ptr_eq(known, policy)) {
+                denied.push(Arc::clone(policy));
+            }
+        }
+        let now = outlook.map(|outlook| &outlook.denied);
+        denied.extend(now.filter(|now| !now.rules().is_empty()).cloned());
+        denied
+    }
+
+    /// Where a client works that was there before: the project that its directory lies in, among those that are known.
+    pub fn workplace_of(&self, workspace: &Path) -> Workplace {
+        let mut above = workspace.ancestors();
+        let project = above.find_map(|dir| self.projects.get_key_value(dir));
+        Workplace {
+            project: project.map(|(root, _)| Arc::clone(root)),
+            dirs: vec![workspace.to_owned()],
+        }
     }
 
     /// An agent that nobody configured sees what everybody does.
@@ -142,23 +216,20 @@ impl Scope {
         if self.sight.exclude.is_empty() {
             return Arc::clone(tools);
         }
-        let mut views = self
-            .sight
-            .views
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        if let Some(Seen { of, view }) = views.get(&first.server)
-            && Arc::ptr_eq(of, tools)
-        {
-            return Arc::clone(view);
-        }
-        let view = Arc::new(tools.without(|tool| self.hides(tool)));
-        let seen = Seen {
-            of: Arc::clone(tools),
-            view: Arc::clone(&view),
+        kept(&self.sight.views, &first.server, tools, |tool| {
+            self.hides(tool)
+        })
+    }
+
+    /// What models are shown of a server's tools: those that it has for its own pages are left out, though whoever
+    /// knows their names can call them.
+    pub fn offered(&self, tools: &Arc<ToolSet>) -> Arc<ToolSet> {
+        let view = self.view(tools);
+        let for_apps = |tool: &Tool| tool.is_for_apps;
+        let Some(one) = view.iter().find(|tool| for_apps(tool)) else {
+            return view;
         };
-        views.insert(Arc::clone(&first.server), seen);
-        view
+        kept(&self.sight.offered, &one.server, &view, for_apps)
     }
 
     /// Whether a server of this project, or of none, is one that is seen here.
@@ -169,6 +240,30 @@ impl Scope {
     /// The project in which the agent works.
     pub fn project(&self) -> Option<&Outlook> {
         self.project.as_deref()
+    }
+
+    /// What projects deny there, the nearest first.
+    pub fn denied(&self) -> &[Arc<Policy>] {
+        &self.denied
+    }
+
+    /// What those who work there should know.
+    pub fn notes(&self) -> Vec<String> {
+        let project = self.project();
+        let mut notes = project.map_or_else(Vec::new, |project| project.notes.clone());
+        // Of the project itself it is told there.
+        let own = project.map(|project| &*project.root);
+        let others = self
+            .denied
+            .iter()
+            .filter_map(|denied| denied.approved_before());
+        notes.extend(others.filter(|root| own != Some(root)).map(|root| {
+            let root = root.display();
+            format!(
+                "what .mux.toml in {root} denied when you approved it is denied here; `mux project revoke {root}` ends that"
+            )
+        }));
+        notes
     }
 
     /// Whether nothing of this server can be seen, whatever its tools are.
@@ -186,11 +281,26 @@ impl Scope {
         !self.sight.exclude.is_empty() && (hides(server) || hides(&spell(server)))
     }
 
-    /// What is left of these servers.
+    /// Whether a tool of this name would be hidden, or is one of those that the server's entry leaves out.
+    pub fn hides_tool(&self, server: &str, name: &str, left_out: &[String]) -> bool {
+        let writings = || writings(name);
+        let mut left_out = left_out.iter();
+        left_out.any(|pattern| writings().iter().any(|name| glob(pattern, name)))
+            || hides(&self.sight.exclude, server, name)
+    }
+
+    /// Whether any tool is hidden whose name begins so.
+    pub fn may_hide_below(&self, server: &str, head: &str) -> bool {
+        let heads = paths(server, head);
+        let mut exclude = self.sight.exclude.iter();
+        exclude.any(|pattern| heads.iter().any(|head| may_match_below(pattern, head)))
+    }
+
+    /// What models are shown of these servers.
     pub fn seen(&self, mut servers: Vec<Known>) -> Vec<Known> {
         servers.retain(|server| !self.hides_server(&server.name));
         for server in &mut servers {
-            server.tools = server.tools.as_ref().map(|tools| self.view(tools));
+            server.tools = server.tools.as_ref().map(|tools| self.offered(tools));
         }
         servers
     }
@@ -209,12 +319,39 @@ impl Scope {
     }
 }
 
-/// Whether the tool's path is meant, however it is written.
+/// The tools without the hidden ones, made anew when they are others.
+fn kept(
+    views: &Mutex<HashMap<Arc<str>, Seen>>,
+    server: &Arc<str>,
+    tools: &Arc<ToolSet>,
+    hidden: impl Fn(&Tool) -> bool,
+) -> Arc<ToolSet> {
+    let mut views = views.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(Seen { of, view }) = views.get(server)
+        && Arc::ptr_eq(of, tools)
+    {
+        return Arc::clone(view);
+    }
+    let view = Arc::new(tools.without(hidden));
+    let seen = Seen {
+        of: Arc::clone(tools),
+        view: Arc::clone(&view),
+    };
+    views.insert(Arc::clone(server), seen);
+    view
+}
+
+/// Whether the tool's path is meant.
 fn matches(patterns: &[String], tool: &Tool) -> bool {
+    hides(patterns, &tool.server, &tool.name)
+}
+
+/// Whether the path is meant, however it is written.
+fn hides(patterns: &[String], server: &str, name: &str) -> bool {
     if patterns.is_empty() {
         return false;
     }
-    let paths = paths(&tool.server, &tool.name);
+    let paths = paths(server, name);
     let mut meant = patterns.iter();
     meant.any(|pattern| paths.iter().any(|path| glob(pattern, path)))
 }
@@ -224,13 +361,13 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::{catalog::ToolDescription, config::Config, policy::Policy, settings::Settings};
+    use crate::{catalog::ToolDescription, config::Config, settings::Settings};
 
     fn scopes(config: &str) -> Scopes {
         let config = Config::parse(config, "c").unwrap();
         let home = std::path::Path::new("/home/me");
         let agents = Settings::resolve(config, &Default::default(), home).agents;
-        Scopes::new(&agents, BTreeMap::new())
+        Scopes::new(&agents, BTreeMap::new(), Denials::new())
     }
 
     fn set(server: &str, names: &[&str]) -> Arc<ToolSet> {
@@ -271,6 +408,32 @@ mod tests {
     }
 
     #[test]
+    fn tools_for_apps_are_shown_to_no_model_and_can_be_called() {
+        let tool = |name: &str, visibility: serde_json::Value| {
+            let definition = json!({
+                "name": name,
+                "inputSchema": {},
+                "_meta": { "ui": { "visibility": visibility } },
+            });
+            ToolDescription::of_definition(&definition).unwrap()
+        };
+        let described = vec![
+            tool("show", json!(["model", "app"])),
+            tool("poll", json!(["app"])),
+        ];
+        let tools = Arc::new(ToolSet::new("pdf", described, &[]).saying(Some("Read page 1.")));
+        for config in ["", "[agents.small]\nexclude = [\"web.*\"]\n"] {
+            let scope = scopes(config).of(Some("small"));
+            let offered = scope.offered(&tools);
+            let names: Vec<&str> = offered.iter().map(|tool| tool.name.as_str()).collect();
+            assert_eq!(names, ["show"]);
+            assert!(scope.view(&tools).find("poll").is_some());
+            assert_eq!(offered.instructions().map(|it| &**it), Some("Read page 1."));
+            assert!(Arc::ptr_eq(&offered, &scope.offered(&tools)), "it is kept");
+        }
+    }
+
+    #[test]
     fn tools_in_groups_are_hidden_however_their_paths_are_written() {
         let names = ["repos.get-one", "repos.list", "get-repos"];
         for (exclude, left) in [
@@ -303,29 +466,34 @@ mod tests {
             let outlook = Outlook {
                 root: Arc::clone(root),
                 withheld: BTreeMap::new(),
-                denied: Policy::default(),
+                denied: Arc::default(),
                 direct: vec!["db.show".into()],
                 notes: Vec::new(),
             };
             (Arc::clone(root), Arc::new(outlook))
         };
-        let scopes = Scopes::new(&agents, BTreeMap::from([outlook(&one), outlook(&two)]));
-        let nobody = scopes.within(None, None);
-        let there = scopes.within(Some(&one), Some("stranger"));
+        let projects = BTreeMap::from([outlook(&one), outlook(&two)]);
+        let scopes = Scopes::new(&agents, projects, Denials::new());
+        let place = |root: &Arc<Path>| Workplace {
+            project: Some(Arc::clone(root)),
+            dirs: vec![root.to_path_buf()],
+        };
+        let nobody = scopes.within(&Workplace::default(), None);
+        let there = scopes.within(&place(&one), Some("stranger"));
         assert!(nobody.sees_project(None) && !nobody.sees_project(Some(&one)));
         assert!(there.sees_project(None) && there.sees_project(Some(&one)));
         assert!(!there.sees_project(Some(&two)));
         assert!(
-            Arc::ptr_eq(&there, &scopes.within(Some(&one), None)),
+            Arc::ptr_eq(&there, &scopes.within(&place(&one), None)),
             "it is kept"
         );
-        let elsewhere = scopes.within(Some(Path::new("/3")), None);
-        assert!(Arc::ptr_eq(&elsewhere, &scopes.of(None)));
-        let [small, also] = ["small", "also"].map(|agent| scopes.within(Some(&one), Some(agent)));
+        let elsewhere = scopes.within(&place(&Path::new("/3").into()), None);
+        assert!(Arc::ptr_eq(&elsewhere.sight, &scopes.of(None).sight));
+        let [small, also] = ["small", "also"].map(|agent| scopes.within(&place(&one), Some(agent)));
         assert!(small.hides_server("web") && Arc::ptr_eq(&small.sight, &also.sight));
         assert!(!Arc::ptr_eq(
             &there.sight,
-            &scopes.within(Some(&two), None).sight
+            &scopes.within(&place(&two), None).sight
         ));
         assert_eq!(there.direct, ["db.show"]);
     }

@@ -9,7 +9,7 @@
 mod cursor;
 mod index;
 mod segment;
-mod words;
+pub(super) mod words;
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use tokio::{sync::Semaphore, task::spawn_blocking};
 pub use self::index::{Hit, Index};
 use self::{cursor::Cursor, segment::Segment};
 use super::{Known, Tool, ToolSet};
-use crate::memory;
+use crate::{blocking, memory};
 
 /// The longest query in bytes.
 const LONGEST: usize = 2_000;
@@ -103,7 +103,10 @@ impl Finder {
         let index = self.index(servers).await?;
         let cursor = Cursor::of(&index, query);
         let from = cursor.start(query.cursor.as_deref())?;
-        let ranked = index.rank(&query.text, query.server.as_deref(), from, query.limit);
+        let (of, text) = (Arc::clone(&index), query.text.clone());
+        let (server, limit) = (query.server.clone(), query.limit);
+        let rank = move || of.rank(&text, server.as_deref(), from, limit);
+        let ranked = blocking::run(rank).await;
         let end = from.saturating_add(ranked.hits.len());
         Ok(Page {
             next: (end < ranked.total && !ranked.hits.is_empty()).then(|| cursor.at(end)),

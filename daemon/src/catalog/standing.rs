@@ -67,7 +67,7 @@ impl Tool {
         };
         let server = &self.server;
         let mut fault = Fault::new(Kind::Denied, message)
-            .hint(format!(
+            .user_hint(format!(
                 "`mux servers accept {server}` shows the difference, and accepts it if you say so"
             ))
             .path(path);

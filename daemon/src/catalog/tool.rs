@@ -35,6 +35,8 @@ pub struct Tool {
     sheet: Arc<str>,
     input_schema: Range<usize>,
     output_schema: Option<Range<usize>>,
+    /// Of the value that its results wrap, and that its callers get.
+    wrapped_schema: Option<Range<usize>>,
     /// What else the server says of it: annotations, icons, `_meta`, title, as MCP has them. An object.
     extra: Range<usize>,
     pub read_only: Option<bool>,
@@ -43,6 +45,8 @@ pub struct Tool {
     pub open_world: Option<bool>,
     /// Whether it is called as a task or not at all.
     pub needs_task: bool,
+    /// Whether only a page that the server shows may call it, and no model.
+    pub is_for_apps: bool,
     /// The HTTP method of an operation, as the source wrote it that made a tool of it.
     pub verb: Option<Box<str>>,
     /// Names everything that its types depend on: the same key has the same types.
@@ -70,12 +74,14 @@ impl Tool {
             sheet: Arc::clone(sheet),
             input_schema: draft.input_schema,
             output_schema: draft.output_schema,
+            wrapped_schema: draft.wrapped_schema,
             extra: draft.extra,
             read_only: draft.read_only,
             destructive: draft.destructive,
             idempotent: draft.idempotent,
             open_world: draft.open_world,
             needs_task: draft.needs_task,
+            is_for_apps: draft.is_for_apps,
             verb: draft.verb.map(|verb| words[verb].into()),
             key: draft.key,
             definition_key: draft.definition_key,
@@ -123,8 +129,19 @@ impl Tool {
         self.output_schema_text().map(value)
     }
 
-    fn output_schema_text(&self) -> Option<&str> {
+    pub(super) fn output_schema_text(&self) -> Option<&str> {
         self.output_schema.clone().map(|place| &self.sheet[place])
+    }
+
+    /// Whether its results are objects around the one value that its callers get.
+    pub(super) fn wraps_result(&self) -> bool {
+        self.wrapped_schema.is_some()
+    }
+
+    /// That of what its callers get.
+    fn value_schema_text(&self) -> Option<&str> {
+        let place = self.wrapped_schema.as_ref().or(self.output_schema.as_ref());
+        place.map(|place| &self.sheet[place.clone()])
     }
 
     pub fn has_output_schema(&self) -> bool {
@@ -154,7 +171,7 @@ impl Tool {
             title: self.title.as_deref(),
             description: self.description.as_deref(),
             input_schema: self.input_schema_text().into(),
-            output_schema: self.output_schema_text().map(Into::into),
+            output_schema: self.value_schema_text().map(Into::into),
         }
     }
 

@@ -14,6 +14,7 @@ use super::{
     Tool, ToolDescription,
     digest::Digest,
     draft::Drafts,
+    hygiene::readable_instructions,
     names::{self, Names},
 };
 use crate::{cache::Key, nearest::nearest_few, policy::glob};
@@ -26,6 +27,8 @@ const SHOWN_OF_GROUP: usize = 8;
 pub struct ToolSet {
     tools: Vec<Arc<Tool>>,
     names: Names,
+    /// What the server tells its users of itself and of all its tools, without what nobody sees.
+    instructions: Option<Arc<str>>,
     /// Tools that only their exact name reaches, in words for a person.
     pub warnings: Vec<String>,
     /// Of all tools, in their order.
@@ -64,11 +67,23 @@ impl ToolSet {
         set
     }
 
+    /// With what the server tells its users.
+    pub fn saying(mut self, instructions: Option<&str>) -> Self {
+        self.instructions = instructions.and_then(readable_instructions);
+        self
+    }
+
+    /// What the server tells its users of itself and of all its tools: its own words.
+    pub fn instructions(&self) -> Option<&Arc<str>> {
+        self.instructions.as_ref()
+    }
+
     /// The same without some of them, as if their server did not have them.
     pub(super) fn without(&self, hidden: impl Fn(&Tool) -> bool) -> Self {
         let kept = self.tools.iter().filter(|tool| !hidden(tool));
         let mut set = Self {
             tools: kept.cloned().collect(),
+            instructions: self.instructions.clone(),
             ..Self::default()
         };
         let server = set.tools.first().map(|tool| Arc::clone(&tool.server));

@@ -11,6 +11,7 @@ use std::{
 };
 
 use futures::{StreamExt as _, stream};
+use mux_secrets::Secret;
 
 use super::Environment;
 use crate::keeper::{ChildExit, SpawnSpec};
@@ -30,7 +31,7 @@ pub struct Told {
 }
 
 /// The value of a command, or why there is none.
-pub(super) type Answer = Result<String, String>;
+pub(super) type Answer = Result<Secret, String>;
 
 /// The answers of all commands that the configuration names.
 #[derive(Debug, Default)]
@@ -98,7 +99,7 @@ fn value(command: &str, told: Result<Told, String>) -> Answer {
     match text {
         "" => Err(failed("it printed nothing".into())),
         text if text.contains('\0') => Err(failed("what it printed has a NUL".into())),
-        text => Ok(text.to_owned()),
+        text => Ok(text.into()),
     }
 }
 
@@ -164,8 +165,8 @@ mod tests {
 
     #[test]
     fn only_the_last_line_end_is_cut_off() {
-        assert_eq!(value("x", told("a \n\n", 0)).unwrap(), "a \n");
-        assert_eq!(value("x", told("a\r\n", 0)).unwrap(), "a");
+        assert_eq!(value("x", told("a \n\n", 0)).unwrap(), "a \n".into());
+        assert_eq!(value("x", told("a\r\n", 0)).unwrap(), "a".into());
         for text in ["", "\n", "a\0b"] {
             assert!(value("x", told(text, 0)).is_err(), "{text:?}");
         }

@@ -64,7 +64,7 @@ impl Gateway {
         Ok(arguments)
     }
 
-    /// The same for what is asked of a server beside its tools.
+    /// The same for what is asked of a server beside its tools, and for what a server asks.
     pub(super) async fn approved_offer(
         &self,
         ask: Ask,
@@ -78,13 +78,24 @@ impl Gateway {
             asking,
             ..
         } = wanted;
-        let What::Offer(given) = &wanted.what else {
-            return Err(Fault::new(Kind::Internal, "a tool is no offer"));
+        let (given, from_server) = match &wanted.what {
+            What::Offer(given) => (given, false),
+            What::Request(params) => (*params, true),
+            What::Tool(..) => return Err(Fault::new(Kind::Internal, "a tool is no offer")),
         };
-        let cover = cover(path, server, &Value::Null, &ask)?;
+        // A tool may have the name of what its server asks.
+        let what = match from_server {
+            true => Value::from("request"),
+            false => Value::Null,
+        };
+        let cover = cover(path, server, &what, &ask)?;
         let rule = ask.rule.trim_matches('"').to_owned();
         let (why, origin) = ((ask.rule, ask.reason), Arc::clone(&asking.caller.origin));
-        let subject = Subject::new(path.to_owned(), cover, given, why, origin).of_offer();
+        let subject = Subject::new(path.to_owned(), cover, given, why, origin);
+        let subject = match from_server {
+            true => subject.of_server_request(),
+            false => subject.of_offer(),
+        };
         self.settled(subject, &rule, (wanted, true), observer, entry)
             .await
     }

@@ -9,10 +9,8 @@ use mux_sandbox::{Fault, Kind};
 use serde_json::{Map, Value};
 use tokio::{sync::Semaphore, task::spawn_blocking};
 
-use crate::{catalog::Tool, nesting};
+use crate::{catalog::Tool, json_weight::LONG, nesting};
 
-/// So many bytes are read in less time than it takes to have another thread do it.
-const LONG: usize = 256 << 10;
 /// Long arguments that are read at the same moment.
 const READERS: usize = 2;
 
@@ -104,9 +102,8 @@ impl Readers {
         tool: &Arc<Tool>,
         arguments: &Arguments,
     ) -> Result<Map<String, Value>, Fault> {
-        let of = Arc::clone(tool);
-        let check = move |read: Result<_, Fault>| of.check_arguments(read?);
-        self.judged(tool, arguments, check).await?
+        let read = self.judged(tool, arguments, |read| read).await??;
+        tool.check_arguments(read).await
     }
 
     /// What somebody makes of the values, or of why there are none.

@@ -11,14 +11,14 @@ use super::standing::Sent;
 use crate::{
     catalog::Tool,
     settings::Retry,
-    upstream::{CallError, Server},
+    upstream::{CallError, Remedy, Server},
 };
 
 pub(super) struct Attempts {
     retry: Retry,
     unsent: bool,
-    /// The first time that nobody knows whether it happened. It stays so unless a later one is answered.
-    unknown: Option<Sent>,
+    /// The first time that it may have happened and has no result. It stays so unless a later one is answered.
+    first: Option<Sent>,
     told: AtomicBool,
 }
 
@@ -32,20 +32,22 @@ impl Attempts {
         Self {
             retry,
             unsent: true,
-            unknown: None,
+            first: None,
             told: AtomicBool::new(false),
         }
     }
 
     /// Whether a call of this tool may go out now, as its session describes it at this moment.
     pub(super) fn lets(&self, tool: &Tool) -> bool {
-        self.unknown.is_none() || self.is_harmless(tool)
+        self.first.is_none() || self.is_harmless(tool)
     }
 
     /// Why one that goes out now is a second one; told once.
     pub(super) fn repeats(&self) -> Option<&str> {
-        let Err(CallError::Unknown(cause)) = &self.unknown.as_ref()?.answer else {
-            return None;
+        let cause = match &self.first.as_ref()?.answer {
+            Err(CallError::Unknown(cause)) => cause,
+            Err(CallError::NoBackChannel(it)) => &it.message,
+            _ => return None,
         };
         (!self.told.swap(true, Ordering::Relaxed)).then_some(cause)
     }
@@ -56,8 +58,8 @@ impl Attempts {
         match sent.answer {
             // It may have ended while the call stood in line, or a moment ago.
             Err(CallError::NotSent) => std::mem::take(&mut self.unsent),
-            Err(CallError::Unknown(_)) if self.unknown.is_none() => {
-                self.unknown = Some(sent.clone());
+            Err(ref error) if self.first.is_none() && may_have_happened(error) => {
+                self.first = Some(sent.clone());
                 self.is_harmless(&sent.tool)
             }
             _ => false,
@@ -72,11 +74,12 @@ impl Attempts {
                 Err(CallError::NotSent
                     | CallError::SignIn(_)
                     | CallError::Credential { .. }
+                    | CallError::Forbidden { .. }
                     | CallError::Unfit(_)
                     | CallError::Declined(_))
             )
         });
-        match self.unknown {
+        match self.first {
             Some(first) if !taken => Ok(first),
             _ => last,
         }
@@ -84,6 +87,16 @@ impl Attempts {
 
     fn is_harmless(&self, tool: &Tool) -> bool {
         allows(self.retry, tool.read_only, tool.idempotent == Some(true))
+    }
+}
+
+/// Nobody knows whether it happened; or its tool wanted to ask over a session of the wrong era, and what it had done
+/// before has happened.
+fn may_have_happened(error: &CallError) -> bool {
+    match error {
+        CallError::Unknown(_) => true,
+        CallError::NoBackChannel(it) => it.remedy == Remedy::Reopened,
+        _ => false,
     }
 }
 
@@ -101,7 +114,10 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::catalog::{ToolDescription, ToolSet};
+    use crate::{
+        catalog::{ToolDescription, ToolSet},
+        upstream::NoBackChannel,
+    };
 
     #[test]
     fn only_what_does_no_harm_is_sent_again_and_only_where_the_user_says_so() {
@@ -146,6 +162,35 @@ mod tests {
         assert!(attempts.another(&unsent()) && !attempts.another(&unsent()));
         let late = CallError::TimedOut(std::time::Duration::ZERO);
         assert!(!attempts.another(&sent(true, late)));
+    }
+
+    #[test]
+    fn a_tool_that_could_not_ask_is_called_again_in_the_other_era_only_if_it_does_no_harm() {
+        let failed = |read_only, remedy| {
+            let error = NoBackChannel {
+                message: "no way back".into(),
+                details: serde_json::Value::Null,
+                remedy,
+            };
+            sent(read_only, CallError::NoBackChannel(Box::new(error)))
+        };
+        for (read_only, remedy, again) in [
+            (true, Remedy::Reopened, true),
+            (false, Remedy::Reopened, false),
+            (true, Remedy::WhenIdle, false),
+            (true, Remedy::Configured, false),
+            (true, Remedy::NoOther, false),
+        ] {
+            let mut attempts = Attempts::with(Retry::ReadOnly);
+            assert_eq!(
+                attempts.another(&failed(read_only, remedy)),
+                again,
+                "{read_only} {remedy:?}"
+            );
+            assert!(!attempts.another(&failed(true, Remedy::Reopened)) || !again);
+        }
+        let mut attempts = Attempts::with(Retry::Never);
+        assert!(!attempts.another(&failed(true, Remedy::Reopened)));
     }
 
     #[test]

@@ -1,22 +1,25 @@
 //! What would become of a call, and why, without making it.
 //!
-//! Invariant: no server is started for it, and nothing is counted.
+//! Invariant: no server is started for it, and nothing is counted. It may take as long as its arguments are made for,
+//! within limits, and so is no work for the runtime's threads.
 
-use std::sync::Arc;
+use std::{ops::ControlFlow, sync::Arc};
 
 use mux_sandbox::{Fault, Kind};
 use serde_json::Value;
 
 use super::{
     Arguments, Gateway,
+    graphql_policy::{GraphqlFunction, functions_rule, strictness},
     permission::{other_spellings, own_verb},
-    reaching::{strictness, takes_any},
 };
 use crate::{
     catalog::{Scope, Tool},
     notices::Origin,
-    policy::{Explanation, Given, Hints, Question, Ruling, spellings},
-    sources::graphql_reached,
+    policy::{
+        Action, Explanation, Given, Hints, Question, Ruling, SERVER_REQUESTS, Verdict, spellings,
+    },
+    sources::EquivalentField,
 };
 
 /// What a server can be asked beside its tools, by the names of MCP.
@@ -54,7 +57,7 @@ pub struct Told {
 }
 
 impl Gateway {
-    pub fn explain(&self, supposed: Supposed<'_>) -> Result<Told, Fault> {
+    pub async fn explain(&self, supposed: Supposed<'_>) -> Result<Told, Fault> {
         let written = supposed.path.trim();
         let written = written.strip_prefix("mux.").unwrap_or(written);
         let Some((name, method)) = written.split_once('.') else {
@@ -72,25 +75,27 @@ impl Gateway {
         match (&server, &known, &tool) {
             (None, ..) => notes.push(format!("there is no server `{name}`")),
             (_, _, Some(_)) => {}
-            _ if METHODS.contains(&method) => {}
+            _ if METHODS.contains(&method) || SERVER_REQUESTS.contains(&method) => {}
             (_, None, _) => notes.push(format!(
                 "the tools of `{server_name}` are not known yet: `mux tools --server {server_name}` asks it"
             )),
             _ => notes.push(format!("`{server_name}` has no tool `{method}`")),
         }
+        let from_server = tool.is_none() && SERVER_REQUESTS.contains(&method);
         let hidden = match (&known, &tool) {
             (Some(known), Some(tool)) => supposed.scope.view(known).find(&tool.name).is_none(),
             _ => supposed.scope.hides_path(server_name, method),
         };
-        if hidden {
+        if hidden && !from_server {
             notes.push("this agent does not see it (exclude): a call ends as not_found".into());
         }
         let hints = tool.as_deref().map(Hints::of).unwrap_or_default();
         let both = server.as_ref().zip(tool.as_deref());
         let verb = both.and_then(|(server, tool)| own_verb(server, tool));
-        let values = supposed
-            .arguments
-            .map(|arguments| values(tool.as_deref(), &arguments, &mut notes));
+        let values = match supposed.arguments {
+            Some(arguments) => Some(values(tool.as_deref(), &arguments, &mut notes).await),
+            None => None,
+        };
         let given = match &values {
             None => Given::Unread,
             Some(None) => Given::Unreadable,
@@ -99,6 +104,7 @@ impl Gateway {
         let others = other_spellings(&path, tool.as_deref());
         let question = Question {
             path: &path,
+            from_server,
             spellings: &others,
             hints,
             verb,
@@ -107,12 +113,12 @@ impl Gateway {
             workspace: supposed.origin.workspace.as_deref(),
             given,
         };
-        let project = supposed.sight.project().map(|project| &project.denied);
         let policies = self.policies();
-        let ruling = policies.of(question.agent, project);
+        let ruling = policies.of(question.agent, supposed.sight.denied());
         let mut explanation = ruling.explain(&question);
-        if both.is_some_and(|(server, tool)| takes_any(server, &tool.name)) {
-            let stricter = reached(&question, ruling, &explanation, &mut notes);
+        let function = both.and_then(|(server, tool)| self.graphql_function(server, tool));
+        if let Some(function) = function {
+            let stricter = reached(&function, &question, ruling, &explanation, &mut notes);
             explanation = stricter.unwrap_or(explanation);
         }
         let verb = verb.map(str::to_owned);
@@ -127,58 +133,110 @@ impl Gateway {
     }
 }
 
-/// Of a query of somebody's own: what decides, if it is something that the query reaches.
+/// Of a call whose arguments say what it does: what decides, if it is something that the call reaches.
 fn reached(
+    function: &GraphqlFunction,
     question: &Question<'_>,
     ruling: Ruling<'_>,
     own: &Explanation,
     notes: &mut Vec<String>,
 ) -> Option<Explanation> {
-    let found = match question.given {
-        Given::Values(values) => graphql_reached(values),
-        Given::Unread => {
+    let values = match question.given {
+        // What is denied anyway is not looked at.
+        Given::Values(_) if own.verdict.action == Action::Deny => return None,
+        Given::Values(Value::Object(values)) if function.does_as_told(values) => values,
+        Given::Unread if function.takes_any() => {
             let told = "what its query reaches is decided on, too: give `query=…`";
             notes.push(told.into());
             return None;
         }
-        Given::Unreadable => return None,
+        Given::Unread | Given::Unreadable | Given::Values(_) => return None,
     };
-    let found = found
-        .inspect_err(|why| notes.push(format!("the call would fail then: {why}")))
-        .ok()?;
-    let mut strictest = (strictness(own.verdict.action), None);
-    for one in found {
-        let path = format!("{}.{}", question.server(), one.function);
-        let other = spellings(question.server(), &one.function, &one.function);
-        let explanation = ruling.explain(&Question {
-            path: &path,
-            spellings: &other,
-            hints: Hints::of_annotations(&one.annotations),
-            verb: None,
-            given: Given::Values(&one.arguments),
-            ..*question
+    let defaults_count = !(function.takes_any() && !own.verdict.is_default());
+    let mut strictest = (strictness(&own.verdict), None);
+    let mut consider = |path: &str, explanation: Explanation| {
+        let strict = strictness(&explanation.verdict);
+        if strict > strictest.0 && (defaults_count || !explanation.verdict.is_default()) {
+            strictest = (strict, Some((path.to_owned(), explanation)));
+        }
+    };
+    let mut mistake = None;
+    let mut judge = |field: &mut EquivalentField<'_, '_>| {
+        let arguments = match field.arguments() {
+            Ok(arguments) => arguments,
+            Err(error) => {
+                mistake = Some(error);
+                return ControlFlow::Break(());
+            }
+        };
+        let path = format!("{}.{}", question.server(), field.function);
+        let other = spellings(question.server(), field.function, field.function);
+        let hints = Hints::of_annotations(field.annotations);
+        let destructive = field.may_destroy.then_some(Hints::DESTRUCTIVE);
+        for hints in [Some(hints), destructive].into_iter().flatten() {
+            let asked = Question {
+                path: &path,
+                spellings: &other,
+                hints,
+                verb: None,
+                given: Given::Values(&arguments),
+                ..*question
+            };
+            consider(&path, ruling.explain(&asked));
+        }
+        ControlFlow::Continue(())
+    };
+    let reach = function.equivalent_fields(values, &mut judge);
+    let reach = match (reach, mistake) {
+        (_, Some(error)) | (Err(error), None) => {
+            notes.push(format!("the call would fail then: {error}"));
+            return None;
+        }
+        (Ok(reach), None) => reach,
+    };
+    if reach.may_destroy {
+        let hints = Hints::DESTRUCTIVE;
+        consider(
+            question.path,
+            ruling.explain(&Question { hints, ..*question }),
+        );
+    }
+    if let Some(why) = reach.undecided {
+        notes.push(match function.is_open() {
+            true => format!("it is not known what the call does: {why}"),
+            false => "what its query reaches is known when the source is open".into(),
         });
-        let verdict = &explanation.verdict;
-        let strict = strictness(verdict.action);
-        if !verdict.is_default() && strict > strictest.0 {
-            strictest = (strict, Some((path, explanation)));
+        if let Some(rule) = functions_rule(ruling, question).filter(|_| function.is_open()) {
+            let verdict = Verdict {
+                action: Action::Deny,
+                rule: Some(Arc::clone(rule)),
+            };
+            let own = own.clone();
+            return Some(Explanation { verdict, ..own });
         }
     }
     let (path, explanation) = strictest.1?;
-    notes.push(format!("its query reaches `{path}`, and that decides"));
+    if path != question.path {
+        notes.push(format!("its query reaches `{path}`, and that decides"));
+    }
     Some(explanation)
 }
 
 /// The values as a call of the tool would have them; as what they look like, if nobody knows it.
-fn values(tool: Option<&Tool>, arguments: &Arguments, notes: &mut Vec<String>) -> Option<Value> {
+async fn values(
+    tool: Option<&Tool>,
+    arguments: &Arguments,
+    notes: &mut Vec<String>,
+) -> Option<Value> {
     let read = arguments.check_nesting().and_then(|()| match tool {
         Some(tool) => arguments.as_values(tool),
         None => arguments.as_they_look(),
     });
     match read {
         Ok(values) => {
-            let checked = tool.map(|tool| tool.check_arguments(values.clone()));
-            if let Some(Err(fault)) = checked {
+            if let Some(tool) = tool
+                && let Err(fault) = tool.check_arguments(values.clone()).await
+            {
                 notes.push(format!("the call would fail then: {}", fault.message));
             }
             Some(Value::Object(values))

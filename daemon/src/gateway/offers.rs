@@ -23,6 +23,7 @@ use crate::{
     approvals::Dossier,
     audit::Entry,
     catalog::Scope,
+    json_weight,
     notices::{Caller, Mailbox, Progress},
     upstream::{CallError, Held, OfferKind, Sending, Server, Wanted, Whose},
 };
@@ -70,13 +71,14 @@ impl Gateway {
         asking: &Asking,
     ) -> Result<Offered, Fault> {
         let wait = wait.or(server.is_none().then_some(WAIT));
+        let scope = self.scope_now(asking);
         let servers = match server {
             Some(name) => {
-                let server = self.upstreams().find_seen(name, &asking.scope)?;
+                let server = self.upstreams().find_seen(name, &scope)?;
                 self.lists(&server, kind, asking).await?;
                 vec![server]
             }
-            None => self.upstreams().all_seen(&asking.scope),
+            None => self.upstreams().all_seen(&scope),
         };
         let named = server.is_some();
         let asked = servers.iter().map(|server| async move {
@@ -110,7 +112,10 @@ impl Gateway {
         asking: &Asking,
     ) -> Result<Arc<Vec<Value>>, Fault> {
         let path = path_of(server, kind.method());
-        if asking.scope.hides_path(server.name(), kind.method()) {
+        if self
+            .scope_now(asking)
+            .hides_path(server.name(), kind.method())
+        {
             return Ok(Arc::default());
         }
         let (within, whole) = call_times(server, None)?;
@@ -139,10 +144,11 @@ impl Gateway {
             };
             match list {
                 Err(CallError::NotSent) if !last => {}
-                list => return list.map_err(|error| refused(&path, error)),
+                Err(error) => return Err(refused(&path, error).await),
+                Ok(list) => return Ok(list),
             }
         }
-        Err(refused(&path, CallError::NotSent))
+        Err(refused(&path, CallError::NotSent).await)
     }
 
     /// One of them, as MCP has it, by the path of the call that it is. It is written down like one.
@@ -225,11 +231,17 @@ impl Gateway {
             outcome = session.ask(wanted, &sending).await;
         }
         traced.ended(|| spans::failed(Ok(&outcome)));
-        let outcome = outcome.map_err(|error| refused(&path, error));
-        let told = outcome.as_ref().map(|value| value.to_string().len());
-        let bytes = *told.as_ref().unwrap_or(&0);
-        observer.call_ended(number, &path, started.elapsed(), told);
-        outcome.map(|value| (value, bytes))
+        let took = started.elapsed();
+        let outcome = match outcome {
+            Ok(value) => {
+                let (value, text) = json_weight::with_text(value).await;
+                Ok((value, text.len()))
+            }
+            Err(error) => Err(refused(&path, error).await),
+        };
+        let told = outcome.as_ref().map(|(_, bytes)| *bytes);
+        observer.call_ended(number, &path, took, told);
+        outcome
     }
 
     /// From now on the connection of this mailbox is told when the resource changes.
@@ -249,10 +261,11 @@ impl Gateway {
             let Held { slot, session } = server.session(&Whose::of(caller)).await?;
             match slot.follow(&session, uri, mailbox, caller).await? {
                 Err(CallError::NotSent) if !last => {}
-                outcome => return outcome.map_err(|error| refused(&path, error)),
+                Err(error) => return Err(refused(&path, error).await),
+                Ok(followed) => return Ok(followed),
             }
         }
-        Err(refused(&path, CallError::NotSent))
+        Err(refused(&path, CallError::NotSent).await)
     }
 
     /// From now on it is told no more.
@@ -276,9 +289,10 @@ impl Gateway {
         asking: &Asking,
         entry: &mut Entry,
     ) -> Result<(Arc<Server>, String, Option<Ask>), Fault> {
-        let server = self.upstreams().find_seen(server, &asking.scope)?;
+        let scope = self.scope_now(asking);
+        let server = self.upstreams().find_seen(server, &scope)?;
         let path = path_of(&server, method);
-        if asking.scope.hides_path(server.name(), method) {
+        if scope.hides_path(server.name(), method) {
             let message = format!("there is no `{path}`");
             return Err(Fault::new(Kind::NotFound, message).path(path));
         }
@@ -321,9 +335,9 @@ fn late(server: &str, wait: Duration) -> Fault {
     Fault::new(Kind::Unavailable, message).hint("it may be starting or busy; ask again")
 }
 
-fn refused(path: &str, error: CallError) -> Fault {
+async fn refused(path: &str, error: CallError) -> Fault {
     let missing = matches!(&error, CallError::Refused { code, .. } if *code == RESOURCE_NOT_FOUND);
-    let mut fault = failure(path, error);
+    let mut fault = failure(path, error).await;
     if missing {
         fault.kind = Kind::NotFound;
     }

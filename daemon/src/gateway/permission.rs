@@ -10,13 +10,15 @@ use serde_json::Value;
 
 use super::{
     Arguments, Asking, Gateway,
-    reaching::{Judged, made, takes_any},
+    graphql_policy::{Judged, made},
 };
 use crate::{
     audit::Entry,
     catalog::{Scope, Tool},
     notices::Origin,
-    policy::{Action, Decision, Given, Hints, List, Policies, Question, Verdict, spellings, verb},
+    policy::{
+        Action, Decision, Given, Hints, List, Policies, Question, Ruling, Verdict, spellings, verb,
+    },
     settings::Link,
     upstream::Server,
 };
@@ -37,6 +39,8 @@ pub(super) enum What<'a> {
     Tool(&'a Arc<Tool>, &'a Arguments),
     /// What is no tool, and takes this.
     Offer(Value),
+    /// What the server asks of the caller, with its params.
+    Request(&'a Value),
 }
 
 /// Why somebody is asked.
@@ -87,13 +91,10 @@ pub(super) struct Asked {
     pub(super) scope: Arc<Scope>,
     origin: Arc<Origin>,
     pub(super) path: String,
-    spellings: Vec<String>,
-    hints: Hints,
-    verb: Option<String>,
-    /// What else the call does stands in its arguments.
-    takes_any: bool,
-    /// Globs of functions that the server does not offer.
-    pub(super) exclude: Vec<String>,
+    from_server: bool,
+    pub(super) spellings: Vec<String>,
+    pub(super) hints: Hints,
+    pub(super) verb: Option<String>,
 }
 
 impl Gateway {
@@ -129,39 +130,55 @@ impl Gateway {
         let asked = self.asked(wanted);
         let (tool, arguments) = match &wanted.what {
             What::Offer(given) => return asked.judge(Given::Values(given)),
+            What::Request(params) => return asked.judge(Given::Values(params)),
             What::Tool(tool, arguments) => (tool, arguments),
         };
-        if !asked.takes_any
-            && let Decision::Made(verdict) = asked.decide(Given::Unread)
+        let function = self.graphql_function(wanted.server, tool);
+        if let Decision::Made(verdict) = asked.decide(Given::Unread)
+            && (function.is_none() || verdict.action == Action::Deny)
         {
             return Ok(Judged::of(verdict));
         }
         if arguments.check_nesting().is_err() {
             return asked.judge(Given::Unreadable);
         }
-        let judge = move |read: Result<_, Fault>| match read {
-            Ok(values) if asked.takes_any => asked.judge_any(&Value::Object(values)),
-            Ok(values) => asked.judge(Given::Values(&Value::Object(values))),
-            Err(_) => asked.judge(Given::Unreadable),
+        let Some(function) = function else {
+            let judge = move |read: Result<_, Fault>| match read {
+                Ok(values) => asked.judge(Given::Values(&Value::Object(values))),
+                Err(_) => asked.judge(Given::Unreadable),
+            };
+            return self.readers.judged(tool, arguments, judge).await?;
         };
-        self.readers.judged(tool, arguments, judge).await?
+        let read = move |read: Result<_, Fault>| -> Result<_, Fault> {
+            let (own, values) = match read {
+                Ok(values) => {
+                    let values = Value::Object(values);
+                    (made(asked.decide(Given::Values(&values)))?, values)
+                }
+                Err(_) => (made(asked.decide(Given::Unreadable))?, Value::Null),
+            };
+            Ok((asked, own, values))
+        };
+        let (asked, own, values) = self.readers.judged(tool, arguments, read).await??;
+        match values {
+            Value::Object(values)
+                if own.action != Action::Deny && function.does_as_told(&values) =>
+            {
+                self.documents.judge(asked, function, own, values).await
+            }
+            _ => Ok(Judged::of(own)),
+        }
     }
 
     fn asked(&self, wanted: &Permission<'_>) -> Asked {
         let tool = match &wanted.what {
             What::Tool(tool, _) => Some(&***tool),
-            What::Offer(_) => None,
+            What::Offer(_) | What::Request(_) => None,
         };
-        let definition = wanted.server.definition().as_ref().ok();
-        let takes_any = tool.is_some_and(|tool| takes_any(wanted.server, &tool.name));
         Asked {
-            takes_any,
-            exclude: match definition.filter(|_| takes_any) {
-                Some(definition) => definition.exclude.clone(),
-                None => Vec::new(),
-            },
+            from_server: matches!(wanted.what, What::Request(_)),
             policies: self.policies(),
-            scope: Arc::clone(&wanted.asking.scope),
+            scope: self.scope_now(wanted.asking),
             origin: Arc::clone(&wanted.asking.caller.origin),
             path: wanted.path.to_owned(),
             spellings: other_spellings(wanted.path, tool),
@@ -197,8 +214,21 @@ impl Asked {
         verb: Option<&str>,
         given: Given<'_>,
     ) -> Decision {
-        let question = Question {
+        let question = self.question(path, spellings, hints, verb, given);
+        self.ruling().decide(&question)
+    }
+
+    pub(super) fn question<'a>(
+        &'a self,
+        path: &'a str,
+        spellings: &'a [String],
+        hints: Hints,
+        verb: Option<&'a str>,
+        given: Given<'a>,
+    ) -> Question<'a> {
+        Question {
             path,
+            from_server: self.from_server,
             spellings,
             hints,
             verb,
@@ -206,9 +236,30 @@ impl Asked {
             client: &self.origin.client,
             workspace: self.origin.workspace.as_deref(),
             given,
-        };
-        let project = self.scope.project().map(|project| &project.denied);
-        self.policies.decide(&question, project)
+        }
+    }
+
+    /// The rules that are in force for whoever asks.
+    pub(super) fn ruling(&self) -> Ruling<'_> {
+        self.policies
+            .of(self.origin.agent.as_deref(), self.scope.denied())
+    }
+}
+
+#[cfg(test)]
+impl Asked {
+    /// By `mux`, of a tool that says this of itself.
+    pub(super) fn by_mux(policies: Policies, path: &str, hints: Hints) -> Self {
+        Self {
+            policies: Arc::new(policies),
+            scope: Arc::default(),
+            origin: Arc::new(Origin::new("mux", None, None)),
+            path: path.to_owned(),
+            from_server: false,
+            spellings: Vec::new(),
+            hints,
+            verb: None,
+        }
     }
 }
 
@@ -235,28 +286,47 @@ pub(super) fn own_verb<'a>(server: &Server, tool: &'a Tool) -> Option<&'a str> {
 
 fn denied(called: &str, judged: &Judged) -> Fault {
     let verdict = &judged.verdict;
+    if let Some(why) = &judged.undecided {
+        let server = called.split('.').next().unwrap_or(called);
+        let message = format!("{called} is denied: it is not known what the call does: {why}");
+        return Fault::new(Kind::Denied, message).path(called).hint(format!(
+            "`mux sources refresh {server}`, if its schema has changed; or select what the schema has, or call functions"
+        ));
+    }
     let path = judged.through.as_deref().unwrap_or(called);
     denied_by(path, verdict).path(called)
 }
 
 fn denied_by(path: &str, verdict: &Verdict) -> Fault {
     let Some(rule) = &verdict.rule else {
-        return Fault::new(Kind::Denied, format!("{path} is denied")).path(path);
+        // By default only sampling is.
+        let hint = format!("`[[policy]]` with match = \"{path}\" and action = \"allow\" allows it");
+        return Fault::new(
+            Kind::Denied,
+            format!("{path} is denied unless a rule allows it"),
+        )
+        .hint(hint)
+        .path(path);
     };
     let (text, because) = (rule.text(), because(verdict));
     let message = match &*rule.list {
-        List::Project(root) => format!(
+        List::Project(root, _) => format!(
             "{path} is denied by the policy \"{text}\" of the project in {}{because}",
             root.display()
         ),
         _ => format!("{path} is denied by the policy \"{text}\"{because}"),
     };
     let whence = verdict.whence().unwrap_or_default();
-    let hint = match rule.mistake() {
-        Some(mistake) => format!("{whence} cannot be understood, so that it denies: {mistake}"),
-        None => format!("it is {whence}; see `mux policy explain {path}`"),
-    };
-    Fault::new(Kind::Denied, message).hint(hint).path(path)
+    let fault = Fault::new(Kind::Denied, message).path(path);
+    match rule.mistake() {
+        Some(mistake) => fault.hint(format!(
+            "{whence} cannot be understood, so that it denies: {mistake}"
+        )),
+        None => fault.hints(
+            format!("it is {whence}; see `mux policy explain {path}`"),
+            format!("it is {whence}, the user's decision: do not look for a way around it"),
+        ),
+    }
 }
 
 fn because(verdict: &Verdict) -> String {

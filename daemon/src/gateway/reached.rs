@@ -24,7 +24,8 @@ impl Gateway {
             path: path.to_owned(),
             raw: false,
         };
-        let (server, name, _) = self.resolve(target, &asking.scope)?;
+        let scope = self.scope_now(asking);
+        let (server, name, _) = self.resolve(target, &scope)?;
         let whose = Whose::of(&asking.caller);
         let Ok(Held { session, .. }) =
             ready(&server, (&whose, &asking.caller.trace), observer).await
@@ -32,7 +33,7 @@ impl Gateway {
             return Ok(None);
         };
         let tools = session.current_tools().await;
-        let tools = asking.scope.view(&tools);
+        let tools = scope.view(&tools);
         find(&tools, server.name(), &name).map(Some)
     }
 }

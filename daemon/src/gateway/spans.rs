@@ -56,7 +56,7 @@ pub(super) fn failed(answer: Result<&Result<Value, CallError>, &Fault>) -> Optio
     match answer {
         Ok(Ok(result)) => (result["isError"] == true).then(|| "tool_error".into()),
         Ok(Err(CallError::Refused { code, .. })) => Some(code.to_string()),
-        Ok(Err(error)) => Some(super::failure("", error.clone()).kind.to_string()),
+        Ok(Err(error)) => Some(super::failure::kind(error).to_string()),
         Err(fault) => Some(fault.kind.to_string()),
     }
 }

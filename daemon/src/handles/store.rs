@@ -16,6 +16,7 @@ use super::{
     Handle, Terms,
     folder::Folder,
     name::Name,
+    owner::Owner,
     page::{self, Page},
     shelf::Shelf,
 };
@@ -79,13 +80,13 @@ impl Store {
                 return;
             }
         };
-        let mut shelf = self.shelf();
+        let (mut shelf, left) = (self.shelf(), Owner::default());
         for (name, bytes, stored) in found {
-            shelf.insert(name, bytes, stored, false);
+            shelf.insert(name, &left, (bytes, stored), false);
         }
         let terms = self.terms();
         let expired = shelf.expired(terms.keep_for);
-        let surplus = shelf.make_room(0, terms.quota);
+        let surplus = shelf.make_room(0, &left, terms.quota);
         self.remove(expired.into_iter().chain(surplus));
         debug!(values = shelf.len(), bytes = shelf.bytes(), "long values");
     }
@@ -95,7 +96,7 @@ impl Store {
         self.remove(shelf.expired(self.terms().keep_for));
     }
 
-    pub(super) fn keep(&self, text: &str) -> Result<Handle, KeepError> {
+    pub(super) fn keep(&self, text: &str, owner: &Owner) -> Result<Handle, KeepError> {
         let (terms, name) = (self.terms(), Name::of(text));
         let bytes = text.len() as u64;
         if bytes > terms.quota {
@@ -106,11 +107,14 @@ impl Store {
         let now = SystemTime::now();
         // What was there at the start may be damaged, and is written anew.
         if !(shelf.is_verified(&name) && self.folder.refresh(&name, now)) {
-            shelf.remove(&name);
-            self.remove(shelf.make_room(bytes, terms.quota));
+            let others = shelf.remove(&name);
+            self.remove(shelf.make_room(bytes, owner, terms.quota));
             self.folder.write(&name, text)?;
+            for other in &others {
+                shelf.insert(name.clone(), other, (bytes, now), true);
+            }
         }
-        shelf.insert(name.clone(), bytes, now, true);
+        shelf.insert(name.clone(), owner, (bytes, now), true);
         Ok(Handle {
             name: name.to_string(),
             bytes,

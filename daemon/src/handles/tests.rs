@@ -243,5 +243,5 @@ async fn many_at_once_agree_on_what_is_kept() {
         .map(|file| file.unwrap().metadata().unwrap().len())
         .sum();
     assert!(bytes > 10_000 && bytes <= 20_000, "{bytes}");
-    assert_eq!(handles.0.store.bytes(), bytes);
+    assert_eq!(handles.inner.store.bytes(), bytes);
 }

@@ -31,6 +31,7 @@ use super::{
 use crate::{
     cache::Cache,
     catalog::Catalog,
+    core_dumps, descriptors,
     keeper::wire::WIRE as KEEPER_WIRE,
     lifecycle::{InstanceLock, Service, StartupLock},
     upstream::{HandedPlace, Launcher, Upstreams},
@@ -246,6 +247,9 @@ fn launch(binary: &Path, far: UnixStream) -> Result<Child, HandoverError> {
         .stdin(OwnedFd::from(far))
         .stdout(Stdio::null())
         .stderr(Stdio::null());
+    // What its servers inherit are the limits that this daemon was started with.
+    descriptors::give_back(&mut command);
+    core_dumps::give_back(&mut command);
     let started = command.spawn();
     started.map_err(|source| HandoverError::Start {
         binary: binary.to_owned(),

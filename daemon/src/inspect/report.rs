@@ -72,7 +72,7 @@ fn advice(upstreams: &Upstreams, scope: &Scope, server: &str, tool: &str) -> Opt
         Ok(server) => server,
         Err(fault) => return fault.hint.map(Advice::Missing),
     };
-    let tools = scope.view(&found.tools()?);
+    let tools = scope.offered(&found.tools()?);
     let Some(tool) = tools.find(tool) else {
         let missing = gateway::no_such_tool(&tools, found.name(), tool);
         return missing.hint.map(Advice::Missing);

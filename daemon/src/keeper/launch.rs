@@ -1,7 +1,8 @@
 //! One child from its request to its exec, in the keeper.
 //!
 //! Invariant: a child inherits nothing from the keeper: its only descriptors are its own three
-//! pipes, no signal is blocked or ignored, and its environment is the request's and the marker.
+//! pipes, no signal is blocked or ignored, its limits are those that muxd was started with, and its environment is the
+//! request's and the marker.
 
 use std::{
     ffi::OsString,
@@ -23,6 +24,8 @@ use nix::{
     },
     unistd::{AccessFlags, Pid, access, getppid},
 };
+
+use crate::core_dumps;
 
 use super::{
     process_table::{MARKER, marker},
@@ -137,10 +140,11 @@ fn die_with_the_keeper(command: &mut Command) {
         if getppid() != keeper {
             return Err(Errno::ESRCH.into());
         }
+        core_dumps::restore_limit()?;
         // The keeper blocks signals, and an exec keeps the mask.
         Ok(SigSet::empty().thread_set_mask()?)
     };
-    // SAFETY: between fork and exec the closure makes three system calls on values that it holds,
+    // SAFETY: between fork and exec the closure makes four system calls on values that are there already,
     // and neither allocates nor takes a lock.
     unsafe {
         command.pre_exec(before_exec);

@@ -28,7 +28,7 @@ use super::{
     sweep::sweep,
     wire::{Event, Request, SpawnFailure, SpawnRequest, WIRE},
 };
-use crate::descriptors;
+use crate::{core_dumps, descriptors};
 
 /// How long a new keeper may take to say hello; it does so before it waits for its lock.
 const START_LIMIT: Duration = Duration::from_secs(5);
@@ -116,8 +116,9 @@ fn launch(exe: &Path, lock: &Path, far: UnixStream) -> io::Result<Child> {
         .arg(std::path::absolute(lock)?)
         .stdin(OwnedFd::from(far))
         .stdout(Stdio::null());
-    // What servers inherit is the limit that we were started with.
+    // What servers inherit are the limits that we were started with.
     descriptors::give_back(&mut command);
+    core_dumps::give_back(&mut command);
     command.spawn()
 }
 

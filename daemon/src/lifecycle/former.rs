@@ -3,7 +3,8 @@
 //! Whoever asks this daemon for such a run reads on in a copy of its events, which is kept as runs of our own are. To stop
 //! one, and to end that daemon, is asked of it.
 //!
-//! Invariant: a run is told in the words of the daemon in which it ran; if that one dies, the run's last event says so.
+//! Invariant: a run is told in the words of the daemon in which it ran; if that one dies, the run's last event says so. It
+//! is found by those who would find it if it ran here.
 
 use std::{
     collections::BTreeMap,
@@ -26,9 +27,12 @@ use tokio::{
 use tracing::{debug, info};
 
 use super::predecessor::hello;
+use crate::notices::RunAccess;
 
 /// It has other things to do as well.
 const HEARING: Duration = Duration::from_secs(10);
+/// How long it may take to read its configuration, with the commands that tell values.
+const LOADING: Duration = Duration::from_secs(20);
 /// How long one question for news waits over there.
 const POLL: Duration = Duration::from_secs(20);
 /// How long whoever asks for its runs waits for it to tell of them.
@@ -187,8 +191,8 @@ impl Former {
         !*self.expected.borrow() && all.all(|followed| followed.copy.borrow().ended.is_some())
     }
 
-    /// All of which something is known, the latest first.
-    pub async fn list(&self, running: bool) -> Vec<RunInfo> {
+    /// All of which something is known and that `access` finds, the latest first.
+    pub async fn list(&self, running: bool, access: &RunAccess) -> Vec<RunInfo> {
         self.arrived().await;
         self.forget();
         let client = self.client().clone();
@@ -211,16 +215,16 @@ impl Former {
             .map(|followed| followed.copy.borrow().info.clone());
         let mut infos: Vec<_> = infos
             .map(|info| now.remove(&info.run).unwrap_or(info))
-            .filter(|info| !(running && has_ended(info)))
+            .filter(|info| !(running && has_ended(info)) && allows(access, info))
             .collect();
         infos.sort_by_key(|info| std::cmp::Reverse(info.accepted_ms));
         infos
     }
 
     /// None if it was no run of that daemon.
-    pub async fn info(&self, run: &str) -> Option<RunInfo> {
+    pub async fn info(&self, run: &str, access: &RunAccess) -> Option<RunInfo> {
         self.arrived().await;
-        let followed = self.find(run)?;
+        let followed = self.find(run, access)?;
         let info = followed.copy.borrow().info.clone();
         if has_ended(&info) {
             return Some(info);
@@ -234,11 +238,12 @@ impl Former {
     pub async fn events(
         &self,
         request: &EventsRequest,
+        access: &RunAccess,
         poll: Duration,
         page: usize,
     ) -> Option<EventPage> {
         self.arrived().await;
-        let followed = self.find(&request.run)?;
+        let followed = self.find(&request.run, access)?;
         let mut copy = followed.copy.subscribe();
         let is_news = |copy: &Copied| {
             let last = copy.events.last();
@@ -261,9 +266,9 @@ impl Former {
     }
 
     /// Whether it was one of that daemon.
-    pub async fn cancel(&self, run: &str) -> bool {
+    pub async fn cancel(&self, run: &str, access: &RunAccess) -> bool {
         self.arrived().await;
-        let Some(followed) = self.find(run) else {
+        let Some(followed) = self.find(run, access) else {
             return false;
         };
         let run = followed.copy.borrow().info.run.clone();
@@ -273,6 +278,26 @@ impl Former {
             drop(client.cancel_run(transport::within(HEARING), run).await);
         }
         true
+    }
+
+    /// That daemon reads its configuration again, which holds for the runs that go on there: what is wrong with it, or
+    /// why it did not. Nothing if no run goes on.
+    pub async fn reload(&self) -> Vec<String> {
+        self.arrived().await;
+        let is_awaited = *self.expected.borrow();
+        let Some(client) = self.client().clone() else {
+            return match is_awaited {
+                true => vec![old_rules("it has not answered yet")],
+                false => Vec::new(),
+            };
+        };
+        match client.reload(transport::within(LOADING)).await {
+            Ok(Ok(report)) => report.problems,
+            Ok(Err(error)) => vec![old_rules(&error.message)],
+            // With the last of its runs.
+            Err(_) if self.client().is_none() => Vec::new(),
+            Err(error) => vec![old_rules(&error.to_string())],
+        }
     }
 
     /// That daemon is to end as this one does.
@@ -285,16 +310,17 @@ impl Former {
         }
     }
 
-    /// By its id, or by what stands behind the last dash of it.
-    fn find(&self, run: &str) -> Option<Arc<Followed>> {
+    /// By its id, or by its number where `access` takes those.
+    fn find(&self, run: &str, access: &RunAccess) -> Option<Arc<Followed>> {
         self.forget();
         let runs = self.runs();
         if let Some(found) = runs.get(run) {
-            return Some(Arc::clone(found));
+            let is_found = allows(access, &found.copy.borrow().info);
+            return is_found.then(|| Arc::clone(found));
         }
         let mut meant = runs.iter().filter(|(id, _)| {
             let last = id.rsplit_once('-').map(|(_, last)| last);
-            !run.is_empty() && last == Some(run)
+            access.is_user() && !run.is_empty() && last == Some(run)
         });
         match (meant.next(), meant.next()) {
             (Some((_, found)), None) => Some(Arc::clone(found)),
@@ -325,6 +351,13 @@ impl Former {
     fn runs(&self) -> MutexGuard<'_, BTreeMap<String, Arc<Followed>>> {
         self.runs.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+fn old_rules(why: &str) -> String {
+    format!(
+        "runs that go on in the muxd before this one may still follow the configuration of before: {why}; \
+         `mux runs --running` lists them, `mux runs cancel RUN` ends one"
+    )
 }
 
 impl Followed {
@@ -376,6 +409,10 @@ impl Followed {
             });
         });
     }
+}
+
+fn allows(access: &RunAccess, info: &RunInfo) -> bool {
+    access.allows_names(&info.client, info.agent.as_deref())
 }
 
 fn length(event: &Event) -> usize {

@@ -41,6 +41,7 @@ pub(super) fn hello(features: Vec<String>) -> Hello {
         },
         agent: None,
         workspace: None,
+        for_agent: false,
         features,
     }
 }

@@ -36,6 +36,8 @@ pub struct Moment {
     pub approvals: Vec<(&'static str, u64)>,
     /// By label.
     pub servers: BTreeMap<String, ServerMoment>,
+    /// Since somebody asked last, if it is watched.
+    pub longest_poll_seconds: Option<f64>,
     pub process: Process,
 }
 
@@ -135,6 +137,14 @@ impl Collector for Told {
             &now.approvals,
         )?;
         servers(to, &now.servers)?;
+        if let Some(seconds) = now.longest_poll_seconds {
+            gauge(
+                to,
+                "muxd_runtime_longest_poll_seconds",
+                "Processor time that a thread of the daemon's runtime took at a time, at most, since this was read last",
+                seconds,
+            )?;
+        }
         process(to, &now.process)?;
         gauge(
             to,

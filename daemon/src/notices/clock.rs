@@ -14,11 +14,40 @@ pub struct Clock(watch::Sender<State>);
 
 #[derive(Clone, Copy, Debug, Default)]
 struct State {
-    /// How many hold it.
-    held: usize,
+    /// Whatever it is held for.
+    held: Stretch,
+    /// For questions of servers alone.
+    asked: Stretch,
+}
+
+/// How long something has lasted that may begin and end several times, and several times at once.
+#[derive(Clone, Copy, Debug, Default)]
+struct Stretch {
+    /// How many are under way.
+    open: usize,
     since: Option<Instant>,
-    /// What it stood before.
-    stood: Duration,
+    /// What those lasted that are over.
+    before: Duration,
+}
+
+impl Stretch {
+    fn begin(&mut self) {
+        self.open += 1;
+        self.since.get_or_insert_with(Instant::now);
+    }
+
+    fn end(&mut self) {
+        self.open -= 1;
+        if self.open == 0 {
+            let since = self.since.take();
+            self.before += since.map(|since| since.elapsed()).unwrap_or_default();
+        }
+    }
+
+    fn lasted(&self) -> Duration {
+        let now = self.since.map(|since| since.elapsed());
+        self.before + now.unwrap_or_default()
+    }
 }
 
 /// A moment, by a clock.
@@ -31,9 +60,12 @@ pub struct Mark {
 impl Clock {
     /// How long it has stood still so far.
     pub fn stood(&self) -> Duration {
-        let state = *self.0.borrow();
-        let now = state.since.map(|since| since.elapsed());
-        state.stood + now.unwrap_or_default()
+        self.0.borrow().held.lasted()
+    }
+
+    /// For how much of that a question of a server was why. Questions that are open at once count once.
+    pub fn asked(&self) -> Duration {
+        self.0.borrow().asked.lasted()
     }
 
     /// Now, for [`Clock::over_since`].
@@ -54,12 +86,12 @@ impl Clock {
     pub async fn over_since(&self, mark: Mark, within: Duration) {
         let mut state = self.0.subscribe();
         loop {
-            let State { held, stood, .. } = *state.borrow_and_update();
-            let stood = stood.saturating_sub(mark.stood);
+            let Stretch { open, before, .. } = state.borrow_and_update().held;
+            let stood = before.saturating_sub(mark.stood);
             let Some(due) = mark.at.checked_add(within.saturating_add(stood)) else {
                 return std::future::pending().await;
             };
-            let running = held == 0;
+            let running = open == 0;
             tokio::select! {
                 // The sender lives as long as `self`.
                 _ = state.changed() => {}
@@ -70,25 +102,39 @@ impl Clock {
 
     /// Holds it until the guard is dropped.
     pub fn hold(self: &Arc<Self>) -> Standing {
+        self.0.send_modify(|state| state.held.begin());
+        Standing {
+            clock: Arc::clone(self),
+            is_question: false,
+        }
+    }
+
+    /// Holds it because a server asks something, which [`Self::asked`] counts.
+    pub fn hold_for_question(self: &Arc<Self>) -> Standing {
         self.0.send_modify(|state| {
-            state.held += 1;
-            state.since.get_or_insert_with(Instant::now);
+            state.held.begin();
+            state.asked.begin();
         });
-        Standing(Arc::clone(self))
+        Standing {
+            clock: Arc::clone(self),
+            is_question: true,
+        }
     }
 }
 
 /// As long as it lives, its clock stands still.
 #[derive(Debug)]
-pub struct Standing(Arc<Clock>);
+pub struct Standing {
+    clock: Arc<Clock>,
+    is_question: bool,
+}
 
 impl Drop for Standing {
     fn drop(&mut self) {
-        self.0.0.send_modify(|state| {
-            state.held -= 1;
-            if state.held == 0 {
-                let since = state.since.take();
-                state.stood += since.map(|since| since.elapsed()).unwrap_or_default();
+        self.clock.0.send_modify(|state| {
+            state.held.end();
+            if self.is_question {
+                state.asked.end();
             }
         });
     }
@@ -117,5 +163,21 @@ mod tests {
         drop(second);
         over.await.unwrap();
         assert_eq!(begun.elapsed(), Duration::from_secs(130));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn questions_are_counted_apart_and_those_open_at_once_count_once() {
+        let clock = Arc::new(Clock::default());
+        let approval = clock.hold();
+        tokio::time::advance(Duration::from_secs(5)).await;
+        let questions = [clock.hold_for_question(), clock.hold_for_question()];
+        tokio::time::advance(Duration::from_secs(3)).await;
+        assert_eq!(clock.asked(), Duration::from_secs(3));
+        drop(questions);
+        tokio::time::advance(Duration::from_secs(2)).await;
+        drop(approval);
+        tokio::time::advance(Duration::from_secs(2)).await;
+        assert_eq!(clock.asked(), Duration::from_secs(3));
+        assert_eq!(clock.stood(), Duration::from_secs(10));
     }
 }

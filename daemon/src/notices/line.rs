@@ -164,7 +164,7 @@ mod tests {
     fn ask(ask: u64) -> Notice {
         Notice::Ask {
             ask,
-            server: "s".into(),
+            server: Some("s".into()),
             cause: Cause::default(),
             kind: AskKind::Elicitation,
             key: None,

@@ -16,7 +16,7 @@ use tokio::{
 };
 
 use super::{
-    Answer, AskKind, Cause, News, Notice,
+    Answer, AskKind, Cause, News, Notice, Origin,
     line::{self, Line},
     news::Edition,
 };
@@ -32,6 +32,8 @@ pub(super) type Check = fn(&Value) -> Result<(), String>;
 #[derive(Debug)]
 pub struct Mailbox {
     connection: u64,
+    /// Who is at the other end.
+    origin: Arc<Origin>,
     pool: watch::Receiver<Edition>,
     state: Mutex<State>,
     /// Counts what has come.
@@ -63,7 +65,8 @@ struct Open {
 /// What a server wants to know.
 #[derive(Debug)]
 pub struct Question {
-    pub server: String,
+    /// None if muxd itself asks.
+    pub server: Option<String>,
     pub cause: Cause,
     pub kind: AskKind,
     /// The server's own name for it, where it has one.
@@ -74,9 +77,10 @@ pub struct Question {
 }
 
 impl Mailbox {
-    pub fn new(connection: u64, pool: &News) -> Arc<Self> {
+    pub fn new(connection: u64, origin: Arc<Origin>, pool: &News) -> Arc<Self> {
         Arc::new(Self {
             connection,
+            origin,
             pool: pool.listen(),
             state: Mutex::default(),
             arrived: watch::Sender::new(0),
@@ -85,6 +89,11 @@ impl Mailbox {
 
     pub fn connection(&self) -> u64 {
         self.connection
+    }
+
+    /// Who answers what is asked here.
+    pub fn origin(&self) -> &Origin {
+        &self.origin
     }
 
     /// Whether anybody reads what is told here.
@@ -290,7 +299,7 @@ mod tests {
 
     fn question(kind: AskKind) -> Question {
         Question {
-            server: "s".into(),
+            server: Some("s".into()),
             cause: Cause::default(),
             kind,
             key: None,
@@ -305,7 +314,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_client_that_never_listened_is_told_and_asked_nothing() {
         let news = News::default();
-        let mailbox = Mailbox::new(1, &news);
+        let mailbox = Mailbox::new(1, Arc::default(), &news);
         news.tell(Changed::ALL);
         mailbox.tell(Notice::Withdrawn { ask: 1 });
         assert!(mailbox.ask(question(AskKind::Sampling)).is_none());
@@ -318,7 +327,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn changes_of_the_pool_are_told_once_and_together() {
         let news = News::default();
-        let mailbox = Mailbox::new(1, &news);
+        let mailbox = Mailbox::new(1, Arc::default(), &news);
         assert!(mailbox.read(0, Duration::ZERO, vec![]).await.is_empty());
         let (heard, ()) = tokio::join!(mailbox.read(0, SOON, vec![]), async {
             news.tell(Changed::TOOLS);
@@ -334,7 +343,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_question_is_answered_in_its_shape_withdrawn_or_lost_with_the_client() {
-        let mailbox = Mailbox::new(1, &News::default());
+        let mailbox = Mailbox::new(1, Arc::default(), &News::default());
         let kinds = || vec![AskKind::Elicitation];
         mailbox.read(0, Duration::ZERO, kinds()).await;
         let mut asked = mailbox.ask(question(AskKind::Elicitation)).unwrap();

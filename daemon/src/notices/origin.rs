@@ -16,6 +16,8 @@ pub struct Origin {
     /// The process, where the system tells.
     pub pid: Option<u32>,
     pub uid: Option<u32>,
+    /// Failures are read by an agent, which has tools and no command line.
+    pub for_agent: bool,
 }
 
 impl Origin {

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::{
     place::{Found, Place},
-    test::Test,
+    test::{Met, Test},
 };
 
 #[derive(Clone, Debug)]
@@ -16,8 +16,13 @@ pub(super) struct Condition {
 }
 
 impl Condition {
-    pub(super) fn read(place: &str, test: &toml::Value) -> Result<Self, String> {
-        let test = Test::read(test).map_err(|mistake| format!("{place}: {mistake}"))?;
+    pub(super) fn read(
+        place: &str,
+        test: &toml::Value,
+        largest_regex: usize,
+    ) -> Result<Self, String> {
+        let test =
+            Test::read(test, largest_regex).map_err(|mistake| format!("{place}: {mistake}"))?;
         Ok(Self {
             place: Place::parse(place)?,
             text: place.to_owned(),
@@ -30,13 +35,22 @@ impl Condition {
     }
 
     /// Where the place names each element of a list, one is enough, unless `every` is wanted: a rule that allows
-    /// must not be met by the one harmless file among many, nor by what it cannot look into.
+    /// must not be met by the one harmless file among many, nor by what it cannot look into, nor by what may be
+    /// something else for the server. Every other rule is met by what may be what it is about.
     pub(super) fn holds(&self, arguments: &Value, every: bool) -> bool {
         let mut found = self.place.found(arguments).into_iter();
+        let met = |found: Found<'_>| self.test.met(found.value());
         match every {
-            true => found.all(|found| found != Found::Astray && self.test.holds(found.value())),
-            false => found.any(|found| self.test.holds(found.value())),
+            true => found.all(|found| found != Found::Astray && met(found) == Met::Yes),
+            false => found.any(|found| met(found) != Met::No),
         }
+    }
+
+    /// It holds of nothing for sure, but cannot be ruled out.
+    pub(super) fn is_in_doubt(&self, arguments: &Value) -> bool {
+        let found = self.place.found(arguments).into_iter();
+        let best = found.map(|found| self.test.met(found.value())).max();
+        best == Some(Met::Maybe)
     }
 
     /// What stands there, for an explanation.

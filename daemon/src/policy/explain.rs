@@ -45,56 +45,85 @@ pub enum Outcome {
 
 impl Ruling<'_> {
     pub fn explain(&self, question: &Question<'_>) -> Explanation {
-        let mut steps = Vec::new();
-        let mut depends = false;
+        let mut steps: Vec<Step> = Vec::new();
+        let mut doubtful = None;
+        let mut verdict = default_verdict(question);
         for rule in self.rules() {
             let (outcome, because) = match rule.holds(question) {
-                Holds::Yes => (Outcome::Decides, applies(rule)),
+                Holds::Yes => (Outcome::Decides, rule.applies(question.given)),
+                Holds::InDoubt => {
+                    doubtful = doubtful.or(Some(steps.len()));
+                    (Outcome::Unmet, rule.applies(question.given))
+                }
                 Holds::Depends => (Outcome::Depends, "it depends on the arguments".into()),
                 Holds::No(unmet @ (Unmet::Match | Unmet::Server)) => {
                     (Outcome::Elsewhere, rule.why(unmet, question))
                 }
                 Holds::No(unmet) => (Outcome::Unmet, rule.why(unmet, question)),
             };
-            depends |= outcome == Outcome::Depends;
             steps.push(Step {
                 rule: Arc::clone(rule),
                 outcome,
                 because,
             });
             if outcome == Outcome::Decides {
-                let verdict = Verdict {
-                    action: rule.action,
-                    rule: Some(Arc::clone(rule)),
-                };
-                return Explanation {
-                    verdict,
-                    depends,
-                    steps,
-                };
+                verdict = Verdict::of(rule);
+                break;
             }
         }
+        if let Some(at) = doubtful.filter(|_| verdict.action != Action::Deny) {
+            let asks = steps[at].rule.number;
+            for step in &mut steps {
+                if step.outcome == Outcome::Decides {
+                    step.outcome = Outcome::Unmet;
+                    step.because = format!("rule {asks} before it asks");
+                }
+            }
+            steps[at].outcome = Outcome::Decides;
+            verdict = Verdict::of(&steps[at].rule);
+        }
         Explanation {
-            verdict: default_verdict(question),
-            depends,
+            verdict,
+            depends: steps.iter().any(|step| step.outcome == Outcome::Depends),
             steps,
         }
     }
 }
 
-fn applies(rule: &Rule) -> String {
-    match rule.mistake() {
-        Some(mistake) => format!("it cannot be understood, so that it denies: {mistake}"),
-        None => "everything that it asks for is met".into(),
-    }
-}
-
 impl Rule {
+    fn applies(&self, given: Given<'_>) -> String {
+        if let Some(mistake) = self.mistake() {
+            return format!("it cannot be understood, so that it denies: {mistake}");
+        }
+        let values = match given {
+            Given::Values(values) => Some(values),
+            Given::Unread | Given::Unreadable => None,
+        };
+        let in_doubt = values.and_then(|values| {
+            let mut all = self.arguments.iter();
+            let condition = all.find(|condition| condition.is_in_doubt(values))?;
+            let found = condition.found(values);
+            let found: Vec<String> = found.iter().take(3).map(shown).collect();
+            Some((condition.place(), found.join(", ")))
+        });
+        match in_doubt {
+            Some((place, found)) => {
+                format!("arguments.{place}: {found} may mean what it is about to the server")
+            }
+            None => "everything that it asks for is met".into(),
+        }
+    }
+
     fn why(&self, unmet: Unmet, question: &Question<'_>) -> String {
         let written = &self.written;
         let wanted = |texts: &Option<Vec<String>>| texts.as_deref().map(listed).unwrap_or_default();
         let or = |value: Option<String>, nothing: &str| value.unwrap_or_else(|| nothing.into());
         match unmet {
+            Unmet::Match if question.from_server => format!(
+                "match: {} does not name what a server asks, as `{}` does",
+                listed(&self.matches()),
+                question.path
+            ),
             Unmet::Match => format!("match: it is about {}", listed(&written.paths)),
             Unmet::Server => format!(
                 "server: `{}` is not {}",

@@ -49,7 +49,15 @@ impl Glob {
     }
 }
 
-/// The same of a pattern that is needed once.
+/// Whether the pattern may match a text that begins so. In doubt it may.
+pub fn may_match_below(pattern: &str, head: &str) -> bool {
+    match pattern.find(['*', '?']) {
+        Some(end) => head.starts_with(&pattern[..end]) || pattern[..end].starts_with(head),
+        None => pattern.starts_with(head),
+    }
+}
+
+/// Whether a pattern that is needed once matches.
 pub fn glob(pattern: &str, text: &str) -> bool {
     WildMatch::new(pattern).matches(text)
 }
@@ -57,6 +65,27 @@ pub fn glob(pattern: &str, text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn pattern_may_match_what_begins_as_it_does() {
+        for (pattern, expected) in [
+            ("blog.query.a", true),
+            ("blog.q*", true),
+            ("*", true),
+            ("?log.graphql", true),
+            ("blog.query.us?r", true),
+            ("blog.graphql", false),
+            ("blog.g*", false),
+            ("other.*", false),
+            ("", false),
+        ] {
+            assert_eq!(
+                may_match_below(pattern, "blog.query"),
+                expected,
+                "{pattern}"
+            );
+        }
+    }
 
     #[test]
     fn globs_match_whole_texts() {

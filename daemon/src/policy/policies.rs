@@ -1,7 +1,8 @@
 //! Everybody's rules, those of the agents that have their own, and how often each has decided.
 //!
-//! Invariant: an agent's own list stands in place of everybody's and is never merged with it. What a project denies
-//! comes before both.
+//! Invariant: an agent's own list stands in place of everybody's and is never merged with it. What projects deny
+//! comes before both. A rule that asks because nobody knows what the server makes of the arguments does not keep a later
+//! rule from denying.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -12,7 +13,10 @@ use std::{
     },
 };
 
-use super::{Action, Decision, List, Policy, Question, Rule, Verdict, default_verdict};
+use super::{
+    Action, Decision, List, Policy, ProjectText, Question, Rule, Verdict, default_verdict,
+    rule::Holds,
+};
 use crate::config::{AgentEntry, PolicyEntry};
 
 #[derive(Clone, Debug, Default)]
@@ -32,8 +36,8 @@ struct Defaults {
 /// The lists that are in force for somebody.
 #[derive(Clone, Copy, Debug)]
 pub struct Ruling<'a> {
-    /// What the project in which he works denies.
-    pub project: Option<&'a Policy>,
+    /// What the projects in which the caller works deny, the nearest first.
+    pub projects: &'a [Arc<Policy>],
     pub own: &'a Policy,
 }
 
@@ -75,10 +79,10 @@ impl Policies {
         lists.map(|list| list.rules().len()).sum()
     }
 
-    pub fn of<'a>(&'a self, agent: Option<&str>, project: Option<&'a Policy>) -> Ruling<'a> {
+    pub fn of<'a>(&'a self, agent: Option<&str>, projects: &'a [Arc<Policy>]) -> Ruling<'a> {
         let own = agent.and_then(|agent| self.agents.get(agent));
         Ruling {
-            project,
+            projects,
             own: own.unwrap_or(&self.everybody),
         }
     }
@@ -89,8 +93,8 @@ impl Policies {
     }
 
     /// Decides one call.
-    pub fn decide(&self, question: &Question<'_>, project: Option<&Policy>) -> Decision {
-        self.of(question.agent, project).decide(question)
+    pub fn decide(&self, question: &Question<'_>, projects: &[Arc<Policy>]) -> Decision {
+        self.of(question.agent, projects).decide(question)
     }
 
     /// Counts what was decided on a call.
@@ -98,7 +102,9 @@ impl Policies {
         let counter = match (&verdict.rule, verdict.action) {
             (Some(rule), _) => &rule.decided,
             (None, Action::Ask) => &self.defaults.asked,
-            (None, _) => &self.defaults.allowed,
+            (None, Action::Allow) => &self.defaults.allowed,
+            // Only what a server asks is denied by default, and that is no call.
+            (None, Action::Deny) => return,
         };
         counter.fetch_add(1, Ordering::Relaxed);
     }
@@ -134,18 +140,49 @@ impl Policies {
     }
 }
 
-impl Ruling<'_> {
+impl<'a> Ruling<'a> {
+    /// The first rule that applies, or the need for the arguments, or the default.
     pub fn decide(&self, question: &Question<'_>) -> Decision {
-        let project = self.project.and_then(|project| project.first(question));
-        project
-            .or_else(|| self.own.first(question))
-            .unwrap_or_else(|| Decision::Made(default_verdict(question)))
+        let lists = self.projects.iter().map(|denied| &**denied);
+        let mut rules = lists
+            .chain([self.own])
+            .flat_map(|list| list.about(question.server()));
+        let mut doubtful = None;
+        let first = loop {
+            let Some(rule) = rules.next() else {
+                break default_verdict(question);
+            };
+            match rule.holds(question) {
+                Holds::Yes => break Verdict::of(rule),
+                Holds::Depends => return Decision::NeedsArguments,
+                Holds::InDoubt => doubtful = doubtful.or(Some(rule)),
+                Holds::No(_) => {}
+            }
+        };
+        Decision::Made(match doubtful {
+            Some(rule) if first.action != Action::Deny => Verdict::of(rule),
+            _ => first,
+        })
+    }
+
+    /// The first rule that may deny or ask for calls whose paths begin in one of these ways, whatever follows.
+    pub fn strict_rule_below(
+        &self,
+        question: &Question<'_>,
+        heads: &[String],
+    ) -> Option<&'a Arc<Rule>> {
+        let mut lists = self
+            .projects
+            .iter()
+            .map(|denied| &**denied)
+            .chain([self.own]);
+        lists.find_map(|list| list.strict_below(question, heads))
     }
 
     /// All rules, in the order in which they are asked.
     pub fn rules(&self) -> impl Iterator<Item = &Arc<Rule>> {
-        let project = self.project.into_iter().flat_map(Policy::rules);
-        project.chain(self.own.rules())
+        let projects = self.projects.iter().flat_map(|denied| denied.rules());
+        projects.chain(self.own.rules())
     }
 }
 
@@ -167,12 +204,27 @@ impl List {
         match self {
             Self::Everybody => "[[policy]]".into(),
             Self::Agent(name) => format!("[agents.{name}] policy"),
-            Self::Project(_) => ".mux.toml [[policy]]".into(),
+            Self::Project(root, text) => {
+                let file = root.join(".mux.toml");
+                let which = match text {
+                    ProjectText::Current => "",
+                    ProjectText::Approved => " as you approved it",
+                    ProjectText::Unapproved => ", which you have not approved",
+                };
+                format!("[[policy]] of {}{which}", file.display())
+            }
         }
     }
 }
 
 impl Verdict {
+    pub(super) fn of(rule: &Arc<Rule>) -> Self {
+        Self {
+            action: rule.action,
+            rule: Some(Arc::clone(rule)),
+        }
+    }
+
     /// Which rule it was, as an error has it.
     pub fn whence(&self) -> Option<String> {
         let rule = self.rule.as_ref()?;
@@ -180,12 +232,7 @@ impl Verdict {
         Some(match &*rule.list {
             List::Everybody => format!("rule {number} of [[policy]] in config.toml"),
             List::Agent(name) => format!("rule {number} of [agents.{name}] policy in config.toml"),
-            List::Project(root) => {
-                format!(
-                    "rule {number} of [[policy]] in {}/.mux.toml",
-                    root.display()
-                )
-            }
+            List::Project(..) => format!("rule {number} of {}", rule.list.section()),
         })
     }
 }

@@ -2,17 +2,19 @@
 
 use std::{path::Path, sync::Arc};
 
-use mux_sandbox::typegen::names::spell;
 use serde_json::Value;
 
 use super::Rule;
-use crate::catalog::Tool;
+use crate::catalog::{Tool, paths};
 
 /// One call that somebody is about to make.
 #[derive(Clone, Copy, Debug)]
 pub struct Question<'a> {
     /// `server.tool`, with the tool as its server spells it; `server.method` of what is no tool.
     pub path: &'a str,
+    /// The server sends this request to its client: see [`SERVER_REQUESTS`]. It is no call, although a tool may have
+    /// the same name.
+    pub from_server: bool,
     /// Other spellings of it, see [`spellings`].
     pub spellings: &'a [String],
     pub hints: Hints,
@@ -25,6 +27,12 @@ pub struct Question<'a> {
     pub workspace: Option<&'a Path>,
     pub given: Given<'a>,
 }
+
+/// MCP's method by which a server has its client's model write something.
+const SAMPLING: &str = "sampling/createMessage";
+
+/// What a server may ask of its client while it works on a call of it, by the names of MCP.
+pub const SERVER_REQUESTS: &[&str] = &["elicitation/create", SAMPLING, "roots/list"];
 
 /// The arguments of a call.
 #[derive(Clone, Copy, Debug)]
@@ -56,8 +64,8 @@ pub enum Action {
 #[derive(Clone, Debug)]
 pub struct Verdict {
     pub action: Action,
-    /// The rule that decided. Without one it is the default: allowed, and asked for what calls itself destructive
-    /// where somebody can answer.
+    /// The rule that decided. Without one it is the default: allowed, asked for what calls itself destructive where
+    /// somebody can answer, and denied where a server wants to use its client's model.
     pub rule: Option<Arc<Rule>>,
 }
 
@@ -75,9 +83,32 @@ impl Question<'_> {
             .split_once('.')
             .map_or(self.path, |(server, _)| server)
     }
+
+    /// The server wants to use the model of its client.
+    pub(super) fn is_sampling(&self) -> bool {
+        let method = self.path.split_once('.').map(|(_, method)| method);
+        self.from_server && method == Some(SAMPLING)
+    }
+
+    /// Whether a rule with this glob can be about the path. Rules for tools have wide globs, and were not written for
+    /// what a server asks: of that a glob has to name the method, as in `*.sampling/createMessage` or
+    /// `docs.elicitation/*`.
+    pub(super) fn is_named_by(&self, glob: &str) -> bool {
+        let method = self.path.split_once('.').map_or("", |(_, method)| method);
+        let group = method.split_inclusive('/').next().unwrap_or_default();
+        !self.from_server || glob.contains(group)
+    }
 }
 
 impl Hints {
+    /// Of what cannot be undone.
+    pub const DESTRUCTIVE: Self = Self {
+        read_only: Some(false),
+        destructive: Some(true),
+        idempotent: Some(false),
+        open_world: None,
+    };
+
     pub fn of(tool: &Tool) -> Self {
         Self {
             read_only: tool.read_only,
@@ -137,17 +168,16 @@ impl Action {
     }
 }
 
-/// How else a path may be written: as programs do, and without what nobody sees. A rule that denies or asks is about
-/// each of them, so that neither a slip nor a server's trick goes around it; one that allows only about the path itself.
+/// How else a path may be written: as programs do, as they did, and without what nobody sees. A rule that denies or asks
+/// is about each of them, so that neither a slip nor a server's trick goes around it; one that allows only about the
+/// path itself.
 pub fn spellings(server: &str, name: &str, shown: &str) -> Vec<String> {
-    let (own, spelled) = (spell(server), spell(name));
-    let mut others = Vec::new();
-    if own != server || spelled != name {
-        others.push(format!("{own}.{spelled}"));
-    }
+    let mut others = paths(server, name);
     if shown != name {
-        others.push(format!("{server}.{shown}"));
+        others.extend(paths(server, shown));
     }
+    let own = format!("{server}.{name}");
+    others.retain(|path| *path != own);
     others
 }
 

@@ -13,7 +13,12 @@ use std::{
 
 use mux_sandbox::typegen::names::spell;
 
-use super::{Action, Given, Hints, Question, arguments::Condition, glob::Glob};
+use super::{
+    Action, Given, Hints, Question,
+    arguments::Condition,
+    glob::{Glob, may_match_below},
+    test::{LARGEST_REGEX, LARGEST_UNAPPROVED_REGEX},
+};
 use crate::config::{AnnotationsEntry, PolicyEntry};
 
 /// Whose list a rule stands in.
@@ -24,7 +29,18 @@ pub enum List {
     /// `[agents.NAME] policy`.
     Agent(String),
     /// `[[policy]]` of a project's .mux.toml.
-    Project(Arc<Path>),
+    Project(Arc<Path>, ProjectText),
+}
+
+/// Which text of a project's .mux.toml.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum ProjectText {
+    /// The one that is there, and that the user has approved.
+    Current,
+    /// The one that the user approved last. Another one is there now, or none.
+    Approved,
+    /// The one that is there, which the user has not approved.
+    Unapproved,
 }
 
 #[derive(Debug)]
@@ -35,6 +51,8 @@ pub struct Rule {
     pub action: Action,
     pub(super) written: PolicyEntry,
     pub(super) paths: Vec<Glob>,
+    /// The same as programs spell them. Empty in a rule that allows.
+    spelled: Vec<Glob>,
     servers: Option<Vec<Glob>>,
     agents: Option<Vec<Glob>>,
     clients: Option<Vec<Glob>>,
@@ -49,6 +67,9 @@ pub struct Rule {
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) enum Holds {
     Yes,
+    /// It asks, and whether its conditions are met depends on what the server makes of the arguments. A later rule may
+    /// deny.
+    InDoubt,
     /// The first condition that is not met.
     No(Unmet),
     /// On the arguments, which have not been read.
@@ -97,20 +118,34 @@ impl Rule {
             })
         });
         let mut arguments = Vec::new();
+        let largest_regex = match **list {
+            List::Project(_, ProjectText::Unapproved) => LARGEST_UNAPPROVED_REGEX,
+            _ => LARGEST_REGEX,
+        };
         for (place, test) in &written.arguments {
-            match Condition::read(place, test) {
+            match Condition::read(place, test, largest_regex) {
                 Ok(condition) => arguments.push(condition),
                 Err(mistake) => mistakes.push(format!("arguments: {mistake}")),
             }
         }
+        let action = match mistakes.is_empty() {
+            true => action.unwrap_or(Action::Deny),
+            false => Action::Deny,
+        };
+        let spelled = match action {
+            Action::Allow => Vec::new(),
+            Action::Ask | Action::Deny => {
+                let odd = written.paths.iter().map(|path| (path, spelled(path)));
+                let odd = odd.filter(|(path, spelled)| *path != spelled);
+                odd.map(|(_, spelled)| Glob::new(&spelled)).collect()
+            }
+        };
         Self {
             number,
             list: Arc::clone(list),
-            action: match mistakes.is_empty() {
-                true => action.unwrap_or(Action::Deny),
-                false => Action::Deny,
-            },
+            action,
             paths: globs(&written.paths),
+            spelled,
             servers: some(&written.servers),
             agents: some(&written.agents),
             clients: some(&written.clients),
@@ -189,35 +224,33 @@ impl Rule {
             .collect()
     }
 
-    pub(super) fn holds(&self, question: &Question<'_>) -> Holds {
-        let none_of = |globs: &Option<Vec<Glob>>, text: Option<&str>| {
-            globs.as_deref().is_some_and(|globs| {
-                !text.is_some_and(|text| globs.iter().any(|glob| glob.matches(text)))
-            })
+    /// Whether it may deny or ask for a call by this caller whose path begins in one of these ways. None of those is one
+    /// of HTTP, with a verb.
+    pub(super) fn may_stop_below(&self, question: &Question<'_>, heads: &[String]) -> bool {
+        let is_about = |glob: &Glob| {
+            let mut heads = heads.iter();
+            heads.any(|head| may_match_below(glob.as_str(), head))
         };
-        let about = |path: &str| self.paths.iter().any(|glob| glob.matches(path));
+        self.action != Action::Allow
+            && self.written.verbs.is_none()
+            && (self.paths.is_empty() || self.paths.iter().chain(&self.spelled).any(is_about))
+            && self.unmet_by_caller(question).is_none()
+    }
+
+    pub(super) fn holds(&self, question: &Question<'_>) -> Holds {
+        let about = |path: &str| {
+            let mut globs = self.paths.iter().chain(&self.spelled);
+            globs.any(|glob| glob.matches(path) && question.is_named_by(glob.as_str()))
+        };
         let strict = self.action != Action::Allow;
         let mut spellings = question.spellings.iter().filter(|_| strict);
         let met =
             self.paths.is_empty() || about(question.path) || spellings.any(|path| about(path));
-        if !met {
+        if !met || (self.paths.is_empty() && question.from_server) {
             return Holds::No(Unmet::Match);
         }
-        let server = question.server();
-        let elsewhere = none_of(&self.servers, Some(server));
-        if elsewhere && (!strict || none_of(&self.servers, Some(&spell(server)))) {
-            return Holds::No(Unmet::Server);
-        }
-        if none_of(&self.agents, question.agent) {
-            return Holds::No(Unmet::Agent);
-        }
-        if none_of(&self.clients, Some(question.client)) {
-            return Holds::No(Unmet::Client);
-        }
-        if let Some(globs) = &self.workspaces
-            && !question.workspace.is_some_and(|dir| lies_in(dir, globs))
-        {
-            return Holds::No(Unmet::Workspace);
+        if let Some(unmet) = self.unmet_by_caller(question) {
+            return Holds::No(unmet);
         }
         if !said(&self.written.annotations, question.hints) {
             return Holds::No(Unmet::Annotations);
@@ -229,6 +262,33 @@ impl Rule {
             }
         }
         self.arguments_hold(question.given)
+    }
+
+    /// What it asks of the server, and of whoever calls.
+    fn unmet_by_caller(&self, question: &Question<'_>) -> Option<Unmet> {
+        let strict = self.action != Action::Allow;
+        let none_of = |globs: &Option<Vec<Glob>>, text: Option<&str>| {
+            globs.as_deref().is_some_and(|globs| {
+                !text.is_some_and(|text| globs.iter().any(|glob| glob.matches(text)))
+            })
+        };
+        let server = question.server();
+        let elsewhere = none_of(&self.servers, Some(server));
+        if elsewhere && (!strict || none_of(&self.servers, Some(&spell(server)))) {
+            return Some(Unmet::Server);
+        }
+        if none_of(&self.agents, question.agent) {
+            return Some(Unmet::Agent);
+        }
+        if none_of(&self.clients, Some(question.client)) {
+            return Some(Unmet::Client);
+        }
+        if let Some(globs) = &self.workspaces
+            && !question.workspace.is_some_and(|dir| lies_in(dir, globs))
+        {
+            return Some(Unmet::Workspace);
+        }
+        None
     }
 
     fn arguments_hold(&self, given: Given<'_>) -> Holds {
@@ -243,13 +303,40 @@ impl Rule {
             Given::Values(values) => {
                 let every = self.action == Action::Allow;
                 let mut conditions = self.arguments.iter();
-                match conditions.position(|condition| !condition.holds(values, every)) {
-                    Some(at) => Holds::No(Unmet::Argument(at)),
-                    None => Holds::Yes,
+                if let Some(at) = conditions.position(|condition| !condition.holds(values, every)) {
+                    return Holds::No(Unmet::Argument(at));
+                }
+                let mut conditions = self.arguments.iter();
+                let asks = self.action == Action::Ask;
+                match asks && conditions.any(|condition| condition.is_in_doubt(values)) {
+                    true => Holds::InDoubt,
+                    false => Holds::Yes,
                 }
             }
         }
     }
+}
+
+/// The glob of a path as programs spell that path, so that a rule may mix both spellings.
+fn spelled(path: &str) -> String {
+    let mut spelled = String::with_capacity(path.len());
+    let mut in_run = false;
+    for c in path.chars() {
+        let fits = c.is_ascii_alphanumeric() || matches!(c, '_' | '$' | '.' | '*' | '?');
+        if !fits {
+            if !in_run {
+                spelled.push('_');
+            }
+            in_run = true;
+            continue;
+        }
+        if c.is_ascii_digit() && (spelled.is_empty() || spelled.ends_with('.')) {
+            spelled.push('_');
+        }
+        spelled.push(c);
+        in_run = false;
+    }
+    spelled
 }
 
 /// A directory and everything below it; globs stay what they are.

@@ -1,5 +1,8 @@
 //! What must hold of one argument.
 //!
+//! A test has three outcomes: what is sent has many spellings, and what the server makes of them is not always known. A
+//! rule that allows wants [`Met::Yes`]; one that denies or asks applies unless it is [`Met::No`].
+//!
 //! Invariant: of what is absent nothing holds but `present = false` and `not`. A number that was sent as text
 //! counts as that number: whoever asks for `over = 1000` means "2000", too.
 
@@ -9,12 +12,29 @@ use regex::Regex;
 use serde_json::{Number, Value};
 use toml::Value as Written;
 
-use super::glob::Glob;
+use super::{
+    glob::Glob,
+    reading::{
+        Readings, Whereabouts, absolute, lenient_number, may_be_a_number, whereabouts, whole,
+    },
+};
 use crate::nearest::nearest;
 
 const KEYS: &[&str] = &["is", "not", "over", "under", "below", "present", "regex"];
-/// A regular expression, compiled.
-const LARGEST: usize = 1 << 20;
+/// Bytes of a regular expression, compiled, in rules that the user has written or approved.
+pub(super) const LARGEST_REGEX: usize = 1 << 20;
+/// The same in rules that nobody has approved.
+pub(super) const LARGEST_UNAPPROVED_REGEX: usize = 1 << 16;
+
+/// Whether a test holds of what the server will read.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub(super) enum Met {
+    No,
+    /// In one reading of the value, and not in another.
+    Maybe,
+    /// However it is read.
+    Yes,
+}
 
 /// One test of a value.
 #[derive(Clone, Debug)]
@@ -28,24 +48,27 @@ pub(super) enum Test {
     Not(Box<Test>),
     Over(Number),
     Under(Number),
-    /// An absolute path that is this directory or stands in it, by its letters.
+    /// A path that is this directory or stands in it, by its letters.
     Below(Vec<String>),
     Present(bool),
     Regex(Regex),
 }
 
 impl Test {
-    pub(super) fn read(written: &Written) -> Result<Self, String> {
+    /// A regular expression takes `largest` bytes at most, compiled.
+    pub(super) fn read(written: &Written, largest: usize) -> Result<Self, String> {
         match written {
             Written::String(text) => Ok(Self::Text(Glob::new(text))),
             Written::Boolean(truth) => Ok(Self::Truth(*truth)),
             Written::Integer(_) | Written::Float(_) => Ok(Self::Number(number(written)?)),
             Written::Array(several) if !several.is_empty() => {
-                let several = several.iter().map(Self::read);
+                let several = several.iter().map(|written| Self::read(written, largest));
                 Ok(Self::Any(several.collect::<Result<_, _>>()?))
             }
             Written::Table(table) if !table.is_empty() => {
-                let tests = table.iter().map(|(key, written)| Self::named(key, written));
+                let tests = table
+                    .iter()
+                    .map(|(key, written)| Self::named(key, written, largest));
                 Ok(Self::All(tests.collect::<Result<_, _>>()?))
             }
             _ => Err(
@@ -56,11 +79,11 @@ impl Test {
         }
     }
 
-    fn named(key: &str, written: &Written) -> Result<Self, String> {
+    fn named(key: &str, written: &Written, largest: usize) -> Result<Self, String> {
         let must = |what: &str| format!("`{key}` must be {what}");
         match key {
-            "is" => Self::read(written),
-            "not" => Ok(Self::Not(Box::new(Self::read(written)?))),
+            "is" => Self::read(written, largest),
+            "not" => Ok(Self::Not(Box::new(Self::read(written, largest)?))),
             "over" => Ok(Self::Over(number(written).map_err(|_| must("a number"))?)),
             "under" => Ok(Self::Under(number(written).map_err(|_| must("a number"))?)),
             "present" => match written.as_bool() {
@@ -73,8 +96,14 @@ impl Test {
             },
             "regex" => {
                 let text = written.as_str().ok_or_else(|| must("a text"))?;
-                let compiled = regex::RegexBuilder::new(text).size_limit(LARGEST).build();
-                let wrong = |_| must("a regular expression of Rust's crate regex");
+                let compiled = regex::RegexBuilder::new(text).size_limit(largest).build();
+                let wrong = |error| match error {
+                    regex::Error::CompiledTooBig(_) => must(&format!(
+                        "a regular expression that takes {largest} bytes at most, compiled; \\d and \\w are shorter \
+                         with (?-u)"
+                    )),
+                    _ => must("a regular expression of Rust's crate regex"),
+                };
                 Ok(Self::Regex(compiled.map_err(wrong)?))
             }
             unknown => Err(match nearest(unknown, KEYS.iter().copied()) {
@@ -85,28 +114,135 @@ impl Test {
     }
 
     /// `None`: there is nothing.
-    pub(super) fn holds(&self, value: Option<&Value>) -> bool {
-        match (self, value) {
-            (Self::Present(wanted), value) => value.is_some() == *wanted,
-            (Self::Not(test), value) => !test.holds(value),
-            (Self::Any(tests), value) => tests.iter().any(|test| test.holds(value)),
-            (Self::All(tests), value) => tests.iter().all(|test| test.holds(value)),
-            (_, None) => false,
-            (Self::Text(glob), Some(value)) => text(value).is_some_and(|text| glob.matches(&text)),
-            (Self::Regex(regex), Some(value)) => {
-                text(value).is_some_and(|text| regex.is_match(&text))
+    pub(super) fn met(&self, value: Option<&Value>) -> Met {
+        let given = match (self, value) {
+            (Self::Present(wanted), value) => return Met::of(value.is_some() == *wanted),
+            (Self::Not(test), value) => return test.met(value).not(),
+            (Self::Any(tests), value) => {
+                let met = tests.iter().map(|test| test.met(value));
+                return met.max().unwrap_or(Met::No);
             }
-            (Self::Truth(truth), Some(value)) => {
-                text(value).is_some_and(|text| text == if *truth { "true" } else { "false" })
+            (Self::All(tests), value) => {
+                let met = tests.iter().map(|test| test.met(value));
+                return met.min().unwrap_or(Met::Yes);
             }
-            (Self::Number(wanted), Some(value)) => compared(value, wanted) == Some(Ordering::Equal),
-            (Self::Over(least), Some(value)) => compared(value, least) == Some(Ordering::Greater),
-            (Self::Under(most), Some(value)) => compared(value, most) == Some(Ordering::Less),
-            (Self::Below(directory), Some(value)) => {
-                let path = value.as_str().and_then(absolute);
-                path.is_some_and(|path| path.starts_with(directory))
-            }
+            (_, None) => return Met::No,
+            (_, Some(given)) => given,
+        };
+        match self {
+            Self::Text(glob) => text(glob, given),
+            Self::Regex(regex) => Readings::of(given).map_or(Met::No, |readings| {
+                readings.met(|reading| regex.is_match(reading))
+            }),
+            Self::Truth(truth) => is_truth(*truth, given),
+            Self::Number(wanted) => compared(given, wanted, Ordering::Equal),
+            Self::Over(least) => compared(given, least, Ordering::Greater),
+            Self::Under(most) => compared(given, most, Ordering::Less),
+            Self::Below(directory) => below(directory, given),
+            Self::Any(_) | Self::All(_) | Self::Not(_) | Self::Present(_) => Met::No,
         }
+    }
+}
+
+impl Met {
+    fn of(holds: bool) -> Self {
+        match holds {
+            true => Self::Yes,
+            false => Self::No,
+        }
+    }
+
+    fn not(self) -> Self {
+        match self {
+            Self::No => Self::Yes,
+            Self::Maybe => Self::Maybe,
+            Self::Yes => Self::No,
+        }
+    }
+
+    fn or_maybe(self, may: bool) -> Self {
+        match self {
+            Self::No if may => Self::Maybe,
+            met => met,
+        }
+    }
+}
+
+impl Readings<'_> {
+    fn met(&self, holds: impl Fn(&str) -> bool) -> Met {
+        Met::of(self.same().all(&holds)).or_maybe(self.all().any(holds))
+    }
+}
+
+fn text(glob: &Glob, given: &Value) -> Met {
+    let Some(readings) = Readings::of(given) else {
+        return Met::No;
+    };
+    let wanted = glob.as_str();
+    if glob.is_literal() && readings.same().next() == Some(wanted) {
+        return Met::Yes;
+    }
+    let met = readings.met(|reading| glob.matches(reading));
+    let is_number = || {
+        let read = match given {
+            Value::Number(number) => Some(number.clone()),
+            Value::String(text) => lenient_number(text),
+            _ => None,
+        };
+        let wanted = lenient_number(wanted).filter(|_| glob.is_literal());
+        let both = read.zip(wanted);
+        both.is_some_and(|(read, wanted)| order(&read, &wanted) == Some(Ordering::Equal))
+    };
+    // Relative to what is not known; a plain name is as good as any other.
+    let leads_anywhere = || {
+        let head = glob.head();
+        let is_path = head.starts_with('/') || head.get(..5).is_some_and(is_file_scheme);
+        is_path && given.is_string() && readings.leaves_its_directory()
+    };
+    met.or_maybe(met == Met::No && (is_number() || leads_anywhere()))
+}
+
+fn is_file_scheme(text: &str) -> bool {
+    text.eq_ignore_ascii_case("file:")
+}
+
+fn is_truth(truth: bool, given: &Value) -> Met {
+    let (word, digit) = if truth { ("true", "1") } else { ("false", "0") };
+    Readings::of(given).map_or(Met::No, |readings| {
+        let may = |text: &str| text.eq_ignore_ascii_case(word) || text == digit;
+        Met::of(readings.same().next() == Some(word)).or_maybe(readings.all().any(may))
+    })
+}
+
+fn below(directory: &[String], given: &Value) -> Met {
+    let Value::String(text) = given else {
+        // It is no path, unless the server makes one of it.
+        return Met::Maybe;
+    };
+    let readings = Readings::of_text(text);
+    let lies = |reading: &str| whereabouts(reading, directory);
+    let is_inside = readings.same().all(|it| lies(it) == Whereabouts::Inside);
+    let may_be = readings.all().any(|it| lies(it) != Whereabouts::Outside);
+    Met::of(is_inside).or_maybe(may_be)
+}
+
+/// Whether the value stands so to the wanted one.
+fn compared(value: &Value, with: &Number, wanted: Ordering) -> Met {
+    let is_so = |number: &Number| Met::of(order(number, with) == Some(wanted));
+    match value {
+        Value::Number(number) => is_so(number),
+        Value::String(text) => match text.trim().parse::<Number>() {
+            Ok(number) => is_so(&number),
+            Err(_) => Met::No.or_maybe(may_be_a_number(text)),
+        },
+        _ => Met::No,
+    }
+}
+
+fn order(a: &Number, b: &Number) -> Option<Ordering> {
+    match (whole(a), whole(b)) {
+        (Some(a), Some(b)) => Some(a.cmp(&b)),
+        _ => a.as_f64()?.partial_cmp(&b.as_f64()?),
     }
 }
 
@@ -119,48 +255,6 @@ fn number(written: &Written) -> Result<Number, String> {
     number.ok_or_else(|| "a number is needed that JSON has".into())
 }
 
-/// What is no list and no object, as text.
-fn text(value: &Value) -> Option<std::borrow::Cow<'_, str>> {
-    match value {
-        Value::String(text) => Some(text.as_str().into()),
-        Value::Number(_) | Value::Bool(_) => Some(value.to_string().into()),
-        Value::Null | Value::Array(_) | Value::Object(_) => None,
-    }
-}
-
-fn compared(value: &Value, with: &Number) -> Option<Ordering> {
-    let read;
-    let number = match value {
-        Value::Number(number) => number,
-        Value::String(text) => {
-            read = text.trim().parse::<Number>().ok()?;
-            &read
-        }
-        _ => return None,
-    };
-    let whole = |number: &Number| {
-        let of_unsigned = || number.as_u64().map(i128::from);
-        number.as_i64().map(i128::from).or_else(of_unsigned)
-    };
-    match (whole(number), whole(with)) {
-        (Some(a), Some(b)) => Some(a.cmp(&b)),
-        _ => number.as_f64()?.partial_cmp(&with.as_f64()?),
-    }
-}
-
-/// The parts of an absolute path, without `.` and `..`.
-pub(super) fn absolute(path: &str) -> Option<Vec<String>> {
-    let mut parts: Vec<String> = Vec::new();
-    for part in path.strip_prefix('/')?.split('/') {
-        match part {
-            "" | "." => {}
-            ".." => drop(parts.pop()),
-            part => parts.push(part.to_owned()),
-        }
-    }
-    Some(parts)
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -169,7 +263,7 @@ mod tests {
 
     fn test(written: &str) -> Result<Test, String> {
         let table: toml::Table = toml::from_str(&format!("t = {written}")).unwrap();
-        Test::read(&table["t"])
+        Test::read(&table["t"], LARGEST_REGEX)
     }
 
     #[test]
@@ -223,7 +317,10 @@ mod tests {
             ),
         ] {
             let test = test(written).unwrap();
-            let holds = |value: &Value| test.holds(Some(value).filter(|value| !value.is_null()));
+            let holds = |value: &Value| {
+                let value = Some(value).filter(|value| !value.is_null());
+                test.met(value) == Met::Yes
+            };
             for value in yes.as_array().unwrap() {
                 assert!(holds(value), "{written} {value}");
             }
@@ -231,6 +328,135 @@ mod tests {
                 assert!(!holds(value), "{written} {value}");
             }
         }
+    }
+
+    #[test]
+    fn what_cannot_be_ruled_out_is_told_from_what_can() {
+        let ssh = "{ below = \"/home/me/.ssh\" }";
+        for (written, maybe, no) in [
+            (
+                "\"100\"",
+                json!(["1e2", "100.0", "+100", "0x64", " 100"]),
+                json!([101, "7f", "a", {}]),
+            ),
+            ("\"100.0\"", json!([100, 100.0]), json!([100.5])),
+            ("{ regex = \"^1e2$\" }", json!([100]), json!([101])),
+            (
+                "100",
+                json!(["+100", "0x64", "1e2x", ""]),
+                json!(["one", "x100", true]),
+            ),
+            (
+                "{ over = 100 }",
+                json!(["0x65", "+101", "1_000", "$5", "Infinity", "۱۲۳", "-inf"]),
+                json!(["x", "a1", 100, "100", null, [101]]),
+            ),
+            (
+                "{ not = { over = 100 } }",
+                json!(["0x65"]),
+                json!([101, "101"]),
+            ),
+            (
+                "true",
+                json!(["True", 1, "1", " true"]),
+                json!([false, 0, "yes"]),
+            ),
+            (
+                ssh,
+                json!([
+                    "../.ssh/id_rsa",
+                    "~/.ssh",
+                    "id_rsa",
+                    "file:///home/me/.ssh/id_rsa",
+                    "/home/me/%2essh/id_rsa",
+                    "/home/me/.ssh/%2e%2e/x",
+                    "/tmp/%2e%2e/home/me/.ssh",
+                    " /home/me/.ssh",
+                    "$HOME/.ssh",
+                    "",
+                    ["/home/me/.ssh"],
+                    {},
+                    3
+                ]),
+                json!(["/home/me/.ssh/../x", "/tmp/x", "file:///tmp/x", null]),
+            ),
+            (
+                "{ not = { below = \"/srv\" } }",
+                json!(["a", "~", "file:///srv/a", "/srv/%2e%2e/a"]),
+                json!(["/srv/a", "//srv/./a"]),
+            ),
+            (
+                "\"/srv/*\"",
+                json!([
+                    "/srv/../etc/passwd",
+                    "/srv/%2e%2e/etc",
+                    "//srv/a",
+                    "/./srv/a",
+                    "file:///srv/a",
+                    "../srv/a",
+                    "~/a"
+                ]),
+                json!(["/etc/passwd", "srv/a", "a"]),
+            ),
+            (
+                "\"file:///srv/*\"",
+                json!([
+                    "file:///srv/../etc/passwd",
+                    "file:///srv/%2e%2e/etc/passwd",
+                    "file:////srv/a",
+                    "FILE:///srv/a",
+                    "/srv/a",
+                    "file:/srv/a",
+                    "file://localhost/srv/a",
+                    "file:///etc/../srv/a",
+                    "file:///%73rv/a"
+                ]),
+                json!(["file:///etc/passwd", "https://srv/a"]),
+            ),
+            (
+                "\"https://a.example/*\"",
+                json!([
+                    "HTTPS://A.EXAMPLE/x",
+                    "https://a.example:443/x",
+                    "https:a.example/x"
+                ]),
+                json!(["https://b.example/x", "http://a.example/x"]),
+            ),
+        ] {
+            let test = test(written).unwrap();
+            let met = |value: &Value| test.met(Some(value).filter(|value| !value.is_null()));
+            for value in maybe.as_array().unwrap() {
+                assert_eq!(met(value), Met::Maybe, "{written} {value}");
+            }
+            for value in no.as_array().unwrap() {
+                assert_eq!(met(value), Met::No, "{written} {value}");
+            }
+        }
+        for (written, yes) in [
+            ("\"100\"", json!([100, 100.0, 1e2, "100"])),
+            (
+                "\"/srv/*\"",
+                json!(["/srv/a//b", "/srv/a/./b", "/srv/100%25"]),
+            ),
+            ("\"a // b\"", json!(["a // b"])),
+            (
+                "\"https://a.example/*\"",
+                json!(["https://a.example/x%20y?z=/../"]),
+            ),
+        ] {
+            let test = test(written).unwrap();
+            for value in yes.as_array().unwrap() {
+                assert_eq!(test.met(Some(value)), Met::Yes, "{written} {value}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_regular_expression_that_nobody_has_approved_is_short() {
+        let long = toml::Value::Table(toml::toml! { regex = "(?-u)a{5000}" });
+        assert!(Test::read(&long, LARGEST_REGEX).is_ok());
+        let error = Test::read(&long, LARGEST_UNAPPROVED_REGEX).unwrap_err();
+        assert!(error.contains("65536 bytes at most"), "{error}");
     }
 
     #[test]

@@ -1,3 +1,4 @@
+mod proptests;
 mod shapes;
 
 use serde_json::json;
@@ -19,6 +20,7 @@ fn policies(text: &str) -> (Policies, Vec<String>) {
 fn call(path: &str) -> Question<'_> {
     Question {
         path,
+        from_server: false,
         spellings: &[],
         hints: Hints::default(),
         verb: None,
@@ -31,7 +33,7 @@ fn call(path: &str) -> Question<'_> {
 
 /// `allow 2`: the second rule decides so; `allow -`: the default does.
 fn decided(policies: &Policies, question: &Question<'_>) -> String {
-    match policies.decide(question, None) {
+    match policies.decide(question, &[]) {
         Decision::NeedsArguments => "arguments".into(),
         Decision::Made(verdict) => {
             policies.count_verdict(&verdict);
@@ -278,19 +280,19 @@ fn an_agent_has_its_own_rules_in_place_of_everybodys() {
 
     // A project comes first, whoever asks, and its counts are nobody else's.
     let deny = Config::parse("[[policy]]\nmatch = \"b.*\"\naction = \"deny\"\n", "c").unwrap();
-    let list = List::Project(Path::new("/p").into());
+    let list = List::Project(Path::new("/p").into(), ProjectText::Approved);
     let project = Policy::new(&deny.policy, list, Path::new(HOME), &mut Vec::new());
     let question = Question {
         agent: Some("own"),
         ..call("b.x")
     };
-    let Decision::Made(verdict) = policies.decide(&question, Some(&project)) else {
+    let Decision::Made(verdict) = policies.decide(&question, &[project.into()]) else {
         panic!()
     };
     assert_eq!(verdict.action, Action::Deny);
     assert_eq!(
         verdict.whence().unwrap(),
-        "rule 1 of [[policy]] in /p/.mux.toml"
+        "rule 1 of [[policy]] of /p/.mux.toml as you approved it"
     );
 }
 
@@ -305,7 +307,7 @@ fn a_rule_that_stays_goes_on_counting() {
     after.follow(&before);
     decided(&after, &call("a.3"));
     let counts: Vec<u64> = after
-        .of(None, None)
+        .of(None, &[])
         .rules()
         .map(|rule| rule.decided())
         .collect();
@@ -329,7 +331,7 @@ fn an_explanation_says_which_condition_was_not_met() {
             given,
             ..call("a.x")
         };
-        let explanation = policies.of(None, None).explain(&question);
+        let explanation = policies.of(None, &[]).explain(&question);
         let steps = explanation.steps.iter();
         let words: Vec<String> = steps
             .map(|step| format!("{:?} {}", step.outcome, step.because))
@@ -367,11 +369,61 @@ fn a_thousand_rules_are_looked_up_by_server() {
     let (policies, _) = policies(&format!(
         "{text}[[policy]]\nmatch = \"*.last\"\naction = \"ask\"\n"
     ));
-    let policy = policies.of(None, None).own;
+    let policy = policies.of(None, &[]).own;
     assert_eq!(policy.about("s3").count(), 51);
     assert_eq!(policy.about("unknown").count(), 1);
     let numbers: Vec<usize> = policy.about("s3").map(|rule| rule.number).collect();
     assert!(numbers.is_sorted(), "{numbers:?}");
     assert_eq!(decided(&policies, &call("s3.tool_983_x")), "deny 984");
     assert_eq!(decided(&policies, &call("s3.last")), "ask 1001");
+}
+
+#[test]
+fn what_a_server_asks_is_decided_by_rules_that_name_it_and_sampling_is_denied_without_one() {
+    let (policies, problems) = policies(
+        r#"
+        [[policy]]
+        match = "a.*"
+        action = "allow"
+        [[policy]]
+        match = "b.*"
+        action = "deny"
+        [[policy]]
+        server = "b"
+        action = "ask"
+        [[policy]]
+        match = "c.sampling/createMessage"
+        action = "allow"
+        [[policy]]
+        match = ["*.elicitation/*", "*.roots/list"]
+        server = ["c", "d"]
+        action = "deny"
+        "#,
+    );
+    assert!(problems.is_empty(), "{problems:?}");
+    for (path, from_server, expected) in [
+        // Wide rules are about calls, also of a tool that has the name of a request.
+        ("a.sampling/createMessage", true, "deny -"),
+        ("a.sampling/createMessage", false, "allow 1"),
+        ("a.roots/list", true, "allow -"),
+        ("b.elicitation/create", true, "allow -"),
+        ("b.elicitation/create", false, "deny 2"),
+        ("b.sampling/createMessage", true, "deny -"),
+        ("c.sampling/createMessage", true, "allow 4"),
+        ("c.elicitation/create", true, "deny 5"),
+        ("d.roots/list", true, "deny 5"),
+        ("d.sampling/createMessage", true, "deny -"),
+        ("e.elicitation/create", true, "allow -"),
+    ] {
+        let question = Question {
+            from_server,
+            ..call(path)
+        };
+        assert_eq!(
+            decided(&policies, &question),
+            expected,
+            "{path} {from_server}"
+        );
+    }
+    assert_eq!(policies.by_default(), (3, 0));
 }

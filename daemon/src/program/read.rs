@@ -193,7 +193,10 @@ impl Reader {
         let after = self.after(members.shift_remove("after"));
         let description = members.shift_remove("description");
         let description = description.and_then(|text| text.as_str().map(str::to_owned));
-        let args = members.shift_remove("args").unwrap_or(Value::Null);
+        let args = members.shift_remove("args");
+        // MCP's word for them, unless both are there.
+        let args = args.or_else(|| members.shift_remove("arguments"));
+        let args = args.unwrap_or(Value::Null);
         let place = self.place();
         let args = match args {
             Value::Null => Value::Object(Map::new()),
@@ -260,7 +263,7 @@ impl Reader {
     }
 
     fn tool(&mut self, tool: Option<Value>) -> String {
-        const RULE: &str = "a tool is \"server.tool\"; `mux tools` lists them";
+        const RULE: &str = "a tool is \"server.tool\", such as \"files.read\"";
         let place = self.place();
         let problem = match tool {
             Some(Value::String(tool)) => match tool.split_once('.') {

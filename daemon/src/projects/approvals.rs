@@ -11,8 +11,8 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-use super::files::digest;
-use crate::own_file;
+use super::{Content, Files, files::NAMES, files::digest};
+use crate::{config::PolicyEntry, own_file};
 
 const VERSION: u32 = 1;
 /// Texts are short, and a user has not so many projects.
@@ -24,6 +24,20 @@ pub struct Approval {
     pub digest: String,
     /// What was approved: name and text of each file.
     pub files: Vec<(String, String)>,
+}
+
+impl Approval {
+    /// What the approved text denies.
+    pub fn denied(&self) -> Vec<PolicyEntry> {
+        let files = self.files.iter().filter_map(|(name, text)| {
+            let name = NAMES.into_iter().find(|known| known == name)?;
+            Some((name, Ok(text.clone())))
+        });
+        let files = Files {
+            files: files.collect(),
+        };
+        Content::of(&files).denied
+    }
 }
 
 /// All of them.
@@ -58,9 +72,18 @@ impl Approvals {
         Self { file, approved }
     }
 
-    /// Another daemon may have written it since.
-    pub fn read_again(&mut self) {
-        self.approved = read(&self.file);
+    /// Another daemon may have written it since. Whether it says something else.
+    pub fn read_again(&mut self) -> bool {
+        let before = std::mem::replace(&mut self.approved, read(&self.file));
+        match (before, &self.approved) {
+            (Ok(before), Ok(now)) => before != *now,
+            (Err(_), Err(_)) => false,
+            _ => true,
+        }
+    }
+
+    pub fn file(&self) -> &Path {
+        &self.file
     }
 
     pub fn of(&self, root: &Path) -> Option<&Approval> {
@@ -68,8 +91,12 @@ impl Approvals {
     }
 
     pub fn roots(&self) -> impl Iterator<Item = &Path> {
+        self.all().map(|(root, _)| root)
+    }
+
+    pub fn all(&self) -> impl Iterator<Item = (&Path, &Approval)> {
         let all = self.approved.as_ref().into_iter().flatten();
-        all.map(|(root, _)| root.as_path())
+        all.map(|(root, approval)| (root.as_path(), approval))
     }
 
     /// What a user has to know.

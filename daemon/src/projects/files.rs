@@ -60,6 +60,8 @@ pub(crate) fn digest<'a>(files: impl Iterator<Item = (&'a str, &'a str)>) -> Str
 /// Where a workspace belongs, and every directory whose files could change that.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Place {
+    /// The directory without links, if it can be found.
+    pub workspace: Option<PathBuf>,
     pub root: Option<PathBuf>,
     pub looked_in: Vec<PathBuf>,
 }
@@ -71,6 +73,7 @@ pub fn find(workspace: &Path, home: &Path) -> Place {
     let Ok(workspace) = fs::canonicalize(workspace) else {
         return place;
     };
+    place.workspace = Some(workspace.clone());
     let home = fs::canonicalize(home).ok();
     for dir in workspace.ancestors() {
         place.looked_in.push(dir.to_owned());

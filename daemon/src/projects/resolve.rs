@@ -6,18 +6,27 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     path::Path,
     sync::Arc,
-    time::Duration,
 };
 
 use super::{Outlook, Project};
 use crate::{
     config::ServerEntry,
     environment::Environment,
-    policy::{List, Policy},
-    settings::{OnChange, ServerDefinition, ServerSettings, check_name},
+    policy::{List, Policy, ProjectText},
+    settings::{AskLimits, OnChange, ServerDefinition, ServerSettings, check_name},
 };
 
+/// Texts that nobody has approved deny only if they are quickly read.
+const MOST_UNAPPROVED: usize = 16 << 10;
+
 impl Project {
+    fn bytes(&self) -> usize {
+        let texts = self.files.files.iter();
+        texts
+            .map(|(_, text)| text.as_ref().map_or(0, String::len))
+            .sum()
+    }
+
     /// Whether any value refers to a variable.
     pub fn needs_environment(&self) -> bool {
         self.entries().any(ServerEntry::needs_environment)
@@ -52,17 +61,36 @@ impl Project {
         taken: &[String],
         environment: &Environment,
         home: &Path,
-        terms: (usize, Duration, OnChange),
+        terms: (usize, AskLimits, OnChange),
     ) -> (Outlook, Vec<ServerSettings>) {
-        let (given, mut notes) = self.servers(taken);
+        let (given, clashes) = self.servers(taken);
+        let mut notes = Vec::new();
         let mut outlook = Outlook {
             root: Arc::clone(&self.root),
             withheld: BTreeMap::new(),
-            denied: Policy::default(),
+            denied: Arc::default(),
             direct: Vec::new(),
             notes: Vec::new(),
         };
+        let text = match self.is_approved() {
+            true => ProjectText::Current,
+            false => ProjectText::Unapproved,
+        };
+        let list = List::Project(Arc::clone(&self.root), text);
+        let too_long = text == ProjectText::Unapproved && self.bytes() > MOST_UNAPPROVED;
+        let denied = match too_long && !self.content.denied.is_empty() {
+            true => {
+                notes.push(format!(
+                    "what .mux.toml in {} denies now counts once you have approved it: the files have over {MOST_UNAPPROVED} bytes",
+                    self.root.display()
+                ));
+                Policy::default()
+            }
+            false => Policy::new(&self.content.denied, list, home, &mut notes),
+        };
         if !self.is_approved() {
+            outlook.denied = Arc::new(denied);
+            outlook.notes = notes;
             let given = given.iter();
             outlook.withheld = given
                 .map(|(name, defined)| ((*name).to_owned(), defined.file))
@@ -70,6 +98,7 @@ impl Project {
             outlook.notes.push(self.invitation());
             return (outlook, Vec::new());
         }
+        notes.extend(clashes);
         notes.extend(self.content.problems.iter().cloned());
         let environment = environment.with("workspace", &self.root.to_string_lossy());
         let names: Vec<String> = given.keys().map(|name| (*name).to_owned()).collect();
@@ -100,8 +129,6 @@ impl Project {
                 definition,
             });
         }
-        let list = List::Project(Arc::clone(&self.root));
-        outlook.denied = Policy::new(&self.content.denied, list, home, &mut notes);
         outlook.notes = notes;
         (outlook, servers)
     }

@@ -78,6 +78,7 @@ impl Player {
 
 #[cfg(test)]
 mod tests {
+    use mux_secrets::KnownSecrets;
     use serde_json::json;
 
     use super::{
@@ -117,7 +118,7 @@ mod tests {
         }
         let open = tape.begin(&named("s.c"), "{}");
         assert!(open.is_some());
-        let text = tape.finish(script("return 1"), &Ok("1".into()), Vec::new());
+        let text = tape.finish(script("return 1"), &Ok("1".into()), KnownSecrets::new());
         let recording = Recording::parse(&text.unwrap()).unwrap();
         assert_eq!(recording.program.source, "return 1");
         let player = Player::new(recording.calls);
@@ -138,11 +139,13 @@ mod tests {
         let tape = Tape::default();
         let place = tape.begin(&named("s.login"), r#"{"with":"t0k3n-of-mine"}"#);
         tape.end(place, &Ok(r#""known-to-the-daemon""#.into()));
+        let mut known = KnownSecrets::new();
+        known.add("known-to-the-daemon");
         let text = tape
             .finish(
                 script("use('known-to-the-daemon')"),
                 &Ok("null".into()),
-                vec!["known-to-the-daemon".into()],
+                known,
             )
             .unwrap();
         assert!(
@@ -163,7 +166,7 @@ mod tests {
         let place = tape.begin(&named("s.a"), "{}");
         tape.end(place, &Ok("1".repeat(20 << 20)));
         assert_eq!(tape.begin(&named("s.a"), "{}"), None);
-        let fault = tape.finish(script(""), &Ok("1".into()), Vec::new());
+        let fault = tape.finish(script(""), &Ok("1".into()), KnownSecrets::new());
         assert_eq!(fault.unwrap_err().kind, Kind::Limit);
         for text in [
             "",

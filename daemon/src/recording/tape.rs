@@ -8,10 +8,12 @@ use std::{
 };
 
 use mux_sandbox::{Fault, Kind, Target};
+use mux_secrets::KnownSecrets;
 
 use super::{
-    Mask, Recording,
+    Recording,
     document::{Entry, MOST, Outcome, Script, raw},
+    mask::masked,
 };
 use crate::same_call::spelled;
 
@@ -79,7 +81,7 @@ impl Tape {
         &self,
         script: Script,
         outcome: &Result<String, Fault>,
-        known: Vec<String>,
+        known: KnownSecrets,
     ) -> Result<String, Fault> {
         let mut state = self.state();
         if !state.takes(length(outcome) + script.source.len() + script.names.len()) {
@@ -92,17 +94,13 @@ impl Tape {
         let calls = std::mem::take(&mut state.calls);
         drop(state);
         let since = self.since.duration_since(UNIX_EPOCH).unwrap_or_default();
-        let mask = {
-            let input = script.input.to_string();
-            let mut texts = vec![input.as_str()];
-            for call in &calls {
-                texts.push(call.arguments.get());
-                if let Outcome::Result(text) = &call.outcome {
-                    texts.push(text.get());
-                }
+        let mut texts = vec![script.input.to_string()];
+        for call in &calls {
+            texts.push(call.arguments.get().to_owned());
+            if let Outcome::Result(text) = &call.outcome {
+                texts.push(text.get().to_owned());
             }
-            Mask::of(known, &texts)
-        };
+        }
         let recording = Recording::new(
             u64::try_from(since.as_millis()).unwrap_or(u64::MAX),
             u64::try_from(self.begun.elapsed().as_millis()).unwrap_or(u64::MAX),
@@ -111,7 +109,8 @@ impl Tape {
             Outcome::of(outcome),
         );
         let text = serde_json::to_string(&recording);
-        text.map(|text| mask.hidden_from(&text))
+        let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+        text.map(|text| masked(&text, known, &texts))
             .map_err(|error| Fault::new(Kind::Internal, format!("no recording: {error}")))
     }
 

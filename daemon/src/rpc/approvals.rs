@@ -1,4 +1,7 @@
 //! Calls that wait for somebody: listed, answered, gone on with.
+//!
+//! Invariant: a client finds the calls of runs that it may reach ([`RunAccess`]), and what was allowed for ever if it is the
+//! user's own.
 
 use std::{
     sync::Arc,
@@ -11,9 +14,10 @@ use tokio::time::timeout;
 
 use super::{POLL, convert, door::Door};
 use crate::{
-    approvals::{Approvals, Decision, GoesOn, Grant, State, Verdict, View, beginning},
+    approvals::{Approvals, Decision, GoesOn, Grant, Said, State, Verdict, View, beginning},
     nesting,
-    notices::{Ending, Request},
+    notices::{Ending, Request, RunAccess},
+    projects::Workplace,
     runs::Program,
     state::Daemon,
 };
@@ -26,9 +30,10 @@ const LONGEST: usize = 8 << 20;
 
 pub(super) async fn list(
     daemon: &Daemon,
+    door: &Door,
     request: wire::ApprovalsRequest,
 ) -> Result<wire::ApprovalList, wire::Error> {
-    let approvals = daemon.gateway.approvals();
+    let (approvals, access) = (daemon.gateway.approvals(), door.access());
     let mut edition = approvals.watch();
     if let Some(known) = request.known {
         let wait = Duration::from_millis(request.wait_ms).min(POLL);
@@ -41,15 +46,18 @@ pub(super) async fn list(
         ..wire::ApprovalList::default()
     };
     if request.granted {
-        list.granted = approvals.granted().into_iter().map(grant).collect();
+        let granted = approvals.granted().into_iter().map(grant);
+        list.granted = granted.filter(|_| access.is_user()).collect();
     } else if let Some(id) = &request.approval {
-        let view = approvals.find(id).await.map_err(convert::error)?;
-        list.approvals.push(info(approvals, &view, usize::MAX));
+        let view = approvals.find(id, &access).await.map_err(convert::error)?;
+        let info = info(approvals, &access, &view, usize::MAX);
+        list.approvals.push(info);
     } else {
         let mut room = LONGEST;
-        for view in approvals.list().await {
+        let views = approvals.list().await.into_iter();
+        for view in views.filter(|view| access.allows(&view.subject.origin)) {
             let most = LISTED.min(room);
-            let info = info(approvals, &view, most);
+            let info = info(approvals, &access, &view, most);
             room = room.saturating_sub(info.arguments.as_ref().map_or(PREVIEW, |_| info.bytes));
             list.approvals.push(info);
         }
@@ -69,13 +77,20 @@ pub(super) async fn decide(
         wire::Decision::Always => Decision::Always,
         wire::Decision::Deny => Decision::Deny,
     };
-    let decided = approvals.decide(&request.approval, decision, request.reason);
-    let decided = decided.await.map_err(convert::error)?;
+    let said = Said {
+        decision,
+        reason: request.reason,
+        shown: request.shown,
+    };
+    let access = door.access();
+    let decided = approvals.decide(&request.approval, &access, said).await;
+    let decided = decided.map_err(convert::error)?;
     approvals.note_answer(Some(&decided), decision, &door.origin());
     Ok(wire::Decided {
-        approval: info(approvals, &decided.view, LISTED),
+        approval: info(approvals, &access, &decided.view, LISTED),
         live: decided.live,
-        released: decided.released,
+        released: decided.released.len(),
+        unshown: decided.unshown,
         warning: decided.warning,
     })
 }
@@ -86,39 +101,50 @@ pub(super) async fn revoke(
     name: String,
 ) -> Result<wire::GrantInfo, wire::Error> {
     let approvals = daemon.gateway.approvals();
-    let revoked = approvals.revoke(name.clone()).await;
+    let revoked = approvals.revoke(name.clone(), &door.access()).await;
     let revoked = revoked.map_err(convert::error)?;
     approvals.note_revoked(&name, &revoked, &door.origin());
     Ok(grant((name, revoked)))
 }
 
-/// The run has the rights of whoever began it, whoever goes on with it.
+/// The run has the rights of whoever began it, whoever goes on with it. Questions go to the client that goes on with it if
+/// that may answer for whoever began it, and to nobody otherwise.
 pub(super) async fn resume(
     daemon: &Arc<Daemon>,
     door: &Door,
     request: wire::ResumeRequest,
 ) -> Result<wire::Resumed, wire::Error> {
-    let approvals = daemon.gateway.approvals();
-    let lives = |run: &str| daemon.runs.find(run).is_ok_and(|run| !run.has_ended());
-    let found = approvals.resumable(&request.id, lives);
+    let (approvals, access) = (daemon.gateway.approvals(), door.access());
+    let lives = |run: &str| {
+        let run = daemon.runs.find(run, &access);
+        run.is_ok_and(|run| !run.has_ended())
+    };
+    let found = approvals.resumable(&request.id, &access, lives);
     let resumed = match found.await.map_err(convert::error)? {
         GoesOn::As(run) => {
-            let run = daemon.runs.find(&run).map_err(convert::error)?;
+            let run = match daemon.runs.find(&run, &access) {
+                Ok(run) => run.id.clone(),
+                // It names what was asked for, and not what that has become.
+                Err(_) => match daemon.former.info(&run, &access).await {
+                    Some(info) => info.run,
+                    None => return Err(convert::error(daemon.runs.unknown(&request.id, &access))),
+                },
+            };
             return Ok(wire::Resumed {
-                run: run.id.clone(),
+                run,
                 replayed: false,
             });
         }
         GoesOn::Anew(resumed) => *resumed,
     };
     let origin = Arc::clone(&resumed.began.origin);
-    let project = match &origin.workspace {
+    let place = match &origin.workspace {
         Some(workspace) => {
             daemon.arrived(workspace).await;
             daemon.projects_in_force().await;
-            daemon.project_of(workspace)
+            daemon.workplace(workspace)
         }
-        None => None,
+        None => Workplace::default(),
     };
     let program = Program {
         trace: None,
@@ -126,11 +152,11 @@ pub(super) async fn resume(
         language: resumed.began.language,
         input: resumed.began.input.as_ref().to_owned(),
         wall: Some(resumed.began.wall),
-        turn: door.turn(),
-        scope: daemon
-            .gateway
-            .scope(origin.agent.as_deref(), project.as_deref()),
-        mailbox: Some(Arc::clone(door.mailbox())),
+        turn: door.turn_for(&origin),
+        scope: daemon.gateway.scope(origin.agent.as_deref(), &place),
+        mailbox: access
+            .may_answer(&origin)
+            .then(|| Arc::clone(door.mailbox())),
         // It was, before it began for the first time.
         check: false,
         record: false,
@@ -151,7 +177,7 @@ pub(super) async fn resume(
     })
 }
 
-fn info(approvals: &Approvals, view: &View, most: usize) -> wire::ApprovalInfo {
+fn info(approvals: &Approvals, access: &RunAccess, view: &View, most: usize) -> wire::ApprovalInfo {
     let subject = &view.subject;
     let fits = subject.arguments.len() <= most && nesting::check(&subject.arguments, "").is_ok();
     let arguments: Option<Value> = match fits {
@@ -164,7 +190,10 @@ fn info(approvals: &Approvals, view: &View, most: usize) -> wire::ApprovalInfo {
         .wait
         .checked_sub(view.since.elapsed().unwrap_or_default());
     wire::ApprovalInfo {
-        approval: view.id(),
+        approval: match access.is_user() {
+            true => view.id(),
+            false => view.whole_id(),
+        },
         state: match &view.state {
             State::Waiting => wire::ApprovalState::Waiting,
             State::Pending => wire::ApprovalState::Pending,
@@ -183,6 +212,7 @@ fn info(approvals: &Approvals, view: &View, most: usize) -> wire::ApprovalInfo {
         run: view.owner.run().map(str::to_owned),
         rule: subject.rule.clone(),
         reason: subject.reason.clone(),
+        cover: subject.cover.hex(),
         since_ms: convert::millis(since),
         left_ms: (view.state == State::Waiting).then(|| convert::millis(left.unwrap_or_default())),
     }
@@ -207,6 +237,7 @@ pub(super) fn asked(request: Request) -> wire::ApprovalAsked {
         bytes: request.bytes,
         rule: request.rule,
         reason: request.reason,
+        cover: request.cover,
         wait_ms: convert::millis(request.wait),
     }
 }

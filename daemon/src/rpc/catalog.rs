@@ -7,7 +7,7 @@ use mux_proto as wire;
 use mux_sandbox::{Fault, Kind};
 use tokio::time::{Instant, timeout, timeout_at};
 
-use super::{budget::Budget, door::Door};
+use super::{budget::Budget, convert, door::Door, sources};
 use crate::{
     catalog::{Catalog, Known, Scope, Tool, ToolSet, Wording, imitations},
     gateway, memory,
@@ -71,6 +71,7 @@ pub(super) async fn tools(
         missing: Vec::new(),
         warnings: Vec::new(),
         remembered: Vec::new(),
+        instructions: Vec::new(),
     };
     let catalog = upstreams.catalog();
     let wait = request.wait_ms.map(Duration::from_millis);
@@ -82,8 +83,15 @@ pub(super) async fn tools(
     let sets = sets(servers, whose, wait).await;
     let imitated = imitations(&upstreams.known_seen(scope));
     for (server, tools) in sets {
+        if let (Some(_), Ok(tools)) = (&request.server, &tools)
+            && let Some(text) = tools.instructions()
+        {
+            let told = (server.name().to_owned(), Arc::clone(text));
+            list.instructions.push(convert::instructions(told));
+        }
         let tools = match tools {
-            Ok(tools) => scope.view(&tools),
+            Ok(tools) if request.for_apps || request.definitions => scope.view(&tools),
+            Ok(tools) => scope.offered(&tools),
             Err(fault) => {
                 list.missing.push(budget.missing(server.name(), fault));
                 continue;
@@ -95,9 +103,20 @@ pub(super) async fn tools(
         let wanted: Vec<&Arc<Tool>> = tools.iter().filter(wanted).collect();
         let room = request.limit.unwrap_or(usize::MAX);
         let shown = wanted.iter().take(room.saturating_sub(list.tools.len()));
-        let shown = shown.map(|tool| info(catalog, scope, &tools, tool, detail));
+        let forbidden = sources::forbidden(upstreams, &server);
+        let shown = shown.map(|tool| wire::ToolInfo {
+            forbidden: forbidden.contains(&*tool.name),
+            ..info(catalog, scope, &tools, tool, detail)
+        });
         let mut warnings = tools.warnings.clone();
         warnings.extend(tools.remarks());
+        if !forbidden.is_empty() {
+            warnings.push(format!(
+                "{}: {} of its functions cannot be called; `mux sources` says why, and what to write",
+                server.name(),
+                forbidden.len()
+            ));
+        }
         let imitated = imitated.iter().filter(|(name, _)| name == server.name());
         warnings.extend(imitated.flat_map(|(_, told)| told.iter().cloned()));
         match listed(shown, &warnings, &mut budget) {
@@ -171,6 +190,8 @@ pub(super) fn info(
         observed_calls: observed.filter(|calls| *calls > 0 && !tool.has_output_schema()),
         direct: scope.offers_directly(tool),
         changed: tool.change().is_some(),
+        forbidden: false,
+        for_apps: tool.is_for_apps,
         definition: detail.definitions.then(|| tool.definition()),
     }
 }
@@ -214,7 +235,7 @@ pub(super) async fn types(
         let (server, name) = path.split_once('.').unwrap_or((&path, ""));
         let server = upstreams.find_seen(server, scope)?;
         let (_, set) = sets(vec![Arc::clone(&server)], whose, None).await.remove(0);
-        for tool in gateway::named(&scope.view(&set?), server.name(), name)? {
+        for tool in gateway::named(&scope.offered(&set?), server.name(), name)? {
             out.push_str(&catalog.declaration(&tool));
         }
     }
@@ -332,6 +353,8 @@ mod tests {
             observed_calls: None,
             direct: false,
             changed: false,
+            forbidden: false,
+            for_apps: false,
             definition: None,
         };
         let tools = |count| std::iter::repeat_with(tool).take(count);

@@ -3,6 +3,7 @@
 use std::{
     collections::BTreeMap,
     path::Path,
+    sync::Arc,
     time::{SystemTime, UNIX_EPOCH},
 };
 
@@ -38,6 +39,7 @@ pub(super) fn error(fault: Fault) -> wire::Error {
         kind: wire::Kind::from_name(fault.kind.as_str()),
         message: fault.message,
         hint: fault.hint,
+        agent_hint: fault.agent_hint,
         line: fault.line,
         column: fault.column,
         path: fault.path,
@@ -228,6 +230,13 @@ pub(super) fn checker(status: CheckerStatus) -> wire::CheckerStatus {
     }
 }
 
+pub(super) fn instructions((server, text): (String, Arc<str>)) -> wire::ServerInstructions {
+    wire::ServerInstructions {
+        server,
+        text: text.to_string(),
+    }
+}
+
 fn level(level: Level) -> wire::Level {
     match level {
         Level::Debug => wire::Level::Debug,
@@ -253,8 +262,8 @@ pub(super) fn server(upstreams: &Upstreams, server: &Server) -> wire::ServerInfo
     let mut warnings = view.warnings;
     warnings.extend(remarks.unwrap_or_default());
     warnings.extend(warning);
-    let has_literals = |known: &ServerDefinition| known.link.has_literals();
-    if server.definition().as_ref().is_ok_and(has_literals) {
+    let has_secrets = |known: &ServerDefinition| known.link.has_secret_arguments();
+    if server.definition().as_ref().is_ok_and(has_secrets) {
         warnings.push(WRITTEN_OUT.to_owned());
     }
     warnings.extend(described.iter().flat_map(sources::warnings));

@@ -67,6 +67,9 @@ pub(super) async fn describe(
         whose: &whose,
     };
     let (described, missing) = discovery.describe(&request.paths).await?;
+    // Those that had never been connected are now.
+    let named = (!request.all_instructions).then_some(request.paths.as_slice());
+    let instructions = discovery.instructions(named).into_iter();
     let catalog = discovery.catalog();
     let detail = Detail {
         schemas: request.schemas,
@@ -82,6 +85,7 @@ pub(super) async fn describe(
     });
     Ok(wire::Descriptions {
         tools: fitting(tools, &mut budget)?,
+        instructions: fitting(instructions.map(convert::instructions), &mut budget)?,
         missing: fitting(missing.into_iter().map(convert::error), &mut budget)?,
     })
 }

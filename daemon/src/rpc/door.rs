@@ -18,7 +18,8 @@ use super::probe;
 use crate::{
     catalog::Scope,
     lifecycle::Present,
-    notices::{Caller, Cause, Mailbox, Notice, Origin},
+    notices::{Caller, Cause, Mailbox, Notice, Origin, RunAccess},
+    projects::Workplace,
     runs::Run,
     state::Daemon,
     trace::Trace,
@@ -27,6 +28,9 @@ use crate::{
 
 /// Calls of one connection that are on their way at once, outside of runs. More wait.
 const CALLS: usize = 32;
+
+/// The connection of the daemon that has taken over from this one; those of clients are counted from 1.
+pub(super) const SUCCESSOR: u64 = 0;
 
 /// Number of a process and of a user.
 pub(super) type Peer = (Option<u32>, Option<u32>);
@@ -142,14 +146,31 @@ impl Door {
     /// Connections of the same client program, agent and workspace have one owner: their runs may follow
     /// each other in one worker process, and they take their turns together.
     pub(super) fn turn(&self) -> Turn {
-        let owner = self.hello.get().map_or_else(String::new, |hello| {
-            let (name, agent) = (&hello.client.name, &hello.agent);
-            format!("{name}|{agent:?}|{:?}", hello.workspace)
-        });
+        self.turn_for(&self.origin())
+    }
+
+    /// The turn of this connection with a run that somebody else has begun: the worker is one of theirs.
+    pub(super) fn turn_for(&self, owner: &Origin) -> Turn {
+        let Origin {
+            client,
+            agent,
+            workspace,
+            ..
+        } = owner;
         Turn {
-            owner,
+            owner: format!("{client}|{agent:?}|{workspace:?}"),
             client: self.number,
         }
+    }
+
+    /// Which runs, approvals and pending calls this connection finds.
+    pub(super) fn access(&self) -> RunAccess {
+        if self.number == SUCCESSOR {
+            // It asks for its own clients, and finds out which of them may have what.
+            return RunAccess::Everyone;
+        }
+        let for_agent = self.hello.get().is_none_or(|hello| hello.for_agent);
+        RunAccess::of(&self.origin(), for_agent)
     }
 
     /// The project of the directory in which the client works is known from here on.
@@ -169,12 +190,12 @@ impl Door {
     /// What the client's agent sees now.
     pub(super) fn scope(&self) -> Arc<Scope> {
         let agent = self.hello.get().and_then(|hello| hello.agent.as_deref());
-        self.daemon.gateway.scope(agent, self.project().as_deref())
+        self.daemon.gateway.scope(agent, &self.workplace())
     }
 
     /// What there is where the client works, whatever its agent sees of it.
     pub(super) fn sight(&self) -> Arc<Scope> {
-        self.daemon.gateway.scope(None, self.project().as_deref())
+        self.daemon.gateway.scope(None, &self.workplace())
     }
 
     pub(super) fn project(&self) -> Option<Arc<Path>> {
@@ -182,12 +203,16 @@ impl Door {
         self.daemon.project_of(workspace)
     }
 
+    pub(super) fn workplace(&self) -> Workplace {
+        let workspace = self.arrival.get().and_then(Option::as_deref);
+        workspace.map_or_else(Workplace::default, |workspace| {
+            self.daemon.workplace(workspace)
+        })
+    }
+
     /// What the user should know of that project.
     pub(super) fn notes(&self) -> Vec<String> {
-        let scope = self.sight();
-        scope
-            .project()
-            .map_or_else(Vec::new, |project| project.notes.clone())
+        self.sight().notes()
     }
 
     /// Room for one call of this connection.
@@ -207,6 +232,7 @@ impl Door {
             Arc::new(Origin {
                 pid,
                 uid,
+                for_agent: hello.for_agent,
                 ..Origin::new(name, agent, hello.workspace.clone())
             })
         });
@@ -217,7 +243,7 @@ impl Door {
     pub(super) fn mailbox(&self) -> &Arc<Mailbox> {
         self.mailbox.get_or_init(|| {
             let pool = self.daemon.gateway.upstreams().news();
-            Mailbox::new(self.number, pool)
+            Mailbox::new(self.number, self.origin(), pool)
         })
     }
 

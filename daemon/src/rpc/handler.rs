@@ -42,10 +42,16 @@ impl Connection {
     /// Reads the configuration, after the daemon has read it for the first time.
     async fn load(&self, trigger: Trigger) -> Result<wire::ReloadReport, wire::Error> {
         let daemon = self.configured().await?;
-        let report = daemon.load(trigger).await.map_err(|problem| {
+        let (report, others) = tokio::join!(daemon.load(trigger), daemon.former.reload());
+        let mut report = report.map_err(|problem| {
             wire::Error::new(Kind::Validation, problem)
                 .hint("the last good configuration stays in force")
         })?;
+        let others = others.into_iter();
+        let others: Vec<_> = others
+            .filter(|told| !report.problems.contains(told))
+            .collect();
+        report.problems.extend(others);
         Ok(convert::reload(report, self.0.project().as_deref()))
     }
 
@@ -112,7 +118,7 @@ impl wire::Mux for Connection {
     }
 
     async fn cancel_run(self, _: Context, run: String) -> Result<(), wire::Error> {
-        runs::cancel(self.daemon()?, &run).await
+        runs::cancel(self.daemon()?, &self.0.access(), &run).await
     }
 
     async fn check(
@@ -188,11 +194,11 @@ impl wire::Mux for Connection {
         _: Context,
         request: wire::RunsRequest,
     ) -> Result<wire::RunList, wire::Error> {
-        Ok(runs::list(self.daemon()?, &request).await)
+        Ok(runs::list(self.daemon()?, &self.0.access(), &request).await)
     }
 
     async fn run_info(self, _: Context, run: String) -> Result<wire::RunInfo, wire::Error> {
-        runs::info(self.daemon()?, &run).await
+        runs::info(self.daemon()?, &self.0.access(), &run).await
     }
 
     async fn read(
@@ -397,7 +403,7 @@ impl wire::Mux for Connection {
         _: Context,
         request: wire::ApprovalsRequest,
     ) -> Result<wire::ApprovalList, wire::Error> {
-        approvals::list(self.daemon()?, request).await
+        approvals::list(self.daemon()?, &self.0, request).await
     }
 
     async fn decide(

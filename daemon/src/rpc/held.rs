@@ -3,11 +3,16 @@
 use mux_proto as wire;
 use tracing::warn;
 
-use super::convert;
+use super::{convert, door::Door};
 use crate::state::Daemon;
 
-pub(super) async fn held(daemon: &Daemon, text: String) -> Result<wire::Held, wire::Error> {
-    let held = daemon.handles.hold(text, "the result").await;
+pub(super) async fn held(
+    daemon: &Daemon,
+    door: &Door,
+    text: String,
+) -> Result<wire::Held, wire::Error> {
+    let held = daemon.handles.of(&door.origin());
+    let held = held.hold(text, "the result").await;
     let (held, word) = held.map_err(convert::error)?;
     if let Some(word) = word {
         warn!(word, "a result is sent as it is");

@@ -49,6 +49,7 @@ pub(super) async fn begin(
     Ok(wire::LoginStarted {
         login: attempt.id.clone(),
         url: attempt.url.clone(),
+        issuer: Some(attempt.issuer.clone()),
         redirect_port: attempt.redirect_port,
         expires_ms: convert::millis(auth(daemon).limit()),
     })

@@ -14,6 +14,7 @@ use tokio::task::spawn_blocking;
 
 use crate::{
     metrics::{Format, Moment, Process, ServerMoment, tree_bytes},
+    runtime::longest_poll,
     state::Daemon,
     upstream::{SlotView, State},
 };
@@ -77,6 +78,7 @@ fn now(daemon: &Daemon) -> Moment {
         checks: vec![("hit", checker.cached), ("miss", checker.checks)],
         cache_reads: vec![("hit", cache.hits), ("miss", cache.misses)],
         approvals: vec![("held", count(held)), ("kept", count(kept))],
+        longest_poll_seconds: longest_poll().map(|poll| poll.as_secs_f64()),
         ..Moment::default()
     }
 }

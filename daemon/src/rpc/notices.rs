@@ -81,7 +81,8 @@ fn outward(notice: Notice) -> wire::NoticeKind {
             params,
         } => wire::NoticeKind::Ask {
             ask,
-            server,
+            own: server.is_none(),
+            server: server.unwrap_or_else(|| "mux".into()),
             cause: cause(of),
             kind: match kind {
                 AskKind::Elicitation => wire::AskKind::Elicitation,

@@ -69,7 +69,7 @@ pub(super) async fn read_resource(
 ) -> Result<wire::Held, wire::Error> {
     let wanted = Wanted::Resource { uri: request.uri };
     let found = ask(daemon, door, &request.server, &wanted, request.token).await;
-    held(daemon, found.map_err(convert::error)?.to_string()).await
+    held(daemon, door, found.map_err(convert::error)?.to_string()).await
 }
 
 pub(super) async fn get_prompt(
@@ -82,7 +82,7 @@ pub(super) async fn get_prompt(
         arguments: request.arguments,
     };
     let found = ask(daemon, door, &request.server, &wanted, request.token).await;
-    held(daemon, found.map_err(convert::error)?.to_string()).await
+    held(daemon, door, found.map_err(convert::error)?.to_string()).await
 }
 
 pub(super) async fn complete(

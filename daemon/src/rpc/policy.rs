@@ -9,7 +9,7 @@ use super::{budget::Budget, door::Door};
 use crate::{
     gateway::{Arguments, Supposed, Told},
     notices::Origin,
-    policy::{Action, Hints, List, Outcome, Rule, Step},
+    policy::{Action, Hints, List, Outcome, ProjectText, Rule, Step},
     state::Daemon,
 };
 
@@ -20,8 +20,7 @@ pub(super) fn list(
 ) -> Result<wire::PolicyList, Fault> {
     let policies = daemon.gateway.policies();
     let sight = door.sight();
-    let project = sight.project().map(|project| &project.denied);
-    let ruling = policies.of(request.agent.as_deref(), project);
+    let ruling = policies.of(request.agent.as_deref(), sight.denied());
     let mut budget = Budget::new();
     let rules = ruling.rules().map(|rule| {
         let rule = of_rule(rule);
@@ -42,15 +41,15 @@ pub(super) async fn explain(
     request: wire::ExplainPolicyRequest,
 ) -> Result<wire::PolicyExplanation, Fault> {
     let own = door.origin();
-    let project = match &request.workspace {
-        None => door.project(),
-        Some(dir) => daemon.project(dir).await.map(|project| project.root),
+    let place = match &request.workspace {
+        None => door.workplace(),
+        Some(dir) => daemon.workplace_at(dir).await,
     };
     let workspace = request.workspace.or_else(|| own.workspace.clone());
     let client = request.client.as_deref().unwrap_or(&own.client);
     let agent = request.agent.as_deref();
     let origin = Origin::new(client, agent, workspace);
-    let scopes = |agent| daemon.gateway.scope(agent, project.as_deref());
+    let scopes = |agent| daemon.gateway.scope(agent, &place);
     let (scope, sight) = (scopes(agent), scopes(None));
     let arguments = match (request.arguments, request.typed) {
         (Some(object), _) => Some(Arguments::Json(object.to_string().into())),
@@ -63,8 +62,8 @@ pub(super) async fn explain(
         origin: &origin,
         scope: &scope,
         sight: &sight,
-    })?;
-    explanation(told)
+    });
+    explanation(told.await?)
 }
 
 fn explanation(told: Told) -> Result<wire::PolicyExplanation, Fault> {
@@ -100,10 +99,10 @@ fn of_step(step: &Step) -> wire::PolicyStep {
 }
 
 fn of_rule(rule: &Rule) -> wire::PolicyRule {
-    let (agent, project) = match &*rule.list {
-        List::Everybody => (None, None),
-        List::Agent(name) => (Some(name.clone()), None),
-        List::Project(root) => (None, Some(root.to_path_buf())),
+    let (agent, project, project_text) = match &*rule.list {
+        List::Everybody => (None, None, None),
+        List::Agent(name) => (Some(name.clone()), None, None),
+        List::Project(root, text) => (None, Some(root.to_path_buf()), Some(of_text(*text))),
     };
     wire::PolicyRule {
         number: rule.number,
@@ -114,7 +113,16 @@ fn of_rule(rule: &Rule) -> wire::PolicyRule {
         mistake: rule.mistake(),
         agent,
         project,
+        project_text,
         decided: rule.decided(),
+    }
+}
+
+fn of_text(text: ProjectText) -> wire::ProjectText {
+    match text {
+        ProjectText::Current => wire::ProjectText::Current,
+        ProjectText::Approved => wire::ProjectText::Approved,
+        ProjectText::Unapproved => wire::ProjectText::Unapproved,
     }
 }
 

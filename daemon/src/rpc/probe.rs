@@ -43,6 +43,7 @@ async fn asked(socket: &Path) -> bool {
         },
         agent: None,
         workspace: None,
+        for_agent: false,
         features: Vec::new(),
     };
     // The caller's patience is shorter, and there is none to be had beyond that of the door.

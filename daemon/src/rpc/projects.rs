@@ -5,10 +5,12 @@
 use std::{path::Path, sync::Arc};
 
 use mux_proto::{self as wire, Kind};
+use tracing::warn;
 
 use super::{budget::Budget, door::Door};
 use crate::{
     audit::Deed,
+    config::PolicyEntry,
     projects::{Defined, Project, Standing},
     settings,
     state::Daemon,
@@ -41,6 +43,7 @@ pub(super) async fn approve(
     let approved = daemon.approve(&request.root, request.digest.clone()).await;
     approved.map_err(refused)?;
     note(daemon, door, Deed::ProjectApproved, &request.root);
+    follow(daemon).await;
     let project = daemon.project(&request.root).await;
     let project = project.ok_or_else(|| refused("it is gone".into()))?;
     Ok(info(&project))
@@ -55,8 +58,16 @@ pub(super) async fn revoke(
     let was_approved = revoked.map_err(|problem| wire::Error::new(Kind::Internal, problem))?;
     if was_approved {
         note(daemon, door, Deed::ProjectRevoked, root);
+        follow(daemon).await;
     }
     Ok(wire::ProjectRevoked { was_approved })
+}
+
+/// It holds for the runs that go on in the daemon before this one, too.
+async fn follow(daemon: &Daemon) {
+    for problem in daemon.former.reload().await {
+        warn!(problem, "the last muxd");
+    }
 }
 
 fn note(daemon: &Daemon, door: &Door, deed: Deed, root: &Path) {
@@ -80,14 +91,14 @@ fn info(project: &Project) -> wire::ProjectInfo {
         servers: servers
             .map(|(name, defined)| server(name, defined))
             .collect(),
-        denied: project
-            .content
-            .denied
-            .iter()
-            .flat_map(|rule| rule.matches())
-            .collect(),
+        denied: matches(&project.content.denied),
+        still_denied: matches(&project.still_denied),
         problems: project.content.problems.clone(),
     }
+}
+
+fn matches(rules: &[PolicyEntry]) -> Vec<String> {
+    rules.iter().flat_map(PolicyEntry::matches).collect()
 }
 
 /// Those that are there, and those that were when it was approved.

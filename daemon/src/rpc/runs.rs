@@ -1,6 +1,7 @@
 //! Runs: begun for a client, followed by it, checked without being run, listed.
 //!
-//! Invariant: an answer fits into a frame, whatever the clients call themselves.
+//! Invariant: an answer fits into a frame, whatever the clients call themselves. A run is found by those only who may
+//! reach it ([`RunAccess`]).
 
 use std::{sync::Arc, time::Duration};
 
@@ -8,6 +9,7 @@ use mux_proto as wire;
 
 use super::{POLL, convert, door::Door, program};
 use crate::{
+    notices::RunAccess,
     recording::{Recording, Script},
     runs::{Happening, Program, Run, Runs},
     state::Daemon,
@@ -69,10 +71,11 @@ pub(super) async fn events(
     door: &Door,
     request: wire::EventsRequest,
 ) -> Result<wire::EventPage, wire::Error> {
-    let run = match daemon.runs.find(&request.run) {
+    let access = door.access();
+    let run = match daemon.runs.find(&request.run, &access) {
         Ok(run) => run,
         Err(unknown) => {
-            let page = daemon.former.events(&request, POLL, PAGE).await;
+            let page = daemon.former.events(&request, &access, POLL, PAGE).await;
             return page.ok_or_else(|| convert::error(unknown));
         }
     };
@@ -92,20 +95,30 @@ pub(super) async fn events(
     })
 }
 
-pub(super) async fn cancel(daemon: &Daemon, run: &str) -> Result<(), wire::Error> {
-    match daemon.runs.find(run) {
+pub(super) async fn cancel(
+    daemon: &Daemon,
+    access: &RunAccess,
+    run: &str,
+) -> Result<(), wire::Error> {
+    match daemon.runs.find(run, access) {
         Ok(run) => run.cancel(),
-        Err(unknown) if !daemon.former.cancel(run).await => return Err(convert::error(unknown)),
+        Err(unknown) if !daemon.former.cancel(run, access).await => {
+            return Err(convert::error(unknown));
+        }
         Err(_) => {}
     }
     Ok(())
 }
 
-pub(super) async fn info(daemon: &Daemon, run: &str) -> Result<wire::RunInfo, wire::Error> {
-    match daemon.runs.find(run) {
+pub(super) async fn info(
+    daemon: &Daemon,
+    access: &RunAccess,
+    run: &str,
+) -> Result<wire::RunInfo, wire::Error> {
+    match daemon.runs.find(run, access) {
         Ok(run) => Ok(convert::run(run.view())),
         Err(unknown) => {
-            let info = daemon.former.info(run).await;
+            let info = daemon.former.info(run, access).await;
             info.ok_or_else(|| convert::error(unknown))
         }
     }
@@ -123,12 +136,18 @@ pub(super) async fn check(
     found.await.map(convert::inspection).map_err(convert::error)
 }
 
-pub(super) async fn list(daemon: &Daemon, request: &wire::RunsRequest) -> wire::RunList {
+pub(super) async fn list(
+    daemon: &Daemon,
+    access: &RunAccess,
+    request: &wire::RunsRequest,
+) -> wire::RunList {
     let own = daemon.runs.list().into_iter();
-    let own = own.filter(|run: &Arc<Run>| !(request.running && run.has_ended()));
+    let own = own.filter(|run: &Arc<Run>| {
+        access.allows(run.origin()) && !(request.running && run.has_ended())
+    });
     let mut all: Vec<wire::RunInfo> = own.map(|run| convert::run(run.view())).collect();
     // They were accepted before ours.
-    all.extend(daemon.former.list(request.running).await);
+    all.extend(daemon.former.list(request.running, access).await);
     let total = all.len();
     let mut room = LONGEST;
     let shown = all.into_iter().take(request.limit.unwrap_or(SHOWN));

@@ -5,11 +5,13 @@
 use std::{collections::BTreeSet, sync::Arc};
 
 use mux_proto as wire;
+use mux_secrets::Secret;
+use tracing::warn;
 
 use super::door::Door;
 use crate::{
     audit::Deed,
-    auth::{Auth, AuthError, KeptSecret, MOST_SECRET, Secret},
+    auth::{Auth, AuthError, KeptSecret, MOST_SECRET},
     environment::is_secret_name,
     state::{Daemon, Trigger},
 };
@@ -27,8 +29,7 @@ pub(super) async fn set(
         .gateway
         .audit()
         .note(Deed::SecretSet, &name, &door.origin());
-    // What is wrong with the rest of the configuration stands in `status`.
-    drop(daemon.load(Trigger::Watched).await);
+    put_in_force(daemon).await;
     let mut all = list(daemon).secrets.into_iter();
     all.find(|info| info.name == name).ok_or_else(|| {
         let message = format!("the secret {name} was removed again meanwhile");
@@ -76,13 +77,23 @@ pub(super) async fn remove(
             .gateway
             .audit()
             .note(Deed::SecretRemoved, &name, &door.origin());
-        drop(daemon.load(Trigger::Watched).await);
+        put_in_force(daemon).await;
     }
     Ok(wire::SecretRemoved {
         name,
         was_set,
         used_by: used_by.into_iter().collect(),
     })
+}
+
+/// Here, and in the daemon before this one if runs go on there.
+async fn put_in_force(daemon: &Arc<Daemon>) {
+    let (loaded, others) = tokio::join!(daemon.load(Trigger::Watched), daemon.former.reload());
+    // What is wrong with the rest of the configuration stands in `status`.
+    drop(loaded);
+    for problem in others {
+        warn!(problem, "the last muxd");
+    }
 }
 
 fn info(secret: KeptSecret, used_by: BTreeSet<String>) -> wire::SecretInfo {

@@ -5,6 +5,7 @@ use serde_json::json;
 
 use super::door::Door;
 use crate::{
+    policy::List,
     settings::{Row, Whence},
     state::Daemon,
 };
@@ -25,14 +26,17 @@ pub(super) fn report(
         ));
     }
     let sight = door.sight();
-    if let Some(project) = sight.project() {
-        let rules = project.denied.rules().iter();
+    for denied in sight.denied() {
+        let rules = denied.rules().iter();
         settings.extend(rules.map(|rule| wire::Setting {
             name: format!("policy.{}", rule.number),
             value: json!(format!("deny {}", rule.matches().join(" "))),
             from: wire::SettingSource::Project,
             line: None,
-            file: Some(project.root.join(".mux.toml")),
+            file: match &*rule.list {
+                List::Project(root, _) => Some(root.join(".mux.toml")),
+                List::Everybody | List::Agent(_) => None,
+            },
         }));
     }
     wire::SettingsReport {

@@ -1,6 +1,6 @@
 //! What is told of sources, and a look at a description on demand.
 
-use std::time::SystemTime;
+use std::{collections::BTreeSet, time::SystemTime};
 
 use mux_proto as wire;
 use mux_sandbox::{Fault, Kind};
@@ -107,6 +107,13 @@ pub(super) fn info(told: Told) -> wire::SourceInfo {
         missing: facts.missing,
         requests: facts.requests,
     }
+}
+
+/// Functions of a source that cannot be called, by name.
+pub(super) fn forbidden(upstreams: &Upstreams, server: &Server) -> BTreeSet<String> {
+    let told = described(upstreams, server);
+    told.map(|told| told.described.facts.forbidden)
+        .unwrap_or_default()
 }
 
 /// What a user should look at.

@@ -96,7 +96,8 @@ fn telemetry(tracer: &Tracer) -> wire::TelemetryStatus {
 fn degraded(daemon: &Daemon) -> Vec<wire::Degraded> {
     let environment = daemon.environment.borrow();
     let straits = daemon.straits.look(environment.as_ref());
-    let told = straits.into_iter().map(|strait| wire::Degraded {
+    let all = straits.into_iter().chain(daemon.unwatched());
+    let told = all.map(|strait| wire::Degraded {
         mode: strait.mode.to_owned(),
         message: strait.message,
         fix: strait.fix,

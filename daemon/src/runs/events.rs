@@ -1,6 +1,7 @@
 //! What happened in a run, in order, for whoever wants to read it from any point on.
 //!
-//! Invariant: numbers count up from 1 without gaps, and [`Happening::Ended`] is the last.
+//! Invariant: numbers count up from 1 without gaps, and [`Happening::Ended`] is the last. Of what a server says over and
+//! over no more is kept than [`MAX_LOG_BYTES`]; what the program itself says has limits of its own.
 
 use std::{
     sync::{
@@ -107,7 +108,9 @@ impl Happening {
                 ..
             }
             | Self::Ended(Err(fault)) => {
-                fault.message.len() + fault.details.as_ref().map_or(0, String::len)
+                let more = [&fault.hint, &fault.path, &fault.details];
+                let more = more.into_iter().flatten().map(String::len);
+                fault.message.len() + more.sum::<usize>()
             }
             _ => 0,
         };
@@ -117,15 +120,24 @@ impl Happening {
 
 /// What an event takes beside its text.
 const SMALL: usize = 128;
+/// A run whose events take more is told no more of the progress of its calls, and of failures the first words.
+const MAX_LOG_BYTES: usize = 16 << 20;
+const FIRST_WORDS: usize = 256;
 
 /// The events of one run.
 pub struct EventLog {
     started: Instant,
-    events: Mutex<Vec<Event>>,
+    events: Mutex<Events>,
     /// Of all events together.
     bytes: AtomicUsize,
     /// The number of the last event.
     last: watch::Sender<u64>,
+}
+
+#[derive(Default)]
+struct Events {
+    kept: Vec<Event>,
+    left_out: u64,
 }
 
 impl EventLog {
@@ -149,22 +161,59 @@ impl EventLog {
 
     /// After the last event there is no other.
     pub(super) fn push(&self, what: Happening) {
-        let seq = {
+        let last = {
             let mut events = self.events.lock().unwrap_or_else(PoisonError::into_inner);
-            let last = events.last().map(|event| &event.what);
+            let last = events.kept.last().map(|event| &event.what);
             if matches!(last, Some(Happening::Ended(_))) {
                 return;
             }
-            self.bytes.fetch_add(what.bytes(), Ordering::Relaxed);
-            let seq = events.len() as u64 + 1;
-            events.push(Event {
-                seq,
-                at: self.started.elapsed(),
-                what,
+            let full = self.bytes() + what.bytes() > MAX_LOG_BYTES;
+            let (what, left_out) = match what {
+                Happening::CallProgress { .. } if full => {
+                    events.left_out += 1;
+                    let told = match events.left_out {
+                        1 => "no more of it is kept; it is only counted".into(),
+                        _ => return,
+                    };
+                    (None, Some(told))
+                }
+                Happening::CallEnded {
+                    outcome,
+                    call,
+                    path,
+                    took,
+                } if full => {
+                    let outcome = outcome.map_err(shortened);
+                    let ended = Happening::CallEnded {
+                        call,
+                        path,
+                        took,
+                        outcome,
+                    };
+                    (Some(ended), None)
+                }
+                Happening::Ended(_) if events.left_out > 0 => {
+                    let told = format!("{} times nothing of it was kept", events.left_out);
+                    (Some(what), Some(told))
+                }
+                what => (Some(what), None),
+            };
+            let told = left_out.map(|told| Happening::Console {
+                level: Level::Warn,
+                text: format!(
+                    "[mux] the progress of calls takes more than {} MiB: {told}",
+                    MAX_LOG_BYTES >> 20
+                ),
             });
-            seq
+            for what in told.into_iter().chain(what) {
+                self.bytes.fetch_add(what.bytes(), Ordering::Relaxed);
+                let seq = events.kept.len() as u64 + 1;
+                let at = self.started.elapsed();
+                events.kept.push(Event { seq, at, what });
+            }
+            events.kept.len() as u64
         };
-        self.last.send_replace(seq);
+        self.last.send_replace(last);
     }
 
     /// The events after `after`, as soon as there is one, or none when the time is over. No more
@@ -175,6 +224,7 @@ impl EventLog {
         // Neither the end of the time nor of the run is an error: there is just nothing new.
         drop(tokio::time::timeout(wait, arrived).await);
         let events = self.events.lock().unwrap_or_else(PoisonError::into_inner);
+        let events = &events.kept;
         let start = usize::try_from(after)
             .unwrap_or(usize::MAX)
             .min(events.len());
@@ -192,9 +242,68 @@ impl EventLog {
     }
 }
 
+/// What went wrong, in few words.
+fn shortened(mut fault: Fault) -> Fault {
+    for text in [Some(&mut fault.message), fault.hint.as_mut()]
+        .into_iter()
+        .flatten()
+    {
+        if text.len() > FIRST_WORDS {
+            text.truncate(text.floor_char_boundary(FIRST_WORDS));
+            text.push('…');
+        }
+    }
+    fault
+}
+
 #[cfg(test)]
 mod tests {
+    use mux_sandbox::Kind;
+
     use super::*;
+
+    #[tokio::test]
+    async fn what_servers_say_over_and_over_is_counted_and_calls_stay_whole() {
+        let log = EventLog::new();
+        let message = Some("x".repeat(2_000));
+        for call in 0..20_000 {
+            let progress = Progress {
+                progress: 1.0,
+                total: None,
+                message: message.clone(),
+            };
+            let path = "s.t".to_owned();
+            log.push(Happening::CallProgress {
+                call,
+                path,
+                progress,
+            });
+        }
+        for call in 0..1_000 {
+            let outcome = Err(Fault::new(Kind::Tool, "y".repeat(4_000)));
+            let (path, took) = ("s.t".to_owned(), Duration::ZERO);
+            log.push(Happening::CallEnded {
+                call,
+                path,
+                took,
+                outcome,
+            });
+        }
+        assert!(log.bytes() < MAX_LOG_BYTES + (1 << 20), "{}", log.bytes());
+        log.push(Happening::Ended(Ok(Held::Inline("1".into()))));
+        let events = log.after(0, Duration::ZERO, usize::MAX).await;
+        let ended = |event: &&Event| matches!(event.what, Happening::CallEnded { .. });
+        assert_eq!(events.iter().filter(ended).count(), 1_000);
+        let numbers: Vec<u64> = events.iter().map(|event| event.seq).collect();
+        assert_eq!(numbers, (1..=events.len() as u64).collect::<Vec<_>>());
+        let told = events.iter().filter_map(|event| match &event.what {
+            Happening::Console { text, .. } => Some(text.as_str()),
+            _ => None,
+        });
+        let told: Vec<&str> = told.collect();
+        assert!(told[0].contains("16 MiB") && told.len() == 2, "{told:?}");
+        assert!(told[1].contains("times nothing of it was kept"), "{told:?}");
+    }
 
     const ALL: usize = 1 << 20;
 

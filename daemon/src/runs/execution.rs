@@ -52,7 +52,7 @@ impl Runs {
         }: Manner,
     ) -> Option<Kind> {
         info!("run accepted");
-        let handles = self.handles.clone();
+        let handles = self.handles.of(run.origin());
         let recorder = Recorder::new(Arc::clone(&run), handles.clone());
         let finish = Finish {
             runs: &self,
@@ -103,7 +103,7 @@ impl Runs {
         match &outcome {
             Ok(Held::Inline(text)) => info!(bytes = text.len(), "run ended"),
             Ok(Held::Stored(handle)) => info!(bytes = handle.bytes, "run ended"),
-            Err(fault) => info!(kind = %fault.kind, message = fault.message, "run failed"),
+            Err(fault) => info!(kind = %fault.kind, bytes = fault.message.len(), "run failed"),
         }
         recorder.settled().await;
         if let Some(recording) = recording {

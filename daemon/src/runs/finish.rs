@@ -43,7 +43,8 @@ impl Finish<'_> {
 impl Drop for Finish<'_> {
     fn drop(&mut self) {
         let outcome = self.outcome.take().unwrap_or_else(|| {
-            Err(Fault::new(Kind::Internal, "the run was lost in the daemon").hint("see `mux logs`"))
+            Err(Fault::new(Kind::Internal, "the run was lost in the daemon")
+                .user_hint("see `mux logs`"))
         });
         self.runs.gateway.upstreams().run_over(&self.run.id);
         self.runs.registry().count(outcome.is_ok());

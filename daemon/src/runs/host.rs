@@ -34,7 +34,8 @@ impl ToolHost for Host {
 
     fn call(&self, target: Target, arguments: String) -> BoxFuture<'static, Result<String, Fault>> {
         let reach = self.reach.clone();
-        match target {
+        let for_agent = reach.asking.caller.origin.for_agent;
+        let call = match target {
             Target::Own { .. } => {
                 let asked = reach.clone();
                 reach.on_deck(target, arguments.into(), |target, arguments| {
@@ -49,6 +50,13 @@ impl ToolHost for Host {
                 })
             }
             target => reach.call(target, arguments.into()),
+        };
+        // The program may print what it reads.
+        match for_agent {
+            true => call
+                .map(|outcome| outcome.map_err(Fault::for_agents))
+                .boxed(),
+            false => call,
         }
     }
 

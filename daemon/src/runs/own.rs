@@ -68,7 +68,7 @@ fn unknown(name: &str) -> Fault {
     fault.hint(match nearest(&shown, names()) {
         Some(near) => format!("did you mean mux.{near}?"),
         None => format!(
-            "there are {}, and the tools: see `mux tools`",
+            "there are {}, and one object for each server",
             names().collect::<Vec<_>>().join(", ")
         ),
     })

@@ -1,7 +1,7 @@
 //! Which runs there are: those that have not ended, and for a while those that have.
 //!
-//! Invariant: a run that has not ended is always found; what is kept of the others is bounded in
-//! number, bytes and time.
+//! Invariant: a run that has not ended is always found by whoever may reach it, and by nobody else; what is kept of the
+//! others is bounded in number, bytes and time.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -13,7 +13,10 @@ use mux_sandbox::{Fault, Kind};
 use tokio::time::Instant;
 
 use super::Run;
-use crate::{nearest::nearest_few, notices::one_line};
+use crate::{
+    nearest::nearest_few,
+    notices::{RunAccess, one_line},
+};
 
 /// Runs that have ended and can still be read, and the bytes of their events.
 const KEPT: usize = 200;
@@ -62,35 +65,38 @@ impl Registry {
         self.runs.values().cloned().collect()
     }
 
-    /// By its id, or by what stands behind the last dash of it.
-    pub(super) fn find(&mut self, id: &str) -> Result<Arc<Run>, Fault> {
+    /// By its id. Whoever may reach every run also finds it by its number, which is what stands behind the last dash.
+    pub(super) fn find(&mut self, id: &str, access: &RunAccess) -> Result<Arc<Run>, Fault> {
         self.forget_old();
-        if let Some(run) = self.runs.get(id) {
+        if let Some(run) = self.runs.get(id).filter(|run| access.allows(run.origin())) {
             return Ok(Arc::clone(run));
         }
         let is_meant = |run: &&Arc<Run>| {
             let last = run.id.rsplit_once('-').map(|(_, last)| last);
-            !id.is_empty() && last == Some(id)
+            access.is_user() && !id.is_empty() && last == Some(id)
         };
         let mut meant = self.runs.values().filter(is_meant);
         match (meant.next(), meant.next()) {
             (Some(run), None) => Ok(Arc::clone(run)),
-            _ => Err(self.unknown(id)),
+            _ => Err(self.unknown(id, access)),
         }
     }
 
-    fn unknown(&self, id: &str) -> Fault {
+    /// It names no run that `access` does not find.
+    pub(super) fn unknown(&self, id: &str, access: &RunAccess) -> Fault {
         let shown = one_line(id);
-        let near = nearest_few(&shown, self.runs.keys().map(String::as_str), 3);
+        let reached = self.runs.values().filter(|run| access.allows(run.origin()));
+        let near = nearest_few(&shown, reached.map(|run| run.id.as_str()), 3);
         let kept = humantime::format_duration(KEPT_FOR);
-        let kept = format!(
-            "`mux runs` lists those that are kept: {KEPT} at most, for {kept} after their end, and \
-             not across a restart"
-        );
-        Fault::new(Kind::NotFound, format!("there is no run `{shown}`")).hint(match &near[..] {
-            [] => kept,
-            near => format!("did you mean {}? {kept}", near.join(", ")),
-        })
+        let kept = format!("{KEPT} at most, for {kept} after their end, and not across a restart");
+        let near = match &near[..] {
+            [] => String::new(),
+            near => format!("did you mean {}? ", near.join(", ")),
+        };
+        Fault::new(Kind::NotFound, format!("there is no run `{shown}`")).hints(
+            format!("{near}`mux runs` lists those that are kept: {kept}"),
+            format!("{near}Runs are kept, {kept}"),
+        )
     }
 
     /// Before its last event is written, so that who has read it is counted right.
@@ -142,9 +148,16 @@ impl Registry {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::notices::Origin;
+
+    const ALL: RunAccess = RunAccess::Everyone;
 
     fn ended(registry: &mut Registry, id: &str) -> Arc<Run> {
-        let run = Arc::new(Run::new(id.into(), "return 1", Arc::default(), None));
+        ended_of(registry, id, Arc::default())
+    }
+
+    fn ended_of(registry: &mut Registry, id: &str, origin: Arc<Origin>) -> Arc<Run> {
+        let run = Arc::new(Run::new(id.into(), "return 1", origin, None));
         registry.insert(&run);
         run.set_ended(None);
         registry.count(true);
@@ -158,15 +171,15 @@ mod tests {
         for id in ["abc-1", "abc-12", "def-12"] {
             ended(&mut registry, id);
         }
-        assert_eq!(registry.find("abc-12").unwrap().id, "abc-12");
-        assert_eq!(registry.find("1").unwrap().id, "abc-1");
+        assert_eq!(registry.find("abc-12", &ALL).unwrap().id, "abc-12");
+        assert_eq!(registry.find("1", &ALL).unwrap().id, "abc-1");
         for unknown in ["12", "2", "", "abc", "-", "abc-", "abc-2", "\u{1b}"] {
-            let fault = registry.find(unknown).err().unwrap();
+            let fault = registry.find(unknown, &ALL).err().unwrap();
             assert_eq!(fault.kind, Kind::NotFound, "{unknown}");
             let hint = fault.hint.unwrap();
             assert!(hint.contains("mux runs"), "{hint}");
         }
-        let hint = registry.find("abc-2").err().unwrap().hint.unwrap();
+        let hint = registry.find("abc-2", &ALL).err().unwrap().hint.unwrap();
         assert!(hint.contains("did you mean abc-1"), "{hint}");
     }
 
@@ -177,12 +190,30 @@ mod tests {
             ended(&mut registry, &format!("a-{number}"));
         }
         assert_eq!(registry.all().len(), KEPT);
-        assert!(registry.find("a-9").is_err() && registry.find("a-10").is_ok());
+        assert!(registry.find("a-9", &ALL).is_err() && registry.find("a-10", &ALL).is_ok());
         let running = Arc::new(Run::new("a-0".into(), "", Arc::default(), None));
         registry.insert(&running);
         tokio::time::advance(KEPT_FOR).await;
         assert_eq!(registry.all().len(), 1);
-        assert!(registry.find("a-0").is_ok());
+        assert!(registry.find("a-0", &ALL).is_ok());
         assert_eq!((registry.ended_bytes, registry.counts().running), (0, 1));
+    }
+
+    #[test]
+    fn a_run_of_somebody_else_is_not_found_by_any_name_and_no_error_names_it() {
+        let mut registry = Registry::default();
+        let origin = |agent| Arc::new(Origin::new("agent", Some(agent), None));
+        let (small, big) = (origin("small"), origin("big"));
+        ended_of(&mut registry, "abc-1", Arc::clone(&small));
+        ended_of(&mut registry, "def-2", Arc::clone(&big));
+        let access = RunAccess::of(&small, true);
+        assert_eq!(registry.find("abc-1", &access).unwrap().id, "abc-1");
+        let absent = registry.find("def-3", &access).err().unwrap();
+        for id in ["def-2", "2", "1"] {
+            let fault = registry.find(id, &access).err().unwrap();
+            assert_eq!(fault.kind, Kind::NotFound);
+            assert_eq!(fault.message, absent.message.replace("def-3", id));
+            assert!(!fault.hint.unwrap().contains("def"), "{id}");
+        }
     }
 }

@@ -95,6 +95,11 @@ impl Run {
         }
     }
 
+    /// Who asked for it.
+    pub fn origin(&self) -> &Origin {
+        &self.origin
+    }
+
     /// Counts up in the order of acceptance.
     pub(super) fn number(&self) -> u64 {
         let number = self.id.rsplit_once('-').map(|(_, number)| number.parse());

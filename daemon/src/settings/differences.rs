@@ -75,8 +75,10 @@ fn of_definitions(old: &ServerDefinition, new: &ServerDefinition) -> Vec<String>
         ("call_timeout", old.call_timeout == new.call_timeout),
         ("total_timeout", old.total_timeout == new.total_timeout),
         ("calls_at_once", old.calls_at_once == new.calls_at_once),
-        ("limits.ask", old.ask == new.ask),
+        ("limits.ask", old.ask.one == new.ask.one),
+        ("limits.ask_total", old.ask.total == new.ask.total),
         ("pins", old.pins == new.pins),
+        ("era", old.era == new.era),
         ("check_results", old.check_results == new.check_results),
     ];
     keys.extend(others(&same));
@@ -130,10 +132,10 @@ fn others(keys: &[(&str, bool)]) -> Vec<String> {
 }
 
 /// Those of a table whose values differ, or that one side lacks.
-fn entries(
+fn entries<V: PartialEq>(
     table: &str,
-    old: &BTreeMap<String, String>,
-    new: &BTreeMap<String, String>,
+    old: &BTreeMap<String, V>,
+    new: &BTreeMap<String, V>,
 ) -> Vec<String> {
     let mut names: Vec<&String> = old.keys().chain(new.keys()).collect();
     names.sort_unstable();

@@ -18,7 +18,24 @@ const CALLS_PER_SERVER: usize = 8;
 const STARTS: usize = 4;
 const QUEUE: usize = 1_000;
 const HOUR: Duration = Duration::from_secs(3600);
-const ASK: Duration = Duration::from_secs(5 * 60);
+
+/// How long clients may take to answer what servers ask. Their calls stand still meanwhile.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct AskLimits {
+    /// One question.
+    pub one: Duration,
+    /// All questions of one run, or of one call outside of runs, whichever servers ask them.
+    pub total: Duration,
+}
+
+impl Default for AskLimits {
+    fn default() -> Self {
+        Self {
+            one: Duration::from_secs(5 * 60),
+            total: Duration::from_secs(15 * 60),
+        }
+    }
+}
 
 /// Everything that `[limits]` says.
 #[derive(Clone, Debug)]
@@ -33,8 +50,7 @@ pub struct Allowed {
     pub calls_per_server: usize,
     /// Servers that start at the same time; more wait in line.
     pub starts: usize,
-    /// How long a client may take to answer what a server asks. Its call stands still meanwhile.
-    pub ask: Duration,
+    pub ask: AskLimits,
 }
 
 impl Default for Allowed {
@@ -49,14 +65,14 @@ impl Default for Allowed {
             terms: Terms::default(),
             calls_per_server: CALLS_PER_SERVER,
             starts: STARTS,
-            ask: ASK,
+            ask: AskLimits::default(),
         }
     }
 }
 
 impl Allowed {
-    /// What a server's own entry may say otherwise, and how long one may be asked.
-    pub fn terms(&self, on_change: OnChange) -> (usize, Duration, OnChange) {
+    /// What a server's own entry may say otherwise, and how long clients may be asked.
+    pub fn terms(&self, on_change: OnChange) -> (usize, AskLimits, OnChange) {
         (self.calls_per_server, self.ask, on_change)
     }
 
@@ -77,7 +93,13 @@ impl Allowed {
         };
         read.run(entry, run);
         let least = Limits::WALL_RANGE.0;
-        read.time(&entry.ask, "ask", least..=HOUR, ask);
+        read.time(&entry.ask, "ask", least..=HOUR, &mut ask.one);
+        read.time(
+            &entry.ask_total,
+            "ask_total",
+            least..=HOUR * 24,
+            &mut ask.total,
+        );
         read.time(
             &entry.kept_for,
             "kept_for",

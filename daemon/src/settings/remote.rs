@@ -3,7 +3,9 @@
 //! Invariant: what is shown of an address holds neither a password nor the value of a query, nor a part of a path that
 //! looks like a key.
 
-use super::{Remote, literals::looks_made};
+use mux_secrets::{KnownSecrets, url};
+
+use super::Remote;
 use crate::environment::Environment;
 
 /// What lies between us and a server, as the user's environment has it. Never the daemon's own.
@@ -46,15 +48,22 @@ impl Network {
         }
     }
 
+    /// The addresses of proxies, as they are written.
+    pub fn proxies(&self) -> impl Iterator<Item = String> {
+        let all = [&self.http_proxy, &self.https_proxy, &self.all_proxy];
+        all.into_iter().flatten().map(|proxy| proxy.value.clone())
+    }
+
     /// What may stand in a proxy's address and must not stand elsewhere.
-    pub fn passwords(&self) -> impl Iterator<Item = String> {
-        [&self.http_proxy, &self.https_proxy, &self.all_proxy]
+    pub fn secrets(&self) -> KnownSecrets {
+        let mut known = KnownSecrets::new();
+        for proxy in [&self.http_proxy, &self.https_proxy, &self.all_proxy]
             .into_iter()
             .flatten()
-            .filter_map(|proxy| {
-                let url = url::Url::parse(&proxy.value).ok()?;
-                url.password().map(str::to_owned)
-            })
+        {
+            known.add_password_of(&proxy.value);
+        }
+        known
     }
 }
 
@@ -68,47 +77,23 @@ impl std::fmt::Debug for Network {
 impl Remote {
     /// The address without what may be a secret in it: a user with a password, the values of a query.
     pub fn shown(&self) -> String {
-        let mut shown = shown(&self.written);
+        let mut shown = url::shown(&self.written);
         if let Some(socket) = &self.socket {
             shown.push_str(&format!(" over {}", socket.display()));
         }
         shown
     }
-}
 
-/// The same of an address alone.
-pub(super) fn shown(written: &str) -> String {
-    let (address, query) = match written.split_once('?') {
-        Some((address, query)) => (address, Some(query)),
-        None => (written, None),
-    };
-    let (scheme, rest) = address.split_once("://").unwrap_or(("", address));
-    let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
-    let host = authority
-        .rsplit_once('@')
-        .map_or(authority, |(_, host)| host);
-    let parts = path.split('/').map(|part| match looks_made(part) {
-        true => "***",
-        false => part,
-    });
-    let path = parts.collect::<Vec<_>>().join("/");
-    let mut shown = format!("{scheme}://{host}{path}");
-    let query = query.map(|query| query.split('#').next().unwrap_or(query));
-    for (index, pair) in query.iter().flat_map(|query| query.split('&')).enumerate() {
-        shown.push(if index == 0 { '?' } else { '&' });
-        match pair.split_once('=') {
-            // The name of a variable is none.
-            Some((_, value)) if value.starts_with("${") && value.ends_with('}') => {
-                shown.push_str(pair);
-            }
-            Some((name, _)) => {
-                shown.push_str(name);
-                shown.push_str("=***");
-            }
-            None => shown.push_str("***"),
+    /// What no error repeats, though a server may say it: values of headers, of the query, and passwords.
+    pub fn secrets(&self) -> KnownSecrets {
+        let mut known = self.network.secrets();
+        for value in self.headers.values() {
+            known.add_header(value.expose());
         }
+        known.add_password_of(&self.url);
+        known.add_query_of(&self.url);
+        known
     }
-    shown
 }
 
 #[cfg(test)]
@@ -116,34 +101,25 @@ mod tests {
     use super::*;
     use crate::settings::Oauth;
 
-    fn shown(written: &str) -> String {
+    #[test]
+    fn the_secrets_of_an_entry_are_masked_and_short_words_are_not() {
+        let headers = [("Authorization", "Bearer t0ken-123"), ("X-Short", "on")];
         let remote = Remote {
-            url: String::new(),
-            written: written.into(),
-            headers: Default::default(),
+            url: "https://me:p4ssw0rd@h/mcp?key=a%20secret&n=1".into(),
+            written: String::new(),
+            headers: headers.map(|(n, v)| (n.into(), v.into())).into(),
             transport: None,
             socket: None,
             network: Default::default(),
             oauth: Oauth::Off,
         };
-        remote.shown()
-    }
-
-    #[test]
-    fn an_address_is_shown_without_what_may_be_a_secret() {
-        for (written, expected) in [
-            ("https://x.example/mcp", "https://x.example/mcp"),
-            ("https://me:pa@ss@x.example/mcp", "https://x.example/mcp"),
-            (
-                "https://x/a@b?k=v&flag&l=${TOKEN}#f",
-                "https://x/a@b?k=***&***&l=${TOKEN}",
-            ),
-            ("https://x?k=${A}b", "https://x?k=***"),
-            ("https://x/s/aZ81kQ0p2Lm4Xn7Wq/mcp", "https://x/s/***/mcp"),
-            ("https://${HOST}/mcp", "https://${HOST}/mcp"),
-        ] {
-            assert_eq!(shown(written), expected);
-        }
+        let said = "bearer Bearer t0ken-123 or t0ken-123, p4ssw0rd, a%20secret, a secret; 1 is on";
+        let masker = mux_secrets::Masker::new(&remote.secrets());
+        assert_eq!(
+            masker.text(said),
+            "bearer *** or ***, ***, ***, ***; 1 is on"
+        );
+        assert!(!format!("{remote:?}").contains("t0ken"));
     }
 
     #[test]

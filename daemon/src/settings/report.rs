@@ -98,7 +98,8 @@ impl Report<'_> {
             ("buffers", bytes(pool.memory.buffers)),
             ("calls_per_server", json!(settings.limits.calls_per_server)),
             ("starts", json!(settings.limits.starts)),
-            ("ask", time(settings.limits.ask)),
+            ("ask", time(settings.limits.ask.one)),
+            ("ask_total", time(settings.limits.ask.total)),
             ("inline", json!(terms.inline)),
             ("kept", json!(terms.quota)),
             ("kept_for", time(terms.keep_for)),
@@ -133,7 +134,7 @@ impl Report<'_> {
         let view: &View = settings.agents.of(agent);
         self.overridable("exclude", "", &["exclude"], json!(view.exclude));
         self.overridable("direct", "", &["direct"], json!(view.direct));
-        let rules = settings.policy.of(agent, None).own.rules().iter();
+        let rules = settings.policy.of(agent, &[]).own.rules().iter();
         let rules = rules.map(|rule| {
             let conditions = rule.conditions().join(", ");
             let action = rule.action.word();

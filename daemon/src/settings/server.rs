@@ -10,9 +10,11 @@ use std::{
     time::Duration,
 };
 
+use mux_secrets::{KnownSecrets, Secret, arguments, is_secret, may_be_generated};
+
 use super::{
-    Confidential, OnChange, Roots, duration, literals, remote::Network, source::Source,
-    workspace::below, written::Written,
+    AskLimits, OnChange, Roots, duration, remote::Network, source::Source, workspace::below,
+    written::Written,
 };
 use crate::{
     config::{OauthEntry, ServerEntry},
@@ -47,10 +49,12 @@ pub struct ServerDefinition {
     /// Calls on their way at once; more wait in line.
     pub calls_at_once: usize,
     /// How long a client may take to answer what the server asks.
-    pub ask: Duration,
+    pub ask: AskLimits,
     /// What becomes of a tool that is not what it was when it was first trusted.
     pub pins: OnChange,
     pub check_results: ResultCheck,
+    /// The only era in which sessions are opened. `None`: found out, and changed if tools need the other one.
+    pub era: Option<Era>,
     /// Its entry as it stands in the file.
     pub written: Written,
 }
@@ -71,10 +75,10 @@ pub struct Process {
     pub args: Vec<String>,
     /// Command and arguments as they were written: an expanded variable may be a secret.
     pub written: Vec<String>,
-    pub env: BTreeMap<String, String>,
+    pub env: BTreeMap<String, Secret>,
     pub cwd: PathBuf,
     /// What of all this no error repeats.
-    pub hidden: Confidential,
+    pub hidden: KnownSecrets,
 }
 
 /// A server behind a URL.
@@ -83,7 +87,7 @@ pub struct Remote {
     pub url: String,
     /// As it was written: an expanded variable may be a secret.
     pub written: String,
-    pub headers: BTreeMap<String, String>,
+    pub headers: BTreeMap<String, Secret>,
     /// `None`: found out.
     pub transport: Option<RemoteTransport>,
     /// A Unix socket to which the requests go, whatever host the URL names.
@@ -106,11 +110,38 @@ pub enum Oauth {
     /// Where the server asks for it. Empty values are found out.
     On {
         client_id: Option<String>,
-        client_secret: Option<String>,
+        client_secret: Option<Secret>,
+        /// Of the only authorization server that this client belongs to.
+        issuer: Option<String>,
         scopes: Vec<String>,
         /// Of the callback on the loopback interface; any free one otherwise.
         port: Option<u16>,
     },
+}
+
+/// A generation of the protocol.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Era {
+    /// Up to 2025-11-25: a session begins with `initialize`, and the server sends requests of its own.
+    Legacy,
+    /// From 2026-07-28 on: every request stands alone, and the server sends none.
+    Modern,
+}
+
+impl Era {
+    const WORDS: &[(&str, Option<Self>)] = &[
+        ("auto", None),
+        ("2026-07-28", Some(Self::Modern)),
+        ("2025-11-25", Some(Self::Legacy)),
+    ];
+
+    /// As the key `era` of an entry spells it.
+    pub fn revision(self) -> &'static str {
+        match self {
+            Self::Legacy => "2025-11-25",
+            Self::Modern => "2026-07-28",
+        }
+    }
 }
 
 /// Who shares one session.
@@ -166,9 +197,17 @@ impl Link {
     /// values, or what else looks like a secret.
     pub fn shown(&self) -> String {
         match self {
-            Self::Process(process) => command_line(&literals::masked(&process.written)),
+            Self::Process(process) => command_line(&arguments::masked(&process.written)),
             Self::Remote(remote) => remote.shown(),
             Self::Source(source) => source.shown(),
+        }
+    }
+
+    /// Whether a secret is written out in an argument: it stands in the file, and in the list of processes.
+    pub fn has_secret_arguments(&self) -> bool {
+        match self {
+            Self::Process(process) => !arguments::secrets(&process.written).is_empty(),
+            Self::Remote(_) | Self::Source(_) => false,
         }
     }
 }
@@ -203,7 +242,7 @@ impl ServerDefinition {
         entry: ServerEntry,
         environment: &Environment,
         home: &Path,
-        (calls_at_once, ask, on_change): (usize, Duration, OnChange),
+        (calls_at_once, ask, on_change): (usize, AskLimits, OnChange),
     ) -> Result<Self, String> {
         let calls_at_once = at_once(entry.calls_at_once, calls_at_once)?;
         let link = link(entry.clone(), environment, home)?;
@@ -258,8 +297,14 @@ impl ServerDefinition {
                 ResultCheck::WORDS,
             )?
             .unwrap_or_default(),
+            era: choice(entry.era.as_deref(), "era", Era::WORDS)?.flatten(),
             link,
         };
+        if let (Some(Era::Modern), Link::Remote(remote)) = (this.era, &this.link)
+            && remote.transport == Some(RemoteTransport::Sse)
+        {
+            return Err("transport = \"sse\" carries no era = \"2026-07-28\"".into());
+        }
         match this.share {
             Some(Share::User) if this.uses_workspace() => {
                 Err("share = \"user\" leaves `${workspace}` without a meaning".into())
@@ -301,6 +346,27 @@ fn link(entry: ServerEntry, environment: &Environment, home: &Path) -> Result<Li
     }
 }
 
+/// What no error repeats of a process: what its variables and arguments refer to, and values that are written out and are
+/// secrets by their names or their looks.
+fn secrets_of_process(
+    args: &[String],
+    variables: &BTreeMap<String, String>,
+    environment: &Environment,
+) -> KnownSecrets {
+    let mut known = KnownSecrets::new();
+    known.add_all(arguments::secrets(args));
+    for written in args.iter().chain(variables.values()) {
+        known.add_all(environment.hidden_in(written));
+    }
+    for (name, written) in variables {
+        let value = environment.expand(written).unwrap_or_default();
+        if is_secret(name, &value) || may_be_generated(&value) {
+            known.add(&value);
+        }
+    }
+    known
+}
+
 fn process(entry: ServerEntry, environment: &Environment, home: &Path) -> Result<Process, String> {
     let expand = |text: &String| environment.expand(text);
     let command = entry.command.unwrap_or_default();
@@ -313,7 +379,7 @@ fn process(entry: ServerEntry, environment: &Environment, home: &Path) -> Result
         return Err("`command` is empty".into());
     }
     Ok(Process {
-        hidden: Confidential::of_process(&entry.env, &entry.args, environment),
+        hidden: secrets_of_process(&entry.args, &entry.env, environment),
         command,
         written,
         args: entry.args.iter().map(expand).collect::<Result<_, _>>()?,
@@ -362,19 +428,34 @@ fn oauth(entry: Option<OauthEntry>, environment: &Environment) -> Result<Oauth, 
     let expand = |text: Option<String>| text.map(|text| environment.expand_here(&text)).transpose();
     Ok(Oauth::On {
         client_id: expand(own.client_id)?,
-        client_secret: expand(own.client_secret)?,
+        client_secret: expand(own.client_secret)?.map(Secret::new),
+        issuer: expand(own.issuer)?.map(issuer).transpose()?,
         scopes: own.scopes,
         port: own.port,
     })
 }
 
+/// RFC 8414: an address without a query or a fragment.
+fn issuer(text: String) -> Result<String, String> {
+    let is_one = |url: url::Url| {
+        let is_web = matches!(url.scheme(), "http" | "https") && url.has_host();
+        is_web && url.query().is_none() && url.fragment().is_none()
+    };
+    match url::Url::parse(&text).is_ok_and(is_one) {
+        true => Ok(text),
+        false => Err(format!(
+            "oauth.issuer = {text:?} is no issuer: it must be https:// and a host, without a query"
+        )),
+    }
+}
+
 fn expanded(
     pairs: &BTreeMap<String, String>,
     environment: &Environment,
-) -> Result<BTreeMap<String, String>, String> {
+) -> Result<BTreeMap<String, Secret>, String> {
     let pairs = pairs.iter();
     pairs
-        .map(|(name, value)| Ok((name.clone(), environment.expand(value)?)))
+        .map(|(name, value)| Ok((name.clone(), environment.expand(value)?.into())))
         .collect()
 }
 

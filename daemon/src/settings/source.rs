@@ -13,10 +13,12 @@ use std::{
     time::Duration,
 };
 
+use mux_secrets::Secret;
+
 use self::values::{is_http, origins, rate, scopes, secret_headers};
 use super::{
-    Link, OnChange, ResultCheck, Retry, Roots, ServerDefinition, Share, duration,
-    remote::{self, Network},
+    AskLimits, Link, OnChange, ResultCheck, Retry, Roots, ServerDefinition, Share, duration,
+    remote::Network,
     server::{at_once, choice, time},
     written::Written,
 };
@@ -45,9 +47,9 @@ pub struct Source {
     pub variables: BTreeMap<String, String>,
     /// Where credentials go beside that address, each as `https://host`, with a port where it is no usual one.
     pub origins: Vec<String>,
-    pub headers: BTreeMap<String, String>,
+    pub headers: BTreeMap<String, Secret>,
     /// Values of those that are secrets, however their headers are called.
-    pub secret_headers: Vec<String>,
+    pub secret_headers: Vec<Secret>,
     /// By the name of the security scheme for which it is.
     pub credentials: BTreeMap<String, Credential>,
     /// Those that a token is fetched for; `None`: all that operations name.
@@ -77,10 +79,10 @@ pub enum Place {
 #[derive(Clone, PartialEq)]
 pub enum Credential {
     /// A key, or a token.
-    Text(String),
+    Text(Secret),
     Basic {
         username: String,
-        password: String,
+        password: Secret,
     },
 }
 
@@ -101,7 +103,7 @@ impl Source {
 /// A description's address, for the eye.
 pub(super) fn shown(written: &str) -> String {
     match written.contains("://") {
-        true => remote::shown(written),
+        true => mux_secrets::url::shown(written),
         false => written.to_owned(),
     }
 }
@@ -118,7 +120,7 @@ impl ServerDefinition {
         entry: SourceEntry,
         environment: &Environment,
         home: &Path,
-        (calls_at_once, ask, on_change): (usize, Duration, OnChange),
+        (calls_at_once, ask, on_change): (usize, AskLimits, OnChange),
     ) -> Result<Self, String> {
         let calls_at_once = at_once(entry.calls_at_once, calls_at_once)?;
         Ok(Self {
@@ -145,6 +147,7 @@ impl ServerDefinition {
             )?
             // An API's description is seldom as strict as what it describes.
             .unwrap_or(ResultCheck::Warn),
+            era: None,
             roots: Roots::Off,
             link: Link::Source(source(entry, environment, home)?),
         })
@@ -211,10 +214,10 @@ fn source(entry: SourceEntry, environment: &Environment, home: &Path) -> Result<
             .collect::<Result<BTreeMap<_, _>, String>>()
     };
     let credential = |entry: &CredentialEntry| match entry {
-        CredentialEntry::Text(text) => Ok::<_, String>(Credential::Text(expand(text)?)),
+        CredentialEntry::Text(text) => Ok::<_, String>(Credential::Text(expand(text)?.into())),
         CredentialEntry::Basic(basic) => Ok(Credential::Basic {
             username: expand(&basic.username)?,
-            password: expand(&basic.password)?,
+            password: expand(&basic.password)?.into(),
         }),
     };
     let credentials = entry.auth.iter();
@@ -225,7 +228,10 @@ fn source(entry: SourceEntry, environment: &Environment, home: &Path) -> Result<
         base_url,
         variables: table(&entry.variables)?,
         origins: origins(&entry.origins, environment)?,
-        headers: table(&entry.headers)?,
+        headers: table(&entry.headers)?
+            .into_iter()
+            .map(|(name, value)| (name, value.into()))
+            .collect(),
         secret_headers: secret_headers(&entry.headers, environment)?,
         credentials: credentials
             .map(|(scheme, entry)| Ok((scheme.clone(), credential(entry)?)))

@@ -6,7 +6,7 @@
 use percent_encoding::percent_decode_str;
 use url::Url;
 
-use super::{Network, remote};
+use super::Network;
 use crate::{config::TelemetryEntry, environment::Environment};
 
 /// Below an endpoint.
@@ -53,7 +53,7 @@ fn of_entry(
     written: &str,
     environment: &Environment,
 ) -> Result<Telemetry, Unusable> {
-    let shown = remote::shown(written);
+    let shown = mux_secrets::url::shown(written);
     let wrong = |key: &str| {
         let shown = shown.clone();
         let key = key.to_owned();
@@ -105,7 +105,7 @@ fn of_environment(
             (base, below(base))
         }
     };
-    let shown = remote::shown(written);
+    let shown = mux_secrets::url::shown(written);
     if either("PROTOCOL").is_some_and(|protocol| protocol == "grpc") {
         let problem = "OTEL_EXPORTER_OTLP_PROTOCOL is grpc, and muxd speaks http/protobuf only: name that, and \
                        the port for it (4318), in [telemetry] endpoint or for muxd in the file `env`";

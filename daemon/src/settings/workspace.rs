@@ -4,6 +4,8 @@
 
 use std::path::{Path, PathBuf};
 
+use mux_secrets::Secret;
+
 use super::{Link, ServerDefinition};
 use crate::environment::WORKSPACE;
 
@@ -11,17 +13,18 @@ impl ServerDefinition {
     /// Whether its sessions differ by workspace.
     pub fn uses_workspace(&self) -> bool {
         let holds = |text: &String| text.contains(WORKSPACE);
+        let holds_secretly = |text: &Secret| text.expose().contains(WORKSPACE);
         match &self.link {
             Link::Process(process) => {
-                let texts = std::iter::once(&process.command).chain(&process.args);
-                texts.chain(process.env.values()).any(holds)
+                let mut texts = std::iter::once(&process.command).chain(&process.args);
+                texts.any(holds)
+                    || process.env.values().any(holds_secretly)
                     || process.cwd.to_string_lossy().contains(WORKSPACE)
             }
             Link::Remote(remote) => {
                 let socket = remote.socket.as_ref();
-                std::iter::once(&remote.url)
-                    .chain(remote.headers.values())
-                    .any(holds)
+                holds(&remote.url)
+                    || remote.headers.values().any(holds_secretly)
                     || socket.is_some_and(|path| path.to_string_lossy().contains(WORKSPACE))
             }
             Link::Source(_) => false,
@@ -33,6 +36,8 @@ impl ServerDefinition {
         let mut this = self.clone();
         let here = workspace.to_string_lossy();
         let fill = |text: &mut String| *text = text.replace(WORKSPACE, &here);
+        let fill_secret =
+            |text: &mut Secret| *text = text.expose().replace(WORKSPACE, &here).into();
         let fill_path = |path: &mut PathBuf| {
             let text = path.to_string_lossy();
             if text.contains(WORKSPACE) {
@@ -43,12 +48,12 @@ impl ServerDefinition {
             Link::Process(process) => {
                 fill(&mut process.command);
                 process.args.iter_mut().for_each(fill);
-                process.env.values_mut().for_each(fill);
+                process.env.values_mut().for_each(fill_secret);
                 fill_path(&mut process.cwd);
             }
             Link::Remote(remote) => {
                 fill(&mut remote.url);
-                remote.headers.values_mut().for_each(fill);
+                remote.headers.values_mut().for_each(fill_secret);
                 remote.socket.iter_mut().for_each(fill_path);
             }
             // Nothing of it may hold a workspace.

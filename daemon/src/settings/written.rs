@@ -61,7 +61,12 @@ fn of_server(entry: &ServerEntry) -> Key {
                 .maybe(own.client_id.as_deref())
                 .maybe(own.client_secret.as_deref())
                 .maybe(own.port.map(|port| port.to_string()).as_deref());
-            texts(digest, &own.scopes)
+            let digest = texts(digest, &own.scopes);
+            match &own.issuer {
+                Some(issuer) => digest.text("issuer").text(issuer),
+                // As before there was such a key: what was approved stays so.
+                None => digest,
+            }
         }
     };
     digest.key()
@@ -136,6 +141,7 @@ mod tests {
                     "socket = \"/s\"",
                     "oauth = false",
                     "oauth = { client_id = \"c\" }",
+                    "oauth = { client_id = \"c\", issuer = \"https://i\" }",
                 ],
             ),
             (

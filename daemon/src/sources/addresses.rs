@@ -2,7 +2,7 @@
 //!
 //! Pins see that a function has moved, but a function that is new is pinned where it stands, and pins may be off. So
 //! what a description named at first is kept beside them, in the state directory, and credentials go to nothing that
-//! it names later.
+//! it names later, and no function is called there.
 //!
 //! Invariant: what is kept of a description changes by the user's hand only; what cannot be read is not made anew.
 
@@ -45,6 +45,10 @@ pub(super) struct Named {
     /// Where functions are called; absent where the user says it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) calls: Option<String>,
+    /// Where functions are called that have an address of their own; absent where the user says it, and in what
+    /// versions have kept that did not look at it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) functions: Option<BTreeSet<String>>,
     /// Where tokens are fetched.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub(super) tokens: BTreeSet<String>,
@@ -75,6 +79,11 @@ impl Addresses {
             Some(kept) => Named {
                 // The user has said it until now.
                 calls: kept.named.calls.clone().or_else(|| named.calls.clone()),
+                functions: kept
+                    .named
+                    .functions
+                    .clone()
+                    .or_else(|| named.functions.clone()),
                 tokens: kept.named.tokens.clone(),
             },
             None => named.clone(),
@@ -123,6 +132,7 @@ mod tests {
     fn named(calls: Option<&str>, tokens: &[&str]) -> Named {
         Named {
             calls: calls.map(str::to_owned),
+            functions: None,
             tokens: tokens.iter().map(|it| (*it).to_owned()).collect(),
         }
     }
@@ -154,6 +164,22 @@ mod tests {
         assert_eq!(addresses.first("s", "x", &told).unwrap(), both);
         let moved = named(Some("https://b"), &[]);
         assert_eq!(addresses.first("s", "x", &moved).unwrap(), both);
+    }
+
+    #[test]
+    fn functions_are_known_by_the_first_look_that_sees_where_they_are_called() {
+        let folder = tempfile::tempdir().unwrap();
+        let addresses = Addresses::new(folder.path().join("sources.json"));
+        let of = |functions: Option<&[&str]>| Named {
+            functions: functions.map(|all| all.iter().map(|it| (*it).to_owned()).collect()),
+            ..named(Some("https://a"), &[])
+        };
+        // A file of an earlier version.
+        addresses.first("s", "x", &of(None)).unwrap();
+        let first = of(Some(&["https://up"]));
+        assert_eq!(addresses.first("s", "x", &first).unwrap(), first);
+        let more = of(Some(&["https://up", "https://b"]));
+        assert_eq!(addresses.first("s", "x", &more).unwrap(), first);
     }
 
     #[test]

@@ -16,7 +16,7 @@ use futures::future::BoxFuture;
 use reqwest::Url;
 
 pub(super) use self::{
-    fetch::Get,
+    fetch::{Get, OwnHost},
     shelf::{Kept, Shelf},
 };
 
@@ -60,13 +60,15 @@ pub(super) struct Version {
     pub(super) modified: Option<String>,
 }
 
+/// `private`: it came from an address in a private network, to which its host's name led.
 #[derive(Clone, Debug)]
 pub(super) enum Fetched {
     /// What is known is right.
-    Same,
+    Same { private: bool },
     New {
         text: String,
         version: Version,
+        private: bool,
     },
 }
 

@@ -3,7 +3,7 @@
 //! A schema is asked for (`asking`, `introspection`) or was written down (`sdl`); either becomes one `model`.
 //! `functions` makes tools of it: `arguments` are what a field takes, `selection` is what comes back where nobody says
 //! it, `results` are the types of that. A `call` becomes a request, with the selection that the caller has `chosen`;
-//! an `answer` becomes a result.
+//! an `answer` becomes a result. What a caller's own `document` does is told as `equivalent_fields`, for policy.
 //!
 //! Invariant: a function does what its name says and nothing beside it: one operation with one field.
 
@@ -13,12 +13,13 @@ mod asking;
 mod call;
 mod chosen;
 mod credentials;
+mod document;
 mod endpoint;
+mod equivalent_fields;
 mod functions;
 mod introspection;
 mod literal;
 mod model;
-mod reached;
 mod results;
 mod scalars;
 mod sdl;
@@ -29,10 +30,13 @@ mod words;
 
 use std::sync::Arc;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
-pub use self::reached::{Reached, reached, takes_any};
-use self::{endpoint::Endpoint, model::Schema};
+use self::{arguments::SELECT, endpoint::Endpoint, functions::ANY, model::Schema};
+pub use self::{
+    document::DocumentError,
+    equivalent_fields::{EquivalentField, FieldJudge, Reach},
+};
 use super::{
     Source,
     description::{Document, Origin},
@@ -44,6 +48,37 @@ use crate::settings::Place;
 
 /// Of an introspection, by their weight. As much as a description of OpenAPI may have.
 const MOST_VALUES: usize = 4_000_000;
+
+/// Whether what a call of this function does stands in its arguments: a document, or a selection.
+pub fn does_as_told(function: &str, arguments: &Map<String, Value>) -> bool {
+    takes_any(function)
+        || arguments
+            .get(SELECT)
+            .is_some_and(|choice| !choice.is_null())
+}
+
+/// Whether the function of this name takes any document.
+pub fn takes_any(function: &str) -> bool {
+    function == ANY
+}
+
+/// What a call does while the schema is not known.
+pub fn equivalent_fields_without_schema(
+    function: &str,
+    arguments: &Map<String, Value>,
+    judge: &mut FieldJudge<'_>,
+) -> Result<Reach, DocumentError> {
+    if !takes_any(function) {
+        return Ok(Reach {
+            undecided: Some("the schema is not known".into()),
+            ..Reach::default()
+        });
+    }
+    let deadline = equivalent_fields::deadline();
+    let document = document::Document::read(call::document_of(arguments)?)?;
+    let given = arguments.get("variables").and_then(Value::as_object);
+    equivalent_fields::of_document(None, &document, given, deadline, judge)
+}
 
 /// Where the schema comes from: what the entry names, or the endpoint itself.
 pub(super) fn origin(making: &Making) -> Result<Origin, String> {
@@ -84,6 +119,39 @@ fn api(making: &Making) -> Result<Api, String> {
     let address = settings.base_url.as_deref().unwrap_or_default();
     let origins = Origins::listed(&making.name, settings).with_calls(address);
     making.api(address, origins, schemes)
+}
+
+/// What answers for a schema, at an address where nobody does.
+#[cfg(test)]
+pub(crate) fn source_of(schema: &str) -> Arc<dyn Source> {
+    use std::{collections::BTreeMap, time::Duration};
+
+    use super::addresses::Addresses;
+    use crate::{settings, upstream::http_client};
+
+    let settings = settings::Source {
+        kind: settings::SourceKind::Graphql,
+        description: Some(Place::File("schema.graphql".into())),
+        written: "x".into(),
+        base_url: Some("http://127.0.0.1:9/graphql".into()),
+        variables: BTreeMap::new(),
+        headers: BTreeMap::new(),
+        credentials: BTreeMap::new(),
+        origins: Vec::new(),
+        secret_headers: Vec::new(),
+        scopes: None,
+        rate: None,
+        refresh: Duration::from_secs(3600),
+        depth: 2,
+        network: Arc::default(),
+    };
+    let nowhere = Arc::new(Addresses::new("/nowhere/sources.json".into()));
+    let making = Making::new("blog", &settings, http_client, nowhere);
+    let document = Document {
+        text: schema.into(),
+        base: None,
+    };
+    read(&making, &document).unwrap()
 }
 
 /// A schema in either form, and how much was left out of it.

@@ -94,7 +94,7 @@ pub(super) enum Scheme {
 }
 
 /// The credentials of an entry, in every spelling in which they go out.
-pub(crate) fn secrets_of(source: &crate::settings::Source) -> Vec<String> {
+pub(crate) fn secrets_of(source: &crate::settings::Source) -> mux_secrets::KnownSecrets {
     let address = source.base_url.as_deref().unwrap_or_default();
-    mask::Mask::of(source, address).into_credentials()
+    mask::credentials(source, address)
 }

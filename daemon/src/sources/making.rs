@@ -11,7 +11,7 @@ use reqwest::{
 use super::{
     Source,
     addresses::{Addresses, Named},
-    description::{Document, Far, Get, Origin},
+    description::{Document, Far, Get, Origin, OwnHost},
     graphql,
     http::{Api, Lasting, MakeClient, Origins, Scheme},
     openapi,
@@ -114,6 +114,11 @@ impl Making {
         Api::new(&self.name, &self.settings, (base, origins), schemes, with)
     }
 
+    /// Whether the description came from a private network, so that it may name addresses there.
+    pub(super) fn came_from_private(&self, private: bool) {
+        self.lasting.policy.set_seen_private(private);
+    }
+
     /// What this description named when it was first read.
     pub(super) fn first(&self, named: &Named) -> Result<Named, String> {
         let (name, written) = (&self.name, &self.settings.written);
@@ -131,7 +136,7 @@ impl Making {
             for (name, value) in &settings.headers {
                 let name = HeaderName::try_from(name)
                     .map_err(|_| format!("headers: {name:?} is no name of a header"))?;
-                let mut value = HeaderValue::from_str(value)
+                let mut value = HeaderValue::from_str(value.expose())
                     .map_err(|_| format!("headers: the value of {name} cannot be sent"))?;
                 value.set_sensitive(true);
                 headers.insert(name, value);
@@ -140,25 +145,29 @@ impl Making {
         // What holds no credential may be followed anywhere, and so are most descriptions' addresses; but never
         // out of encryption.
         let free = headers.is_empty();
+        let own_host = OwnHost::new(self.lasting.policy.clone(), &parsed);
+        let allowed = own_host.clone();
         let policy = redirect::Policy::custom(move |attempt| {
             let from = attempt.previous().first();
             let same = from.is_some_and(|from| from.origin() == attempt.url().origin());
             let safe = from.is_some_and(|from| {
                 from.scheme() == attempt.url().scheme() || attempt.url().scheme() == "https"
             });
-            match (same || (free && safe)) && attempt.previous().len() <= 5 {
+            let leads = same || (free && safe && allowed.allows(attempt.url()));
+            match leads && attempt.previous().len() <= 5 {
                 true => attempt.follow(),
                 false => attempt.stop(),
             }
         });
         let client = (self.client)(&settings.network, None)?
             .redirect(policy)
+            .dns_resolver(Arc::new(own_host.clone()))
             .build();
         let client = client.map_err(|_| "the HTTP client cannot be made".to_owned())?;
         Ok(Far {
             address: url.to_owned(),
             base: Some(parsed.clone()),
-            fetch: Arc::new(Get::new(client, parsed, headers, settings)),
+            fetch: Arc::new(Get::new(client, parsed, headers, settings, own_host)),
         })
     }
 }

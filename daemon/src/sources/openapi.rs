@@ -29,7 +29,7 @@ mod tests;
 mod within;
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, BTreeSet, HashMap},
     panic::resume_unwind,
     sync::Arc,
     thread,
@@ -47,7 +47,7 @@ use super::{
     CallFailure, Facts, Note, Source, Telling,
     addresses::Named,
     description::Document,
-    http::{Api, MOST_PAGES, Origins},
+    http::{Api, MOST_PAGES, Origins, origins},
     making::Making,
 };
 use crate::{memory, packed::Packed};
@@ -65,7 +65,7 @@ struct OpenApi {
     api: Api,
     /// Functions that are called elsewhere, by their addresses.
     elsewhere: HashMap<String, Api>,
-    /// What a person should know of those addresses.
+    /// What a person should know of where it is called.
     notes: Vec<Note>,
 }
 
@@ -90,12 +90,11 @@ pub(super) fn read(making: &Making, document: &Document) -> Result<Arc<dyn Sourc
     });
     memory::give_back_small_values();
     let (tools, description) = settled?;
-    let (origins, mut notes) = trusted(making, &description);
+    let (origins, notes) = trusted(making, &description);
     let api = making.api(description.base(), origins, description.schemes.clone())?;
     let bases = description.operations.values();
     let bases = bases.filter_map(|operation| operation.base.as_ref());
     let elsewhere = bases.map(|base| (base.clone(), api.at(base))).collect();
-    notes.extend(withheld(&description, &api, &elsewhere));
     let (functions, left_out) = (description.operations.len(), description.left_out().len());
     info!(
         source = making.name,
@@ -110,8 +109,8 @@ pub(super) fn read(making: &Making, document: &Document) -> Result<Arc<dyn Sourc
     }))
 }
 
-/// Where credentials may go: where the user says, and where the description had its functions called and its tokens
-/// fetched when it was first read.
+/// Where functions may be called and credentials may go: where the user says, and where the description had its functions
+/// called and its tokens fetched when it was first read.
 fn trusted(making: &Making, description: &Description) -> (Origins, Vec<Note>) {
     let (settings, named) = (&making.settings, &description.origins);
     let origins = Origins::listed(&making.name, settings);
@@ -119,7 +118,18 @@ fn trusted(making: &Making, description: &Description) -> (Origins, Vec<Note>) {
         Ok(first) => (first, Vec::new()),
         Err(problem) => (Named::default(), vec![Note::from(problem)]),
     };
-    let origins = origins.with_tokens(first.tokens);
+    let known: BTreeSet<&String> = first
+        .calls
+        .iter()
+        .chain(first.functions.iter().flatten())
+        .collect();
+    let operations = description.operations.values();
+    let called = operations.filter_map(|operation| {
+        let told = operation.origin.as_ref().or(named.calls.as_ref())?;
+        let base = operation.base.as_deref().unwrap_or(description.base());
+        known.contains(told).then(|| origins::of(base)).flatten()
+    });
+    let origins = origins.with_bare_calls(called).with_tokens(first.tokens);
     if settings.base_url.is_some() || first.calls == named.calls {
         return (origins.with_calls(description.base()), notes);
     }
@@ -131,25 +141,42 @@ fn trusted(making: &Making, description: &Description) -> (Origins, Vec<Note>) {
     (origins, notes)
 }
 
-/// Functions that have credentials to send, and may not.
-fn withheld(description: &Description, api: &Api, elsewhere: &HashMap<String, Api>) -> Vec<Note> {
-    let mut counts = BTreeMap::<(String, String), usize>::new();
-    for operation in description.operations.values() {
-        let own = operation.base.as_ref();
-        let api = own.and_then(|base| elsewhere.get(base)).unwrap_or(api);
-        if let Some(withheld) = api.withheld() {
-            *counts.entry(withheld).or_default() += 1;
-        }
-    }
-    let notes = counts.into_iter().map(|((origin, line), count)| {
-        let text =
-            format!("credentials do not go to {origin}, where {count} of its functions are called");
-        Note::fixed(text, line)
-    });
-    notes.collect()
-}
-
 impl OpenApi {
+    /// Functions that cannot be called, and those that have credentials to send and may not: why, and by name. It depends
+    /// on what is known of the description's own address by now.
+    fn stopped(&self) -> (Vec<Note>, BTreeSet<String>) {
+        let mut by_base = HashMap::<Option<&String>, Vec<&String>>::new();
+        for (name, operation) in &self.description.operations {
+            by_base
+                .entry(operation.base.as_ref())
+                .or_default()
+                .push(name);
+        }
+        let mut counts = BTreeMap::<(String, String), usize>::new();
+        let mut forbidden = BTreeSet::new();
+        for (base, names) in by_base {
+            let api = base.and_then(|base| self.elsewhere.get(base));
+            let api = api.unwrap_or(&self.api);
+            let found = match api.forbidden() {
+                Some((why, line)) => {
+                    forbidden.extend(names.iter().map(|name| (*name).clone()));
+                    Some((format!("cannot be called: {why}"), line))
+                }
+                None => api.withheld().map(|(origin, line)| {
+                    let text = format!("are called at {origin}, and credentials do not go to it");
+                    (text, line)
+                }),
+            };
+            if let Some(found) = found {
+                *counts.entry(found).or_default() += names.len();
+            }
+        }
+        let notes = counts.into_iter().map(|((text, line), count)| {
+            Note::fixed(format!("{count} of its functions {text}"), line)
+        });
+        (notes.collect(), forbidden)
+    }
+
     async fn called(
         &self,
         tool: String,
@@ -215,15 +242,18 @@ impl Source for OpenApi {
         let more = (more > 0).then(|| format!("{more} more operations are left out"));
         let notes = self.description.notes().iter().cloned().map(Note::from);
         let operations = self.description.operations.values();
+        let (stopped, forbidden) = self.stopped();
         Facts {
             notes: notes
                 .chain(self.notes.iter().cloned())
+                .chain(stopped)
                 .chain(self.api.notes())
                 .chain(told.chain(more).map(Note::from))
                 .collect(),
             missing: self
                 .api
                 .wanting(operations.map(|operation| operation.security.as_slice())),
+            forbidden,
             origins: self.description.told_origins(),
             requests: self.api.requests(),
         }

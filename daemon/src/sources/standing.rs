@@ -52,6 +52,8 @@ struct Seen {
     /// Why a newer one is not used.
     problem: Option<String>,
     functions: usize,
+    /// Whether it came from a private network; `None`: that is not known yet, and it is asked for again at once.
+    private: Option<bool>,
 }
 
 /// What is known of a source's description.
@@ -204,6 +206,10 @@ impl Standing {
         self.current.receiver_count() > 0
     }
 
+    pub(super) fn current(&self) -> Arc<dyn Source> {
+        Arc::clone(&self.current.borrow())
+    }
+
     pub(super) fn described(&self) -> Described {
         let seen = self.seen().clone();
         Described {
@@ -233,27 +239,51 @@ impl Standing {
             ),
             Err(problem) => warn!(source = name, problem, "its description stays as it was"),
         }
+        // Nobody may be looking on: what is new in where calls and secrets go stands in the log, too.
+        for origin in outcome.iter().flat_map(|found| &found.origins) {
+            warn!(
+                source = name,
+                origin, "its description sends calls or secrets there, and did not before"
+            );
+        }
+        for note in outcome.iter().flat_map(|found| &found.notes) {
+            warn!(source = name, note, "new in its description");
+        }
         outcome
     }
 
     async fn look(&self) -> Result<Refreshed, String> {
         let before = self.seen().clone();
-        let (text, version) = match &self.origin {
+        let (text, version, private) = match &self.origin {
             Origin::File(path) => {
                 let path = path.clone();
                 let text = blocking(move || description::file(&path)).await?;
-                (text, Version::default())
+                (text, Version::default(), None)
             }
             Origin::Far(far) => match far.fetch.fetch(Some(&before.version)).await? {
-                Fetched::New { text, version } => (text, version),
-                Fetched::Same => {
-                    self.seen().fetched = SystemTime::now();
+                Fetched::New {
+                    text,
+                    version,
+                    private,
+                } => (text, version, Some(private)),
+                Fetched::Same { private } => {
+                    self.making.came_from_private(private);
+                    let private = Some(private);
+                    {
+                        let mut seen = self.seen();
+                        (seen.fetched, seen.private) = (SystemTime::now(), private);
+                    }
                     let (shelf, name) = (Arc::clone(&self.shelf), self.making.name.clone());
                     let address = far.address.clone();
                     let touch = move || {
                         if let Some(kept) = shelf.read(&name, &address) {
                             let fetched = SystemTime::now();
-                            shelf.keep(&name, &address, &Kept { fetched, ..kept });
+                            let kept = Kept {
+                                fetched,
+                                private,
+                                ..kept
+                            };
+                            shelf.keep(&name, &address, &kept);
                         }
                         Ok(())
                     };
@@ -266,6 +296,7 @@ impl Standing {
             text,
             version,
             fetched: SystemTime::now(),
+            private,
         };
         let (kept, same) = blocking(move || {
             let same = blake3::hash(kept.text.as_bytes()) == before.text;
@@ -276,7 +307,9 @@ impl Standing {
             true => {
                 let mut seen = self.seen();
                 (seen.version, seen.fetched) = (kept.version.clone(), kept.fetched);
+                seen.private = kept.private;
                 drop(seen);
+                self.making.came_from_private(kept.private == Some(true));
                 self.same()
             }
             false => {
@@ -303,16 +336,18 @@ impl Standing {
     async fn follow(self: Arc<Self>) {
         let refresh = self.making.settings.refresh.max(SHORTEST_REFRESH);
         loop {
-            let (age, failed) = {
+            let (age, failed, placed) = {
                 let seen = self.seen();
                 (
                     seen.fetched.elapsed().unwrap_or_default(),
                     seen.problem.is_some(),
+                    seen.private.is_some(),
                 )
             };
-            let due = match failed {
-                true => AGAIN.min(refresh),
-                false => refresh.saturating_sub(age),
+            let due = match (failed, placed) {
+                (true, _) => AGAIN.min(refresh),
+                (false, true) => refresh.saturating_sub(age),
+                (false, false) => Duration::ZERO,
             };
             tokio::select! {
                 () = tokio::time::sleep(due) => {}
@@ -341,6 +376,7 @@ async fn found(making: &Arc<Making>, origin: &Origin) -> Result<Read, String> {
         text,
         version: Version::default(),
         fetched: SystemTime::now(),
+        private: None,
     };
     of_kept(making, origin, kept).await
 }
@@ -353,7 +389,12 @@ async fn fetched(
     let Origin::Far(far) = origin else {
         return Err("it is a file".into());
     };
-    let Fetched::New { text, version } = far.fetch.fetch(None).await? else {
+    let Fetched::New {
+        text,
+        version,
+        private,
+    } = far.fetch.fetch(None).await?
+    else {
         return Err(
             "the server says that a description has not changed which it never gave".into(),
         );
@@ -362,13 +403,15 @@ async fn fetched(
         text,
         version,
         fetched: SystemTime::now(),
+        private: Some(private),
     };
     let (source, seen) = of_kept(making, origin, kept.clone()).await?;
     Ok((source, seen, kept))
 }
 
 async fn of_kept(making: &Arc<Making>, origin: &Origin, kept: Kept) -> Result<Read, String> {
-    let (version, fetched) = (kept.version, kept.fetched);
+    let (version, fetched, private) = (kept.version, kept.fetched, kept.private);
+    making.came_from_private(private == Some(true));
     let document = Document {
         text: kept.text.into(),
         base: match origin {
@@ -385,6 +428,7 @@ async fn of_kept(making: &Arc<Making>, origin: &Origin, kept: Kept) -> Result<Re
             fetched,
             problem: None,
             functions: source.functions(),
+            private,
         };
         Ok((source, seen))
     };

@@ -1,7 +1,8 @@
 //! From the files to what is in force.
 //!
 //! Invariant: what cannot be read or parsed changes nothing but what `status` says, until it is good again.
-//! A file that is gone is one that cannot be read; one that is empty says that there are no servers.
+//! A file that is gone is one that cannot be read; one that is empty says that there are no servers. A daemon that leaves
+//! takes over who may do what, and which servers there are, and nothing that another daemon does in its place.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -23,7 +24,7 @@ use crate::{
     environment::{Commands, Environment, MOST, WITHIN},
     notices::Origin,
     policy::Policies,
-    projects::Outlook,
+    projects::{Denials, Outlook},
     settings::{Agents, Differences, ServerSettings, Settings},
     upstream::Changes,
 };
@@ -65,7 +66,7 @@ pub(super) struct Loading {
 }
 
 /// Who sees what.
-type Views = (Agents, BTreeMap<Arc<Path>, Arc<Outlook>>);
+type Views = (Agents, BTreeMap<Arc<Path>, Arc<Outlook>>, Denials);
 
 impl Daemon {
     /// Puts in force what there is now. The problem is that of a file that is refused as a whole; what it
@@ -82,7 +83,7 @@ impl Daemon {
             .unwrap_or_else(|_| Err("the configuration was not loaded: see `mux logs`".into()))
     }
 
-    async fn load_in_turn(&self, trigger: Trigger) -> Result<Report, String> {
+    async fn load_in_turn(self: &Arc<Self>, trigger: Trigger) -> Result<Report, String> {
         if trigger == Trigger::Asked {
             self.look_at_projects().await;
         }
@@ -161,13 +162,19 @@ impl Daemon {
             servers.extend(own.into_iter().map(|server| (server.key(), server)));
             outlooks.insert(Arc::clone(&project.root), Arc::new(outlook));
         }
-        let views = (settings.agents.clone(), outlooks);
+        let denials = self.projects().denials(&self.places.home);
+        let views = (settings.agents.clone(), outlooks, denials);
         if loading.views.as_ref() != Some(&views) {
-            self.gateway.set_views(&views.0, views.1.clone());
+            let (agents, outlooks, denials) = views.clone();
+            self.gateway.set_views(&agents, outlooks, denials);
             loading.views = Some(views);
         }
-        self.apply(&settings, loading.files.good.is_some());
-        self.send_spans(&mut loading.telemetry, &settings.telemetry);
+        self.gateway.set_policies(settings.policy.clone());
+        let is_leaving = self.leaving.is_cancelled();
+        if !is_leaving {
+            self.apply(&settings, loading.files.good.is_some());
+            self.send_spans(&mut loading.telemetry, &settings.telemetry);
+        }
         let changes = self.gateway.upstreams().apply(&servers);
         problems.extend(settings.all_problems());
         for problem in &problems {
@@ -183,7 +190,9 @@ impl Daemon {
         drop(standing);
         let policy = settings.policy.clone();
         self.show(settings, text.unwrap_or_default());
-        self.note(loading, &policy, &changes);
+        if !is_leaving {
+            self.note(loading, &policy, &changes);
+        }
         self.projects().set_in_force(number);
         let differences = Differences::between(&loading.told, &servers);
         if matches!(trigger, Trigger::Start | Trigger::Asked) {
@@ -229,7 +238,6 @@ impl Daemon {
             .upstreams()
             .auth()
             .use_keyring(settings.keyring);
-        self.gateway.set_policies(settings.policy.clone());
         let (enabled, terms) = settings.audit;
         self.gateway.audit().set_terms(enabled, terms);
         let upstreams = self.gateway.upstreams();

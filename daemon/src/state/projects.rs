@@ -11,7 +11,7 @@ use std::{
 use tokio::{task::spawn_blocking, time::timeout};
 
 use super::{Daemon, Trigger};
-use crate::projects::{Files, Looked, Project, look};
+use crate::projects::{Files, Looked, Place, Project, Workplace, look};
 
 /// A directory on a disk that does not answer has no project.
 const LOOK: Duration = Duration::from_secs(2);
@@ -19,11 +19,19 @@ const LOOK: Duration = Duration::from_secs(2);
 const STAY: Duration = Duration::from_millis(500);
 
 impl Daemon {
-    /// The daemon before us has approved and taken back projects until now.
+    /// The daemon before us has approved and revoked projects until now.
     pub(crate) async fn read_approvals_again(self: &Arc<Self>) {
-        self.projects().read_approvals_again();
+        self.look_at_approvals().await;
         // What is wrong stands in `status`.
         drop(self.load(Trigger::Projects).await);
+    }
+
+    /// Two daemons of an upgrade share the file.
+    async fn look_at_approvals(self: &Arc<Self>) {
+        let daemon = Arc::clone(self);
+        let read = spawn_blocking(move || daemon.projects().read_approvals_again());
+        // It is read again with the next change.
+        drop(read.await);
     }
 
     /// A client works there from now on, until it has [`left`](Self::left). Cancel-safe.
@@ -55,12 +63,42 @@ impl Daemon {
         self.projects().of(workspace)
     }
 
-    /// The project to which a directory belongs, as it is now.
+    /// Where a client works that has [`arrived`](Self::arrived).
+    pub fn workplace(&self, workspace: &Path) -> Workplace {
+        self.projects().workplace(workspace)
+    }
+
+    /// The same of any directory, as it is now.
+    pub async fn workplace_at(self: &Arc<Self>, dir: &Path) -> Workplace {
+        let place = self.found(dir).await;
+        self.projects().workplace_at(dir, &place)
+    }
+
+    /// The project to which a directory belongs, as it is now; or one that was approved, and whose files are gone.
     pub async fn project(self: &Arc<Self>, dir: &Path) -> Option<Project> {
-        let (place, files) = self.look(dir).await?;
-        let (root, files) = (place.root?, files?);
-        self.read_again(&root, Some(files)).await;
-        self.projects().project(&root)
+        let place = self.found(dir).await;
+        let root = {
+            let projects = self.projects();
+            let workplace = projects.workplace_at(dir, &place);
+            if let Some(root) = &workplace.project {
+                return projects.project(root);
+            }
+            projects.approved_above(&workplace)?
+        };
+        let files = self.files(root.clone()).await.flatten();
+        let projects = self.projects();
+        Some(projects.described(root.into(), files.unwrap_or_default()))
+    }
+
+    /// Where a directory belongs, after its project was read.
+    async fn found(self: &Arc<Self>, dir: &Path) -> Place {
+        let Some((place, files)) = self.look(dir).await else {
+            return Place::default();
+        };
+        if let Some(root) = &place.root {
+            self.read_again(root, files).await;
+        }
+        place
     }
 
     /// Those in which somebody works or worked, and those that are approved.
@@ -106,7 +144,8 @@ impl Daemon {
     }
 
     /// Looks at every project that is known, and wherever somebody works. Whether any is otherwise.
-    pub(super) async fn look_at_projects(&self) -> bool {
+    pub(super) async fn look_at_projects(self: &Arc<Self>) -> bool {
+        self.look_at_approvals().await;
         let (workspaces, roots) = {
             let projects = self.projects();
             (projects.workspaces(), projects.roots())

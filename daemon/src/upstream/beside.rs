@@ -11,6 +11,7 @@ use std::{
 use serde_json::Value;
 
 use super::{
+    asks::RequestPolicy,
     offers::{OfferKind, Told},
     request::Sending,
     session::Session,
@@ -24,8 +25,17 @@ pub(super) struct Beside {
     pub(super) subscribers: Arc<Subscribers>,
     pub(super) news: Arc<News>,
     pub(super) tenant: Arc<Tenant>,
+    pub(super) requests: Requests,
     told: Arc<Told>,
     spoken: Arc<Spoken>,
+}
+
+/// Who decides on what the server asks of its clients.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Requests {
+    /// Of the server, also among those of one name.
+    pub(super) identity: String,
+    pub(super) policy: RequestPolicy,
 }
 
 /// What was spoken at which address, where nobody has said so.
@@ -40,11 +50,17 @@ pub(super) struct Audience {
 }
 
 impl Beside {
-    pub(super) fn of(news: Arc<News>, tenant: Arc<Tenant>, audience: Audience) -> Arc<Self> {
+    pub(super) fn of(
+        news: Arc<News>,
+        tenant: Arc<Tenant>,
+        requests: Requests,
+        audience: Audience,
+    ) -> Arc<Self> {
         Arc::new(Self {
             subscribers: audience.subscribers,
             news,
             tenant,
+            requests,
             told: audience.told,
             spoken: audience.spoken,
         })
@@ -53,7 +69,12 @@ impl Beside {
     /// Nobody's in particular.
     #[cfg(test)]
     pub(super) fn new(news: Arc<News>) -> Arc<Self> {
-        Self::of(news, Arc::default(), Audience::default())
+        Self::of(
+            news,
+            Arc::default(),
+            Requests::default(),
+            Audience::default(),
+        )
     }
 
     /// What worked at this address when it was last tried.

@@ -110,7 +110,7 @@ pub(super) fn started_as(definition: &ServerDefinition) -> Option<String> {
         digest = digest.text(arg);
     }
     for (name, value) in &process.env {
-        digest = digest.text(name).text(value);
+        digest = digest.text(name).text(value.expose());
     }
     let key = digest.bytes(&path(&process.cwd)).key();
     Some(blake3::Hash::from(key).to_hex().to_string())

@@ -54,6 +54,8 @@ pub(super) struct Begun {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Knowledge {
     Era(Era),
+    /// The user says so: there is no other way.
+    Chosen(Era),
     /// It spoke the new one when it was last asked, but there may be another version of it now: so long it
     /// may be silent.
     Remembered {
@@ -139,9 +141,9 @@ pub(super) async fn shake<T: Transport<RoleClient, Error = LinkError> + 'static>
     let answer = {
         let asked = discover(&handler, &mut transport.inner);
         match knowledge {
-            Knowledge::Era(Era::Legacy) => Ok(Ok(None)),
+            Knowledge::Era(Era::Legacy) | Knowledge::Chosen(Era::Legacy) => Ok(Ok(None)),
             // It takes what a start takes.
-            Knowledge::Era(Era::Modern) => Ok(asked.await),
+            Knowledge::Era(Era::Modern) | Knowledge::Chosen(Era::Modern) => Ok(asked.await),
             Knowledge::Remembered { within, .. } => timeout(within, asked).await,
             Knowledge::NoneOfProcess => timeout(PROBE, asked).await,
             Knowledge::NoneOfRemote => timeout(REMOTE_PROBE, asked).await,
@@ -158,6 +160,10 @@ pub(super) async fn shake<T: Transport<RoleClient, Error = LinkError> + 'static>
             });
         }
         Ok(Err(Closed(link))) => return Err(Unfit::closed(link)),
+        Ok(Ok(_)) if knowledge == Knowledge::Chosen(Era::Modern) => {
+            let problem = "it does not answer `server/discover` with 2026-07-28";
+            return Err(Unfit::of(problem.into()));
+        }
         Err(_) if knowledge.is_remote() => return Err(Unfit::closed(None)),
         Ok(Ok(_)) => {}
         Err(_) => debug!("nothing was answered to `server/discover`"),

@@ -298,7 +298,7 @@ mod tests {
     fn caller(connection: Option<u64>) -> Arc<Caller> {
         let news = News::default();
         Arc::new(Caller {
-            mailbox: connection.map(|number| Mailbox::new(number, &news)),
+            mailbox: connection.map(|number| Mailbox::new(number, Arc::default(), &news)),
             ..Caller::default()
         })
     }

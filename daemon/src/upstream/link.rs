@@ -11,11 +11,11 @@ mod ending;
 mod error;
 mod exchange;
 mod inside;
+mod long_messages;
 mod signed;
 mod sse;
 mod standing;
 mod streamable;
-mod words;
 
 use std::{path::PathBuf, sync::Arc};
 
@@ -39,7 +39,7 @@ pub(crate) use self::{
 };
 use self::{
     ending::Ending, exchange::Exchange, inside::InsideTransport, sse::SseTransport,
-    streamable::StreamableTransport, words::Secrets,
+    streamable::StreamableTransport,
 };
 use super::{
     handed::{Handed, HandedState, Parted},
@@ -55,12 +55,6 @@ use crate::{
     settings::{Process, Remote, RemoteTransport},
     sources::Source,
 };
-
-/// The credentials of an entry, whole and in parts.
-pub(crate) fn secrets_of(remote: &Remote) -> Vec<String> {
-    let secrets = Secrets::of(remote).confidential();
-    secrets.iter().map(str::to_owned).collect()
-}
 
 /// What messages go over.
 pub(super) enum Wire {
@@ -133,9 +127,8 @@ impl Way {
         };
         let in_flight = Arc::<InFlight>::default();
         let stamp = Stamp::of(&in_flight);
-        let hidden = process.hidden.clone();
         let (last_lines, stderr_ended, stderr) =
-            stderr::drain(stderr, log.clone(), stamp.clone(), hidden);
+            stderr::drain(stderr, log.clone(), stamp.clone(), &process.hidden);
         let pipes = Pipes {
             reader: stdout,
             writer: stdin,
@@ -174,7 +167,7 @@ impl Way {
         Ok(Self {
             wire,
             behind: Behind::Remote(ending),
-            last_lines: LastLines::without(Secrets::of(remote).confidential()),
+            last_lines: LastLines::without(&remote.secrets()),
             in_flight: Arc::default(),
         })
     }

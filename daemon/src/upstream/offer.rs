@@ -45,11 +45,23 @@ impl Offer {
         }
     }
 
-    /// What the server lists now. A long list takes a second.
-    pub(super) async fn list(&self, tools: Vec<ToolDescription>) -> ToolSet {
+    /// What the server lists now, and tells its users. A long list takes a second.
+    pub(super) async fn list(
+        &self,
+        tools: Vec<ToolDescription>,
+        instructions: Option<&str>,
+    ) -> ToolSet {
         let offer = self.clone();
         let many = tools.len() > MANY_TOOLS;
         let set = blocking::run(move || offer.listed(tools)).await;
+        let set = set.saying(instructions);
+        let told = set.instructions().map(|text| &**text);
+        if self.catalog.remember_instructions(&self.key, told) {
+            warn!(
+                server = self.name,
+                "its instructions are others than before"
+            );
+        }
         if many {
             memory::give_back_soon();
         }
@@ -72,6 +84,7 @@ impl Offer {
         let many = tools.len() > MANY_TOOLS;
         let tools = self.pins.recall(&self.pinned, tools);
         let set = ToolSet::new(&self.name, tools, &self.exclude);
+        let set = set.saying(self.catalog.recall_instructions(&self.key).as_deref());
         if many {
             memory::give_back_soon();
         }
@@ -90,6 +103,15 @@ impl Offer {
 
     pub(super) fn spoke(&self, era: Era, identity: &str) {
         self.catalog.spoke(&self.key, era, identity);
+    }
+
+    /// Whether it may be opened in the old era from now on, which its tools need.
+    pub(super) fn needs_legacy(&self, identity: &str) -> bool {
+        self.catalog.needs_legacy(&self.key, identity)
+    }
+
+    pub(super) fn only_modern(&self) {
+        self.catalog.only_modern(&self.key);
     }
 
     pub(super) fn remember_roots(&self) {

@@ -103,7 +103,7 @@ impl Session {
             Link::Remote(remote) => remote,
         };
         let mut first_problem = None;
-        for over in candidates(remote, beside) {
+        for over in candidates(remote, definition.era, beside) {
             match opening.greet(over).await {
                 Ok(session) => {
                     beside.speaks(&remote.url, over);
@@ -142,9 +142,14 @@ impl Session {
 
 /// What to try at an address, one after the other: what the entry says; what worked before; streamable
 /// HTTP, and then its elder.
-fn candidates(remote: &Remote, beside: &Beside) -> Vec<RemoteTransport> {
+fn candidates(remote: &Remote, era: Option<Era>, beside: &Beside) -> Vec<RemoteTransport> {
     use RemoteTransport::{Sse, StreamableHttp};
-    match (remote.transport, beside.spoken(&remote.url)) {
+    // HTTP+SSE is of the old era.
+    let transport = match era {
+        Some(Era::Modern) => Some(StreamableHttp),
+        _ => remote.transport,
+    };
+    match (transport, beside.spoken(&remote.url)) {
         (Some(said), _) => vec![said],
         (None, Some(Sse)) => vec![Sse, StreamableHttp],
         (None, _) => vec![StreamableHttp, Sse],
@@ -199,6 +204,9 @@ impl Opening<'_> {
     /// In the era that is known, or in the one that is found. A server that does not bear to be asked is
     /// reached once more.
     async fn greet(&self, over: RemoteTransport) -> Result<Arc<Session>, Unfit> {
+        if let Some(era) = self.definition.era {
+            return self.greet_in(era, over).await;
+        }
         // HTTP+SSE is of the old era, and what is in this process need not be asked.
         let known = match (over, &self.definition.link) {
             (RemoteTransport::Sse, _) | (_, Link::Source(_)) => Some(Era::Legacy),
@@ -227,10 +235,28 @@ impl Opening<'_> {
                     self.offer.spoke(era, "");
                 }
                 let beginning = Beginning::Greet(Knowledge::Era(era));
-                self.over(self.way(over).await?, beginning).await
+                let outcome = self.over(self.way(over).await?, beginning).await;
+                if outcome.is_ok() && (known, era) == (Some(Era::Legacy), Era::Modern) {
+                    self.offer.only_modern();
+                }
+                outcome
             }
             outcome => outcome,
         }
+    }
+
+    /// In the era that the entry names, and in no other.
+    async fn greet_in(&self, era: Era, over: RemoteTransport) -> Result<Arc<Session>, Unfit> {
+        let way = self.way(over).await?;
+        let beginning = Beginning::Greet(Knowledge::Chosen(era));
+        self.over(way, beginning).await.map_err(|unfit| Unfit {
+            problem: format!(
+                "{} (only {} is tried, as `era` in its entry says)",
+                unfit.problem,
+                era.revision()
+            ),
+            ..unfit
+        })
     }
 
     async fn over(&self, way: Way, beginning: Beginning) -> Result<Arc<Session>, Unfit> {
@@ -244,7 +270,12 @@ impl Opening<'_> {
         } = way;
         let (pid, transport) = (behind.pid(), wire.name());
         let ears = Ears::new(name, in_flight, self.log, self.beside);
-        let asks = Arc::new(Asks::new(name, Arc::clone(&ears), definition));
+        let asks = Arc::new(Asks::new(
+            name,
+            Arc::clone(&ears),
+            definition,
+            self.beside.requests.clone(),
+        ));
         let handler = Handler {
             asks: Arc::clone(&asks),
         };
@@ -293,8 +324,11 @@ impl Opening<'_> {
             }
         };
         let Begun { service, era, next } = begun;
-        let set = offer.list(listed.tools).await;
         let peer_info = service.peer().peer_info();
+        let instructions = peer_info
+            .as_ref()
+            .and_then(|info| info.instructions.as_deref());
+        let set = offer.list(listed.tools, instructions).await;
         let identity = peer_info.as_ref().and_then(|info| {
             let server = info.server_info.as_ref()?;
             Some(said(format!("{} {}", server.name, server.version)))
@@ -304,7 +338,10 @@ impl Opening<'_> {
         }
         let listening = (era == Era::Modern).then(|| Listening::start(service.peer(), &ears));
         let (parting, partings) = mpsc::channel(1);
-        let session = Arc::new(Session {
+        let session = Arc::new_cyclic(|me| Session {
+            me: me.clone(),
+            offer: offer.clone(),
+            chosen_era: definition.era,
             peer: service.peer().clone(),
             era,
             tools: ArcSwap::from_pointee(set),

@@ -83,7 +83,7 @@ mod tests {
     fn whoever_was_asked_is_told_once() {
         let pages = Pages::default();
         let caller = Caller {
-            mailbox: Some(Mailbox::new(7, &News::default())),
+            mailbox: Some(Mailbox::new(7, Arc::default(), &News::default())),
             ..Caller::default()
         };
         let page = |n: usize| json!({ "mode": "url", "url": "u", "elicitationId": n.to_string() });

@@ -97,7 +97,7 @@ impl Launcher {
             // Nobody will ever fill it: the daemon is ending.
             Err(_) => return Err("the daemon is ending".into()),
         };
-        let declared = process.env.iter().map(|(n, v)| (n.as_str(), v.as_str()));
+        let declared = process.env.iter().map(|(n, v)| (n.as_str(), v.expose()));
         let mut env: Vec<(OsString, OsString)> = Vec::new();
         for (name, value) in basis.iter().chain(declared) {
             env.retain(|(known, _)| known.to_str() != Some(name));

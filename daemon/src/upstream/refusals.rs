@@ -20,10 +20,12 @@ use crate::settings::Link;
 pub(super) fn unstarted(family: &Family, link: &Link, error: &OpenError) -> Fault {
     let name = &family.name;
     let (kind, hint) = match (error, link) {
-        (OpenError::SignIn(_), _) => (
-            Kind::AuthRequired,
-            format!("`mux servers login {name}`, or give a token in its `headers`"),
-        ),
+        (OpenError::SignIn(_), _) => {
+            let message = format!("the server `{name}` cannot be started: {error}");
+            return Fault::new(Kind::AuthRequired, message).user_hint(format!(
+                "`mux servers login {name}`, or give a token in its `headers`"
+            ));
+        }
         (OpenError::Failed(_), Link::Remote(remote)) => (
             Kind::Unavailable,
             format!("its address: {}", remote.shown()),
@@ -52,7 +54,7 @@ pub(super) fn shut(family: &Family, until: Instant, cause: &str) -> Fault {
         next_try(until.saturating_duration_since(Instant::now()))
     );
     let log = family.log.display();
-    Fault::new(Kind::Unavailable, message).hint(format!(
+    Fault::new(Kind::Unavailable, message).user_hint(format!(
         "`mux servers restart {name}` tries it now; its log: {log}"
     ))
 }
@@ -72,7 +74,7 @@ fn next_try(rest: Duration) -> String {
 pub(super) fn broken(server: &str, problem: &str) -> Fault {
     let message = format!("the server `{server}` cannot be used: {problem}");
     Fault::new(Kind::Unavailable, message)
-        .hint("correct its entry in config.toml, then run `mux reload`")
+        .user_hint("correct its entry in config.toml, then run `mux reload`")
 }
 
 /// The entry names a workspace, and the caller has none.
@@ -80,7 +82,10 @@ pub(super) fn nowhere(server: &str) -> Fault {
     let message = format!(
         "the server `{server}` works in a workspace (its entry uses ${{workspace}}), and this client has none"
     );
-    Fault::new(Kind::Unavailable, message).hint("run it inside a project, or pass --workspace")
+    Fault::new(Kind::Unavailable, message).hints(
+        "run it inside a project, or pass --workspace",
+        "for the user: start the agent inside a project, or name one in `mux mcp --workspace DIR`",
+    )
 }
 
 /// All its sessions are in use.
@@ -90,6 +95,8 @@ pub(super) fn full(family: &Family) -> Fault {
         family.name,
         name_of(family.sharing.now().share)
     );
-    Fault::new(Kind::Busy, message)
-        .hint("try again when one of them has ended; `mux servers` shows them")
+    Fault::new(Kind::Busy, message).hints(
+        "try again when one of them has ended; `mux servers` shows them",
+        "try again when one of them has ended",
+    )
 }

@@ -161,6 +161,7 @@ impl Session {
             }
             LinkError::SignIn(challenge) => CallError::SignIn(challenge),
             LinkError::Credential { why, fix } => CallError::Credential { why, fix },
+            LinkError::Forbidden { why, fix } => CallError::Forbidden { why, fix },
             LinkError::Unfit(text) => CallError::Unfit(text),
             LinkError::Declined { text, .. } => CallError::Declined(text),
             LinkError::TooMuch(text) => CallError::TooMuch(text),

@@ -100,6 +100,15 @@ impl Session {
     /// Makes the request as often as its server needs.
     pub(super) async fn rounds(
         &self,
+        request: impl FnMut(Given) -> ClientRequest,
+        budget: &Budget,
+        sending: &Sending<'_>,
+    ) -> Result<Value, CallError> {
+        self.noticing(self.all_rounds(request, budget, sending).await)
+    }
+
+    async fn all_rounds(
+        &self,
         mut request: impl FnMut(Given) -> ClientRequest,
         budget: &Budget,
         sending: &Sending<'_>,

@@ -68,7 +68,7 @@ pub struct Held {
 
 impl Server {
     /// With the place of the one `before`, it takes over what clients know of it and who follows its resources.
-    pub(super) fn start(
+    pub(super) fn new(
         settings: ServerSettings,
         surroundings: &Surroundings,
         before: Option<&Self>,
@@ -86,7 +86,7 @@ impl Server {
             audiences: before.map_or_else(HashMap::new, |before| before.slots().audiences.clone()),
             ..Slots::default()
         };
-        let server = Arc::new_cyclic(|me| Self {
+        Arc::new_cyclic(|me| Self {
             me: me.clone(),
             name: settings.name,
             project: settings.project,
@@ -94,14 +94,12 @@ impl Server {
             meters,
             family,
             slots: Mutex::new(slots),
-        });
-        server.wake();
-        server
+        })
     }
 
     /// Opens a session that is to be open from the beginning. One that not everybody shares waits for the
     /// first who needs it.
-    fn wake(&self) {
+    pub(super) fn wake(&self) {
         let Some(family) = &self.family else { return };
         if family.definition.eager
             && family.sharing.now().share == Share::User

@@ -4,7 +4,7 @@
 //! know whether it happened, and the caller is told so.
 
 use std::{
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, PoisonError, Weak},
     time::{Duration, Instant},
 };
 
@@ -23,12 +23,14 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{
     asks::Asks,
+    back_channel::NoBackChannel,
     ears::Ears,
     handed::Parted,
     health::Health,
     lifetime::Lifetime,
     link::Challenge,
     listen::Listening,
+    offer::Offer,
     raw,
     request::Sending,
     rounds::{Budget, Given},
@@ -44,8 +46,12 @@ const LONGEST: usize = 4 << 10;
 /// A session that is open, or was.
 #[derive(Debug)]
 pub struct Session {
+    pub(super) me: Weak<Self>,
+    pub(super) offer: Offer,
     pub(super) peer: Peer<RoleClient>,
     pub(super) era: Era,
+    /// The one that the server's entry names.
+    pub(super) chosen_era: Option<Era>,
     pub(super) tools: ArcSwap<ToolSet>,
     /// Of that list.
     pub(super) lifetime: Lifetime,
@@ -64,7 +70,7 @@ pub struct Session {
     pub(super) calls: TaskTracker,
     /// Takes no more calls; what it still says is heard.
     pub(super) shut: CancellationToken,
-    /// Takes no more calls, since it goes over to the next daemon.
+    /// Takes no more calls, since it goes over to the next daemon, or makes room for a session of the other era.
     pub(super) leaving: CancellationToken,
     /// To the task that watches it: it is to be taken out of this daemon.
     pub(super) parting: mpsc::Sender<oneshot::Sender<Option<Parted>>>,
@@ -95,6 +101,9 @@ pub enum CallError {
     /// It never left the daemon: a credential is missing, or cannot be used.
     #[error("{why}")]
     Credential { why: String, fix: String },
+    /// It never left the daemon: it is called where the user has not allowed it.
+    #[error("{why}")]
+    Forbidden { why: String, fix: String },
     /// It never left the daemon: its arguments make no request.
     #[error("{0}")]
     Unfit(String),
@@ -111,6 +120,9 @@ pub enum CallError {
         message: String,
         data: Option<Value>,
     },
+    /// The tool wanted to ask, and its server has no way to over this session.
+    #[error("{}", .0.message)]
+    NoBackChannel(Box<NoBackChannel>),
     /// The server gives more than is taken.
     #[error("{0}")]
     TooMuch(String),

@@ -25,7 +25,7 @@ use tracing::{Instrument, info_span};
 
 use super::{
     Session,
-    beside::{Audience, Beside},
+    beside::{Audience, Beside, Requests},
     breaker::Breaker,
     family::Family,
     key::{Key, Whose},
@@ -126,7 +126,11 @@ impl Slot {
         let (mailbox, events) = mpsc::unbounded_channel();
         let (wishes, wished) = mpsc::unbounded_channel();
         let news = Arc::clone(&family.surroundings.news);
-        let beside = Beside::of(news, Arc::clone(&tenant), audience);
+        let requests = Requests {
+            identity: family.identity.clone(),
+            policy: Arc::clone(&family.surroundings.requests),
+        };
+        let beside = Beside::of(news, Arc::clone(&tenant), requests, audience);
         let definition = &family.definition;
         let at_once = || Places::new(definition.calls_at_once);
         let places = family.places.clone().unwrap_or_else(at_once);

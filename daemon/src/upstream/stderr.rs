@@ -11,9 +11,12 @@ use std::{
 
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, BufReader};
 use tokio::sync::oneshot;
+use tokio::task::consume_budget;
 
 use super::stamp::Stamp;
-use crate::{rotated::Rotated, settings::Confidential};
+use mux_secrets::{KnownSecrets, Masker};
+
+use crate::rotated::Rotated;
 
 const MAX_LINE: u64 = 8 << 10;
 const KEPT: usize = 20;
@@ -25,14 +28,14 @@ const SHOWN_LINE: usize = 1 << 10;
 #[derive(Clone, Debug, Default)]
 pub(super) struct LastLines {
     lines: Arc<Mutex<VecDeque<String>>>,
-    hidden: Arc<Confidential>,
+    masker: Arc<Masker>,
 }
 
 impl LastLines {
-    pub(super) fn without(hidden: Confidential) -> Self {
+    pub(super) fn without(hidden: &KnownSecrets) -> Self {
         Self {
             lines: Arc::default(),
-            hidden: Arc::new(hidden),
+            masker: Arc::new(Masker::new(hidden)),
         }
     }
 
@@ -47,7 +50,7 @@ impl LastLines {
 
     /// What the server said elsewhere, as it may be repeated.
     pub(super) fn clean(&self, text: &str) -> String {
-        self.hidden.hidden_from(text)
+        self.masker.text(text)
     }
 
     /// A problem, with the last lines as its witness.
@@ -86,7 +89,7 @@ pub(super) fn drain<R: AsyncRead + Send + Unpin + 'static>(
     pipe: R,
     log: PathBuf,
     stamp: Stamp,
-    hidden: Confidential,
+    hidden: &KnownSecrets,
 ) -> (LastLines, oneshot::Receiver<()>, Leave<R>) {
     let kept = LastLines::without(hidden);
     let lines = kept.clone();
@@ -98,6 +101,8 @@ pub(super) fn drain<R: AsyncRead + Send + Unpin + 'static>(
         let mut line = Vec::new();
         let mut to = None;
         loop {
+            // Whoever writes many short lines would have a thread of the runtime for as long as it likes.
+            consume_budget().await;
             line.clear();
             let read = {
                 let mut limited = (&mut reader).take(MAX_LINE);
@@ -176,7 +181,7 @@ mod tests {
             std::io::Cursor::new(text.clone()),
             log.clone(),
             Stamp::default(),
-            Confidential::default(),
+            &KnownSecrets::default(),
         );
         ended.await.unwrap();
         assert_eq!(kept.get().len(), KEPT);
@@ -194,7 +199,7 @@ mod tests {
             std::io::Cursor::new("a\n"),
             "/nonexistent/x.log".into(),
             Stamp::default(),
-            Confidential::default(),
+            &KnownSecrets::default(),
         );
         ended.await.unwrap();
         assert_eq!(kept.get(), ["a"]);

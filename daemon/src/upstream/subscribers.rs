@@ -186,7 +186,10 @@ mod tests {
     #[test]
     fn the_first_comes_and_the_last_goes() {
         let (news, all) = (News::default(), Subscribers::default());
-        let (one, two) = (Mailbox::new(1, &news), Mailbox::new(2, &news));
+        let (one, two) = (
+            Mailbox::new(1, Arc::default(), &news),
+            Mailbox::new(2, Arc::default(), &news),
+        );
         assert_eq!(all.enter("a", &one, None), Entered::First);
         assert_eq!(all.enter("a", &one, None), Entered::Another);
         assert_eq!(all.enter("a", &two, None), Entered::Another);
@@ -205,7 +208,10 @@ mod tests {
             Subscribers::default(),
         );
         let (here, other) = (Path::new("/here"), Path::new("/there"));
-        let (one, two) = (Mailbox::new(1, &news), Mailbox::new(2, &news));
+        let (one, two) = (
+            Mailbox::new(1, Arc::default(), &news),
+            Mailbox::new(2, Arc::default(), &news),
+        );
         for (uri, mailbox, workspace) in [
             ("a", &one, Some(here)),
             ("a", &two, Some(other)),
@@ -226,7 +232,10 @@ mod tests {
 
     #[test]
     fn a_connection_has_so_many() {
-        let (all, one) = (Subscribers::default(), Mailbox::new(1, &News::default()));
+        let (all, one) = (
+            Subscribers::default(),
+            Mailbox::new(1, Arc::default(), &News::default()),
+        );
         for n in 0..MOST {
             assert_eq!(all.enter(&n.to_string(), &one, None), Entered::First);
         }

@@ -17,23 +17,23 @@ use std::{
 
 use rmcp::{
     RoleClient,
-    model::{ErrorData, JsonRpcMessage, RequestId},
     service::{RxJsonRpcMessage, TxJsonRpcMessage},
     transport::Transport,
 };
-use serde::{Deserialize, de::IgnoredAny};
 use tokio::{
     io::{AsyncBufRead, AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader},
     sync::{Mutex, oneshot},
+    task::{JoinHandle, consume_budget, spawn_blocking},
 };
 use tracing::{debug, warn};
 
 use super::{
+    incoming,
     numbers::Numbers,
-    raw,
     stamp::Stamp,
     stderr::{LastLines, Log},
 };
+use crate::json_weight::LONG;
 
 /// The longest message in bytes.
 const MAX_LINE: usize = 16 << 20;
@@ -56,11 +56,16 @@ pub(super) struct StdioTransport<R, W> {
     /// end: what it says there is why.
     answered: Arc<AtomicBool>,
     line: Vec<u8>,
+    /// A long line that another thread reads. Nothing after it is passed on before.
+    reading: Option<JoinHandle<ReadLine>>,
     noise: usize,
     log: (PathBuf, Stamp),
     /// Shown when the server fails: what it said in place of messages is often the reason.
     last_lines: LastLines,
 }
+
+/// A line, and the message in it if it holds one.
+type ReadLine = (Vec<u8>, Option<RxJsonRpcMessage<RoleClient>>);
 
 /// The way to whoever goes on with the pipes when the session ends, if somebody does.
 #[derive(Debug)]
@@ -127,6 +132,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> StdioTransport<R, W> {
             parting: Parting(Arc::default()),
             answered: Arc::default(),
             line: Vec::new(),
+            reading: None,
             noise: 0,
             log,
             last_lines,
@@ -155,6 +161,29 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> StdioTransport<R, W> {
             unread,
             next: self.numbers.next(),
         })
+    }
+
+    /// What was found in the line, if it is for this session. The line is done with.
+    fn take(
+        &mut self,
+        found: Option<RxJsonRpcMessage<RoleClient>>,
+    ) -> Option<RxJsonRpcMessage<RoleClient>> {
+        let message = match found {
+            Some(message) => {
+                self.answered.store(true, Ordering::Relaxed);
+                self.numbers.inward(message)
+            }
+            None => {
+                if !self.line.trim_ascii().is_empty() {
+                    self.note_noise();
+                }
+                None
+            }
+        };
+        self.line.clear();
+        // A long one is not a sign of others.
+        self.line.shrink_to(LONG);
+        message
     }
 
     fn note_noise(&mut self) {
@@ -208,6 +237,19 @@ where
 
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
         loop {
+            // Whoever writes many short lines would have a thread of the runtime for as long as it likes.
+            consume_budget().await;
+            if let Some(reading) = &mut self.reading {
+                let read = reading.await;
+                self.reading = None;
+                // An error means that the runtime is ending.
+                let (line, message) = read.ok()?;
+                self.line = line;
+                match self.take(message) {
+                    Some(message) => return Some(message),
+                    None => continue,
+                }
+            }
             let reader = self.reader.as_mut()?;
             let early = next_line(&mut self.early, &mut self.line).await;
             let next = match early {
@@ -223,33 +265,18 @@ where
                     return None;
                 }
             }
-            let text = self.line.trim_ascii();
-            if text.first() == Some(&b'{') {
-                match raw::message(text) {
-                    Ok(message) => {
-                        self.answered.store(true, Ordering::Relaxed);
-                        self.line.clear();
-                        match self.numbers.inward(message) {
-                            Some(message) => return Some(message),
-                            None => continue,
-                        }
-                    }
-                    Err(error) => {
-                        debug!(%error, "a line that is no JSON-RPC message");
-                        if let Some(refusal) = unreadable(text, &error) {
-                            self.line.clear();
-                            match self.numbers.inward(refusal) {
-                                Some(refusal) => return Some(refusal),
-                                None => continue,
-                            }
-                        }
-                    }
-                }
+            if self.line.len() > LONG {
+                let line = std::mem::take(&mut self.line);
+                self.reading = Some(spawn_blocking(move || {
+                    let message = message_in(&line);
+                    (line, message)
+                }));
+                continue;
             }
-            if !text.is_empty() {
-                self.note_noise();
+            let message = message_in(&self.line);
+            if let Some(message) = self.take(message) {
+                return Some(message);
             }
-            self.line.clear();
         }
     }
 
@@ -258,6 +285,12 @@ where
         let Some(mut writer) = writer else {
             return Ok(());
         };
+        // Whoever goes on with the pipes reads it anew.
+        if let Some(reading) = self.reading.take()
+            && let Ok((line, _)) = reading.await
+        {
+            self.line = line;
+        }
         if let Some(next) = self.parting.take() {
             if let Some(pipes) = self.leave(writer) {
                 // Nobody waits any more, and the pipes end here.
@@ -270,28 +303,26 @@ where
     }
 }
 
-/// What stands for an answer that cannot be read: without it the one who asked would wait for ever.
-pub(super) fn unreadable(
-    line: &[u8],
-    why: &serde_json::Error,
-) -> Option<RxJsonRpcMessage<RoleClient>> {
-    #[derive(Deserialize)]
-    struct Answer {
-        id: RequestId,
-        method: Option<IgnoredAny>,
+fn message_in(line: &[u8]) -> Option<RxJsonRpcMessage<RoleClient>> {
+    let text = line.trim_ascii();
+    match text.first() {
+        Some(b'{') => incoming::read(text),
+        _ => None,
     }
-    // What is ignored may nest as deep as it likes.
-    let answer: Answer = serde_json::from_slice(line).ok()?;
-    if answer.method.is_some() {
-        return None;
-    }
-    let error = ErrorData::parse_error(format!("the server's answer cannot be read: {why}"), None);
-    Some(JsonRpcMessage::error(error, Some(answer.id)))
 }
 
 /// The beginning of a line, for a person at a terminal.
 fn readable(line: &[u8]) -> String {
-    match std::str::from_utf8(line.trim_ascii_end()) {
+    // The first letters of a line that is cut may be all that is looked at.
+    let start = &line[..line.len().min(4 * NOISE_LENGTH)];
+    let start = match std::str::from_utf8(start.trim_ascii_end()) {
+        // Only its last letter is in two parts.
+        Err(error) if error.error_len().is_none() && start.len() < line.len() => {
+            &start[..error.valid_up_to()]
+        }
+        _ => start,
+    };
+    match std::str::from_utf8(start.trim_ascii_end()) {
         Ok(text) => text
             .chars()
             .take(NOISE_LENGTH)

@@ -152,7 +152,9 @@ impl Watch {
         match listed {
             Ok(listed) => {
                 session.lifetime.begin(listed.ttl);
-                let set = self.offer.list(listed.tools).await;
+                let info = session.peer.peer_info();
+                let instructions = info.as_ref().and_then(|info| info.instructions.as_deref());
+                let set = self.offer.list(listed.tools, instructions).await;
                 info!(
                     server = self.offer.name,
                     tools = set.len(),

@@ -11,7 +11,7 @@ pub struct ApprovalsRequest {
     /// Only this one, with all of its arguments.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approval: Option<String>,
-    /// What was allowed for ever, in place of what waits.
+    /// What is always allowed, in place of what waits.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub granted: bool,
     /// The edition that the client has: the answer waits until there is another, or until `wait_ms` have
@@ -35,7 +35,8 @@ pub struct ApprovalList {
 /// One call that must be approved.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct ApprovalInfo {
-    /// `A7`. No other call ever has it.
+    /// `A7`, which no other call ever has. A client that is not the user's own is told the whole name, `A7.` and a random
+    /// word, and finds it by no other.
     pub approval: String,
     pub state: ApprovalState,
     /// `server.tool`
@@ -61,6 +62,9 @@ pub struct ApprovalInfo {
     pub rule: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// Names the tool as it is now, with the rule: `session` and `always` cover calls that have the same.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub cover: String,
     /// Milliseconds since the Unix epoch.
     pub since_ms: u64,
     /// Milliseconds until its program is told that nobody answered; absent if it was told.
@@ -90,6 +94,10 @@ pub struct DecideRequest {
     /// For the program, if it is denied.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// Other approvals that the user was shown. `session` and `always` answer those of them that they cover; a call
+    /// that waits and is not named here waits on.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub shown: Vec<String>,
 }
 
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
@@ -97,9 +105,9 @@ pub struct DecideRequest {
 pub enum Decision {
     /// This call, with these arguments.
     Once,
-    /// Every call of this tool by this client, until its connection ends.
+    /// This call, and later calls of this tool by this client, until its connection ends.
     Session,
-    /// Every call of this tool as it is now, for this agent, until it is revoked.
+    /// This call, and later calls of this tool as it is now, for this agent, until it is revoked.
     Always,
     Deny,
 }
@@ -109,15 +117,18 @@ pub struct Decided {
     pub approval: ApprovalInfo,
     /// Its program waited and goes on; otherwise `resume_run` does.
     pub live: bool,
-    /// Other calls that are covered, too, and go on.
+    /// Calls named in `shown` that are approved with it.
     #[serde(default)]
     pub released: usize,
+    /// Approvals that the decision would cover, but that the user was not shown: they still wait.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unshown: Vec<String>,
     /// Why it holds for less than was said, as a sentence.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub warning: Option<String>,
 }
 
-/// What was allowed for ever.
+/// What is always allowed.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct GrantInfo {
     pub grant: String,
@@ -135,7 +146,7 @@ pub struct GrantInfo {
 /// Which run goes on.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct ResumeRequest {
-    /// A run, or an approval.
+    /// A run, or an approval. Of a call that ended as `pending`, `details.resume`.
     pub id: String,
     /// The run does not end with this connection.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -164,6 +175,9 @@ pub struct ApprovalAsked {
     pub rule: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// As in [`ApprovalInfo::cover`].
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub cover: String,
     /// Milliseconds until the program is told that nobody answered.
     pub wait_ms: u64,
 }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct Degraded {
     /// `descriptors`, `disk_full`, `read_only`, `missing`, `log`, `audit`, `cache`, `workers`, `clock`, `paused`,
-    /// `no_home` or `environment`. A newer daemon may know others.
+    /// `watch`, `no_home` or `environment`. A newer daemon may know others.
     pub mode: String,
     /// What is so, and what does not work.
     pub message: String,

@@ -61,14 +61,28 @@ pub struct DescribeRequest {
     /// With the JSON schemas of each tool.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub schemas: bool,
+    /// With the instructions of all servers that are known, and not only of those that are named.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub all_instructions: bool,
 }
 
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct Descriptions {
     pub tools: Vec<Description>,
+    /// Of the servers that were named whole, where they have any.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub instructions: Vec<ServerInstructions>,
     /// Paths that lead nowhere, each with the reason and the nearest that do.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub missing: Vec<Error>,
+}
+
+/// What a server tells its users of itself and of all its tools. These are its words and nobody else's: data from
+/// outside, without letters that nobody sees, 16 KiB at most.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct ServerInstructions {
+    pub server: String,
+    pub text: String,
 }
 
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]

@@ -14,6 +14,9 @@ pub struct LoginStarted {
     pub login: String,
     /// To be opened in a browser: http or https.
     pub url: String,
+    /// The authorization server, as the server names it. Absent from a daemon that does not say it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub issuer: Option<String>,
     /// The browser is sent back to this port of the loopback interface.
     pub redirect_port: u16,
     /// The login is over after so long.

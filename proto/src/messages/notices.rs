@@ -63,10 +63,15 @@ pub enum NoticeKind {
         cause: Cause,
     },
     /// A server wants to know something of the client whose call made it ask. To be answered with
-    /// `answer`, or the call waits until the limit of the question is over.
+    /// `answer`, or the call waits until the limit of the question is over. Whoever shows it to a user has to say
+    /// first which server asks: its words may claim to be anybody's.
     Ask {
         ask: u64,
+        /// The server that asks; `mux` if muxd does.
         server: String,
+        /// It is muxd's own question, and no server's, whatever a server is called.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        own: bool,
         cause: Cause,
         kind: AskKind,
         /// The server's own name for the question, if the question came with the answer to a call.
@@ -117,7 +122,7 @@ pub enum AskKind {
     Sampling,
     Roots,
     /// A call of this connection is to be approved: `params` is an [`crate::ApprovalAsked`], and the
-    /// answer `{"decision": …, "reason"?: …}` as [`crate::Decision`] has it.
+    /// answer `{"decision": …, "reason"?: …, "shown"?: […]}` as [`crate::DecideRequest`] has it.
     Approval,
 }
 

@@ -46,8 +46,23 @@ pub struct PolicyRule {
     /// The project that denies.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub project: Option<PathBuf>,
+    /// Which text of that project's `.mux.toml` it stands in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub project_text: Option<ProjectText>,
     /// How often it has decided since the daemon's start.
     pub decided: u64,
+}
+
+/// Which text of a project's `.mux.toml`.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ProjectText {
+    /// The one that is there, approved.
+    Current,
+    /// The one that was approved last. Another one is there now, or none.
+    Approved,
+    /// The one that is there, not approved.
+    Unapproved,
 }
 
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]

@@ -28,9 +28,13 @@ pub struct ProjectInfo {
     pub digest: Option<String>,
     pub files: Vec<ProjectFile>,
     pub servers: Vec<ProjectServer>,
-    /// Globs of paths that may not be called by those who work there.
+    /// Globs of paths that may not be called by those who work there, approved or not.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub denied: Vec<String>,
+    /// Globs of paths that the approved text denies, where the files are others now or gone: in force until the
+    /// approval is revoked.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub still_denied: Vec<String>,
     /// What of the files has no effect, and why.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub problems: Vec<String>,

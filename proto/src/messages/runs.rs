@@ -45,6 +45,7 @@ pub struct RunRequest {
 
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct RunStarted {
+    /// A random word, a dash, and a number that counts up.
     pub run: String,
 }
 

@@ -22,6 +22,10 @@ pub struct ToolsRequest {
     /// With each tool's whole definition.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub definitions: bool,
+    /// Also those that their servers have for the pages of MCP Apps, and for no model. With definitions they are there
+    /// anyway: who gets those keeps to what they say.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub for_apps: bool,
     /// How long to wait for servers whose tools nobody knows yet; without it, until they are ready or
     /// have failed. Those that are not ready then are among the missing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -42,6 +46,9 @@ pub struct ToolList {
     /// Servers that are not connected, and whose tools are those of their last session.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub remembered: Vec<String>,
+    /// Of the server that was asked for, if it has any.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub instructions: Vec<ServerInstructions>,
 }
 
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
@@ -80,6 +87,12 @@ pub struct ToolInfo {
     /// It is not what it was when it was first trusted.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub changed: bool,
+    /// A function of a source that cannot be called, because of where its description has it called.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub forbidden: bool,
+    /// Only pages of its server may call it, and no model: it is shown to none.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub for_apps: bool,
     /// MCP's `Tool`, whole, as the server gave it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub definition: Option<Value>,

@@ -43,5 +43,5 @@ pub(super) fn no_worker(error: &WorkerError) -> Fault {
         _ => None,
     };
     let usual = "`mux-worker` must stand beside `muxd`; see `mux logs`";
-    unavailable(error.to_string()).hint(remedy.unwrap_or(usual))
+    unavailable(error.to_string()).user_hint(remedy.unwrap_or(usual))
 }

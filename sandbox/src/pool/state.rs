@@ -5,7 +5,7 @@
 
 use std::{
     collections::{HashMap, VecDeque},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use mux_wire::Fault;
@@ -14,14 +14,18 @@ use tokio::sync::oneshot;
 use super::{Bounds, Busy, Pool, load::Load};
 use crate::{
     fair::{Line, Turn},
-    worker_process::{Worker, WorkerError},
+    worker_process::{Cause, Worker, WorkerError},
 };
 
 /// The share of the workers that is left to others, however much one owner wants.
 const RESERVE: usize = 4;
 
-/// So many starts in a row may fail by accident before nobody waits for another.
+/// So many starts in a row may fail by accident, and for so long, before nobody waits for another.
 const FAILED_STARTS: u32 = 4;
+const FAILING_FOR: Duration = Duration::from_secs(5);
+/// Between a start that failed and the next one, more each time.
+const PAUSE: Duration = Duration::from_millis(20);
+const LONGEST_PAUSE: Duration = Duration::from_millis(500);
 
 pub(super) struct State {
     /// The one that came back last stands last.
@@ -42,8 +46,9 @@ pub(super) struct State {
     pub(super) problem: Option<String>,
     /// Since the pool began.
     pub(super) counts: Counts,
-    /// Starts that failed since the last one that did not.
+    /// Starts that failed since the last one that did not, and when the first of them did.
     failed_starts: u32,
+    failing_since: Option<Instant>,
     pub(super) closed: bool,
     /// Somebody will look whether workers can go.
     pub(super) sweeping: bool,
@@ -95,6 +100,7 @@ impl State {
             problem: None,
             counts: Counts::default(),
             failed_starts: 0,
+            failing_since: None,
             closed: false,
             sweeping: false,
             usual: 0.0,
@@ -273,6 +279,7 @@ impl State {
         self.starting -= 1;
         self.counts.started += 1;
         self.failed_starts = 0;
+        self.failing_since = None;
         self.problem = None;
         self.engine = Some(worker.engine.clone());
         self.engine_version.clone_from(&worker.engine_version);
@@ -280,9 +287,9 @@ impl State {
         self.snapshot = worker.snapshot;
     }
 
-    /// Whether another start may go better: a process can be killed by accident.
-    pub(super) fn start_failed(&mut self, error: &WorkerError) -> bool {
-        self.starting -= 1;
+    /// After what pause another start may go better, because a process can be killed by accident. It counts as
+    /// starting until then. `None`: it would fail, too.
+    pub(super) fn start_failed(&mut self, error: &WorkerError) -> Option<Duration> {
         self.counts.failed += 1;
         self.failed_starts += 1;
         self.problem = Some(error.to_string());
@@ -290,7 +297,16 @@ impl State {
             error,
             WorkerError::Start { .. } | WorkerError::OtherBuild(_)
         );
-        !certain && self.failed_starts < FAILED_STARTS
+        let since = *self.failing_since.get_or_insert_with(Instant::now);
+        // What somebody outside does to it says nothing of the next one.
+        let killed = matches!(error, WorkerError::Ended(death) if death.cause == Cause::Killed);
+        let hopeless =
+            self.failed_starts >= FAILED_STARTS && (!killed || since.elapsed() >= FAILING_FOR);
+        if certain || hopeless {
+            self.starting -= 1;
+            return None;
+        }
+        Some((PAUSE * self.failed_starts).min(LONGEST_PAUSE))
     }
 
     /// Everybody who waits gets this, because no worker can be had.

@@ -67,6 +67,11 @@ impl Calls {
         Ok(())
     }
 
+    /// Whether the program has called nothing yet.
+    pub(super) fn are_none(&self) -> bool {
+        self.next == 0
+    }
+
     /// Whether the next frame of the worker may be read.
     pub(super) fn has_room(&self, job: &Job<'_>) -> bool {
         let untaken = self.running.len().saturating_sub(job.limits.calls_at_once);

@@ -16,6 +16,10 @@ pub(super) struct Spoken {
 }
 
 impl Spoken {
+    pub(super) fn is_nothing(&self) -> bool {
+        self.console == 0 && self.emitted == 0
+    }
+
     pub(super) fn print(&mut self, text: &str, limits: &Limits) -> Result<(), WorkerError> {
         let most = limits.console.saturating_add(SLACK);
         count(&mut self.console, text, LINE_COST, most, "console output")

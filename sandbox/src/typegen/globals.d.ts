@@ -45,6 +45,8 @@ interface Mux {
     ...paths: string[] | [paths: readonly string[]]
   ) => Promise<{
     tools: ToolDescription[];
+    /** Of the servers that were named whole: what each says of itself, in its own words. */
+    servers: { name: string; instructions: string }[];
     missing: { path: string; message: string; hint: string | null }[];
   }>;
   /** The search in a form that begins with the best path. `compact` leaves path and signature only. */

@@ -1,4 +1,5 @@
-//! A tool on one line, for listings and errors: what must be passed, and roughly what comes back.
+//! A tool on one line, for listings and errors: what must be passed, and roughly what comes back. Of a result that is
+//! neither declared nor observed nothing is said: one sentence beside the list explains all of those.
 //!
 //! Invariant: every required argument is named, however long the line gets, up to a hard limit;
 //! what gives way is detail and what is optional.
@@ -27,6 +28,9 @@ const MEMBER_ROOM: usize = 60;
 /// How many alternatives an outline shows.
 const MAX_VARIANTS: usize = 3;
 
+/// An object that has no members and takes none.
+pub(super) const NO_MEMBERS: &str = "{ [key: string]: never }";
+
 pub(super) fn signature(server: &str, tool: &ToolDecl<'_>) -> String {
     let output = tool.output_schema.map(Json::read);
     let usual = output.as_deref().map(chosen::usual);
@@ -41,22 +45,31 @@ pub(super) fn signature(server: &str, tool: &ToolDecl<'_>) -> String {
     };
     let args = match resolve_root(&input) {
         Type::Unknown(_) => "{ [key: string]: unknown }".to_owned(),
-        ty => shown(&input, ty, ARGS_ROOM, MOST),
+        ty => match shown(&input, ty, ARGS_ROOM, MOST) {
+            none if none == NO_MEMBERS => "{}".to_owned(),
+            args => args,
+        },
     };
     let result = match (usual, observed(tool)) {
-        (Some(_), _) if !is_known => chosen::ANYTHING.to_owned(),
+        (Some(_), _) if !is_known => Some(chosen::ANYTHING.to_owned()),
         (Some(usual), _) => {
             let output = parse(&usual.schema, "Result");
-            shown(&output, resolve_root(&output), RESULT_ROOM, RESULT_ROOM)
+            Some(shown(
+                &output,
+                resolve_root(&output),
+                RESULT_ROOM,
+                RESULT_ROOM,
+            ))
         }
         (None, Some((_, ty))) => {
             let ty = shown(&[], &ty, RESULT_ROOM, RESULT_ROOM);
-            format!("/* observed */ {ty}")
+            Some(format!("/* observed */ {ty}"))
         }
-        (None, None) => "ToolText".to_owned(),
+        (None, None) => None,
     };
+    let result = result.map_or_else(String::new, |result| format!(": Promise<{result}>"));
     let (server, tool) = (spell(server), spell(tool.name));
-    format!("{server}.{tool}(args{mark}: {args}): Promise<{result}>")
+    format!("{server}.{tool}(args{mark}: {args}){result}")
 }
 
 /// The type of the whole schema, even if it has a name: nobody could look the name up here.

@@ -31,6 +31,8 @@ pub(crate) enum Cause {
     Processor,
     /// A system call that no engine makes.
     Forbidden,
+    /// Somebody outside the process ended it: a person, or a system that is short of memory.
+    Killed,
     Unknown,
 }
 
@@ -76,6 +78,7 @@ fn cause(status: Option<ExitStatus>, last_words: &str) -> Cause {
         match signal {
             Some(Signal::SIGXCPU) => Cause::Processor,
             Some(Signal::SIGSYS) => Cause::Forbidden,
+            Some(Signal::SIGKILL | Signal::SIGTERM) => Cause::Killed,
             _ => Cause::Unknown,
         }
     }

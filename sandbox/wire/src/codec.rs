@@ -77,7 +77,7 @@ pub fn write_frame<T: Serialize>(stream: &mut impl Write, frame: &T) -> Result<(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{FromWorker, Level, ToWorker};
+    use crate::{Fault, FromWorker, Kind, Level, MAX_FAULTS, MAX_LAYERS, ToWorker};
 
     #[test]
     fn frames_survive_the_trip() {
@@ -132,6 +132,32 @@ mod tests {
             }
             let length = (bytes[0] % 24) as usize;
             drop(decode::<FromWorker>(&bytes[1..1 + length.min(23)]));
+        }
+    }
+
+    #[test]
+    fn a_list_is_read_up_to_its_limit() {
+        let blames = |faults: usize, warnings: usize| FromWorker::Checked {
+            faults: vec![Fault::new(Kind::Runtime, ""); faults],
+            warnings: vec![Fault::new(Kind::Runtime, ""); warnings],
+        };
+        let greets = |layers: usize| FromWorker::Hello {
+            version: 1,
+            engine: String::new(),
+            engine_version: None,
+            layers: vec![String::new(); layers],
+            snapshot: false,
+        };
+        for (frame, fits) in [
+            (blames(MAX_FAULTS, MAX_FAULTS), true),
+            (blames(MAX_FAULTS + 1, 0), false),
+            (blames(0, 100_000), false),
+            (greets(MAX_LAYERS), true),
+            (greets(MAX_LAYERS + 1), false),
+        ] {
+            let bytes = encode(&frame).unwrap();
+            let read = decode::<FromWorker>(&bytes[4..]);
+            assert_eq!(read.ok(), fits.then_some(frame));
         }
     }
 

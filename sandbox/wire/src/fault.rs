@@ -108,6 +108,8 @@ pub struct Fault {
     pub kind: Kind,
     pub message: String,
     pub hint: Option<String>,
+    /// What an agent reads in place of the hint: it has tools where a user has commands.
+    pub agent_hint: Option<String>,
     /// Counted from 1 in the user's own source.
     pub line: Option<u32>,
     /// Counted from 1, in UTF-16 code units, as editors and V8 count.
@@ -133,6 +135,29 @@ impl Fault {
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
+        self
+    }
+
+    /// The same advice in commands and options, and in what an agent has.
+    #[must_use]
+    pub fn hints(mut self, command_line: impl Into<String>, agent: impl Into<String>) -> Self {
+        self.hint = Some(command_line.into());
+        self.agent_hint = Some(agent.into());
+        self
+    }
+
+    /// What only somebody at this machine can do: an agent can but pass it on.
+    #[must_use]
+    pub fn user_hint(self, hint: impl Into<String>) -> Self {
+        let hint = hint.into();
+        let passed_on = format!("for the user, in a terminal: {hint}");
+        self.hints(hint, passed_on)
+    }
+
+    /// As an agent reads it.
+    #[must_use]
+    pub fn for_agents(mut self) -> Self {
+        self.hint = self.agent_hint.take().or(self.hint);
         self
     }
 

@@ -10,6 +10,7 @@
 pub mod absent;
 pub mod program;
 
+mod bounded;
 mod codec;
 mod fault;
 
@@ -28,6 +29,12 @@ pub const EXIT_NO_SNAPSHOT: u8 = 87;
 
 /// The longest snapshot in bytes, with what stands before it.
 pub const MAX_SNAPSHOT: usize = 16 * 1024 * 1024;
+
+/// A check tells of so many errors, and of so many warnings.
+pub const MAX_FAULTS: usize = 100;
+
+/// Names of what holds a worker.
+pub const MAX_LAYERS: usize = 32;
 
 /// What a console line counts beside its text, so that empty ones cost something.
 pub const LINE_COST: u32 = 16;
@@ -84,6 +91,7 @@ pub enum FromWorker {
         /// The engine's own version, where it tells.
         engine_version: Option<String>,
         /// What holds the process, by name. Other systems than Linux have none.
+        #[serde(deserialize_with = "bounded::list::<MAX_LAYERS, _, _>")]
         layers: Vec<String>,
         /// Whether isolates are built from a snapshot.
         snapshot: bool,
@@ -107,9 +115,27 @@ pub enum FromWorker {
     /// The answer to [`ToWorker::Check`]: why the program cannot run, or what will probably go wrong
     /// if it does.
     Checked {
+        #[serde(deserialize_with = "bounded::list::<MAX_FAULTS, _, _>")]
         faults: Vec<Fault>,
+        #[serde(deserialize_with = "bounded::list::<MAX_FAULTS, _, _>")]
         warnings: Vec<Fault>,
     },
+}
+
+impl FromWorker {
+    /// What it is, without what is in it.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Hello { .. } => "Hello",
+            Self::Ready => "Ready",
+            Self::Accepted => "Accepted",
+            Self::Call { .. } => "Call",
+            Self::Console { .. } => "Console",
+            Self::Emit { .. } => "Emit",
+            Self::Done { .. } => "Done",
+            Self::Checked { .. } => "Checked",
+        }
+    }
 }
 
 /// How a program named the tool.
@@ -142,7 +168,7 @@ impl Target {
         let message = format!("the name of the tool is {length} bytes, over the limit of {most}");
         (length > most).then(|| {
             Fault::new(Kind::Limit, message)
-                .hint("this limit is fixed, and no tool has such a name: see `mux tools`")
+                .hint("this limit is fixed, and no tool has such a name")
         })
     }
 }

@@ -161,7 +161,10 @@ pub(crate) fn too_deep(most: usize, line: u32, column: u32) -> Fault {
         Kind::Limit,
         format!("the program nests deeper than the limit of {most} brackets"),
     )
-    .hint("this limit is fixed: give inner parts names, and pass data as input (--input, input)");
+    .hints(
+        "this limit is fixed: give inner parts names, and pass data as input (--input, input)",
+        "this limit is fixed: give inner parts names, and pass data as `input`",
+    );
     fault.line = Some(line);
     fault.column = Some(column);
     fault
@@ -203,6 +206,7 @@ fn from_json(text: &str) -> Option<Fault> {
         kind: Kind::from_name(&string("kind")?)?,
         message: string("message")?,
         hint: string("hint"),
+        agent_hint: None,
         path: string("path"),
         recoverable: value
             .get("recoverable")

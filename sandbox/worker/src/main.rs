@@ -21,6 +21,7 @@ mod snapshot;
 #[path = "snapshot/none.rs"]
 mod snapshot;
 mod source;
+mod watchdog;
 
 use std::{env, path::Path, process::ExitCode, thread};
 
@@ -32,6 +33,7 @@ use crate::{
     lockdown::{Lockdown, Walls as _},
     runtime::{Basis, Isolate},
     source::Checked,
+    watchdog::Watchdog,
 };
 
 const ENGINE: &str = if cfg!(feature = "quickjs") {
@@ -134,12 +136,19 @@ fn live(lockdown: Lockdown, basis: Basis) -> ExitCode {
             return ExitCode::from(2);
         }
     };
+    let watchdog = match Watchdog::start() {
+        Ok(watchdog) => watchdog,
+        Err(e) => {
+            lockdown::complain(&format!("mux-worker cannot start its watchdog: {e}"));
+            return ExitCode::FAILURE;
+        }
+    };
     // Time only: a driver for descriptors would have some of its own.
     let tokio = tokio::runtime::Builder::new_current_thread()
         .enable_time()
         .build()
         .expect("a current-thread runtime needs no resources that can be missing");
-    let serve = serve(link, frames, lockdown, basis);
+    let serve = serve(link, frames, lockdown, (basis, watchdog));
     match tokio.block_on(tokio::task::LocalSet::new().run_until(serve)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(e) => {
@@ -154,9 +163,9 @@ async fn serve(
     link: Link,
     mut frames: link::Frames,
     lockdown: Lockdown,
-    basis: Basis,
+    (basis, watchdog): (Basis, Watchdog),
 ) -> Result<(), mux_wire::FrameError> {
-    let mut isolate = Isolate::build(&link, basis);
+    let mut isolate = Isolate::build(&link, &watchdog, basis);
     // The first isolate has started every thread that the engine wants.
     link.send(&FromWorker::Hello {
         version: VERSION,
@@ -182,6 +191,6 @@ async fn serve(
         link.send(&FromWorker::Accepted)?;
         let outcome = isolate.run(program, &mut frames).await;
         link.send(&FromWorker::Done { outcome })?;
-        isolate = Isolate::build(&link, basis);
+        isolate = Isolate::build(&link, &watchdog, basis);
     }
 }

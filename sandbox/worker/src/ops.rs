@@ -5,11 +5,13 @@ mod web;
 
 use std::{cell::RefCell, rc::Rc};
 
-use deno_core::{Extension, ExtensionFileSource, OpDecl, OpState, ascii_str_include, op2};
+use deno_core::{
+    Extension, ExtensionFileSource, OpDecl, OpState, ascii_str_include, op2, v8::IsolateHandle,
+};
 use deno_error::JsErrorBox;
 use mux_wire::{Level, Target};
 
-use crate::{bridge::Bridge, fault};
+use crate::{bridge::Bridge, fault, watchdog::Watchdog};
 
 deno_core::extension!(
     mux,
@@ -19,6 +21,7 @@ deno_core::extension!(
         op_mux_call_own,
         op_mux_emit,
         op_mux_console,
+        op_mux_ended,
         op_mux_now,
         web::op_mux_random,
         web::op_mux_atob,
@@ -154,6 +157,13 @@ fn op_mux_console(state: &mut OpState, #[smi] level: u32, #[string] text: String
         _ => Level::Log,
     };
     state.borrow_mut::<Bridge>().print(level, text);
+}
+
+/// The program has returned or thrown: what goes on after that is stopped.
+#[op2(fast)]
+fn op_mux_ended(state: &mut OpState) {
+    let (watchdog, isolate) = state.borrow::<(Watchdog, IsolateHandle)>();
+    watchdog.arm(isolate.clone());
 }
 
 /// Milliseconds since the run began, in steps of 0.1 so that it measures no caches.

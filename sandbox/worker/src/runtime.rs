@@ -24,13 +24,14 @@ use mux_wire::{Fault, Program, ToWorker};
 #[cfg(feature = "v8")]
 pub(crate) use self::build::world_for_snapshot;
 pub(crate) use self::build::{Basis, init_platform};
-use crate::{bridge::Bridge, fault, link::Frames, memory::Memory, source};
+use crate::{bridge::Bridge, fault, link::Frames, memory::Memory, source, watchdog::Watchdog};
 
 /// An isolate in which nothing has run but our own prelude.
 pub(crate) struct Isolate {
     runtime: JsRuntime,
     host: v8::Global<v8::Object>,
     out_of_memory: Rc<Cell<bool>>,
+    watchdog: Watchdog,
     memory: Memory,
 }
 
@@ -47,7 +48,9 @@ impl Isolate {
             .borrow_mut()
             .borrow_mut::<Bridge>()
             .begin(&program);
-        let text = self.evaluate(script, &program, frames).await?;
+        let outcome = self.evaluate(script, &program, frames).await;
+        self.watchdog.disarm();
+        let text = outcome?;
         if text.len() > program.max_result as usize {
             return Err(fault::result_too_large(text.len(), program.max_result));
         }
@@ -123,11 +126,20 @@ impl Isolate {
         cx: &mut Context<'_>,
         promise: &v8::Global<v8::Promise>,
     ) -> Poll<Result<String, Fault>> {
+        {
+            // The event loop begins with finalizers, which must not come before the program's own last step.
+            scope!(scope, self.runtime);
+            scope.perform_microtask_checkpoint();
+        }
         let turn = self
             .runtime
             .poll_event_loop(cx, PollEventLoopOptions::default());
         if self.out_of_memory.get() {
             return Poll::Ready(Err(fault::memory(self.memory)));
+        }
+        if self.watchdog.has_stopped() {
+            // The outcome is there already; it is read with the engine at work again.
+            self.runtime.v8_isolate().cancel_terminate_execution();
         }
         // The runtime cannot tell of tens of thousands of rejections at once, and fails instead.
         let untold = matches!(turn, Poll::Ready(Err(_)));

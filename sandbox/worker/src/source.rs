@@ -64,31 +64,57 @@ pub(crate) fn check(source: &str) -> Checked {
 /// A script whose value is an async function, or everything that is wrong with the source.
 pub(crate) fn prepare(source: &str) -> Result<String, Vec<Fault>> {
     let plain = without_frame(source);
-    if let Some((line, column)) = nesting::too_deep(&plain) {
+    let nesting = nesting::of(&plain);
+    if let Some((line, column)) = nesting.too_deep {
         return Err(vec![fault::too_deep(nesting::MOST, line, column)]);
     }
-    let wrapped = format!("{PREFIX}{plain}{SUFFIX}");
+    let script = parsed(&plain, PREFIX, SUFFIX).map_err(|mut faults| {
+        if closes_too_often(&plain) {
+            faults.truncate(1);
+            ends_early(&mut faults[0]);
+        }
+        faults
+    })?;
+    if !nesting.balanced {
+        // What closes our wrapper and opens another one like it does not fit into a wrapper of another form.
+        parsed(&plain, OTHER_PREFIX, OTHER_SUFFIX).map_err(|mut faults| {
+            faults.truncate(1);
+            ends_early(&mut faults[0]);
+            faults
+        })?;
+    }
+    Ok(script)
+}
+
+/// As long as [`PREFIX`], so that places are the same.
+const OTHER_PREFIX: &str = "async function program()   { ";
+const OTHER_SUFFIX: &str = "\n}";
+const _: () = assert!(OTHER_PREFIX.len() == PREFIX.len());
+
+/// The program between these two, without its types, or everything that is wrong with it.
+fn parsed(plain: &str, prefix: &str, suffix: &str) -> Result<String, Vec<Fault>> {
     let map: Lrc<SourceMap> = Lrc::default();
     let found = Arc::new(Mutex::new(Reports::new()));
     let handler = Handler::with_emitter(true, false, Box::new(Collector(Arc::clone(&found))));
-    strip(&map, &handler, wrapped).map_err(|problem| {
+    strip(&map, &handler, format!("{prefix}{plain}{suffix}")).map_err(|problem| {
         let found = found.lock().unwrap_or_else(PoisonError::into_inner);
         let mut faults: Vec<Fault> = found
             .iter()
-            .map(|(position, message)| fault(&map, &plain, *position, message))
+            .map(|(position, message)| fault(&map, plain, *position, message))
             .collect();
         faults.sort_by_key(|fault| (fault.line, fault.column));
         faults.dedup();
         if faults.is_empty() {
             faults.push(syntax(problem));
         }
-        if closes_too_often(&plain) {
-            faults.truncate(1);
-            faults[0].message = "one `}` before this is too many".into();
-            faults[0].hint = None;
-        }
         faults
     })
+}
+
+/// A bracket of the program closes what stands around it.
+fn ends_early(fault: &mut Fault) {
+    fault.message = "one `}` before this is too many".into();
+    fault.hint = None;
 }
 
 /// Whether the program parses with one more opening bracket, and so has one closing bracket too many.
@@ -266,5 +292,15 @@ mod tests {
         check("const f = () => {\n  return 1;", 2, 12, "not closed");
         check("enum A { B }", 1, 1, "as const");
         check("if (a) {\n}\n}\nreturn 1", 4, 1, "too many");
+        // The wrapper cannot be closed and opened again.
+        check("})(); (async () => { return 7;", 1, 2, "too many");
+        check("let a = 1;\n}, async () => {\nreturn 7", 2, 2, "too many");
+        check(
+            "const r = /[{]/;\n})(); (async () => { return 7;",
+            2,
+            2,
+            "too many",
+        );
+        check("}\n/* { */) ; (async () => {", 2, 8, "too many");
     }
 }

@@ -80,6 +80,7 @@ fn decided(
 ) -> anyhow::Result<()> {
     let question = Question {
         path,
+        from_server: false,
         spellings: &[],
         hints: Hints::default(),
         verb: None,
@@ -92,7 +93,7 @@ fn decided(
     for _ in 0..rounds {
         let began = Instant::now();
         for _ in 0..BATCH {
-            let decision = policies.decide(black_box(&question), None);
+            let decision = policies.decide(black_box(&question), &[]);
             let Decision::Made(verdict) = black_box(decision) else {
                 anyhow::bail!("it wants the arguments");
             };

@@ -19,14 +19,22 @@ const METADATA: &str = "https://conformance-test.local/client-metadata.json";
 /// Pages between the authorization server and us.
 const HOPS: usize = 10;
 
-/// Who we are, as the entry says it: whom the suite has registered, or an address.
-pub(super) fn entry(context: &Value) -> String {
+/// Who we are, as the entry says it: whom the suite has registered, at which issuer, or an address.
+pub(super) fn entry(context: &Value, issuer: Option<&str>) -> String {
     let id = context["client_id"].as_str().unwrap_or(METADATA);
     let secret = match context["client_secret"].as_str() {
         Some(secret) => format!(", client_secret = {}", json!(secret)),
         None => String::new(),
     };
-    format!("oauth = {{ client_id = {}{secret} }}\n", json!(id))
+    let issuer = issuer.map_or_else(String::new, |it| format!(", issuer = {}", json!(it)));
+    format!("oauth = {{ client_id = {}{secret}{issuer} }}\n", json!(id))
+}
+
+/// The issuer that the entry must name before anybody signs in: a user of the suite has registered his client with it.
+pub(super) fn wanted_issuer(outcome: &Result<()>) -> Option<String> {
+    let error = outcome.as_ref().err()?.downcast_ref::<Error>()?;
+    let (_, line) = error.hint.as_deref()?.split_once("issuer = ")?;
+    serde_json::from_str(line).ok()
 }
 
 /// Does it until nobody has to sign in any more, and signs in in between.

@@ -19,8 +19,20 @@ use super::{
 
 /// What it says of a program that it is to check.
 pub(super) fn checked(program: &str) -> FromWorker {
-    let many = if program == "blames" { 300 } else { 0 };
-    let fault = Fault::new(Kind::Runtime, "x".repeat(20 << 10));
+    let (many, length) = match program {
+        "blames" => (100, 20 << 10),
+        // Eight bytes each, in a frame of almost 16 MiB.
+        "blames-without-end" => (900_000, 0),
+        _ => (0, 0),
+    };
+    let mut fault = Fault::new(Kind::Runtime, "x".repeat(length));
+    if program == "names-itself" {
+        fault.message = std::process::id().to_string();
+        return FromWorker::Checked {
+            faults: vec![fault],
+            warnings: Vec::new(),
+        };
+    }
     FromWorker::Checked {
         faults: vec![fault.clone(); many],
         warnings: vec![fault; many],

@@ -43,5 +43,5 @@ declare namespace Mux {
 
 // Signatures:
 // browser.open(args: { viewportWidth?: number; viewportHeight?: number; waitUntil?: "load" | "domcontentloaded" | "networkidle" | …; userAgentOverride?: string; credentials: { userName: string; password: string; oneTimeCode?: string }; url: string; … }): Promise<{ status?: number; headers?: Array<{ name?: string; value?: string }>; console?: string[]; requests?: string[][]; … }>
-// browser.choose(args: { selectorByAccessibleName: string; exact?: boolean } | { selectorByTestId: string; withinFrame?: string }): Promise<ToolText>
-// browser.many(args?: { alternative_alternative_one?: Node; alternative_alternative_two?: Node }): Promise<ToolText>
+// browser.choose(args: { selectorByAccessibleName: string; exact?: boolean } | { selectorByTestId: string; withinFrame?: string })
+// browser.many(args?: { alternative_alternative_one?: Node; alternative_alternative_two?: Node })

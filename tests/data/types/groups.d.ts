@@ -130,125 +130,125 @@ declare namespace Mux {
 
 // Signatures:
 // petstore.pet.getPetById(args: { petId: number }): Promise<{ id?: number; name: string }>
-// petstore.store.order.get(args?: { [key: string]: unknown }): Promise<ToolText>
-// petstore.pet.findByStatus(args?: { status?: "available" | "sold" }): Promise<ToolText>
-// petstore.ping(args?: { [key: string]: unknown }): Promise<ToolText>
-// petstore.store.order.place(args?: { next?: Args }): Promise<ToolText>
-// petstore.store.inventory(args?: { [key: string]: unknown }): Promise<ToolText>
-// my_repos.repos(args?: { all?: boolean }): Promise<ToolText>
-// my_repos.repos.list_all(args?: { [key: string]: unknown }): Promise<ToolText>
-// my_repos.user_data.get(args?: { [key: string]: unknown }): Promise<ToolText>
-// my_repos.user_data.put(args?: { [key: string]: unknown }): Promise<ToolText>
-// my_repos.new.new(args?: { [key: string]: unknown }): Promise<ToolText>
-// my_repos.then_(args?: { [key: string]: unknown }): Promise<ToolText>
-// my_repos.a.toJSON_(args?: { [key: string]: unknown }): Promise<ToolText>
-// my_repos.constructor.__proto__(args?: { [key: string]: unknown }): Promise<ToolText>
-// my_repos.name.call.bind(args?: { [key: string]: unknown }): Promise<ToolText>
-// twins.a.b_c(args?: { [key: string]: unknown }): Promise<ToolText>
-// twins.a.b_c(args?: { [key: string]: unknown }): Promise<ToolText>
-// twins.a_b(args?: { [key: string]: unknown }): Promise<ToolText>
-// twins.a.b(args?: { next?: Args }): Promise<ToolText>
-// twins.a_b.c(args?: { next?: Args }): Promise<ToolText>
-// twins.a_b(args?: { [key: string]: unknown }): Promise<ToolText>
-// twins._x(args?: { [key: string]: unknown }): Promise<ToolText>
-// twins.y_(args?: { [key: string]: unknown }): Promise<ToolText>
-// twins_a.t(args?: { [key: string]: unknown }): Promise<ToolText>
+// petstore.store.order.get(args?: { [key: string]: unknown })
+// petstore.pet.findByStatus(args?: { status?: "available" | "sold" })
+// petstore.ping(args?: { [key: string]: unknown })
+// petstore.store.order.place(args?: { next?: Args })
+// petstore.store.inventory(args?: { [key: string]: unknown })
+// my_repos.repos(args?: { all?: boolean })
+// my_repos.repos.list_all(args?: { [key: string]: unknown })
+// my_repos.user_data.get(args?: { [key: string]: unknown })
+// my_repos.user_data.put(args?: { [key: string]: unknown })
+// my_repos.new.new(args?: { [key: string]: unknown })
+// my_repos.then_(args?: { [key: string]: unknown })
+// my_repos.a.toJSON_(args?: { [key: string]: unknown })
+// my_repos.constructor.__proto__(args?: { [key: string]: unknown })
+// my_repos.name.call.bind(args?: { [key: string]: unknown })
+// twins.a.b_c(args?: { [key: string]: unknown })
+// twins.a.b_c(args?: { [key: string]: unknown })
+// twins.a_b(args?: { [key: string]: unknown })
+// twins.a.b(args?: { next?: Args })
+// twins.a_b.c(args?: { next?: Args })
+// twins.a_b(args?: { [key: string]: unknown })
+// twins._x(args?: { [key: string]: unknown })
+// twins.y_(args?: { [key: string]: unknown })
+// twins_a.t(args?: { [key: string]: unknown })
 
 // Alone:
 // /** Find a pet by its id */
 // mux.petstore.pet.getPetById(args: { petId: number }): Promise<{ id?: number; name: string }>;
 
 // Alone:
-// mux.petstore.store.order.get(args?: { [key: string]: unknown }): Promise<ToolText>;
+// mux.petstore.store.order.get(args?: { [key: string]: unknown });
 
 // Alone:
-// mux.petstore.pet.findByStatus(args?: { status?: "available" | "sold" }): Promise<ToolText>;
+// mux.petstore.pet.findByStatus(args?: { status?: "available" | "sold" });
 
 // Alone:
-// mux.petstore.ping(args?: { [key: string]: unknown }): Promise<ToolText>;
+// mux.petstore.ping(args?: { [key: string]: unknown });
 
 // Alone:
-// mux.petstore.store.order.place(args?: Mux.Petstore.store_order_place_Args): Promise<ToolText>;
+// mux.petstore.store.order.place(args?: Mux.Petstore.store_order_place_Args);
 //
 // declare namespace Mux.Petstore {
 //   type store_order_place_Args = { next?: Mux.Petstore.store_order_place_Args };
 // }
 
 // Alone:
-// mux.petstore.store.inventory(args?: { [key: string]: unknown }): Promise<ToolText>;
+// mux.petstore.store.inventory(args?: { [key: string]: unknown });
 
 // Alone:
 // /** A group that can be called */
-// mux.my_repos.repos(args?: { all?: boolean }): Promise<ToolText>;
+// mux.my_repos.repos(args?: { all?: boolean });
 // // also mux["my-repos"]["repos"]
 
 // Alone:
-// mux.my_repos.repos.list_all(args?: { [key: string]: unknown }): Promise<ToolText>;
+// mux.my_repos.repos.list_all(args?: { [key: string]: unknown });
 // // also mux["my-repos"]["repos.list-all"]
 
 // Alone:
-// mux.my_repos.user_data.get(args?: { [key: string]: unknown }): Promise<ToolText>;
+// mux.my_repos.user_data.get(args?: { [key: string]: unknown });
 // // also mux["my-repos"]["user-data.get"]
 
 // Alone:
-// mux.my_repos.user_data.put(args?: { [key: string]: unknown }): Promise<ToolText>;
+// mux.my_repos.user_data.put(args?: { [key: string]: unknown });
 // // also mux["my-repos"]["user_data.put"]
 
 // Alone:
-// mux.my_repos.new.new(args?: { [key: string]: unknown }): Promise<ToolText>;
+// mux.my_repos.new.new(args?: { [key: string]: unknown });
 // // also mux["my-repos"]["new.new"]
 
 // Alone:
-// mux.my_repos.then_(args?: { [key: string]: unknown }): Promise<ToolText>;
+// mux.my_repos.then_(args?: { [key: string]: unknown });
 // // also mux["my-repos.then"]
 
 // Alone:
-// mux.my_repos.a.toJSON_(args?: { [key: string]: unknown }): Promise<ToolText>;
+// mux.my_repos.a.toJSON_(args?: { [key: string]: unknown });
 // // also mux["my-repos"]["a.toJSON"]
 
 // Alone:
-// mux.my_repos.constructor.__proto__(args?: { [key: string]: unknown }): Promise<ToolText>;
+// mux.my_repos.constructor.__proto__(args?: { [key: string]: unknown });
 // // also mux["my-repos"]["constructor.__proto__"]
 
 // Alone:
-// mux.my_repos.name.call.bind(args?: { [key: string]: unknown }): Promise<ToolText>;
+// mux.my_repos.name.call.bind(args?: { [key: string]: unknown });
 // // also mux["my-repos"]["name.call.bind"]
 
 // Alone:
-// mux.twins.a.b_c(args?: { [key: string]: unknown }): Promise<ToolText>;
+// mux.twins.a.b_c(args?: { [key: string]: unknown });
 // // also mux["twins"]["a.b-c"]
 
 // Alone:
-// mux.twins.a.b_c(args?: { [key: string]: unknown }): Promise<ToolText>;
+// mux.twins.a.b_c(args?: { [key: string]: unknown });
 
 // Alone:
-// mux.twins.a_b(args?: { [key: string]: unknown }): Promise<ToolText>;
+// mux.twins.a_b(args?: { [key: string]: unknown });
 
 // Alone:
-// mux.twins.a.b(args?: Mux.Twins.a_b_Args): Promise<ToolText>;
+// mux.twins.a.b(args?: Mux.Twins.a_b_Args);
 //
 // declare namespace Mux.Twins {
 //   type a_b_Args = { next?: Mux.Twins.a_b_Args };
 // }
 
 // Alone:
-// mux.twins.a_b.c(args?: Mux.Twins.a_b_c_Args): Promise<ToolText>;
+// mux.twins.a_b.c(args?: Mux.Twins.a_b_c_Args);
 //
 // declare namespace Mux.Twins {
 //   type a_b_c_Args = { next?: Mux.Twins.a_b_c_Args };
 // }
 
 // Alone:
-// mux.twins.a_b(args?: { [key: string]: unknown }): Promise<ToolText>;
+// mux.twins.a_b(args?: { [key: string]: unknown });
 // // also mux["twins"]["a..b"]
 
 // Alone:
-// mux.twins._x(args?: { [key: string]: unknown }): Promise<ToolText>;
+// mux.twins._x(args?: { [key: string]: unknown });
 // // also mux["twins"][".x"]
 
 // Alone:
-// mux.twins.y_(args?: { [key: string]: unknown }): Promise<ToolText>;
+// mux.twins.y_(args?: { [key: string]: unknown });
 // // also mux["twins"]["y."]
 
 // Alone:
-// mux.twins_a.t(args?: { [key: string]: unknown }): Promise<ToolText>;
+// mux.twins_a.t(args?: { [key: string]: unknown });

@@ -50,8 +50,8 @@ declare namespace Mux {
 }
 
 // Signatures:
-// both.merged(args: { a?: string; b: number; c?: boolean }): Promise<ToolText>
+// both.merged(args: { a?: string; b: number; c?: boolean })
 // both.extended(args: { limit?: number; cursor?: string; query: string }): Promise<{ first: Item; rest?: Array<Item & { rank?: number }> }>
-// both.renamed(args?: { one?: Renamed & { x?: number }; two?: Renamed & { y?: number }; short?: string | number }): Promise<ToolText>
-// both.base_and_choice(args: { channel: string } & ({ text: string } | { blocks: Array<{ [key: string]: unknown }> })): Promise<ToolText>
-// both.narrowed(args?: { mode?: "a" | "b"; when?: string; list?: string[]; never?: never; odd?: string & number }): Promise<ToolText>
+// both.renamed(args?: { one?: Renamed & { x?: number }; two?: Renamed & { y?: number }; short?: string | number })
+// both.base_and_choice(args: { channel: string } & ({ text: string } | { blocks: Array<{ [key: string]: unknown }> }))
+// both.narrowed(args?: { mode?: "a" | "b"; when?: string; list?: string[]; never?: never; odd?: string & number })

@@ -24,6 +24,6 @@ declare namespace Mux {
 }
 
 // Signatures:
-// limits.deep(args?: { deep?: Array<…> }): Promise<ToolText>
+// limits.deep(args?: { deep?: Array<…> })
 // limits.long_arguments(args: { p0: …; p1?: …; p2?: …; p3?: …; p4?: …; p5?: …; p6?: …; p7?: …; p8?: …; p9?: …; p10?: …; p11?: …; p12?: …; p13?: …; p14?: …; … }): Promise<{ kept?: string }>
 // limits.long_result(args?: { kept?: string }): Promise<{ p0?: …; p1?: …; p2?: …; p3?: …; p4?: …; p5?: …; p6?: …; p7?: …; p8?: …; p9?: …; p10?: …; p11?: …; … }>

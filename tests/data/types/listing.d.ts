@@ -69,11 +69,11 @@ declare namespace Mux {
 }
 
 // Signatures:
-// files.read_text(args: { path: string; head?: number; encoding?: "utf-8" | "latin-1" }): Promise<ToolText>
+// files.read_text(args: { path: string; head?: number; encoding?: "utf-8" | "latin-1" })
 // files.edit(args: { path: string; edits: Array<{ old: string; new: string }>; dryRun?: boolean }): Promise<{ diff: string }>
 // files.media(args: { path: string }): Promise<{ content: Array<…> }>
-// files.roots(args?: {}): Promise<ToolText>
-// files.quiet(args?: { [key: string]: never }): Promise<ToolText>
+// files.roots(args?: {})
+// files.quiet(args?: {})
 // files.anything(args?: { [key: string]: unknown }): Promise<unknown>
 // git.log(args: { repo_path: string; max_count?: number; since?: string | null }): Promise<{ result: string[] }>
 
@@ -85,7 +85,7 @@ declare namespace Mux {
 //   head?: number;
 //   /** @default "utf-8" */
 //   encoding?: "utf-8" | "latin-1";
-// }): Promise<ToolText>;
+// });
 
 // Alone:
 // /** Edit a file line by line. Returns a diff. @returns What was changed */
@@ -110,10 +110,10 @@ declare namespace Mux {
 // }>;
 
 // Alone:
-// mux.files.roots(args?: {}): Promise<ToolText>;
+// mux.files.roots(args?: {});
 
 // Alone:
-// mux.files.quiet(args?: { [key: string]: never }): Promise<ToolText>;
+// mux.files.quiet(args?: {});
 
 // Alone:
 // mux.files.anything(args?: { [key: string]: unknown }): Promise<unknown>;

@@ -94,32 +94,32 @@ declare namespace Mux {
 }
 
 // Signatures:
-// my_server.get_thing(args: { id: string }): Promise<ToolText>
-// my_server.repos.get(args?: { "content-type"?: unknown; "1st"?: unknown; new?: unknown; "a\"b\\\u2028\u202e\n"?: string }): Promise<ToolText>
-// my_server._2fa(args?: { [key: string]: unknown }): Promise<ToolText>
-// my_server.new(args?: { [key: string]: unknown }): Promise<ToolText>
-// my_server.constructor(args?: { [key: string]: unknown }): Promise<ToolText>
-// my_server.delete(args?: { [key: string]: unknown }): Promise<ToolText>
-// my_server.__proto__(args?: { [key: string]: unknown }): Promise<ToolText>
-// my_server.gr_e(args?: { [key: string]: unknown }): Promise<ToolText>
-// my_server._evil_(args: A): Promise<ToolText>
-// twins.a_b(args?: { next?: Args }): Promise<ToolText>
-// twins.a_b(args?: { next?: Args }): Promise<ToolText>
-// twins.a_b(args?: { [key: string]: unknown }): Promise<ToolText>
-// twins.c(args?: { [key: string]: unknown }): Promise<ToolText>
-// x_y.t(args?: { [key: string]: unknown }): Promise<ToolText>
-// x_y.t(args?: { [key: string]: unknown }): Promise<ToolText>
-// promise.t(args?: { [key: string]: unknown }): Promise<ToolText>
-// delete.t(args?: { [key: string]: unknown }): Promise<ToolText>
-// Delete.t(args?: { [key: string]: unknown }): Promise<ToolText>
-// delete.t(args?: { [key: string]: unknown }): Promise<ToolText>
-// search.t(args?: { [key: string]: unknown }): Promise<ToolText>
-// a.b.t(args?: { [key: string]: unknown }): Promise<ToolText>
-// _.t(args?: { [key: string]: unknown }): Promise<ToolText>
+// my_server.get_thing(args: { id: string })
+// my_server.repos.get(args?: { "content-type"?: unknown; "1st"?: unknown; new?: unknown; "a\"b\\\u2028\u202e\n"?: string })
+// my_server._2fa(args?: { [key: string]: unknown })
+// my_server.new(args?: { [key: string]: unknown })
+// my_server.constructor(args?: { [key: string]: unknown })
+// my_server.delete(args?: { [key: string]: unknown })
+// my_server.__proto__(args?: { [key: string]: unknown })
+// my_server.gr_e(args?: { [key: string]: unknown })
+// my_server._evil_(args: A)
+// twins.a_b(args?: { next?: Args })
+// twins.a_b(args?: { next?: Args })
+// twins.a_b(args?: { [key: string]: unknown })
+// twins.c(args?: { [key: string]: unknown })
+// x_y.t(args?: { [key: string]: unknown })
+// x_y.t(args?: { [key: string]: unknown })
+// promise.t(args?: { [key: string]: unknown })
+// delete.t(args?: { [key: string]: unknown })
+// Delete.t(args?: { [key: string]: unknown })
+// delete.t(args?: { [key: string]: unknown })
+// search.t(args?: { [key: string]: unknown })
+// a.b.t(args?: { [key: string]: unknown })
+// _.t(args?: { [key: string]: unknown })
 
 // Alone:
 // /** One thing */
-// mux.my_server.get_thing(args: { id: string }): Promise<ToolText>;
+// mux.my_server.get_thing(args: { id: string });
 // // also mux["my-server"]["get-thing"]
 
 // Alone:
@@ -128,35 +128,35 @@ declare namespace Mux {
 //   "1st"?: unknown;
 //   new?: unknown;
 //   "a\"b\\\u2028\u202e\n"?: string;
-// }): Promise<ToolText>;
+// });
 // // also mux["my-server"]["repos.get"]
 
 // Alone:
-// mux.my_server._2fa(args?: { [key: string]: unknown }): Promise<ToolText>;
+// mux.my_server._2fa(args?: { [key: string]: unknown });
 // // also mux["my-server"]["2fa"]
 
 // Alone:
-// mux.my_server.new(args?: { [key: string]: unknown }): Promise<ToolText>;
+// mux.my_server.new(args?: { [key: string]: unknown });
 // // also mux["my-server"]["new"]
 
 // Alone:
-// mux.my_server.constructor(args?: { [key: string]: unknown }): Promise<ToolText>;
+// mux.my_server.constructor(args?: { [key: string]: unknown });
 // // also mux["my-server"]["constructor"]
 
 // Alone:
-// mux.my_server.delete(args?: { [key: string]: unknown }): Promise<ToolText>;
+// mux.my_server.delete(args?: { [key: string]: unknown });
 // // also mux["my-server"]["delete"]
 
 // Alone:
-// mux.my_server.__proto__(args?: { [key: string]: unknown }): Promise<ToolText>;
+// mux.my_server.__proto__(args?: { [key: string]: unknown });
 // // also mux["my-server"]["__proto__"]
 
 // Alone:
-// mux.my_server.gr_e(args?: { [key: string]: unknown }): Promise<ToolText>;
+// mux.my_server.gr_e(args?: { [key: string]: unknown });
 // // also mux["my-server"]["größe"]
 
 // Alone:
-// mux.my_server._evil_(args: Mux.My_server._evil__Args): Promise<ToolText>;
+// mux.my_server._evil_(args: Mux.My_server._evil__Args);
 // // also mux["my-server"]["*/ evil \u202e"]
 //
 // declare namespace Mux.My_server {
@@ -165,7 +165,7 @@ declare namespace Mux {
 // }
 
 // Alone:
-// mux.twins.a_b(args?: Mux.Twins.a_b_Args): Promise<ToolText>;
+// mux.twins.a_b(args?: Mux.Twins.a_b_Args);
 // // also mux["twins"]["a-b"]
 //
 // declare namespace Mux.Twins {
@@ -173,7 +173,7 @@ declare namespace Mux {
 // }
 
 // Alone:
-// mux.twins.a_b(args?: Mux.Twins.a_b_Args): Promise<ToolText>;
+// mux.twins.a_b(args?: Mux.Twins.a_b_Args);
 //
 // declare namespace Mux.Twins {
 //   type a_b_Args = { next?: Mux.Twins.a_b_Args };
@@ -181,37 +181,37 @@ declare namespace Mux {
 
 // Alone:
 // /** A repetition is left out */
-// mux.twins.a_b(args?: { [key: string]: unknown }): Promise<ToolText>;
+// mux.twins.a_b(args?: { [key: string]: unknown });
 // // also mux["twins"]["a-b"]
 
 // Alone:
-// mux.twins.c(args?: { [key: string]: unknown }): Promise<ToolText>;
+// mux.twins.c(args?: { [key: string]: unknown });
 
 // Alone:
-// mux.x_y.t(args?: { [key: string]: unknown }): Promise<ToolText>;
+// mux.x_y.t(args?: { [key: string]: unknown });
 // // also mux["x-y"]["t"]
 
 // Alone:
-// mux.x_y.t(args?: { [key: string]: unknown }): Promise<ToolText>;
+// mux.x_y.t(args?: { [key: string]: unknown });
 
 // Alone:
-// mux.promise.t(args?: { [key: string]: unknown }): Promise<ToolText>;
+// mux.promise.t(args?: { [key: string]: unknown });
 
 // Alone:
-// mux.delete.t(args?: { [key: string]: unknown }): Promise<ToolText>;
+// mux.delete.t(args?: { [key: string]: unknown });
 
 // Alone:
-// mux.Delete.t(args?: { [key: string]: unknown }): Promise<ToolText>;
+// mux.Delete.t(args?: { [key: string]: unknown });
 
 // Alone:
-// mux.delete.t(args?: { [key: string]: unknown }): Promise<ToolText>;
+// mux.delete.t(args?: { [key: string]: unknown });
 
 // Alone:
-// mux.search.t(args?: { [key: string]: unknown }): Promise<ToolText>;
+// mux.search.t(args?: { [key: string]: unknown });
 
 // Alone:
-// mux.a.b.t(args?: { [key: string]: unknown }): Promise<ToolText>;
+// mux.a.b.t(args?: { [key: string]: unknown });
 
 // Alone:
-// mux._.t(args?: { [key: string]: unknown }): Promise<ToolText>;
+// mux._.t(args?: { [key: string]: unknown });
 // // also mux["\n*/ \""]["t"]

@@ -55,7 +55,7 @@ declare namespace Mux {
 }
 
 // Signatures:
-// objects.maps(args?: { any?: { [key: string]: unknown }; open?: { [key: string]: unknown }; closed?: { [key: string]: never }; blank?: {}; labels?: { [key: string]: string }; … }): Promise<ToolText>
+// objects.maps(args?: { any?: { [key: string]: unknown }; open?: { [key: string]: unknown }; closed?: { [key: string]: never }; blank?: {}; labels?: { [key: string]: string }; … })
 // objects.strict(args: { a: unknown }): Promise<{ [key: string]: string }>
 // objects.text(args?: { [key: string]: unknown }): Promise<never>
 // objects.list(args: string[]): Promise<unknown>

@@ -65,8 +65,8 @@ declare namespace Mux {
 // seen.text(args?: { [key: string]: unknown }): Promise</* observed */ string>
 // seen.text_or_list(args?: { [key: string]: unknown }): Promise</* observed */ string | Array<{ a: number }> | null>
 // seen.words(args?: { [key: string]: unknown }): Promise</* observed */ string[]>
-// seen.nothing(args?: { [key: string]: unknown }): Promise<ToolText>
-// seen.never_called(args?: { [key: string]: unknown }): Promise<ToolText>
+// seen.nothing(args?: { [key: string]: unknown })
+// seen.never_called(args?: { [key: string]: unknown })
 // seen.declared(args?: { [key: string]: unknown }): Promise<{ a?: string }>
 // seen.long(args?: { [key: string]: unknown }): Promise</* observed */ { incomplete_results: boolean; items: Array<{ … }>; total_count: number }>
 
@@ -109,10 +109,10 @@ declare namespace Mux {
 // mux.seen.words(args?: { [key: string]: unknown }): Promise<Seen<string[]>>;
 
 // Alone:
-// mux.seen.nothing(args?: { [key: string]: unknown }): Promise<ToolText>;
+// mux.seen.nothing(args?: { [key: string]: unknown });
 
 // Alone:
-// mux.seen.never_called(args?: { [key: string]: unknown }): Promise<ToolText>;
+// mux.seen.never_called(args?: { [key: string]: unknown });
 
 // Alone:
 // /** What the server says counts. */

@@ -61,9 +61,9 @@ declare namespace Mux {
 // Signatures:
 // refs.convert(args: { to: string }): Promise<{ source: Moment; target: Moment; zone?: { name?: string } }>
 // refs.tree(args: { root: Node; mode?: "fast" | "safe"; other?: "fast" | "safe" }): Promise<{ node?: Node }>
-// refs.root(args?: { not?: Args; all?: Args[]; key?: string }): Promise<ToolText>
-// refs.mutual(args?: { a?: A }): Promise<ToolText>
-// refs.rude(args?: { remote?: unknown; relative?: unknown; missing?: unknown; anchor?: unknown; itself?: unknown; ring?: unknown; escaped?: a/b c; path?: { x?: number }; … }): Promise<ToolText>
+// refs.root(args?: { not?: Args; all?: Args[]; key?: string })
+// refs.mutual(args?: { a?: A })
+// refs.rude(args?: { remote?: unknown; relative?: unknown; missing?: unknown; anchor?: unknown; itself?: unknown; ring?: unknown; escaped?: a/b c; path?: { x?: number }; … })
 
 // Alone:
 // mux.refs.convert(args: {
@@ -98,7 +98,7 @@ declare namespace Mux {
 // }
 
 // Alone:
-// mux.refs.root(args?: Mux.Refs.root_Args): Promise<ToolText>;
+// mux.refs.root(args?: Mux.Refs.root_Args);
 //
 // declare namespace Mux.Refs {
 //   /** A filter, which may hold filters */
@@ -106,7 +106,7 @@ declare namespace Mux {
 // }
 
 // Alone:
-// mux.refs.mutual(args?: { a?: Mux.Refs.mutual_A }): Promise<ToolText>;
+// mux.refs.mutual(args?: { a?: Mux.Refs.mutual_A });
 //
 // declare namespace Mux.Refs {
 //   type mutual_A = { b?: Mux.Refs.mutual_B };
@@ -126,7 +126,7 @@ declare namespace Mux {
 //   list?: Array<{ x?: number }>;
 //   /** Words beside a reference */
 //   beside?: { y?: number } | null;
-// }): Promise<ToolText>;
+// });
 //
 // declare namespace Mux.Refs {
 //   type rude_a_b_c = { again?: Mux.Refs.rude_a_b_c };

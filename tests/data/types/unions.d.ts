@@ -59,8 +59,8 @@ declare namespace Mux {
 }
 
 // Signatures:
-// unions.plain(args?: { level?: "debug" | "info" | "error"; code?: 1 | 2.5 | -3 | true | null | "x" | { a: [1] }; fixed?: "only"; nothing?: null; flag?: boolean | string; same?: string; … }): Promise<ToolText>
-// unions.titled(args: { color: "r" | "green" | "b" }): Promise<ToolText>
-// unions.tagged(args: { shape: { kind: "circle"; radius: number } | { kind: "square"; side: number } | null }): Promise<ToolText>
-// unions.either(args?: { id: string } | { query?: string }): Promise<ToolText>
-// unions.requires(args?: { a?: string; b?: string }): Promise<ToolText>
+// unions.plain(args?: { level?: "debug" | "info" | "error"; code?: 1 | 2.5 | -3 | true | null | "x" | { a: [1] }; fixed?: "only"; nothing?: null; flag?: boolean | string; same?: string; … })
+// unions.titled(args: { color: "r" | "green" | "b" })
+// unions.tagged(args: { shape: { kind: "circle"; radius: number } | { kind: "square"; side: number } | null })
+// unions.either(args?: { id: string } | { query?: string })
+// unions.requires(args?: { a?: string; b?: string })

@@ -53,8 +53,8 @@ declare namespace Mux {
 }
 
 // Signatures:
-// words.documented(args?: { id?: string; name?: string; count?: number; ratio?: number; old?: string; options?: { deep?: boolean }; data?: string; size?: number | null; lines?: string; … }): Promise<ToolText>
-// words.echo(args?: { [key: string]: unknown }): Promise<ToolText>
-// words.untitled(args?: { [key: string]: unknown }): Promise<ToolText>
-// words.say(args?: { [key: string]: unknown }): Promise<ToolText>
-// words.only(args?: { [key: string]: unknown }): Promise<ToolText>
+// words.documented(args?: { id?: string; name?: string; count?: number; ratio?: number; old?: string; options?: { deep?: boolean }; data?: string; size?: number | null; lines?: string; … })
+// words.echo(args?: { [key: string]: unknown })
+// words.untitled(args?: { [key: string]: unknown })
+// words.say(args?: { [key: string]: unknown })
+// words.only(args?: { [key: string]: unknown })

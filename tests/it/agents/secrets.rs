@@ -1,6 +1,10 @@
 //! Secrets on their way from an agent's file to the server that needs them, and nowhere else.
 
-use std::{fs, os::unix::fs::PermissionsExt as _};
+use std::{
+    fs,
+    os::unix::fs::PermissionsExt as _,
+    path::{Path, PathBuf},
+};
 
 use mux_tests::{TestEnv, env::binary};
 use serde_json::json;
@@ -73,4 +77,174 @@ fn agents_import_hands_secrets_to_the_server_and_shows_them_to_nobody() {
         .permissions()
         .mode();
     assert_eq!(mode & 0o777, 0o600);
+}
+
+/// So many letters and digits, mixed as in a key.
+fn filler(length: usize) -> String {
+    "k9Qz3VxB7mTr1HjW5nYc"
+        .chars()
+        .cycle()
+        .take(length)
+        .collect()
+}
+
+/// Every file below a folder, but for those.
+fn files(folder: &Path, but: &[PathBuf]) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let entry = entry.unwrap();
+        let kind = entry.file_type().unwrap();
+        if kind.is_dir() {
+            found.extend(files(&entry.path(), but));
+        } else if kind.is_file() && !but.contains(&entry.path()) {
+            found.push(entry.path());
+        }
+    }
+    found
+}
+
+/// The same table decides at import, in status, in errors, in logs and in recordings: what one of them takes for a secret
+/// no other shows. The tokens are put together here, so that no scanner of secrets takes them for a leak.
+#[test]
+fn a_secret_of_any_kind_is_shown_by_no_command_and_in_no_file() {
+    let env = TestEnv::new();
+    let token = |prefix: &str, length| format!("{prefix}{}", filler(length));
+    let option = token("ghp_", 36);
+    let given = token("glpat-", 20);
+    let alone = token("sk-ant-api03-", 95);
+    let variable = token("xoxb-", 52);
+    let plain_name = token("figd_", 40);
+    let header = token("hf_", 34);
+    let in_path = format!("aZ81k{}", filler(20));
+    let stranger = token("npm_", 36);
+    let secrets = [
+        option.as_str(),
+        &given,
+        &alone,
+        &variable,
+        &plain_name,
+        &header,
+        &in_path,
+        "db-p4ssw0rd",
+        "url-p4ssw0rd",
+        "query-s3cret",
+        "env-p4ssw0rd",
+        "added-s3cret",
+        "typed-s3cret",
+    ];
+    // It says all that it was given, and a token that nobody gave it.
+    let script = format!("env >&2; echo \"$* {stranger}\" >&2; exit 3\n");
+    let script = write(&env, "says.sh", script);
+    let says = json!({
+        "command": "/bin/sh",
+        "args": [
+             script, "--token", option, format!("--api-key={given}"), alone,
+            "postgres://app:db-p4ssw0rd@db.test/main", "--max-tokens", "4096",
+        ],
+        "env": { "SLACK": variable, "MODE": plain_name, "DB_PASSWORD": "env-p4ssw0rd", "MAX_TOKENS": "4096" },
+    });
+    let far = json!({
+        "type": "http",
+        "url": format!("http://me:url-p4ssw0rd@127.0.0.1:1/s/{in_path}/mcp?api_key=query-s3cret"),
+        "headers": { "Authorization": format!("Bearer {header}") },
+    });
+    let fix =
+        json!({ "command": binary("mux-fixture-server"), "env": { "API_TOKEN": "typed-s3cret" } });
+    let file = json!({ "mcpServers": { "says": says, "far": far, "fix": fix } });
+    let theirs = write(&env, ".claude.json", file.to_string());
+    let recording = env.path("run.muxrec");
+    let added = binary("mux-fixture-server");
+    let program = format!(
+        "const token = await mux.fix.env({{ name: 'API_TOKEN' }});\n\
+         await mux.fix.echo({{ text: 'refused: ' + ['npm', '_{}'].join('') }});\n\
+         return token.length",
+        filler(36)
+    );
+
+    let record = recording.to_str().unwrap();
+    let edits: [&[&str]; 4] = [
+        &["import", "--dry-run"],
+        &["import"],
+        &["import", "--json"],
+        &[
+            "servers",
+            "add",
+            "mine",
+            "--",
+            added.to_str().unwrap(),
+            "--name",
+            "mine",
+            "--secret=added-s3cret",
+        ],
+    ];
+    let commands: [&[&str]; 15] = [
+        &["status"],
+        &["servers"],
+        &["call", "says.anything"],
+        &["call", "far.anything"],
+        &["run", "-e", "return await mux.says.anything()"],
+        &["run", "-e", "return await mux.far.anything()"],
+        &["run", "-e", &program, "--record", record],
+        &["servers", "restart", "says"],
+        &["tools"],
+        &["doctor"],
+        &["reload"],
+        &["runs"],
+        &["logs", "--daemon"],
+        &["secrets"],
+        &["audit", "-n", "100"],
+    ];
+    let mut said = Vec::new();
+    for command in edits {
+        said.push((command, env.mux(command)));
+    }
+    for command in commands {
+        said.push((command, env.mux(command)));
+        if !command.contains(&"--record") {
+            said.push((command, env.mux([&["--json"], command].concat())));
+        }
+    }
+    for (command, output) in &said {
+        assert_ne!(
+            output.code, 2,
+            "a command that does not exist: {command:?} {output:?}"
+        );
+        let text = format!("{output:?}");
+        for secret in secrets.iter().chain([&stranger.as_str()]) {
+            assert!(!text.contains(secret), "{command:?} shows {secret}: {text}");
+        }
+    }
+    // What is no secret is shown, and the masks stand where the secrets were.
+    let all: String = said
+        .iter()
+        .map(|(_, output)| format!("{output:?}"))
+        .collect();
+    assert!(all.contains("--max-tokens 4096"), "{all}");
+    assert!(
+        all.contains("--token ***") && all.contains("MAX_TOKENS=4096"),
+        "{all}"
+    );
+    let config = fs::read_to_string(env.dirs.config_file()).unwrap();
+    assert!(
+        config.contains("\"4096\"") && config.contains("${MUX_SAYS_"),
+        "{config}"
+    );
+    let recorded = fs::read_to_string(&recording).unwrap();
+    assert!(recorded.contains("refused: ***"), "{recorded}");
+
+    env.stop();
+    let may_hold = [
+        theirs,
+        env.path("says.sh"),
+        env.dirs.env_file(),
+        env.dirs.server_log("says"),
+    ];
+    let kept = files(env.home(), &may_hold);
+    assert!(kept.contains(&recording) && kept.len() > 5, "{kept:?}");
+    for file in kept {
+        let text = String::from_utf8_lossy(&fs::read(&file).unwrap()).into_owned();
+        for secret in secrets.iter().chain([&stranger.as_str()]) {
+            assert!(!text.contains(secret), "{} holds {secret}", file.display());
+        }
+    }
 }

@@ -106,10 +106,15 @@ fn a_run_that_is_pending_is_resumed_by_the_agent_and_approved_by_the_user_alone(
     );
     assert!(text(&result).contains("resume"), "{result}");
     // To go on is not to approve.
-    for id in [&told["run"], &json!("A1")] {
-        let result = agent.call("resume", json!({ "run": id }));
+    let run = &told["run"];
+    assert_eq!(&told["error"]["details"]["resume"], run);
+    for _ in 0..2 {
+        let result = agent.call("resume", json!({ "run": run }));
         assert_eq!(result["structuredContent"]["state"], "pending", "{result}");
     }
+    // What can be counted up is the user's.
+    let refused = agent.call("resume", json!({ "run": "A1" }));
+    assert!(text(&refused).starts_with("not_found"), "{refused}");
     for tool in agent.tools() {
         assert!(!tool.contains("approve"), "{tool}");
     }
@@ -128,7 +133,7 @@ fn a_run_that_is_pending_is_resumed_by_the_agent_and_approved_by_the_user_alone(
     }
     assert_eq!(home.called("counter"), 0);
     home.env.mux(["approve", "A1"]).ok();
-    let result = agent.call("resume", json!({ "run": "A1" }));
+    let result = agent.call("resume", json!({ "run": run }));
     assert_eq!(result["structuredContent"]["result"], "1", "{result}");
     assert_eq!(
         (home.marks(), home.called("counter")),
@@ -162,6 +167,8 @@ fn no_tool_writes_into_the_question_that_is_asked_of_it() {
         "{message}"
     );
     assert_eq!(lines[1], "{\"real\":1}");
+    // muxd's own questions begin with no server, and are no server's.
+    assert!(form["params"]["_meta"]["muxd/server"].is_null(), "{form}");
     let listed = home.env.mux(["approvals"]).ok().stdout;
     assert_eq!(listed.trim_end().lines().count(), 2, "{listed}");
     let one = home.env.mux(["approvals", "A1"]).ok().stdout;

@@ -1,4 +1,4 @@
-//! For this session, and for ever.
+//! For this session, and always.
 
 use std::{fs, os::unix::fs::PermissionsExt as _};
 
@@ -23,7 +23,7 @@ fn a_word_for_the_session_ends_with_the_connection() {
 }
 
 #[test]
-fn what_is_allowed_for_ever_is_written_down_listed_and_taken_back() {
+fn what_is_always_allowed_is_written_down_listed_and_taken_back() {
     let home = Home::new();
     let env = &home.env;
     let run = home.held(ONE, "A1");

@@ -142,18 +142,37 @@ fn a_call_outside_of_runs_is_held_too() {
 }
 
 #[test]
-fn many_wait_at_once_and_a_word_for_the_session_lets_all_of_it_go() {
+fn many_wait_at_once_and_an_answer_lets_go_those_that_it_names() {
     let home = Home::new();
     let code = "return (await Promise.all(Array.from({ length: 25 }, (_, n) => mux.fix.counter({ key: 'k' + n })))).length";
     let first = home.held(code, "A1");
     while home.approvals().len() < 25 {}
     let second = home.env.begin(["run", "--no-check", "-e", code]);
     while home.approvals().len() < 50 {}
-    let said = home.env.mux(["approve", "A1", "--session"]).ok().stdout;
-    assert!(said.contains("24 other calls"), "{said}");
+    let said = home.env.mux(["approve", "A1", "--session"]).ok();
+    assert!(said.stdout.contains("A1: fix.counter approved"), "{said:?}");
+    assert!(
+        said.stderr.contains("A2, A3, ") && said.stderr.contains("also waiting"),
+        "{said:?}"
+    );
+    assert_eq!(home.approvals().len(), 49);
+    let ids = |numbers: std::ops::RangeInclusive<u32>| numbers.map(|number| format!("A{number}"));
+    let rest: Vec<String> = ids(2..=25).collect();
+    let answer: Vec<&str> = ["approve"]
+        .into_iter()
+        .chain(rest.iter().map(String::as_str))
+        .collect();
+    home.env.mux(&answer).ok();
     assert_eq!(first.wait().ok().stdout, "25\n");
     assert_eq!(home.approvals().len(), 25);
-    home.env.mux(["approve", "A50", "--session"]).ok();
+    // One that is over is told, and the others are answered.
+    let all: Vec<String> = ids(25..=50).collect();
+    let mut answer: Vec<&str> = all.iter().map(String::as_str).collect();
+    answer.splice(0..0, ["approve", "--always"]);
+    let said = home.env.mux(&answer);
+    assert_eq!(said.code, 1, "{said:?}");
+    assert!(said.stderr.contains("no approval `A25`"), "{said:?}");
+    assert_eq!(said.stdout.matches("approved always").count(), 25);
     assert_eq!(second.wait().ok().stdout, "25\n");
     assert_eq!((home.called("counter"), home.records()), (50, 0));
 }

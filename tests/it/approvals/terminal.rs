@@ -3,19 +3,26 @@
 use std::{
     fs::File,
     io::{ErrorKind, Read, Write},
+    num::NonZeroU16,
     process::{Child, Stdio},
 };
 
 use mux_tests::TestEnv;
 use nix::{
     fcntl::{FcntlArg, FdFlag, fcntl},
-    pty::openpty,
+    pty::{Winsize, openpty},
 };
 
 use super::Home;
 
 const ONE: &str = "return await mux.fix.counter({ key: 'a', by: 2 })";
+const TWO: &str = "return await Promise.allSettled(['x', 'y'].map((key) => mux.fix.counter({ key })))\n\
+                   .then((all) => all.map((one) => one.status).join())";
 const QUESTION: &str = "allow it?";
+const CONFIRM: &str = "allow all of this?";
+
+const ROWS: u16 = 40;
+const COLUMNS: u16 = 120;
 
 /// `mux` with a terminal as its standard input and error.
 struct Terminal {
@@ -23,17 +30,25 @@ struct Terminal {
     terminal: File,
     /// What was shown and not heard yet.
     shown: String,
+    /// As it looks.
+    screen: vt100::Parser,
 }
 
 impl Terminal {
     fn start(env: &TestEnv, args: &[&str]) -> Self {
-        let pty = openpty(None, None).unwrap();
+        let size = Winsize {
+            ws_row: ROWS,
+            ws_col: COLUMNS,
+            ws_xpixel: 0,
+            ws_ypixel: 0,
+        };
+        let pty = openpty(&size, None).unwrap();
         // The daemon that may be started would keep them.
         for end in [&pty.master, &pty.slave] {
             fcntl(end, FcntlArg::F_SETFD(FdFlag::FD_CLOEXEC)).unwrap();
         }
         let mut command = env.command("mux");
-        command.env("TERM", "dumb").args(args);
+        command.env("TERM", "xterm").env("NO_COLOR", "1").args(args);
         command.stdin(pty.slave.try_clone().unwrap());
         command.stdout(Stdio::piped()).stderr(pty.slave);
         let child = command.spawn().unwrap();
@@ -41,7 +56,19 @@ impl Terminal {
             child,
             terminal: File::from(pty.master),
             shown: String::new(),
+            screen: vt100::Parser::new(
+                NonZeroU16::new(ROWS).unwrap(),
+                NonZeroU16::new(COLUMNS).unwrap(),
+                0,
+            ),
         }
+    }
+
+    /// The lines on the screen, without those that are empty.
+    fn lines(&self) -> Vec<String> {
+        let rows = self.screen.screen().rows(0, COLUMNS);
+        let rows = rows.map(|row| row.trim_end().to_owned());
+        rows.filter(|row| !row.is_empty()).collect()
     }
 
     /// Waits until it shows this, behind what was heard before.
@@ -52,6 +79,33 @@ impl Terminal {
         }
         let end = self.shown.find(text).unwrap() + text.len();
         self.shown.drain(..end);
+    }
+
+    /// The same of several texts: which of them came first.
+    #[track_caller]
+    fn hear_one_of<const N: usize>(&mut self, texts: [&str; N]) -> usize {
+        loop {
+            let found = texts.iter().enumerate();
+            let found = found.filter_map(|(at, text)| Some((self.shown.find(text)?, at)));
+            if let Some((place, at)) = found.min() {
+                self.shown.drain(..place + texts[at].len());
+                return at;
+            }
+            assert!(self.read(), "it ended without {texts:?}: {}", self.shown);
+        }
+    }
+
+    /// Two calls wait, and the question that stands there says so: from the beginning, or since the other has come.
+    #[track_caller]
+    fn hear_both_wait(&mut self) {
+        let lines = self.lines();
+        if !lines
+            .iter()
+            .any(|line| line.contains("(1 of 2) fix.counter"))
+        {
+            self.hear("2 calls wait for you now");
+            self.hear(QUESTION);
+        }
     }
 
     fn type_line(&mut self, line: &str) {
@@ -66,6 +120,7 @@ impl Terminal {
             match self.terminal.read(&mut buffer) {
                 Ok(0) => return false,
                 Ok(count) => {
+                    self.screen.process(&buffer[..count]);
                     self.shown
                         .push_str(&String::from_utf8_lossy(&buffer[..count]));
                     return true;
@@ -94,9 +149,13 @@ fn only_an_answer_that_is_offered_is_one() {
     let mut terminal = Terminal::start(&home.env, &["run", "-e", ONE]);
     terminal.hear("fix.counter {\"key\":\"a\",\"by\":2}");
     terminal.hear("asked because of");
-    for rubbish in ["", "maybe", "yes please"] {
+    // There is no session that outlives the command.
+    for rubbish in ["", "maybe", "yes please", "s", "session", "?"] {
         terminal.hear(QUESTION);
         terminal.type_line(rubbish);
+        terminal.hear("answer with one of these letters");
+        terminal.hear("y  allow this call, with these arguments");
+        terminal.hear("`mux approve A1`");
     }
     terminal.hear(QUESTION);
     assert_eq!(home.called("counter"), 0);
@@ -113,23 +172,30 @@ fn only_an_answer_that_is_offered_is_one() {
 }
 
 #[test]
-fn for_this_session_is_said_once_and_questions_come_one_after_the_other() {
+fn for_this_run_is_said_once_and_confirmed_and_questions_come_one_after_the_other() {
     let home = Home::new();
     let three =
         "let n; for (const by of [1, 2, 3]) n = await mux.fix.counter({ key: 'a', by }); return n";
     let mut terminal = Terminal::start(&home.env, &["run", "-e", three]);
     terminal.hear(QUESTION);
-    terminal.type_line("session");
+    terminal.type_line("run");
+    terminal.hear("this allows now:");
+    terminal.hear("A1 fix.counter {\"key\":\"a\",\"by\":1}");
+    terminal.hear("and later, without a question:");
+    terminal.hear("until this run ends");
+    terminal.hear(CONFIRM);
+    terminal.type_line("r");
+    terminal.hear(CONFIRM);
+    assert_eq!(home.called("counter"), 0);
+    terminal.type_line("y");
     let (code, output, shown) = terminal.end();
     assert_eq!((code, output.as_str()), (Some(0), "6\n"), "{shown}");
     assert!(!shown.contains(QUESTION), "{shown}");
-    let two = "return await Promise.allSettled(['x', 'y'].map((key) => mux.fix.counter({ key })))\n\
-               .then((all) => all.map((one) => one.status).join())";
-    let mut terminal = Terminal::start(&home.env, &["run", "--no-check", "-e", two]);
+    let mut terminal = Terminal::start(&home.env, &["run", "--no-check", "-e", TWO]);
     terminal.hear(QUESTION);
-    while home.approvals().len() < 2 {}
-    assert!(!terminal.shown.contains(QUESTION), "{}", terminal.shown);
+    terminal.hear_both_wait();
     terminal.type_line("n");
+    terminal.hear("(2 of 2) fix.counter");
     terminal.hear(QUESTION);
     terminal.type_line("y");
     let (code, output, shown) = terminal.end();
@@ -142,6 +208,103 @@ fn for_this_session_is_said_once_and_questions_come_one_after_the_other() {
 }
 
 #[test]
+fn an_answer_lets_go_what_it_lists_and_only_when_it_is_confirmed() {
+    for (letter, later) in [("r", "until this run ends"), ("a", "mux approvals revoke")] {
+        let home = Home::new();
+        let mut terminal = Terminal::start(&home.env, &["run", "--no-check", "-e", TWO]);
+        terminal.hear(QUESTION);
+        terminal.hear_both_wait();
+        terminal.type_line(letter);
+        terminal.hear("this allows now:");
+        let first = terminal.hear_one_of(["{\"key\":\"x\"}", "{\"key\":\"y\"}"]);
+        let second = terminal.hear_one_of(["{\"key\":\"x\"}", "{\"key\":\"y\"}"]);
+        assert_ne!(first, second);
+        terminal.hear(later);
+        terminal.hear(CONFIRM);
+        // Whoever does not want all of it is back at the one call.
+        terminal.type_line("n");
+        terminal.hear(QUESTION);
+        assert_eq!(home.approvals().len(), 2);
+        terminal.type_line(letter);
+        terminal.hear(CONFIRM);
+        terminal.type_line("yes");
+        let (code, output, shown) = terminal.end();
+        assert_eq!(code, Some(0), "{shown}");
+        assert_eq!(output, "fulfilled,fulfilled\n");
+        assert!(!shown.contains(QUESTION), "{shown}");
+        assert_eq!(home.called("counter"), 2);
+    }
+}
+
+#[test]
+fn nothing_is_written_over_a_question() {
+    let home = Home::new();
+    let code = "const a = mux.fix.counter({ key: 'a' });\n\
+                for (let n = 0; n < 20; n++) { await mux.fix.echo({ text: 'x' }); console.log('tick ' + n); }\n\
+                return await a";
+    let mut terminal = Terminal::start(&home.env, &["run", "--no-check", "-e", code]);
+    terminal.hear("allow it? [y]es once, for this [r]un, [a]lways, [n]o, [?]: ");
+    let at = terminal.lines().len();
+    // Time for the spinner to begin, and for what the program prints to come.
+    while home.called("echo") < 20 {}
+    for _ in 0..5 {
+        assert_eq!(home.approvals().len(), 1);
+    }
+    terminal.type_line("?");
+    terminal.hear("answer with one of these letters");
+    let asked = terminal.lines()[at - 1].clone();
+    assert_eq!(
+        asked,
+        "allow it? [y]es once, for this [r]un, [a]lways, [n]o, [?]: ?"
+    );
+    assert!(
+        terminal.lines()[at].contains("answer with one of these letters"),
+        "{:#?}",
+        terminal.lines()
+    );
+    terminal.hear(QUESTION);
+    terminal.type_line("y");
+    // What has come meanwhile follows the answer.
+    terminal.hear("tick 19");
+    let (code, output, shown) = terminal.end();
+    assert_eq!((code, output.as_str()), (Some(0), "1\n"), "{shown}");
+}
+
+#[test]
+fn the_end_of_input_leaves_a_call_open_for_another_terminal() {
+    let home = Home::new();
+    let mut terminal = Terminal::start(&home.env, &["run", "-e", ONE]);
+    terminal.hear(QUESTION);
+    terminal.terminal.write_all(b"\x04").unwrap();
+    terminal.hear("it is left open");
+    terminal.hear("mux approve A1");
+    assert_eq!(home.approvals()[0]["state"], "waiting");
+    home.env.mux(["approve", "A1"]).ok();
+    let (code, output, shown) = terminal.end();
+    assert_eq!((code, output.as_str()), (Some(0), "2\n"), "{shown}");
+}
+
+#[test]
+fn a_program_that_is_detached_from_a_terminal_is_held_where_it_would_have_been_asked() {
+    let home = Home::new();
+    let code = format!("{}return 'went on'", home.mark("detached"));
+    let run = ["run", "--detach", "--no-check", "-e", &code];
+    let (exit, output, shown) = Terminal::start(&home.env, &run).end();
+    assert_eq!(exit, Some(0), "{shown}");
+    assert!(shown.contains("`mux approve ID`"), "{shown}");
+    while home.approvals().is_empty() {}
+    assert_eq!(home.approvals()[0]["path"], "fix.side_effect");
+    assert!(home.marks().is_empty());
+    home.env.mux(["approve", "A1"]).ok();
+    home.env.mux(["runs", "watch", output.trim()]).ok();
+    assert_eq!(home.marks(), ["detached"]);
+    // Where nobody sits it is called, detached or not.
+    let run = home.env.mux(run).ok().stdout;
+    home.env.mux(["runs", "watch", run.trim()]).ok();
+    assert_eq!(home.marks(), ["detached", "detached"]);
+}
+
+#[test]
 fn a_question_that_is_answered_elsewhere_is_withdrawn() {
     let home = Home::new();
     let mut terminal = Terminal::start(&home.env, &["run", "-e", ONE]);
@@ -149,7 +312,7 @@ fn a_question_that_is_answered_elsewhere_is_withdrawn() {
     home.env.mux(["approve", "A1"]).ok();
     let (code, output, shown) = terminal.end();
     assert_eq!((code, output.as_str()), (Some(0), "2\n"), "{shown}");
-    assert!(shown.contains("answered"), "{shown}");
+    assert!(shown.contains("needs no answer here"), "{shown}");
     // Whoever wants data is not asked, and the call waits for another terminal.
     let terminal = Terminal::start(&home.env, &["--json", "run", "-e", ONE]);
     while home.approvals().is_empty() {}

@@ -6,10 +6,10 @@ use std::{
     process::Command,
 };
 
-use mux_tests::{Output, TestEnv, env::output};
+use mux_tests::{Output, TestEnv, env::output, left_out};
 use serde_json::Value;
 
-use super::{left_out, modes};
+use super::modes;
 
 const DAY: i64 = 24 * 60 * 60;
 

@@ -7,12 +7,12 @@ use std::{os::unix::fs::chown, path::Path, process::Command};
 use mux_tests::{
     Output, TestEnv,
     env::{binary, output},
-    process,
+    left_out, process,
 };
 use nix::unistd::geteuid;
 use serde_json::Value;
 
-use super::{left_out, modes, until};
+use super::{modes, until};
 
 /// Whoever has this number has no other process.
 const SOMEBODY: u32 = 60_997;

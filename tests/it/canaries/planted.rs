@@ -79,7 +79,8 @@ impl Planted {
         let docs = authority.server(
             "docs",
             &format!(
-                "oauth = {{ client_id = \"mine\", client_secret = \"${{keyring:CLIENT_SECRET}}\", port = {port} }}"
+                "oauth = {{ client_id = \"mine\", client_secret = \"${{keyring:CLIENT_SECRET}}\", issuer = {:?}, port = {port} }}",
+                authority.issuer()
             ),
         );
 

@@ -126,7 +126,7 @@ fn commands_run_shows_where_a_program_failed() {
             "--> program:2:8",
             "hint: did you mean",
             "fix.add(args: {",
-            "1 tool call had ended",
+            "before that, 1 other call ended\n",
         ],
     );
 }

@@ -15,9 +15,10 @@ fn commands_tools_lists_searches_and_limits() {
         "{all:#?}"
     );
     assert!(all.stdout.contains("\n\nother\n  other.echo("), "{all:#?}");
-    assert!(all.stdout.contains(
-        "fix.side_effect(args: { file: string; line: string }): Promise<ToolText> destructive\n"
-    ));
+    assert!(
+        all.stdout
+            .contains("fix.side_effect(args: { file: string; line: string }) destructive\n")
+    );
     assert_eq!(all.stderr, "");
 
     // The best first, in any case.
@@ -120,8 +121,8 @@ fn commands_types_prints_everything_a_server_or_a_tool() {
     );
     prints(
         env.mux(["types", "fix.echo", "my-server.pid"]),
-        "/** Returns its text. */\nmux.fix.echo(args: { text: string }): Promise<ToolText>;\n\
-         /** Returns the server's process id. */\nmux.my_server.pid(args?: {}): Promise<ToolText>;\n\
+        "/** Returns its text. */\nmux.fix.echo(args: { text: string });\n\
+         /** Returns the server's process id. */\nmux.my_server.pid(args?: {});\n\
          // also mux[\"my-server\"][\"pid\"]\n",
     );
     let document = env.mux(["types", "fix.pid", "--json"]).ok().json();

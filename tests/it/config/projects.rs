@@ -222,6 +222,131 @@ fn projects_deny_and_do_not_allow() {
     }
 }
 
+const DENIES: &str = "[[policy]]\nmatch = \"fix.echo\"\naction = \"deny\"\n";
+
+#[test]
+fn projects_go_on_denying_what_they_denied_when_they_were_approved() {
+    let env = TestEnv::with_fixtures(&[("fix", &[])]);
+    let root = env.path("shop");
+    let (deep, file) = (root.join("src/deep"), root.join(".mux.toml"));
+    fs::create_dir_all(&deep).unwrap();
+    fs::write(&file, DENIES).unwrap();
+    approve(&env, &root);
+    let echo = |dir: &Path| at(&env, dir, &["call", "fix.echo", "text=x"]);
+    let whence = |dir: &Path| {
+        let told = at(&env, dir, &["policy", "explain", "fix.echo"]).ok();
+        assert!(told.stdout.contains("deny"), "{told:#?}");
+        told.stdout
+    };
+    echo(&deep).fails(5, &["of the project in", "rule 1 of [[policy]]"]);
+    assert!(!whence(&deep).contains("as you approved it"));
+
+    let clear = || {
+        drop(fs::remove_file(&file));
+        drop(fs::remove_dir(&file));
+    };
+    let edits: [(&str, &dyn Fn()); 8] = [
+        ("another line end", &|| {
+            fs::write(&file, format!("{DENIES}\n")).unwrap()
+        }),
+        ("another rule", &|| {
+            fs::write(&file, DENIES.replace("echo", "add")).unwrap();
+        }),
+        ("empty", &|| fs::write(&file, "").unwrap()),
+        ("no TOML", &|| fs::write(&file, "[[policy").unwrap()),
+        ("no text", &|| fs::write(&file, b"\xff").unwrap()),
+        ("gone", &|| {}),
+        ("a directory", &|| fs::create_dir(&file).unwrap()),
+        ("a link to nothing", &|| {
+            std::os::unix::fs::symlink("nowhere", &file).unwrap();
+        }),
+    ];
+    for (what, edit) in edits {
+        clear();
+        edit();
+        for dir in [&root, &deep] {
+            let denied = echo(dir).fails(5, &["as you approved it"]);
+            assert!(
+                denied.stderr.contains("fix.echo is denied"),
+                "{what}: {denied:#?}"
+            );
+            assert!(
+                whence(dir).contains("1 of the project, as you approved it"),
+                "{what}"
+            );
+        }
+        let shown = at(&env, &deep, &["project", "show"]).ok().stdout;
+        assert!(
+            shown.contains("denies fix.echo  (by the text that you approved"),
+            "{what}: {shown}"
+        );
+        let listed = env.mux(["project"]).ok().stdout;
+        assert!(listed.contains("by its approved text"), "{what}: {listed}");
+        let status = at(&env, &deep, &["status"]).ok().stderr;
+        assert!(status.contains("mux project revoke"), "{what}: {status}");
+    }
+    clear();
+    // Nothing that lies nearer takes it away.
+    fs::create_dir(deep.join(".git")).unwrap();
+    echo(&deep).fails(5, &["as you approved it"]);
+    fs::write(deep.join(".mcp.json"), "{}").unwrap();
+    echo(&deep).fails(5, &["as you approved it"]);
+    // It outlives the daemon; elsewhere it holds for nobody.
+    env.stop();
+    echo(&root).fails(5, &["as you approved it"]);
+    env.mux(["call", "fix.echo", "text=x"]).ok();
+    at(&env, &root, &["project", "revoke"]).ok();
+    echo(&root).ok();
+    echo(&deep).ok();
+}
+
+#[test]
+fn projects_deny_without_being_approved_and_wherever_they_are_moved() {
+    let env = TestEnv::with_fixtures(&[("fix", &[])]);
+    let (root, moved) = (env.path("shop"), env.path("moved"));
+    fs::create_dir(&root).unwrap();
+    let mistake = "[[policy]]\nmatch = \"fix.add\"\naction = \"dney\"\n";
+    let file = root.join(".mux.toml");
+    fs::write(
+        &file,
+        format!("{DENIES}{mistake}[servers.db]\ncommand = \"x\"\n"),
+    )
+    .unwrap();
+    let echo = |dir: &Path| at(&env, dir, &["call", "fix.echo", "text=x"]);
+    echo(&root).fails(5, &["which you have not approved"]);
+    at(&env, &root, &["call", "fix.add", "a=1", "b=2"]).fails(5, &["cannot be understood"]);
+    assert_eq!(names(&env, &root), ["fix"]);
+    let told = at(&env, &root, &["policy", "explain", "fix.echo"])
+        .ok()
+        .stdout;
+    assert!(told.contains("1 of the project, not approved"), "{told}");
+    let shown = at(&env, &root, &["project", "show"]).ok().stdout;
+    assert!(
+        shown.contains("denies fix.echo  (approved or not)"),
+        "{shown}"
+    );
+    approve(&env, &root);
+    fs::rename(&root, &moved).unwrap();
+    echo(&moved).fails(5, &["which you have not approved"]);
+}
+
+#[test]
+fn projects_deny_what_a_run_does_that_began_before() {
+    let env = TestEnv::with_fixtures(&[("fix", &[])]);
+    let root = env.path("shop");
+    fs::create_dir(&root).unwrap();
+    fs::write(root.join(".mux.toml"), "").unwrap();
+    let code = "for (;;) {\n\
+        try { await mux.fix.echo({ text: 'x' }) } catch (error) { return error.kind }\n\
+        console.log('allowed'); await mux.fix.sleep({ ms: 50 }) }";
+    let mut command = env.command("mux");
+    command.current_dir(&root).args(["run", "-e", code]);
+    let mut run = mux_tests::Running::start(&mut command);
+    run.hear("allowed");
+    fs::write(root.join(".mux.toml"), DENIES).unwrap();
+    assert_eq!(run.wait().ok().stdout.trim(), "denied");
+}
+
 #[test]
 fn projects_are_approved_by_a_file_that_nobody_else_could_write() {
     use std::os::unix::fs::PermissionsExt as _;

@@ -2,9 +2,40 @@
 
 use std::{fs, os::unix::fs::PermissionsExt};
 
-use mux_tests::TestEnv;
+use mux_tests::{TestEnv, env::output};
 
 use super::server;
+
+#[test]
+fn servers_see_an_ssh_agent_only_if_their_entry_asks_for_it() {
+    let env = TestEnv::new();
+    let keyless = env.path("keyless.sh");
+    fs::write(
+        &keyless,
+        "#!/bin/sh\necho 'git@h: Permission denied (publickey).' >&2\nexit 1\n",
+    )
+    .unwrap();
+    fs::set_permissions(&keyless, fs::Permissions::from_mode(0o755)).unwrap();
+    let asks = "env = { SSH_AUTH_SOCK = \"${SSH_AUTH_SOCK}\" }\n";
+    env.write_config(&format!(
+        "{}{}{asks}[servers.keyless]\ncommand = {keyless:?}\n",
+        env.fixture("plain", &[]),
+        env.fixture("git", &[]),
+    ));
+    let mut first = env.command("mux");
+    first.env("SSH_AUTH_SOCK", "/run/agent").arg("servers");
+    output(&mut first).ok();
+    let seen = |server: &str| {
+        let path = format!("{server}.env");
+        env.mux(["call", &path, "name=SSH_AUTH_SOCK"]).ok().stdout
+    };
+    assert_eq!(seen("git").trim(), "/run/agent");
+    assert_ne!(seen("plain").trim(), "/run/agent");
+    env.mux(["tools", "--server", "keyless"]);
+    let doctor = env.mux(["doctor"]).stdout;
+    let words = doctor.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("env = { SSH_AUTH_SOCK"), "{doctor}");
+}
 
 #[test]
 fn config_servers_that_cannot_start_say_why_and_leave_the_others_alone() {

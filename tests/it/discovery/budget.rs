@@ -25,7 +25,7 @@ async fn check(env: &TestEnv, tools: usize) {
         let (least, most) = (used[0].min(used[1]), used[0].max(used[1]));
         let said = &inventory.text;
         assert!(most <= budget, "{most} of {budget}: {said}");
-        let is_complete = said.starts_with("COMPLETE: all ");
+        let is_complete = said.starts_with("COMPLETE: the signatures of all ");
         assert_eq!(is_complete, !said.starts_with("PARTIAL: "), "{said}");
         if is_complete {
             assert_eq!(inventory.shown, tools);

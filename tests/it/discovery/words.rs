@@ -24,6 +24,7 @@ pub(super) async fn describe(session: &Session, paths: &[&str]) -> Result<Descri
     let request = DescribeRequest {
         paths: paths.iter().map(|path| (*path).to_owned()).collect(),
         schemas: true,
+        ..DescribeRequest::default()
     };
     let described = session.client.describe(within_seconds(PATIENCE), request);
     described.await.unwrap()
@@ -44,7 +45,7 @@ async fn a_search_starts_no_server_and_sees_each_as_soon_as_its_tools_are_known(
     let inventory = inventory(&session, 500, 0).await;
     assert_eq!(
         inventory.text,
-        "COMPLETE: all 0 tools of 0 servers.\nnot connected yet: fix, other\n"
+        "COMPLETE: the signatures of all 0 tools of 0 servers.\nnot connected yet: fix, other\n"
     );
     assert!(env.starts("fix").is_empty());
 

@@ -34,6 +34,7 @@ fn fault() -> impl Strategy<Value = Fault> {
         |(kind, (line, column, recoverable), (message, hint, path, details))| Fault {
             kind,
             message,
+            agent_hint: hint.clone().filter(|_| recoverable),
             hint,
             line,
             column,

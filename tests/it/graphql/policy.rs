@@ -97,3 +97,70 @@ fn an_approval_of_a_query_covers_what_it_reaches_and_nothing_else() {
     run.wait().fails(5, &["denied by the user"]);
     assert_eq!(server.heard("deletePost"), 0);
 }
+
+#[test]
+fn rule_on_a_function_holds_where_its_root_type_is_given_again() {
+    let rules = "[[policy]]\nmatch = \"blog.query.version\"\naction = \"deny\"\n\
+                 [[policy]]\nmatch = \"blog.mutation.*\"\naction = \"allow\"\n\
+                 [agents.blind]\nexclude = [\"blog.query.version\"]\npolicy = []\n";
+    let (env, server) = home(&["again"], rules);
+    let denied = ["denied by the policy \"blog.query.version\""];
+    for document in [
+        "{ version }",
+        "{ query { version } }",
+        "{ query { query { ...F } } } fragment F on Query { version }",
+    ] {
+        let query = format!("query={document}");
+        env.mux(["call", "blog.graphql", &query]).fails(5, &denied);
+        let told = env.mux(["policy", "explain", "blog.graphql", &query]);
+        let told = format!("{:?}", told.ok());
+        assert!(told.contains("reaches `blog.query.version`"), "{told}");
+    }
+    for select in [
+        "{ version }",
+        "query { version }",
+        "{\"query\": {\"version\": true}}",
+    ] {
+        let select = format!("$select={select}");
+        env.mux(["call", "blog.query.query", &select])
+            .fails(5, &denied);
+    }
+    let renaming =
+        "return await mux.blog.mutation.rename({ input: { id: 1, name: 'Eve' }, $select: SELECT })";
+    for select in ["'{ query { version } }'", "{ query: { version: true } }"] {
+        let program = renaming.replace("SELECT", select);
+        env.mux(["run", "--no-check", "-e", &program])
+            .fails(5, &denied);
+    }
+    assert_eq!(server.heard("rename("), 0);
+    // What nobody asks for does not come back.
+    env.mux(["call", "blog.query.query"]).ok();
+    env.mux([
+        "run",
+        "--no-check",
+        "-e",
+        &renaming.replace(", $select: SELECT", ""),
+    ])
+    .ok();
+    let mut blind = Agent::legacy(&env, &["--agent", "blind"], json!({}));
+    for (path, arguments) in [
+        ("blog.graphql", json!({ "query": "{ query { version } }" })),
+        ("blog.query.query", json!({ "$select": "{ version }" })),
+    ] {
+        let asked = json!({ "path": path, "arguments": arguments });
+        let told = blind.call("call", asked).to_string();
+        assert!(told.contains("not_found"), "{told}");
+    }
+    assert_eq!(server.heard("version"), 0);
+    env.mux(["call", "blog.query.query", "$select={ old }"])
+        .ok();
+}
+
+#[test]
+fn document_with_two_fragments_of_one_name_is_not_sent() {
+    let (env, server) = home(&[], "");
+    let query = "query={ ...F } fragment F on Query { version } fragment F on Query { old }";
+    env.mux(["call", "blog.graphql", query])
+        .fails(1, &["error[validation]", "two fragments named `F`"]);
+    assert_eq!(server.heard("version"), 0);
+}

@@ -12,7 +12,7 @@ use std::{
 };
 
 use mux_sandbox::{Limits, Pool, PoolSettings};
-use mux_tests::{env::worker, pool::settings};
+use mux_tests::{env::worker, left_out, pool::settings};
 
 use super::{case::Case, files, limits::run};
 
@@ -206,13 +206,9 @@ fn missing() -> Option<String> {
 }
 
 #[tokio::test]
-#[expect(
-    clippy::print_stderr,
-    reason = "a test that is left out must say so where people look"
-)]
 async fn no_program_makes_a_worker_ask_the_kernel_for_more() {
     if let Some(why) = missing() {
-        eprintln!("LEFT OUT: workers cannot be traced here: {why}");
+        left_out("what workers ask of the kernel", &why);
         return;
     }
     let folder = tempfile::tempdir().unwrap();

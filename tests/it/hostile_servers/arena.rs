@@ -2,14 +2,11 @@
 //!
 //! Invariant: nothing here waits for a time. What has to come to rest does so between two calls.
 
-use std::{
-    fs,
-    time::{Duration, Instant},
-};
+use std::time::{Duration, Instant};
 
 use mux_client::{Identity, Session, within_seconds};
 use mux_proto::{CallRequest, Held, Outcome, RunRequest};
-use mux_tests::{TestEnv, env::binary, process};
+use mux_tests::{Canary, TestEnv, env::binary, process};
 use serde_json::{Value, json};
 use tokio::{runtime::Runtime, sync::watch};
 
@@ -29,6 +26,7 @@ pub(super) struct Arena {
     session: Session,
     daemon: i32,
     resident: u64,
+    canary: Canary,
     other: i32,
     /// The last to go: the others talk to its daemon.
     env: TestEnv,
@@ -36,7 +34,7 @@ pub(super) struct Arena {
 
 impl Arena {
     pub(super) fn new(rows: &[Row]) -> Self {
-        let env = TestEnv::new();
+        let env = TestEnv::new().watching_polls();
         let mut config = env.fixture("other", &[]);
         for row in rows {
             let kind = row.flags.iter().any(|flag| flag.starts_with("--hostile"));
@@ -45,6 +43,7 @@ impl Arena {
             config += row.entry;
         }
         env.write_config(&config);
+        env.mux(["run", "-e", "return 1"]).ok();
         let runtime = Runtime::new().unwrap();
         let session = runtime.block_on(async {
             let me = Identity::new("victim", "0");
@@ -64,6 +63,7 @@ impl Arena {
             session,
             daemon,
             resident: process::resident_bytes(daemon),
+            canary: Canary::of(daemon),
             other: env.starts("other")[0],
             env,
         }
@@ -75,7 +75,7 @@ impl Arena {
     }
 
     async fn check_beside_calls(&self, row: &Row) -> Result<(), String> {
-        forget_peak(self.daemon);
+        self.canary.begin(&self.metrics().await);
         let (over, is_over) = watch::channel(false);
         let harm = async {
             let outcome = run(&self.session, row.program, row.name).await;
@@ -86,6 +86,7 @@ impl Arena {
         let problems = [
             judge(&outcome, &row.must),
             beside,
+            self.canary.end(row.name, &self.metrics().await),
             self.start_again(row).await,
             self.rest().await,
             same("the daemon", self.env.daemon(), Some(self.daemon)),
@@ -100,6 +101,11 @@ impl Arena {
             true => Ok(()),
             false => Err(problems.join("; ")),
         }
+    }
+
+    async fn metrics(&self) -> String {
+        let metrics = self.session.client.metrics(within_seconds(HANG)).await;
+        metrics.unwrap().unwrap().text
     }
 
     /// Calls the other server until the row is over, and once more at least.
@@ -151,12 +157,6 @@ impl Arena {
         }
         Ok(())
     }
-}
-
-/// From here on the most memory that it has is looked for.
-fn forget_peak(pid: i32) {
-    // A system that does not let us shows the peak since the start.
-    drop(fs::write(format!("/proc/{pid}/clear_refs"), "5"));
 }
 
 async fn call_other(session: &Session, n: u64) -> Result<(), String> {

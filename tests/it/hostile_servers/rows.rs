@@ -212,6 +212,67 @@ pub(super) const LISTS: &[Row] = &[
     .with(&["--hostile=huge-description"]),
 ];
 
+/// Little to send, and much to do or to hold for whoever reads it.
+pub(super) const WORK: &[Row] = &[
+    row(
+        "a_schema_of_200_patterns",
+        "return await it.checked({ p0: 'x' })",
+        Give(r#"{"p0":"x"}"#),
+    )
+    .with(&["--hostile=patterns"]),
+    row(
+        "a_schema_that_doubles",
+        "return await it.checked({ a: 1 })",
+        Give(r#"{"a":1}"#),
+    )
+    .with(&["--hostile=unevaluated"]),
+    row(
+        "patterns_that_go_back_and_forth",
+        "const texts = Array(1_000).fill('a'.repeat(30));
+         return (await it.checked({ texts })).texts.length",
+        Give("1000"),
+    )
+    .with(&["--hostile=backtracking"]),
+    row(
+        "errors_of_8_mib",
+        "const short = [];
+         for (let n = 0; n < 40; n++) {
+             short.push(await it.refuse({ bytes: 8 * 1024 * 1024 }).catch((e) => e.message.length < 5000));
+         }
+         return short.every(Boolean)",
+        Give("true"),
+    ),
+    row(
+        "errors_as_long_as_they_may_be",
+        "const all = [];
+         for (let n = 0; n < 300; n++) all.push(it.refuse({ bytes: 200_000 }).catch((e) => e.message.length < 5000));
+         return (await Promise.all(all)).every(Boolean)",
+        Give("true"),
+    ),
+    row(
+        "two_million_objects",
+        "return await it.objects({ count: 2_000_000, how: 'value' })",
+        Fail("tool", "more than 1000000 JSON values"),
+    ),
+    row(
+        "two_million_objects_four_times",
+        "const all = Array.from({ length: 4 }, () => it.objects({ count: 2_000_000, how: 'beside' }).catch((e) => e.kind));
+         return await Promise.all(all)",
+        Give(r#"["tool","tool","tool","tool"]"#),
+    ),
+    row(
+        "a_million_objects_in_a_text",
+        "return await it.objects({ count: 1_000_000, how: 'text' })",
+        Fail("limit", "more than 1000000 JSON values"),
+    ),
+    row(
+        "as_many_objects_as_may_be",
+        "return [(await it.objects({ count: 190_000, how: 'value' })).length,
+                 (await it.objects({ count: 190_000, how: 'text' })).length]",
+        Give("[190001,190001]"),
+    ),
+];
+
 pub(super) const CHANGES: &[Row] = &[
     row(
         "another_list_each_time",

@@ -60,15 +60,16 @@ fn a_program_gives_its_value_as_text_and_as_a_structure() {
 fn a_program_that_fails_keeps_what_it_printed_and_did() {
     let env = pool();
     let mut agent = Agent::legacy(&env, &[], json!({}));
-    let code = "console.log('before');\nawait mux.fix.fail({ message: 'no' });";
+    let code = "console.log('before');\nawait mux.fix.fail({ message: 'first' }).catch(() => 0);\n\
+        await mux.fix.fail({ message: 'no' });";
     let result = agent.call("run", json!({ "code": code }));
     assert_eq!(result["isError"], true);
     let told = text(&result);
     for part in [
         "tool: no",
-        "at line 2",
+        "at line 3",
         "before",
-        "1 calls had ended, 1 of them",
+        "before that, 1 other call ended, 1 of them with an error",
     ] {
         assert!(told.contains(part), "{part}: {told}");
     }

@@ -50,6 +50,11 @@ fn oauth_a_browser_signs_in_and_the_login_outlives_the_daemon() {
     assert!(way[1].starts_with("http://127.0.0.1:"), "{way:?}");
     assert!(page.text.contains("signed in to docs"), "{page:?}");
     let said = login.wait().ok();
+    let told = format!(
+        "you will sign in at {}, which `docs` names",
+        authority.issuer()
+    );
+    assert!(said.stderr.contains(&told), "{said:#?}");
     for part in [
         "signed in to docs",
         authority.issuer(),
@@ -210,7 +215,8 @@ fn oauth_a_client_that_was_registered_by_hand_is_used_with_its_port() {
     let redirect = format!("http://127.0.0.1:{port}/callback");
     authority.preregister("mine", Some("canary-own-secret"), &redirect);
     let oauth = format!(
-        "oauth = {{ client_id = \"mine\", client_secret = \"${{CLIENT_SECRET}}\", port = {port}, scopes = [\"read\", \"write\"] }}"
+        "oauth = {{ client_id = \"mine\", client_secret = \"${{CLIENT_SECRET}}\", issuer = {:?}, port = {port}, scopes = [\"read\", \"write\"] }}",
+        authority.issuer()
     );
     let env = home(&authority, &oauth);
     fs::write(env.dirs.env_file(), "CLIENT_SECRET=canary-own-secret\n").unwrap();

@@ -33,8 +33,12 @@ async fn oauth_metadata_that_cannot_be_trusted_sends_nobody_anywhere() {
             Box::new(|rules| rules.authority_at = Some("http://10.1.2.3:9".into())),
         ),
         (
-            "private network",
+            "link-local",
             Box::new(|rules| rules.token_endpoint = Some("http://169.254.169.254/token".into())),
+        ),
+        (
+            "private network",
+            Box::new(|rules| rules.token_endpoint = Some("http://10.1.2.3/token".into())),
         ),
         (
             "is not https",

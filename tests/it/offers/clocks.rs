@@ -67,3 +67,29 @@ async fn a_question_has_a_limit_which_the_server_is_told() {
     );
     assert_eq!(client.next().await, NoticeKind::Withdrawn { ask });
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn all_questions_of_a_run_have_a_limit_together_which_the_server_is_told() {
+    let limits = "[limits]\nask = \"2s\"\nask_total = \"3s\"\nwall = \"60s\"\n";
+    let (_env, client) = hasty(limits).await;
+    let code = "const reasons = []; \
+                for (let n = 0; n < 4; n++) { \
+                    const raw = await mux.fix.elicit({ message: 'anybody?' }); \
+                    reasons.push(raw._meta['muxd/reason']); \
+                } \
+                return reasons";
+    let run = client.start(code, false).await;
+    let Outcome::Result(reasons) = client.outcome(&run).await else {
+        panic!("it ends well");
+    };
+    // The first has its own limit, the second what is left, and the others nothing.
+    let limits = [
+        "(limits.ask)",
+        "3s",
+        "(limits.ask_total)",
+        "(limits.ask_total)",
+    ];
+    for (reason, limit) in reasons.as_array().unwrap().iter().zip(limits) {
+        assert!(reason.as_str().unwrap().contains(limit), "{reasons}");
+    }
+}

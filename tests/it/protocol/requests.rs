@@ -24,7 +24,7 @@ pub(super) const HANDLE: &str = "h_404bbc5ff7e0599c4ce536226a039a85";
 
 /// Name of the record, and the message. `start_run` comes before `events`, `call_stored` before `read`,
 /// the ends come last.
-pub(super) fn all() -> Vec<(&'static str, MuxRequest)> {
+pub(crate) fn all() -> Vec<(&'static str, MuxRequest)> {
     let mut all = of_everybody();
     all.extend(agents::all());
     all.extend(approvals::all());
@@ -129,6 +129,7 @@ fn hello() -> Hello {
         },
         agent: Some("small-model".into()),
         workspace: Some("/home/me/project".into()),
+        for_agent: false,
         features: vec!["run".into(), "events".into()],
     }
 }

@@ -286,6 +286,8 @@ fn tools() -> ToolList {
             output_schema: Some(json!({})),
             observed_calls: Some(3),
             changed: true,
+            forbidden: true,
+            for_apps: false,
             direct: false,
             definition: None,
         }],
@@ -293,6 +295,7 @@ fn tools() -> ToolList {
         missing: vec![missing()],
         warnings: vec!["two tools collide".into()],
         remembered: vec!["fix".into()],
+        instructions: Vec::new(),
     }
 }
 

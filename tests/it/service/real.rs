@@ -7,7 +7,7 @@ use std::{
     process::{Command, Stdio},
 };
 
-use mux_tests::{Output, Running, TestEnv, env, process};
+use mux_tests::{Output, Running, TestEnv, env, left_out, process};
 use nix::sys::signal::Signal;
 use serde_json::Value;
 
@@ -105,16 +105,12 @@ impl Drop for Manager<'_> {
 }
 
 #[test]
-#[expect(
-    clippy::print_stderr,
-    reason = "a test that is left out must say so where people look"
-)]
 fn a_user_manager_of_systemd_starts_muxd_and_gives_it_back() {
     let env = TestEnv::with_fixtures(&[("fix", &[])]);
     let systemd = match Manager::start(&env) {
         Ok(systemd) => systemd,
         Err(why) => {
-            eprintln!("LEFT OUT: a real user manager: {why}");
+            left_out("a real user manager of systemd", &why);
             return;
         }
     };

@@ -10,7 +10,7 @@ use std::{
 use mux_tests::{
     TestEnv,
     clients::{client, node},
-    env::{binary, server},
+    env::{binary, may_sample, server},
 };
 use serde_json::{Map, Value, json};
 
@@ -24,7 +24,8 @@ pub(super) fn home() -> TestEnv {
     let env = TestEnv::new();
     let journal = journal(&env);
     let args = ["--journal", journal.to_str().unwrap()];
-    env.write_config(&server("conf", &binary("mux-conformance-server"), &args));
+    let conf = server("conf", &binary("mux-conformance-server"), &args);
+    env.write_config(&format!("{conf}{}", may_sample("conf")));
     env
 }
 

@@ -27,7 +27,7 @@ fn types_with(env: &TestEnv, part: &str) -> String {
 fn types_of_results_are_learned_kept_over_restarts_and_forgotten() {
     let env = TestEnv::with_fixtures(&[("fix", &[])]);
     let types = env.mux(["types", "fix.echo"]).ok().stdout;
-    assert!(types.contains("Promise<ToolText>"), "{types}");
+    assert!(types.contains("echo(args: { text: string });"), "{types}");
 
     said(&env, &json!({ "id": 1, "name": "secret-a" }));
     let types = types_with(&env, "observed in 1 call;");
@@ -64,7 +64,7 @@ fn types_of_results_are_learned_kept_over_restarts_and_forgotten() {
 
     let output = env.mux(["types", "--forget", "fix.echo"]).ok();
     assert_eq!(output.stdout, "forgotten: the results of 1 tool\n");
-    types_with(&env, "Promise<ToolText>");
+    types_with(&env, "echo(args: { text: string });");
     let output = env.mux(["--json", "types", "--forget"]).ok();
     assert_eq!(output.json(), json!({ "tools": 0 }));
     env.mux(["types", "--forget", "nobody"])

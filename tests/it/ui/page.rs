@@ -2,19 +2,15 @@
 
 use std::fs;
 
-use mux_tests::{Browser, Page, TestEnv, browser};
+use mux_tests::{Browser, Page, TestEnv, browser, left_out};
 use serde_json::json;
 
 /// Runs a file of tests in this home, if anything can run it.
 #[track_caller]
-#[expect(
-    clippy::print_stderr,
-    reason = "a test that is left out must say so where people look"
-)]
 fn drive(file: &str, env: &TestEnv) {
     match Browser::here() {
         Ok(browser) => browser.tests(file, env, &Page::serve(env)),
-        Err(why) => eprintln!("LEFT OUT: the page of mux ui, {file}: {why}"),
+        Err(why) => left_out(&format!("the page of mux ui, {file}"), &why),
     }
 }
 

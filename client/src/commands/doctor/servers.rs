@@ -41,6 +41,18 @@ pub(super) fn look(status: &Status) -> Group {
                     format!("change [{section}.{name}] in {config} and run `mux reload`")
                 }),
             ),
+            // What git and ssh say who find no key.
+            ServerState::Failed | ServerState::BackingOff
+                if reason.contains("Permission denied (publickey") =>
+            {
+                group.fail(
+                    format!("{name}: {reason}"),
+                    format!(
+                        "servers see no SSH agent unless they ask: write env = {{ SSH_AUTH_SOCK = \"${{SSH_AUTH_SOCK}}\" }} \
+                         in [servers.{name}] in {config}"
+                    ),
+                );
+            }
             ServerState::Failed | ServerState::BackingOff => group.fail(
                 format!("{name}: {reason}"),
                 format!("`mux servers logs {name}` shows what it said, `mux servers restart {name}` tries again"),

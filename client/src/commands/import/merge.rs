@@ -10,7 +10,7 @@ use super::{
     env_file::EnvFile,
     foreign::Source,
     names,
-    withhold::{Secret, withhold},
+    withhold::{WithheldSecret, withhold},
 };
 use crate::{
     agents::{Agent, Document, DocumentError},
@@ -99,8 +99,8 @@ impl Merging {
         if fate == Fate::Same {
             return Ok(carried);
         }
-        for Secret { variable, value } in &secrets {
-            if !self.env.set(variable, value) {
+        for WithheldSecret { variable, value } in &secrets {
+            if !self.env.set(variable, value.expose()) {
                 carried.notes.push(format!(
                     "the value of {variable} has a line break, which the file `env` cannot hold"
                 ));
@@ -146,7 +146,8 @@ impl Merging {
             return Standing::Nothing;
         };
         let (open, secrets) = withhold(definition, known);
-        let told = |secret: &Secret| self.env.get(&secret.variable) == Some(&secret.value);
+        let told =
+            |secret: &WithheldSecret| self.env.get(&secret.variable) == Some(secret.value.expose());
         if same(entry, &open.entry()) && secrets.iter().all(told) {
             Standing::Same(known.into())
         } else {

@@ -1,29 +1,28 @@
 //! Takes the secrets out of a definition and leaves references in their place.
 
+use mux_secrets::{
+    Secret, Suspicion,
+    arguments::{announces_secret, named_value, secrets},
+    is_secret, is_secret_value, suspicion,
+};
+
 use super::{definition::Definition, names, references::literal};
-use crate::agents::{is_secret_name, is_secret_value};
 
 /// Beside a reference, what is shorter is a word such as `Bearer`.
 const LONGEST_WORD: usize = 8;
 
-/// A variable and its value, which is never printed.
-#[derive(Clone, Eq, PartialEq)]
-pub(in crate::commands) struct Secret {
+/// A secret that goes into the file `env`, and the variable that stands for it.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(in crate::commands) struct WithheldSecret {
     pub(in crate::commands) variable: String,
-    pub(in crate::commands) value: String,
-}
-
-impl std::fmt::Debug for Secret {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Secret({})", self.variable)
-    }
+    pub(in crate::commands) value: Secret,
 }
 
 /// The definition without secrets, and the secrets, for a server of this name.
 pub(in crate::commands) fn withhold(
     definition: &Definition,
     server: &str,
-) -> (Definition, Vec<Secret>) {
+) -> (Definition, Vec<WithheldSecret>) {
     let mut withheld = Withheld {
         server,
         secrets: Vec::new(),
@@ -52,7 +51,7 @@ pub(in crate::commands) fn withhold_credentials(
     definition: &Definition,
     credentials: &mut [(&str, &mut String)],
     server: &str,
-) -> (Definition, Vec<Secret>) {
+) -> (Definition, Vec<WithheldSecret>) {
     let (open, secrets) = withhold(definition, server);
     let mut withheld = Withheld { server, secrets };
     for (name, value) in credentials {
@@ -67,7 +66,7 @@ pub(in crate::commands) fn withhold_credentials(
 
 struct Withheld<'a> {
     server: &'a str,
-    secrets: Vec<Secret>,
+    secrets: Vec<WithheldSecret>,
 }
 
 impl Withheld<'_> {
@@ -77,10 +76,10 @@ impl Withheld<'_> {
             return;
         }
         if let Some(plain) = literal(value) {
-            if is_secret_value(&plain) || (is_secret_name(name) && may_be_secret(name, &plain)) {
+            if is_secret(name, &plain) {
                 *value = self.keep(name, plain);
             }
-        } else if is_secret_name(name) {
+        } else if suspicion(name) > Suspicion::None {
             self.mixed(name, value);
         }
     }
@@ -106,29 +105,33 @@ impl Withheld<'_> {
 
     /// `--token x`, `--token=x`, `TOKEN=x`, `X-Api-Key: x`, or a secret as it is.
     fn argument(&mut self, before: Option<&str>, index: usize, arg: &mut String) {
-        let option = before.filter(|word| word.starts_with('-') && !word.contains(['=', ':']));
-        if let Some(option) = option.filter(|option| is_secret_name(option))
+        if let Some(option) = before.filter(|word| announces_secret(word))
             && !arg.starts_with('-')
         {
             return self.named(option, arg);
         }
-        let parts = arg.split_once(['=', ':']);
-        if let Some((name, value)) = parts
-            && !value.starts_with("//")
-            && is_secret_name(name)
-            && name
-                .chars()
-                .all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_')
+        if let Some((name, at)) = named_value(arg)
+            && suspicion(name) > Suspicion::None
         {
-            let padding = value.len() - value.trim_start().len();
-            let mut secret = value.trim_start().to_owned();
-            let split = name.len() + 1 + padding;
-            let (name, start) = (name.to_owned(), arg[..split].to_owned());
+            let (name, mut secret) = (name.to_owned(), arg[at..].to_owned());
             self.named(&name, &mut secret);
-            *arg = format!("{start}{secret}");
+            arg.truncate(at);
+            arg.push_str(&secret);
             return;
         }
-        self.unnamed(&format!("arg_{}", index + 1), arg);
+        // What status would mask of it decides, so that both agree.
+        let words: Vec<String> = before
+            .into_iter()
+            .map(str::to_owned)
+            .chain([arg.clone()])
+            .collect();
+        if let Some(plain) = literal(arg)
+            && secrets(&words)
+                .into_iter()
+                .any(|secret| plain.contains(secret))
+        {
+            *arg = self.keep(&format!("arg_{}", index + 1), plain);
+        }
     }
 
     /// Remembers a secret and gives the reference to it.
@@ -141,14 +144,17 @@ impl Withheld<'_> {
             .iter()
             .find(|secret| secret.variable == variable)
         {
-            if other.value == value {
+            if other.value.expose() == value {
                 return format!("${{{variable}}}");
             }
             number += 1;
             variable = format!("{wanted}_{number}");
         }
         let reference = format!("${{{variable}}}");
-        self.secrets.push(Secret { variable, value });
+        self.secrets.push(WithheldSecret {
+            variable,
+            value: value.into(),
+        });
         reference
     }
 }
@@ -173,30 +179,6 @@ fn parts(text: &str) -> Vec<&str> {
     parts
 }
 
-/// Whether something of a secret's name is one: `AUTH_ENABLED=true` and `AUTH_URL=https://…` are none.
-fn may_be_secret(name: &str, value: &str) -> bool {
-    const SWITCHES: &[&str] = &[
-        "", "true", "false", "yes", "no", "on", "off", "none", "null", "auto",
-    ];
-    let name = name.to_ascii_lowercase();
-    let switch = SWITCHES.contains(&value.to_ascii_lowercase().as_str());
-    let count = value.len() <= 6
-        && value.chars().all(|c| c.is_ascii_digit())
-        && ["max", "limit", "count", "timeout", "tokens"]
-            .iter()
-            .any(|word| name.contains(word));
-    let place = ["http://", "https://"]
-        .iter()
-        .any(|scheme| value.starts_with(scheme))
-        && ["url", "uri", "endpoint", "host", "issuer"]
-            .iter()
-            .any(|end| name.ends_with(end))
-        && !name.contains("webhook");
-    // What a program fills in itself.
-    let template = value.contains("${");
-    !(switch || count || place || template)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -207,7 +189,13 @@ mod tests {
             ..Definition::default()
         };
         let (open, secrets) = withhold(&definition, "s");
-        (open.args, secrets.into_iter().map(|s| s.value).collect())
+        (
+            open.args,
+            secrets
+                .into_iter()
+                .map(|s| s.value.expose().to_owned())
+                .collect(),
+        )
     }
 
     #[test]
@@ -302,7 +290,7 @@ mod tests {
         let (open, secrets) = withhold(&definition, "my-srv");
         let told: Vec<(&str, &str)> = secrets
             .iter()
-            .map(|secret| (secret.variable.as_str(), secret.value.as_str()))
+            .map(|secret| (secret.variable.as_str(), secret.value.expose()))
             .collect();
         assert_eq!(
             told,

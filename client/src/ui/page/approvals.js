@@ -1,7 +1,7 @@
-// Calls that wait for somebody, answered with one click; and what was allowed for ever.
+// Calls that wait for somebody, answered with one click; and what is always allowed.
 //
 // Invariant: a click that was meant for what stood there before decides nothing: buttons rest for half a second
-// whenever the list moves.
+// whenever the list moves. A click answers the cards that its card names, and no other call that waits.
 
 import { get, post } from "./door.js";
 import { h } from "./draw.js";
@@ -22,8 +22,8 @@ let problem;
 
 const DECISIONS = [
   ["once", "Allow once", "good", "This call, with these arguments"],
-  ["session", "For this session", "", "Every call of this tool by this client, until its connection ends"],
-  ["always", "Always", "", "Every call of this tool as it is now, for this agent, until you revoke it"],
+  ["session", "For this session", "", "Later calls of this tool by this client, too, until its connection ends"],
+  ["always", "Always", "", "Later calls of this tool as it is now, too, for this agent, until you revoke it"],
   ["deny", "Deny", "bad", "The program is told that somebody refused"],
 ];
 
@@ -37,11 +37,32 @@ function rests(list) {
   return performance.now() - moved < REST;
 }
 
-async function decide(approval, decision) {
+// Other cards that stand there and go with this one: of the same tool and rule, and surely of the same session, or of
+// the same agent.
+function withIt(approval, decision, shown) {
+  const goes = {
+    session: (other) => approval.run !== undefined && other.run === approval.run,
+    always: (other) => other.agent === approval.agent,
+  }[decision];
+  if (!goes || !approval.cover) return [];
+  return shown
+    .filter((other) => other.approval !== approval.approval && other.state === "waiting")
+    .filter((other) => other.cover === approval.cover && goes(other))
+    .map((other) => other.approval);
+}
+
+function alsoLetsGo(approval, shown) {
+  const [session, always] = ["session", "always"].map((decision) => withIt(approval, decision, shown).join(", "));
+  if (!session && !always) return undefined;
+  const words = [session && `\u201cFor this session\u201d also allows ${session}`, always && `\u201cAlways\u201d also allows ${always}`];
+  return h("p", { class: "quiet", "data-with": always || session }, `${words.filter(Boolean).join("; ")}.`);
+}
+
+async function decide(approval, decision, shown) {
   asked.set(approval.approval, { busy: true });
   redraw();
   try {
-    const decided = await post("decide", { approval: approval.approval, decision });
+    const decided = await post("decide", { approval: approval.approval, decision, shown });
     asked.set(approval.approval, { decided, decision, at: Date.now() });
     if (decision === "always") grants = undefined;
   } catch (failure) {
@@ -88,7 +109,7 @@ function left(approval) {
   return rest > 0 ? `answer within ${span(rest)}` : "the time is over";
 }
 
-function card(approval, rest) {
+function card(approval, rest, shown) {
   const id = approval.approval;
   const { busy, failure } = asked.get(id) ?? {};
   const over = approval.state === "approved" || approval.state === "denied";
@@ -125,6 +146,7 @@ function card(approval, rest) {
     failure && error(failure, id),
     approval.state === "pending" &&
       h("p", { class: "quiet" }, "Its program was told that nobody answered. Once it is approved, the run can go on."),
+    !over && alsoLetsGo(approval, shown),
     h(
       "div",
       { class: "buttons" },
@@ -132,7 +154,13 @@ function card(approval, rest) {
         DECISIONS.map(([decision, words, look, title]) =>
           h(
             "button",
-            { key: decision, class: look, title, disabled: busy || rest, onclick: () => decide(approval, decision) },
+            {
+              key: decision,
+              class: look,
+              title,
+              disabled: busy || rest,
+              onclick: () => decide(approval, decision, withIt(approval, decision, shown)),
+            },
             words,
           ),
         ),
@@ -166,7 +194,8 @@ function outcomes(list, of) {
 export function cards(of) {
   const all = [...waiting()].sort((a, b) => a.since_ms - b.since_ms);
   const rest = rests(all);
-  return [outcomes(all, of), all.filter((approval) => !of || approval.run === of).map((approval) => card(approval, rest))];
+  const shown = all.filter((approval) => !of || approval.run === of);
+  return [outcomes(all, of), shown.map((approval) => card(approval, rest, shown))];
 }
 
 async function loadGrants() {
@@ -203,11 +232,11 @@ export function approvals() {
     h("h1", {}, "Approvals"),
     outcomes(all),
     all.length === 0 && nothing("No call waits for you."),
-    all.map((approval) => card(approval, rest)),
-    h("h2", {}, "Allowed for ever"),
+    all.map((approval) => card(approval, rest, all)),
+    h("h2", {}, "Always allowed"),
     problem && error(problem, "grants"),
     (grants ?? []).length === 0
-      ? nothing("Nothing is.")
+      ? nothing("No tool is always allowed.")
       : h(
           "table",
           {},

@@ -4,7 +4,7 @@
 export interface ApprovalsRequest {
   /** Only this one, with all of its arguments. */
   approval?: string;
-  /** What was allowed for ever, in place of what waits. */
+  /** What is always allowed, in place of what waits. */
   granted?: boolean;
   /**
    * The edition that the client has: the answer waits until there is another, or until `wait_ms` have passed,
@@ -43,6 +43,8 @@ export interface ApprovalInfo {
   /** The rule of the policy because of which somebody is asked, and its reason. */
   rule: string;
   reason?: string;
+  /** Names the tool as it is now, with the rule: `session` and `always` cover calls that have the same. */
+  cover?: string;
   /** Milliseconds since the Unix epoch. */
   since_ms: number;
   /** Milliseconds until its program is told that nobody answered; absent if it was told. */
@@ -65,14 +67,19 @@ export interface DecideRequest {
   decision: Decision;
   /** For the program, if it is denied. */
   reason?: string;
+  /**
+   * Other approvals that the user was shown. `session` and `always` answer those of them that they cover; a call that
+   * waits and is not named here waits on.
+   */
+  shown?: string[];
 }
 
 export type Decision =
   /** This call, with these arguments. */
   | "once"
-  /** Every call of this tool by this client, until its connection ends. */
+  /** This call, and later calls of this tool by this client, until its connection ends. */
   | "session"
-  /** Every call of this tool as it is now, for this agent, until it is revoked. */
+  /** This call, and later calls of this tool as it is now, for this agent, until it is revoked. */
   | "always"
   | "deny";
 
@@ -80,13 +87,15 @@ export interface Decided {
   approval: ApprovalInfo;
   /** Its program waited and goes on; otherwise `resume_run` does. */
   live: boolean;
-  /** Other calls that are covered, too, and go on. */
+  /** Calls named in `shown` that are approved with it. */
   released: number;
+  /** Approvals that the decision would cover, but that the user was not shown: they still wait. */
+  unshown?: string[];
   /** Why it holds for this once only. */
   warning?: string;
 }
 
-/** What was allowed for ever. */
+/** What is always allowed. */
 export interface GrantInfo {
   grant: string;
   path: string;
@@ -127,6 +136,8 @@ export interface ApprovalAsked {
   bytes: number;
   rule: string;
   reason?: string;
+  /** As in `ApprovalInfo`. */
+  cover?: string;
   /** Milliseconds until the program is told that nobody answered. */
   wait_ms: number;
 }

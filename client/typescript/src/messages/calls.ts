@@ -14,6 +14,11 @@ export interface CallRequest {
   typed?: [string, string][];
   /** The whole `CallToolResult` instead of its value. */
   raw?: boolean;
+  /**
+   * If the whole result is too long for a message, it is kept without content that says again what its structured
+   * content says.
+   */
+  lean?: boolean;
   timeout_ms?: number;
   /** The client's own name for this call, under which notices speak of it. */
   token?: string;

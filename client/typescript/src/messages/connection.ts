@@ -8,6 +8,8 @@ export interface Hello {
   agent?: string;
   /** The directory in which the client works. */
   workspace?: string;
+  /** What is asked here is asked by an agent: only runs of the same client and agent are found, and hints name no command line. */
+  for_agent?: boolean;
   features?: string[];
 }
 

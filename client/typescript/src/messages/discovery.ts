@@ -49,12 +49,25 @@ export interface DescribeRequest {
   paths: string[];
   /** With the JSON schemas of each tool. */
   schemas?: boolean;
+  /** With the instructions of all servers that are known, and not only of those that are named. */
+  all_instructions?: boolean;
 }
 
 export interface Descriptions {
   tools: Description[];
+  /** Of the servers that were named whole, where they have any. */
+  instructions?: ServerInstructions[];
   /** Paths that lead nowhere, each with the reason and the nearest that do. */
   missing?: Fault[];
+}
+
+/**
+ * What a server tells its users of itself and of all its tools. These are its words and nobody else's: data from
+ * outside, without letters that nobody sees, 16 KiB at most.
+ */
+export interface ServerInstructions {
+  server: string;
+  text: string;
 }
 
 export interface Description {

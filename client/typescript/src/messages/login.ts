@@ -9,6 +9,8 @@ export interface LoginStarted {
   login: string;
   /** To be opened in a browser: http or https. */
   url: string;
+  /** The authorization server, as the server names it. Absent from a daemon that does not say it. */
+  issuer?: string;
   /** The browser is sent back to this port of the loopback interface. */
   redirect_port: number;
   /** The login is over after so long. */

@@ -93,7 +93,7 @@ export interface Methods {
    */
   events: { params: { request: EventsRequest }; answer: EventPage };
   /**
-   * Stops a run, whoever started it, and the calls that it has on their way. Answers before it has ended.
+   * Stops a run and the calls that it has on their way. Answers before it has ended.
    * Stopping one that has ended is no error.
    */
   cancel_run: { params: { run: string }; answer: null };
@@ -115,7 +115,7 @@ export interface Methods {
   stop: { params: { request: StopRequest }; answer: null };
   /** The runs that have not ended, and those that are kept. */
   runs: { params: { request: RunsRequest }; answer: RunList };
-  /** One run, by its id or the number at the end of it. */
+  /** One run, by its id; for the user's own clients also by the number at the end of it. */
   run_info: { params: { run: string }; answer: RunInfo };
   /**
    * A part of a value that was too long for a message. `validation` if the handle is none, `not_found` if

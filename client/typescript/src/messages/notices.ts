@@ -47,12 +47,16 @@ export type NoticeKind =
     }
   /**
    * A server wants to know something of the client whose call made it ask. To be answered with `answer`, or
-   * the call waits until the limit of the question is over.
+   * the call waits until the limit of the question is over. Whoever shows it to a user has to say first which server
+   * asks: its words may claim to be anybody's.
    */
   | {
       ask: {
         ask: number;
+        /** The server that asks; `mux` if muxd does. */
         server: string;
+        /** It is muxd's own question, and no server's, whatever a server is called. */
+        own?: boolean;
         cause: Cause;
         kind: AskKind;
         /** The server's own name for the question, if the question came with the answer to a call. */
@@ -94,7 +98,7 @@ export type AskKind =
   | "roots"
   /**
    * A call of this connection is to be approved: `params` is an `ApprovalAsked`, and the answer `{"decision":
-   * …, "reason"?: …}` as `Decision` has it.
+   * …, "reason"?: …, "shown"?: […]}` as `DecideRequest` has it.
    */
   | "approval";
 

@@ -31,9 +31,19 @@ export interface PolicyRule {
   agent?: string;
   /** The project that denies. */
   project?: string;
+  /** Which text of that project's `.mux.toml` it stands in. */
+  project_text?: ProjectText;
   /** How often it has decided since the daemon's start. */
   decided: number;
 }
+
+export type ProjectText =
+  /** The one that is there, approved. */
+  | "current"
+  /** The one that was approved last. Another one is there now, or none. */
+  | "approved"
+  /** The one that is there, not approved. */
+  | "unapproved";
 
 export type PolicyAction = "allow" | "ask" | "deny";
 

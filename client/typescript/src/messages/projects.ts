@@ -19,8 +19,13 @@ export interface ProjectInfo {
   digest?: string;
   files: ProjectFile[];
   servers: ProjectServer[];
-  /** Globs of paths that may not be called by those who work there. */
+  /** Globs of paths that may not be called by those who work there, approved or not. */
   denied?: string[];
+  /**
+   * Globs of paths that the approved text denies, where the files are others now or gone: in force until the approval is
+   * revoked.
+   */
+  still_denied?: string[];
   /** What of the files has no effect, and why. */
   problems?: string[];
 }

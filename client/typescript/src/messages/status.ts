@@ -60,6 +60,7 @@ export interface Degraded {
     | "workers"
     | "clock"
     | "paused"
+    | "watch"
     | "no_home"
     | "environment"
     | (string & {});

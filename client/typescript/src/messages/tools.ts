@@ -1,6 +1,7 @@
 // Tools, and the types that are made of them.
 
 import type { Fault } from "../error.js";
+import type { ServerInstructions } from "./discovery.js";
 
 export interface ToolsRequest {
   /** Words that must all appear in the path or the description. */
@@ -13,6 +14,11 @@ export interface ToolsRequest {
   direct?: boolean;
   /** With each tool's whole definition. */
   definitions?: boolean;
+  /**
+   * Also those that their servers have for the pages of MCP Apps, and for no model. With definitions they are there
+   * anyway: who gets those keeps to what they say.
+   */
+  for_apps?: boolean;
   /**
    * How long to wait for servers whose tools nobody knows yet; without it, until they are ready or have
    * failed. Those that are not ready then are among the missing.
@@ -30,6 +36,8 @@ export interface ToolList {
   warnings: string[];
   /** Servers that are not connected, and whose tools are those of their last session. */
   remembered?: string[];
+  /** Of the server that was asked for, if it has any. */
+  instructions?: ServerInstructions[];
 }
 
 export interface MissingServer {
@@ -53,10 +61,14 @@ export interface ToolInfo {
   output_schema?: unknown;
   /** Of how many calls the result's type was learned, for a tool that declares none. */
   observed_calls?: number;
+  /** A function of a source that cannot be called, because of where its description has it called. */
+  forbidden?: boolean;
   /** Offered as an ordinary tool beside programs. */
   direct?: boolean;
   /** It is not what it was when it was first trusted. */
   changed?: boolean;
+  /** Only pages of its server may call it, and no model: it is shown to none. */
+  for_apps?: boolean;
   /** MCP's `Tool`, whole, as the server gave it. */
   definition?: unknown;
 }

@@ -69,7 +69,8 @@ async function ask(
   const whole = Buffer.byteLength(asked.arguments) >= asked.bytes;
   const shown = whole ? asked.arguments : `${asked.arguments}… (the beginning of ${asked.bytes} bytes)`;
   const answers = { "Allow once": "once", "Allow for this session": "session", Deny: "deny" } as const;
-  const detail = asked.reason === undefined ? shown : `${shown}\n\n${asked.reason}`;
+  const covers = `\u201cAllow for this session\u201d also allows later calls of ${asked.path}, with any arguments, until this window closes.`;
+  const detail = [shown, ...(asked.reason === undefined ? [] : [asked.reason]), covers].join("\n\n");
   const names = Object.keys(answers) as (keyof typeof answers)[];
   const chosen = await vscode.window.showWarningMessage(`May ${asked.path} be called?`, { modal: true, detail }, ...names);
   // Escape decides nothing: the call waits in the list of approvals.

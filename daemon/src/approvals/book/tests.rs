@@ -78,12 +78,12 @@ fn what_waits_again_keeps_its_name() {
 }
 
 #[test]
-fn what_is_covered_by_an_answer_goes_on_with_it() {
+fn what_an_answer_names_and_covers_goes_on_with_it() {
     let mut book = Book::default();
     let session = Session::Connection(7);
     let mut waiting = Vec::new();
-    for number in 1..=3 {
-        let of = (number < 3).then(|| session.clone());
+    for number in 1..=4 {
+        let of = (number != 3).then(|| session.clone());
         let entered = book.enter(|| Ok(number), subject(1), None, of, ROOM);
         let Ok(Entered::Held(_, answer)) = entered else {
             panic!("there is room");
@@ -92,9 +92,13 @@ fn what_is_covered_by_an_answer_goes_on_with_it() {
     }
     let cover = subject(1).cover;
     book.grant(session.clone(), cover);
-    let released = book.release(|other, of| other.cover == cover && of == Some(&session));
-    assert_eq!(released, 2);
-    assert!(waiting[2].try_recv().is_err());
+    let covered =
+        |other: &Subject, of: Option<&Session>| other.cover == cover && of == Some(&session);
+    // 3 is another session's, 4 was not named, and there is no 9.
+    assert_eq!(book.release(&[1, 2, 3, 9], covered), (vec![1, 2], vec![4]));
+    for (number, waits) in [false, false, true, true].into_iter().enumerate() {
+        assert_eq!(waiting[number].try_recv().is_err(), waits, "{number}");
+    }
     assert!(book.is_granted(Some(&session), cover) && !book.is_granted(None, cover));
     book.session_over(&session);
     assert!(!book.is_granted(Some(&session), cover));

@@ -32,7 +32,7 @@ async fn a_daemon_that_takes_over_touches_nothing_before_the_other_has_left() {
     assert_eq!(runs(new.list().await), ["r-2"]);
     assert!(early.exists());
     // An answer here, while the other goes on over there.
-    new.decide("A2", Decision::Once, None).await.unwrap();
+    new.decide("A2", &ALL, Decision::Once).await.unwrap();
     old.run_over(&goes_on, true).await;
     new.read_again(Vec::new()).await;
     let views = new.list().await;

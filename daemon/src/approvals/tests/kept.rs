@@ -35,7 +35,7 @@ fn soon(approvals: &Approvals) {
 
 /// What there is to go on with.
 async fn resumed(approvals: &Arc<Approvals>, id: &str) -> Box<Resumed> {
-    match approvals.resumable(id, |_| false).await.unwrap() {
+    match approvals.resumable(id, &ALL, |_| false).await.unwrap() {
         GoesOn::Anew(resumed) => resumed,
         GoesOn::As(run) => panic!("nothing is kept of {run}"),
     }
@@ -70,7 +70,7 @@ async fn answers_and_calls_of_one_run_are_written_side_by_side_and_none_is_lost(
         let approvals = Arc::clone(&approvals);
         tokio::spawn(async move {
             let id = format!("A{n}");
-            let decided = approvals.decide(&id, Decision::Once, None).await.unwrap();
+            let decided = approvals.decide(&id, &ALL, Decision::Once).await.unwrap();
             assert_eq!((decided.live, decided.warning), (false, None));
         })
     });
@@ -122,7 +122,7 @@ async fn a_call_costs_the_disk_its_own_bytes_and_not_those_of_the_whole_run() {
     let full = length(&journal);
     made(&approvals, &run, "[1]", &"x".repeat(2 << 20)).await;
     assert!(full < before + 100_000 && length(&journal) == full);
-    let refused = approvals.resumable("r-1", |_| false).await;
+    let refused = approvals.resumable("r-1", &ALL, |_| false).await;
     assert_eq!(refused.unwrap_err().kind, Kind::Limit);
 }
 
@@ -135,7 +135,7 @@ async fn how_long_it_is_kept_is_what_the_configuration_says_and_holds_wherever_i
     for n in 1..=5 {
         assert_eq!(ask(&approvals, n, &caller, None).await, Err(Kind::Pending));
     }
-    approvals.decide("A5", Decision::Once, None).await.unwrap();
+    approvals.decide("A5", &ALL, Decision::Once).await.unwrap();
     // They are of two days ago.
     for n in 1..=5 {
         let path = file(&home, &format!("call-{n}.json"));
@@ -158,9 +158,9 @@ async fn how_long_it_is_kept_is_what_the_configuration_says_and_holds_wherever_i
     keep(3);
     assert_eq!((approvals.list().await.len(), records(&home)), (5, 5));
     keep(1);
-    let gone = approvals.decide("A1", Decision::Once, None).await;
+    let gone = approvals.decide("A1", &ALL, Decision::Once).await;
     assert_eq!(gone.unwrap_err().kind, Kind::NotFound);
-    let gone = approvals.resumable("A2", |_| false).await;
+    let gone = approvals.resumable("A2", &ALL, |_| false).await;
     assert_eq!(gone.unwrap_err().kind, Kind::NotFound);
     // Neither is an answer good for longer.
     assert_eq!(ask(&approvals, 5, &caller, None).await, Err(Kind::Pending));
@@ -206,7 +206,7 @@ async fn a_run_that_cannot_begin_again_is_as_before_and_can_be_tried_again() {
     std::fs::create_dir(file(&home, "r-2.calls")).unwrap();
     let first = resumed(&approvals, "A1").await;
     approvals.adopt(&first, "r-2").unwrap();
-    let said = approvals.decide("A1", Decision::Once, None).await.unwrap();
+    let said = approvals.decide("A1", &ALL, Decision::Once).await.unwrap();
     assert_eq!(said.warning, None);
     let second = dossier("r-2", Some(first.past));
     let refused = approvals.begin_again(&second, "r-1").await;
@@ -214,7 +214,7 @@ async fn a_run_that_cannot_begin_again_is_as_before_and_can_be_tried_again() {
     assert!(!file(&home, "r-2.json").exists());
     // What was said meanwhile holds, in this life and the next.
     for approvals in [Arc::clone(&approvals), open(&home)] {
-        let view = approvals.find("A1").await.unwrap();
+        let view = approvals.find("A1", &ALL).await.unwrap();
         assert_eq!(view.state, State::Answered(Verdict::Approved));
         assert_eq!(view.owner.run(), Some("r-1"));
         let again = resumed(&approvals, "r-1").await;
@@ -240,11 +240,11 @@ async fn an_answer_that_is_not_written_down_says_so() {
     }
     approvals.run_over(&run, true).await;
     std::fs::remove_file(file(&home, "call-1.json")).unwrap();
-    let decided = approvals.decide("A1", Decision::Once, None).await.unwrap();
+    let decided = approvals.decide("A1", &ALL, Decision::Once).await.unwrap();
     let warning = decided.warning.unwrap();
     assert!(warning.contains("could not be written down"), "{warning}");
     let decided = approvals
-        .decide("A2", Decision::Session, None)
+        .decide("A2", &ALL, Decision::Session)
         .await
         .unwrap();
     let warning = decided.warning.unwrap();

@@ -5,13 +5,13 @@
 use std::sync::Arc;
 
 use futures::FutureExt;
+use mux_secrets::Secret;
 use tracing::{info, warn};
 
 use super::{
     super::{
-        endpoint::{Endpoints, Refusal},
+        endpoint::Refusal,
         error::{AuthError, names_client},
-        secret::Secret,
     },
     Account, Login,
 };
@@ -80,9 +80,7 @@ impl Account {
         let Some(token) = &secrets.refresh else {
             return Err(AuthError::Required("the login has ended".into()));
         };
-        let endpoints = Endpoints::of(&self.server, &self.network)
-            .await
-            .map_err(AuthError::Unavailable)?;
+        let endpoints = self.endpoints().await.map_err(AuthError::Unavailable)?;
         let completed = self.completed(secrets);
         match endpoints.refresh(record, &completed, token).await {
             Ok(grant) => {

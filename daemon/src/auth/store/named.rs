@@ -5,8 +5,10 @@
 
 use std::sync::{Arc, atomic::Ordering};
 
+use mux_secrets::Secret;
+
 use crate::auth::{
-    AuthError, Secret,
+    AuthError,
     file::{Contents, Named},
     keyring::Silent,
     record::now,
@@ -27,8 +29,10 @@ pub(in crate::auth) enum NoSecret {
 
 impl Store {
     pub(in crate::auth) async fn named(&self, name: &str) -> Result<Secret, NoSecret> {
-        if self.problem().is_some() {
+        // Another daemon may have set or removed one since.
+        if self.problem().is_some() || self.disk.has_changed() {
             self.disk.read();
+            self.disk.told().clear();
         }
         let found = {
             let contents = self.disk.contents.load();

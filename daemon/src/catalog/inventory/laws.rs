@@ -18,6 +18,8 @@ fn servers() -> impl Strategy<Value = Vec<Listed>> {
             .into_iter()
             .map(|(server, tools)| Listed {
                 spelled: server.replace('-', "_"),
+                order: (0..tools.len()).rev().collect(),
+                has_instructions: tools.len() % 3 == 0,
                 server,
                 tools,
             })
@@ -29,7 +31,7 @@ fn line(servers: &[Listed], server: usize, tool: usize) -> Line {
     let (server, tool) = (&servers[server].spelled, &servers[server].tools[tool]);
     let arguments = "path: string; ".repeat(tool.len() % 7);
     Line {
-        signature: format!("{server}.{tool}(args: {{ {arguments}}}): Promise<ToolText>"),
+        signature: format!("{server}.{tool}(args: {{ {arguments}}})"),
         summary: tool
             .len()
             .is_multiple_of(2)
@@ -79,8 +81,16 @@ proptest! {
                 }
             }
         } else if !text.is_empty() {
-            let start = format!("PARTIAL: {} of {}", inventory.shown, inventory.total);
-            prop_assert!(text.starts_with(&start), "{text}");
+            let tools = count(inventory.total, "tool");
+            let starts = match (inventory.shown, inventory.total) {
+                (shown, total) if shown == total => {
+                    vec!["PARTIAL: the signatures of ".to_owned(), format!("PARTIAL: the names of all {tools}")]
+                }
+                (0, _) => vec![format!("PARTIAL: the servers of {tools}"), format!("PARTIAL: the names of 0 of {tools}")],
+                (shown, _) => vec![format!("PARTIAL: the names of {shown} of {tools}")],
+            };
+            let is_true = starts.iter().any(|start| text.starts_with(start));
+            prop_assert!(is_true || inventory.total == 0, "{text}");
         }
     }
 
@@ -93,6 +103,7 @@ proptest! {
             server: format!("server{place}x"),
             spelled: format!("server{place}x"),
             tools: (0..*size).map(|n| format!("do_thing_{n:03}")).collect(),
+            ..Listed::default()
         }).collect();
         let inventory = of_all(&servers, &[], budget);
         let text = &inventory.text;
@@ -126,6 +137,7 @@ fn a_budget_that_grows_says_more() {
         tools: (0..tools)
             .map(|n| format!("tool_{}", ["one", "two", "three"][n]))
             .collect(),
+        ..Listed::default()
     };
     let servers = [server("files", 3), server("git", 2), server("web", 1)];
     let unknown = ["later".to_owned()];
@@ -133,17 +145,17 @@ fn a_budget_that_grows_says_more() {
         (5, "", vec![]),
         (
             30,
-            "PARTIAL: 0 of 6 tools are shown: ",
+            "PARTIAL: the servers of 6 tools: ",
             vec!["files", "and ", "more server"],
         ),
         (
             45,
-            "PARTIAL: 0 of 6 tools are shown: files, git, web, later;",
+            "PARTIAL: the servers of 6 tools: files, git, web, later;",
             vec!["mux.search"],
         ),
         (
             80,
-            "PARTIAL: 4 of 6 tools are shown, by name;",
+            "PARTIAL: the names of 4 of 6 tools,",
             vec![
                 "files (3 tools): tool_one, tool_two, …\n",
                 "git (2 tools): tool_one, …\n",
@@ -151,7 +163,7 @@ fn a_budget_that_grows_says_more() {
         ),
         (
             1_000,
-            "COMPLETE: all 6 tools of 3 servers.\nfiles.tool_one(",
+            "COMPLETE: the signatures of all 6 tools of 3 servers.\nfiles.tool_one(",
             vec!["// Does tool_one.", "not connected yet: later\n"],
         ),
     ] {

@@ -1,45 +1,118 @@
 //! JSON values that count how often a validator looks at them.
 //!
-//! The exponential schema is as short as any other: it refers to the same definition twice, sixty levels deep. Time
-//! cannot bound it, since a thread cannot be ended from outside; the values that it looks at can.
+//! The exponential schema is as short as any other: it refers to the same definition twice, sixty levels deep. A thread
+//! cannot be ended from outside; but what it looks at on its way can end it.
 //!
-//! Invariant: whatever asks something of a value takes a step, and the step after the last one ends the work by
-//! unwinding.
+//! Invariant: whatever asks something of a value takes a step, and the step after the last one, or after the last
+//! moment, ends the work by unwinding.
 
-use std::{borrow::Cow, cell::Cell, panic::resume_unwind, slice};
+use std::{borrow::Cow, cell::Cell, panic::resume_unwind, slice, time::Duration};
 
 use jsonschema::{
     JsonType,
     json::{Array, Json, Node as JsonNode, NodeIdentity, Object, unique},
 };
+use nix::time::{ClockId, clock_gettime};
 use serde_json::{Map, Number, Value, map};
 
+/// Between two looks at the clock, in steps.
+const CLOCK_STEPS: u64 = 64;
+/// States of a pattern that one text may visit: so many times as many letters as it has.
+const MAX_VISITED_STATES: usize = 100_000_000;
+
 thread_local! {
-    static LEFT: Cell<u64> = const { Cell::new(u64::MAX) };
+    static LEFT: Cell<Left> = const { Cell::new(Left::UNLIMITED) };
+}
+
+/// What a check may take.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Budget {
+    pub(super) steps: u64,
+    /// Of the thread's processor: what happens in one step is bounded, but not always short.
+    pub(super) cpu_time: Duration,
+    /// Of the largest pattern of the schema; 0 if there is none.
+    pub(super) states: usize,
+}
+
+#[derive(Clone, Copy)]
+struct Left {
+    steps: u64,
+    /// When the clock is looked at next: with so many steps left.
+    clock_at: u64,
+    /// On the clock of this thread's processor time.
+    until: Option<Duration>,
+    states: usize,
+}
+
+impl Left {
+    const UNLIMITED: Self = Self {
+        steps: u64::MAX,
+        clock_at: 0,
+        until: None,
+        states: 0,
+    };
 }
 
 /// What is unwound with.
 pub(super) struct Exhausted;
 
-/// Does the work with so many steps.
-pub(super) fn with_steps<T>(steps: u64, work: impl FnOnce() -> T) -> T {
+/// Does the work within a budget.
+pub(super) fn within<T>(budget: Budget, work: impl FnOnce() -> T) -> T {
     struct Unlimited;
     impl Drop for Unlimited {
         fn drop(&mut self) {
-            LEFT.set(u64::MAX);
+            LEFT.set(Left::UNLIMITED);
         }
     }
     let _after = Unlimited;
-    LEFT.set(steps);
+    LEFT.set(Left {
+        steps: budget.steps,
+        clock_at: budget.steps,
+        until: cpu_time().map(|now| now + budget.cpu_time),
+        states: budget.states,
+    });
     work()
 }
 
+/// Of this thread. A system that does not tell it leaves the steps.
+fn cpu_time() -> Option<Duration> {
+    let now = clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).ok()?;
+    Some(now.into())
+}
+
 fn step(weight: usize) {
-    match LEFT.get().checked_sub(weight as u64) {
-        Some(left) => LEFT.set(left),
-        // Without the hook that would write a panic into the log.
-        None => resume_unwind(Box::new(Exhausted)),
+    let mut left = LEFT.get();
+    match left.steps.checked_sub(weight as u64) {
+        Some(steps) => left.steps = steps,
+        None => exhausted(),
     }
+    if left.steps <= left.clock_at
+        && let Some(until) = left.until
+    {
+        left.clock_at = left.steps.saturating_sub(CLOCK_STEPS);
+        if cpu_time().is_some_and(|now| now > until) {
+            exhausted();
+        }
+    }
+    LEFT.set(left);
+}
+
+/// A text that patterns may be tried on.
+fn step_to_text(bytes: usize) {
+    let mut left = LEFT.get();
+    if left.states > 0 {
+        if left.states.saturating_mul(bytes) > MAX_VISITED_STATES {
+            exhausted();
+        }
+        left.clock_at = left.steps;
+        LEFT.set(left);
+    }
+    step(1 + bytes / 64);
+}
+
+fn exhausted() -> ! {
+    // Without the hook that would write a panic into the log.
+    resume_unwind(Box::new(Exhausted))
 }
 
 #[derive(Debug)]
@@ -95,7 +168,7 @@ impl<'a> JsonNode<'a, Metered> for Node<'a> {
 
     fn as_string(&self) -> Option<Cow<'a, str>> {
         let text = self.0.as_str();
-        step(1 + text.map_or(0, str::len) / 64);
+        step_to_text(text.map_or(0, str::len));
         text.map(Cow::Borrowed)
     }
 
@@ -181,10 +254,9 @@ impl<'a> Iterator for FieldsIter<'a> {
     type Item = (&'a str, Node<'a>);
 
     fn next(&mut self) -> Option<Self::Item> {
-        step(1);
-        self.0
-            .next()
-            .map(|(name, value)| (name.as_str(), Node(value)))
+        let (name, value) = self.0.next()?;
+        step_to_text(name.len());
+        Some((name.as_str(), Node(value)))
     }
 }
 

@@ -27,6 +27,12 @@ const ONE_SLIP: usize = 4;
 const TWO_SLIPS: usize = 8;
 /// A longer word is no slip of anything.
 const LONGEST_SLIP: usize = 40;
+/// Words of a query beyond these are not looked for.
+const MAX_WORDS: usize = 64;
+/// Letters of one word times letters of another, over all words of a query that may be slips.
+const MAX_COMPARED: usize = 2_000_000;
+/// Places where words stand, over all words of a query.
+const MAX_PLACES: usize = 5_000_000;
 
 #[derive(Debug)]
 pub struct Index {
@@ -182,7 +188,9 @@ fn scored(
     bases: &[usize],
     docs: usize,
 ) -> Vec<(f64, usize)> {
-    let words = words::of_query(query);
+    let mut words = words::of_query(query);
+    words.truncate(MAX_WORDS);
+    let (mut places, mut compared) = (MAX_PLACES, MAX_COMPARED);
     let mut sums = vec![0.0_f32; docs];
     let mut matched = vec![0_u16; docs];
     // A query may be without words.
@@ -190,8 +198,10 @@ fn scored(
     let mut best = vec![0.0_f32; docs];
     let mut touched = Vec::new();
     for word in &words {
-        for (base, term, factor) in meant(word, segments, bases) {
-            for place in &term.places {
+        for (base, term, factor) in meant(word, segments, bases, &mut compared) {
+            let few = term.places.len().min(places);
+            places -= few;
+            for place in &term.places[..few] {
                 let fit = factor * place.weight / (SATURATION + place.weight);
                 let doc = base + place.doc as usize;
                 if best[doc] == 0.0 {
@@ -263,6 +273,7 @@ fn meant<'a>(
     word: &'a str,
     segments: &[(usize, &'a Segment)],
     bases: &[usize],
+    left: &mut usize,
 ) -> Vec<(usize, &'a Term, f32)> {
     let mut meant = Vec::new();
     let is_beginning = word.len() >= SHORTEST_BEGINNING;
@@ -274,7 +285,7 @@ fn meant<'a>(
         }
     }
     if meant.is_empty() {
-        meant = misspelled(word, segments, bases);
+        meant = misspelled(word, segments, bases, left);
     }
     meant
 }
@@ -284,6 +295,7 @@ fn misspelled<'a>(
     word: &str,
     segments: &[(usize, &'a Segment)],
     bases: &[usize],
+    left: &mut usize,
 ) -> Vec<(usize, &'a Term, f32)> {
     // Of numbers the nearest is as wrong as any.
     if word.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -310,6 +322,10 @@ fn misspelled<'a>(
             if differ > 2 * most || term.text.len().abs_diff(word.len()) > most * bytes {
                 continue;
             }
+            let Some(rest) = left.checked_sub(word.len() * term.text.len()) else {
+                return nearest;
+            };
+            *left = rest;
             let slips = strsim::damerau_levenshtein(word, &term.text);
             if slips > most {
                 continue;

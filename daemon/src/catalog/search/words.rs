@@ -10,7 +10,7 @@ const EMPTY: &[&str] = &[
 ];
 
 /// Calls `each` with every word of the text, in its order.
-pub(super) fn each(text: &str, mut each: impl FnMut(&str)) {
+pub(in crate::catalog) fn each(text: &str, mut each: impl FnMut(&str)) {
     let mut word = String::new();
     let mut last = ' ';
     let mut letters = text.chars().peekable();

@@ -96,7 +96,7 @@ fn two_rules_are_one_only_if_they_say_the_same_in_the_same_list() {
     let rule = "[[policy]]\nmatch = \"a.*\"\naction = \"ask\"\n";
     let identity = |text: &str| {
         let (policies, _) = policies(text);
-        policies.of(Some("x"), None).own.rules()[0].identity()
+        policies.of(Some("x"), &[]).own.rules()[0].identity()
     };
     let one = identity(rule);
     for more in [
@@ -112,5 +112,34 @@ fn two_rules_are_one_only_if_they_say_the_same_in_the_same_list() {
     assert_ne!(identity(of_agent), one);
     let second = format!("[[policy]]\nmatch = \"b.*\"\naction = \"deny\"\n{rule}");
     let (policies, _) = policies(&second);
-    assert_eq!(policies.of(None, None).own.rules()[1].identity(), one);
+    assert_eq!(policies.of(None, &[]).own.rules()[1].identity(), one);
+}
+
+#[test]
+fn a_rule_that_asks_in_doubt_leaves_the_last_word_to_one_that_denies() {
+    let (policies, problems) = policies(
+        "[[policy]]\naction = \"ask\"\narguments = { path = { below = \"/srv\" } }\n\
+         [[policy]]\naction = \"deny\"\narguments = { path = \"/etc/*\" }\n\
+         [[policy]]\naction = \"allow\"\n",
+    );
+    assert_eq!(problems, Vec::<String>::new());
+    for (path, expected, outcomes) in [
+        ("/srv/a", "ask 1", "Decides"),
+        ("a", "ask 1", "Decides Unmet Unmet"),
+        ("../etc/passwd", "deny 2", "Unmet Decides"),
+        ("/srv/%2e%2e/etc/passwd", "deny 2", "Unmet Decides"),
+        ("/tmp/a", "allow 3", "Unmet Unmet Decides"),
+    ] {
+        let arguments = json!({ "path": path });
+        let question = Question {
+            given: Given::Values(&arguments),
+            ..call("a.b")
+        };
+        assert_eq!(decided(&policies, &question), expected, "{path}");
+        let told = policies.of(None, &[]).explain(&question);
+        let steps = told.steps.iter();
+        let words: Vec<String> = steps.map(|step| format!("{:?}", step.outcome)).collect();
+        assert_eq!(words.join(" "), outcomes, "{path}: {:?}", told.steps);
+        assert!(expected.starts_with(told.verdict.action.word()), "{path}");
+    }
 }

@@ -63,7 +63,7 @@ fn references_in_every_form_are_found() {
 #[test]
 fn all_mistakes_are_told_at_once_with_what_to_write() {
     let told = told(json!({ "steps": [
-        { "id": "a", "tool": "s.t", "arguments": {} },
+        { "id": "a", "tool": "s.t", "params": {} },
         { "id": "a", "tool": "st", "on_error": "ignore" },
         { "tool": "s.t", "args": { "x": "{{lost}} {{#each x}}" } },
         { "id": "d", "tool": "s.t", "args": { "x": "{{e}}", "y": "{{d}}" } },
@@ -74,7 +74,7 @@ fn all_mistakes_are_told_at_once_with_what_to_write() {
         7,
     ], "retrun": 1 }));
     let expected = [
-        "step `a` (steps[0]) has no member `arguments` | did you mean `args`?",
+        "step `a` (steps[0]) has no member `params` | did you mean `args`?",
         "step `a` (steps[1]) has the id of steps[0] | ",
         "\"st\", the tool of step `a` (steps[1]), is no path of a tool | a tool is",
         "the `on_error` of step `a` (steps[1]) is something else | it is \"abort\"",

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use super::given;
 use crate::{
     catalog::{
-        Tool, ToolSet,
+        Scope, Tool, ToolSet,
         search::{Found, Page},
     },
     discovery::{Discovery, summary},
@@ -74,10 +74,10 @@ struct Tools {
 }
 
 impl Reach {
-    fn discovery(&self) -> Discovery<'_> {
+    fn discovery<'a>(&'a self, scope: &'a Scope) -> Discovery<'a> {
         Discovery {
             upstreams: self.gateway.upstreams(),
-            scope: &self.asking.scope,
+            scope,
             whose: &self.whose,
         }
     }
@@ -90,7 +90,8 @@ pub(super) async fn search(arguments: &str, reach: &Reach) -> Result<String, Fau
         limit,
         cursor,
     } = given("search", arguments, SEARCH)?;
-    let discovery = reach.discovery();
+    let scope = reach.gateway.scope_now(&reach.asking);
+    let discovery = reach.discovery(&scope);
     let page = discovery.search(query, server.as_deref(), limit, cursor);
     let page = page.await?;
     let mut answer = listed(&discovery, &page);
@@ -132,8 +133,12 @@ pub(super) async fn describe(arguments: &str, reach: &Reach) -> Result<String, F
         let message = "mux.describe needs the path of a tool";
         return Err(Fault::new(Kind::Validation, message).hint(DESCRIBE));
     }
-    let discovery = reach.discovery();
+    let scope = reach.gateway.scope_now(&reach.asking);
+    let discovery = reach.discovery(&scope);
     let (described, missing) = discovery.describe(&paths).await?;
+    let servers = discovery.instructions(Some(&paths)).into_iter();
+    let servers = servers.map(|(name, text)| json!({ "name": name, "instructions": &*text }));
+    let servers: Vec<Value> = servers.collect();
     let tools = described.iter().map(|found| {
         let tool = &found.tool;
         let mut shown = entry(&discovery, &found.tools, tool);
@@ -160,12 +165,13 @@ pub(super) async fn describe(arguments: &str, reach: &Reach) -> Result<String, F
     });
     let tools: Vec<Value> = tools.collect();
     let missing: Vec<Value> = missing.collect();
-    Ok(json!({ "tools": tools, "missing": missing }).to_string())
+    Ok(json!({ "tools": tools, "servers": servers, "missing": missing }).to_string())
 }
 
 pub(super) async fn discover(arguments: &str, reach: &Reach) -> Result<String, Fault> {
     let asked: Discover = given("discover", arguments, DISCOVER)?;
-    let discovery = reach.discovery();
+    let scope = reach.gateway.scope_now(&reach.asking);
+    let discovery = reach.discovery(&scope);
     let page = discovery.search(asked.query.clone(), None, asked.limit, None);
     let page = page.await?;
     let results: Vec<Value> = page
@@ -195,18 +201,23 @@ fn result(discovery: &Discovery<'_>, hit: &Found, asked: &Discover) -> Value {
 
 pub(super) fn namespaces(arguments: &str, reach: &Reach) -> Result<String, Fault> {
     let Namespaces {} = given("catalog.namespaces", arguments, NAMESPACES)?;
-    let namespaces = reach.discovery().namespaces().into_iter().map(|namespace| {
-        let state = match namespace.state {
-            State::Cold => "cold",
-            State::Starting => "starting",
-            State::Ready => "ready",
-            State::Degraded => "degraded",
-            State::BackingOff => "backing_off",
-            State::Failed => "failed",
-            State::Broken => "broken",
-        };
-        json!({ "name": namespace.name, "tools": namespace.tools, "state": state })
-    });
+    let scope = reach.gateway.scope_now(&reach.asking);
+    let namespaces = reach
+        .discovery(&scope)
+        .namespaces()
+        .into_iter()
+        .map(|namespace| {
+            let state = match namespace.state {
+                State::Cold => "cold",
+                State::Starting => "starting",
+                State::Ready => "ready",
+                State::Degraded => "degraded",
+                State::BackingOff => "backing_off",
+                State::Failed => "failed",
+                State::Broken => "broken",
+            };
+            json!({ "name": namespace.name, "tools": namespace.tools, "state": state })
+        });
     let namespaces: Vec<Value> = namespaces.collect();
     Ok(json!({ "namespaces": namespaces }).to_string())
 }
@@ -219,7 +230,8 @@ pub(super) async fn tools(arguments: &str, reach: &Reach) -> Result<String, Faul
         limit,
         cursor,
     } = given("catalog.tools", arguments, TOOLS)?;
-    let discovery = reach.discovery();
+    let scope = reach.gateway.scope_now(&reach.asking);
+    let discovery = reach.discovery(&scope);
     let query = query.unwrap_or_default();
     let page = discovery.search(query, namespace.as_deref(), limit, cursor);
     let answer = listed(&discovery, &page.await?);

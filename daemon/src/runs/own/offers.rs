@@ -13,6 +13,7 @@ use crate::{
     approvals::Begun,
     catalog::contents_of,
     gateway::Asking,
+    json_weight,
     runs::reach::{Reach, fitting},
     upstream::{OfferKind, Wanted},
 };
@@ -91,7 +92,8 @@ async fn read(arguments: &str, reach: &Reach) -> Result<String, Fault> {
     let wanted = Wanted::Resource { uri };
     logged("resources.read", arguments, reach, |asking| async move {
         let contents = ask(&server, &wanted, &asking, reach).await?;
-        fitting(contents_of(contents).to_string(), &reach.handles).await
+        let contents = contents_of(contents).await?;
+        fitting(json_weight::to_text(contents).await, &reach.handles).await
     })
     .await
 }
@@ -107,7 +109,7 @@ async fn get(arguments: &str, reach: &Reach) -> Result<String, Fault> {
         if let Some(got) = got.as_object_mut() {
             got.retain(|name, _| ["description", "messages"].contains(&name.as_str()));
         }
-        fitting(got.to_string(), &reach.handles).await
+        fitting(json_weight::to_text(got).await, &reach.handles).await
     })
     .await
 }

@@ -62,13 +62,15 @@ pub(super) async fn look(
             None
         });
         changes.push(found.as_ref().is_some_and(|tool| changes_something(tool)));
-        let wrong = found.and_then(|tool| match &step.args {
-            program::Template::Fixed(args) => {
-                let read = tool.read_arguments(&args.to_string());
-                read.and_then(|read| tool.check_arguments(read)).err()
+        let wrong = match (found, &step.args) {
+            (Some(tool), program::Template::Fixed(args)) => {
+                match tool.read_arguments(&args.to_string()) {
+                    Ok(read) => tool.check_arguments(read).await.err(),
+                    Err(fault) => Some(fault),
+                }
             }
             _ => None,
-        });
+        };
         mistakes.extend(wrong.map(|fault| of_step(index, step, fault)));
     }
     if let Some(fault) = program::together(mistakes) {

@@ -4,7 +4,8 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use super::super::confidential::looks_made;
+use mux_secrets::{Secret, may_be_generated};
+
 use super::Rate;
 use crate::environment::Environment;
 
@@ -15,13 +16,13 @@ const WORDS: [&str; 5] = ["accept", "agent", "content", "version", "trace"];
 pub(super) fn secret_headers(
     headers: &BTreeMap<String, String>,
     environment: &Environment,
-) -> Result<Vec<String>, String> {
+) -> Result<Vec<Secret>, String> {
     let mut secret = Vec::new();
     for (name, written) in headers {
         let (name, value) = (name.to_ascii_lowercase(), environment.expand_here(written)?);
         let is_word = WORDS.iter().any(|word| name.contains(word));
-        if !environment.hidden_in(written).is_empty() || (!is_word && looks_made(&value)) {
-            secret.push(value);
+        if !environment.hidden_in(written).is_empty() || (!is_word && may_be_generated(&value)) {
+            secret.push(value.into());
         }
     }
     Ok(secret)

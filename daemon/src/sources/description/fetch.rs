@@ -1,10 +1,18 @@
 //! A description that is fetched from an address: only if it is another one than that which is kept.
 
-use std::time::Duration;
+use std::{
+    net::SocketAddr,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
 use futures::{FutureExt as _, future::BoxFuture};
 use reqwest::{
     Client, Response, StatusCode, Url,
+    dns::{Addrs, Name, Resolve, Resolving},
     header::{
         ACCEPT, ETAG, HeaderMap, HeaderName, HeaderValue, IF_MODIFIED_SINCE, IF_NONE_MATCH,
         LAST_MODIFIED, LOCATION,
@@ -14,6 +22,7 @@ use tokio::time::timeout;
 
 use super::{Fetch, Fetched, LONGEST_DESCRIPTION, Version};
 use crate::{
+    address_policy::{AddressClass, AddressPolicy, Refused, class_of, written_class},
     causes::{causes, fix_of},
     settings::Source,
     sources::http::Mask,
@@ -27,6 +36,53 @@ pub(in crate::sources) struct Get {
     url: Url,
     headers: HeaderMap,
     mask: Mask,
+    own_host: OwnHost,
+}
+
+/// Resolves host names for a description: its own host to whatever the user's network says, others by the policy.
+#[derive(Clone, Debug)]
+pub(in crate::sources) struct OwnHost {
+    policy: AddressPolicy,
+    host: Arc<str>,
+    /// Whether all addresses that the host was last found to have are private.
+    private: Arc<AtomicBool>,
+}
+
+impl OwnHost {
+    pub(in crate::sources) fn new(policy: AddressPolicy, url: &Url) -> Self {
+        Self {
+            policy,
+            host: url.host_str().unwrap_or_default().into(),
+            private: Arc::default(),
+        }
+    }
+
+    /// Whether a redirect may lead there.
+    pub(in crate::sources) fn allows(&self, url: &Url) -> bool {
+        url.host_str() == Some(&*self.host) || self.policy.check(url).is_ok()
+    }
+}
+
+impl Resolve for OwnHost {
+    fn resolve(&self, name: Name) -> Resolving {
+        if !name.as_str().eq_ignore_ascii_case(&self.host) {
+            return self.policy.resolve(name);
+        }
+        let private = Arc::clone(&self.private);
+        let host = Arc::clone(&self.host);
+        Box::pin(async move {
+            let found: Vec<SocketAddr> = tokio::net::lookup_host((&*host, 0)).await?.collect();
+            let is = |class| move |address: &SocketAddr| class_of(address.ip()) == class;
+            let all = !found.is_empty() && found.iter().all(is(AddressClass::Private));
+            private.store(all, Ordering::Relaxed);
+            let mut found = found;
+            found.retain(|address| !is(AddressClass::Never)(address));
+            match found.is_empty() {
+                true => Err(format!("{host} {}", Refused::Class(AddressClass::Never)).into()),
+                false => Ok(Box::new(found.into_iter()) as Addrs),
+            }
+        })
+    }
 }
 
 impl Get {
@@ -35,8 +91,10 @@ impl Get {
         url: Url,
         headers: HeaderMap,
         settings: &Source,
+        own_host: OwnHost,
     ) -> Self {
         Self {
+            own_host,
             client,
             mask: Mask::of(settings, url.as_str()),
             url,
@@ -45,6 +103,10 @@ impl Get {
     }
 
     async fn get(&self, known: Option<&Version>) -> Result<Fetched, String> {
+        if written_class(&self.url) == Some(AddressClass::Never) {
+            let why = Refused::Class(AddressClass::Never);
+            return Err(self.told(&format!("is not asked: it {why}")));
+        }
         let mut headers = self.headers.clone();
         let accept = "application/json, application/yaml, text/yaml, */*;q=0.8";
         headers.insert(ACCEPT, HeaderValue::from_static(accept));
@@ -70,7 +132,9 @@ impl Get {
             .await;
         let response = sent.map_err(|error| self.unreachable(error))?;
         match response.status() {
-            StatusCode::NOT_MODIFIED if known.is_some() => Ok(Fetched::Same),
+            StatusCode::NOT_MODIFIED if known.is_some() => Ok(Fetched::Same {
+                private: self.is_private(&response),
+            }),
             status if status.is_success() => self.read(response).await,
             status if status.is_redirection() => {
                 let to = response
@@ -87,7 +151,16 @@ impl Get {
         }
     }
 
+    /// Its host's name leads into a private network, and so did the connection: not to a proxy there, and not to an
+    /// address of before or after.
+    fn is_private(&self, response: &Response) -> bool {
+        let from = response.remote_addr();
+        let from = from.map(|address| class_of(address.ip()));
+        from == Some(AddressClass::Private) && self.own_host.private.load(Ordering::Relaxed)
+    }
+
     async fn read(&self, mut response: Response) -> Result<Fetched, String> {
+        let private = self.is_private(&response);
         let header = |name: HeaderName| {
             let value = response.headers().get(name)?.to_str().ok()?;
             Some(value.to_owned())
@@ -111,7 +184,11 @@ impl Get {
             }
         }
         match String::from_utf8(bytes) {
-            Ok(text) => Ok(Fetched::New { text, version }),
+            Ok(text) => Ok(Fetched::New {
+                text,
+                version,
+                private,
+            }),
             Err(_) => Err(self.told("gives no text in UTF-8")),
         }
     }

@@ -27,6 +27,8 @@ pub(in crate::sources) struct Kept {
     pub(in crate::sources) version: Version,
     /// When it was last known to be right.
     pub(in crate::sources) fetched: SystemTime,
+    /// Whether it came from a private network; `None`: an earlier version has not kept it.
+    pub(in crate::sources) private: Option<bool>,
 }
 
 #[derive(Deserialize, Serialize)]
@@ -36,6 +38,8 @@ struct Head {
     version: Version,
     /// Seconds since 1970.
     fetched: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    private: Option<bool>,
 }
 
 impl Shelf {
@@ -51,6 +55,7 @@ impl Shelf {
             text: text.to_owned(),
             version: head.version,
             fetched: SystemTime::UNIX_EPOCH + Duration::from_secs(head.fetched),
+            private: head.private,
         })
     }
 
@@ -77,6 +82,7 @@ impl Shelf {
             digest: digest(&kept.text),
             version: kept.version.clone(),
             fetched: since.unwrap_or_default().as_secs(),
+            private: kept.private,
         };
         let mut bytes = serde_json::to_vec(&head)?;
         bytes.push(b'\n');
@@ -109,6 +115,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let shelf = Shelf::new(folder.path().join("new"));
         let kept = Kept {
+            private: Some(true),
             text: "openapi: 3.1.0\ninfo: {}\n".into(),
             version: Version {
                 etag: Some("\"1\"".into()),

@@ -68,6 +68,7 @@ impl Ask {
                     return Ok(Fetched::New {
                         text: data.to_string(),
                         version: Version::default(),
+                        private: false,
                     });
                 }
                 (None, _) => "the answer holds no schema".clone_into(&mut refusal),
@@ -89,7 +90,9 @@ impl Ask {
         let sent = tokio::time::timeout(PATIENCE, self.api.send(&request, &telling)).await;
         match sent {
             Ok(Ok(reply)) => Ok(reply),
-            Ok(Err(CallFailure::Credential { why, fix })) => Err(format!("{why}; {fix}")),
+            Ok(Err(CallFailure::Credential { why, fix } | CallFailure::Forbidden { why, fix })) => {
+                Err(format!("{why}; {fix}"))
+            }
             Ok(Err(failure)) => Err(self.api.mask().words(&failure.to_string())),
             Err(_) => Err(self.told(&format!("did not tell its schema within {PATIENCE:?}"))),
         }

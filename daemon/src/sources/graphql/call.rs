@@ -2,7 +2,6 @@
 //!
 //! Invariant: values go as variables, never as text of a query; a query may be sent again, a mutation never.
 
-use apollo_compiler::ast::OperationType;
 use reqwest::Method;
 use serde_json::{Map, Value, json};
 
@@ -10,9 +9,10 @@ use super::{
     super::http::{Body, Request},
     arguments::SELECT,
     chosen,
-    functions::{self, ANY, Operation, Room},
-    model::{Field, Schema},
-    reached,
+    document::{Document, DocumentError, Effect},
+    equivalent_fields::{self, FieldJudge, Reach},
+    functions::{self, ANY, OFFERED, Room},
+    model::{Field, Operation, Schema},
 };
 
 /// What an answer is to be written in; the first has its own meaning for status codes.
@@ -50,7 +50,12 @@ pub(super) fn call(
     means: Means<'_>,
 ) -> Result<Call, Refusal> {
     if tool == ANY {
-        return any(arguments, means);
+        let query = document_of(&arguments).map_err(|error| Refusal::Mistake(error.to_string()))?;
+        let document = Document::read(query);
+        // Policy has judged what was read of it: what cannot be read was not judged.
+        let document = document.map_err(|error| Refusal::Mistake(error.to_string()))?;
+        let effect = document.effect(operation_name(&arguments));
+        return any(arguments, effect, means);
     }
     let (operation, field) = function(schema, tool).ok_or(Refusal::Unknown)?;
     let query = query(schema, operation, field, &arguments, means).map_err(Refusal::Mistake)?;
@@ -66,6 +71,44 @@ pub(super) fn call(
     })
 }
 
+/// The document that a call of [`ANY`] sends.
+pub(super) fn document_of(arguments: &Map<String, Value>) -> Result<&str, DocumentError> {
+    let query = arguments.get("query").and_then(Value::as_str);
+    query.ok_or_else(|| DocumentError::Invalid("`query` is missing".into()))
+}
+
+/// The operation of it that is meant.
+pub(super) fn operation_name(arguments: &Map<String, Value>) -> Option<&str> {
+    arguments.get("operationName").and_then(Value::as_str)
+}
+
+/// What a function's call reaches beside its own field: nothing where the default is selected.
+pub(super) fn reached_by_selection(
+    schema: &Schema,
+    tool: &str,
+    arguments: &Map<String, Value>,
+    means: Means<'_>,
+    judge: &mut FieldJudge<'_>,
+) -> Result<Reach, DocumentError> {
+    let chosen = arguments
+        .get(SELECT)
+        .is_some_and(|choice| !choice.is_null());
+    let Some((operation, field)) = function(schema, tool).filter(|_| chosen) else {
+        return Ok(Reach::default());
+    };
+    let deadline = equivalent_fields::deadline();
+    // It is what will be sent.
+    let query =
+        query(schema, operation, field, arguments, means).map_err(DocumentError::Invalid)?;
+    let document = Document::read(&query)?;
+    let ty = field.ty.name();
+    let reach = equivalent_fields::below_function(schema, &document, ty, deadline, judge)?;
+    Ok(Reach {
+        may_destroy: reach.may_destroy && operation == Operation::Mutation,
+        ..reach
+    })
+}
+
 /// The query of each function with what it needs alone.
 pub(super) fn queries(
     schema: &Schema,
@@ -78,7 +121,7 @@ pub(super) fn queries(
         credentials: &[],
     };
     let mut queries = Vec::new();
-    for operation in Operation::ALL {
+    for operation in OFFERED {
         for field in operation.fields(schema) {
             let needed = field
                 .arguments
@@ -94,7 +137,7 @@ pub(super) fn queries(
 
 fn function<'a>(schema: &'a Schema, tool: &str) -> Option<(Operation, &'a Field)> {
     let (word, name) = tool.split_once('.')?;
-    let operation = Operation::ALL.into_iter().find(|one| one.word() == word)?;
+    let operation = OFFERED.into_iter().find(|one| one.word() == word)?;
     let mut fields = operation.fields(schema).iter();
     Some((operation, fields.find(|field| field.name == name)?))
 }
@@ -126,7 +169,7 @@ fn query(
         _ if !schema.is_composite(ty) => String::new(),
         Some(choice) if !choice.is_null() => chosen::spelled(schema, ty, choice, means.room)?,
         _ => {
-            let default = functions::default(schema, field, means.depth, means.room);
+            let default = functions::default(schema, operation, field, means.depth, means.room);
             default
                 .map(|selection| selection.text())
                 .unwrap_or_default()
@@ -139,26 +182,18 @@ fn query(
     ))
 }
 
-fn any(arguments: Map<String, Value>, means: Means<'_>) -> Result<Call, Refusal> {
-    let query = arguments.get("query").and_then(Value::as_str);
-    let query = query.ok_or_else(|| Refusal::Mistake("`query` is missing".into()))?;
-    // Policy has seen what was read of it: what cannot be read was not looked at.
-    let document = reached::read(query).map_err(Refusal::Mistake)?;
-    let name = arguments.get("operationName").and_then(Value::as_str);
-    let operations: Vec<OperationType> = reached::operations(&document)
-        .filter(|one| {
-            name.is_none_or(|name| one.name.as_ref().is_some_and(|own| own.as_str() == name))
-        })
-        .map(|one| one.operation_type)
-        .collect();
-    if operations.contains(&OperationType::Subscription) {
+/// A document of the caller's own.
+pub(super) fn any(
+    arguments: Map<String, Value>,
+    effect: Effect,
+    means: Means<'_>,
+) -> Result<Call, Refusal> {
+    if effect == Effect::Subscribes {
         let why = "a subscription has no end: only queries and mutations can be sent";
         return Err(Refusal::Mistake(why.into()));
     }
-    // What is not there may be anything.
-    let reads_only = !operations.is_empty() && operations.iter().all(|one| one.is_query());
     Ok(Call {
-        request: request(Value::Object(arguments), reads_only, means),
+        request: request(Value::Object(arguments), effect == Effect::Reads, means),
         field: None,
     })
 }

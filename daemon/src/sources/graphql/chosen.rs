@@ -4,6 +4,8 @@
 //! Invariant: what goes into a query is one selection of one field, spelled here from what was understood; the
 //! caller's own text never does.
 
+use std::collections::HashMap;
+
 use apollo_compiler::{ast, parser::Parser};
 use serde_json::{Map, Value};
 
@@ -14,10 +16,10 @@ use super::{
     model::{Field, Schema, is_name},
     selection::Selection,
 };
-use crate::nearest::nearest_few;
+use crate::{length, nearest::nearest_few};
 
-/// The longest text, in bytes.
-const LONGEST: usize = 64 << 10;
+/// Of a selection as it is written, text or object, and of what is spelled out of it.
+pub(super) const MAX_SELECTION_BYTES: usize = 64 << 10;
 /// In an object: the arguments of a field.
 const ARGUMENTS: &str = "$args";
 const FRAGMENT: &str = "... on ";
@@ -28,34 +30,52 @@ const TOLD: usize = 12;
 const EXAMPLE: usize = 5;
 
 /// The selection of a field of this type as a query spells it.
-pub(super) fn spelled(
-    schema: &Schema,
-    ty: &str,
+pub(super) fn spelled<'a>(
+    schema: &'a Schema,
+    ty: &'a str,
     choice: &Value,
-    room: &Room,
+    room: &'a Room,
 ) -> Result<String, String> {
+    let mut chosen = Chosen {
+        schema,
+        room,
+        spelled: String::new(),
+        leaves: HashMap::new(),
+    };
     let written = match choice {
-        Value::Object(members) => Chosen { schema, room }.object(ty, members, 0),
+        Value::Object(members) => chosen.whole(ty, members),
+        Value::String(text) if text.len() > MAX_SELECTION_BYTES => Err(too_long("it")),
         Value::String(text) => match serde_json::from_str(text) {
             // As it is typed into a shell.
-            Ok(Value::Object(members)) => Chosen { schema, room }.object(ty, &members, 0),
-            _ => Chosen { schema, room }.text(ty, text),
+            Ok(Value::Object(members)) => chosen.whole(ty, &members),
+            _ => chosen.text(ty, text),
         },
         _ => Err("it must be a text or an object".to_owned()),
     };
-    written.map_err(|why| format!("`{SELECT}`: {why}"))
+    match written {
+        Ok(()) => Ok(chosen.spelled),
+        Err(why) => Err(format!("`{SELECT}`: {why}")),
+    }
 }
 
 struct Chosen<'a> {
     schema: &'a Schema,
     room: &'a Room,
+    spelled: String,
+    /// What stands for all leaves of a type.
+    leaves: HashMap<&'a str, String>,
 }
 
-impl Chosen<'_> {
-    fn text(&self, ty: &str, text: &str) -> Result<String, String> {
-        if text.len() > LONGEST {
-            return Err(format!("it is longer than {LONGEST} bytes"));
+impl<'a> Chosen<'a> {
+    fn push(&mut self, text: &str) -> Result<(), String> {
+        if self.spelled.len() + text.len() > MAX_SELECTION_BYTES {
+            return Err(too_long("what it stands for"));
         }
+        self.spelled.push_str(text);
+        Ok(())
+    }
+
+    fn text(&mut self, ty: &'a str, text: &str) -> Result<(), String> {
         let text = text.trim();
         let braced = match text.starts_with('{') {
             true => text.to_owned(),
@@ -78,103 +98,139 @@ impl Chosen<'_> {
         self.selections(ty, &operation.selection_set)
     }
 
-    fn selections(&self, ty: &str, selections: &[ast::Selection]) -> Result<String, String> {
-        let selections = selections.iter().map(|selection| match selection {
-            ast::Selection::Field(field) => self.field(ty, field),
-            ast::Selection::InlineFragment(fragment) => {
-                let on = fragment.type_condition.as_ref().map(|name| name.as_str());
-                self.has_no_variables(&fragment.directives)?;
-                let inner = self.selections(self.condition(ty, on)?, &fragment.selection_set)?;
-                let on = on.map(|name| format!(" on {name}")).unwrap_or_default();
-                Ok(format!("...{on}{} {inner}", fragment.directives))
+    fn selections(&mut self, ty: &'a str, selections: &[ast::Selection]) -> Result<(), String> {
+        if selections.is_empty() {
+            return Err(self.empty(ty));
+        }
+        self.push("{")?;
+        for selection in selections {
+            self.push(" ")?;
+            match selection {
+                ast::Selection::Field(field) => self.field(ty, field)?,
+                ast::Selection::InlineFragment(fragment) => {
+                    let on = fragment.type_condition.as_ref().map(|name| name.as_str());
+                    has_no_variables(&fragment.directives)?;
+                    self.push("...")?;
+                    let ty = match on {
+                        None => ty,
+                        Some(on) => {
+                            self.push(" on ")?;
+                            self.push(on)?;
+                            self.condition(on)?
+                        }
+                    };
+                    let directives = fragment.directives.serialize().no_indent().to_string();
+                    self.push(&directives)?;
+                    self.push(" ")?;
+                    self.selections(ty, &fragment.selection_set)?;
+                }
+                ast::Selection::FragmentSpread(spread) => {
+                    return Err(format!(
+                        "a fragment cannot be named here: write the fields of ...{} where they are wanted",
+                        spread.fragment_name
+                    ));
+                }
             }
-            ast::Selection::FragmentSpread(spread) => Err(format!(
-                "a fragment cannot be named here: write the fields of ...{} where they are wanted",
-                spread.fragment_name
-            )),
-        });
-        let selections = selections.collect::<Result<Vec<_>, _>>()?;
-        match selections.is_empty() {
-            true => Err(self.empty(ty)),
-            false => Ok(format!("{{ {} }}", selections.join(" "))),
+        }
+        self.push(" }")
+    }
+
+    fn field(&mut self, ty: &'a str, field: &ast::Field) -> Result<(), String> {
+        let name = field.name.as_str();
+        if let Some(alias) = &field.alias {
+            self.push(alias)?;
+            self.push(": ")?;
+        }
+        self.push(name)?;
+        if name == TYPE_NAME {
+            return Ok(());
+        }
+        let known = self.known(ty, name)?;
+        let mut given = Vec::new();
+        for argument in &field.arguments {
+            argument_of(known, argument.name.as_str())?;
+            if has_variable(&argument.value) {
+                return Err(no_variables());
+            }
+            if given.contains(&&argument.name) {
+                return Err(format!("`{}` of `{name}` is given twice", argument.name));
+            }
+            self.push(if given.is_empty() { "(" } else { ", " })?;
+            given.push(&argument.name);
+            let value = argument.value.serialize().no_indent().to_string();
+            self.push(&format!("{}: {value}", argument.name))?;
+        }
+        if !given.is_empty() {
+            self.push(")")?;
+        }
+        has_no_variables(&field.directives)?;
+        let directives = field.directives.serialize().no_indent().to_string();
+        self.push(&directives)?;
+        match (self.is_composite(known), field.selection_set.is_empty()) {
+            (true, false) => {
+                self.push(" ")?;
+                self.selections(known.ty.name(), &field.selection_set)
+            }
+            (true, true) => Err(self.wants_fields(known)),
+            (false, true) => Ok(()),
+            (false, false) => Err(has_no_fields(known)),
         }
     }
 
-    fn field(&self, ty: &str, field: &ast::Field) -> Result<String, String> {
-        let name = field.name.as_str();
-        let alias = field.alias.as_ref();
-        let alias = alias.map(|alias| format!("{alias}: ")).unwrap_or_default();
-        if name == TYPE_NAME {
-            return Ok(format!("{alias}{name}"));
+    /// An object that is the selection.
+    fn whole(&mut self, ty: &'a str, members: &Map<String, Value>) -> Result<(), String> {
+        match length::of(members, MAX_SELECTION_BYTES) {
+            Some(_) => self.object(ty, members, 0),
+            None => Err(too_long("it")),
         }
-        let known = self.known(ty, name)?;
-        let arguments = field.arguments.iter().map(|argument| {
-            self.argument(known, argument.name.as_str())?;
-            match has_variable(&argument.value) {
-                true => Err(no_variables()),
-                false => Ok(format!(
-                    "{}: {}",
-                    argument.name,
-                    argument.value.serialize().no_indent()
-                )),
-            }
-        });
-        let arguments = in_parentheses(arguments.collect::<Result<_, _>>()?);
-        self.has_no_variables(&field.directives)?;
-        let directives = field.directives.serialize().no_indent().to_string();
-        let inner = match (self.is_composite(known), field.selection_set.is_empty()) {
-            (true, false) => format!(
-                " {}",
-                self.selections(known.ty.name(), &field.selection_set)?
-            ),
-            (true, true) => return Err(self.wants_fields(known)),
-            (false, true) => String::new(),
-            (false, false) => return Err(has_no_fields(known)),
-        };
-        Ok(format!("{alias}{name}{arguments}{directives}{inner}"))
     }
 
     fn object(
-        &self,
-        ty: &str,
+        &mut self,
+        ty: &'a str,
         members: &Map<String, Value>,
         depth: usize,
-    ) -> Result<String, String> {
+    ) -> Result<(), String> {
         if depth > NESTING {
             return Err(format!("it is nested deeper than {NESTING}"));
         }
-        let chosen = members.iter().filter(|(name, value)| {
-            name.as_str() != ARGUMENTS && !matches!(value, Value::Bool(false) | Value::Null)
-        });
-        let selections = chosen.map(|(name, value)| {
+        let mut chosen = members
+            .iter()
+            .filter(|(name, value)| {
+                name.as_str() != ARGUMENTS && !matches!(value, Value::Bool(false) | Value::Null)
+            })
+            .peekable();
+        if chosen.peek().is_none() {
+            return Err(self.empty(ty));
+        }
+        self.push("{")?;
+        for (name, value) in chosen {
+            self.push(" ")?;
             if let Some(on) = name.strip_prefix(FRAGMENT) {
                 let Value::Object(inner) = value else {
                     return Err(format!("{name:?} is an object of fields"));
                 };
-                let inner = self.object(self.condition(ty, Some(on))?, inner, depth + 1)?;
-                return Ok(format!("{FRAGMENT}{on} {inner}"));
+                let on = self.condition(on)?;
+                self.push(FRAGMENT)?;
+                self.push(on)?;
+                self.push(" ")?;
+                self.object(on, inner, depth + 1)?;
+            } else if name == TYPE_NAME {
+                self.push(name)?;
+            } else {
+                self.member(self.known(ty, name)?, value, depth)?;
             }
-            if name == TYPE_NAME {
-                return Ok(name.clone());
-            }
-            self.member(self.known(ty, name)?, value, depth)
-        });
-        let selections = selections.collect::<Result<Vec<_>, _>>()?;
-        match selections.is_empty() {
-            true => Err(self.empty(ty)),
-            false => Ok(format!("{{ {} }}", selections.join(" "))),
         }
+        self.push(" }")
     }
 
     /// `true` of an object stands for its leaves.
-    fn member(&self, field: &Field, value: &Value, depth: usize) -> Result<String, String> {
+    fn member(&mut self, field: &'a Field, value: &Value, depth: usize) -> Result<(), String> {
         let (name, ty) = (&field.name, field.ty.name());
+        self.push(name)?;
         let members = match value {
-            Value::Bool(_) if self.is_composite(field) => {
-                let leaves = Selection::of(self.schema, ty, 1, self.room);
-                return Ok(format!("{name} {}", leaves.text()));
-            }
-            Value::Bool(_) => return Ok(name.clone()),
+            Value::Bool(_) if self.is_composite(field) => return self.leaves(ty),
+            Value::Bool(_) => return Ok(()),
             Value::Object(members) => members,
             _ => {
                 return Err(format!(
@@ -182,30 +238,45 @@ impl Chosen<'_> {
                 ));
             }
         };
-        let arguments = match members.get(ARGUMENTS) {
-            None | Some(Value::Null) => Vec::new(),
+        match members.get(ARGUMENTS) {
+            None | Some(Value::Null) => {}
             Some(Value::Object(arguments)) => {
-                let arguments = arguments.iter().map(|(name, value)| {
-                    let known = self.argument(field, name)?;
-                    literal::spelled(self.schema, &known.ty, value)
-                        .map(|value| format!("{name}: {value}"))
-                        .ok_or_else(|| format!("`{name}` of `{}` cannot be written so", field.name))
-                });
-                arguments.collect::<Result<_, _>>()?
+                for (place, (name, value)) in arguments.iter().enumerate() {
+                    let known = argument_of(field, name)?;
+                    let value =
+                        literal::spelled(self.schema, &known.ty, value).ok_or_else(|| {
+                            format!("`{name}` of `{}` cannot be written so", field.name)
+                        })?;
+                    self.push(if place == 0 { "(" } else { ", " })?;
+                    self.push(&format!("{name}: {value}"))?;
+                }
+                if !arguments.is_empty() {
+                    self.push(")")?;
+                }
             }
             Some(_) => return Err(format!("`{ARGUMENTS}` of `{name}` is an object")),
-        };
+        }
         let wants_more = members.keys().any(|name| name != ARGUMENTS);
-        let inner = match (self.is_composite(field), wants_more) {
-            (true, true) => format!(" {}", self.object(ty, members, depth + 1)?),
-            (true, false) => format!(" {}", Selection::of(self.schema, ty, 1, self.room).text()),
-            (false, false) => String::new(),
-            (false, true) => return Err(has_no_fields(field)),
-        };
-        Ok(format!("{name}{}{inner}", in_parentheses(arguments)))
+        match (self.is_composite(field), wants_more) {
+            (true, true) => {
+                self.push(" ")?;
+                self.object(ty, members, depth + 1)
+            }
+            (true, false) => self.leaves(ty),
+            (false, false) => Ok(()),
+            (false, true) => Err(has_no_fields(field)),
+        }
     }
 
-    fn known(&self, ty: &str, name: &str) -> Result<&Field, String> {
+    fn leaves(&mut self, ty: &'a str) -> Result<(), String> {
+        let (schema, room) = (self.schema, self.room);
+        let leaves = self.leaves.entry(ty);
+        let leaves = leaves.or_insert_with(|| Selection::of(schema, ty, 1, room).text());
+        let leaves = format!(" {leaves}");
+        self.push(&leaves)
+    }
+
+    fn known(&self, ty: &str, name: &str) -> Result<&'a Field, String> {
         self.schema.field(ty, name).ok_or_else(|| {
             let known = self.schema.fields(ty).unwrap_or_default();
             let known = known.iter().map(|field| field.name.as_str());
@@ -213,36 +284,14 @@ impl Chosen<'_> {
         })
     }
 
-    fn argument<'b>(
-        &self,
-        field: &'b Field,
-        name: &str,
-    ) -> Result<&'b super::model::Argument, String> {
-        let mut arguments = field.arguments.iter();
-        let found = arguments.find(|argument| argument.name == name);
-        found.ok_or_else(|| {
-            let known = field
-                .arguments
-                .iter()
-                .map(|argument| argument.name.as_str());
-            format!(
-                "`{}` takes no argument `{name}`{}",
-                field.name,
-                instead(name, known)
-            )
-        })
-    }
-
     /// The type of a fragment's fields.
-    fn condition<'b>(&self, ty: &'b str, on: Option<&'b str>) -> Result<&'b str, String> {
-        match on {
-            None => Ok(ty),
-            Some(on) if is_name(on) && self.schema.is_composite(on) => Ok(on),
-            Some(on) => {
-                let types = self.schema.types.keys().map(String::as_str);
-                Err(format!("there is no type {on:?}{}", instead(on, types)))
-            }
-        }
+    fn condition(&self, on: &str) -> Result<&'a str, String> {
+        let known = self.schema.types.get_key_value(on);
+        let known = known.filter(|_| is_name(on) && self.schema.is_composite(on));
+        known.map(|(name, _)| name.as_str()).ok_or_else(|| {
+            let types = self.schema.types.keys().map(String::as_str);
+            format!("there is no type {on:?}{}", instead(on, types))
+        })
     }
 
     fn is_composite(&self, field: &Field) -> bool {
@@ -267,13 +316,33 @@ impl Chosen<'_> {
         };
         Selection::of(self.schema, ty, 1, &room).text()
     }
+}
 
-    fn has_no_variables(&self, directives: &ast::DirectiveList) -> Result<(), String> {
-        let mut arguments = directives.iter().flat_map(|one| &one.arguments);
-        match arguments.any(|argument| has_variable(&argument.value)) {
-            true => Err(no_variables()),
-            false => Ok(()),
-        }
+fn too_long(what: &str) -> String {
+    format!(
+        "{what} is longer than {MAX_SELECTION_BYTES} bytes (max_selection_bytes); select less at once, in several calls"
+    )
+}
+
+fn argument_of<'b>(field: &'b Field, name: &str) -> Result<&'b super::model::Argument, String> {
+    let mut arguments = field.arguments.iter();
+    let found = arguments.find(|argument| argument.name == name);
+    found.ok_or_else(|| {
+        let known = field.arguments.iter();
+        let known = known.map(|argument| argument.name.as_str());
+        format!(
+            "`{}` takes no argument `{name}`{}",
+            field.name,
+            instead(name, known)
+        )
+    })
+}
+
+fn has_no_variables(directives: &ast::DirectiveList) -> Result<(), String> {
+    let mut arguments = directives.iter().flat_map(|one| &one.arguments);
+    match arguments.any(|argument| has_variable(&argument.value)) {
+        true => Err(no_variables()),
+        false => Ok(()),
     }
 }
 
@@ -296,13 +365,6 @@ fn has_no_fields(field: &Field) -> String {
         field.name,
         field.ty.name()
     )
-}
-
-fn in_parentheses(arguments: Vec<String>) -> String {
-    match arguments.is_empty() {
-        true => String::new(),
-        false => format!("({})", arguments.join(", ")),
-    }
 }
 
 /// The nearest names, or else the first few.

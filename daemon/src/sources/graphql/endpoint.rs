@@ -4,7 +4,7 @@
 //! query: not signed in, too often, broken.
 
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeSet, VecDeque},
     sync::{Arc, Mutex, PoisonError},
 };
 
@@ -15,17 +15,21 @@ use serde_json::{Map, Value};
 use super::{
     answer,
     call::{self, Call, Means, Refusal},
-    functions::{self, Room},
+    document::{Document, DocumentError, Effect},
+    equivalent_fields::{self, FieldJudge, Reach},
+    functions::{self, ANY, Room},
     model::Schema,
 };
 use crate::{
-    settings,
+    blocking, settings,
     sources::{
         CallFailure, Facts, Source, Telling,
         http::{Api, Reply},
     },
 };
 
+/// Documents that were judged and not yet sent, of which it is remembered what they do.
+const MAX_JUDGED_DOCUMENTS: usize = 64;
 /// By which an endpoint says that it follows the rules for status codes.
 const OWN_MEDIA: &str = "application/graphql-response+json";
 
@@ -43,6 +47,44 @@ pub(super) struct Endpoint {
     /// Made with the room; the first list takes them.
     tools: Mutex<Option<Vec<Value>>>,
     functions: usize,
+    judged: JudgedDocuments,
+}
+
+/// What documents do that policy has just read, so that none is read twice for one call.
+#[derive(Debug, Default)]
+struct JudgedDocuments(Mutex<VecDeque<(blake3::Hash, Effect)>>);
+
+impl JudgedDocuments {
+    fn remember(&self, key: blake3::Hash, effect: Effect) {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.iter().any(|(other, _)| *other == key) {
+            return;
+        }
+        if known.len() == MAX_JUDGED_DOCUMENTS {
+            known.pop_front();
+        }
+        known.push_back((key, effect));
+    }
+
+    fn effect(&self, key: blake3::Hash) -> Option<Effect> {
+        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = known.iter();
+        known
+            .find(|(other, _)| *other == key)
+            .map(|(_, effect)| *effect)
+    }
+}
+
+/// Of a document, and of the operation of it that is meant.
+fn document_key(query: &str, operation: Option<&str>) -> blake3::Hash {
+    let mut hasher = blake3::Hasher::new();
+    hasher
+        .update(&query.len().to_le_bytes())
+        .update(query.as_bytes());
+    if let Some(operation) = operation {
+        hasher.update(b" ").update(operation.as_bytes());
+    }
+    hasher.finalize()
 }
 
 impl Endpoint {
@@ -85,27 +127,45 @@ impl Endpoint {
             notes,
             functions: made.tools.len(),
             tools: Mutex::new(Some(made.tools)),
+            judged: JudgedDocuments::default(),
+        }
+    }
+
+    fn means(&self) -> Means<'_> {
+        Means {
+            depth: self.depth,
+            room: &self.room,
+            credentials: &self.credentials,
         }
     }
 
     async fn answered(
-        &self,
+        self: Arc<Self>,
         tool: String,
         arguments: Map<String, Value>,
         telling: &Telling,
     ) -> Result<Value, CallFailure> {
-        let means = Means {
-            depth: self.depth,
-            room: &self.room,
-            credentials: &self.credentials,
-        };
-        let call = match call::call(&self.schema, &tool, arguments, means) {
-            Ok(call) => call,
-            Err(Refusal::Unknown) => return Err(CallFailure::Unknown(tool)),
-            Err(Refusal::Mistake(why)) => return Err(CallFailure::Unfit(why)),
-        };
+        // How long it takes is up to the caller and the schema.
+        let this = Arc::clone(&self);
+        let call = blocking::run(move || this.request(tool, arguments)).await?;
         let reply = self.api.send(&call.request, telling).await?;
         Ok(self.result(&call, &reply))
+    }
+
+    fn request(&self, tool: String, arguments: Map<String, Value>) -> Result<Call, CallFailure> {
+        let judged = call::document_of(&arguments).ok().filter(|_| tool == ANY);
+        let judged = judged.and_then(|query| {
+            let operation = call::operation_name(&arguments);
+            self.judged.effect(document_key(query, operation))
+        });
+        let call = match judged {
+            Some(effect) => call::any(arguments, effect, self.means()),
+            None => call::call(&self.schema, &tool, arguments, self.means()),
+        };
+        call.map_err(|refusal| match refusal {
+            Refusal::Unknown => CallFailure::Unknown(tool),
+            Refusal::Mistake(why) => CallFailure::Unfit(why),
+        })
     }
 
     fn result(&self, call: &Call, reply: &Reply) -> Value {
@@ -147,9 +207,31 @@ impl Source for Endpoint {
         Facts {
             notes: self.notes.iter().cloned().map(Into::into).collect(),
             missing: Vec::new(),
+            forbidden: BTreeSet::new(),
             origins: BTreeSet::new(),
             requests: self.api.requests(),
         }
+    }
+
+    fn equivalent_fields(
+        &self,
+        tool: &str,
+        arguments: &Map<String, Value>,
+        judge: &mut FieldJudge<'_>,
+    ) -> Result<Reach, DocumentError> {
+        if tool != ANY {
+            return call::reached_by_selection(&self.schema, tool, arguments, self.means(), judge);
+        }
+        let deadline = equivalent_fields::deadline();
+        let query = call::document_of(arguments)?;
+        let document = Document::read(query)?;
+        let given = arguments.get("variables").and_then(Value::as_object);
+        let reach =
+            equivalent_fields::of_document(Some(&self.schema), &document, given, deadline, judge)?;
+        let operation = call::operation_name(arguments);
+        let key = document_key(query, operation);
+        self.judged.remember(key, document.effect(operation));
+        Ok(reach)
     }
 
     fn call(

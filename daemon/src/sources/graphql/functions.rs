@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::{
     arguments,
-    model::{Field, Schema},
+    model::{Field, Operation, Schema},
     results,
     selection::Selection,
     words::with_warning,
@@ -61,11 +61,8 @@ const ROOMS: [Room; 4] = [
     },
 ];
 
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Operation {
-    Query,
-    Mutation,
-}
+/// Operations whose fields are functions.
+pub(super) const OFFERED: [Operation; 2] = [Operation::Query, Operation::Mutation];
 
 /// The tools of a schema.
 pub(super) struct Made {
@@ -95,7 +92,7 @@ fn in_room(schema: &Schema, depth: u32, room: Room) -> Made {
         complete: true,
     };
     let mut left = LONGEST_LIST;
-    for operation in Operation::ALL {
+    for operation in OFFERED {
         for field in operation.fields(schema) {
             let tool = tool(schema, operation, field, depth, &room);
             let length = tool.to_string().len();
@@ -111,7 +108,7 @@ fn in_room(schema: &Schema, depth: u32, room: Room) -> Made {
 }
 
 fn tool(schema: &Schema, operation: Operation, field: &Field, depth: u32, room: &Room) -> Value {
-    let selection = default(schema, field, depth, room);
+    let selection = default(schema, operation, field, depth, room);
     let deprecated = field.deprecated.as_deref();
     let mut said =
         with_warning(field.description.as_deref(), deprecated, room.words).unwrap_or_default();
@@ -146,15 +143,22 @@ fn cut(mut text: String, most: usize) -> String {
 }
 
 /// What is selected of a field where nobody says it; nothing of a leaf.
+///
+/// A mutation without arguments may be a group of others (`mutation { user { purge } }`), so that to select a field is
+/// to carry it out.
 pub(super) fn default<'a>(
     schema: &'a Schema,
+    operation: Operation,
     field: &'a Field,
     depth: u32,
     room: &Room,
 ) -> Option<Selection<'a>> {
     let ty = field.ty.name();
-    let is_composite = schema.is_composite(ty);
-    is_composite.then(|| Selection::of(schema, ty, depth, room))
+    let may_be_group = operation == Operation::Mutation && field.arguments.is_empty();
+    schema.is_composite(ty).then(|| match may_be_group {
+        true => Selection::of_group(schema, ty, depth, room),
+        false => Selection::of(schema, ty, depth, room),
+    })
 }
 
 fn any(schema: &Schema) -> Value {
@@ -203,22 +207,8 @@ fn any(schema: &Schema) -> Value {
 }
 
 impl Operation {
-    pub(super) const ALL: [Self; 2] = [Operation::Query, Operation::Mutation];
-
-    /// In the names of functions, and in queries.
-    pub(super) fn word(self) -> &'static str {
-        match self {
-            Operation::Query => "query",
-            Operation::Mutation => "mutation",
-        }
-    }
-
     pub(super) fn fields(self, schema: &Schema) -> &[Field] {
-        let root = match self {
-            Operation::Query => &schema.query,
-            Operation::Mutation => &schema.mutation,
-        };
-        let fields = root.as_ref().and_then(|root| schema.fields(root));
+        let fields = schema.root(self).and_then(|root| schema.fields(root));
         fields.unwrap_or_default()
     }
 
@@ -231,6 +221,8 @@ impl Operation {
                 "destructiveHint": destroys(field),
                 "idempotentHint": false,
             }),
+            // It is no function.
+            Operation::Subscription => Value::Null,
         }
     }
 }
@@ -251,7 +243,8 @@ const DESTROYING: &[&str] = &[
     "wipe",
 ];
 
-fn destroys(name: &str) -> bool {
+/// Whether a field's name says that it destroys something.
+pub(super) fn destroys(name: &str) -> bool {
     let mut words = String::new();
     let mut before = '_';
     for letter in name.chars() {

@@ -3,6 +3,8 @@
 //! Invariant: servers of every age are asked what they know, newest first, and a name in an answer is believed only
 //! if it is one.
 
+use std::collections::{BTreeMap, HashMap, HashSet};
+
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -149,12 +151,29 @@ impl From<Told> for Schema {
         let root = |named: Option<Named>| named.map(|named| named.name);
         let types = told.types.into_iter();
         let types = types.filter(|ty| !ty.name.starts_with("__") && !is_built_in(&ty.name));
-        Self {
+        let (mut possible, mut known) = (HashMap::new(), BTreeMap::new());
+        for mut ty in types {
+            if ty.kind == "INTERFACE"
+                && let Some(types) = ty.possible_types.take()
+            {
+                let names = types.into_iter().map(|named| named.name);
+                possible.insert(ty.name.clone(), names.collect::<HashSet<_>>());
+            }
+            known.insert(ty.name.clone(), Type::from(ty));
+        }
+        let mut schema = Self {
             query: root(told.query_type),
             mutation: root(told.mutation_type),
             subscription: root(told.subscription_type),
-            types: types.map(|ty| (ty.name.clone(), ty.into())).collect(),
-        }
+            types: known,
+            ..Self::default()
+        };
+        schema.roots = schema.find_roots(|root, interface| match possible.get(interface) {
+            Some(types) => types.contains(root),
+            // The answer does not say.
+            None => schema.has_fields_of(root, interface),
+        });
+        schema
     }
 }
 

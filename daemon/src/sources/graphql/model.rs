@@ -23,6 +23,17 @@ pub(super) struct Schema {
     pub(super) mutation: Option<String>,
     pub(super) subscription: Option<String>,
     pub(super) types: BTreeMap<String, Type>,
+    /// Types of which a root type is one: the root types themselves, unions that hold one, interfaces that one
+    /// implements. Each with the operations that begin there.
+    pub(super) roots: BTreeMap<String, Vec<Operation>>,
+}
+
+/// What a document asks for.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub(super) enum Operation {
+    Query,
+    Mutation,
+    Subscription,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -81,7 +92,69 @@ pub(super) enum TypeRef {
     Required(Box<TypeRef>),
 }
 
+impl Operation {
+    pub(super) const ALL: [Self; 3] = [Self::Query, Self::Mutation, Self::Subscription];
+
+    /// In the names of functions, and in documents.
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            Self::Query => "query",
+            Self::Mutation => "mutation",
+            Self::Subscription => "subscription",
+        }
+    }
+}
+
 impl Schema {
+    /// The root type of an operation.
+    pub(super) fn root(&self, operation: Operation) -> Option<&str> {
+        let root = match operation {
+            Operation::Query => &self.query,
+            Operation::Mutation => &self.mutation,
+            Operation::Subscription => &self.subscription,
+        };
+        root.as_deref()
+    }
+
+    /// The operations whose root an object of this type may be.
+    pub(super) fn operations_at(&self, ty: &str) -> &[Operation] {
+        self.roots.get(ty).map_or(&[], Vec::as_slice)
+    }
+
+    pub(super) fn is_root(&self, ty: &str) -> bool {
+        let mut all = Operation::ALL.into_iter();
+        all.any(|operation| self.root(operation) == Some(ty))
+    }
+
+    /// What `roots` holds. `implements` says whether a root type implements an interface.
+    pub(super) fn find_roots(
+        &self,
+        implements: impl Fn(&str, &str) -> bool,
+    ) -> BTreeMap<String, Vec<Operation>> {
+        let mut roots: BTreeMap<String, Vec<Operation>> = BTreeMap::new();
+        for operation in Operation::ALL {
+            let Some(root) = self.root(operation) else {
+                continue;
+            };
+            let holds = self.types.iter().filter(|(name, ty)| match &ty.shape {
+                Shape::Union(members) => members.iter().any(|member| member == root),
+                Shape::Interface(_) => implements(root, name),
+                _ => false,
+            });
+            let names = holds.map(|(name, _)| name.as_str());
+            for name in names.chain([root]) {
+                roots.entry(name.to_owned()).or_default().push(operation);
+            }
+        }
+        roots
+    }
+
+    /// Whether a type has every field of an interface.
+    pub(super) fn has_fields_of(&self, ty: &str, interface: &str) -> bool {
+        let mut fields = self.fields(interface).unwrap_or_default().iter();
+        fields.all(|field| self.field(ty, &field.name).is_some())
+    }
+
     pub(super) fn shape(&self, name: &str) -> Option<&Shape> {
         self.types.get(name).map(|ty| &ty.shape)
     }

@@ -2,6 +2,8 @@
 //!
 //! Invariant: an error names line and column. Directives mean nothing here, so what is wrong with one is no error.
 
+use std::collections::HashSet;
+
 use apollo_compiler::{
     Name, Node, Schema as Parsed,
     ast::{self, DirectiveList},
@@ -106,14 +108,32 @@ fn model(parsed: &Parsed) -> Schema {
     };
     let types = parsed.types.iter();
     let types = types.filter(|(name, _)| !name.starts_with("__") && !is_built_in(name.as_str()));
-    Schema {
+    let mut schema = Schema {
         query: root(&definition.query),
         mutation: root(&definition.mutation),
         subscription: root(&definition.subscription),
         types: types
             .map(|(name, ty)| (name.as_str().to_owned(), type_of(ty)))
             .collect(),
+        ..Schema::default()
+    };
+    schema.roots = schema.find_roots(|root, interface| implements(parsed, root, interface));
+    schema
+}
+
+/// Whether a type implements an interface, itself or by another one.
+fn implements(parsed: &Parsed, ty: &str, interface: &str) -> bool {
+    let (mut open, mut seen) = (vec![ty], HashSet::new());
+    while let Some(ty) = open.pop() {
+        let its = match parsed.types.get(ty) {
+            Some(ExtendedType::Object(object)) => &object.implements_interfaces,
+            Some(ExtendedType::Interface(interface)) => &interface.implements_interfaces,
+            _ => continue,
+        };
+        let new = its.iter().map(|name| name.name.as_str());
+        open.extend(new.filter(|name| seen.insert(*name)));
     }
+    seen.contains(interface)
 }
 
 fn type_of(ty: &ExtendedType) -> Type {

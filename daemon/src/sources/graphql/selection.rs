@@ -2,13 +2,14 @@
 //!
 //! Level by level, the fields of an object are taken or left together, as long as there is room. Left out are fields
 //! that need arguments, deprecated ones, pages of connections (an API may refuse them without a size), and what leads
-//! back to a type that it came from.
-//! Invariant: the selection is valid for its schema, whatever it is cut to, and never empty.
+//! back to a type that it came from, or to a root type.
+//! Invariant: the selection is valid for its schema, whatever it is cut to, and never empty; it has no field of a root
+//! type, each of which is a function of its own.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
 use super::{
-    functions::Room,
+    functions::{Room, destroys},
     model::{Field, Schema, Shape},
 };
 
@@ -63,6 +64,20 @@ struct Clashes<'a> {
 impl<'a> Selection<'a> {
     /// Of a field of this composite type.
     pub(super) fn of(schema: &'a Schema, ty: &'a str, depth: u32, room: &Room) -> Self {
+        Self::grown(schema, ty, (depth, room), false)
+    }
+
+    /// The same without fields whose names say that they destroy something.
+    pub(super) fn of_group(schema: &'a Schema, ty: &'a str, depth: u32, room: &Room) -> Self {
+        Self::grown(schema, ty, (depth, room), true)
+    }
+
+    fn grown(
+        schema: &'a Schema,
+        ty: &'a str,
+        (depth, room): (u32, &Room),
+        is_harmless: bool,
+    ) -> Self {
         let whole = Node {
             what: What::Whole,
             parent: 0,
@@ -72,6 +87,7 @@ impl<'a> Selection<'a> {
         };
         let mut growing = Growing {
             schema,
+            is_harmless,
             depth,
             left: room.leaves,
             open: VecDeque::from([Open {
@@ -175,6 +191,8 @@ impl<'a> Selection<'a> {
 
 struct Growing<'a> {
     schema: &'a Schema,
+    /// Nothing that destroys is selected.
+    is_harmless: bool,
     depth: u32,
     /// How many leaves there is room for.
     left: usize,
@@ -185,14 +203,19 @@ struct Growing<'a> {
 impl<'a> Growing<'a> {
     fn grow(&mut self, open: &Open<'a>) {
         match self.schema.shape(open.ty) {
+            Some(Shape::Object(_)) if self.schema.is_root(open.ty) => {}
             Some(Shape::Object(fields)) => self.fields(open, fields, None),
             Some(Shape::Interface(fields)) => {
                 self.type_name(open.node);
-                self.fields(open, fields, None);
+                // Its object may be a root.
+                if self.schema.operations_at(open.ty).is_empty() {
+                    self.fields(open, fields, None);
+                }
             }
             Some(Shape::Union(members)) => {
                 self.type_name(open.node);
-                let members = members.iter().take(MEMBERS);
+                let members = members.iter().filter(|member| !self.schema.is_root(member));
+                let members = members.take(MEMBERS);
                 let members: Vec<(&'a str, &'a [Field])> = members
                     .filter_map(|member| Some((member.as_str(), self.schema.fields(member)?)))
                     .collect();
@@ -225,6 +248,8 @@ impl<'a> Growing<'a> {
             !field.needs_arguments()
                 && field.deprecated.is_none()
                 && !(has_nodes && field.name == "edges")
+                && !(self.is_harmless && destroys(&field.name))
+                && !self.schema.is_root(field.ty.name())
         });
         let (composite, leaves): (Vec<&Field>, Vec<&Field>) =
             usual.partition(|field| self.schema.is_composite(field.ty.name()));

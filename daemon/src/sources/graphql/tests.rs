@@ -1,6 +1,7 @@
 //! Schemas that are small enough to be looked at, and such as nobody should write.
 
 mod hostile;
+mod judging;
 
 use serde_json::{Map, Value, json};
 

@@ -29,6 +29,7 @@ use super::{
     token::Tokens,
 };
 use crate::{
+    address_policy::AddressPolicy,
     causes::causes,
     settings::{Network, Source, SourceKind},
     sources::{CallFailure, Note, telling::Telling},
@@ -56,8 +57,10 @@ pub(super) struct Shared {
     /// The entry's own.
     pub(super) headers: HeaderMap,
     pub(super) keys: Keys,
-    /// Where both may go.
+    /// Where both may go, and where functions may be called.
     pub(super) origins: Origins,
+    /// Which addresses the description may name.
+    pub(super) policy: AddressPolicy,
     pub(super) rate: Option<Arc<Rate>>,
     pub(super) mask: Arc<Mask>,
     pub(super) requests: Arc<AtomicU64>,
@@ -87,13 +90,16 @@ impl Api {
         for (header, value) in &settings.headers {
             let header = HeaderName::try_from(header)
                 .map_err(|_| format!("headers: {header:?} is no name of a header"))?;
-            let mut value = HeaderValue::from_str(value)
+            let mut value = HeaderValue::from_str(value.expose())
                 .map_err(|_| format!("headers: the value of {header} cannot be sent"))?;
             value.set_sensitive(true);
             headers.insert(header, value);
         }
+        let policy = lasting.policy.clone();
         let client = make(&settings.network, None)?
             .redirect(redirect::Policy::custom(same_origin))
+            // A name that leads elsewhere by the time it is called is judged by where it leads then.
+            .dns_resolver(Arc::new(policy.clone()))
             .build()
             .map_err(|error| {
                 let why = causes(&error.without_url());
@@ -104,7 +110,8 @@ impl Api {
             let at = (&address, url, &origins);
             let scopes = settings.scopes.as_deref().unwrap_or(scopes);
             lasting.tokens((url, scopes, login), || {
-                Tokens::new(client.clone(), at, scopes, login, Arc::clone(&mask))
+                let client = (client.clone(), policy.clone());
+                Tokens::new(client, at, scopes, login, Arc::clone(&mask))
             })
         };
         let credentials = settings.credentials.clone();
@@ -118,6 +125,7 @@ impl Api {
                 headers,
                 keys,
                 origins,
+                policy,
                 rate: lasting.rate.clone(),
                 mask,
                 requests: Arc::clone(&lasting.requests),
@@ -162,6 +170,28 @@ impl Api {
             let line = shared.origins.line(&origin);
             (self.mask().words(&origin), self.mask().words(&line))
         })
+    }
+
+    /// Why its functions cannot be called at all, and what to write, if it is known before a call.
+    pub(in crate::sources) fn forbidden(&self) -> Option<(String, String)> {
+        let url = Url::parse(&self.base).ok()?;
+        match self.allowed(&url) {
+            Err(CallFailure::Forbidden { why, fix }) => {
+                Some((self.mask().words(&why), self.mask().words(&fix)))
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether something may be sent there, by who names the address and by which network it is in.
+    pub(super) fn allowed(&self, url: &Url) -> Result<(), CallFailure> {
+        let shared = &self.shared;
+        if !shared.origins.may_be_called(url) {
+            let why = "its description did not name when it was first read, and its entry does not";
+            return Err(shared.origins.forbidden(url, why));
+        }
+        let verdict = shared.policy.check(url);
+        verdict.map_err(|why| shared.origins.refused(url, why))
     }
 
     /// Requests that were sent.

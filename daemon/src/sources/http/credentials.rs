@@ -52,7 +52,7 @@ impl Keys {
             if let Scheme::ClientCredentials { token_url, scopes } = scheme
                 && let Some(Credential::Basic { username, password }) = credentials.get(name)
             {
-                let fetched = fetch(token_url, scopes, (username, password));
+                let fetched = fetch(token_url, scopes, (username, password.expose()));
                 let fetched = fetched.map_err(|why| format!("auth.{name}: {why}"))?;
                 tokens.insert(name.clone(), fetched);
             }
@@ -170,27 +170,29 @@ impl Keys {
                             format!("the scheme `{name}` names {header:?}, which is no header");
                         CallFailure::Declined(why)
                     })?;
-                    shown.headers.insert(header, self.value(name, text)?);
+                    shown
+                        .headers
+                        .insert(header, self.value(name, text.expose())?);
                 }
                 (Scheme::Query(key), Credential::Text(text)) => {
-                    shown.query.push((encoded(key), encoded(text)));
+                    shown.query.push((encoded(key), encoded(text.expose())));
                 }
                 (Scheme::Cookie(key), Credential::Text(text)) => {
-                    self.value(name, text)?;
-                    shown.cookies.push((key.clone(), text.clone()));
+                    self.value(name, text.expose())?;
+                    shown.cookies.push((key.clone(), text.expose().to_owned()));
                 }
                 (Scheme::Basic, Credential::Basic { username, password }) => {
-                    let pair = STANDARD.encode(format!("{username}:{password}"));
+                    let pair = STANDARD.encode(format!("{username}:{}", password.expose()));
                     let value = self.value(name, &format!("Basic {pair}"))?;
                     shown.headers.insert(AUTHORIZATION, value);
                 }
                 (Scheme::Basic, Credential::Text(text)) => {
-                    let pair = STANDARD.encode(text);
+                    let pair = STANDARD.encode(text.expose());
                     let value = self.value(name, &format!("Basic {pair}"))?;
                     shown.headers.insert(AUTHORIZATION, value);
                 }
                 (Scheme::Bearer | Scheme::ClientCredentials { .. }, Credential::Text(text)) => {
-                    let value = self.value(name, &format!("Bearer {text}"))?;
+                    let value = self.value(name, &format!("Bearer {}", text.expose()))?;
                     shown.headers.insert(AUTHORIZATION, value);
                 }
                 (Scheme::ClientCredentials { .. }, Credential::Basic { .. }) => {
@@ -229,7 +231,7 @@ impl Keys {
             return false;
         };
         match (scheme, self.credentials.get(name)) {
-            (Scheme::Basic, Some(Credential::Text(text))) => text.contains(':'),
+            (Scheme::Basic, Some(Credential::Text(text))) => text.expose().contains(':'),
             (_, Some(Credential::Text(_)))
             | (Scheme::Basic | Scheme::ClientCredentials { .. }, Some(Credential::Basic { .. })) => {
                 true

@@ -8,13 +8,20 @@ use std::{
     sync::{Arc, Mutex, PoisonError, atomic::AtomicU64},
 };
 
+use reqwest::Url;
+
 use super::{mask::Mask, rate::Rate, token::Tokens};
-use crate::settings;
+use crate::{
+    address_policy::AddressPolicy,
+    settings::{self, Place},
+};
 
 #[derive(Debug)]
 pub(in crate::sources) struct Lasting {
     pub(super) rate: Option<Arc<Rate>>,
     pub(super) requests: Arc<AtomicU64>,
+    /// What the description may name.
+    pub(in crate::sources) policy: AddressPolicy,
     held: Mutex<Held>,
 }
 
@@ -30,11 +37,36 @@ struct Held {
 /// Token URL, scopes, id and secret.
 type Login = (String, Vec<String>, String, String);
 
+/// A description names public addresses, those of the class of its own address, and what the entry names itself. A file
+/// lies on this machine, where the user has put it: it may name local addresses.
+fn policy(settings: &settings::Source) -> AddressPolicy {
+    let mut policy = AddressPolicy::public(settings.network.proxies().collect());
+    let url = |text: &str| Url::parse(text).ok();
+    match &settings.description {
+        Some(Place::File(_)) => policy.allow_local(),
+        Some(Place::Url(address)) => {
+            if let Some(address) = url(address) {
+                policy.allow_class_of(&address);
+            }
+        }
+        None => {}
+    }
+    if let Some(base) = settings.base_url.as_deref().and_then(url) {
+        policy.allow_class_of(&base);
+        policy.allow_origin(&base);
+    }
+    for origin in settings.origins.iter().filter_map(|origin| url(origin)) {
+        policy.allow_origin(&origin);
+    }
+    policy
+}
+
 impl Lasting {
     pub(in crate::sources) fn new(settings: &settings::Source) -> Self {
         Self {
             rate: settings.rate.map(Rate::new).map(Arc::new),
             requests: Arc::default(),
+            policy: policy(settings),
             held: Mutex::default(),
         }
     }

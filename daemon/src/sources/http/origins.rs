@@ -1,4 +1,5 @@
-//! Where the credentials of an entry may go: its headers, its `auth`, and what is fetched with them.
+//! Where functions may be called, and where the credentials of an entry may go: its headers, its `auth`, and what is
+//! fetched with them.
 //!
 //! A description says where functions are called and where tokens come from, and whoever writes it may say something
 //! else tomorrow. So credentials go to what the user has named, and to what was named when he took the description.
@@ -9,7 +10,11 @@ use std::collections::BTreeSet;
 
 use url::Url;
 
-use crate::{settings::Source, sources::CallFailure};
+use crate::{
+    address_policy::{AddressClass, Refused},
+    settings::Source,
+    sources::CallFailure,
+};
 
 /// Each as `https://host`, with a port where it is no usual one.
 #[derive(Clone, Debug, Default)]
@@ -18,6 +23,8 @@ pub(in crate::sources) struct Origins {
     /// Those that the entry lists, for the line to write.
     listed: Vec<String>,
     calls: BTreeSet<String>,
+    /// Only for calls without credentials.
+    bare_calls: BTreeSet<String>,
     /// Only for what tokens are fetched with.
     tokens: BTreeSet<String>,
 }
@@ -29,8 +36,18 @@ impl Origins {
             source: source.to_owned(),
             listed: settings.origins.clone(),
             calls: settings.origins.iter().cloned().collect(),
+            bare_calls: BTreeSet::new(),
             tokens: BTreeSet::new(),
         }
+    }
+
+    /// Where functions may be called, though no credential goes there.
+    pub(in crate::sources) fn with_bare_calls(
+        mut self,
+        origins: impl IntoIterator<Item = String>,
+    ) -> Self {
+        self.bare_calls.extend(origins);
+        self
     }
 
     pub(in crate::sources) fn with_calls(mut self, address: &str) -> Self {
@@ -44,6 +61,11 @@ impl Origins {
     ) -> Self {
         self.tokens.extend(origins);
         self
+    }
+
+    /// Whether anything may be called there.
+    pub(super) fn may_be_called(&self, url: &Url) -> bool {
+        self.have(url) || self.bare_calls.contains(&spelled(url))
     }
 
     pub(in crate::sources) fn have(&self, url: &Url) -> bool {
@@ -63,6 +85,30 @@ impl Origins {
                 self.source
             ),
             fix: self.line(&origin),
+        }
+    }
+
+    /// Why nothing is called there.
+    pub(super) fn forbidden(&self, url: &Url, why: &str) -> CallFailure {
+        let origin = spelled(url);
+        CallFailure::Forbidden {
+            why: format!("`{}` is not called at {origin}, which {why}", self.source),
+            fix: self.line(&origin),
+        }
+    }
+
+    /// The same for a class of network.
+    pub(super) fn refused(&self, url: &Url, refused: Refused) -> CallFailure {
+        match (self.forbidden(url, &refused.to_string()), refused) {
+            // No line would help.
+            (CallFailure::Forbidden { why, .. }, Refused::Class(AddressClass::Never)) => {
+                let fix = format!(
+                    "if the API is elsewhere, write in [sources.{}] of config.toml: base_url = \"https://…\"",
+                    self.source
+                );
+                CallFailure::Forbidden { why, fix }
+            }
+            (failure, _) => failure,
         }
     }
 

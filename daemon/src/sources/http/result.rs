@@ -110,7 +110,8 @@ pub(super) fn failure(reply: &Reply, asked: &Asked<'_>, hint: Option<&str>) -> V
     let cut = reply.body.len() > LONGEST_REASON;
     let text = match reply.kind() {
         Kind::Image | Kind::Audio | Kind::Other => String::new(),
-        Kind::Json | Kind::Text => asked.mask.words(&reply.text()),
+        Kind::Json => asked.mask.json_words(&reply.text()),
+        Kind::Text => asked.mask.words(&reply.text()),
     };
     let body = match cut {
         true => None,

@@ -19,6 +19,7 @@ use super::{
     steps::has_steps,
 };
 use crate::{
+    address_policy::refusal_in,
     causes::{causes, fix_of},
     sources::{CallFailure, telling::Telling, weight},
     trace::Context,
@@ -64,6 +65,7 @@ impl Api {
         if carries && !self.shared.origins.have(&url) {
             return Err(self.shared.origins.withheld(&url));
         }
+        self.allowed(&url)?;
         let body = request.body.as_ref().map(encoded).transpose();
         let body = body.map_err(CallFailure::Unfit)?;
         let (media, body) = match body {
@@ -238,6 +240,10 @@ impl Api {
     fn failed(&self, error: reqwest::Error) -> Result<String, CallFailure> {
         let shared = &self.shared;
         let (connecting, building) = (error.is_connect(), error.is_builder());
+        if let (Some(refused), Some(url)) = (refusal_in(&error), error.url()) {
+            let failure = shared.origins.refused(url, refused);
+            return Err(failure);
+        }
         let why = causes(&error.without_url());
         let told = |text: String| shared.mask.words(&text);
         if building {

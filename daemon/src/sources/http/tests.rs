@@ -25,7 +25,7 @@ use tokio::net::TcpListener;
 
 use super::*;
 use crate::{
-    settings::{Credential, Source, SourceKind},
+    settings::{Credential, Place, Source, SourceKind},
     sources::{CallFailure, telling::Telling},
     upstream::http_client,
 };
@@ -82,7 +82,7 @@ async fn serve<R: IntoResponse>(
 fn settings() -> Source {
     Source {
         kind: SourceKind::OpenApi,
-        description: None,
+        description: Some(Place::File("api.json".into())),
         written: "api.json".into(),
         base_url: None,
         variables: BTreeMap::new(),

@@ -24,6 +24,7 @@ use url::{Url, form_urlencoded};
 
 use super::{mask::Mask, origins::Origins};
 use crate::{
+    address_policy::{AddressPolicy, Refused, refusal_in},
     causes::{causes, excerpt},
     sources::CallFailure,
 };
@@ -52,6 +53,9 @@ pub(super) struct Tokens {
     url: Url,
     /// Why nothing may be sent there.
     withheld: Option<CallFailure>,
+    policy: AddressPolicy,
+    /// For the line that a user writes.
+    origins: Origins,
     scope: String,
     id: String,
     secret: String,
@@ -118,7 +122,7 @@ impl Problem {
 impl Tokens {
     /// The secret goes to that address, which must be as safe as the API's own.
     pub(super) fn new(
-        client: Client,
+        (client, policy): (Client, AddressPolicy),
         (base, url, origins): (&Url, &str, &Origins),
         scopes: &[String],
         (id, secret): (&str, &str),
@@ -133,6 +137,8 @@ impl Tokens {
         Ok(Arc::new(Self {
             client,
             withheld: (!origins.have_for_tokens(&url)).then(|| origins.withheld(&url)),
+            policy,
+            origins: origins.clone(),
             url,
             scope: scopes.join(" "),
             id: id.to_owned(),
@@ -147,6 +153,8 @@ impl Tokens {
         if let Some(failure) = &self.withheld {
             return Err(Problem::Elsewhere(failure.clone()));
         }
+        let verdict = self.policy.check(&self.url);
+        verdict.map_err(|why| self.forbidden(why))?;
         let fetching = {
             let mut held = self.held();
             if let Some((token, until)) = &held.token
@@ -168,6 +176,10 @@ impl Tokens {
             }
         };
         fetching.await
+    }
+
+    fn forbidden(&self, why: Refused) -> Problem {
+        Problem::Elsewhere(self.origins.refused(&self.url, why))
     }
 
     /// Why there will be none.
@@ -259,6 +271,9 @@ impl Tokens {
             request = request.header(AUTHORIZATION, format!("Basic {}", STANDARD.encode(pair)));
         }
         let unreachable = |error: reqwest::Error| {
+            if let Some(refused) = refusal_in(&error) {
+                return self.forbidden(refused);
+            }
             let why = self.mask.words(&causes(&error.without_url()));
             Problem::Unreachable(format!("{} cannot be reached: {why}", self.shown()))
         };

@@ -108,6 +108,10 @@ impl Description {
             version: said("version"),
             origins: Origins {
                 calls: address.origin().map(str::to_owned),
+                functions: address.told.is_some().then(|| {
+                    let own = operations.values().filter_map(|it| it.origin.clone());
+                    own.collect()
+                }),
                 tokens: security.token_origins(),
             },
             address,

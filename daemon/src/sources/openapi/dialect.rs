@@ -27,6 +27,9 @@ const WORDS: usize = 600;
 /// The same in results, which are read when somebody wonders, and not with every program.
 const WORDS_OF_RESULTS: usize = 120;
 
+/// To compile as much of a pattern takes as long as a step.
+const BYTES_PER_STEP: usize = 64;
+
 /// Which way a value goes.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub(super) enum Direction {
@@ -98,11 +101,20 @@ impl<'a> Dialect<'a> {
         left_out.map(|(name, _)| name.to_owned()).collect()
     }
 
+    /// Whether a pattern can be compiled, which takes steps of the description.
     pub(super) fn compiles(&self, pattern: &str) -> bool {
         let mut patterns = self.patterns.borrow_mut();
-        *patterns
-            .entry(pattern.to_owned())
-            .or_insert_with(|| catalog::can_be_checked(&json!({ "pattern": pattern })))
+        if let Some(known) = patterns.get(pattern) {
+            return *known;
+        }
+        if self.document.has_steps().is_err() {
+            return false;
+        }
+        let (compiles, bytes) = catalog::try_pattern(pattern);
+        // Whatever is looked at next says that there are none left.
+        let _enough = self.document.steps(bytes / BYTES_PER_STEP);
+        patterns.insert(pattern.to_owned(), compiles);
+        compiles
     }
 }
 

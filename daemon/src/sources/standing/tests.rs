@@ -245,6 +245,7 @@ async fn one_that_is_old_is_used_at_once_and_asked_for_meanwhile() {
     let base = page.serve().await;
     let address = format!("{base}/api.json");
     let kept = Kept {
+        private: Some(false),
         text: "old".into(),
         version: Version::default(),
         fetched: SystemTime::now() - Duration::from_secs(7200),

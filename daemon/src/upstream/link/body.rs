@@ -18,8 +18,8 @@ use tokio::{
 };
 use tokio_util::bytes::Bytes;
 
-use super::{super::transport::unreadable, error::LinkError, exchange::Exchange};
-use crate::nesting;
+use super::{super::incoming, error::LinkError, exchange::Exchange, long_messages::LongMessages};
+use crate::{blocking, json_weight::LONG, nesting};
 
 /// The longest answer or event in bytes.
 pub(super) const MOST: usize = 16 << 20;
@@ -63,23 +63,44 @@ pub(super) async fn beginning(response: Response, most: usize) -> Vec<u8> {
     body
 }
 
-/// The events of an answer. One that is longer than [`MOST`] ends the session, and so do as many bytes
+/// The events of an answer; what is long goes by way of `messages`, if rmcp is to read it. One that is longer than [`MOST`] ends the session, and so do as many bytes
 /// without an event.
 pub(super) fn events(
     exchange: &Exchange,
     response: Response,
+    messages: Option<LongMessages>,
 ) -> BoxStream<'static, Result<Sse, SseError>> {
     let chunks = bounded(exchange.clone(), response);
     SseStream::from_bytes_stream(chunks.boxed())
-        .map(|event| {
-            event.map(|mut event| {
+        .then(move |event| {
+            let messages = messages.clone();
+            async move {
+                let mut event = event?;
                 let retry = event.retry;
                 event.retry = retry.map(|ms| ms.clamp(SHORTEST_RETRY_MS, LONGEST_RETRY_MS));
-                event.data = event.data.map(answerable);
-                event
-            })
+                if let Some(data) = event.data.take() {
+                    event.data = Some(match data.len() > LONG {
+                        true => blocking::run(move || read_before(data, messages.as_ref())).await,
+                        false => answerable(data),
+                    });
+                }
+                Ok(event)
+            }
         })
         .boxed()
+}
+
+/// What stands for a long message, which is read here.
+fn read_before(data: String, messages: Option<&LongMessages>) -> String {
+    let Some(messages) = messages else {
+        // Whoever gets it reads it beside the runtime's threads.
+        return data;
+    };
+    let Some(message) = incoming::read(data.as_bytes()) else {
+        // Nobody can read it, and rmcp passes over what is empty.
+        return String::new();
+    };
+    messages.keep(message).unwrap_or(data)
 }
 
 /// rmcp passes over what nests too deep, and the one who asked would wait for ever: he is answered in
@@ -89,7 +110,9 @@ fn answerable(data: String) -> String {
         return data;
     }
     let read = serde_json::from_str::<ServerJsonRpcMessage>(&data);
-    let refusal = read.err().and_then(|why| unreadable(data.as_bytes(), &why));
+    let refusal = read
+        .err()
+        .and_then(|why| incoming::unreadable(data.as_bytes(), &why.to_string()));
     let refusal = refusal.and_then(|refusal| serde_json::to_string(&refusal).ok());
     refusal.unwrap_or(data)
 }

@@ -28,6 +28,9 @@ pub(crate) enum LinkError {
     /// Nothing was sent: a credential is missing, or cannot be used.
     #[error("{why}")]
     Credential { why: String, fix: String },
+    /// Nothing was sent: it is called where the user has not allowed it.
+    #[error("{why}")]
+    Forbidden { why: String, fix: String },
     /// Nothing was sent: its arguments make no request.
     #[error("{0}")]
     Unfit(String),

@@ -4,7 +4,7 @@
 //! taken for want of a token.
 
 use std::{
-    collections::{HashMap, VecDeque},
+    collections::HashMap,
     fmt, fs,
     os::unix::fs::{FileTypeExt as _, MetadataExt as _},
     path::Path,
@@ -12,6 +12,7 @@ use std::{
     time::Duration,
 };
 
+use mux_secrets::RecentTokens;
 use reqwest::{
     Client, Method, Response, StatusCode, Url,
     header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue, LOCATION, WWW_AUTHENTICATE},
@@ -27,18 +28,17 @@ use super::{
     client::client,
     ending::Ending,
     error::{Challenge, LinkError},
+    long_messages::LongMessages,
     standing::Standing,
-    words::{Secrets, causes, excerpt, fix_of},
 };
 use crate::{
+    causes::{causes, excerpt, fix_of},
     settings::Remote,
     trace::{Context, TRACEPARENT},
 };
 
 /// Requests of one session whose answers have not come.
 pub(super) const MOST_AT_ONCE: usize = 32;
-/// A server may speak of the last one while the next one is in use.
-const MOST_TOKENS: usize = 4;
 /// For a message that is no request.
 const TELLING: Duration = Duration::from_secs(30);
 
@@ -54,13 +54,14 @@ struct Inner {
     /// The address as a person may see it.
     shown: String,
     /// What must not stand in an error, though a server may say it.
-    secrets: Secrets,
-    /// The last tokens that were sent, which must not either.
-    tokens: Mutex<VecDeque<String>>,
+    /// The last tokens that were sent among it.
+    secrets: RecentTokens,
     ending: Ending,
     places: Arc<Semaphore>,
     /// For an answer that is long: one at a time is kept in memory.
     long: Arc<Semaphore>,
+    /// Those that were read before rmcp, if it is rmcp that reads.
+    messages: LongMessages,
     standing: Mutex<Standing>,
     /// The server has answered whether it has a stream of its own.
     listening: watch::Sender<bool>,
@@ -92,7 +93,7 @@ impl Exchange {
         for (name, value) in &remote.headers {
             let key = HeaderName::try_from(name)
                 .map_err(|_| format!("headers: {name:?} is no name of a header"))?;
-            let mut value = HeaderValue::from_str(value)
+            let mut value = HeaderValue::from_str(value.expose())
                 .map_err(|_| format!("headers: the value of {name} cannot be sent"))?;
             value.set_sensitive(true);
             headers.insert(key, value);
@@ -105,11 +106,11 @@ impl Exchange {
             headers,
             authorization,
             shown: remote.shown(),
-            secrets: Secrets::of(remote),
-            tokens: Mutex::default(),
+            secrets: RecentTokens::beside(remote.secrets()),
             ending,
             places: Arc::new(Semaphore::new(MOST_AT_ONCE)),
             long: Arc::new(Semaphore::new(1)),
+            messages: LongMessages::default(),
             standing: Mutex::default(),
             listening: watch::Sender::new(false),
         })))
@@ -129,6 +130,10 @@ impl Exchange {
 
     pub(super) fn long(&self) -> Arc<Semaphore> {
         Arc::clone(&self.0.long)
+    }
+
+    pub(super) fn messages(&self) -> &LongMessages {
+        &self.0.messages
     }
 
     /// Of the trace in which a message stands. What the entry says of it counts more.
@@ -184,7 +189,7 @@ impl Exchange {
         let mut headers = self.0.headers.clone();
         headers.extend(request.headers.clone());
         if let Some(token) = token {
-            self.remember(token);
+            self.0.secrets.remember(token);
             let mut value = HeaderValue::try_from(format!("Bearer {token}"))
                 .map_err(|_| LinkError::Unreached("the token cannot be sent".into()))?;
             value.set_sensitive(true);
@@ -273,19 +278,7 @@ impl Exchange {
 
     /// Without the secrets that we know.
     pub(super) fn clean(&self, text: &str) -> String {
-        let text = self.0.secrets.clean(text);
-        let tokens = self.0.tokens.lock().unwrap_or_else(PoisonError::into_inner);
-        tokens
-            .iter()
-            .fold(text, |text, token| text.replace(token, "***"))
-    }
-
-    fn remember(&self, token: &str) {
-        let mut tokens = self.0.tokens.lock().unwrap_or_else(PoisonError::into_inner);
-        if !tokens.iter().any(|known| known == token) {
-            tokens.truncate(MOST_TOKENS - 1);
-            tokens.push_front(token.to_owned());
-        }
+        self.0.secrets.masker().text(text)
     }
 
     pub(super) fn shown(&self) -> &str {

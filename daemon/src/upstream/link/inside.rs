@@ -203,6 +203,9 @@ impl Inside {
             Some(Err(CallFailure::Credential { why, fix })) => {
                 Err(LinkError::Credential { why, fix })
             }
+            Some(Err(CallFailure::Forbidden { why, fix })) => {
+                Err(LinkError::Forbidden { why, fix })
+            }
             Some(Err(CallFailure::TooMuch(text))) => Err(LinkError::TooMuch(text)),
             Some(Err(CallFailure::Declined(text))) => Err(LinkError::Declined { status: 0, text }),
             Some(Err(CallFailure::Lost(text))) => Err(LinkError::Lost(text)),

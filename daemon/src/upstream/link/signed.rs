@@ -11,7 +11,9 @@ use super::{
     authorization::Authorization,
     error::{Challenge, LinkError},
 };
-use crate::auth::{Account, AuthError, Secret};
+use mux_secrets::Secret;
+
+use crate::auth::{Account, AuthError};
 
 #[derive(Debug)]
 pub(crate) struct Signed(pub(crate) Arc<Account>);

@@ -6,6 +6,12 @@
 
 use std::sync::Arc;
 
+use super::{
+    super::{incoming, session::LAST_WORDS},
+    body,
+    error::LinkError,
+    exchange::{Exchange, MOST_AT_ONCE, Request},
+};
 use futures::StreamExt;
 use reqwest::{
     Method, StatusCode, Url,
@@ -20,14 +26,6 @@ use tokio::{
     sync::{mpsc, watch},
     task::AbortHandle,
     time::timeout,
-};
-use tracing::debug;
-
-use super::{
-    super::{session::LAST_WORDS, transport::unreadable},
-    body,
-    error::LinkError,
-    exchange::{Exchange, MOST_AT_ONCE, Request},
 };
 
 /// Messages that were read and not yet taken.
@@ -202,7 +200,7 @@ impl Listener {
         }
         // What a redirect led to is where the server's own addresses start from.
         let base = response.url().clone();
-        let mut events = body::events(&self.exchange, response);
+        let mut events = body::events(&self.exchange, response, None);
         while let Some(event) = events.next().await {
             let event = event.map_err(|error| {
                 let text = self.exchange.clean(&error.to_string());
@@ -211,7 +209,7 @@ impl Listener {
             let data = event.data.unwrap_or_default();
             match event.event.as_deref() {
                 Some("endpoint") => self.endpoint(&base, data.trim())?,
-                None | Some("" | "message") => self.message(&data).await,
+                None | Some("" | "message") => self.message(data).await,
                 Some(_) => {}
             }
         }
@@ -238,18 +236,11 @@ impl Listener {
         Ok(())
     }
 
-    async fn message(&self, data: &str) {
+    async fn message(&self, data: String) {
         if data.trim().is_empty() {
             return;
         }
-        let message = match serde_json::from_str(data) {
-            Ok(message) => Some(message),
-            Err(error) => {
-                debug!(%error, "an event that is no JSON-RPC message");
-                unreadable(data.as_bytes(), &error)
-            }
-        };
-        if let Some(message) = message {
+        if let Some(message) = incoming::read_beside(data).await {
             // Nobody listens any more: the session is closing.
             drop(self.heard.send(message).await);
         }

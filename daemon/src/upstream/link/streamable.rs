@@ -18,9 +18,11 @@ use reqwest::{
     header::{ACCEPT, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue},
 };
 use rmcp::{
+    RoleClient,
     model::{ClientJsonRpcMessage, ClientRequest, ErrorData, RequestId, ServerJsonRpcMessage},
+    service::{RxJsonRpcMessage, TxJsonRpcMessage},
     transport::{
-        StreamableHttpClientTransport,
+        StreamableHttpClientTransport, Transport,
         common::client_side_sse::SseRetryPolicy,
         streamable_http_client::{
             SseError, StreamableHttpClient, StreamableHttpClientTransportConfig,
@@ -32,11 +34,14 @@ use sse_stream::Sse;
 use tokio::time::timeout;
 
 use super::{
+    super::incoming,
     body,
     ending::Ending,
     error::LinkError,
     exchange::{Exchange, Request, header_map},
+    long_messages::LongMessages,
 };
+use crate::{blocking, json_weight::LONG};
 
 const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");
@@ -54,9 +59,33 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 const LISTENING: Duration = Duration::from_secs(1);
 const METHOD_NOT_FOUND: i32 = -32601;
 
-pub(in crate::upstream) type StreamableTransport = StreamableHttpClientTransport<Exchange>;
+pub(in crate::upstream) struct StreamableTransport {
+    rmcp: StreamableHttpClientTransport<Exchange>,
+    messages: LongMessages,
+}
+
+impl Transport<RoleClient> for StreamableTransport {
+    type Error = StreamableHttpError<LinkError>;
+
+    fn send(
+        &mut self,
+        item: TxJsonRpcMessage<RoleClient>,
+    ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
+        self.rmcp.send(item)
+    }
+
+    async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
+        let message = self.rmcp.receive().await?;
+        Some(self.messages.put_back(message))
+    }
+
+    async fn close(&mut self) -> Result<(), Self::Error> {
+        self.rmcp.close().await
+    }
+}
 
 pub(super) fn transport(exchange: Exchange, url: &str) -> StreamableTransport {
+    let messages = exchange.messages().clone();
     let retry = Arc::new(Resumption(exchange.ending().clone()));
     let mut config = StreamableHttpClientTransportConfig::with_uri(url)
         // Ours come first, with a limit that counts streams too.
@@ -65,7 +94,10 @@ pub(super) fn transport(exchange: Exchange, url: &str) -> StreamableTransport {
         .reinit_on_expired_session(false)
         .max_sse_event_size(body::MOST);
     config.retry_config = retry;
-    StreamableHttpClientTransport::with_client(exchange, config)
+    StreamableTransport {
+        rmcp: StreamableHttpClientTransport::with_client(exchange, config),
+        messages,
+    }
 }
 
 /// When a lost stream is taken up again.
@@ -155,7 +187,7 @@ impl StreamableHttpClient for Exchange {
             if !resumes {
                 self.standing().open();
             }
-            return Ok(body::events(self, response));
+            return Ok(body::events(self, response, Some(self.messages().clone())));
         }
         let known = resumes || self.standing().is_known();
         if status == StatusCode::NOT_FOUND && session_id.is_some() && known {
@@ -286,7 +318,8 @@ impl Exchange {
         match (media_type(response.headers()), asked) {
             (EVENTS, Some(_)) => {
                 // Its place is free when the stream is at its end.
-                let events = body::events(self, response).map(move |event| {
+                let messages = Some(self.messages().clone());
+                let events = body::events(self, response, messages).map(move |event| {
                     let _held = &place;
                     event
                 });
@@ -296,7 +329,7 @@ impl Exchange {
             (_, None) => Ok(StreamableHttpPostResponse::Accepted),
             (JSON, Some(id)) => {
                 let body = body::whole(self, response, body::MOST).await?;
-                let message = read(&body, id);
+                let message = read(body, id).await;
                 Ok(StreamableHttpPostResponse::Json(message, given))
             }
             (_, Some(_)) if length.as_deref() == Some(b"0") => {
@@ -367,8 +400,17 @@ impl Exchange {
 }
 
 /// The message in an answer. One that cannot be read is an error of the call.
-fn read(body: &[u8], id: &RequestId) -> ServerJsonRpcMessage {
-    serde_json::from_slice(body).unwrap_or_else(|why| {
+async fn read(body: Vec<u8>, id: &RequestId) -> ServerJsonRpcMessage {
+    let long = body.len() > LONG;
+    let read = move || {
+        incoming::admit(&body)?;
+        serde_json::from_slice(&body).map_err(|why| why.to_string())
+    };
+    let read = match long {
+        true => blocking::run(read).await,
+        false => read(),
+    };
+    read.unwrap_or_else(|why| {
         let text = format!("the server's answer cannot be read: {why}");
         ServerJsonRpcMessage::error(ErrorData::parse_error(text, None), Some(id.clone()))
     })

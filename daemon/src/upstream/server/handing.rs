@@ -50,7 +50,7 @@ impl Server {
         }
     }
 
-    pub(in crate::upstream) fn is_identity(&self, identity: &str) -> bool {
+    pub(crate) fn is_identity(&self, identity: &str) -> bool {
         let family = self.family.as_ref();
         family.is_some_and(|family| family.identity == identity)
     }

@@ -6,6 +6,7 @@
 // can be reached; what the bridge uses is captured here before the guest can replace it.
 
 import { core } from "ext:core/mod.js";
+import { op_mux_ended } from "ext:core/ops";
 import { makeConsole } from "ext:mux/console.js";
 import { toJson } from "ext:mux/json.js";
 import { faultOf, makeMux } from "ext:mux/mux.js";
@@ -78,7 +79,11 @@ globalThis.__muxHost = Object.freeze({
   },
   /** Calls the compiled program; the promise is fulfilled with the result as JSON text. */
   async start(program) {
-    return toJson(await program(), "result");
+    try {
+      return toJson(await program(), "result");
+    } finally {
+      op_mux_ended();
+    }
   },
   /** Comes after a result, when the event loop has told of every rejection: a word about the rest. */
   finish(untold) {

@@ -11,7 +11,7 @@ use deno_core::{JsRuntime, RuntimeOptions, scope, v8};
 use super::Isolate;
 #[cfg(feature = "v8")]
 use crate::buffers;
-use crate::{bridge::Bridge, link::Link, memory::Memory, ops};
+use crate::{bridge::Bridge, link::Link, memory::Memory, ops, watchdog::Watchdog};
 
 /// Comes after the isolate was built, from the scripts or from a snapshot: the runtime looks for its own
 /// handles on the global object until then.
@@ -57,7 +57,7 @@ pub(crate) struct Basis {
 impl Isolate {
     /// # Panics
     /// If the prelude, which is part of this program, cannot be evaluated.
-    pub(crate) fn build(link: &Link, basis: Basis) -> Self {
+    pub(crate) fn build(link: &Link, watchdog: &Watchdog, basis: Basis) -> Self {
         let Basis { memory, snapshot } = basis;
         let heap = memory.heap_bytes();
         let params = v8::CreateParams::default().heap_limits(0, heap);
@@ -75,12 +75,14 @@ impl Isolate {
             ..RuntimeOptions::default()
         })
         .expect("the prelude evaluates");
-        runtime
-            .op_state()
-            .borrow_mut()
-            .put(Bridge::new(link.clone()));
-        let out_of_memory = Rc::new(Cell::new(false));
         let handle = runtime.v8_isolate().thread_safe_handle();
+        {
+            let state = runtime.op_state();
+            let mut state = state.borrow_mut();
+            state.put(Bridge::new(link.clone()));
+            state.put((watchdog.clone(), handle.clone()));
+        }
+        let out_of_memory = Rc::new(Cell::new(false));
         let reached = Rc::clone(&out_of_memory);
         runtime.add_near_heap_limit_callback(move |current, _initial| {
             // It is a buffer that does not fit: the program gets an error that it can catch.
@@ -117,6 +119,7 @@ impl Isolate {
             runtime,
             host,
             out_of_memory,
+            watchdog: watchdog.clone(),
             memory,
         }
     }

@@ -9,12 +9,21 @@
 /// Brackets within each other that a program may have.
 pub(crate) const MOST: usize = 500;
 
-/// The line and column (in UTF-16 code units), both from 1, of the bracket that is one too many.
-pub(crate) fn too_deep(source: &str) -> Option<(u32, u32)> {
+/// What the brackets of a program tell.
+pub(crate) struct Nesting {
+    /// The line and column (in UTF-16 code units), both from 1, of the bracket that is one too many.
+    pub(crate) too_deep: Option<(u32, u32)>,
+    /// Whether every bracket certainly closes one that the program opened. What `/` means is a guess here,
+    /// so that nothing is certain of a program that divides or has regular expressions.
+    pub(crate) balanced: bool,
+}
+
+pub(crate) fn of(source: &str) -> Nesting {
     let mut scan = Scan {
         rest: source,
         open: Vec::new(),
         operand: false,
+        balanced: true,
     };
     while let Some(next) = scan.rest.chars().next() {
         scan.step(next);
@@ -25,10 +34,17 @@ pub(crate) fn too_deep(source: &str) -> Option<(u32, u32)> {
                 .split('\n')
                 .next_back()
                 .map_or(0, |line| line.encode_utf16().count());
-            return Some((u32::try_from(line).ok()?, u32::try_from(column).ok()?));
+            let place = |number| u32::try_from(number).unwrap_or(u32::MAX);
+            return Nesting {
+                too_deep: Some((place(line), place(column))),
+                balanced: false,
+            };
         }
     }
-    None
+    Nesting {
+        too_deep: None,
+        balanced: scan.balanced && scan.open.is_empty(),
+    }
 }
 
 /// What an open bracket is closed by.
@@ -44,6 +60,7 @@ struct Scan<'a> {
     open: Vec<Open>,
     /// Whether a value has just ended, so that `/` divides.
     operand: bool,
+    balanced: bool,
 }
 
 impl Scan<'_> {
@@ -53,8 +70,10 @@ impl Scan<'_> {
             ')' | ']' | '}' => {
                 self.skip(1);
                 self.operand = true;
-                if self.open.pop() == Some(Open::Template) {
-                    self.template();
+                match self.open.pop() {
+                    Some(Open::Template) => self.template(),
+                    Some(Open::Bracket) => {}
+                    None => self.balanced = false,
                 }
             }
             '"' | '\'' => {
@@ -71,7 +90,15 @@ impl Scan<'_> {
                 let end = self.rest.find("*/").map_or(self.rest.len(), |at| at + 2);
                 self.skip(end);
             }
-            '/' if !self.operand => self.regular_expression(),
+            '/' => {
+                self.balanced = false;
+                if self.operand {
+                    self.skip(1);
+                    self.operand = false;
+                } else {
+                    self.regular_expression();
+                }
+            }
             c if c.is_whitespace() => self.skip(c.len_utf8()),
             c if is_word(c) => {
                 let end = self.rest.find(|c| !is_word(c)).unwrap_or(self.rest.len());
@@ -177,8 +204,11 @@ mod tests {
         ] {
             let brackets = if open.starts_with('f') { 3 } else { 1 };
             let most = MOST / brackets;
-            assert_eq!(too_deep(&nested(open, close, most)), None, "{open}");
-            assert!(too_deep(&nested(open, close, most + 1)).is_some(), "{open}");
+            assert_eq!(of(&nested(open, close, most)).too_deep, None, "{open}");
+            assert!(
+                of(&nested(open, close, most + 1)).too_deep.is_some(),
+                "{open}"
+            );
         }
     }
 
@@ -195,14 +225,14 @@ mod tests {
             format!("return /[/{many}]/.test(x)"),
             "f(1)\n".repeat(10 * MOST),
         ] {
-            assert_eq!(too_deep(&text), None, "{text}");
+            assert_eq!(of(&text).too_deep, None, "{text}");
         }
-        assert!(too_deep(&format!("a / b; {many} / c")).is_some());
+        assert!(of(&format!("a / b; {many} / c")).too_deep.is_some());
     }
 
     #[test]
     fn the_place_is_that_of_the_bracket() {
         let source = format!("/* 𝒳 */\n{}", "[".repeat(MOST + 5));
-        assert_eq!(too_deep(&source), Some((2, 501)));
+        assert_eq!(of(&source).too_deep, Some((2, 501)));
     }
 }

@@ -214,3 +214,36 @@ async fn a_check_tells_of_so_many_faults() {
     }
     rogues.serves("a check").await;
 }
+
+/// Nine bytes of a frame are a hundred in the daemon, and more than anybody reads.
+#[tokio::test]
+async fn a_check_that_blames_without_end_is_a_breach() {
+    let rogues = Rogues::named("honest");
+    let (turn, limits) = (pool::turn("test", 1), Limits::default());
+    let before = peak();
+    let check = rogues
+        .pool
+        .check("blames-without-end".into(), &turn, &limits);
+    let refused = tokio::time::timeout(HANG, check).await.unwrap();
+    let fault = refused.unwrap_err();
+    assert_eq!(fault.kind, INTERNAL);
+    assert!(fault.message.contains("cannot be decoded"), "{fault:?}");
+    assert!(peak() - before < 64, "{} MiB", peak() - before);
+    rogues.serves("a check").await;
+}
+
+/// A parser that one owner's program has taken over reads no program of another's.
+#[tokio::test]
+async fn a_worker_that_checked_for_one_owner_checks_for_no_other() {
+    let rogues = Rogues::named("honest");
+    let limits = Limits::default();
+    let mut seen = std::collections::HashMap::new();
+    for owner in ["one", "two", "three", "four", "five", "six"] {
+        let turn = pool::turn(owner, 1);
+        let check = rogues.pool.check("names-itself".into(), &turn, &limits);
+        let checked = tokio::time::timeout(HANG, check).await.unwrap().unwrap();
+        let worker = checked.errors[0].message.clone();
+        let before = seen.insert(worker, owner);
+        assert_eq!(before, None, "it served {owner}, too");
+    }
+}

@@ -13,6 +13,7 @@ pub(super) fn all() -> Vec<(&'static str, MuxRequest)> {
         approval: "A7".into(),
         decision: Decision::Deny,
         reason: Some("not now".into()),
+        shown: vec!["A8".into()],
     };
     let grant = "g5f0c93a1".into();
     let resume = ResumeRequest {

@@ -71,6 +71,7 @@ fn described() -> Descriptions {
             tool: tool(),
             declaration: "add(args: {}): Promise<unknown>;\n".into(),
         }],
+        instructions: Vec::new(),
         missing: vec![super::error()],
     }
 }
@@ -82,6 +83,7 @@ fn direct() -> ToolList {
         missing: vec![missing()],
         warnings: Vec::new(),
         remembered: Vec::new(),
+        instructions: Vec::new(),
     }
 }
 
@@ -135,6 +137,7 @@ fn notices() -> NoticePage {
         NoticeKind::Ask {
             ask: 7,
             server: "fix".into(),
+            own: false,
             cause: run(),
             kind: AskKind::Elicitation,
             key: Some("who".into()),

@@ -25,6 +25,7 @@ pub(super) fn all() -> Vec<(&'static str, MuxResponse)> {
         approval: info(ApprovalState::Approved),
         live: true,
         released: 2,
+        unshown: vec!["A9".into()],
         warning: Some("no session".into()),
     };
     let resumed = Resumed {
@@ -55,6 +56,7 @@ fn info(state: ApprovalState) -> ApprovalInfo {
         run: Some("r-1".into()),
         rule: "github.delete_*".into(),
         reason: Some("it cannot be undone".into()),
+        cover: "c0de".into(),
         since_ms: 1_795_300_000_000,
         left_ms: Some(239_000),
     }
@@ -79,6 +81,7 @@ fn asked() -> ApprovalAsked {
         bytes: 14,
         rule: "github.delete_*".into(),
         reason: Some("it cannot be undone".into()),
+        cover: "c0de".into(),
         wait_ms: 240_000,
     }
 }
@@ -120,6 +123,7 @@ fn notices() -> NoticePage {
         NoticeKind::Ask {
             ask: 1,
             server: "mux".into(),
+            own: true,
             cause: cause(),
             kind: AskKind::Approval,
             key: None,

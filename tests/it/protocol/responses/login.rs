@@ -9,6 +9,7 @@ pub(super) fn all() -> Vec<(&'static str, MuxResponse)> {
             MuxResponse::Login(Ok(LoginStarted {
                 login: "login-1".into(),
                 url: "https://issuer.test/authorize?client_id=c".into(),
+                issuer: Some("https://issuer.test".into()),
                 redirect_port: 4711,
                 expires_ms: 300_000,
             })),

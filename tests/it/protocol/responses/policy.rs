@@ -2,7 +2,8 @@
 
 use mux_proto::{
     ConfigProblem, ConfigReport, PolicyAction, PolicyExplanation, PolicyList, PolicyOutcome,
-    PolicyRule, PolicyStep, Setting, SettingSource, SettingsReport, service::MuxResponse,
+    PolicyRule, PolicyStep, ProjectText, Setting, SettingSource, SettingsReport,
+    service::MuxResponse,
 };
 use serde_json::json;
 
@@ -16,6 +17,7 @@ pub(super) fn all() -> Vec<(&'static str, MuxResponse)> {
         mistake: Some("unknown key `agnet`".into()),
         agent: Some("small-model".into()),
         project: Some("/work".into()),
+        project_text: Some(ProjectText::Approved),
         decided: 7,
     };
     let list = PolicyList {

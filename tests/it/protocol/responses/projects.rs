@@ -45,6 +45,7 @@ fn project() -> ProjectInfo {
             problem: Some("why".into()),
         }],
         denied: vec!["git.push".into()],
+        still_denied: vec!["git.reset".into()],
         problems: vec!["something".into()],
     }
 }

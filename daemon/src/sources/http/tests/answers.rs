@@ -7,14 +7,14 @@ use super::*;
 use crate::{catalog::value_of, settings::ResultCheck};
 
 /// The value, or the error, of a tool without an output schema.
-fn value(result: Value) -> Result<Value, mux_sandbox::Fault> {
+async fn value(result: Value) -> Result<Value, mux_sandbox::Fault> {
     let described = crate::catalog::ToolDescription {
         name: "t".into(),
         input_schema: json!({}),
         ..Default::default()
     };
     let set = crate::catalog::ToolSet::new("shop", vec![described], &[]);
-    value_of(set.find("t").unwrap(), result, ResultCheck::Error)
+    value_of(set.find("t").unwrap(), result, ResultCheck::Error).await
 }
 
 #[tokio::test]
@@ -62,7 +62,7 @@ async fn every_kind_of_body_becomes_a_value() {
     ] {
         let result = api.call(&get(path), &telling()).await.unwrap();
         assert!(result["_meta"]["status"].is_u64(), "{result}");
-        assert_eq!(value(result).unwrap(), expected, "{path}");
+        assert_eq!(value(result).await.unwrap(), expected, "{path}");
     }
     assert_eq!(api.requests(), 13);
 }
@@ -91,7 +91,9 @@ async fn an_error_has_status_and_body_and_says_why() {
     let api = api(&base);
     let mut gone = get("/gone");
     gone.query = pairs(&[("q", "1")]);
-    let fault = value(api.call(&gone, &telling()).await.unwrap()).unwrap_err();
+    let fault = value(api.call(&gone, &telling()).await.unwrap())
+        .await
+        .unwrap_err();
     assert_eq!(
         fault.message,
         "GET /gone answered HTTP 404 Not Found: no such pet"

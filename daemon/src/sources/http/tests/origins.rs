@@ -49,9 +49,28 @@ async fn functions_that_are_called_elsewhere_get_credentials_only_where_the_entr
         );
     }
     assert!(strangers.lock().unwrap().is_empty());
-    // What carries nothing of the user's goes where the description says.
-    let bare = api_with(&own, &settings(), &key()).at(&other);
+    // What carries nothing of the user's goes where the description has always said.
+    let bare = |origins: &[&String]| {
+        let source = settings();
+        let known = Origins::listed("shop", &source).with_calls(&own);
+        let known = known.with_bare_calls(origins.iter().map(|it| (*it).clone()));
+        let lasting = Lasting::new(&source);
+        let with = (http_client as MakeClient, &lasting);
+        let api = Api::new("shop", &source, (&own, known), BTreeMap::new(), with).unwrap();
+        api.at(&other)
+    };
+    let new = bare(&[]);
+    let failure = new.call(&get("/up"), &telling()).await.unwrap_err();
+    let CallFailure::Forbidden { why, fix } = failure else {
+        panic!("{failure:?}");
+    };
+    let line = format!("origins = [\"{other}\"]");
+    assert!(why.contains(&other) && fix.contains(&line), "{why} {fix}");
+    assert_eq!(new.forbidden(), Some((why, fix)));
+    assert!(strangers.lock().unwrap().is_empty());
+    let bare = bare(&[&other]);
     bare.call(&get("/up"), &telling()).await.unwrap();
+    assert_eq!(bare.forbidden(), None);
     assert_eq!(bare.withheld(), None);
     let named = elsewhere(&entry(&[&other]));
     named.call(&guarded("/up"), &telling()).await.unwrap();
@@ -63,6 +82,50 @@ async fn functions_that_are_called_elsewhere_get_credentials_only_where_the_entr
         ("/v1/up", Some(KEY))
     );
     assert!(asked.lock().unwrap().is_empty());
+}
+
+/// A description at an address in public, of an API that the entry says nothing of.
+fn published(base: &str, listed: &[&str]) -> Api {
+    let mut source = settings();
+    source.description = Some(Place::Url("https://api.example/openapi.json".into()));
+    source.origins = listed.iter().map(|it| (*it).to_owned()).collect();
+    let known = Origins::listed("shop", &source).with_calls(base);
+    let lasting = Lasting::new(&source);
+    let with = (http_client as MakeClient, &lasting);
+    Api::new("shop", &source, (base, known), BTreeMap::new(), with).unwrap()
+}
+
+#[tokio::test]
+async fn a_description_in_public_leads_to_no_address_of_this_machine_unless_the_entry_names_it() {
+    let (local, asked) = serve(|_, _| "internal").await;
+    let port = local.rsplit(':').next().unwrap();
+    let bases = [
+        local.clone(),
+        format!("http://localhost:{port}"),
+        format!("http://[::ffff:127.0.0.1]:{port}"),
+        "http://10.1.2.3".to_owned(),
+        "http://169.254.169.254".to_owned(),
+    ];
+    for base in bases {
+        let api = published(&base, &[]);
+        let failure = api.call(&get("/latest/meta-data"), &telling()).await;
+        let Err(CallFailure::Forbidden { why, fix }) = failure else {
+            panic!("{base}: {failure:?}");
+        };
+        assert!(why.contains("leads"), "{why}");
+        assert_eq!(api.forbidden(), Some((why, fix)), "{base}");
+    }
+    assert!(asked.lock().unwrap().is_empty());
+    let named = published(&local, &[&local]);
+    named.call(&get("/"), &telling()).await.unwrap();
+    assert_eq!(asked.lock().unwrap().len(), 1);
+    // Whoever names it: no API is there.
+    let never = published("http://169.254.169.254", &["http://169.254.169.254"]);
+    let failure = never.call(&get("/"), &telling()).await.unwrap_err();
+    assert!(
+        matches!(failure, CallFailure::Forbidden { .. }),
+        "{failure:?}"
+    );
 }
 
 #[tokio::test]

@@ -121,13 +121,13 @@ async fn no_part_of_a_login_comes_back_however_it_was_given() {
             "text" => drop(source.credentials.insert("basic".into(), text(PAIR))),
             "pair" => {
                 let (username, password) = PAIR.split_once(':').unwrap();
-                let (username, password) = (username.into(), password.into());
+                let (username, password) = (username.to_owned(), password.into());
                 let login = Credential::Basic { username, password };
                 drop(source.credentials.insert("basic".into(), login));
             }
             "header" => {
                 let value = format!("Basic {encoded}");
-                drop(source.headers.insert("Authorization".into(), value));
+                drop(source.headers.insert("Authorization".into(), value.into()));
             }
             _ => address = base.replace("http://", "http://ada:canary-p4ss%2Fword@"),
         }

@@ -1,0 +1,83 @@
+//! The calls that a run had made when it failed: whoever runs it again has to know of them.
+//!
+//! Invariant: the call whose failure ended the run is the failure itself, and none of those before it.
+
+use mux_proto::Error;
+
+/// One call that has ended.
+#[derive(Clone, Debug)]
+pub(crate) struct EndedCall {
+    pub(crate) path: String,
+    pub(crate) error: Option<Error>,
+}
+
+/// In words; none if nothing else was called.
+pub(crate) fn in_words(calls: &[EndedCall], failure: &Error) -> Option<String> {
+    let is_failure = |call: &EndedCall| {
+        let same =
+            |error: &Error| (&error.kind, &error.message) == (&failure.kind, &failure.message);
+        failure.path.as_ref() == Some(&call.path) && call.error.as_ref().is_some_and(same)
+    };
+    let failing = calls.iter().rposition(is_failure);
+    let others = calls.iter().enumerate();
+    let others = others.filter(|(place, _)| Some(*place) != failing);
+    let (mut ended, mut failed) = (0_usize, 0_usize);
+    for (_, call) in others {
+        ended += 1;
+        failed += usize::from(call.error.is_some());
+    }
+    let ended = match ended {
+        0 => return None,
+        1 => "1 other call ended".to_owned(),
+        ended => format!("{ended} other calls ended"),
+    };
+    Some(match failed {
+        0 => ended,
+        failed => format!("{ended}, {failed} of them with an error"),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use mux_proto::Kind;
+
+    use super::*;
+
+    fn call(path: &str, error: Option<&str>) -> EndedCall {
+        EndedCall {
+            path: path.into(),
+            error: error.map(|message| Error::new(Kind::Tool, message)),
+        }
+    }
+
+    #[test]
+    fn the_call_that_failed_is_not_among_those_before_it() {
+        let failure = |path: Option<&str>| Error {
+            path: path.map(str::to_owned),
+            ..Error::new(Kind::Tool, "no such file")
+        };
+        let failing = || call("a.read", Some("no such file"));
+        for (calls, failure, words) in [
+            (vec![], failure(None), None),
+            (vec![failing()], failure(Some("a.read")), None),
+            (
+                vec![call("a.list", None), failing()],
+                failure(Some("a.read")),
+                Some("1 other call ended"),
+            ),
+            (
+                vec![call("a.list", None), failing(), failing()],
+                failure(Some("a.read")),
+                Some("2 other calls ended, 1 of them with an error"),
+            ),
+            // The program threw something of its own.
+            (
+                vec![failing()],
+                failure(None),
+                Some("1 other call ended, 1 of them with an error"),
+            ),
+        ] {
+            assert_eq!(in_words(&calls, &failure).as_deref(), words, "{calls:?}");
+        }
+    }
+}

@@ -1,0 +1,457 @@
+//! The token formats that services publish: how each begins, which characters follow, and how many at least.
+//!
+//! Two readings. In prose a token counts at its published length. A value of its own (a variable, an argument) counts
+//! from [`MIN_VALUE_LEN`] characters on, since services change lengths and keep prefixes.
+
+/// A value that is shorter is a word, whatever it begins with.
+const MIN_VALUE_LEN: usize = 12;
+/// The longest part of a name that counts as a word.
+const MAX_WORD_LEN: usize = 15;
+
+/// Which characters a token consists of, after its prefix.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Body {
+    /// `0-9a-f`
+    Hex,
+    /// `A-Z0-9`
+    Upper,
+    /// `A-Za-z0-9`
+    Alnum,
+    /// The same with `_` and `-`.
+    Word,
+    /// The same with `.`.
+    Dotted,
+    /// `A-Za-z0-9+/=`, with `_` and `-`.
+    Base64,
+}
+
+impl Body {
+    pub(crate) fn has(self, byte: u8) -> bool {
+        match self {
+            Self::Hex => matches!(byte, b'0'..=b'9' | b'a'..=b'f'),
+            Self::Upper => matches!(byte, b'0'..=b'9' | b'A'..=b'Z'),
+            Self::Alnum => byte.is_ascii_alphanumeric(),
+            Self::Word => is_word(byte),
+            Self::Dotted => is_word(byte) || byte == b'.',
+            Self::Base64 => is_word(byte) || matches!(byte, b'+' | b'/' | b'='),
+        }
+    }
+}
+
+/// A character that may stand in a name, so that no other begins beside it.
+pub(crate) fn is_word(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-')
+}
+
+/// How the tokens of one service look.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Format {
+    pub(crate) prefix: &'static str,
+    pub(crate) body: Body,
+    /// Published, or the shortest that is known.
+    pub(crate) min: usize,
+    /// `None`: any length.
+    pub(crate) max: Option<usize>,
+    /// Names begin like that, too: what follows must not read as words.
+    pub(crate) is_ambiguous: bool,
+    /// The prefix says nothing of the secret (it is the address of a service) and stays.
+    pub(crate) keeps_prefix: bool,
+}
+
+const fn format(prefix: &'static str, body: Body, min: usize) -> Format {
+    Format {
+        prefix,
+        body,
+        min,
+        max: None,
+        is_ambiguous: false,
+        keeps_prefix: false,
+    }
+}
+
+/// Of exactly that length.
+const fn exact(prefix: &'static str, body: Body, length: usize) -> Format {
+    Format {
+        max: Some(length),
+        ..format(prefix, body, length)
+    }
+}
+
+/// Names begin like that, too.
+const fn ambiguous(prefix: &'static str, body: Body, min: usize) -> Format {
+    Format {
+        is_ambiguous: true,
+        ..format(prefix, body, min)
+    }
+}
+
+/// An address whose path is the secret.
+const fn address(prefix: &'static str) -> Format {
+    Format {
+        keeps_prefix: true,
+        ..format(prefix, Body::Base64, 16)
+    }
+}
+
+use Body::{Alnum, Base64, Dotted, Hex, Upper, Word};
+
+pub(crate) const FORMATS: &[Format] = &[
+    // GitHub: personal, OAuth, user to server, server to server, refresh; fine-grained
+    format("ghp_", Word, 36),
+    format("gho_", Word, 36),
+    format("ghu_", Word, 36),
+    format("ghs_", Dotted, 36),
+    format("ghr_", Word, 36),
+    format("github_pat_", Word, 60),
+    // GitLab
+    format("glpat-", Dotted, 20),
+    format("gldt-", Word, 20),
+    format("glrt-", Dotted, 20),
+    format("glrtr-", Dotted, 20),
+    format("glcbt-", Dotted, 20),
+    format("glptt-", Word, 20),
+    format("glft-", Word, 20),
+    format("glimt-", Word, 20),
+    format("glagent-", Word, 20),
+    format("gloas-", Word, 20),
+    format("glsoat-", Word, 20),
+    format("glffct-", Word, 20),
+    format("GR1348941", Word, 20),
+    // Bitbucket, Atlassian, Trello
+    format("ATBB", Alnum, 28),
+    format("ATATT", Base64, 40),
+    format("ATCTT", Base64, 40),
+    format("ATTA", Hex, 60),
+    // Anthropic, OpenAI, OpenRouter, Langfuse, and whoever else took `sk-`
+    format("sk-ant-", Word, 20),
+    format("sk-proj-", Word, 20),
+    format("sk-svcacct-", Word, 20),
+    format("sk-admin-", Word, 20),
+    format("sk-or-v1-", Hex, 40),
+    format("sk-lf-", Word, 32),
+    ambiguous("sk-", Word, 20),
+    // Other models and their tools
+    format("gsk_", Alnum, 40),
+    format("pplx-", Alnum, 40),
+    format("r8_", Alnum, 30),
+    format("hf_", Alnum, 30),
+    format("api_org_", Alnum, 30),
+    format("xai-", Alnum, 60),
+    format("nvapi-", Word, 50),
+    format("tgp_v1_", Word, 30),
+    format("csk-", Alnum, 40),
+    format("tvly-", Word, 20),
+    ambiguous("fc-", Hex, 32),
+    format("jina_", Word, 40),
+    format("lsv2_pt_", Word, 32),
+    format("lsv2_sk_", Word, 32),
+    format("pcsk_", Word, 40),
+    format("e2b_", Hex, 32),
+    format("apify_api_", Alnum, 30),
+    format("bb_live_", Word, 20),
+    format("bb_test_", Word, 20),
+    // Amazon
+    exact("AKIA", Upper, 16),
+    exact("ASIA", Upper, 16),
+    exact("ABIA", Upper, 16),
+    exact("ACCA", Upper, 16),
+    format("ABSK", Base64, 100),
+    format("bedrock-api-key-", Base64, 40),
+    // Google
+    format("AIza", Word, 35),
+    format("ya29.", Dotted, 20),
+    format("GOCSPX-", Word, 20),
+    ambiguous("1//0", Word, 40),
+    // Microsoft
+    format("AccountKey=", Base64, 40),
+    format("SharedAccessKey=", Base64, 40),
+    address("webhook.office.com/webhookb2/"),
+    // Alibaba, Tencent, Yandex
+    format("LTAI", Alnum, 16),
+    exact("AKID", Alnum, 32),
+    format("AQVN", Word, 35),
+    // Slack, Discord, Telegram
+    format("xoxa-", Word, 20),
+    format("xoxb-", Word, 20),
+    format("xoxc-", Word, 20),
+    format("xoxd-", Base64, 20),
+    format("xoxe-", Word, 20),
+    format("xoxe.xox", Word, 20),
+    format("xoxp-", Word, 20),
+    format("xoxr-", Word, 20),
+    format("xoxs-", Word, 20),
+    format("xapp-", Word, 20),
+    format("xwfp-", Word, 20),
+    address("hooks.slack.com/services/"),
+    address("hooks.slack.com/workflows/"),
+    address("hooks.slack.com/triggers/"),
+    address("discord.com/api/webhooks/"),
+    address("discordapp.com/api/webhooks/"),
+    Format {
+        max: Some(35),
+        ..ambiguous(":AA", Word, 32)
+    },
+    // Payments
+    format("sk_live_", Alnum, 16),
+    format("sk_test_", Alnum, 16),
+    format("rk_live_", Alnum, 16),
+    format("rk_test_", Alnum, 16),
+    format("pk_live_", Alnum, 16),
+    format("pk_test_", Alnum, 16),
+    format("whsec_", Base64, 24),
+    format("sq0atp-", Word, 20),
+    format("sq0csp-", Word, 40),
+    format("rzp_live_", Alnum, 14),
+    format("rzp_test_", Alnum, 14),
+    format("access-sandbox-", Word, 32),
+    format("access-production-", Word, 32),
+    format("access_token$production$", Alnum, 16),
+    format("access_token$sandbox$", Alnum, 16),
+    format("FLWSECK-", Word, 20),
+    format("FLWSECK_TEST-", Word, 12),
+    format("EZAK", Alnum, 54),
+    format("EZTK", Alnum, 54),
+    format("shippo_live_", Hex, 40),
+    format("shippo_test_", Hex, 40),
+    format("duffel_live_", Word, 40),
+    format("duffel_test_", Word, 40),
+    // Shops
+    format("shpat_", Hex, 32),
+    format("shpca_", Hex, 32),
+    format("shppa_", Hex, 32),
+    format("shpss_", Hex, 32),
+    // Registries of packages
+    format("npm_", Alnum, 36),
+    format("pypi-", Word, 50),
+    format("rubygems_", Hex, 48),
+    format("CLOJARS_", Hex, 60),
+    exact("oy2", Alnum, 43),
+    exact("cio", Alnum, 32),
+    format("dckr_pat_", Word, 20),
+    format("dckr_oat_", Word, 20),
+    format("AKCp", Alnum, 60),
+    // Hosts of applications and data
+    format("dop_v1_", Hex, 40),
+    format("doo_v1_", Hex, 40),
+    format("dor_v1_", Hex, 40),
+    format("cfk_", Word, 40),
+    format("cfut_", Word, 40),
+    format("cfat_", Word, 40),
+    ambiguous("v1.0-", Word, 100),
+    format("vcp_", Alnum, 24),
+    format("vci_", Alnum, 24),
+    format("vca_", Alnum, 24),
+    format("vcr_", Alnum, 24),
+    format("vck_", Alnum, 24),
+    format("nfp_", Alnum, 30),
+    format("nfc_", Alnum, 30),
+    format("nfo_", Alnum, 30),
+    format("nfu_", Alnum, 30),
+    format("nfb_", Alnum, 30),
+    format("fm1_", Base64, 40),
+    format("fm2_", Base64, 40),
+    format("fo1_", Word, 40),
+    format("HRKU-", Word, 30),
+    format("rnd_", Alnum, 28),
+    format("sbp_", Hex, 40),
+    format("sb_secret_", Word, 20),
+    format("napi_", Alnum, 40),
+    format("pscale_tkn_", Dotted, 32),
+    format("pscale_pw_", Dotted, 32),
+    format("pscale_oauth_", Dotted, 32),
+    format("mdb_sa_sk_", Word, 30),
+    format("cflt", Alnum, 60),
+    ambiguous("dapi", Hex, 32),
+    format("essu_", Base64, 40),
+    // Infrastructure
+    format("hvs.", Word, 24),
+    format("hvb.", Word, 24),
+    format("hvr.", Word, 24),
+    format(".atlasv1.", Word, 60),
+    format("dp.pt.", Alnum, 40),
+    format("dp.st.", Dotted, 40),
+    format("dp.ct.", Alnum, 40),
+    format("dp.sa.", Alnum, 40),
+    format("dp.scim.", Alnum, 40),
+    format("dp.audit.", Alnum, 40),
+    format("pul-", Hex, 40),
+    format("tskey-", Word, 16),
+    format("ops_eyJ", Base64, 60),
+    format("AGE-SECRET-KEY-1", Upper, 58),
+    format("pnu_", Alnum, 36),
+    format("pnb_", Alnum, 36),
+    format("bkua_", Hex, 40),
+    format("CCIPAT_", Word, 20),
+    format("CCIPRJ_", Word, 20),
+    format("ico-", Alnum, 32),
+    // Sight and quality
+    format("sntrys_", Base64, 40),
+    format("sntryu_", Hex, 60),
+    format("glc_", Base64, 32),
+    format("glsa_", Word, 32),
+    format("NRAK-", Upper, 27),
+    format("NRII-", Word, 32),
+    format("dt0c01.", Dotted, 80),
+    format("dt0s16.", Dotted, 60),
+    format("hcaik_", Alnum, 50),
+    format("hcxik_", Alnum, 50),
+    format("xaat-", Word, 36),
+    format("xapt-", Word, 36),
+    format("phx_", Alnum, 30),
+    format("phs_", Alnum, 30),
+    format("squ_", Hex, 40),
+    format("sqp_", Hex, 40),
+    format("sqa_", Hex, 40),
+    format("sgp_", Word, 40),
+    ambiguous("sdk-", Word, 36),
+    // Mail and telephone
+    format("SG.", Dotted, 60),
+    exact("SK", Hex, 32),
+    ambiguous("key-", Hex, 32),
+    format("xkeysib-", Word, 64),
+    format("xsmtpsib-", Word, 64),
+    format("mlsn.", Hex, 60),
+    ambiguous("re_", Word, 30),
+    // Notes, designs, customers
+    format("lin_api_", Alnum, 32),
+    format("lin_oauth_", Hex, 60),
+    ambiguous("secret_", Alnum, 40),
+    format("ntn_", Alnum, 40),
+    format("figd_", Word, 36),
+    format("figu_", Word, 36),
+    format("PMAK-", Word, 50),
+    format("CFPAT-", Word, 40),
+    format("tfp_", Word, 40),
+    format("pat-na", Word, 36),
+    format("pat-eu", Word, 36),
+    ambiguous("pat", Dotted, 75),
+    format("EAA", Alnum, 80),
+    format("sl.u.", Word, 60),
+    ambiguous("sl.", Word, 100),
+    format("cal_live_", Hex, 30),
+    format("sk.eyJ", Dotted, 50),
+    format("pk.eyJ", Dotted, 50),
+    format("zpka_", Word, 32),
+];
+
+/// Prefixes that count in a value of its own only: in prose they begin words and names.
+const OF_VALUES: &[&str] = &["sk_", "pk_", "rk_", "pat-", "key_", "fw_"];
+
+/// Whether a value has the prefix of a published format, and the rest reads as a key and not as words. `text` has no
+/// blank.
+pub(crate) fn begins_as_token(text: &str) -> bool {
+    if text.len() < MIN_VALUE_LEN || text.contains('/') {
+        return false;
+    }
+    let of_table = FORMATS.iter().any(|format| {
+        text.strip_prefix(format.prefix).is_some_and(|body| {
+            let is_long = body.len() * 2 >= MIN_VALUE_LEN;
+            let fits = body
+                .bytes()
+                .all(|byte| Body::Base64.has(byte) || byte == b'.');
+            is_long && fits && (format.is_certain() || !reads_as_words(body))
+        })
+    });
+    of_table
+        || OF_VALUES
+            .iter()
+            .filter_map(|prefix| text.strip_prefix(prefix))
+            .any(|body| !reads_as_words(body))
+        || text
+            .strip_prefix("eyJ")
+            .is_some_and(|body| !reads_as_words(body) && body.bytes().any(|b| b.is_ascii_digit()))
+}
+
+impl Format {
+    /// No name begins like that, however short.
+    fn is_certain(&self) -> bool {
+        let begins_names = [
+            "npm_",
+            "hf_",
+            "SG.",
+            "r8_",
+            "access-production-",
+            "access-sandbox-",
+        ];
+        !self.is_ambiguous && self.has_mark() && !begins_names.contains(&self.prefix)
+    }
+
+    /// Its prefix ends visibly, so that it is no part of a word.
+    pub(crate) fn has_mark(&self) -> bool {
+        self.prefix.len() > 3 && self.prefix.ends_with(['_', '-', '.', '/', '=', '$'])
+    }
+}
+
+/// Whether somebody would have written it: pieces of letters with a number behind them, or numbers.
+pub(crate) fn reads_as_words(text: &str) -> bool {
+    text.split(|c: char| !c.is_ascii_alphanumeric())
+        .all(|piece| {
+            let letters = piece.trim_end_matches(|c: char| c.is_ascii_digit());
+            let is_letters = letters.bytes().all(|byte| byte.is_ascii_alphabetic());
+            let capitals = letters
+                .bytes()
+                .skip(1)
+                .filter(u8::is_ascii_uppercase)
+                .count();
+            let one_case = capitals <= 3 || capitals + 1 >= letters.len();
+            // `2nd`, `70b`, `3x7b`
+            let is_short = piece.len() <= 4;
+            is_short || piece.len() <= MAX_WORD_LEN && is_letters && one_case
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_told_from_keys() {
+        for words in [
+            "",
+            "learn",
+            "learn-2024",
+            "config_registry1",
+            "hub_download2",
+            "ada-002",
+            "3.5-turbo",
+            "claude-sonnet-4-20250514-thinking-preview",
+            "LongCamelCase",
+            "8x7b",
+            "2025-11-25",
+            "UPPER_CASE_1",
+        ] {
+            assert!(reads_as_words(words), "{words}");
+        }
+        for key in [
+            "0123456789abc",
+            "s3cret0123456789",
+            "12ab34cd56ef",
+            "aZ81kQ0p2Lm4Xn7Wq",
+            "abcdefghijklmnopqrstuvwxyz",
+            "xKjQzRtYwPmN",
+        ] {
+            assert!(!reads_as_words(key), "{key}");
+        }
+    }
+
+    #[test]
+    fn every_prefix_stands_once_and_fits_its_own_rule() {
+        for (at, format) in FORMATS.iter().enumerate() {
+            let again = FORMATS[at + 1..]
+                .iter()
+                .any(|other| other.prefix == format.prefix);
+            assert!(!again, "{} stands twice", format.prefix);
+            assert!(
+                format.prefix.is_ascii() && format.min >= MIN_VALUE_LEN,
+                "{}",
+                format.prefix
+            );
+            // Or else a second pass would find what only the mask of the first had set apart.
+            assert!(
+                !format.prefix.starts_with(['*', '_', '-']),
+                "{}",
+                format.prefix
+            );
+        }
+    }
+}

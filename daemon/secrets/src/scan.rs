@@ -1,0 +1,336 @@
+//! Secrets in prose: published formats, `Bearer` and `Basic` values, JSON web tokens, private keys, passwords and
+//! tokens in URLs.
+//!
+//! Invariant: one pass. Whatever is looked at and is none is looked at again at most a bounded number of times; and
+//! what is masked is followed by nothing that could continue it, so that a second pass finds nothing new.
+
+use std::{ops::Range, sync::LazyLock};
+
+use aho_corasick::{AhoCorasick, AhoCorasickKind, Input, MatchKind};
+use base64::{
+    Engine as _,
+    engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig},
+};
+
+use crate::{
+    formats::{FORMATS, Format, is_word, reads_as_words},
+    names::{Suspicion, suspicion},
+    shape::{is_reference, may_be_secret},
+};
+
+/// Behind [`FORMATS`] in the automaton.
+const OTHERS: &[(&str, Kind)] = &[
+    ("eyJ", Kind::JsonWebToken),
+    ("-----BEGIN ", Kind::PrivateKey),
+    ("://", Kind::Url),
+    ("Bearer ", Kind::Bearer),
+    ("bearer ", Kind::Bearer),
+    ("BEARER ", Kind::Bearer),
+    ("Basic ", Kind::Basic),
+    ("basic ", Kind::Basic),
+    ("BASIC ", Kind::Basic),
+];
+
+#[derive(Clone, Copy)]
+enum Kind {
+    JsonWebToken,
+    PrivateKey,
+    Url,
+    Bearer,
+    Basic,
+}
+
+const MIN_JWT_PART: usize = 8;
+const MAX_JWT_PARTS: usize = 5;
+const MIN_BEARER_LEN: usize = 12;
+const MIN_BASIC_LEN: usize = 8;
+/// Of `RSA PRIVATE KEY` and the like.
+const MAX_LABEL_LEN: usize = 64;
+/// Of a private key whose end is missing.
+const MIN_KEY_LEN: usize = 16;
+
+struct Scanner {
+    automaton: AhoCorasick,
+    /// For each format those whose prefix its own begins with, the longest first: `sk-` for `sk-proj-`.
+    shorter: Vec<Vec<usize>>,
+}
+
+static SCANNER: LazyLock<Scanner> = LazyLock::new(|| {
+    let prefixes = FORMATS.iter().map(|format| format.prefix);
+    let patterns = prefixes.chain(OTHERS.iter().map(|(pattern, _)| *pattern));
+    let automaton = AhoCorasick::builder()
+        .kind(Some(AhoCorasickKind::ContiguousNFA))
+        .match_kind(MatchKind::LeftmostLongest)
+        .build(patterns);
+    let shorter = FORMATS.iter().map(|long| {
+        let begins = |at: &usize| {
+            let short = FORMATS[*at].prefix;
+            long.prefix != short && long.prefix.starts_with(short)
+        };
+        let mut shorter: Vec<usize> = (0..FORMATS.len()).filter(begins).collect();
+        shorter.sort_by_key(|at| std::cmp::Reverse(FORMATS[*at].prefix.len()));
+        shorter
+    });
+    Scanner {
+        automaton: automaton.expect("a constant table of short prefixes"),
+        shorter: shorter.collect(),
+    }
+});
+
+/// A piece of a text, between what is masked already.
+#[derive(Clone, Copy)]
+pub(crate) struct Piece<'a> {
+    pub(crate) text: &'a str,
+    /// Something masked stands directly before it, or behind: a token does not begin or end there.
+    pub(crate) follows_mask: bool,
+    pub(crate) precedes_mask: bool,
+}
+
+impl<'a> Piece<'a> {
+    fn whole(text: &'a str) -> Self {
+        Self {
+            text,
+            follows_mask: false,
+            precedes_mask: false,
+        }
+    }
+
+    fn byte(&self, at: usize) -> Option<u8> {
+        self.text.as_bytes().get(at).copied()
+    }
+
+    /// Whether no word goes on at that place.
+    fn begins_word(&self, at: usize) -> bool {
+        let bytes = self.text.as_bytes();
+        let Some(before) = at.checked_sub(1).map(|before| bytes[before]) else {
+            return !self.follows_mask;
+        };
+        // An escape of JSON, or of a URL.
+        let escaped = match bytes[..at] {
+            [.., b'\\', b'n' | b'r' | b't'] => true,
+            [.., b'%', one, other] => one.is_ascii_hexdigit() && other.is_ascii_hexdigit(),
+            _ => false,
+        };
+        !is_word(before) || escaped
+    }
+
+    /// Where the characters end that fit.
+    fn run(&self, from: usize, fits: impl Fn(u8) -> bool) -> usize {
+        let bytes = self.text.as_bytes();
+        let length = bytes[from..].iter().take_while(|byte| fits(**byte)).count();
+        from + length
+    }
+}
+
+/// Whether there is one.
+pub(crate) fn finds(text: &str) -> bool {
+    let mut found = Vec::new();
+    scan(Piece::whole(text), &mut found, true);
+    !found.is_empty()
+}
+
+/// Where they stand, in no order; they may overlap.
+pub(crate) fn secrets(piece: Piece<'_>, found: &mut Vec<Range<usize>>) {
+    scan(piece, found, false);
+}
+
+fn scan(piece: Piece<'_>, found: &mut Vec<Range<usize>>, one: bool) {
+    let scanner = &*SCANNER;
+    let mut at = 0;
+    // Up to here the query of a URL was read.
+    let mut read = 0;
+    while at < piece.text.len() && !(one && !found.is_empty()) {
+        let Some(hit) = scanner
+            .automaton
+            .find(Input::new(piece.text).span(at..piece.text.len()))
+        else {
+            return;
+        };
+        let (start, end) = (hit.start(), hit.end());
+        at = start + 1;
+        let number = hit.pattern().as_usize();
+        let secret = match OTHERS.get(number.wrapping_sub(FORMATS.len())) {
+            None => {
+                let candidates = std::iter::once(&number).chain(&scanner.shorter[number]);
+                let mut secrets = candidates.map(|at| of_format(piece, start, &FORMATS[*at]));
+                secrets.find_map(|secret| secret)
+            }
+            Some((_, Kind::JsonWebToken)) => json_web_token(piece, start),
+            Some((_, Kind::PrivateKey)) => private_key(piece, end),
+            Some((_, Kind::Bearer)) => bearer(piece, start, end),
+            Some((_, Kind::Basic)) => basic(piece, start, end),
+            Some((_, Kind::Url)) => {
+                if end >= read {
+                    read = in_query(piece, end, found);
+                }
+                password(piece, end)
+            }
+        };
+        if let Some(secret) = secret {
+            at = at.max(secret.end);
+            found.push(secret);
+        }
+    }
+}
+
+fn of_format(piece: Piece<'_>, start: usize, format: &Format) -> Option<Range<usize>> {
+    let begins = match format.prefix.starts_with(':') {
+        // The number of a bot stands before it.
+        true => start
+            .checked_sub(1)
+            .and_then(|before| piece.byte(before))?
+            .is_ascii_digit(),
+        false => (format.has_mark() && !format.is_ambiguous) || piece.begins_word(start),
+    };
+    let from = start + format.prefix.len();
+    // No further than what decides.
+    let limit = format.max.unwrap_or(format.min) + 1;
+    let bytes = &piece.text.as_bytes()[from..];
+    let length = bytes
+        .iter()
+        .take(limit)
+        .take_while(|byte| format.body.has(**byte))
+        .count();
+    if !begins || length < format.min {
+        return None;
+    }
+    let mut end = piece.run(from, |byte| format.body.has(byte) || is_word(byte));
+    if format.max.is_some_and(|max| end - from > max) {
+        return None;
+    }
+    if end == piece.text.len() && piece.precedes_mask && format.max.is_some() {
+        return None;
+    }
+    if format.is_ambiguous && reads_as_words(&piece.text[from..end]) {
+        return None;
+    }
+    // The end of a sentence.
+    while piece.text[from..end].ends_with('.') {
+        end -= 1;
+    }
+    let start = if format.keeps_prefix { from } else { start };
+    Some(start..end)
+}
+
+fn json_web_token(piece: Piece<'_>, start: usize) -> Option<Range<usize>> {
+    if !piece.begins_word(start) {
+        return None;
+    }
+    let mut end = piece.run(start, is_word);
+    if end - start < MIN_JWT_PART || piece.byte(end) != Some(b'.') {
+        return None;
+    }
+    for part in 1..MAX_JWT_PARTS {
+        if piece.byte(end) != Some(b'.') {
+            break;
+        }
+        let next = piece.run(end + 1, is_word);
+        if part == 1 && next - end <= MIN_JWT_PART {
+            return None;
+        }
+        if next == end + 1 {
+            break;
+        }
+        end = next;
+    }
+    Some(start..end)
+}
+
+/// What stands between its first line and its last.
+fn private_key(piece: Piece<'_>, label: usize) -> Option<Range<usize>> {
+    let label_end = piece.run(label, |byte| byte.is_ascii_uppercase() || byte == b' ');
+    let name = &piece.text[label..label_end];
+    let rest = &piece.text[label_end..];
+    if name.len() > MAX_LABEL_LEN || !name.contains("PRIVATE KEY") || !rest.starts_with("-----") {
+        return None;
+    }
+    let from = label_end + "-----".len();
+    let rest = &piece.text[from..];
+    if let Some(next) = rest.find("-----")
+        && let Some(end) = rest[next..].strip_prefix("-----END ")
+        && end.starts_with(name)
+    {
+        return (next > 0).then(|| from..from + next);
+    }
+    let end = piece.run(from, |byte| {
+        byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=' | b'\n' | b'\r' | b'\\')
+    });
+    (end - from >= MIN_KEY_LEN).then_some(from..end)
+}
+
+fn bearer(piece: Piece<'_>, start: usize, from: usize) -> Option<Range<usize>> {
+    let fits = |byte| is_word(byte) || matches!(byte, b'.' | b'~' | b'+' | b'/' | b'=');
+    let end = piece.run(from, fits);
+    let value = piece.text[from..end].trim_end_matches('.');
+    (piece.begins_word(start) && value.len() >= MIN_BEARER_LEN && !reads_as_words(value))
+        .then(|| from..from + value.len())
+}
+
+/// A user and a password, in Base64.
+fn basic(piece: Piece<'_>, start: usize, from: usize) -> Option<Range<usize>> {
+    const EITHER: GeneralPurpose = GeneralPurpose::new(
+        &base64::alphabet::STANDARD,
+        GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
+    );
+    let fits = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=');
+    let end = piece.run(from, fits);
+    if !piece.begins_word(start) || end - from < MIN_BASIC_LEN {
+        return None;
+    }
+    let pair = String::from_utf8(EITHER.decode(&piece.text[from..end]).ok()?).ok()?;
+    let is_login = pair.contains(':') && !pair.contains(char::is_control);
+    // Nothing that a name may hold follows.
+    (is_login && !piece.byte(end).is_some_and(is_word)).then_some(from..end)
+}
+
+/// Where a URL in a sentence or in JSON ends.
+fn ends_url(byte: u8) -> bool {
+    byte.is_ascii_whitespace() || matches!(byte, b'"' | b'\'' | b'<' | b'>' | b'`' | b'\\')
+}
+
+/// `://user:password@host`
+fn password(piece: Piece<'_>, from: usize) -> Option<Range<usize>> {
+    let end = piece.run(from, |byte| {
+        !ends_url(byte) && !matches!(byte, b'/' | b'?' | b'#')
+    });
+    let (user, _) = piece.text[from..end].rsplit_once('@')?;
+    let (name, password) = user.split_once(':')?;
+    let start = from + name.len() + 1;
+    (!password.is_empty() && !is_reference(password)).then(|| start..start + password.len())
+}
+
+/// Values of the query whose names announce a secret. Gives the end of the URL.
+fn in_query(piece: Piece<'_>, from: usize, found: &mut Vec<Range<usize>>) -> usize {
+    let end = piece.run(from, |byte| !ends_url(byte));
+    let Some(query) = piece.text[from..end].find('?') else {
+        return end;
+    };
+    let mut start = from + query + 1;
+    for pair in piece.text[start..end].split(['&', ';', '#', '?']) {
+        let next = start + pair.len() + 1;
+        if let Some((name, value)) = pair.split_once('=') {
+            // The end of a sentence.
+            let value = value.trim_end_matches(['.', ',', ')', ']', '}', ':', '!']);
+            let at = start + name.len() + 1;
+            if suspicion(name) > Suspicion::None && may_be_secret(name, value) {
+                found.push(at..at + value.len());
+            }
+        }
+        start = next;
+    }
+    end
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_automaton_is_small() {
+        assert!(
+            SCANNER.automaton.memory_usage() < 128 << 10,
+            "{}",
+            SCANNER.automaton.memory_usage()
+        );
+    }
+}

@@ -1,0 +1,582 @@
+//! The fields of root types in a document: each does what the function of its name does, wherever it stands.
+//!
+//! A schema may give a root type again below the root (`{ node { query { a } } }`), so that fields are known by the type
+//! in which they stand, not by their depth.
+//!
+//! Invariant: nothing that a document may run is left out: each of its operations counts, whichever is named, each field
+//! wherever a fragment hides it, skipped or not. What looking costs is bounded by the limits here, whatever the document,
+//! its variables and the schema are, and nothing of a variable is copied but arguments that a rule looks at.
+
+use std::{
+    collections::{HashMap, HashSet},
+    ops::ControlFlow,
+    rc::Rc,
+    time::Duration,
+};
+
+use apollo_compiler::{
+    Node,
+    ast::{self, FragmentDefinition, OperationDefinition, OperationType, Selection},
+};
+use blake3::{Hash, Hasher};
+use nix::time::{ClockId, clock_gettime};
+use serde_json::{Map, Value};
+
+use super::{
+    document::{Document, DocumentError},
+    model::{Operation, Schema},
+};
+use crate::length;
+
+/// Fields, fragments and inline fragments that are looked at.
+const MAX_VISITS: usize = 20_000;
+/// Fields of root types that differ, in themselves or in their arguments.
+const MAX_ROOT_FIELDS: usize = 1_000;
+/// Of all arguments at which rules look, as JSON.
+const MAX_ARGUMENT_BYTES: usize = 4 << 20;
+/// Of the processor, in all, with what policy makes of it: a busy machine refuses no document.
+const MAX_JUDGING_TIME: Duration = Duration::from_secs(2);
+
+const TYPE_NAME: &str = "__typename";
+/// Leads to types of the introspection, none of which is one of the schema.
+const INTROSPECTION: [&str; 2] = ["__schema", "__type"];
+
+/// A field of a root type, as its own function would be called.
+pub struct EquivalentField<'a, 'd> {
+    /// `mutation.rename`
+    pub function: &'a str,
+    /// What that function says of itself.
+    pub annotations: &'a Value,
+    /// Whether another field of the document says by its name that it destroys something.
+    pub may_destroy: bool,
+    written: &'d [Node<ast::Argument>],
+    defaults: &'a Defaults<'d>,
+    variables: &'a mut Variables<'d>,
+}
+
+/// Is given each field once for each of its arguments.
+pub type FieldJudge<'j> = dyn FnMut(&mut EquivalentField<'_, '_>) -> ControlFlow<()> + 'j;
+
+/// What is to be known of a call beside its equivalent fields.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Reach {
+    /// Why there may be other fields of root types.
+    pub undecided: Option<String>,
+    /// Whether a call of a function selects what destroys.
+    pub may_destroy: bool,
+}
+
+impl EquivalentField<'_, '_> {
+    /// Of the document, with the values of its variables.
+    pub fn arguments(&mut self) -> Result<Value, DocumentError> {
+        self.variables.arguments(self.written, self.defaults)
+    }
+}
+
+/// What a document reaches. Without a schema it is known of the operations' own fields only.
+pub(super) fn of_document(
+    schema: Option<&Schema>,
+    document: &Document,
+    given: Option<&Map<String, Value>>,
+    deadline: Duration,
+    judge: &mut FieldJudge<'_>,
+) -> Result<Reach, DocumentError> {
+    let nothing = Map::new();
+    let variables = Variables::new(given.unwrap_or(&nothing), deadline);
+    let mut walk = Walk::new(schema, document, variables, judge);
+    for operation in document.operations() {
+        let kind = match operation.operation_type {
+            OperationType::Query => Operation::Query,
+            OperationType::Mutation => Operation::Mutation,
+            OperationType::Subscription => Operation::Subscription,
+        };
+        let scope = Scope {
+            root: Some(kind),
+            parent: schema
+                .and_then(|schema| schema.root(kind))
+                .map_or(Parent::Unknown, Parent::Known),
+        };
+        let defaults = walk.defaults_of(operation);
+        walk.selections(&operation.selection_set, scope, &defaults)?;
+        walk.fragments()?;
+    }
+    Ok(walk.reach())
+}
+
+/// What is reached below the one field of a function's document, which is of this type.
+pub(super) fn below_function(
+    schema: &Schema,
+    document: &Document,
+    ty: &str,
+    deadline: Duration,
+    judge: &mut FieldJudge<'_>,
+) -> Result<Reach, DocumentError> {
+    let nothing = Map::new();
+    let variables = Variables::new(&nothing, deadline);
+    let mut walk = Walk::new(Some(schema), document, variables, judge);
+    let (scope, defaults) = (
+        Scope {
+            root: None,
+            parent: walk.composite(ty),
+        },
+        Rc::default(),
+    );
+    let own = document.operations().flat_map(|one| &one.selection_set);
+    for field in own.filter_map(Selection::as_field) {
+        walk.selections(&field.selection_set, scope, &defaults)?;
+    }
+    Ok(Reach {
+        may_destroy: document.destroys,
+        ..walk.reach()
+    })
+}
+
+/// The end of the time for a document that is read from now on, by this thread's clock.
+pub(super) fn deadline() -> Duration {
+    processor_time().saturating_add(MAX_JUDGING_TIME)
+}
+
+/// What this thread has used of the processor.
+pub(super) fn processor_time() -> Duration {
+    clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).map_or(Duration::ZERO, Duration::from)
+}
+
+/// Where a selection stands.
+#[derive(Clone, Copy)]
+struct Scope<'d> {
+    /// Of an operation's own fields: that operation.
+    root: Option<Operation>,
+    parent: Parent<'d>,
+}
+
+/// The type of which fields are selected.
+#[derive(Clone, Copy)]
+enum Parent<'d> {
+    Known(&'d str),
+    Introspection,
+    Unknown,
+}
+
+/// Values of variables that are not given.
+#[derive(Clone, Default)]
+struct Defaults<'d> {
+    /// The same for operations in which the same values hold.
+    number: usize,
+    values: HashMap<&'d str, &'d ast::Value>,
+}
+
+struct Walk<'d, 'j> {
+    schema: Option<&'d Schema>,
+    fragments: HashMap<&'d str, &'d FragmentDefinition>,
+    destroys: bool,
+    variables: Variables<'d>,
+    visits: usize,
+    known: HashSet<(Operation, &'d str, Hash)>,
+    /// Fragments that were or will be walked, each by what else its fields depend on.
+    entered: HashSet<(&'d str, Option<Operation>, usize)>,
+    waiting: Vec<(&'d FragmentDefinition, Option<Operation>, Rc<Defaults<'d>>)>,
+    /// By what they hold.
+    defaults: HashMap<Hash, usize>,
+    undecided: Option<String>,
+    judge: &'j mut FieldJudge<'j>,
+}
+
+impl<'d, 'j> Walk<'d, 'j> {
+    fn new(
+        schema: Option<&'d Schema>,
+        document: &'d Document,
+        variables: Variables<'d>,
+        judge: &'j mut FieldJudge<'_>,
+    ) -> Self {
+        let fragments = document.fragments();
+        Self {
+            schema,
+            fragments: fragments
+                .map(|fragment| (fragment.name.as_str(), fragment))
+                .collect(),
+            destroys: document.destroys,
+            variables,
+            visits: 0,
+            known: HashSet::new(),
+            entered: HashSet::new(),
+            waiting: Vec::new(),
+            defaults: HashMap::new(),
+            undecided: None,
+            judge,
+        }
+    }
+
+    fn reach(self) -> Reach {
+        Reach {
+            undecided: self.undecided,
+            may_destroy: false,
+        }
+    }
+
+    /// Of an operation, as far as they are not given.
+    fn defaults_of(&mut self, operation: &'d OperationDefinition) -> Rc<Defaults<'d>> {
+        let mut values = HashMap::new();
+        let mut hasher = Hasher::new();
+        let mut declared: Vec<_> = operation.variables.iter().collect();
+        declared.sort_by(|a, b| a.name.cmp(&b.name));
+        for variable in declared {
+            let name = variable.name.as_str();
+            if let Some(default) = &variable.default_value
+                && !self.variables.given.contains_key(name)
+            {
+                text(&mut hasher, name);
+                self.variables
+                    .hash(default, &Defaults::default(), &mut hasher);
+                values.insert(name, &**default);
+            }
+        }
+        let next = self.defaults.len();
+        let number = *self.defaults.entry(hasher.finalize()).or_insert(next);
+        Rc::new(Defaults { number, values })
+    }
+
+    fn selections(
+        &mut self,
+        selections: &'d [Selection],
+        scope: Scope<'d>,
+        defaults: &Rc<Defaults<'d>>,
+    ) -> Result<(), DocumentError> {
+        for selection in selections {
+            self.visits += 1;
+            if self.visits > MAX_VISITS {
+                return Err(DocumentError::limit(
+                    "`query` has too many fields, each fragment counted for every operation that needs it anew",
+                    "max_visits",
+                    MAX_VISITS,
+                ));
+            }
+            match selection {
+                Selection::Field(field) => self.field(field, scope, defaults)?,
+                Selection::InlineFragment(fragment) => {
+                    let condition = fragment.type_condition.as_ref();
+                    let parent = condition.map_or(scope.parent, |on| self.composite(on.as_str()));
+                    let scope = Scope { parent, ..scope };
+                    self.selections(&fragment.selection_set, scope, defaults)?;
+                }
+                Selection::FragmentSpread(spread) => {
+                    let name = spread.fragment_name.as_str();
+                    let fragment = self.fragments.get(name).copied().ok_or_else(|| {
+                        DocumentError::Invalid(format!("`query` has no fragment `{name}`"))
+                    })?;
+                    // Once is enough, and a circle ends.
+                    if self.entered.insert((name, scope.root, defaults.number)) {
+                        self.waiting
+                            .push((fragment, scope.root, Rc::clone(defaults)));
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Those that were spread. One after the other, since a chain of them may be long.
+    fn fragments(&mut self) -> Result<(), DocumentError> {
+        while let Some((fragment, root, defaults)) = self.waiting.pop() {
+            let parent = self.composite(fragment.type_condition.as_str());
+            let scope = Scope { root, parent };
+            self.selections(&fragment.selection_set, scope, &defaults)?;
+        }
+        Ok(())
+    }
+
+    fn field(
+        &mut self,
+        field: &'d ast::Field,
+        scope: Scope<'d>,
+        defaults: &Rc<Defaults<'d>>,
+    ) -> Result<(), DocumentError> {
+        let name = field.name.as_str();
+        let possible = match (scope.parent, self.schema) {
+            (Parent::Known(ty), Some(schema)) => schema.operations_at(ty),
+            _ => &[],
+        };
+        if let Some(root) = scope.root {
+            self.take(root, field, defaults)?;
+        }
+        if name != TYPE_NAME {
+            for &operation in possible {
+                if scope.root != Some(operation) {
+                    self.take(operation, field, defaults)?;
+                }
+            }
+            let is_unknown = matches!(scope.parent, Parent::Unknown) && scope.root.is_none();
+            if is_unknown && self.undecided.is_none() {
+                self.undecided = Some(format!(
+                    "the schema that is known does not say of which type the field `{name}` is selected"
+                ));
+            }
+        }
+        if field.selection_set.is_empty() {
+            return Ok(());
+        }
+        let is_query = scope.root == Some(Operation::Query) || possible.contains(&Operation::Query);
+        let parent = match scope.parent {
+            Parent::Introspection => Parent::Introspection,
+            _ if is_query && INTROSPECTION.contains(&name) => Parent::Introspection,
+            Parent::Known(ty) => {
+                let known = self.schema.and_then(|schema| schema.field(ty, name));
+                known.map_or(Parent::Unknown, |field| self.composite(field.ty.name()))
+            }
+            Parent::Unknown => Parent::Unknown,
+        };
+        let scope = Scope { root: None, parent };
+        self.selections(&field.selection_set, scope, defaults)
+    }
+
+    fn composite(&self, ty: &'d str) -> Parent<'d> {
+        match self.schema {
+            // Kept for the introspection.
+            _ if ty.starts_with("__") => Parent::Introspection,
+            Some(schema) if schema.is_composite(ty) => Parent::Known(ty),
+            _ => Parent::Unknown,
+        }
+    }
+
+    fn take(
+        &mut self,
+        operation: Operation,
+        field: &'d ast::Field,
+        defaults: &Defaults<'d>,
+    ) -> Result<(), DocumentError> {
+        let name = field.name.as_str();
+        let mut hasher = Hasher::new();
+        self.variables
+            .hash_arguments(&field.arguments, defaults, &mut hasher);
+        if !self.known.insert((operation, name, hasher.finalize())) {
+            return Ok(());
+        }
+        if self.known.len() > MAX_ROOT_FIELDS {
+            return Err(DocumentError::limit(
+                "`query` asks for too many fields of root types",
+                "max_root_fields",
+                MAX_ROOT_FIELDS,
+            ));
+        }
+        self.variables.check_time()?;
+        let judged = (self.judge)(&mut EquivalentField {
+            function: &format!("{}.{name}", operation.word()),
+            annotations: &operation.annotations(name),
+            may_destroy: self.destroys && operation == Operation::Mutation,
+            written: &field.arguments,
+            defaults,
+            variables: &mut self.variables,
+        });
+        match judged {
+            ControlFlow::Continue(()) => Ok(()),
+            ControlFlow::Break(()) => Err(DocumentError::Stopped),
+        }
+    }
+}
+
+/// The values of a document's variables, and what may be spent on arguments.
+struct Variables<'d> {
+    given: &'d Map<String, Value>,
+    /// Those that were looked at.
+    measured: HashMap<&'d str, Measured>,
+    /// So many were copied.
+    bytes: usize,
+    deadline: Duration,
+}
+
+#[derive(Clone, Copy)]
+struct Measured {
+    hash: Hash,
+    /// As JSON; none of one that is longer than all arguments may be.
+    bytes: Option<usize>,
+}
+
+impl<'d> Variables<'d> {
+    fn new(given: &'d Map<String, Value>, deadline: Duration) -> Self {
+        Self {
+            given,
+            measured: HashMap::new(),
+            bytes: 0,
+            deadline,
+        }
+    }
+
+    fn check_time(&self) -> Result<(), DocumentError> {
+        match processor_time() < self.deadline {
+            true => Ok(()),
+            false => Err(DocumentError::limit(
+                "it takes too long to judge what `query` does",
+                "max_judging_time",
+                format_args!("{MAX_JUDGING_TIME:?} of the processor"),
+            )),
+        }
+    }
+
+    fn hash_arguments(
+        &mut self,
+        arguments: &'d [Node<ast::Argument>],
+        defaults: &Defaults<'d>,
+        hasher: &mut Hasher,
+    ) {
+        for argument in arguments {
+            text(hasher, argument.name.as_str());
+            self.hash(&argument.value, defaults, hasher);
+        }
+    }
+
+    /// Two of one hash are one value.
+    fn hash(&mut self, value: &'d ast::Value, defaults: &Defaults<'d>, hasher: &mut Hasher) {
+        match value {
+            ast::Value::Null => drop(hasher.update(b"0")),
+            ast::Value::Boolean(false) => drop(hasher.update(b"f")),
+            ast::Value::Boolean(true) => drop(hasher.update(b"t")),
+            ast::Value::String(it) => {
+                hasher.update(b"\"");
+                text(hasher, it);
+            }
+            ast::Value::Enum(name) => {
+                hasher.update(b"e");
+                text(hasher, name.as_str());
+            }
+            ast::Value::Int(number) => {
+                hasher.update(b"i");
+                text(hasher, number.as_str());
+            }
+            ast::Value::Float(number) => {
+                hasher.update(b"d");
+                text(hasher, number.as_str());
+            }
+            ast::Value::List(items) => {
+                hasher.update(b"[").update(&items.len().to_le_bytes());
+                for item in items {
+                    self.hash(item, defaults, hasher);
+                }
+            }
+            ast::Value::Object(members) => {
+                hasher.update(b"{").update(&members.len().to_le_bytes());
+                for (name, value) in members {
+                    text(hasher, name.as_str());
+                    self.hash(value, defaults, hasher);
+                }
+            }
+            ast::Value::Variable(name) => match self.measured(name.as_str()) {
+                Some(measured) => {
+                    hasher.update(b"v").update(measured.hash.as_bytes());
+                }
+                None => match defaults.values.get(name.as_str()) {
+                    // A default names no variable.
+                    Some(default) => self.hash(default, &Defaults::default(), hasher),
+                    None => drop(hasher.update(b"-")),
+                },
+            },
+        }
+    }
+
+    /// Of a variable that is given.
+    fn measured(&mut self, name: &'d str) -> Option<Measured> {
+        let value = self.given.get(name)?;
+        let measured = self.measured.entry(name).or_insert_with(|| {
+            let mut hasher = Hasher::new();
+            // It is taken by a hasher, which never fails.
+            drop(serde_json::to_writer(&mut hasher, value));
+            Measured {
+                hash: hasher.finalize(),
+                bytes: length::of(value, MAX_ARGUMENT_BYTES),
+            }
+        });
+        Some(*measured)
+    }
+
+    fn arguments(
+        &mut self,
+        arguments: &'d [Node<ast::Argument>],
+        defaults: &Defaults<'d>,
+    ) -> Result<Value, DocumentError> {
+        let mut all = Map::new();
+        for argument in arguments {
+            if let Some(value) = self.value(&argument.value, defaults)? {
+                self.spend(Some(argument.name.len()))?;
+                all.insert(argument.name.to_string(), value);
+            }
+        }
+        self.check_time()?;
+        Ok(Value::Object(all))
+    }
+
+    /// As JSON. None of a variable without a value: the argument is not given then.
+    fn value(
+        &mut self,
+        value: &'d ast::Value,
+        defaults: &Defaults<'d>,
+    ) -> Result<Option<Value>, DocumentError> {
+        Ok(Some(match value {
+            ast::Value::Null => self.spent(Value::Null, 4)?,
+            ast::Value::Boolean(truth) => self.spent((*truth).into(), 5)?,
+            ast::Value::String(it) => self.spent(it.as_str().into(), it.len())?,
+            ast::Value::Enum(name) => self.spent(name.as_str().into(), name.len())?,
+            ast::Value::Int(it) => self.spent(number(it.as_str()), it.as_str().len())?,
+            ast::Value::Float(it) => self.spent(number(it.as_str()), it.as_str().len())?,
+            ast::Value::List(items) => {
+                self.spend(Some(2))?;
+                let mut all = Vec::new();
+                for item in items {
+                    // Within a list what has no value is null.
+                    all.push(self.value(item, defaults)?.unwrap_or_default());
+                }
+                Value::Array(all)
+            }
+            ast::Value::Object(members) => {
+                self.spend(Some(2))?;
+                let mut all = Map::new();
+                for (name, value) in members {
+                    if let Some(value) = self.value(value, defaults)? {
+                        self.spend(Some(name.len()))?;
+                        all.insert(name.to_string(), value);
+                    }
+                }
+                Value::Object(all)
+            }
+            ast::Value::Variable(name) => {
+                let name = name.as_str();
+                if let Some(measured) = self.measured(name) {
+                    self.spend(measured.bytes)?;
+                    return Ok(self.given.get(name).cloned());
+                }
+                return match defaults.values.get(name) {
+                    Some(default) => self.value(default, &Defaults::default()),
+                    None => Ok(None),
+                };
+            }
+        }))
+    }
+
+    fn spent(&mut self, value: Value, bytes: usize) -> Result<Value, DocumentError> {
+        self.spend(Some(bytes)).map(|()| value)
+    }
+
+    /// Counts before anything is copied.
+    fn spend(&mut self, bytes: Option<usize>) -> Result<(), DocumentError> {
+        let bytes = bytes.map(|bytes| self.bytes + bytes + 1);
+        match bytes.filter(|bytes| *bytes <= MAX_ARGUMENT_BYTES) {
+            Some(bytes) => {
+                self.bytes = bytes;
+                Ok(())
+            }
+            None => Err(DocumentError::limit(
+                "the arguments at which rules look are too long, variables counted wherever they stand",
+                "max_argument_bytes",
+                format_args!("{MAX_ARGUMENT_BYTES} bytes"),
+            )),
+        }
+    }
+}
+
+fn text(hasher: &mut Hasher, text: &str) {
+    hasher.update(&text.len().to_le_bytes());
+    hasher.update(text.as_bytes());
+}
+
+/// However large it is, it is what the text says.
+fn number(text: &str) -> Value {
+    let read = text.parse::<serde_json::Number>().ok();
+    read.map_or_else(|| text.into(), Value::Number)
+}

@@ -1,0 +1,394 @@
+//! What documents do, and what it costs to look.
+
+use std::{collections::BTreeSet, ops::ControlFlow};
+
+use serde_json::{Map, Value, json};
+
+use super::{
+    super::{
+        call, chosen,
+        document::{Document, DocumentError, Effect, MAX_DOCUMENT_BYTES, MAX_DOCUMENT_TOKENS},
+        equivalent_fields::{self, EquivalentField, Reach},
+        functions::{self, OFFERED},
+        model::Schema,
+        understood,
+    },
+    ROOM, means,
+};
+
+fn schema(text: &str) -> Schema {
+    understood(text, "s").unwrap().0
+}
+
+/// What a document does, each with its arguments.
+fn reached(
+    schema: Option<&Schema>,
+    query: &str,
+    variables: &Value,
+) -> Result<(Vec<String>, Reach), DocumentError> {
+    let document = Document::read(query)?;
+    let mut told = Vec::new();
+    let mut wrong = None;
+    let mut judge = |field: &mut EquivalentField<'_, '_>| match field.arguments() {
+        Ok(arguments) => {
+            told.push(format!("{} {arguments}", field.function));
+            ControlFlow::Continue(())
+        }
+        Err(error) => {
+            wrong = Some(error);
+            ControlFlow::Break(())
+        }
+    };
+    let (given, deadline) = (variables.as_object(), equivalent_fields::deadline());
+    let reach = equivalent_fields::of_document(schema, &document, given, deadline, &mut judge);
+    match wrong {
+        Some(error) => Err(error),
+        None => Ok((told, reach?)),
+    }
+}
+
+fn told(query: &str, variables: Value) -> Result<Vec<String>, DocumentError> {
+    reached(None, query, &variables).map(|(told, _)| told)
+}
+
+#[test]
+fn every_root_field_is_found_with_its_arguments() {
+    for (query, variables, expected) in [
+        (
+            "{ user(id: 1) { name } }",
+            json!({}),
+            &["query.user {\"id\":1}"][..],
+        ),
+        (
+            "query A { a } mutation B($i: ID = \"d\", $n: Int) { x: drop(id: $i, n: $n) keep(o: { k: [E, $i, 1.5] }) }",
+            json!({}),
+            &[
+                "query.a {}",
+                "mutation.drop {\"id\":\"d\"}",
+                "mutation.keep {\"o\":{\"k\":[\"E\",\"d\",1.5]}}",
+            ],
+        ),
+        (
+            "mutation($i: ID!) { ...F ... on Mutation { b(i: $i) @skip(if: true) } ...F } fragment F on Mutation { a ...F }",
+            json!({ "i": { "x": [7] } }),
+            &["mutation.b {\"i\":{\"x\":[7]}}", "mutation.a {}"],
+        ),
+        ("subscription { s }", json!(null), &["subscription.s {}"]),
+        ("{ a a b: a }", json!({}), &["query.a {}"]),
+    ] {
+        assert_eq!(told(query, variables).unwrap(), expected, "{query}");
+    }
+}
+
+#[test]
+fn fields_are_known_by_the_type_in_which_they_stand() {
+    let schema = schema(
+        "interface Node { id: ID } type Query implements Node { id: ID a(x: Int): Int query: Query user: User node: Node }
+         type User implements Node { id: ID root: [Query!]! } type Mutation { wipe: User }",
+    );
+    for (query, expected) in [
+        (
+            "{ user { root { a(x: 1) } } }",
+            &["query.user {}", "query.a {\"x\":1}"][..],
+        ),
+        (
+            "{ user { id } node { id } }",
+            &["query.user {}", "query.node {}", "query.id {}"],
+        ),
+        (
+            "mutation { wipe { root { id } } }",
+            &["mutation.wipe {}", "query.id {}"],
+        ),
+        ("{ query { __typename } }", &["query.query {}"]),
+    ] {
+        let (told, reach) = reached(Some(&schema), query, &json!({})).unwrap();
+        assert_eq!(told, expected, "{query}");
+        assert_eq!(reach.undecided, None, "{query}");
+    }
+}
+
+/// Of the name of the limit.
+#[track_caller]
+fn refused(query: &str, variables: Value, name: &str, value: &str) {
+    let error = told(query, variables).unwrap_err();
+    let text = error.to_string();
+    assert!(
+        matches!(error, DocumentError::Limit { remedy, .. } if !remedy.is_empty()),
+        "{text}"
+    );
+    assert!(
+        text.contains(&format!("`{name}` is {value}")),
+        "{query:.40}: {text}"
+    );
+}
+
+#[test]
+fn each_limit_is_told_by_its_name() {
+    let many =
+        |count: usize, one: &dyn Fn(usize) -> String| (0..count).map(one).collect::<String>();
+    let long = format!("{{ a(x: \"{}\") }}", "y".repeat(MAX_DOCUMENT_BYTES));
+    refused(&long, json!({}), "max_document_bytes", "262144");
+    let signs = format!("{{ a(x: [{}]) }}", "1,".repeat(MAX_DOCUMENT_TOKENS / 2));
+    refused(&signs, json!({}), "max_document_tokens", "100000");
+    let operations = many(101, &|n| format!("query q{n} {{ a }} "));
+    refused(&operations, json!({}), "max_operations", "100");
+    let fields = many(1_001, &|n| format!("f{n} "));
+    refused(
+        &format!("{{ {fields} }}"),
+        json!({}),
+        "max_root_fields",
+        "1000",
+    );
+    let fields = many(20_001, &|_| "a ".into());
+    refused(&format!("{{ {fields} }}"), json!({}), "max_visits", "20000");
+    // Each operation has another default, so that each looks at the fragment anew.
+    let operations = many(100, &|n| format!("query q{n}($v: Int = {n}) {{ ...F }} "));
+    let fields = many(900, &|n| format!("b{n} "));
+    let query = format!("{operations} fragment F on Query {{ a {{ {fields} }} }}");
+    refused(&query, json!({}), "max_visits", "20000");
+    let fields = many(50, &|n| format!("f{n}(x: $v) "));
+    let query = format!("query($v: String) {{ {fields} }}");
+    refused(
+        &query,
+        json!({ "v": "x".repeat(100_000) }),
+        "max_argument_bytes",
+        "4194304",
+    );
+    let items = "$v ".repeat(20_000);
+    let query = format!("query($v: String) {{ a(x: [{items}]) }}");
+    refused(
+        &query,
+        json!({ "v": "x".repeat(1_000) }),
+        "max_argument_bytes",
+        "4194304",
+    );
+}
+
+#[test]
+fn time_that_is_over_is_a_limit() {
+    let document = Document::read("{ a }").unwrap();
+    let mut judge = |_: &mut EquivalentField<'_, '_>| ControlFlow::Continue(());
+    let over = equivalent_fields::processor_time();
+    let error = equivalent_fields::of_document(None, &document, None, over, &mut judge);
+    let error = error.unwrap_err().to_string();
+    assert!(error.contains("`max_judging_time` is 2s"), "{error}");
+}
+
+#[test]
+fn fragment_is_looked_at_once_for_each_root_type() {
+    let operations: String = (0..100)
+        .map(|n| format!("query q{n}($v: String) {{ ...F }} "))
+        .collect();
+    let fields = "a(x: $v) ".repeat(5_000);
+    let query = format!("{operations} fragment F on Query {{ {fields} }}");
+    let given = json!({ "v": "x".repeat(1 << 20) });
+    let told = told(&query, given).unwrap();
+    assert_eq!(told.len(), 1);
+}
+
+#[test]
+fn long_chain_of_fragments_is_followed() {
+    let count = 5_000;
+    let chain: String = (0..count)
+        .map(|n| format!("fragment F{n} on Query {{ ...F{} }} ", n + 1))
+        .collect();
+    let query = format!("{{ ...F0 }} {chain} fragment F{count} on Query {{ end }}");
+    assert_eq!(told(&query, json!({})).unwrap(), ["query.end {}"]);
+}
+
+#[test]
+fn document_with_two_of_one_name_is_refused() {
+    for query in [
+        "{ ...F } fragment F on Query { a } fragment F on Query { b }",
+        "query A { a } query A { b }",
+        "{ a(x: 1, x: 2) }",
+        "{ a { b(x: 1, x: 2) } }",
+        "{ a @include(if: true, if: false) }",
+        "query($v: Int = 1, $v: Int = 2) { a(x: $v) }",
+        "{ a(x: { k: 1, k: 2 }) }",
+        "{ a(x: [{ k: { l: 1, l: 2 } }]) }",
+        "query($v: I = { k: 1, k: 2 }) { a }",
+        "{ a } fragment F on Query { b(x: 1, x: 2) }",
+    ] {
+        let error = told(query, json!({})).unwrap_err().to_string();
+        assert!(error.contains("has two"), "{query}: {error}");
+    }
+    for query in [
+        "{ a b: a a }",
+        "query A { a } mutation B { a }",
+        "{ a(x: 1) b(x: 1) }",
+    ] {
+        told(query, json!({})).unwrap();
+    }
+}
+
+#[test]
+fn what_cannot_be_read_reaches_nobody() {
+    let deep = format!("{{ a{} }}", "{ a".repeat(1_000));
+    let value = format!("{{ a(x: {}1{}) }}", "[".repeat(1_000), "]".repeat(1_000));
+    for (query, part) in [
+        ("mutation { drop ", "no document of GraphQL"),
+        ("{ a } rubbish", "no document of GraphQL"),
+        (deep.as_str(), "no document of GraphQL"),
+        (value.as_str(), "no document of GraphQL"),
+        ("query($v: Int = $v) { a(x: $v) }", "no document of GraphQL"),
+        ("fragment F on Mutation { a }", "no operation"),
+        ("", "no"),
+        ("{ ...G }", "no fragment `G`"),
+    ] {
+        let error = told(query, json!({})).unwrap_err().to_string();
+        assert!(error.contains(part), "{query:.40}: {error}");
+    }
+    assert!(call::document_of(&Map::from_iter([("query".to_owned(), json!(3))])).is_err());
+}
+
+#[test]
+fn effect_is_that_of_the_operation_that_is_meant() {
+    let document = Document::read("query A { a } mutation B { b } subscription C { c }").unwrap();
+    for (name, expected) in [
+        (Some("A"), Effect::Reads),
+        (Some("B"), Effect::Changes),
+        (Some("C"), Effect::Subscribes),
+        (Some("D"), Effect::Changes),
+        (None, Effect::Subscribes),
+    ] {
+        assert_eq!(document.effect(name), expected, "{name:?}");
+    }
+}
+
+/// What default selections of a schema reach besides their own fields.
+fn reached_by_defaults(text: &str) -> BTreeSet<String> {
+    let schema = schema(text);
+    let mut told = BTreeSet::new();
+    for depth in [1, 2, 6] {
+        for operation in OFFERED {
+            for field in operation.fields(&schema) {
+                let selection = functions::default(&schema, operation, field, depth, &ROOM);
+                let Some(selection) = selection else { continue };
+                let query = format!("{{ field {} }}", selection.text());
+                let document = Document::read(&query).unwrap();
+                let mut judge = |field: &mut EquivalentField<'_, '_>| {
+                    told.insert(field.function.to_owned());
+                    ControlFlow::Continue(())
+                };
+                let ty = field.ty.name();
+                let reach = equivalent_fields::below_function(
+                    &schema,
+                    &document,
+                    ty,
+                    equivalent_fields::deadline(),
+                    &mut judge,
+                )
+                .unwrap();
+                assert_eq!(reach.undecided, None, "{query}");
+            }
+        }
+    }
+    told
+}
+
+#[test]
+fn default_selections_leave_root_types_out() {
+    let text = "interface Node { id: ID } union Any = User | Query
+        type Query implements Node { id: ID a: Int query: Query! user: User node: Node any: Any events: [Subscription!] }
+        type User { name: String root: Query any: Any node: Node changes: Mutation }
+        type Mutation { wipe: Payload! user: UserMutations } type Payload { ok: Int query: Query }
+        type UserMutations { purgeAll: Int count: Int } type Subscription { it: Int }";
+    assert_eq!(reached_by_defaults(text), BTreeSet::new());
+    let schema = schema(text);
+    let selected = |operation: usize, name: &str| {
+        let operation = OFFERED[operation];
+        let mut fields = operation.fields(&schema).iter();
+        let field = fields.find(|field| field.name == name).unwrap();
+        let selection = functions::default(&schema, operation, field, 2, &ROOM);
+        selection.unwrap().text()
+    };
+    assert_eq!(selected(0, "query"), "{ __typename }");
+    assert_eq!(
+        selected(0, "user"),
+        "{ name any { __typename ... on User { name } } node { __typename } }"
+    );
+    assert_eq!(selected(1, "wipe"), "{ ok }");
+    // To select it is to carry it out.
+    assert_eq!(selected(1, "user"), "{ count }");
+}
+
+#[test]
+fn interfaces_of_roots_are_known_from_an_introspection() {
+    let named = |name: &str| json!({ "kind": "SCALAR", "name": name });
+    let field = |name: &str, kind: &str, of: &str| json!({ "name": name, "args": [], "type": { "kind": kind, "name": of } });
+    let answer = |possible: Value| {
+        let fields = [
+            json!({ "name": "id", "args": [], "type": named("ID") }),
+            field("node", "INTERFACE", "Node"),
+        ];
+        let types = json!([
+            { "kind": "OBJECT", "name": "Root", "fields": fields },
+            { "kind": "INTERFACE", "name": "Node", "fields": [fields[0]], "possibleTypes": possible },
+        ]);
+        let told = json!({ "__schema": { "queryType": { "name": "Root" }, "types": types } });
+        understood(&told.to_string(), "s").unwrap().0
+    };
+    for (possible, expected) in [
+        (json!([{ "name": "Root" }]), 2),
+        (json!([{ "name": "Other" }]), 1),
+        // Where it is not told it may be.
+        (Value::Null, 2),
+    ] {
+        let schema = answer(possible);
+        let (told, _) = reached(Some(&schema), "{ node { id } }", &json!({})).unwrap();
+        assert_eq!(told.len(), expected, "{told:?}");
+    }
+}
+
+/// A type with many scalars and many fields of its own type.
+fn wide() -> Schema {
+    let scalars: String = (0..118)
+        .map(|n| format!("a_rather_long_name_of_a_field_{n}: Int "))
+        .collect();
+    let own: String = (0..60).map(|n| format!("c{n}: T ")).collect();
+    schema(&format!(
+        "type Query {{ t: T }} type T {{ {scalars} {own} }}"
+    ))
+}
+
+#[test]
+fn selection_has_one_limit_in_both_forms() {
+    let schema = wide();
+    let nested =
+        |inner: Value| -> Value { (0..60).map(|n| (format!("c{n}"), inner.clone())).collect() };
+    // Little is written, and much is meant.
+    let object = nested(nested(json!(true)));
+    let written = object.to_string();
+    assert!(written.len() < 60 << 10, "{}", written.len());
+    // As text all of it is written.
+    let leaves: String = (0..60)
+        .map(|n| format!("c{n} {{ a_rather_long_name_of_a_field_1 }} "))
+        .collect();
+    let all: String = (0..60).map(|n| format!("c{n} {{ {leaves} }} ")).collect();
+    let long = nested(nested(nested(json!(true))));
+    for (choice, part) in [
+        (
+            object,
+            "what it stands for is longer than 65536 bytes (max_selection_bytes)",
+        ),
+        (
+            json!(written),
+            "what it stands for is longer than 65536 bytes (max_selection_bytes)",
+        ),
+        (
+            json!(all),
+            "it is longer than 65536 bytes (max_selection_bytes)",
+        ),
+        (
+            json!(long.to_string()),
+            "it is longer than 65536 bytes (max_selection_bytes)",
+        ),
+        (long, "it is longer than 65536 bytes (max_selection_bytes)"),
+    ] {
+        let error = chosen::spelled(&schema, "T", &choice, means().room).unwrap_err();
+        assert!(error.contains(part), "{error}");
+    }
+    let fits = nested(json!({ "c1": { "a_rather_long_name_of_a_field_1": true } }));
+    chosen::spelled(&schema, "T", &fits, means().room).unwrap();
+}

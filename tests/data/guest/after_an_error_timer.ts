@@ -1,0 +1,2 @@
+setTimeout(() => { for (;;); }, 0);
+throw new Error("the one that counts");

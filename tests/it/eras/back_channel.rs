@@ -1,0 +1,206 @@
+//! Servers of both eras whose tools ask in requests of their own, which the new era does not have.
+
+use mux_proto::{AskKind, Error, Kind};
+use mux_tests::{
+    TestEnv,
+    env::{pypi, server},
+};
+use serde_json::{Value, json};
+
+use super::{MODERN, home};
+use crate::{
+    offers::{Client, accepted, asked},
+    strangers::program,
+};
+
+const DUAL: &str = "dual";
+const ELICITS: [AskKind; 1] = [AskKind::Elicitation];
+
+fn protocol(env: &TestEnv) -> Value {
+    env.mux(["--json", "status"]).ok().json()["servers"][0]["protocol"].take()
+}
+
+/// Nothing answers: the call fails in its server.
+async fn fails(client: &Client, tool: &str) -> Error {
+    client.begin(tool, json!({})).await.unwrap().unwrap_err()
+}
+
+async fn is_asked(client: &mut Client, tool: &str) -> Value {
+    let call = client.begin(tool, json!({}));
+    let (ask, kind, _) = client.question().await;
+    assert_eq!(kind, AskKind::Elicitation);
+    client.answer(ask, accepted("ada")).await.unwrap();
+    call.await.unwrap().unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_whose_tool_could_not_ask_is_opened_in_the_other_era() {
+    for how in ["code", "text"] {
+        let (env, log) = home(DUAL, &["--no-back-channel", how]);
+        let mut client = Client::ready(&env, &ELICITS).await;
+        assert_eq!(protocol(&env), "2026-07-28");
+        let error = fails(&client, "elicit").await;
+        assert_eq!(error.kind, Kind::Tool, "{error:?}");
+        assert!(
+            error.message.contains("server-initiated requests"),
+            "{error:?}"
+        );
+        let hint = error.hint.unwrap();
+        for part in ["call it again", "era = \"2025-11-25\"", "[servers.fix]"] {
+            assert!(hint.contains(part), "{how} {part}: {hint}");
+        }
+        assert_eq!(asked(&log, "tools/call"), 2, "echo, and elicit once");
+        assert_eq!(
+            is_asked(&mut client, "elicit").await["content"]["name"],
+            "ada"
+        );
+        assert_eq!(protocol(&env), "2025-11-25");
+
+        // The next daemon knows it.
+        drop(client);
+        env.stop();
+        let mut client = Client::ready(&env, &ELICITS).await;
+        assert_eq!(
+            is_asked(&mut client, "elicit").await["content"]["name"],
+            "ada"
+        );
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_that_does_no_harm_is_made_again_by_itself() {
+    let env = TestEnv::new();
+    let (log, changes) = (env.path("calls"), env.path("changes.json"));
+    let read_only = json!({ "elicit": { "list": { "annotations": { "readOnlyHint": true } } } });
+    std::fs::write(&changes, read_only.to_string()).unwrap();
+    let (log_name, changes) = (log.to_str().unwrap(), changes.to_str().unwrap());
+    let args = [
+        "--offers",
+        "--era",
+        DUAL,
+        "--no-back-channel",
+        "code",
+        "--call-log",
+        log_name,
+        "--changes",
+        changes,
+    ];
+    let entry = env.fixture("fix", &args);
+    env.write_config(&format!("{entry}retry = \"read_only\"\n"));
+    let mut client = Client::ready(&env, &ELICITS).await;
+    assert_eq!(
+        is_asked(&mut client, "elicit").await["content"]["name"],
+        "ada"
+    );
+    assert_eq!(asked(&log, "tools/call"), 3, "echo, and elicit twice");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn other_calls_on_the_session_come_to_their_end() {
+    let (env, _) = home(DUAL, &["--no-back-channel", "code"]);
+    let mut client = Client::ready(&env, &ELICITS).await;
+    // This one asks as the new era has it, and is on its way until it is answered.
+    let slow = client.begin("elicit_rounds", json!({ "rounds": 1 }));
+    let (ask, _, _) = client.question().await;
+    let other = Client::deaf(&env).await;
+    let hint = fails(&other, "elicit").await.hint.unwrap();
+    assert!(
+        hint.contains("as soon as the other calls on this one have ended"),
+        "{hint}"
+    );
+    assert_eq!(protocol(&env), "2026-07-28");
+    client.answer(ask, accepted("bob")).await.unwrap();
+    assert_eq!(slow.await.unwrap().unwrap(), json!(["bob"]));
+    // The session leaves a moment after its last call.
+    for _ in 0..2000 {
+        if protocol(&env) == "2025-11-25" {
+            break;
+        }
+        drop(other.begin("echo", json!({ "text": "x" })).await.unwrap());
+    }
+    assert_eq!(
+        is_asked(&mut client, "elicit").await["content"]["name"],
+        "ada"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_of_the_new_era_alone_is_not_opened_in_vain_again() {
+    let (env, _) = home(MODERN, &["--no-back-channel", "code"]);
+    let client = Client::ready(&env, &ELICITS).await;
+    assert!(
+        fails(&client, "elicit")
+            .await
+            .hint
+            .unwrap()
+            .contains("call it again")
+    );
+    let starts = || env.starts("fix").len();
+    let hint = fails(&client, "elicit").await.hint.unwrap();
+    assert!(hint.contains("does not speak 2025-11-25"), "{hint}");
+    let before = starts();
+    let hint = fails(&client, "elicit").await.hint.unwrap();
+    assert!(hint.contains("does not speak 2025-11-25"), "{hint}");
+    assert_eq!((protocol(&env), starts()), (json!("2026-07-28"), before));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_entry_names_the_era() {
+    let (env, _) = home(DUAL, &["--no-back-channel", "code"]);
+    let config = std::fs::read_to_string(env.dirs.config_file()).unwrap();
+    let chosen = |era: &str| {
+        env.write_config(&format!("{config}era = {era:?}\n"));
+        env.mux(["reload"]).ok();
+    };
+    chosen("2025-11-25");
+    let mut client = Client::ready(&env, &ELICITS).await;
+    assert_eq!(protocol(&env), "2025-11-25");
+    assert_eq!(
+        is_asked(&mut client, "elicit").await["content"]["name"],
+        "ada"
+    );
+
+    chosen("2026-07-28");
+    for _ in 0..2 {
+        let hint = fails(&client, "elicit").await.hint.unwrap();
+        assert!(
+            hint.contains("era = \"2026-07-28\" in [servers.fix]"),
+            "{hint}"
+        );
+        assert_eq!(protocol(&env), "2026-07-28");
+    }
+    chosen("2027");
+    let error = fails(&client, "elicit").await;
+    assert!(
+        error
+            .message
+            .contains("none of auto, 2026-07-28, 2025-11-25"),
+        "{error:?}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_era_that_a_server_does_not_speak_is_named_with_the_key() {
+    for (speaks, era) in [("legacy", "2026-07-28"), (MODERN, "2025-11-25")] {
+        let (env, _) = home(speaks, &[]);
+        let config = std::fs::read_to_string(env.dirs.config_file()).unwrap();
+        env.write_config(&format!("{config}era = {era:?}\n"));
+        let client = Client::deaf(&env).await;
+        let error = fails(&client, "elicit").await;
+        assert_eq!(error.kind, Kind::Unavailable);
+        let said = format!("only {era} is tried, as `era` in its entry says");
+        assert!(error.message.contains(&said), "{error:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_tool_of_the_python_sdk_asks_as_it_does_without_muxd() {
+    let env = TestEnv::new();
+    let file = program(&env, "asks.py");
+    env.write_config(&server("fix", &pypi("python"), &[file.to_str().unwrap()]));
+    let mut client = Client::listening(&env, &ELICITS).await;
+    let error = fails(&client, "ask").await;
+    assert!(error.message.contains("no back-channel"), "{error:?}");
+    assert_eq!(is_asked(&mut client, "ask").await["result"], "ada");
+    assert_eq!(protocol(&env), "2025-11-25");
+}

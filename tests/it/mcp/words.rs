@@ -1,0 +1,201 @@
+//! What an agent reads: tools that are for it, hints that it can follow, and answers that lead on.
+
+use std::fs;
+
+use mux_tests::{Agent, TestEnv};
+use serde_json::{Value, json};
+
+use super::text;
+
+fn pool() -> TestEnv {
+    TestEnv::with_fixtures(&[("fix", &[])])
+}
+
+fn agent(env: &TestEnv) -> Agent {
+    Agent::legacy(env, &[], json!({}))
+}
+
+/// The description of the first tool, which is `run`.
+fn described(agent: &mut Agent) -> String {
+    let listed = agent.ask("tools/list", json!({}));
+    listed["tools"][0]["description"]
+        .as_str()
+        .unwrap()
+        .to_owned()
+}
+
+#[test]
+fn tools_for_apps_are_shown_to_no_model() {
+    let env = TestEnv::new();
+    let changes = env.path("changes.json");
+    let for_apps = json!({ "pid": { "list": { "_meta": { "ui": { "visibility": ["app"] } } } } });
+    fs::write(&changes, for_apps.to_string()).unwrap();
+    env.write_config(&env.fixture("fix", &["--changes", changes.to_str().unwrap()]));
+    let mut agent = agent(&env);
+    let run = described(&mut agent);
+    assert!(
+        run.contains("fix.echo(") && !run.contains("fix.pid("),
+        "{run}"
+    );
+    let found = text(&agent.call("search", json!({ "query": "process id pid" })));
+    assert!(!found.contains("fix.pid"), "{found}");
+    let all = text(&agent.call("describe", json!({ "paths": ["fix"] })));
+    assert!(
+        all.contains("fix.echo(") && !all.contains("fix.pid("),
+        "{all}"
+    );
+    let code = "return [Object.keys(mux.fix), (await mux.catalog.tools({ limit: 100 })).results.map(t => t.path)]";
+    let run = agent.call("run", json!({ "code": code }));
+    assert!(
+        !run["structuredContent"]["result"]
+            .to_string()
+            .contains("pid\""),
+        "{run}"
+    );
+    let types = env.mux(["types", "fix"]).ok().stdout;
+    assert!(
+        types.contains("echo(") && !types.contains("pid("),
+        "{types}"
+    );
+
+    // Whoever has pages to show it to gets it with what its server says of it.
+    let mut through = Agent::legacy(&env, &["--passthrough=fix"], json!({}));
+    let listed = through.ask("tools/list", json!({}));
+    let tools = listed["tools"].as_array().unwrap();
+    let pid = tools.iter().find(|tool| tool["name"] == "pid").unwrap();
+    assert_eq!(pid["_meta"]["ui"]["visibility"], json!(["app"]));
+    assert_eq!(through.call("pid", json!({}))["isError"], false);
+
+    let usual = env.mux(["tools"]).ok().stdout;
+    assert!(!usual.contains("fix.pid"), "{usual}");
+    let all = env.mux(["tools", "--all"]).ok().stdout;
+    let line = all.lines().find(|line| line.contains("fix.pid")).unwrap();
+    assert!(line.ends_with("for apps only"), "{line}");
+    env.mux(["call", "fix.pid"]).ok();
+}
+
+#[test]
+fn hints_for_the_command_line_are_not_for_agents() {
+    let env = pool();
+    let mut agent = agent(&env);
+    let unknown = agent.call("call", json!({ "path": "fix.zzzzzzzz", "args": {} }));
+    let code = "try { await mux.call('fix.zzzzzzzz', {}) } catch (e) { return e.hint }";
+    let caught = agent.call("run", json!({ "code": code }));
+    let uncaught = agent.call(
+        "run",
+        json!({ "code": "return await mux.call('fix.zzzzzzzz', {})" }),
+    );
+    for result in [unknown, caught, uncaught] {
+        let told = result.to_string();
+        assert!(
+            told.contains("describe(") && told.contains("shows its tools"),
+            "{told}"
+        );
+        assert!(!told.contains("`mux "), "{told}");
+    }
+    let run = agent.call("resume", json!({ "run": "r-none" }));
+    assert!(!run.to_string().contains("`mux "), "{run}");
+    let endless = agent.call(
+        "run",
+        json!({ "code": "for (;;) await null", "timeout_seconds": 1 }),
+    );
+    let told = endless.to_string();
+    assert!(
+        told.contains("timeout_seconds") && !told.contains("--timeout"),
+        "{told}"
+    );
+
+    // Who has a command line reads of it.
+    let complaint = env.mux(["call", "fix.zzzzzzzz"]);
+    assert!(
+        complaint.stderr.contains("`mux tools --server fix`"),
+        "{complaint:#?}"
+    );
+    let error = env.error("await mux.call('fix.zzzzzzzz', {})");
+    assert!(
+        error.to_string().contains("`mux tools --server fix`"),
+        "{error}"
+    );
+}
+
+#[test]
+fn arguments_go_by_either_name() {
+    let env = pool();
+    let mut agent = agent(&env);
+    for name in ["args", "arguments"] {
+        let called = agent.call(
+            "call",
+            json!({ "path": "fix.echo", name: { "text": "hi" } }),
+        );
+        assert_eq!(text(&called), "hi", "{name}");
+        let steps = json!([{ "id": "a", "tool": "fix.echo", name: { "text": "hi" } }]);
+        let run = agent.call("run_program", json!({ "steps": steps }));
+        assert_eq!(run["structuredContent"]["result"], "hi", "{run}");
+    }
+}
+
+#[test]
+fn a_search_in_vain_says_what_to_do() {
+    let env = pool();
+    let mut agent = agent(&env);
+    described(&mut agent);
+    let found = text(&agent.call("search", json!({ "query": "qqqqzzzz" })));
+    assert!(
+        found.starts_with("No tool matches \"qqqqzzzz\". Try other or fewer words"),
+        "{found}"
+    );
+    let found = text(&agent.call("search", json!({ "query": "qqqqzzzz", "server": "fix" })));
+    assert!(
+        found.contains("describe \"fix\" shows all of its tools"),
+        "{found}"
+    );
+    let one = text(&agent.call("search", json!({ "query": "side_effect", "limit": 1 })));
+    assert!(one.contains("fix.side_effect("), "{one}");
+}
+
+#[test]
+fn what_is_used_keeps_its_signature_where_there_is_little_room() {
+    let env = TestEnv::with_fixtures(&[("fix", &["--tools", "150"])]);
+    // Nothing but its use speaks for it.
+    let name = "fix.stderr";
+    let line = format!("\n {name}(");
+    let mut first = agent(&env);
+    assert!(described(&mut first).contains("PARTIAL: the signatures of "));
+    assert!(
+        !described(&mut first).contains(&line),
+        "{}",
+        described(&mut first)
+    );
+    first.call("call", json!({ "path": name, "args": { "lines": 0 } }));
+    drop(first);
+    env.stop();
+    let mut later = agent(&env);
+    assert!(
+        described(&mut later).contains(&line),
+        "{}",
+        described(&mut later)
+    );
+}
+
+#[test]
+fn a_long_result_is_not_kept_twice() {
+    let env = TestEnv::new();
+    let changes = env.path("changes.json");
+    let long = "x".repeat(600_000);
+    let result: Value = json!({
+        "content": [{ "type": "text", "text": long }],
+        "structuredContent": { "result": long },
+    });
+    fs::write(&changes, json!({ "pid": { "result": result } }).to_string()).unwrap();
+    env.write_config(&env.fixture("fix", &["--changes", changes.to_str().unwrap()]));
+    let mut agent = agent(&env);
+    let told = text(&agent.call("call", json!({ "path": "fix.pid" })));
+    let bytes = told
+        .split(' ')
+        .find_map(|word| word.parse::<usize>().ok())
+        .unwrap();
+    assert!((600_000..610_000).contains(&bytes), "{told}");
+    // What a server gave is there as it gave it for whoever wants that.
+    let whole = env.mux(["call", "fix.pid", "--raw"]).ok().stdout;
+    assert!(whole.len() > 1_200_000, "{}", whole.len());
+}

@@ -1,0 +1,233 @@
+//! Rules on what a server asks of the client whose call it works on.
+
+use std::path::PathBuf;
+
+use mux_proto::{Answer, AskKind, NoticeKind};
+use mux_tests::TestEnv;
+use serde_json::{Value, json};
+
+use super::Client;
+
+const ALL: [AskKind; 4] = [
+    AskKind::Elicitation,
+    AskKind::Sampling,
+    AskKind::Roots,
+    AskKind::Approval,
+];
+
+/// A fixture server `fix` with everything, under these rules: match and action.
+fn under(rules: &[(&str, &str)]) -> TestEnv {
+    let env = TestEnv::new();
+    let mut config = env.fixture("fix", &["--offers"]);
+    for (path, action) in rules {
+        config += &format!("[[policy]]\nmatch = {path:?}\naction = {action:?}\n");
+    }
+    env.write_config(&config);
+    env
+}
+
+fn sampled() -> Answer {
+    let content = json!({ "type": "text", "text": "4" });
+    Answer::Result(json!({ "role": "assistant", "model": "m", "content": content }))
+}
+
+/// What became of requests of the server, as the audit log has them: path, decision, by what, outcome.
+fn audited(env: &TestEnv) -> Vec<[String; 4]> {
+    env.stop();
+    let told = env
+        .mux(["--json", "audit", "--tool", "fix.*/*"])
+        .ok()
+        .json();
+    let entries = told["entries"].as_array().unwrap().iter();
+    let text = |entry: &Value, key: &str| entry[key].as_str().unwrap_or_default().to_owned();
+    entries
+        .map(|entry| ["path", "decision", "by", "outcome"].map(|key| text(entry, key)))
+        .collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_server_uses_the_model_unless_a_rule_names_that_it_may() {
+    for rules in [&[][..], &[("fix.*", "allow"), ("*", "allow")][..]] {
+        let env = under(rules);
+        let client = Client::ready(&env, &ALL).await;
+        let refused = client.call("sample", json!({})).await;
+        assert_eq!(refused["error"]["code"], -1);
+        let message = refused["error"]["message"].as_str().unwrap();
+        assert!(
+            message.contains("`[[policy]]` with match = \"fix.sampling/createMessage\""),
+            "{message}"
+        );
+        assert!(client.notices(0).await.is_empty());
+        // What the other kinds ask passes.
+        let roots = client.begin("roots", json!({}));
+        let mut client = client;
+        let (ask, kind, _) = client.question().await;
+        assert_eq!(kind, AskKind::Roots);
+        client
+            .answer(ask, Answer::Result(json!({ "roots": [] })))
+            .await
+            .unwrap();
+        roots.await.unwrap().unwrap();
+        drop(client);
+        let expected = [
+            ["fix.sampling/createMessage", "deny", "default", "denied"],
+            ["fix.roots/list", "allow", "default", "ok"],
+        ];
+        assert_eq!(audited(&env), expected.map(|line| line.map(str::to_owned)));
+    }
+    let env = under(&[("fix.sampling/createMessage", "allow"), ("*", "allow")]);
+    let mut client = Client::ready(&env, &ALL).await;
+    let call = client.begin("sample", json!({}));
+    let (ask, kind, _) = client.question().await;
+    assert_eq!(kind, AskKind::Sampling);
+    client.answer(ask, sampled()).await.unwrap();
+    assert_eq!(call.await.unwrap().unwrap()["content"]["text"], "4");
+    let told = env
+        .mux(["policy", "explain", "fix.sampling/createMessage"])
+        .ok()
+        .stdout;
+    assert!(told.contains("allow") && told.contains("rule 1"), "{told}");
+    let told = env
+        .mux(["policy", "explain", "other.sampling/createMessage"])
+        .ok()
+        .stdout;
+    assert!(
+        told.contains("deny") && told.contains("only if a rule allows it"),
+        "{told}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_rule_denies_reaches_nobody_and_the_server_hears_a_refusal() {
+    let env = under(&[
+        ("*.elicitation/*", "deny"),
+        ("fix.roots/list", "deny"),
+        ("fix.sampling/*", "deny"),
+    ]);
+    let home: PathBuf = "/home/me".into();
+    let me = mux_client::Identity {
+        workspace: Some(home),
+        ..mux_client::Identity::new("test", "0")
+    };
+    let mut client = Client::of(&env, &me).await;
+    client.answers = ALL.to_vec();
+    client.call("echo", json!({ "text": "x" })).await;
+    client.notices(0).await;
+    let asked = client.call("elicit", json!({ "message": "?" })).await;
+    assert_eq!(asked["action"], "decline");
+    let why = asked["_meta"]["muxd/reason"].as_str().unwrap();
+    assert!(
+        why.contains("does not allow it") && !why.contains("elicitation/*"),
+        "{why}"
+    );
+    let refused = client.call("sample", json!({})).await;
+    let why = refused["error"]["message"].as_str().unwrap();
+    assert!(
+        why.contains("does not allow it") && !why.contains("[[policy]]"),
+        "{why}"
+    );
+    // Not even where its caller works.
+    assert_eq!(
+        client.call("roots", json!({})).await,
+        json!({ "roots": [] })
+    );
+    let asked = client.notices(0).await;
+    assert!(
+        !asked
+            .iter()
+            .any(|notice| matches!(notice.notice, NoticeKind::Ask { .. })),
+        "{asked:?}"
+    );
+    drop(client);
+    for [path, decision, _, outcome] in audited(&env) {
+        assert_eq!(
+            (decision.as_str(), outcome.as_str()),
+            ("deny", "denied"),
+            "{path}"
+        );
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_rule_asks_for_is_approved_first_and_shown_with_its_words() {
+    let env = under(&[("fix.sampling/createMessage", "ask")]);
+    let mut client = Client::ready(&env, &ALL).await;
+    let call = client.begin("sample", json!({}));
+    let approve = async |client: &mut Client, decision: &str| {
+        let id = loop {
+            match client.next().await {
+                NoticeKind::Ask {
+                    ask,
+                    own,
+                    kind,
+                    params,
+                    ..
+                } => {
+                    assert_eq!((own, kind), (true, AskKind::Approval));
+                    assert_eq!(params["path"], "fix.sampling/createMessage");
+                    assert!(params["arguments"].as_str().unwrap().contains("2 + 2?"));
+                    break ask;
+                }
+                NoticeKind::ApprovalAsked { .. } | NoticeKind::ApprovalOver { .. } => {}
+                other => panic!("{other:?}"),
+            }
+        };
+        let answer = Answer::Result(json!({ "decision": decision }));
+        client.answer(id, answer).await.unwrap();
+    };
+    approve(&mut client, "once").await;
+    let ask = loop {
+        match client.next().await {
+            NoticeKind::Ask {
+                ask,
+                own,
+                server,
+                kind,
+                ..
+            } => {
+                assert_eq!(
+                    (own, server.as_str(), kind),
+                    (false, "fix", AskKind::Sampling)
+                );
+                break ask;
+            }
+            NoticeKind::ApprovalOver { .. } | NoticeKind::Withdrawn { .. } => {}
+            other => panic!("{other:?}"),
+        }
+    };
+    client.answer(ask, sampled()).await.unwrap();
+    assert_eq!(call.await.unwrap().unwrap()["content"]["text"], "4");
+    let call = client.begin("sample", json!({}));
+    approve(&mut client, "deny").await;
+    let refused = call.await.unwrap().unwrap();
+    assert!(
+        refused["error"]["message"]
+            .as_str()
+            .unwrap()
+            .contains("does not allow it"),
+        "{refused}"
+    );
+    drop(client);
+    let decided: Vec<[String; 2]> = audited(&env)
+        .into_iter()
+        .map(|[_, decision, _, outcome]| [decision, outcome])
+        .collect();
+    assert_eq!(decided, [["approved", "ok"], ["denied", "denied"]]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_nobody_approves_in_time_is_refused_and_nothing_is_kept_of_it() {
+    let env = under(&[("fix.elicitation/create", "ask")]);
+    let config = std::fs::read_to_string(env.dirs.config_file()).unwrap();
+    env.write_config(&format!("{config}[approvals]\nwait = \"1s\"\n"));
+    let client = Client::ready(&env, &[AskKind::Elicitation]).await;
+    // It can show forms, and answers none.
+    let asked = client.call("elicit", json!({ "message": "?" })).await;
+    assert_eq!(asked["action"], "decline", "{asked}");
+    let left = env.mux(["--json", "approvals"]).ok().json();
+    assert_eq!(left["approvals"], json!([]));
+    let kept = std::fs::read_dir(env.dirs.state.join("approvals"));
+    let json = |file: &std::fs::DirEntry| file.path().extension().is_some_and(|end| end == "json");
+    let kept = kept.into_iter().flatten().flatten().filter(json).count();
+    assert_eq!(kept, 0);
+}

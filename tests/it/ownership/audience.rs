@@ -1,0 +1,140 @@
+//! Who is asked for a run that goes on, and whom the audit log names.
+
+use mux_tests::{Agent, TestEnv};
+use serde_json::{Value, json};
+
+const CODE: &str = "return await mux.fix.counter({ key: 'a' })";
+
+fn home() -> TestEnv {
+    let env = TestEnv::new();
+    let fix = env.fixture("fix", &[]);
+    env.write_config(&format!(
+        "{fix}[approvals]\nwait = \"1s\"\n[[policy]]\nmatch = \"fix.counter\"\naction = \"ask\"\n"
+    ));
+    env
+}
+
+/// A run of `big` in this workspace that waits, and what goes on with it.
+fn pending(env: &TestEnv, workspace: &str) -> String {
+    let mut agent = Agent::legacy(env, &arguments(workspace), json!({}));
+    let ended = agent.call("run", json!({ "code": CODE, "check": false }));
+    let told = &ended["structuredContent"];
+    assert_eq!(told["state"], "pending", "{ended}");
+    told["error"]["details"]["resume"]
+        .as_str()
+        .unwrap()
+        .to_owned()
+}
+
+fn arguments(workspace: &str) -> [&str; 4] {
+    ["--agent", "big", "--workspace", workspace]
+}
+
+/// An agent whose user can be asked with a form.
+fn with_forms(env: &TestEnv, args: &[&str]) -> Agent {
+    Agent::legacy(env, args, json!({ "elicitation": { "form": {} } }))
+}
+
+fn state(env: &TestEnv) -> Value {
+    env.mux(["--json", "approvals"]).ok().json()["approvals"][0]["state"].take()
+}
+
+#[test]
+fn the_user_of_another_agent_is_not_asked_for_a_run_and_cannot_go_on_with_it() {
+    let env = home();
+    let run = pending(&env, "/tmp");
+    for args in [
+        &["--agent", "other", "--workspace", "/tmp"][..],
+        &["--workspace", "/tmp"],
+    ] {
+        let mut other = with_forms(&env, args);
+        for id in [&*run, "A1", "1"] {
+            let answer = other.call("resume", json!({ "run": id }));
+            let text = answer["content"][0]["text"].as_str().unwrap();
+            assert!(text.starts_with("not_found: "), "{answer}");
+        }
+        assert!(
+            other
+                .heard
+                .iter()
+                .all(|said| said["method"] != "elicitation/create")
+        );
+    }
+    assert_eq!(state(&env), "pending");
+}
+
+#[test]
+fn the_same_agent_elsewhere_goes_on_with_a_run_and_its_user_is_not_asked() {
+    let env = home();
+    let run = pending(&env, "/tmp");
+    let mut elsewhere = with_forms(&env, &arguments("/"));
+    let answer = elsewhere.call("resume", json!({ "run": run }));
+    assert_eq!(answer["structuredContent"]["state"], "pending", "{answer}");
+    assert!(
+        elsewhere
+            .heard
+            .iter()
+            .all(|said| said["method"] != "elicitation/create")
+    );
+    // What the user says holds wherever it goes on.
+    env.mux(["approve", "A1"]).ok();
+    let answer = elsewhere.call("resume", json!({ "run": run }));
+    assert_eq!(answer["structuredContent"]["result"], "1", "{answer}");
+}
+
+#[test]
+fn the_audit_names_the_connection_that_answered() {
+    let env = home();
+    let run = pending(&env, "/tmp");
+    let mut again = with_forms(&env, &arguments("/tmp"));
+    let resume = json!({ "name": "resume", "arguments": { "run": run } });
+    // A user who looks away for longer is asked once more.
+    let answer = loop {
+        let id = again.begin("tools/call", resume.clone());
+        let form = again.hear("elicitation/create");
+        let content = json!({ "decision": "allow once" });
+        again.reply(&form, json!({ "action": "accept", "content": content }));
+        let answer = again.result(id);
+        if answer["structuredContent"]["state"] != "pending" {
+            break answer;
+        }
+    };
+    assert_eq!(answer["structuredContent"]["result"], "1", "{answer}");
+    let pid = again.pid();
+    drop(again);
+    env.stop();
+    let list = env.mux(["--json", "audit", "-n", "100"]).ok().json();
+    let entries = list["entries"].as_array().unwrap();
+    let approved = entries
+        .iter()
+        .find(|entry| entry["kind"] == "call_approved");
+    let approved = approved.unwrap_or_else(|| panic!("{list:#}"));
+    assert_eq!(approved["pid"], pid, "{approved}");
+    assert_eq!(
+        (&approved["client"], &approved["agent"]),
+        (&json!("test-agent"), &json!("big"))
+    );
+}
+
+#[test]
+fn a_call_outside_of_runs_goes_on_by_the_name_that_its_agent_was_given() {
+    let env = home();
+    let mut agent = Agent::legacy(&env, &arguments("/tmp"), json!({}));
+    let call = json!({ "path": "fix.counter", "arguments": { "key": "a" } });
+    let told = agent.call("call", call);
+    let told = told["content"][0]["text"].as_str().unwrap();
+    let name = told.split('"').nth(1).unwrap().to_owned();
+    assert!(name.starts_with("A1.") && name.len() > 20, "{told}");
+    env.mux(["approve", "A1"]).ok();
+    // It survives the daemon.
+    env.stop();
+    for wrong in ["A1", "A1.", &name[..name.len() - 1]] {
+        let answer = agent.call("resume", json!({ "run": wrong }));
+        assert_eq!(answer["isError"], true, "{wrong}: {answer}");
+    }
+    let answer = agent.call("resume", json!({ "run": name }));
+    assert_eq!(
+        answer["structuredContent"]["result"]["content"][0]["text"], "1",
+        "{answer}"
+    );
+}

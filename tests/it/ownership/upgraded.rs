@@ -1,0 +1,67 @@
+//! Runs that end in the daemon before belong to the same as ever.
+
+use mux_proto::{EventsRequest, ResumeRequest, RunsRequest, service::MuxRequest};
+use mux_tests::{Agent, TestEnv, frames::Wire};
+use serde_json::{Value, json};
+
+use super::{SECRET, agent, asked, client};
+
+/// Whatever finds one run.
+fn ways(run: &str) -> [MuxRequest; 4] {
+    let events = EventsRequest {
+        run: run.into(),
+        after: 0,
+        wait_ms: 0,
+    };
+    let resume = ResumeRequest {
+        id: run.into(),
+        detach: true,
+    };
+    [
+        MuxRequest::RunInfo { run: run.into() },
+        MuxRequest::Events { request: events },
+        MuxRequest::ResumeRun { request: resume },
+        MuxRequest::CancelRun { run: run.into() },
+    ]
+}
+
+fn total(wire: &mut Wire) -> Value {
+    let request = RunsRequest::default();
+    asked(wire, &MuxRequest::Runs { request })["Ok"]["total"].take()
+}
+
+#[test]
+fn a_run_that_ends_in_the_daemon_before_is_found_by_its_agent_and_the_user_alone() {
+    let env = TestEnv::with_fixtures(&[("fix", &[])]);
+    let code = format!("console.log('{SECRET}'); await mux.fix.hang({{}})");
+    let detached = json!({ "code": code, "check": false, "detach": true });
+    let mut big = agent(&env, "big");
+    let run = big.call("run", detached)["structuredContent"]["run"].take();
+    let run = run.as_str().unwrap();
+    let shown = |id: &str| env.mux(["--json", "runs", "show", id]).ok().json();
+    while shown(run)["state"] != "running" {}
+    env.mux(["restart", "--upgrade"]).ok();
+    let mut small = client(&env, "test-agent", Some("small"));
+    for id in [run, "1", "A1"] {
+        for way in ways(id) {
+            let answer = asked(&mut small, &way);
+            assert_eq!(answer["Err"]["kind"], "not_found", "{id}: {answer}");
+            assert!(!answer.to_string().contains(SECRET));
+        }
+    }
+    assert_eq!(total(&mut small), 0);
+    let mut other = Agent::legacy(&env, &["--agent", "small"], json!({}));
+    let answer = other.call("resume", json!({ "run": run, "wait_seconds": 0 }));
+    assert_eq!(answer["isError"], true, "{answer}");
+    assert_eq!(shown("1")["state"], "running");
+    // Its agent goes on following it, by its whole id.
+    let mut own = client(&env, "test-agent", Some("big"));
+    assert_eq!(total(&mut own), 1);
+    assert_eq!(asked(&mut own, &ways("1")[0])["Err"]["kind"], "not_found");
+    assert_eq!(asked(&mut own, &ways(run)[0])["Ok"]["run"], run);
+    let answer = big.call("resume", json!({ "run": run, "wait_seconds": 0.1 }));
+    assert_eq!(answer["structuredContent"]["state"], "running", "{answer}");
+    env.mux(["runs", "cancel", "1"]).ok();
+    let answer = big.call("resume", json!({ "run": run }));
+    assert_eq!(answer["structuredContent"]["state"], "failed", "{answer}");
+}

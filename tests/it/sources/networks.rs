@@ -1,0 +1,163 @@
+//! Where functions are called without any credential: at origins that the description named at first, in its own class of
+//! network, and where the entry says.
+
+use std::{
+    fs,
+    sync::{Arc, Mutex},
+};
+
+use axum::{Json, response::IntoResponse};
+use mux_tests::{TestEnv, proxy::Proxy};
+use serde_json::{Value, json};
+
+use super::{description, info, site::Site};
+
+/// A page that gives a description, which changes.
+fn page() -> (Site, Arc<Mutex<Value>>) {
+    let text = Arc::<Mutex<Value>>::default();
+    let given = Arc::clone(&text);
+    let page = Site::open(move |_| given.lock().unwrap().to_string().into_response());
+    (page, text)
+}
+
+fn api(says: &'static str) -> Site {
+    Site::open(move |_| Json(json!(says)).into_response())
+}
+
+fn call(function: &str) -> String {
+    format!("return await mux.call('pub.shop.{function}', {{}})")
+}
+
+/// With a second function that has a server of its own.
+fn with_meta(base: &str, server: &str) -> Value {
+    let mut described = description(base, &[("get", "one", false), ("get", "meta", false)]);
+    described["paths"]["/meta"]["servers"] = json!([{ "url": server }]);
+    described
+}
+
+#[test]
+fn a_function_that_a_description_adds_elsewhere_is_not_called_until_the_entry_names_it() {
+    let (page, text) = page();
+    let (own, internal) = (api("here"), api("internal"));
+    *text.lock().unwrap() = description(&own.url, &[("get", "one", false)]);
+    let config = |more: &str| format!("[sources.pub]\nopenapi = \"{}/api.json\"\n{more}", page.url);
+    let env = TestEnv::with_config(&config("refresh = \"1s\"\n"));
+    assert_eq!(env.result(&call("one")), "here");
+
+    // The next look at the description, which nobody has asked for, says it in the log.
+    *text.lock().unwrap() = with_meta(&own.url, &internal.url);
+    env.until_logged("its description sends calls or secrets there, and did not before");
+    let line = format!("origins = [\"{}\"]", internal.url);
+    let refused = |env: &TestEnv| {
+        let error = env.error(&call("meta"));
+        assert_eq!(error["kind"], "denied", "{error}");
+        let said = error["message"].as_str().unwrap();
+        assert!(
+            said.contains("did not name when it was first read"),
+            "{error}"
+        );
+        assert!(error["hint"].as_str().unwrap().contains(&line), "{error}");
+        assert_eq!(env.result(&call("one")), "here");
+    };
+    refused(&env);
+    let listed = env.mux(["tools"]).ok();
+    let meta = listed.stdout.lines().find(|line| line.contains("meta"));
+    assert!(meta.unwrap().contains("not callable"), "{listed:?}");
+    assert!(
+        listed
+            .stderr
+            .contains("1 of its functions cannot be called"),
+        "{listed:?}"
+    );
+    for command in ["sources", "doctor"] {
+        let shown = env.mux([command]);
+        let all = format!("{}{}", shown.stdout, shown.stderr);
+        let words = all.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(
+            words.contains("1 of its functions cannot be called"),
+            "{command}: {all}"
+        );
+        assert!(words.contains(&line), "{command}: {all}");
+    }
+    // Nor after a restart, when it is read from where it is kept.
+    env.mux(["restart"]).ok();
+    refused(&env);
+    assert_eq!(internal.asked().len(), 0);
+
+    env.write_config(&config(&line));
+    env.mux(["reload"]).ok();
+    assert_eq!(env.result(&call("meta")), "internal");
+    assert_eq!(internal.asked().len(), 1);
+}
+
+#[test]
+fn a_file_may_name_addresses_of_this_machine_and_none_that_are_link_local() {
+    let (own, other) = (api("here"), api("there"));
+    let file = |server: &str| with_meta(&own.url, server).to_string();
+    let env = TestEnv::new();
+    let path = env.path("api.json");
+    fs::write(&path, file(&other.url)).unwrap();
+    env.write_config(&format!("[sources.pub]\nopenapi = {path:?}\n"));
+    assert_eq!(env.result(&call("one")), "here");
+    assert_eq!(env.result(&call("meta")), "there");
+
+    let env = TestEnv::new();
+    let path = env.path("api.json");
+    fs::write(&path, file("http://169.254.169.254")).unwrap();
+    // Not by the user's word either.
+    env.write_config(&format!(
+        "[sources.pub]\nopenapi = {path:?}\norigins = [\"http://169.254.169.254\"]\n"
+    ));
+    assert_eq!(env.result(&call("one")), "here");
+    let error = env.error(&call("meta"));
+    assert_eq!(error["kind"], "denied", "{error}");
+    assert!(
+        error["message"].as_str().unwrap().contains("link-local"),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_description_in_public_names_nothing_of_this_machine_when_it_is_first_read_either() {
+    let (page, text) = page();
+    let (own, internal) = (api("here"), api("internal"));
+    *text.lock().unwrap() = with_meta("http://api.example", &internal.url);
+    // The only way to those names is the proxy, to which their addresses are left.
+    let pages = [page.url.clone(), own.url.clone()].map(|url| url.replace("http://", ""));
+    let routes = pages.join("\n");
+    let proxy = Proxy::routed(move |host| {
+        let mut routes = routes.lines();
+        let (page, own) = (routes.next().unwrap(), routes.next().unwrap());
+        match host {
+            "docs.example" => page.to_owned(),
+            "api.example" => own.to_owned(),
+            other => other.to_owned(),
+        }
+    });
+    let config =
+        |more: &str| format!("[sources.pub]\nopenapi = \"http://docs.example/api.json\"\n{more}");
+    let env = TestEnv::with_config(&config(""));
+    env.dirs.prepare().unwrap();
+    let lines = format!(
+        "HTTP_PROXY=http://127.0.0.1:{}\nNO_PROXY=127.0.0.1\n",
+        proxy.port
+    );
+    fs::write(env.dirs.env_file(), lines).unwrap();
+    assert_eq!(env.result(&call("one")), "here");
+    let error = env.error(&call("meta"));
+    assert_eq!(error["kind"], "denied", "{error}");
+    assert!(
+        error["message"]
+            .as_str()
+            .unwrap()
+            .contains("leads to this machine"),
+        "{error}"
+    );
+    let notes = info(&env)["source"]["notes"].to_string();
+    let line = format!("origins = [\\\"{}\\\"]", internal.url);
+    assert!(notes.contains(&line), "{notes}");
+    assert_eq!(internal.asked().len(), 0);
+    env.write_config(&config(&format!("origins = [\"{}\"]\n", internal.url)));
+    env.mux(["reload"]).ok();
+    assert_eq!(env.result(&call("meta")), "internal");
+}

@@ -1,0 +1,26 @@
+//! A test, or a part of one, that cannot run for want of a tool or a right.
+//!
+//! Invariant: with `MUX_TEST_COMPLETE=1`, which `.ci/run` sets, nothing is left out: what is missing fails the test.
+
+use crate::env::variable;
+
+/// Set to `1` where everything has to be there.
+const COMPLETE: &str = "MUX_TEST_COMPLETE";
+
+/// Says that `what` is not tested here, and why. The caller returns then.
+///
+/// # Panics
+/// If `MUX_TEST_COMPLETE=1`.
+#[track_caller]
+#[expect(
+    clippy::print_stderr,
+    reason = "a test that is left out must say so where people look"
+)]
+pub fn left_out(what: &str, why: &str) {
+    let is_complete = variable(COMPLETE).is_some_and(|value| value == "1");
+    assert!(
+        !is_complete,
+        "{COMPLETE}=1, and this cannot be tested: {what}: {why}"
+    );
+    eprintln!("LEFT OUT: {what}: {why}");
+}
