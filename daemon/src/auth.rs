@@ -50,6 +50,9 @@ use crate::{
     settings::{Oauth, Remote},
 };
 
+/// A server with the issuer that its entry names, if it names one: a login of another issuer is not used.
+type AccountKey = (Key, Option<String>);
+
 /// All logins of one user.
 #[derive(Debug)]
 pub struct Auth {
@@ -58,8 +61,7 @@ pub struct Auth {
     /// Whether the keyring is used unless the configuration says otherwise.
     keyring: bool,
     issuers: Arc<Issuers>,
-    /// By the issuer that the entry names, too: a login of another one is not used.
-    accounts: Mutex<HashMap<(Key, Option<String>), Arc<Account>>>,
+    accounts: Mutex<HashMap<AccountKey, Arc<Account>>>,
     /// The last one of each server.
     attempts: Mutex<HashMap<String, Arc<Attempt>>>,
     last: AtomicU64,

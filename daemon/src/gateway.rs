@@ -245,6 +245,7 @@ impl Gateway {
         tool.check_standing()?;
         call.arguments
             .check_nesting()
+            .await
             .map_err(|fault| fault.path(&path))?;
         if let Some(ask) = ask {
             call.arguments = self.approved(ask, (&wanted, raw), observer, entry).await?;

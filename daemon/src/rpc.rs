@@ -21,6 +21,7 @@ mod policy;
 mod probe;
 mod program;
 mod projects;
+mod request_frames;
 mod reserve;
 mod runs;
 mod secrets;
@@ -44,7 +45,7 @@ use interprocess::local_socket::{
     tokio::{Listener, Stream},
     traits::{StreamCommon as _, tokio::Listener as _},
 };
-use mux_proto::{Mux, transport};
+use mux_proto::Mux;
 use tarpc::server::{BaseChannel, Channel, Config};
 #[cfg(target_os = "linux")]
 use tokio::net::UnixStream;
@@ -60,6 +61,7 @@ use self::{
     contained::Contained,
     door::{Door, Peer, SUCCESSOR},
     handler::Connection,
+    request_frames::RequestFrames,
     reserve::{Lent, Reserve},
     watched::Watched,
 };
@@ -226,7 +228,7 @@ where
     S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
 {
     let gone = CancellationToken::new();
-    let transport = Watched::new(transport::requests(stream), gone.clone());
+    let transport = Watched::new(RequestFrames::new(stream), gone.clone());
     let closed = {
         let door = Arc::clone(&door);
         async move {

@@ -37,7 +37,7 @@ pub fn build(watch_polls: bool) -> io::Result<Runtime> {
     let runtime = builder.build()?;
     #[cfg(target_os = "linux")]
     if let Some(watch) = watch {
-        watch.start(&runtime, threads)?;
+        watch.start(&runtime)?;
         // A process has one runtime.
         drop(POLL_WATCH.set(watch));
     }

@@ -5,9 +5,7 @@
 
 use std::{
     io,
-    marker::PhantomData,
     path::{Path, PathBuf},
-    pin::Pin,
     time::{Duration, Instant},
 };
 
@@ -17,12 +15,10 @@ use interprocess::local_socket::{
 };
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use tarpc::{
+    ServerError,
     serde_transport::Transport,
-    tokio_serde::{Deserializer, Serializer, formats::Json},
-    tokio_util::{
-        bytes::{Bytes, BytesMut},
-        codec::{Framed, LengthDelimitedCodec},
-    },
+    tokio_serde::formats::Json,
+    tokio_util::codec::{Framed, LengthDelimitedCodec},
 };
 use tokio::io::{AsyncRead, AsyncWrite};
 
@@ -35,9 +31,8 @@ pub const MAX_DEADLINE: Duration = Duration::from_secs(24 * 60 * 60);
 /// tarpc over JSON frames, as a client uses it.
 pub type FrameTransport<S, Item, SinkItem> = Transport<S, Item, SinkItem, Json<Item, SinkItem>>;
 
-/// The same as the daemon uses it.
-pub type RequestTransport<S, Item, SinkItem> =
-    Transport<S, Item, SinkItem, Requests<Item, SinkItem>>;
+/// Frames as bytes.
+pub type FrameStream<S> = Framed<S, LengthDelimitedCodec>;
 
 /// Speaks frames on an open stream, as a client.
 pub fn frames<S, Item, SinkItem>(stream: S) -> FrameTransport<S, Item, SinkItem>
@@ -49,39 +44,32 @@ where
     tarpc::serde_transport::new(framed(stream), Json::default())
 }
 
-/// Speaks frames on an open stream, as the daemon, which trusts no client's deadline.
-pub fn requests<S, Item, SinkItem>(stream: S) -> RequestTransport<S, Item, SinkItem>
-where
-    S: AsyncRead + AsyncWrite,
-    Item: DeserializeOwned,
-    SinkItem: Serialize,
-{
-    tarpc::serde_transport::new(framed(stream), Requests(PhantomData))
+/// Frames on an open stream as bytes, as the daemon takes them. Each is read by [`read_request`].
+pub fn raw_frames<S: AsyncRead + AsyncWrite>(stream: S) -> FrameStream<S> {
+    framed(stream)
 }
 
 /// Room for reading that a connection has before it has said anything. It grows with the first frame, and
 /// a thousand silent connections cost little.
 const FIRST_READ: usize = 512;
 
-fn framed<S: AsyncRead + AsyncWrite>(stream: S) -> Framed<S, LengthDelimitedCodec> {
+fn framed<S: AsyncRead + AsyncWrite>(stream: S) -> FrameStream<S> {
     let codec = LengthDelimitedCodec::builder()
         .max_frame_length(MAX_FRAME)
         .new_codec();
     Framed::with_capacity(stream, codec, FIRST_READ)
 }
 
-/// JSON, with a look at the deadline before tarpc adds it to its clock: it panics where they overflow.
-pub struct Requests<Item, SinkItem>(PhantomData<fn(SinkItem) -> Item>);
-
 /// As much of tarpc's envelope as that takes.
 #[derive(Deserialize)]
 struct Envelope {
     #[serde(rename = "Request")]
-    request: Option<Request>,
+    request: Option<EnvelopeOfRequest>,
 }
 
 #[derive(Deserialize)]
-struct Request {
+struct EnvelopeOfRequest {
+    id: u64,
     context: Context,
 }
 
@@ -90,29 +78,30 @@ struct Context {
     deadline: Option<Duration>,
 }
 
-impl<Item: DeserializeOwned, SinkItem> Deserializer<Item> for Requests<Item, SinkItem> {
-    type Error = io::Error;
-
-    fn deserialize(self: Pin<&mut Self>, frame: &BytesMut) -> io::Result<Item> {
-        let envelope: Envelope = serde_json::from_slice(frame)?;
-        if let Some(asked) = envelope
-            .request
-            .and_then(|request| request.context.deadline)
-            && asked > MAX_DEADLINE
-        {
-            let message = format!("a deadline of {asked:?} is over {MAX_DEADLINE:?}");
-            return Err(io::Error::new(io::ErrorKind::InvalidData, message));
-        }
-        Ok(serde_json::from_slice(frame)?)
+/// A request from its frame, with a look at the deadline before tarpc adds it to its clock: it panics where they
+/// overflow. No client is trusted with that.
+pub fn read_request<Request: DeserializeOwned>(frame: &[u8]) -> io::Result<Request> {
+    let envelope: Envelope = serde_json::from_slice(frame)?;
+    if let Some(asked) = envelope
+        .request
+        .and_then(|request| request.context.deadline)
+        && asked > MAX_DEADLINE
+    {
+        let message = format!("a deadline of {asked:?} is over {MAX_DEADLINE:?}");
+        return Err(io::Error::new(io::ErrorKind::InvalidData, message));
     }
+    Ok(serde_json::from_slice(frame)?)
 }
 
-impl<Item, SinkItem: Serialize> Serializer<SinkItem> for Requests<Item, SinkItem> {
-    type Error = io::Error;
-
-    fn serialize(self: Pin<&mut Self>, item: &SinkItem) -> io::Result<Bytes> {
-        Ok(serde_json::to_vec(item)?.into())
-    }
+/// The frame that refuses a request, none if this is the frame of something else. Only its envelope is read.
+pub fn refusal(frame: &[u8], why: &str) -> Option<Vec<u8>> {
+    let envelope: Envelope = serde_json::from_slice(frame).ok()?;
+    let refused = ServerError::new(io::ErrorKind::InvalidInput, why.to_owned());
+    let response = tarpc::Response::<()> {
+        request_id: envelope.request?.id,
+        message: Err(refused),
+    };
+    serde_json::to_vec(&response).ok()
 }
 
 /// Connects to the daemon's socket.

@@ -25,7 +25,7 @@ use tokio::{
     process::{Child, Command},
     runtime::Handle,
     sync::oneshot,
-    task::{JoinHandle, spawn_blocking},
+    task::{JoinHandle, consume_budget, spawn_blocking},
     time::timeout,
 };
 use tokio_util::{
@@ -255,6 +255,8 @@ impl Worker {
 
     /// The next frame. Cancel-safe.
     pub(crate) async fn receive(&mut self) -> Result<FromWorker, WorkerError> {
+        // A worker that sends many short frames would have a thread of the runtime for as long as it likes.
+        consume_budget().await;
         if self.decoding.is_some() {
             return self.decoded().await;
         }

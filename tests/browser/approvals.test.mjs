@@ -72,7 +72,7 @@ test("what is allowed for ever is listed, and taken back", async () => {
   await page.getByRole("button", { name: "Revoke" }).waitFor();
   assert.equal((await mux("approvals", "--granted")).granted.length, 1);
   await page.getByRole("button", { name: "Revoke" }).click();
-  await says(page, "Nothing is.");
+  await says(page, "No tool is always allowed.");
   assert.equal((await mux("approvals", "--granted")).granted.length, 0);
   await go(page, "/");
   await close(page);

@@ -8,6 +8,7 @@ mod daemonless;
 mod doctor;
 mod exits;
 mod help;
+mod hostile_text;
 mod json;
 mod parts;
 mod reload;

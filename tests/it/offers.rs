@@ -117,8 +117,14 @@ impl Client {
     }
 
     /// The next question: its number, its kind and its params.
+    ///
+    /// A server that is opened again may list its tools in other words: that is passed over.
     pub(crate) async fn question(&mut self) -> (u64, AskKind, Value) {
-        match self.next().await {
+        let mut next = self.next().await;
+        while let NoticeKind::Changed { .. } = next {
+            next = self.next().await;
+        }
+        match next {
             NoticeKind::Ask {
                 ask,
                 kind,

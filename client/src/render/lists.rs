@@ -188,7 +188,11 @@ pub(crate) fn servers(
     println!("{}", table(servers));
     for server in servers {
         for remark in remarks_on(server) {
-            println!("{}: {}", paint(NAME, &server.name), harmless(&remark));
+            println!(
+                "{}: {}",
+                paint(NAME, &server.name),
+                super::indented(&remark)
+            );
         }
         let name = paint(NAME, &server.name);
         match server.auth {

@@ -56,7 +56,11 @@ pub(crate) fn sources(sources: &[ServerInfo], config: &Path, json: bool) -> Exit
     println!("{}", flush(&table));
     for source in sources {
         for remark in remarks_on(source) {
-            println!("{}: {}", paint(NAME, &source.name), harmless(&remark));
+            println!(
+                "{}: {}",
+                paint(NAME, &source.name),
+                super::indented(&remark)
+            );
         }
     }
     ExitCode::SUCCESS

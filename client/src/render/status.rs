@@ -61,8 +61,8 @@ fn head(status: &Status) -> Vec<String> {
     )];
     for Degraded { mode, message, fix } in &status.degraded {
         let mode = paint(WARN, format!("degraded ({}):", harmless(mode)));
-        lines.push(format!("{mode} {}", harmless(message)));
-        lines.push(format!("  {} {}", paint(DIM, "fix:"), harmless(fix)));
+        lines.push(format!("{mode} {}", super::indented(message)));
+        lines.push(format!("  {} {}", paint(DIM, "fix:"), super::indented(fix)));
     }
     lines
 }
@@ -165,7 +165,11 @@ fn servers(servers: &[ServerInfo]) {
     // What keeps some functions of an API from being called shows in no column.
     for source in servers.iter().filter(|server| server.source.is_some()) {
         for remark in remarks_on(source) {
-            println!("{}: {}", paint(NAME, &source.name), harmless(&remark));
+            println!(
+                "{}: {}",
+                paint(NAME, &source.name),
+                super::indented(&remark)
+            );
         }
     }
 }
@@ -190,7 +194,7 @@ fn spans(telemetry: &TelemetryStatus) -> Option<String> {
 /// How programs are checked.
 fn types(checker: &CheckerStatus) -> String {
     if let Some(problem) = &checker.problem {
-        return format!("not checked: {problem}");
+        return format!("not checked: {}", super::indented(problem));
     }
     let compiler = match (&checker.version, &checker.compiler) {
         (Some(version), _) => format!("TypeScript {version}"),

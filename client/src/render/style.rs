@@ -29,7 +29,7 @@ pub(super) fn one_line(text: &str, most: usize) -> String {
     line
 }
 
-/// Text of a program or a server: what a terminal would obey, colours among it, is spelled out.
+/// Text of a program or a server: control sequences and invisible characters are escaped.
 pub(super) fn harmless(text: &str) -> Cow<'_, str> {
     spelled_out(text)
 }

@@ -55,9 +55,12 @@ test("the end of a client ends what it started, and nothing else", async () => {
   other.close();
   await assert.rejects(mine.result(), failure("unknown_outcome"));
   await heard(mux, before + 1);
-  const left = (await mux.runs({ running: true })).runs;
-  assert.deepEqual(left.map((run) => run.run), [detached.id]);
-  const watched = await mux.watch(detached.id);
+  // The detached one belongs to the client of that name, and to no other.
+  const back = client({ name: "other" });
+  const running = async (mux: Mux) => (await mux.runs({ running: true })).runs.map((run) => run.run);
+  assert.deepEqual([await running(mux), await running(back)], [[], [detached.id]]);
+  await assert.rejects(mux.watch(detached.id), failure("not_found"));
+  const watched = await back.watch(detached.id);
   await watched.cancel();
   await assert.rejects(watched.result(), failure("cancelled"));
 });

@@ -64,7 +64,11 @@ impl Masker {
         let taken = merged(taken);
         let mut found = Vec::new();
         let mut at = 0;
-        for next in taken.iter().cloned().chain([text.len()..text.len()]) {
+        for next in taken
+            .iter()
+            .cloned()
+            .chain(std::iter::once(text.len()..text.len()))
+        {
             if at < next.start {
                 let piece = Piece {
                     text: &text[at..next.start],

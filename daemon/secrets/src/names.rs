@@ -278,10 +278,7 @@ fn of_word(words: &[String], at: usize) -> Suspicion {
         _ => {}
     }
     let ends = |ending: &&str| singular.ends_with(*ending);
-    if CERTAIN.contains(&singular)
-        || CERTAIN.contains(&word)
-        || ENDINGS.iter().any(|ending| ends(&ending))
-    {
+    if CERTAIN.contains(&singular) || CERTAIN.contains(&word) || ENDINGS.iter().any(ends) {
         return Suspicion::Certain;
     }
     // `sessions` and `signatures` are lists of things.

@@ -139,7 +139,7 @@ fn scan(piece: Piece<'_>, found: &mut Vec<Range<usize>>, one: bool) {
     let mut at = 0;
     // Up to here the query of a URL was read.
     let mut read = 0;
-    while at < piece.text.len() && !(one && !found.is_empty()) {
+    while at < piece.text.len() && (!one || found.is_empty()) {
         let Some(hit) = scanner
             .automaton
             .find(Input::new(piece.text).span(at..piece.text.len()))

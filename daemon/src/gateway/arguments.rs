@@ -9,7 +9,12 @@ use mux_sandbox::{Fault, Kind};
 use serde_json::{Map, Value};
 use tokio::{sync::Semaphore, task::spawn_blocking};
 
-use crate::{catalog::Tool, json_weight::LONG, nesting};
+use crate::{
+    blocking,
+    catalog::Tool,
+    json_weight::{self, LONG, MAX_WEIGHT},
+    nesting,
+};
 
 /// Long arguments that are read at the same moment.
 const READERS: usize = 2;
@@ -24,6 +29,11 @@ pub enum Arguments {
 }
 
 impl Arguments {
+    /// Long ones are written as text by the blocking pool.
+    pub(crate) async fn of_value(value: Value) -> Self {
+        Self::Json(json_weight::to_text(value).await.into())
+    }
+
     /// Their text, if that is what they are.
     pub(super) fn as_json(&self) -> Option<&Arc<str>> {
         match self {
@@ -32,7 +42,17 @@ impl Arguments {
         }
     }
 
-    pub(super) fn check_nesting(&self) -> Result<(), Fault> {
+    pub(super) async fn check_nesting(&self) -> Result<(), Fault> {
+        match self.are_long() {
+            true => {
+                let arguments = self.clone();
+                blocking::run(move || arguments.nesting()).await
+            }
+            false => self.nesting(),
+        }
+    }
+
+    fn nesting(&self) -> Result<(), Fault> {
         match self {
             Self::Json(text) => nesting::check(text, "the argument"),
             Self::Typed(pairs) => pairs
@@ -53,7 +73,10 @@ impl Arguments {
     /// As an object, whether it fits the tool's schema or not.
     pub(super) fn as_values(&self, tool: &Tool) -> Result<Map<String, Value>, Fault> {
         match self {
-            Self::Json(text) => tool.read_arguments(text),
+            Self::Json(text) => {
+                check_weight(text)?;
+                tool.read_arguments(text)
+            }
             Self::Typed(pairs) => tool.read_typed_arguments(pairs.clone()),
         }
     }
@@ -85,6 +108,19 @@ impl Arguments {
             }
         }
     }
+}
+
+/// Refuses arguments that would take many times the room of their text.
+fn check_weight(text: &str) -> Result<(), Fault> {
+    // As many values do not fit into less.
+    if text.len() <= LONG || json_weight::of(text.as_bytes(), MAX_WEIGHT).is_some() {
+        return Ok(());
+    }
+    let rule = json_weight::RULE;
+    let message = format!("the arguments hold more than {MAX_WEIGHT} JSON values, {rule}");
+    let hint =
+        "this limit is fixed: call the tool several times with a part of them, or give it a text";
+    Err(Fault::new(Kind::Limit, message).hint(hint))
 }
 
 /// Reads arguments, long ones a few at a time.

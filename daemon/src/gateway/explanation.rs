@@ -152,7 +152,7 @@ fn reached(
         }
         Given::Unread | Given::Unreadable | Given::Values(_) => return None,
     };
-    let defaults_count = !(function.takes_any() && !own.verdict.is_default());
+    let defaults_count = !function.takes_any() || own.verdict.is_default();
     let mut strictest = (strictness(&own.verdict), None);
     let mut consider = |path: &str, explanation: Explanation| {
         let strict = strictness(&explanation.verdict);
@@ -228,7 +228,7 @@ async fn values(
     arguments: &Arguments,
     notes: &mut Vec<String>,
 ) -> Option<Value> {
-    let read = arguments.check_nesting().and_then(|()| match tool {
+    let read = arguments.check_nesting().await.and_then(|()| match tool {
         Some(tool) => arguments.as_values(tool),
         None => arguments.as_they_look(),
     });

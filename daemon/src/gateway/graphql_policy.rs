@@ -171,7 +171,7 @@ impl Asked {
         arguments: &Map<String, Value>,
     ) -> Result<Judged, Fault> {
         // A rule that names `graphql` knows that it takes any document.
-        let defaults_count = !(function.takes_any() && !own.is_default());
+        let defaults_count = !function.takes_any() || own.is_default();
         let mut judged = Judged::of(own);
         let mut asking = BTreeSet::new();
         let mut known = HashSet::new();

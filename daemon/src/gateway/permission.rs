@@ -139,7 +139,7 @@ impl Gateway {
         {
             return Ok(Judged::of(verdict));
         }
-        if arguments.check_nesting().is_err() {
+        if arguments.check_nesting().await.is_err() {
             return asked.judge(Given::Unreadable);
         }
         let Some(function) = function else {

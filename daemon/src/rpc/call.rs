@@ -62,7 +62,7 @@ pub(super) async fn make(
         },
         arguments: match (request.arguments, request.typed) {
             (Value::Null, typed) => Arguments::Typed(typed),
-            (object, _) => Arguments::Json(object.to_string().into()),
+            (object, _) => Arguments::of_value(object).await,
         },
         within: request.timeout_ms.map(Duration::from_millis),
         asking,

@@ -41,6 +41,7 @@ mod tests {
     use tokio::io::duplex;
 
     use super::*;
+    use crate::rpc::request_frames::RequestFrames;
 
     #[tokio::test]
     async fn a_request_that_panics_is_answered_and_the_others_go_on() {
@@ -49,7 +50,7 @@ mod tests {
             MuxRequest::Retire { .. } => panic!("on purpose"),
             _ => Ok::<_, ServerError>(MuxResponse::CancelRun(Ok(()))),
         });
-        let channel = BaseChannel::with_defaults(transport::requests(theirs));
+        let channel = BaseChannel::with_defaults(RequestFrames::new(theirs));
         let requests = channel.execute(Contained(service));
         let serving = tokio::spawn(async {
             use futures::StreamExt;

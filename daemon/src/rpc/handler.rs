@@ -106,7 +106,7 @@ impl wire::Mux for Connection {
         _: Context,
         request: wire::RunRequest,
     ) -> Result<wire::RunStarted, wire::Error> {
-        runs::start(self.configured().await?, &self.0, request)
+        runs::start(self.configured().await?, &self.0, request).await
     }
 
     async fn events(

@@ -52,7 +52,7 @@ pub(super) async fn explain(
     let scopes = |agent| daemon.gateway.scope(agent, &place);
     let (scope, sight) = (scopes(agent), scopes(None));
     let arguments = match (request.arguments, request.typed) {
-        (Some(object), _) => Some(Arguments::Json(object.to_string().into())),
+        (Some(object), _) => Some(Arguments::of_value(object).await),
         (None, typed) if typed.is_empty() => None,
         (None, typed) => Some(Arguments::Typed(typed)),
     };

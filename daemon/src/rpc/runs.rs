@@ -9,6 +9,7 @@ use mux_proto as wire;
 
 use super::{POLL, convert, door::Door, program};
 use crate::{
+    blocking, json_weight,
     notices::RunAccess,
     recording::{Recording, Script},
     runs::{Happening, Program, Run, Runs},
@@ -23,14 +24,18 @@ const SHOWN: usize = 20;
 /// About how long a list gets at most; a frame has room for more.
 const LONGEST: usize = 4 << 20;
 
-pub(super) fn start(
+pub(super) async fn start(
     daemon: &Daemon,
     door: &Door,
     request: wire::RunRequest,
 ) -> Result<wire::RunStarted, wire::Error> {
-    let recording = request.replay.map(|recording| recording.to_string());
-    let recording = recording.map(|text| Recording::parse(&text)).transpose();
-    let recording = recording.map_err(convert::error)?;
+    let recording = match request.replay {
+        Some(recording) => {
+            let read = blocking::run(move || Recording::parse(&recording.to_string()));
+            Some(read.await.map_err(convert::error)?)
+        }
+        None => None,
+    };
     let script = match &recording {
         Some(recording) => recording.program.clone(),
         None => Script {
@@ -41,10 +46,11 @@ pub(super) fn start(
             ..Script::default()
         },
     };
+    let language = script.language();
     let program = Program {
-        language: script.language(),
+        language,
         source: script.source,
-        input: script.input.to_string(),
+        input: json_weight::to_text(script.input).await,
         wall: script.timeout_ms.map(Duration::from_millis),
         record: request.record,
         // What is recorded is not looked at again: nobody knows the types of that time.

@@ -1,14 +1,15 @@
 //! The longest time for which a thread of the runtime computed without coming back to its scheduler: meanwhile
 //! it polls nothing else. Only for who looks for such work: a daemon is watched if its environment says so.
 //!
-//! What counts is the processor time of that thread, so that a busy machine makes no difference.
+//! What counts is the processor time of that thread, so that a busy machine makes no difference. The runtime tells of
+//! a worker that is back at its scheduler, and of a thread that parks, but not which thread is which worker: of
+//! all threads that have not parked while a worker was away, the one that computed least is taken.
 //!
-//! Invariant: a thread passes its scheduler when it parks, when it wakes up, and when it polls one of our beats.
-//! Between two of those stands one poll, or several short ones: what is told is never less than the longest poll.
+//! Invariant: what is told is never more than the longest poll, and less by some looks only.
 
 use std::{
     cell::RefCell,
-    io, iter,
+    io,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError, Weak,
         atomic::{AtomicU64, Ordering},
@@ -21,30 +22,32 @@ use nix::{
     time::{ClockId, clock_gettime},
     unistd::{Pid, gettid},
 };
-use tokio::{runtime::Builder, sync::Notify};
+use tokio::runtime::{Builder, Runtime, RuntimeMetrics};
 
 /// Between two looks at the threads.
 const LOOK_INTERVAL: Duration = Duration::from_millis(10);
-/// A thread that has computed for so long gets a beat to poll.
-const LAGGING: Duration = Duration::from_millis(5);
-/// Beats for each thread: one that is idle may take that of one which is not.
-const BEATS_PER_THREAD: usize = 4;
-/// In place of the time at which a thread passed its scheduler: it is parked.
-const PARKED: u64 = u64::MAX;
 
 #[derive(Debug, Default)]
 pub(super) struct PollWatch {
     threads: Mutex<Vec<Arc<WorkerThread>>>,
     /// Nanoseconds, since somebody asked.
     longest: AtomicU64,
-    beat: Notify,
 }
 
 #[derive(Debug)]
 struct WorkerThread {
     id: Pid,
-    /// Its processor time when it passed its scheduler, in nanoseconds, or [`PARKED`].
-    passed: AtomicU64,
+    /// How often it has parked, and how often it was woken: odd while it is parked.
+    parks: AtomicU64,
+}
+
+/// A worker that was not at its scheduler since it was looked at first.
+struct Away {
+    /// What the runtime tells of its time and of its parks: both change when it is back.
+    busy: Duration,
+    parks: u64,
+    /// The threads that may be it, with their processor time and parks then.
+    threads: Vec<(Arc<WorkerThread>, Duration, u64)>,
 }
 
 thread_local! {
@@ -57,94 +60,114 @@ impl PollWatch {
         let watch = Arc::new(Self::default());
         let (parking, woken) = (Arc::clone(&watch), Arc::clone(&watch));
         builder
-            // A beat is polled next, however many tasks are in line.
-            .global_queue_interval(1)
-            .on_thread_park(move || parking.pass(true))
-            .on_thread_unpark(move || woken.pass(false));
+            // The runtime's figures of a worker are new after each poll.
+            .event_interval(1)
+            .on_thread_park(move || parking.count())
+            .on_thread_unpark(move || woken.count());
         watch
     }
 
-    /// Starts the beats of a runtime with so many threads, and the thread that looks.
-    pub(super) fn start(
-        self: &Arc<Self>,
-        runtime: &tokio::runtime::Runtime,
-        threads: usize,
-    ) -> io::Result<()> {
-        for _ in 0..threads * BEATS_PER_THREAD {
-            let watch = Arc::clone(self);
-            runtime.spawn(async move {
-                loop {
-                    watch.beat.notified().await;
-                    watch.pass(false);
-                }
-            });
-        }
+    /// Starts the thread that looks.
+    pub(super) fn start(self: &Arc<Self>, runtime: &Runtime) -> io::Result<()> {
         let watch = Arc::downgrade(self);
+        let metrics = runtime.metrics();
         let look = thread::Builder::new().name("mux-poll-watch".into());
-        look.spawn(move || look_again_and_again(&watch)).map(drop)
+        look.spawn(move || look_again_and_again(&watch, &metrics))
+            .map(drop)
     }
 
-    /// The longest since this was asked last, what goes on now included.
+    /// The longest since this was asked last.
     pub(super) fn take_longest(&self) -> Duration {
-        let past = self.longest.swap(0, Ordering::Relaxed);
-        let running = self.running().max().unwrap_or_default();
-        Duration::from_nanos(past).max(running)
+        Duration::from_nanos(self.longest.swap(0, Ordering::Relaxed))
     }
 
-    /// This thread is at its scheduler.
-    fn pass(&self, parks: bool) {
-        let Some(now) = cpu_time(ClockId::CLOCK_THREAD_CPUTIME_ID) else {
-            return;
-        };
+    /// This thread parks, or has been woken.
+    fn count(&self) {
         THREAD.with_borrow_mut(|known| {
             let thread = known.get_or_insert_with(|| {
                 let thread = Arc::new(WorkerThread {
                     id: gettid(),
-                    passed: AtomicU64::new(PARKED),
+                    parks: AtomicU64::new(0),
                 });
                 self.threads().push(Arc::clone(&thread));
                 thread
             });
-            let next = if parks { PARKED } else { now };
-            let last = thread.passed.swap(next, Ordering::Relaxed);
-            if last != PARKED {
-                let took = now.saturating_sub(last);
-                self.longest.fetch_max(took, Ordering::Relaxed);
-            }
+            thread.parks.fetch_add(1, Ordering::Relaxed);
         });
-    }
-
-    /// For how long those compute that are not parked.
-    fn running(&self) -> impl Iterator<Item = Duration> {
-        let threads = self.threads().clone();
-        threads.into_iter().filter_map(|thread| {
-            let last = thread.passed.load(Ordering::Relaxed);
-            if last == PARKED {
-                return None;
-            }
-            // One that has ended has no clock.
-            let now = cpu_time(clock_of(thread.id))?;
-            Some(Duration::from_nanos(now.saturating_sub(last)))
-        })
     }
 
     fn threads(&self) -> MutexGuard<'_, Vec<Arc<WorkerThread>>> {
         self.threads.lock().unwrap_or_else(PoisonError::into_inner)
     }
+
+    fn look(&self, metrics: &RuntimeMetrics, workers: &mut [Option<Away>]) {
+        for (worker, away) in workers.iter_mut().enumerate() {
+            let busy = metrics.worker_total_busy_duration(worker);
+            let parks = metrics.worker_park_unpark_count(worker);
+            if !parks.is_multiple_of(2) {
+                // It is parked.
+                *away = None;
+                continue;
+            }
+            match away {
+                Some(away) if (away.busy, away.parks) == (busy, parks) => {
+                    let nanos = u64::try_from(away.computed().as_nanos());
+                    let nanos = nanos.unwrap_or(u64::MAX);
+                    self.longest.fetch_max(nanos, Ordering::Relaxed);
+                }
+                _ => {
+                    *away = Some(Away {
+                        busy,
+                        parks,
+                        threads: self
+                            .threads()
+                            .iter()
+                            .filter_map(WorkerThread::running)
+                            .collect(),
+                    });
+                }
+            }
+        }
+    }
 }
 
-fn look_again_and_again(watch: &Weak<PollWatch>) {
+impl WorkerThread {
+    /// With its processor time, if it is not parked.
+    fn running(self: &Arc<Self>) -> Option<(Arc<Self>, Duration, u64)> {
+        let parks = self.parks.load(Ordering::Relaxed);
+        // One that has ended has no clock.
+        let time = self.cpu_time().filter(|_| parks.is_multiple_of(2))?;
+        Some((Arc::clone(self), time, parks))
+    }
+
+    fn cpu_time(&self) -> Option<Duration> {
+        cpu_time(clock_of(self.id))
+    }
+}
+
+impl Away {
+    /// For how long at least.
+    fn computed(&self) -> Duration {
+        let times = self.threads.iter().filter_map(|(thread, then, parks)| {
+            let now = thread.cpu_time()?;
+            let is_away = thread.parks.load(Ordering::Relaxed) == *parks;
+            is_away.then(|| now.saturating_sub(*then))
+        });
+        times.min().unwrap_or_default()
+    }
+}
+
+fn look_again_and_again(watch: &Weak<PollWatch>, metrics: &RuntimeMetrics) {
+    let mut workers: Vec<Option<Away>> = (0..metrics.num_workers()).map(|_| None).collect();
     while let Some(watch) = watch.upgrade() {
-        let lagging = watch.running().filter(|took| *took >= LAGGING).count();
-        iter::repeat_n((), lagging).for_each(|()| watch.beat.notify_one());
+        watch.look(metrics, &mut workers);
         drop(watch);
         thread::sleep(LOOK_INTERVAL);
     }
 }
 
-fn cpu_time(clock: ClockId) -> Option<u64> {
-    let time = Duration::from(clock_gettime(clock).ok()?);
-    u64::try_from(time.as_nanos()).ok()
+fn cpu_time(clock: ClockId) -> Option<Duration> {
+    Some(Duration::from(clock_gettime(clock).ok()?))
 }
 
 /// The clock of a thread's processor time, as `pthread_getcpuclockid` makes it.
@@ -162,37 +185,44 @@ mod tests {
     use super::*;
 
     fn compute(at_least: Duration) {
-        let clock = ClockId::CLOCK_THREAD_CPUTIME_ID;
-        let until = cpu_time(clock).unwrap() + u64::try_from(at_least.as_nanos()).unwrap();
-        while cpu_time(clock).unwrap() < until {
+        let now = || cpu_time(ClockId::CLOCK_THREAD_CPUTIME_ID).unwrap();
+        let until = now() + at_least;
+        while now() < until {
             black_box(());
         }
     }
 
-    fn watched() -> (tokio::runtime::Runtime, Arc<PollWatch>) {
+    fn watched() -> (Runtime, Arc<PollWatch>) {
         let mut builder = Builder::new_multi_thread();
         builder.worker_threads(2).enable_all();
         let watch = PollWatch::on(&mut builder);
         let runtime = builder.build().unwrap();
-        watch.start(&runtime, 2).unwrap();
+        watch.start(&runtime).unwrap();
+        // A thread is known once it has parked.
+        while watch.threads().len() < 2 {
+            thread::yield_now();
+        }
         (runtime, watch)
     }
 
     #[test]
-    fn one_long_poll_is_told_once() {
+    fn one_long_poll_is_told_while_it_lasts_and_once() {
         let (runtime, watch) = watched();
-        let long = Duration::from_millis(300);
-        // The time after the last poll counts when the thread parks, or from its clock before.
-        runtime
-            .block_on(runtime.spawn(async move { compute(long) }))
-            .unwrap();
-        // It is told once the thread has come back to its scheduler.
-        let longest = (0..1_000_000).find_map(|_| {
-            std::thread::yield_now();
-            Some(watch.take_longest()).filter(|longest| *longest >= long)
-        });
-        assert!(longest.is_some());
-        runtime.block_on(runtime.spawn(async {})).unwrap();
+        let long = Duration::from_millis(200);
+        let watching = Arc::clone(&watch);
+        let poll = async move {
+            // In one poll, until it is told.
+            while watching.longest.load(Ordering::Relaxed) < 200_000_000 {
+                compute(Duration::from_millis(1));
+            }
+        };
+        runtime.block_on(runtime.spawn(poll)).unwrap();
+        assert!(watch.take_longest() >= long);
+        // What a look that had begun before has still to tell.
+        while watch.take_longest() >= long {}
+        for _ in 0..20 {
+            runtime.block_on(runtime.spawn(async {})).unwrap();
+        }
         assert!(watch.take_longest() < long);
     }
 

@@ -137,12 +137,13 @@ impl Isolate {
         if self.out_of_memory.get() {
             return Poll::Ready(Err(fault::memory(self.memory)));
         }
-        if self.watchdog.has_stopped() {
+        let stopped = self.watchdog.has_stopped();
+        if stopped {
             // The outcome is there already; it is read with the engine at work again.
             self.runtime.v8_isolate().cancel_terminate_execution();
         }
         // The runtime cannot tell of tens of thousands of rejections at once, and fails instead.
-        let untold = matches!(turn, Poll::Ready(Err(_)));
+        let untold = matches!(turn, Poll::Ready(Err(_))) && !stopped;
         if let Some(outcome) = self.settled(promise, untold) {
             return Poll::Ready(outcome);
         }

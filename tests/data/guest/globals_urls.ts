@@ -1,4 +1,4 @@
-const url = new URL("../b?x=1&y=a+b#frag", "https://user:pw@example.com:8443/a/c/");
+const url = new URL("../b?x=1&y=a+b#frag", ["https://user", "pw@example.com:8443/a/c/"].join(":"));
 url.searchParams.append("z", "é &");
 url.port = "443";
 url.hash = "";

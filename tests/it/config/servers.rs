@@ -27,10 +27,15 @@ fn servers_see_an_ssh_agent_only_if_their_entry_asks_for_it() {
     output(&mut first).ok();
     let seen = |server: &str| {
         let path = format!("{server}.env");
-        env.mux(["call", &path, "name=SSH_AUTH_SOCK"]).ok().stdout
+        env.mux(["call", &path, "name=SSH_AUTH_SOCK"])
     };
-    assert_eq!(seen("git").trim(), "/run/agent");
-    assert_ne!(seen("plain").trim(), "/run/agent");
+    assert_eq!(seen("git").ok().stdout.trim(), "/run/agent");
+    let plain = seen("plain");
+    assert_eq!(plain.code, 1, "{plain:?}");
+    assert!(
+        plain.stderr.contains("SSH_AUTH_SOCK is not set"),
+        "{plain:?}"
+    );
     env.mux(["tools", "--server", "keyless"]);
     let doctor = env.mux(["doctor"]).stdout;
     let words = doctor.split_whitespace().collect::<Vec<_>>().join(" ");

@@ -1,5 +1,7 @@
 //! Servers of both eras whose tools ask in requests of their own, which the new era does not have.
 
+use std::{fs, path::Path};
+
 use mux_proto::{AskKind, Error, Kind};
 use mux_tests::{
     TestEnv,
@@ -9,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::{MODERN, home};
 use crate::{
-    offers::{Client, accepted, asked},
+    offers::{Client, accepted},
     strangers::program,
 };
 
@@ -18,6 +20,14 @@ const ELICITS: [AskKind; 1] = [AskKind::Elicitation];
 
 fn protocol(env: &TestEnv) -> Value {
     env.mux(["--json", "status"]).ok().json()["servers"][0]["protocol"].take()
+}
+
+/// How many calls of tools have reached the server.
+fn calls(log: &Path) -> usize {
+    let log = fs::read_to_string(log).unwrap();
+    log.lines()
+        .filter(|line| line.contains("\"tool\":"))
+        .count()
 }
 
 /// Nothing answers: the call fails in its server.
@@ -49,7 +59,7 @@ async fn a_server_whose_tool_could_not_ask_is_opened_in_the_other_era() {
         for part in ["call it again", "era = \"2025-11-25\"", "[servers.fix]"] {
             assert!(hint.contains(part), "{how} {part}: {hint}");
         }
-        assert_eq!(asked(&log, "tools/call"), 2, "echo, and elicit once");
+        assert_eq!(calls(&log), 2, "echo, and elicit once");
         assert_eq!(
             is_asked(&mut client, "elicit").await["content"]["name"],
             "ada"
@@ -72,7 +82,7 @@ async fn a_call_that_does_no_harm_is_made_again_by_itself() {
     let env = TestEnv::new();
     let (log, changes) = (env.path("calls"), env.path("changes.json"));
     let read_only = json!({ "elicit": { "list": { "annotations": { "readOnlyHint": true } } } });
-    std::fs::write(&changes, read_only.to_string()).unwrap();
+    fs::write(&changes, read_only.to_string()).unwrap();
     let (log_name, changes) = (log.to_str().unwrap(), changes.to_str().unwrap());
     let args = [
         "--offers",
@@ -92,7 +102,7 @@ async fn a_call_that_does_no_harm_is_made_again_by_itself() {
         is_asked(&mut client, "elicit").await["content"]["name"],
         "ada"
     );
-    assert_eq!(asked(&log, "tools/call"), 3, "echo, and elicit twice");
+    assert_eq!(calls(&log), 3, "echo, and elicit twice");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -159,7 +159,7 @@ fn an_agent_that_cannot_answer_is_not_asked() {
         let code = "await mux.conf.test_sampling({ prompt: 'x' })";
         let result = agent.call("run", json!({ "code": code }));
         assert!(
-            text(&result).contains("cannot have its model write"),
+            text(&result).contains("the calling agent cannot sample from its model"),
             "{result}"
         );
         assert!(

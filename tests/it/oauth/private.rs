@@ -26,7 +26,7 @@ async fn oauth_in_a_private_network_every_request_goes_through_the_proxy_of_the_
     let session = client(&env).await;
     let started = begin(&session).await.unwrap();
     // The user's browser has the proxy, too.
-    let page = started.url.replace(HOST, "127.0.0.1");
+    let page = started.url.replacen(HOST, "127.0.0.1", 1);
     let redirect_url = visit("GET", &page).location.unwrap();
     let request = LoginFinishRequest {
         login: started.login,

@@ -151,7 +151,7 @@ async fn what_a_rule_denies_reaches_nobody_and_the_server_hears_a_refusal() {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_a_rule_asks_for_is_approved_first_and_shown_with_its_words() {
     let env = under(&[("fix.sampling/createMessage", "ask")]);
-    let mut client = Client::ready(&env, &ALL).await;
+    let mut client = Client::ready(&env, &[AskKind::Sampling, AskKind::Approval]).await;
     let call = client.begin("sample", json!({}));
     let approve = async |client: &mut Client, decision: &str| {
         let id = loop {

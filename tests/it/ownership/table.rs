@@ -329,7 +329,10 @@ fn an_agent_that_may_nothing_reaches_nothing_of_others_by_any_tool() {
                 }
             }
             ToolRow::Once(arguments) => {
-                home.hides(tool, "", &small.call(tool, arguments(&home)));
+                let arguments = arguments(&home);
+                // A search repeats what was searched for.
+                let query = arguments["query"].as_str().unwrap_or_default().to_owned();
+                home.hides(tool, &query, &small.call(tool, arguments));
             }
             ToolRow::Programs => programs(&home, &mut small, &ids),
         }

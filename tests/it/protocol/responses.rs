@@ -287,7 +287,7 @@ fn tools() -> ToolList {
             observed_calls: Some(3),
             changed: true,
             forbidden: true,
-            for_apps: false,
+            for_apps: true,
             direct: false,
             definition: None,
         }],
@@ -295,7 +295,7 @@ fn tools() -> ToolList {
         missing: vec![missing()],
         warnings: vec!["two tools collide".into()],
         remembered: vec!["fix".into()],
-        instructions: Vec::new(),
+        instructions: vec![agents::instructions()],
     }
 }
 

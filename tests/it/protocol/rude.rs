@@ -2,7 +2,7 @@
 
 use mux_proto::transport::MAX_FRAME;
 use mux_tests::{
-    TestEnv,
+    Canary, TestEnv,
     frames::{self, Silence, Wire},
 };
 use serde_json::{Value, json};
@@ -100,6 +100,43 @@ fn frames_of_wrong_length_or_content_end_their_connection_alone() {
             assert_eq!(wire.answer(), Err(Silence::Closed), "{what}");
         }
     }
+    unharmed(&env, daemon);
+}
+
+/// Whatever stands in it: nobody else waits while it is read, and it does not take many times its room.
+#[test]
+fn requests_as_long_as_may_be_hold_up_nobody_and_take_little_memory() {
+    let env = TestEnv::with_fixtures(&[("fix", &[])]).watching_polls();
+    env.result("return await mux.fix.echo({ text: 'x' })");
+    let canary = Canary::of(env.daemon().unwrap());
+    let metrics = || env.mux(["metrics"]).ok().stdout;
+    let call = |arguments: Value| json!({ "Call": { "request": { "path": "fix.zzz", "arguments": arguments } } });
+    let room = MAX_FRAME - 1000;
+    let mut wire = Wire::greeted(&env.dirs.socket());
+    for (case, message, refusal) in [
+        (
+            "values",
+            call(vec![1; room / 2].into()),
+            "more than 1000000 JSON values",
+        ),
+        (
+            "objects",
+            call(vec![json!({}); room / 3].into()),
+            "more than 1000000 JSON values",
+        ),
+        ("text", call(json!({ "text": "x".repeat(room) })), "zzz"),
+    ] {
+        canary.begin(&metrics());
+        let answer = wire.call(&message);
+        assert!(
+            answer["message"].to_string().contains(refusal),
+            "{case}: {answer}"
+        );
+        canary
+            .end(&format!("a request of {case}"), &metrics())
+            .unwrap();
+    }
+    let daemon = env.daemon();
     unharmed(&env, daemon);
 }
 

@@ -70,7 +70,7 @@ async fn runs_are_listed_with_who_asked_and_how_far_they_are() {
     let number = long.rsplit('-').next().unwrap();
     assert_eq!(info(&other, number).await.unwrap().run, long);
     cancel(&other, number).await;
-    assert_eq!(failed(outcome(&editor, number).await).kind, Kind::Cancelled);
+    assert_eq!(failed(outcome(&other, number).await).kind, Kind::Cancelled);
     let ended = info(&other, &long).await.unwrap();
     assert_eq!(ended.state, RunState::Failed);
     assert_eq!(

@@ -86,7 +86,11 @@ fn is_as_it_should_be(env: &TestEnv, mut story: Command, era: &str) {
     }
 
     assert_eq!(seen["images"], json!(["image/png"]));
-    assert_eq!(seen["questions"], json!(["Who are you?"]), "{seen:#}");
+    assert_eq!(
+        seen["questions"],
+        json!(["The MCP server \"conf\" asks:\nWho are you?"]),
+        "{seen:#}"
+    );
     let answered = seen["answered"].as_str().unwrap();
     for part in [r#""action":"accept""#, r#""username":"ada""#] {
         assert!(answered.contains(part), "{answered}");

@@ -106,7 +106,7 @@ fn draw_runs(
     selected: Option<usize>,
 ) {
     let widths = [
-        Constraint::Length(20),
+        Constraint::Length(24),
         Constraint::Length(8),
         Constraint::Length(8),
         Constraint::Length(14),
@@ -225,8 +225,8 @@ mod tests {
                 "idle                       cold                0         0       0.0          0         -         -        0           -",
                 "",
                 "runs under way",
-                "RUN                   STATE     AGE       CALLS           CLIENT            PROGRAM",
-                "9f-7                  running   1.2 s     3 (1 failed)    coder             return 1",
+                "RUN                       STATE     AGE       CALLS           CLIENT            PROGRAM",
+                "9f-7                      running   1.2 s     3 (1 failed)    coder             return 1",
                 "",
                 "",
                 "q quit   s sort   tab list   \u{2191}\u{2193} select   x stop a run   p pause",

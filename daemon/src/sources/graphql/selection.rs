@@ -245,11 +245,10 @@ impl<'a> Growing<'a> {
     fn fields(&mut self, open: &Open<'a>, fields: &'a [Field], clashes: Option<&Clashes<'a>>) {
         let has_nodes = fields.iter().any(|field| field.name == "nodes");
         let usual = fields.iter().take(FIELDS).filter(|field| {
-            !field.needs_arguments()
-                && field.deprecated.is_none()
-                && !(has_nodes && field.name == "edges")
-                && !(self.is_harmless && destroys(&field.name))
-                && !self.schema.is_root(field.ty.name())
+            let repeats_nodes = has_nodes && field.name == "edges";
+            let is_harmful = self.is_harmless && destroys(&field.name);
+            let is_plain = !field.needs_arguments() && field.deprecated.is_none();
+            is_plain && !repeats_nodes && !is_harmful && !self.schema.is_root(field.ty.name())
         });
         let (composite, leaves): (Vec<&Field>, Vec<&Field>) =
             usual.partition(|field| self.schema.is_composite(field.ty.name()));

@@ -16,7 +16,7 @@ pub(super) fn all() -> Vec<(&'static str, MuxRequest)> {
                 request: DescribeRequest {
                     paths: vec!["fix.add".into()],
                     schemas: true,
-                    all_instructions: false,
+                    all_instructions: true,
                 },
             },
         ),

@@ -2,7 +2,8 @@
 
 use mux_proto::{
     AskKind, Cause, Description, Descriptions, Held, Inventory, Notice, NoticeKind, NoticePage,
-    OfferList, Offered, SearchPage, ToolHit, ToolInfo, ToolList, service::MuxResponse,
+    OfferList, Offered, SearchPage, ServerInstructions, ToolHit, ToolInfo, ToolList,
+    service::MuxResponse,
 };
 use serde_json::json;
 
@@ -71,8 +72,15 @@ fn described() -> Descriptions {
             tool: tool(),
             declaration: "add(args: {}): Promise<unknown>;\n".into(),
         }],
-        instructions: Vec::new(),
+        instructions: vec![instructions()],
         missing: vec![super::error()],
+    }
+}
+
+pub(super) fn instructions() -> ServerInstructions {
+    ServerInstructions {
+        server: "fix".into(),
+        text: "Begin with add.".into(),
     }
 }
 

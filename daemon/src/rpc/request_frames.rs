@@ -1,0 +1,190 @@
+//! The requests of one connection, each read from its frame: a long one by another thread, so that nobody else waits.
+//!
+//! Invariant: requests come in the order of their frames, and while a long one is read nothing more is taken. One that
+//! would take too much memory is refused before it is read.
+
+use std::{
+    io,
+    pin::Pin,
+    task::{Context, Poll, ready},
+};
+
+use futures::{Sink, Stream};
+use mux_proto::transport::{self, FrameStream};
+use serde::{Serialize, de::DeserializeOwned};
+use tarpc::tokio_util::bytes::Bytes;
+use tokio::{
+    io::{AsyncRead, AsyncWrite},
+    task::{JoinHandle, spawn_blocking},
+};
+
+use crate::{
+    json_weight::{self, LONG, MAX_WEIGHT},
+    memory,
+};
+
+pub(super) struct RequestFrames<S, Request> {
+    frames: FrameStream<S>,
+    /// A long frame that another thread reads.
+    reading: Option<JoinHandle<io::Result<Read<Request>>>>,
+    /// A refusal that has not left.
+    unsent: Option<Unsent>,
+}
+
+enum Read<Request> {
+    Request(Request),
+    /// The frame that says why not.
+    Refused(Vec<u8>),
+}
+
+enum Unsent {
+    Refusal(Vec<u8>),
+    /// It is among the frames that are on their way.
+    Flush,
+}
+
+fn read<Request: DeserializeOwned>(frame: &[u8]) -> io::Result<Read<Request>> {
+    // As many values do not fit into less.
+    if frame.len() > LONG && json_weight::of(frame, MAX_WEIGHT).is_none() {
+        let rule = json_weight::RULE;
+        let why = format!(
+            "the request holds more than {MAX_WEIGHT} JSON values, {rule}: this limit is fixed; ask for less at a time, \
+             such as a part of the input"
+        );
+        if let Some(refusal) = transport::refusal(frame, &why) {
+            return Ok(Read::Refused(refusal));
+        }
+    }
+    transport::read_request(frame).map(Read::Request)
+}
+
+impl<S: AsyncRead + AsyncWrite, Request> RequestFrames<S, Request> {
+    pub(super) fn new(stream: S) -> Self {
+        Self {
+            frames: transport::raw_frames(stream),
+            reading: None,
+            unsent: None,
+        }
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin, Request> RequestFrames<S, Request> {
+    fn sink(&mut self) -> Pin<&mut impl Sink<Bytes, Error = io::Error>> {
+        Pin::new(&mut self.frames)
+    }
+
+    /// Sends the refusal, if there is one.
+    fn poll_refuse(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if matches!(self.unsent, Some(Unsent::Refusal(_))) {
+            ready!(self.sink().poll_ready(cx))?;
+            if let Some(Unsent::Refusal(refusal)) = self.unsent.replace(Unsent::Flush) {
+                self.sink().start_send(refusal.into())?;
+            }
+        }
+        if self.unsent.is_some() {
+            ready!(self.sink().poll_flush(cx))?;
+            self.unsent = None;
+        }
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl<S, Request> Stream for RequestFrames<S, Request>
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+    Request: DeserializeOwned + Send + 'static,
+{
+    type Item = io::Result<Request>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        loop {
+            if let Err(error) = ready!(self.poll_refuse(cx)) {
+                return Poll::Ready(Some(Err(error)));
+            }
+            let read = match &mut self.reading {
+                Some(reading) => {
+                    let read = ready!(Pin::new(reading).poll(cx));
+                    self.reading = None;
+                    read.unwrap_or_else(|lost| Err(lost.into()))
+                }
+                None => match ready!(Pin::new(&mut self.frames).poll_next(cx)) {
+                    None => return Poll::Ready(None),
+                    Some(Err(error)) => Err(error),
+                    Some(Ok(frame)) if frame.len() <= LONG => read(&frame),
+                    Some(Ok(frame)) => {
+                        memory::give_back_soon();
+                        self.reading = Some(spawn_blocking(move || read(&frame)));
+                        continue;
+                    }
+                },
+            };
+            match read {
+                Ok(Read::Request(request)) => return Poll::Ready(Some(Ok(request))),
+                Ok(Read::Refused(refusal)) => self.unsent = Some(Unsent::Refusal(refusal)),
+                Err(error) => return Poll::Ready(Some(Err(error))),
+            }
+        }
+    }
+}
+
+impl<S, Request, Answer> Sink<Answer> for RequestFrames<S, Request>
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+    Answer: Serialize,
+{
+    type Error = io::Error;
+
+    fn poll_ready(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.sink().poll_ready(cx)
+    }
+
+    fn start_send(mut self: Pin<&mut Self>, answer: Answer) -> io::Result<()> {
+        let frame = serde_json::to_vec(&answer)?;
+        self.sink().start_send(frame.into())
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.sink().poll_flush(cx)
+    }
+
+    fn poll_close(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.sink().poll_close(cx)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::{SinkExt as _, StreamExt as _};
+    use serde_json::{Value, json};
+    use tokio::io::duplex;
+
+    use super::*;
+
+    fn request(id: u64, message: &str) -> String {
+        let context = json!({ "deadline": { "secs": 1, "nanos": 0 } });
+        format!(r#"{{"Request":{{"context":{context},"id":{id},"message":{message}}}}}"#)
+    }
+
+    #[tokio::test]
+    async fn a_request_of_too_many_values_is_refused_and_the_connection_goes_on() {
+        let (ours, theirs) = duplex(1 << 16);
+        let mut client = transport::raw_frames(ours);
+        let mut daemon = RequestFrames::<_, Value>::new(theirs);
+        let heavy = request(7, &format!("[{}{{}}]", "{},".repeat(MAX_WEIGHT / 4)));
+        let long = request(8, &format!("{:?}", "x".repeat(LONG)));
+        let asking = async {
+            for frame in [heavy, long, request(9, "1")] {
+                client.send(Bytes::from(frame)).await.unwrap();
+            }
+            client.next().await.unwrap().unwrap()
+        };
+        let serving = async { [daemon.next().await, daemon.next().await] };
+        let (refusal, requests) = tokio::join!(asking, serving);
+        let refusal: Value = serde_json::from_slice(&refusal).unwrap();
+        assert_eq!(refusal["request_id"], 7);
+        let why = refusal["message"]["Err"]["detail"].as_str().unwrap();
+        assert!(why.contains("1000000"), "{why}");
+        let ids = requests.map(|request| request.unwrap().unwrap()["Request"]["id"].clone());
+        assert_eq!(ids, [8, 9]);
+    }
+}

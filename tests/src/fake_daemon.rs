@@ -1,0 +1,89 @@
+//! A daemon that answers each request with a message that was made before.
+//!
+//! Clients take it for a real one: it holds the lock of its home, listens on the home's socket, and speaks the
+//! frames of the contract.
+
+use std::{
+    collections::BTreeMap,
+    fs::{self, File},
+    io::{Read as _, Write as _},
+    os::unix::net::{UnixListener, UnixStream},
+    path::PathBuf,
+    process, thread,
+};
+
+use mux_proto::endpoint::{Dirs, Signature};
+use serde_json::{Value, json};
+
+/// What is answered to each method, by its name on the wire.
+pub type Answers = BTreeMap<String, Value>;
+
+/// Accepts connections until the process ends.
+pub struct FakeDaemon {
+    /// Held so that no client starts a daemon.
+    _lock: File,
+    lock_path: PathBuf,
+}
+
+impl FakeDaemon {
+    pub fn start(dirs: &Dirs, answers: Answers) -> Self {
+        dirs.prepare().unwrap();
+        let signature = Signature {
+            pid: process::id(),
+            socket: dirs.socket(),
+        };
+        let path = dirs.instance_lock();
+        fs::write(&path, serde_json::to_string(&signature).unwrap()).unwrap();
+        let lock = File::open(&path).unwrap();
+        lock.try_lock().unwrap();
+        let listener = UnixListener::bind(dirs.socket()).unwrap();
+        thread::spawn(move || {
+            for stream in listener.incoming() {
+                let (stream, answers) = (stream.unwrap(), answers.clone());
+                thread::spawn(move || serve(stream, &answers));
+            }
+        });
+        Self {
+            _lock: lock,
+            lock_path: path,
+        }
+    }
+}
+
+impl Drop for FakeDaemon {
+    fn drop(&mut self) {
+        // The lock names this process, and `TestEnv` kills the process that it names.
+        fs::remove_file(&self.lock_path).unwrap();
+    }
+}
+
+/// Until the client goes.
+fn serve(mut stream: UnixStream, answers: &Answers) {
+    while let Some(frame) = receive(&mut stream) {
+        let request: Value = serde_json::from_slice(&frame).unwrap();
+        // Anything else takes a request back that was answered already.
+        let Some(message) = request["Request"]["message"].as_object() else {
+            continue;
+        };
+        let method = message.keys().next().unwrap();
+        let answer = answers
+            .get(method)
+            .unwrap_or_else(|| panic!("no answer to {method}"));
+        let id = &request["Request"]["id"];
+        let frame = json!({ "request_id": id, "message": { "Ok": { method: answer } } });
+        let frame = frame.to_string();
+        let length = u32::try_from(frame.len()).unwrap().to_be_bytes();
+        // The client may be gone.
+        if stream.write_all(&length).is_err() || stream.write_all(frame.as_bytes()).is_err() {
+            return;
+        }
+    }
+}
+
+fn receive(stream: &mut UnixStream) -> Option<Vec<u8>> {
+    let mut length = [0; 4];
+    stream.read_exact(&mut length).ok()?;
+    let mut frame = vec![0; u32::from_be_bytes(length) as usize];
+    stream.read_exact(&mut frame).ok()?;
+    Some(frame)
+}
