@@ -50,8 +50,9 @@ use self::{
     eras::Eras, lessons::Lessons, remembered::Remembered, shelf::Shelf, types::Texts, usage::Usage,
 };
 pub(crate) use self::{results::MAX_MESSAGE, schema::try_pattern};
+use crate::cache::Cache;
 pub use crate::settings::Era;
-use crate::{cache::Cache, check::Types};
+use mux_typecheck::Types;
 
 pub struct Catalog {
     remembered: Remembered,

@@ -33,7 +33,7 @@ pub use self::{
     sources::{CredentialEntry, SourceEntry},
     telemetry::TelemetryEntry,
 };
-use crate::nearest::nearest;
+use mux_text::did_you_mean::nearest;
 
 const TOP_LEVEL: &[&str] = &[
     "servers",

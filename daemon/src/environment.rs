@@ -25,7 +25,7 @@ pub(crate) use self::{
     commands::{MOST, WITHIN},
     parts::is_secret_name,
 };
-use crate::keeper::SpawnSpec;
+use mux_keeper::SpawnSpec;
 
 /// What every program may expect to see.
 const PASSED: &[&str] = &[

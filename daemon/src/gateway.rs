@@ -48,7 +48,6 @@ use crate::{
     approvals::{Approvals, Word},
     audit::{Audit, Entry},
     catalog::{Scope, Scopes, Tool, ToolSet, value_of},
-    json_weight,
     metrics::CallMeter,
     notices::{Origin, Progress},
     policy::Policies,
@@ -57,6 +56,7 @@ use crate::{
     trace::{Trace, Tracer},
     upstream::{Held, Sending, Server, Upstreams, Whose},
 };
+use mux_text::json_weight;
 
 /// Is told what happens to a call.
 pub trait CallObserver: Send + Sync {

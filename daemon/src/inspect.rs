@@ -16,10 +16,10 @@ use tracing::debug;
 
 use crate::{
     catalog::{Scope, Wording},
-    check::{Checker, CheckerStatus, Diagnostic, Types, Unchecked},
     settings::{Checks, Strictness},
     upstream::{Server, Upstreams, Whose},
 };
+use mux_typecheck::{Checker, CheckerStatus, Diagnostic, Types, Unchecked};
 
 /// A server whose tools nobody knows yet, and which a program names, gets so long to list them.
 const FIRST_LIST: Duration = Duration::from_secs(5);

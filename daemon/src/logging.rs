@@ -17,10 +17,8 @@ use tracing::{error, warn};
 use tracing_appender::non_blocking::{NonBlocking, NonBlockingBuilder, WorkerGuard};
 use tracing_subscriber::EnvFilter;
 
-use crate::{
-    cache::CHATTY,
-    rotated::{Rotated, sweep},
-};
+use crate::cache::CHATTY;
+use mux_files::rotating_log::{Rotated, sweep};
 
 const NAME: &str = "muxd.log";
 /// Lines that wait for the disk; more are dropped. Room for all of them is taken at the start, for the daemon's

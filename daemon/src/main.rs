@@ -18,21 +18,20 @@ use std::{
 use anyhow::Context;
 use mux_daemon::{
     Setup, approvals,
-    check::CheckSettings,
-    descriptors,
     environment::Environment,
-    keeper,
     lifecycle::{self, InstanceLock, Reporter, Service, Shutdown, StartupLock},
-    logging, memory, runtime, serve,
+    logging, serve,
     state::Places,
     straits::Disks,
     trace,
 };
+use mux_process::{descriptors, freed_memory, runtime};
 use mux_proto::{
     endpoint::{Dirs, EndpointError},
     startup::Report,
     transport, variables, version,
 };
+use mux_typecheck::CheckSettings;
 
 /// How long a daemon that is ending may keep the lock: its drain and the end of servers that obey
 /// nothing but SIGKILL take 24 s. A client is patient for 40 s.
@@ -59,12 +58,12 @@ const CHECKER_IDLE: Duration = Duration::from_secs(10 * 60);
 
 fn main() -> ExitCode {
     #[cfg(target_os = "linux")]
-    mux_daemon::core_dumps::forbid();
+    mux_process::core_dumps::forbid();
     let mut args = env::args_os().skip(1);
     let first = args.next();
     match first.as_ref().and_then(|arg| arg.to_str()) {
         Some("keeper") => match args.next() {
-            Some(lock) => keeper::run_keeper(Path::new(&lock)),
+            Some(lock) => mux_keeper::run_keeper(Path::new(&lock)),
             None => complain("muxd keeper is started by muxd"),
         },
         #[cfg(target_os = "linux")]
@@ -179,7 +178,7 @@ fn start(
     }
     let setup = setup(&dirs, socket.clone(), service.clone())?;
     descriptors::raise();
-    memory::give_back_long_texts();
+    freed_memory::give_back_long_texts();
     let runtime = threads()?;
     let served = runtime.block_on(async move {
         let listener = match service.passed() {

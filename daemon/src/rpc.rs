@@ -66,7 +66,8 @@ use self::{
     watched::Watched,
 };
 pub(crate) use self::{metrics::serve as serve_metrics, probe::lives};
-use crate::{descriptors::are_used_up, memory, state::Daemon};
+use crate::state::Daemon;
+use mux_process::{descriptors::are_used_up, freed_memory};
 
 /// A client that has connected must say hello within this time.
 const GREETING: Duration = Duration::from_secs(5);
@@ -120,7 +121,7 @@ impl Connections {
         let open = self.tasks.len();
         if self.most.load(Ordering::Relaxed) >= open + CROWD {
             self.most.store(open, Ordering::Relaxed);
-            memory::give_back_soon();
+            freed_memory::give_back_soon();
         }
     }
 

@@ -24,7 +24,6 @@ use crate::{
     auth::Auth,
     cache::Cache,
     catalog::Catalog,
-    check::{CheckSettings, Checker},
     discovery,
     environment::Environment,
     gateway::Gateway,
@@ -44,8 +43,9 @@ use crate::{
     upstream::{
         Awaited, Launcher, ServerRequestPolicy, Starts, Surroundings, Upstreams, http_client,
     },
-    watching::Watching,
 };
+use mux_files::file_watcher::Watching;
+use mux_typecheck::{CheckSettings, Checker};
 
 /// Clients of a daemon that leaves get this long to go to the next one by themselves.
 const PARTING: Duration = Duration::from_secs(2);

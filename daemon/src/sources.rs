@@ -46,7 +46,8 @@ pub use self::{
     standing::{Described, Refreshed},
     telling::{Telling, Terms},
 };
-use crate::{json_weight as weight, settings};
+use crate::settings;
+use mux_text::json_weight as weight;
 
 /// Opens sources, and has those that are open.
 #[derive(Debug)]

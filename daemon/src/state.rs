@@ -38,8 +38,8 @@ use crate::{
     runs::Runs,
     straits::{Disks, Strait, Straits},
     upstream::Launcher,
-    watching::Watching,
 };
+use mux_files::file_watcher::Watching;
 
 /// What could not be read or watched is tried again after this time.
 const SOON: Duration = Duration::from_secs(5);

@@ -10,11 +10,9 @@ use std::{path::PathBuf, sync::Mutex};
 
 pub use self::disks::Disks;
 use self::{clock::Clock, pause::Pauses};
-use crate::{
-    descriptors::{self, ENOUGH},
-    environment::Environment,
-    rotated,
-};
+use crate::environment::Environment;
+use mux_files::rotating_log;
+use mux_process::descriptors::{self, ENOUGH};
 
 /// Of those that are left, with fewer than this the next client or server may be the one that gets none.
 const SPARE: u64 = 12;
@@ -106,7 +104,7 @@ fn descriptors() -> Option<Strait> {
 
 fn logs() -> impl Iterator<Item = Strait> {
     let still = |path: &PathBuf| !disks::takes(path);
-    let unwritten = rotated::unwritten().into_iter();
+    let unwritten = rotating_log::unwritten().into_iter();
     unwritten
         .filter(move |(path, _)| still(path))
         .map(|(path, why)| {

@@ -10,11 +10,12 @@ use std::{
 };
 
 use mux_daemon::{
-    ServeError, descriptors,
+    ServeError,
     handover::{Predecessor, Taken},
     lifecycle::Shutdown,
-    logging, memory, serve,
+    logging, serve,
 };
+use mux_process::{descriptors, freed_memory};
 use mux_proto::{variables, version};
 
 use super::{LAST_THREADS, complain, detach, dirs, setup, threads, variable};
@@ -67,7 +68,7 @@ async fn take_over(stream: UnixStream) -> anyhow::Result<()> {
         }
     };
     descriptors::raise();
-    memory::give_back_long_texts();
+    freed_memory::give_back_long_texts();
     let shutdown = Shutdown::default();
     shutdown.listen_for_signals();
     let served = serve(lock, listener, setup, shutdown, || {}, Some(predecessor)).await;

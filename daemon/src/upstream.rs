@@ -101,12 +101,12 @@ use crate::{
     auth::Auth,
     catalog::{Catalog, Known, Scope},
     metrics::Metrics,
-    nearest::nearest_few,
     notices::{Changed, News},
     pins::Pins,
     settings::{self, Link, Place, ServerSettings},
     sources::Sources,
 };
+use mux_text::did_you_mean::nearest_few;
 
 /// What every server needs to start.
 #[derive(Clone, Debug)]

@@ -169,3 +169,14 @@ fn a_store_that_cannot_be_read_is_said_beside_the_entries_that_need_it() {
     env.mux(["reload"]).ok();
     assert_eq!(token(&env, "one"), format!("<{SECRET}>"));
 }
+
+#[test]
+fn config_check_reads_secrets_that_are_kept_and_names_those_that_are_not() {
+    let env = TestEnv::new();
+    let config = entry(&env, "one", "ONE");
+    env.write_config(&config);
+    env.mux(["config", "check"])
+        .fails(1, &["mux secrets set ONE"]);
+    set(&env, "ONE", "kept").ok();
+    env.mux(["config", "check"]).ok();
+}

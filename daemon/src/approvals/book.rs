@@ -12,7 +12,8 @@ use std::{
 use tokio::sync::oneshot;
 
 use super::subject::{ApprovalId, Cover, Owner, Session, State, Subject, Verdict, View};
-use crate::{age::Age, notices::RunAccess, random_name::random_name};
+use crate::{notices::RunAccess, random_name::random_name};
+use mux_process::monotonic_age::Age;
 
 /// Of those that nobody waits for; the oldest are forgotten first.
 const MOST_KEPT: usize = 1_000;

@@ -14,7 +14,8 @@ use mux_sandbox::{Fault, Kind};
 use serde::{Deserialize, Serialize};
 
 use super::subject::Subject;
-use crate::{catalog::Digest, own_file};
+use crate::catalog::Digest;
+use mux_files::atomic_file;
 
 const VERSION: u32 = 1;
 const LONGEST: u64 = 16 << 20;
@@ -135,7 +136,7 @@ impl Grants {
                 self.file.with_extension("json.broken"),
             ));
         }
-        own_file::write(&self.file, text.as_bytes())?;
+        atomic_file::write(&self.file, text.as_bytes())?;
         self.granted = Ok(document.grants);
         Ok(())
     }
@@ -159,7 +160,7 @@ fn name(subject: &Subject) -> String {
 }
 
 fn read(file: &std::path::Path) -> io::Result<BTreeMap<String, Grant>> {
-    let Some(text) = own_file::read(file, LONGEST)? else {
+    let Some(text) = atomic_file::read(file, LONGEST)? else {
         return Ok(BTreeMap::new());
     };
     let document: Document = serde_json::from_str(&text)?;

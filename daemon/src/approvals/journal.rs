@@ -13,7 +13,7 @@ use std::{
 use serde::{Deserialize, Serialize};
 
 use super::log::{Entry, Step};
-use crate::own_file;
+use mux_files::atomic_file;
 
 const VERSION: u32 = 2;
 /// A program, its input and its log have their own limits, which are less, however they are spelled as JSON.
@@ -73,7 +73,7 @@ pub(super) struct Journal {
 impl Journal {
     /// On the disk when it returns.
     pub(super) fn create(path: &Path, program: Program, calls: &[Line]) -> io::Result<Self> {
-        let mut file = own_file::write_with(path, |file| {
+        let mut file = atomic_file::write_with(path, |file| {
             put(file, &Line::Program(program))?;
             calls.iter().try_for_each(|line| put(file, line))
         })?;
@@ -119,7 +119,7 @@ fn put(file: &mut dyn Write, line: &Line) -> io::Result<()> {
 
 /// The program and its calls, or no calls if they were more than may be kept. `None` if there is no such file.
 pub(super) fn read(path: &Path) -> io::Result<Option<(Program, Option<Vec<Entry>>)>> {
-    let Some(file) = own_file::open(path, LONGEST)? else {
+    let Some(file) = atomic_file::open(path, LONGEST)? else {
         return Ok(None);
     };
     let mut file = BufReader::new(file.take(LONGEST));

@@ -8,7 +8,7 @@ use std::{
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
-use crate::own_file;
+use mux_files::atomic_file;
 
 /// Reserved at once.
 const BLOCK: u64 = 100;
@@ -57,7 +57,7 @@ impl Numbers {
         let mut given = self.given.lock().unwrap_or_else(PoisonError::into_inner);
         if given.last == given.reserved {
             let mut first = given.reserved;
-            own_file::write_with(&self.file, |file| {
+            atomic_file::write_with(&self.file, |file| {
                 // While it is written by us nobody else writes it: a daemon that takes over may have done so before.
                 first = first.max(reserved(&self.file));
                 write!(file, "{}", first + BLOCK)
@@ -70,7 +70,7 @@ impl Numbers {
 
 /// The highest one, of whichever daemon.
 fn reserved(file: &Path) -> u64 {
-    let text = own_file::read(file, LONGEST).ok().flatten();
+    let text = atomic_file::read(file, LONGEST).ok().flatten();
     text.and_then(|text| text.trim().parse().ok()).unwrap_or(0)
 }
 

@@ -15,7 +15,8 @@ use std::{
 use serde::{Deserialize, Serialize};
 
 use super::subject::{Cover, Owner, State, Subject, Verdict, View};
-use crate::{cache::Key, notices::Origin, own_file};
+use crate::{cache::Key, notices::Origin};
+use mux_files::atomic_file;
 
 const VERSION: u32 = 2;
 /// The arguments of all that waits have a limit that is less, however they are spelled as JSON.
@@ -146,12 +147,12 @@ pub(super) fn save(
         workspace: origin.workspace.clone(),
         approvals: approvals.iter().map(Stored::of).collect(),
     };
-    let written = own_file::write_with(path, |file| Ok(serde_json::to_writer(file, &record)?));
+    let written = atomic_file::write_with(path, |file| Ok(serde_json::to_writer(file, &record)?));
     written.map(drop)
 }
 
 fn parsed(path: &Path) -> io::Result<Option<Record>> {
-    let Some(text) = own_file::read(path, LONGEST)? else {
+    let Some(text) = atomic_file::read(path, LONGEST)? else {
         return Ok(None);
     };
     let record: Record = serde_json::from_str(&text)?;
@@ -203,7 +204,7 @@ pub(super) fn restore(folder: &Path, alone: bool) -> Left {
         // One that was being replaced when the daemon died, or of which nothing is left.
         match views.is_empty() || replaced.contains(&path) {
             true if alone => {
-                drop(own_file::remove(&path));
+                drop(atomic_file::remove(&path));
                 stems.remove(&path.with_extension(""));
             }
             true => {}

@@ -21,7 +21,7 @@ use super::{
     record,
     subject::{Owner, State, Verdict, View},
 };
-use crate::own_file;
+use mux_files::atomic_file;
 
 /// Those that somebody has to do with.
 #[derive(Debug)]
@@ -188,7 +188,7 @@ impl Sheet {
 
     fn remove(&self, on_disk: &mut OnDisk) -> io::Result<()> {
         (on_disk.journal, on_disk.approvals) = (None, None);
-        own_file::remove(&self.record)?;
+        atomic_file::remove(&self.record)?;
         // Without its record it is nothing, and if it stays the next daemon removes it.
         drop(std::fs::remove_file(&self.journal));
         self.written.store(false, Ordering::Release);
@@ -201,7 +201,7 @@ impl Sheet {
         if !on_disk.former_gone
             && let (Some(former), Some(folder)) = (former, self.record.parent())
         {
-            own_file::remove(&record::place(folder, former))?;
+            atomic_file::remove(&record::place(folder, former))?;
             drop(std::fs::remove_file(journal_of(folder, former)));
             on_disk.former_gone = true;
         }

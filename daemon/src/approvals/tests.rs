@@ -422,7 +422,7 @@ fn a_grant_is_found_by_what_it_covers_and_for_whom_whatever_its_name() {
         grants.clear();
         grants.insert(name.clone(), grant.clone());
         let text = json!({ "version": 1, "grants": grants }).to_string();
-        crate::own_file::write(&file, text.as_bytes()).unwrap();
+        mux_files::atomic_file::write(&file, text.as_bytes()).unwrap();
         let mut known = grants::Grants::open(file.clone());
         assert!(known.covers(&big) && !known.covers(&nobody), "{name}");
         // What is allowed once more stands there once.
@@ -437,7 +437,7 @@ fn a_grant_is_found_by_what_it_covers_and_for_whom_whatever_its_name() {
     let name = grants::Grants::open(file.clone()).all()[0].0.clone();
     grants.insert(name.clone(), theirs);
     let text = json!({ "version": 1, "grants": grants }).to_string();
-    crate::own_file::write(&file, text.as_bytes()).unwrap();
+    mux_files::atomic_file::write(&file, text.as_bytes()).unwrap();
     let mut known = grants::Grants::open(file);
     assert!(!known.covers(&big) && !known.covers(&nobody));
     known.revoke(&name).unwrap();

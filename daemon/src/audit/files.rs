@@ -11,7 +11,7 @@ use std::{
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
-use crate::own_file;
+use mux_files::atomic_file;
 
 /// Parts into which the whole is divided: what goes at once is no more than one of them.
 const PARTS: u32 = 16;
@@ -127,7 +127,7 @@ fn open(folder: &Path, over: bool, terms: Terms, now: SystemTime) -> io::Result<
             (began, folder.join(name(began)))
         }
     };
-    let (file, length) = own_file::lines(&path)?;
+    let (file, length) = atomic_file::lines(&path)?;
     Ok(Current {
         file,
         began,

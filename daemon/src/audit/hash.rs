@@ -11,7 +11,8 @@ use std::{
 
 use serde_json::Value;
 
-use crate::{own_file, pins::canonical_text};
+use crate::pins::canonical_text;
+use mux_files::atomic_file;
 
 const KEY: &str = "key";
 const DIGITS: usize = 32;
@@ -31,7 +32,7 @@ impl Hasher {
         let mut key = [0; blake3::KEY_LEN];
         File::open("/dev/urandom")?.read_exact(&mut key)?;
         let text = format!("{}\n", blake3::Hash::from(key).to_hex());
-        own_file::write(&path, text.as_bytes())?;
+        atomic_file::write(&path, text.as_bytes())?;
         Ok(Self(key))
     }
 

@@ -13,7 +13,7 @@ use mux_secrets::{Secret, expose_optional};
 use serde::{Deserialize, Serialize};
 
 use super::record::{Record, Secrets};
-use crate::own_file;
+use mux_files::atomic_file;
 
 /// A file that is longer was not written by us.
 const MOST: u64 = 16 << 20;
@@ -151,7 +151,7 @@ impl CredentialFile {
     }
 
     fn replace(&self, document: &Document) -> io::Result<()> {
-        own_file::write(&self.0, &serde_json::to_vec_pretty(document)?)
+        atomic_file::write(&self.0, &serde_json::to_vec_pretty(document)?)
     }
 
     #[cfg(unix)]

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use url::Url;
 
 use super::record::Key;
-use crate::own_file;
+use mux_files::atomic_file;
 
 /// An entry takes some hundred bytes.
 const MAX_FILE_BYTES: u64 = 4 << 20;
@@ -72,7 +72,7 @@ impl Issuers {
             issuer: issuer.to_owned(),
         });
         let text = serde_json::to_vec_pretty(&document).map_err(|error| error.to_string())?;
-        let written = own_file::write(&self.path, &text);
+        let written = atomic_file::write(&self.path, &text);
         written.map_err(|error| format!("cannot write {}: {error}", self.path.display()))
     }
 
@@ -84,7 +84,7 @@ impl Issuers {
                 self.path.display()
             )
         };
-        let text = own_file::read(&self.path, MAX_FILE_BYTES);
+        let text = atomic_file::read(&self.path, MAX_FILE_BYTES);
         let Some(text) = text.map_err(|error| unreadable(error.to_string()))? else {
             return Ok(Document::default());
         };
@@ -141,7 +141,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("issuers.json");
         for text in ["{ half", r#"{"version":9,"issuers":[]}"#] {
-            own_file::write(&path, text.as_bytes()).unwrap();
+            atomic_file::write(&path, text.as_bytes()).unwrap();
             let issuers = Issuers::new(path.clone());
             let error = issuers.find(&key(None)).unwrap_err();
             assert!(error.contains("issuers.json"), "{error}");

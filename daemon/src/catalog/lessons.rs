@@ -18,7 +18,8 @@ use tokio::{
 };
 
 use super::{Learned, Tool};
-use crate::{blocking, json_weight};
+use mux_process::blocking_pool;
+use mux_text::json_weight;
 
 /// Bytes of values that may wait.
 const MOST: usize = 16 << 20;
@@ -102,7 +103,7 @@ async fn learn(
                 let add = move || to.add(&tool, &value);
                 let news_of_it = match light {
                     true => add(),
-                    false => blocking::run(add).await,
+                    false => blocking_pool::run(add).await,
                 };
                 if news_of_it {
                     news.send_replace(());

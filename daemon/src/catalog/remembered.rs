@@ -16,9 +16,9 @@ use tracing::debug;
 use super::{Digest, Standing, ToolDescription, shelf::Shelf};
 use crate::{
     cache::{Cache, Key, Space},
-    packed::Packed,
     settings::{Link, ServerDefinition},
 };
+use mux_files::gzip_text::Packed;
 
 /// Counts up whenever more is written down of a tool, so that no list lacks it.
 const FORMAT: u32 = 2;

@@ -19,11 +19,9 @@ use super::{
     Tool,
     schema::{Schema, SchemaSlot, Verdict, Words},
 };
-use crate::{
-    blocking,
-    json_weight::{self, MAX_WEIGHT, is_light},
-    settings::ResultCheck,
-};
+use crate::settings::ResultCheck;
+use mux_process::blocking_pool;
+use mux_text::json_weight::{self, MAX_WEIGHT, is_light};
 
 /// Of what a server says of a failure. The whole is in the details.
 pub(crate) const MAX_MESSAGE: usize = 4 * 1024;
@@ -60,7 +58,7 @@ pub async fn value_of(tool: &Tool, mut result: Value, check: ResultCheck) -> Res
 async fn beside<T: Send + 'static>(moment: bool, work: impl FnOnce() -> T + Send + 'static) -> T {
     match moment {
         true => work(),
-        false => blocking::run(work).await,
+        false => blocking_pool::run(work).await,
     }
 }
 

@@ -25,7 +25,7 @@ use self::{
     metered::{Budget, Exhausted, Metered, Node},
     weight::Weight,
 };
-use crate::blocking;
+use mux_process::blocking_pool;
 
 /// Looks at values, over one check. A value of a result is looked at some ten times.
 const STEPS: u64 = 2_000_000;
@@ -112,7 +112,7 @@ impl Schema {
             let verdict = self.check_within(&value, words, STEPS);
             (value, verdict.unwrap_or(Verdict::TooMuch))
         };
-        blocking::run(check).await
+        blocking_pool::run(check).await
     }
 
     /// `None` if the steps or the time were used up.

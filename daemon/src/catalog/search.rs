@@ -20,7 +20,7 @@ use tokio::{sync::Semaphore, task::spawn_blocking};
 pub use self::index::{Hit, Index};
 use self::{cursor::Cursor, segment::Segment};
 use super::{Known, Tool, ToolSet};
-use crate::{blocking, memory};
+use mux_process::{blocking_pool, freed_memory};
 
 /// The longest query in bytes.
 const LONGEST: usize = 2_000;
@@ -88,7 +88,7 @@ impl Finder {
         let build = spawn_blocking(move || Arc::new(Index::build(&servers, old.as_deref())));
         let index = build.await.map_err(|_| lost())?;
         if index.len() > MANY {
-            memory::give_back_soon();
+            freed_memory::give_back_soon();
         }
         self.index.store(Some(Arc::clone(&index)));
         Ok(index)
@@ -106,7 +106,7 @@ impl Finder {
         let (of, text) = (Arc::clone(&index), query.text.clone());
         let (server, limit) = (query.server.clone(), query.limit);
         let rank = move || of.rank(&text, server.as_deref(), from, limit);
-        let ranked = blocking::run(rank).await;
+        let ranked = blocking_pool::run(rank).await;
         let end = from.saturating_add(ranked.hits.len());
         Ok(Page {
             next: (end < ranked.total && !ranked.hits.is_empty()).then(|| cursor.at(end)),

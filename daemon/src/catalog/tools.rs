@@ -17,7 +17,8 @@ use super::{
     hygiene::readable_instructions,
     names::{self, Names},
 };
-use crate::{cache::Key, nearest::nearest_few, policy::glob};
+use crate::{cache::Key, policy::glob};
+use mux_text::did_you_mean::nearest_few;
 
 /// Of a group, how many tools an error shows.
 const SHOWN_OF_GROUP: usize = 8;

@@ -8,12 +8,9 @@ use mux_sandbox::typegen::{self, Observed, ServerDecl, Shape};
 use tokio::sync::Semaphore;
 
 use super::{Digest, Learned, Tool, ToolSet, shelf::Shelf};
-use crate::{
-    blocking,
-    cache::{Key, Space},
-    check::{Text, Types},
-    memory,
-};
+use crate::cache::{Key, Space};
+use mux_process::{blocking_pool, freed_memory};
+use mux_typecheck::{Text, Types};
 
 /// Texts that are kept at hand.
 const KEPT: usize = 4;
@@ -115,14 +112,14 @@ impl Texts {
         let read = move || {
             let (held, text) = Text::kept(bytes)?;
             if text.len() >= LONG {
-                memory::give_back_soon();
+                freed_memory::give_back_soon();
             }
             Some(Types {
                 hash: blake3::hash(text.as_bytes()).into(),
                 text: held,
             })
         };
-        blocking::run(read).await
+        blocking_pool::run(read).await
     }
 
     fn lately(&self, basis: &Key) -> Option<Types> {
@@ -159,11 +156,11 @@ async fn made(servers: &[Known], learned: &Arc<Learned>, wording: Wording) -> Ty
             text: text.as_str().into(),
         };
         if text.len() >= LONG {
-            memory::give_back_soon();
+            freed_memory::give_back_soon();
         }
         types
     };
-    blocking::run(make).await
+    blocking_pool::run(make).await
 }
 
 /// Says within this process whether anything has changed.

@@ -14,7 +14,7 @@ use futures::{StreamExt as _, stream};
 use mux_secrets::Secret;
 
 use super::Environment;
-use crate::keeper::{ChildExit, SpawnSpec};
+use mux_keeper::{ChildExit, SpawnSpec};
 
 /// How long one command may take.
 pub(crate) const WITHIN: Duration = Duration::from_secs(10);

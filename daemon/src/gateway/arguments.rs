@@ -9,11 +9,11 @@ use mux_sandbox::{Fault, Kind};
 use serde_json::{Map, Value};
 use tokio::{sync::Semaphore, task::spawn_blocking};
 
-use crate::{
-    blocking,
-    catalog::Tool,
+use crate::catalog::Tool;
+use mux_process::blocking_pool;
+use mux_text::{
+    json_depth,
     json_weight::{self, LONG, MAX_WEIGHT},
-    nesting,
 };
 
 /// Long arguments that are read at the same moment.
@@ -46,7 +46,7 @@ impl Arguments {
         match self.are_long() {
             true => {
                 let arguments = self.clone();
-                blocking::run(move || arguments.nesting()).await
+                blocking_pool::run(move || arguments.nesting()).await
             }
             false => self.nesting(),
         }
@@ -54,10 +54,10 @@ impl Arguments {
 
     fn nesting(&self) -> Result<(), Fault> {
         match self {
-            Self::Json(text) => nesting::check(text, "the argument"),
+            Self::Json(text) => json_depth::check(text, "the argument"),
             Self::Typed(pairs) => pairs
                 .iter()
-                .try_for_each(|(_, text)| nesting::check(text, "an argument")),
+                .try_for_each(|(_, text)| json_depth::check(text, "an argument")),
         }
     }
 

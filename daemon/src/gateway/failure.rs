@@ -7,9 +7,9 @@ use serde_json::{Value, json};
 
 use crate::{
     catalog::MAX_MESSAGE,
-    json_weight,
     upstream::{CallError, Remedy},
 };
+use mux_text::json_weight;
 
 /// What to do where a tool cannot ask.
 fn other_era(path: &str, remedy: Remedy) -> String {

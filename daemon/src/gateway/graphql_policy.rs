@@ -19,7 +19,6 @@ use tokio::{sync::Semaphore, time::timeout};
 
 use super::{Gateway, permission::Asked};
 use crate::{
-    blocking,
     catalog::Tool,
     policy::{
         Action, Decision, Given, Hints, Question, Ruling, Verdict, may_match_below, spellings,
@@ -31,6 +30,7 @@ use crate::{
     },
     upstream::Server,
 };
+use mux_process::blocking_pool;
 
 /// Documents that are judged at the same time, beside all other work.
 const DOCUMENT_JUDGES: usize = 2;
@@ -153,7 +153,7 @@ impl DocumentJudges {
                 .hint("call it again, and fewer at once")
                 .path(path));
         };
-        blocking::run(move || {
+        blocking_pool::run(move || {
             // Whoever is not waiting any more keeps its turn until it is done.
             let _turn = turn;
             asked.judge_document(&function, own, &arguments)

@@ -23,10 +23,10 @@ use crate::{
     approvals::Dossier,
     audit::Entry,
     catalog::Scope,
-    json_weight,
     notices::{Caller, Mailbox, Progress},
     upstream::{CallError, Held, OfferKind, Sending, Server, Wanted, Whose},
 };
+use mux_text::json_weight;
 
 /// MCP's code for a resource that does not exist.
 const RESOURCE_NOT_FOUND: i32 = -32002;

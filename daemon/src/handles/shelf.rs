@@ -9,7 +9,7 @@ use std::{
 };
 
 use super::{name::Name, owner::Owner};
-use crate::age::Age;
+use mux_process::monotonic_age::Age;
 
 #[derive(Default)]
 pub(super) struct Shelf {

@@ -12,7 +12,7 @@ use std::{
 use serde::{Serialize, de::DeserializeOwned};
 use tokio::{io::Interest, net::UnixStream};
 
-use crate::keeper::{
+use mux_keeper::{
     passing,
     wire::{Inbox, encode},
 };
@@ -60,7 +60,7 @@ impl Channel {
     /// None at the end.
     pub(super) async fn next<T: DeserializeOwned>(&mut self) -> io::Result<Option<T>> {
         loop {
-            if let Some(frame) = self.inbox.next().map_err(io::Error::other)? {
+            if let Some(frame) = self.inbox.next_message().map_err(io::Error::other)? {
                 return Ok(Some(frame));
             }
             self.stream.readable().await?;

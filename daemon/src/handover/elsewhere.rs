@@ -10,10 +10,10 @@ use tokio::sync::{mpsc, oneshot};
 use super::error::HandoverError;
 use crate::{
     catalog::Catalog,
-    keeper::Keeper,
     lifecycle::{InstanceLock, Service},
     upstream::{Awaited, HandedPlace, Launcher, Upstreams},
 };
+use mux_keeper::Keeper;
 
 #[derive(Debug)]
 pub enum Predecessor {}

@@ -31,11 +31,11 @@ use super::{
 use crate::{
     cache::Cache,
     catalog::Catalog,
-    core_dumps, descriptors,
-    keeper::wire::WIRE as KEEPER_WIRE,
     lifecycle::{InstanceLock, Service, StartupLock},
     upstream::{HandedPlace, Launcher, Upstreams},
 };
+use mux_keeper::wire::WIRE as KEEPER_WIRE;
+use mux_process::{core_dumps, descriptors};
 
 /// Between the start of the new program and its first word.
 const HELLO: Duration = Duration::from_secs(10);

@@ -20,10 +20,10 @@ use super::{
 };
 use crate::{
     approvals::Approvals,
-    keeper::{Keeper, KeeperOffer, wire::WIRE as KEEPER_WIRE},
     lifecycle::{Former, InstanceLock, Service},
     upstream::{Awaited, Handed, HandedPlace, Upstreams},
 };
+use mux_keeper::{Keeper, KeeperOffer, wire::WIRE as KEEPER_WIRE};
 
 /// How long the old daemon may take to its next word. It has limits of its own, which are shorter.
 const TURN: Duration = Duration::from_secs(60);

@@ -8,10 +8,10 @@ use serde_json::{Value, json};
 use super::Inspection;
 use crate::{
     catalog::{Scope, Wording},
-    check::{Diagnostic, Severity},
     gateway,
     upstream::Upstreams,
 };
+use mux_typecheck::{Diagnostic, Severity};
 
 pub(super) fn add(
     inspection: &mut Inspection,

@@ -9,7 +9,7 @@ use std::{
     path::Path,
 };
 
-use crate::own_file;
+use mux_files::atomic_file;
 
 const BYTES: usize = 32;
 /// A shorter one was not written by us.
@@ -20,9 +20,9 @@ const LONGEST: u64 = 4_096;
 pub(super) fn read_or_make(path: &Path) -> Result<String, String> {
     let shown = path.display();
     let unreadable = |error: io::Error| format!("{shown} cannot be used: {error}");
-    let Some(text) = own_file::read(path, LONGEST).map_err(unreadable)? else {
+    let Some(text) = atomic_file::read(path, LONGEST).map_err(unreadable)? else {
         let token = make().map_err(unreadable)?;
-        own_file::write(path, format!("{token}\n").as_bytes()).map_err(unreadable)?;
+        atomic_file::write(path, format!("{token}\n").as_bytes()).map_err(unreadable)?;
         return Ok(token);
     };
     let mode = path.metadata().map_err(unreadable)?.permissions().mode();

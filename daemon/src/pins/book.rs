@@ -10,9 +10,9 @@ use super::{canonical, difference};
 use crate::{
     cache::Key,
     catalog::{Change, Standing, ToolDescription, ToolSet},
-    packed::Packed,
     settings::OnChange,
 };
+use mux_files::gzip_text::Packed;
 
 /// The text that is kept of one definition, and of all of a server when they are packed: what is longer is known by its digest
 /// alone.

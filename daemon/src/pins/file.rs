@@ -12,7 +12,7 @@ use base64::{Engine as _, prelude::BASE64_STANDARD};
 use serde::{Deserialize, Serialize};
 
 use super::book::{Book, LONGEST as LONGEST_DEFINITION, Pin, State};
-use crate::{own_file, packed::Packed};
+use mux_files::{atomic_file, gzip_text::Packed};
 
 /// Counts up when more of a tool is taken over: what was pinned without it must not count as changed then.
 const MAGIC: &str = "mux-pins 1 ";
@@ -83,7 +83,7 @@ impl StoredPin {
 
 pub(super) fn read(folder: &Path, owner: &Owner) -> Found {
     let path = folder.join(owner.file());
-    let text = own_file::read(&path, LONGEST).transpose();
+    let text = atomic_file::read(&path, LONGEST).transpose();
     let problem = match text.map(|text| parse(&text?, owner)) {
         Some(Ok(book)) => return Found::Book(book),
         None => {
@@ -168,7 +168,7 @@ pub(super) fn write(folder: &Path, owner: &Owner, bytes: &[u8], whole: bool) -> 
     if !path.exists() {
         forget_older(folder, owner);
     }
-    own_file::write(&path, bytes)?;
+    atomic_file::write(&path, bytes)?;
     if whole {
         drop(fs::remove_file(aside(&path)));
     }

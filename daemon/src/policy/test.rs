@@ -18,7 +18,7 @@ use super::{
         Readings, Whereabouts, absolute, lenient_number, may_be_a_number, whereabouts, whole,
     },
 };
-use crate::nearest::nearest;
+use mux_text::did_you_mean::nearest;
 
 const KEYS: &[&str] = &["is", "not", "over", "under", "below", "present", "regex"];
 /// Bytes of a regular expression, compiled, in rules that the user has written or approved.

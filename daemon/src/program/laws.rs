@@ -120,7 +120,10 @@ fn filled(template: &Template, value: &Value) {
         assert!(json.len() <= MOST);
         // A reader of ours reads it, unless the two are too deep together.
         let read = serde_json::from_str::<serde::de::IgnoredAny>(&json);
-        assert!(read.is_ok() || crate::nesting::depth(&json) > 100, "{json}");
+        assert!(
+            read.is_ok() || mux_text::json_depth::depth(&json) > 100,
+            "{json}"
+        );
     }
 }
 

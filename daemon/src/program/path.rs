@@ -9,7 +9,7 @@ use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess,
 use serde_json::value::RawValue;
 
 use super::reference::Key;
-use crate::nearest::nearest_few;
+use mux_text::did_you_mean::nearest_few;
 
 /// Names of members that are told where one is missing.
 const SHOWN: usize = 20;

@@ -15,7 +15,7 @@ use super::{
     OnError, Plan, Step,
     mistake::{self, Mistake, kind, place, short},
 };
-use crate::{nearest::nearest, nesting};
+use mux_text::{did_you_mean::nearest, json_depth};
 
 const SHAPE: &str = r#"a program is {"steps": [{"id": "a", "tool": "server.tool", "args": {}}], "return": "{{a.result}}"}"#;
 const TOP: &[&str] = &["steps", "return", "description"];
@@ -42,7 +42,7 @@ const LONGEST_ID: usize = 64;
 /// Reads a program of at most so many steps.
 pub fn read(text: &str, most_steps: usize) -> Result<Plan, Fault> {
     let text = without_fence(text);
-    nesting::check(&text, "the program")?;
+    json_depth::check(&text, "the program")?;
     let mut value: Value = serde_json::from_str(&text).map_err(|error| no_json(&error))?;
     // As some callers wrap it.
     if let Value::Object(top) = &mut value

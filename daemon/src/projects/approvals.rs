@@ -12,7 +12,8 @@ use std::{
 use serde::{Deserialize, Serialize};
 
 use super::{Content, Files, files::NAMES, files::digest};
-use crate::{config::PolicyEntry, own_file};
+use crate::config::PolicyEntry;
+use mux_files::atomic_file;
 
 const VERSION: u32 = 1;
 /// Texts are short, and a user has not so many projects.
@@ -132,7 +133,7 @@ impl Approvals {
             projects: next,
         };
         let text = serde_json::to_vec_pretty(&document).map_err(|error| error.to_string())?;
-        own_file::write(&self.file, &text).map_err(|error| {
+        atomic_file::write(&self.file, &text).map_err(|error| {
             let file = self.file.display();
             format!("cannot write {file}: {error}")
         })?;

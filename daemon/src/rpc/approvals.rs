@@ -15,12 +15,12 @@ use tokio::time::timeout;
 use super::{POLL, convert, door::Door};
 use crate::{
     approvals::{Approvals, Decision, GoesOn, Grant, Said, State, Verdict, View, beginning},
-    nesting,
     notices::{Ending, Request, RunAccess},
     projects::Workplace,
     runs::Program,
     state::Daemon,
 };
+use mux_text::json_depth;
 
 /// Arguments in a list, in bytes; of one alone there are all.
 const LISTED: usize = 16 << 10;
@@ -179,7 +179,7 @@ pub(super) async fn resume(
 
 fn info(approvals: &Approvals, access: &RunAccess, view: &View, most: usize) -> wire::ApprovalInfo {
     let subject = &view.subject;
-    let fits = subject.arguments.len() <= most && nesting::check(&subject.arguments, "").is_ok();
+    let fits = subject.arguments.len() <= most && json_depth::check(&subject.arguments, "").is_ok();
     let arguments: Option<Value> = match fits {
         true => serde_json::from_str(&subject.arguments).ok(),
         false => None,

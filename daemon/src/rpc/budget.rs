@@ -8,7 +8,7 @@ use mux_sandbox::{Fault, Kind};
 use serde::Serialize;
 
 use super::convert;
-use crate::length;
+use mux_text::json_length;
 
 /// In bytes. The rest of a frame is for what is said of what found no room.
 const MOST: usize = 12 << 20;
@@ -25,7 +25,7 @@ impl Budget {
     /// The part takes its room, if there is as much.
     pub(super) fn take(&mut self, part: &impl Serialize) -> Result<(), Fault> {
         // And the comma after it.
-        let length = length::of(part, self.0.saturating_sub(1));
+        let length = json_length::of(part, self.0.saturating_sub(1));
         let Some(length) = length else {
             let message = format!("it does not fit into one answer, which holds {MOST} bytes");
             return Err(Fault::new(Kind::Limit, message).hint("ask for less at once"));

@@ -8,11 +8,11 @@ use serde_json::Value;
 
 use super::{convert, door::Door, held::held, offers, told::Told};
 use crate::{
-    blocking,
     gateway::{Arguments, Call},
     state::Daemon,
     trace::{Context, Kind},
 };
+use mux_process::blocking_pool;
 
 /// The result without content that says again what its structured content says.
 fn lean(text: String) -> String {
@@ -74,7 +74,7 @@ pub(super) async fn make(
     span.ended(|| text.as_ref().err().map(|fault| fault.kind.to_string()));
     let mut text = text.map_err(convert::error)?;
     if request.raw && request.lean && text.len() > daemon.handles.inline() {
-        text = blocking::run(move || lean(text)).await;
+        text = blocking_pool::run(move || lean(text)).await;
     }
     held(daemon, door, text).await
 }

@@ -10,9 +10,10 @@ use tokio::time::{Instant, timeout, timeout_at};
 use super::{budget::Budget, convert, door::Door, sources};
 use crate::{
     catalog::{Catalog, Known, Scope, Tool, ToolSet, Wording, imitations},
-    gateway, memory,
+    gateway,
     upstream::{Server, Upstreams, Whose},
 };
+use mux_process::freed_memory;
 
 /// An answer of more tools leaves memory behind that is worth asking for.
 const MANY: usize = 100;
@@ -132,7 +133,7 @@ pub(super) async fn tools(
         }
     }
     if list.tools.len() > MANY {
-        memory::give_back_soon();
+        freed_memory::give_back_soon();
     }
     Ok(list)
 }

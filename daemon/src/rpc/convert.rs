@@ -14,15 +14,15 @@ use serde_json::{Value, json};
 use super::{approvals, login, program, sources};
 use crate::{
     auth::Standing,
-    check::CheckerStatus,
     handles::{Handle, Held, Page},
     inspect::Inspection,
-    nesting,
     runs::{self, Event, Happening},
     settings::{self, ServerDefinition, Share},
     state::Report,
     upstream::{Server, State, Upstreams},
 };
+use mux_text::json_depth;
+use mux_typecheck::CheckerStatus;
 
 pub(super) fn welcome() -> wire::Welcome {
     let features = wire::version::FEATURES.iter();
@@ -52,7 +52,8 @@ pub(super) fn error(fault: Fault) -> wire::Error {
 fn details(text: String) -> Value {
     const MOST: usize = 4 << 20;
     let readable = || serde_json::from_str(&text).ok();
-    let short = Some(&text).filter(|text| text.len() <= MOST && nesting::check(text, "").is_ok());
+    let short =
+        Some(&text).filter(|text| text.len() <= MOST && json_depth::check(text, "").is_ok());
     short
         .and_then(|_| readable())
         .unwrap_or_else(|| json!({ "omitted_bytes": text.len() }))
@@ -77,7 +78,7 @@ pub(super) fn fits(text: &str, value: &Value) -> Result<(), wire::Error> {
 
 /// JSON text that we made ourselves, or that a worker did.
 fn value(text: &str) -> Result<Value, wire::Error> {
-    nesting::check(text, "the result").map_err(error)?;
+    json_depth::check(text, "the result").map_err(error)?;
     serde_json::from_str(text)
         .map_err(|e| wire::Error::new(wire::Kind::Internal, format!("the result is not JSON: {e}")))
 }

@@ -14,10 +14,10 @@ use tokio::task::spawn_blocking;
 
 use crate::{
     metrics::{Format, Moment, Process, ServerMoment, tree_bytes},
-    runtime::longest_poll,
     state::Daemon,
     upstream::{SlotView, State},
 };
+use mux_process::runtime::longest_poll;
 
 pub(super) async fn of(daemon: &Arc<Daemon>) -> wire::MetricsText {
     wire::MetricsText {

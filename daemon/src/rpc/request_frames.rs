@@ -18,10 +18,8 @@ use tokio::{
     task::{JoinHandle, spawn_blocking},
 };
 
-use crate::{
-    json_weight::{self, LONG, MAX_WEIGHT},
-    memory,
-};
+use mux_process::freed_memory;
+use mux_text::json_weight::{self, LONG, MAX_WEIGHT};
 
 pub(super) struct RequestFrames<S, Request> {
     frames: FrameStream<S>,
@@ -112,7 +110,7 @@ where
                     Some(Err(error)) => Err(error),
                     Some(Ok(frame)) if frame.len() <= LONG => read(&frame),
                     Some(Ok(frame)) => {
-                        memory::give_back_soon();
+                        freed_memory::give_back_soon();
                         self.reading = Some(spawn_blocking(move || read(&frame)));
                         continue;
                     }

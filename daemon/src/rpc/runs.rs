@@ -9,13 +9,14 @@ use mux_proto as wire;
 
 use super::{POLL, convert, door::Door, program};
 use crate::{
-    blocking, json_weight,
     notices::RunAccess,
     recording::{Recording, Script},
     runs::{Happening, Program, Run, Runs},
     state::Daemon,
     trace::Context,
 };
+use mux_process::blocking_pool;
+use mux_text::json_weight;
 
 /// About how many bytes of events go into one page; a frame has room for much more.
 const PAGE: usize = 1 << 20;
@@ -31,7 +32,7 @@ pub(super) async fn start(
 ) -> Result<wire::RunStarted, wire::Error> {
     let recording = match request.replay {
         Some(recording) => {
-            let read = blocking::run(move || Recording::parse(&recording.to_string()));
+            let read = blocking_pool::run(move || Recording::parse(&recording.to_string()));
             Some(read.await.map_err(convert::error)?)
         }
         None => None,

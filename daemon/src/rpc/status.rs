@@ -6,12 +6,12 @@ use mux_sandbox::scarce;
 use super::{convert, door::Door};
 use crate::{
     catalog::imitations,
-    descriptors,
     lifecycle::{Service, Starter},
     metrics,
     state::Daemon,
     trace::Tracer,
 };
+use mux_process::descriptors;
 
 pub(super) fn of(daemon: &Daemon, door: &Door) -> wire::Status {
     let workers = daemon.runs.pool().status();

@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 #[cfg(test)]
 pub(super) use self::read::read;
 use super::reach::Reach;
-use crate::{nearest::nearest, nesting};
+use mux_text::{did_you_mean::nearest, json_depth};
 
 /// Their names, as they stand after `mux.`.
 const NAMES: &[&str] = &[
@@ -28,7 +28,7 @@ const NAMES: &[&str] = &[
 /// Gives the answer as JSON text. `arguments` is an object, as the guest's side of the bridge made it.
 pub(super) async fn call(name: &str, arguments: &str, reach: &Reach) -> Result<String, Fault> {
     let path = || format!("mux.{name}");
-    nesting::check(arguments, "the argument").map_err(|fault| fault.path(path()))?;
+    json_depth::check(arguments, "the argument").map_err(|fault| fault.path(path()))?;
     // What goes wrong there has the path of its server.
     if let Some(answer) = offers::call(name, arguments, reach).await {
         return answer.map_err(|fault| match fault.path {

@@ -7,10 +7,8 @@ use std::borrow::Cow;
 use mux_sandbox::{Fault, Kind};
 use serde::{Deserialize, de::IgnoredAny};
 
-use crate::{
-    handles::{Handles, Held},
-    nesting,
-};
+use crate::handles::{Handles, Held};
+use mux_text::json_depth;
 
 /// The one field that every MCP content block has.
 #[derive(Deserialize)]
@@ -21,7 +19,7 @@ struct Part<'a> {
 
 /// Refuses what is no content block.
 pub(super) fn check(text: &str) -> Result<(), Fault> {
-    nesting::check(text, "it")?;
+    json_depth::check(text, "it")?;
     let part = if text.trim_start().starts_with('{') {
         serde_json::from_str::<Part<'_>>(text).map_err(|error| error.to_string())
     } else {
@@ -34,7 +32,7 @@ pub(super) fn check(text: &str) -> Result<(), Fault> {
 }
 
 fn check_result(text: &str) -> Result<(), Fault> {
-    nesting::check(text, "the result")?;
+    json_depth::check(text, "the result")?;
     match serde_json::from_str::<IgnoredAny>(text) {
         Ok(_) => Ok(()),
         Err(error) => Err(Fault::new(

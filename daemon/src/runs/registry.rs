@@ -13,10 +13,8 @@ use mux_sandbox::{Fault, Kind};
 use tokio::time::Instant;
 
 use super::Run;
-use crate::{
-    nearest::nearest_few,
-    notices::{RunAccess, one_line},
-};
+use crate::notices::{RunAccess, one_line};
+use mux_text::did_you_mean::nearest_few;
 
 /// Runs that have ended and can still be read, and the bytes of their events.
 const KEPT: usize = 200;

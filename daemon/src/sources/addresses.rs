@@ -15,7 +15,7 @@ use std::{
 use serde::{Deserialize, Serialize};
 use tracing::warn;
 
-use crate::own_file;
+use mux_files::atomic_file;
 
 /// Of the file; a source takes some hundred bytes.
 const LONGEST: u64 = 16 << 20;
@@ -104,7 +104,7 @@ impl Addresses {
                  descriptions say now"
             )
         };
-        match own_file::read(&self.path, LONGEST) {
+        match atomic_file::read(&self.path, LONGEST) {
             Ok(None) => Ok(Book::new()),
             Ok(Some(text)) => {
                 serde_json::from_str(&text).map_err(|why| unreadable(why.to_string()))
@@ -116,7 +116,7 @@ impl Addresses {
     /// What is not written is known until the daemon ends.
     fn write(&self, book: &Book) {
         let text = serde_json::to_string_pretty(book).unwrap_or_default();
-        if let Err(why) = own_file::write(&self.path, text.as_bytes()) {
+        if let Err(why) = atomic_file::write(&self.path, text.as_bytes()) {
             let path = self.path.display();
             warn!(%path, %why, "where sources were first called cannot be written");
         }

@@ -50,7 +50,8 @@ use super::{
     http::{Api, MOST_PAGES, Origins, origins},
     making::Making,
 };
-use crate::{memory, packed::Packed};
+use mux_files::gzip_text::Packed;
+use mux_process::freed_memory;
 
 /// Operations that were left out and are told one by one.
 const TOLD: usize = 20;
@@ -88,7 +89,7 @@ pub(super) fn read(making: &Making, document: &Document) -> Result<Arc<dyn Sourc
         description.settle();
         (tools, description)
     });
-    memory::give_back_small_values();
+    freed_memory::give_back_small_values();
     let (tools, description) = settled?;
     let (origins, notes) = trusted(making, &description);
     let api = making.api(description.base(), origins, description.schemes.clone())?;

@@ -69,15 +69,19 @@ impl Daemon {
                 });
             }
         };
-        let mut known = self.environment.clone();
-        let known = known.wait_for(Option::is_some).await;
-        let mut environment = match known {
-            Ok(found) => found.clone().unwrap_or_default(),
-            Err(_) => return Err("the daemon is ending".into()),
+        let mut environment = {
+            let mut known = self.environment.clone();
+            match known.wait_for(Option::is_some).await {
+                Ok(found) => found.clone().unwrap_or_default(),
+                Err(_) => return Err("the daemon is ending".into()),
+            }
         };
         let env = std::fs::read_to_string(&self.places.env).unwrap_or_default();
         let mut problems = environment.overlay(&env, &self.places.env);
         environment.suppose(config.commands());
+        let secrets = config.secrets().into_keys().collect();
+        let auth = self.gateway.upstreams().auth();
+        environment.set_secrets(auth.answers(secrets, false).await);
         let settings = Settings::resolve(config, &environment, &self.places.home);
         problems.extend(settings.all_problems());
         let mistakes = problems.into_iter().map(|message| {

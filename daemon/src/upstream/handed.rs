@@ -12,9 +12,9 @@ use tokio::net::unix::pipe;
 use super::{key::Key, slot::Slot, transport::Pipes};
 use crate::{
     catalog::{Digest, Era},
-    keeper::KeptChild,
     settings::{Link, ServerDefinition},
 };
+use mux_keeper::KeptChild;
 
 /// The place of a session that can have another daemon: everybody's, or that of a workspace. Clients and runs have
 /// other numbers there.

@@ -12,11 +12,8 @@ use serde::{Deserialize, de::IgnoredAny};
 use tracing::debug;
 
 use super::raw;
-use crate::{
-    blocking,
-    json_weight::{self, LONG, MAX_WEIGHT},
-    memory,
-};
+use mux_process::{blocking_pool, freed_memory};
+use mux_text::json_weight::{self, LONG, MAX_WEIGHT};
 
 /// Who read as much leaves something behind for the system.
 const LARGE: usize = 1 << 20;
@@ -39,7 +36,7 @@ pub(super) fn read(text: &[u8]) -> Option<RxJsonRpcMessage<RoleClient>> {
 /// Whether it may be read, in words if not.
 pub(super) fn admit(text: &[u8]) -> Result<(), String> {
     if text.len() > LARGE {
-        memory::give_back_soon();
+        freed_memory::give_back_soon();
     }
     // As many values do not fit into less.
     match text.len() <= LONG || json_weight::of(text, MAX_WEIGHT).is_some() {
@@ -54,7 +51,7 @@ pub(super) fn admit(text: &[u8]) -> Result<(), String> {
 /// The same of a text that may be long. Not cancel-safe.
 pub(super) async fn read_beside(text: String) -> Option<RxJsonRpcMessage<RoleClient>> {
     match text.len() > LONG {
-        true => blocking::run(move || read(text.as_bytes())).await,
+        true => blocking_pool::run(move || read(text.as_bytes())).await,
         false => read(text.as_bytes()),
     }
 }

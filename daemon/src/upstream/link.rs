@@ -51,10 +51,10 @@ use super::{
     transport::{Parting, Pipes, StdioTransport},
 };
 use crate::{
-    keeper::KeptChild,
     settings::{Process, Remote, RemoteTransport},
     sources::Source,
 };
+use mux_keeper::KeptChild;
 
 /// What messages go over.
 pub(super) enum Wire {

@@ -13,11 +13,9 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::{lifetime::shorter, raw, request::CancelOnDrop};
-use crate::{
-    blocking,
-    catalog::{Standing, ToolDescription},
-    length, memory,
-};
+use crate::catalog::{Standing, ToolDescription};
+use mux_process::{blocking_pool, freed_memory};
+use mux_text::json_length;
 
 const MAX_TOOLS: usize = 10_000;
 const MAX_PAGES: usize = 500;
@@ -76,7 +74,7 @@ pub(super) async fn list_tools(peer: &Peer<RoleClient>, transport: &str) -> Resu
     let listed = list_pages(peer, most).await;
     if listed.is_err() {
         // It may have been very long.
-        memory::give_back_soon();
+        freed_memory::give_back_soon();
     }
     listed
 }
@@ -97,8 +95,8 @@ async fn list_pages(peer: &Peer<RoleClient>, most: usize) -> Result<Listed, Stri
         };
         listed.ttl = shorter(listed.ttl, page.ttl);
         // A page of a source is all of it.
-        let read = blocking::run(move || {
-            let length = length::of(&page.items, room);
+        let read = blocking_pool::run(move || {
+            let length = json_length::of(&page.items, room);
             length.map(|length| (length, described(page.items)))
         });
         let (length, described) =

@@ -8,12 +8,11 @@ use tokio::sync::watch;
 use tracing::warn;
 
 use crate::{
-    blocking,
     catalog::{Catalog, Era, ListKey, ToolDescription, ToolSet},
-    memory,
     pins::{PinKey, Pins},
     settings::ServerDefinition,
 };
+use mux_process::{blocking_pool, freed_memory};
 
 /// Work on a list of more than that leaves memory behind that is worth asking for.
 const MANY_TOOLS: usize = 100;
@@ -53,7 +52,7 @@ impl Offer {
     ) -> ToolSet {
         let offer = self.clone();
         let many = tools.len() > MANY_TOOLS;
-        let set = blocking::run(move || offer.listed(tools)).await;
+        let set = blocking_pool::run(move || offer.listed(tools)).await;
         let set = set.saying(instructions);
         let told = set.instructions().map(|text| &**text);
         if self.catalog.remember_instructions(&self.key, told) {
@@ -63,7 +62,7 @@ impl Offer {
             );
         }
         if many {
-            memory::give_back_soon();
+            freed_memory::give_back_soon();
         }
         set
     }
@@ -86,7 +85,7 @@ impl Offer {
         let set = ToolSet::new(&self.name, tools, &self.exclude);
         let set = set.saying(self.catalog.recall_instructions(&self.key).as_deref());
         if many {
-            memory::give_back_soon();
+            freed_memory::give_back_soon();
         }
         Some(set)
     }

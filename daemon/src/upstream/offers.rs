@@ -34,7 +34,8 @@ use super::{
     rounds::{Budget, Given},
     session::{CallError, Session},
 };
-use crate::{length, notices::Changed};
+use crate::notices::Changed;
+use mux_text::json_length;
 
 const MOST: usize = 10_000;
 const MOST_PAGES: usize = 500;
@@ -134,7 +135,7 @@ impl Session {
             };
             ttl = shorter(ttl, page.ttl);
             let name = kind.name();
-            room = match length::of(&page.items, room) {
+            room = match json_length::of(&page.items, room) {
                 Some(length) => room - length,
                 None => {
                     let message = format!("its list of {name} is longer than {MOST_BYTES} bytes");

@@ -11,13 +11,13 @@ use tokio::{
 };
 use tracing::warn;
 
-#[cfg(target_os = "linux")]
-use crate::keeper::KeeperOffer;
 use crate::{
     environment::{Environment, Told},
-    keeper::{Keeper, KeeperError, KeptChild, SpawnError, SpawnSpec},
     settings::Process,
 };
+#[cfg(target_os = "linux")]
+use mux_keeper::KeeperOffer;
+use mux_keeper::{Keeper, KeeperError, KeptChild, SpawnError, SpawnSpec};
 
 /// How long a program that only has something to say may take.
 const ANSWER: Duration = Duration::from_secs(5);

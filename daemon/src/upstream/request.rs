@@ -171,10 +171,8 @@ impl Session {
 
     /// The end of a session can overtake what became of a request on it.
     async fn failed_after_end(&self, flight: &Flight) -> CallError {
-        if !self.is_open() {
-            // Its reason is known a moment later.
-            _ = timeout(LAST_WORDS, self.known.cancelled()).await;
-        }
+        // The session is over, or is about to be: its reason is known a moment later.
+        _ = timeout(LAST_WORDS, self.known.cancelled()).await;
         match flight.take_back() {
             Outgoing::Waiting => {
                 self.shut.cancel();

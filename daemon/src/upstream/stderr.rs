@@ -16,7 +16,7 @@ use tokio::task::consume_budget;
 use super::stamp::Stamp;
 use mux_secrets::{KnownSecrets, Masker};
 
-use crate::rotated::Rotated;
+use mux_files::rotating_log::Rotated;
 
 const MAX_LINE: u64 = 8 << 10;
 const KEPT: usize = 20;

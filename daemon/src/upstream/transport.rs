@@ -33,7 +33,7 @@ use super::{
     stamp::Stamp,
     stderr::{LastLines, Log},
 };
-use crate::json_weight::LONG;
+use mux_text::json_weight::LONG;
 
 /// The longest message in bytes.
 const MAX_LINE: usize = 16 << 20;

@@ -1,6 +1,6 @@
 //! Right programs and wrong ones, and what is said about them.
 
-use mux_daemon::check::{Diagnostic, Severity};
+use mux_typecheck::{Diagnostic, Severity};
 
 use super::setting::{Setting, types};
 

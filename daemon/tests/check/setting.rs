@@ -2,8 +2,8 @@
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
-use mux_daemon::check::{CheckSettings, Checker, Diagnostic, Types, Unchecked};
 use mux_sandbox::typegen::{ServerDecl, ToolDecl, declarations};
+use mux_typecheck::{CheckSettings, Checker, Diagnostic, Types, Unchecked};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 

@@ -2,7 +2,7 @@
 
 use std::{fs, sync::Arc, time::Duration};
 
-use mux_daemon::check::Unchecked;
+use mux_typecheck::Unchecked;
 
 use super::setting::Setting;
 

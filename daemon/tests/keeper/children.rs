@@ -4,7 +4,7 @@
 
 use std::{fs, os::unix::fs::PermissionsExt, path::PathBuf};
 
-use mux_daemon::keeper::{Keeper, SpawnError, SpawnSpec};
+use mux_keeper::{Keeper, SpawnError, SpawnSpec};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::place::{PATIENCE, Place, output};

@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use mux_daemon::keeper::{ChildExit, SpawnError};
+use mux_keeper::{ChildExit, SpawnError};
 use nix::{
     sys::signal::{Signal, kill},
     unistd::Pid,

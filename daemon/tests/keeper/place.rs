@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use mux_daemon::keeper::{ChildExit, Keeper, KeptChild, SpawnSpec};
+use mux_keeper::{ChildExit, Keeper, KeptChild, SpawnSpec};
 use nix::{sys::stat::Mode, unistd::mkfifo};
 use tokio::{io::AsyncReadExt, net::unix::pipe, time::timeout};
 

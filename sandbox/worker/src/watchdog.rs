@@ -1,8 +1,8 @@
 //! Stops code that a program left behind: a timer, a finalizer, a stray promise that goes on after the result.
 //!
-//! Invariant: what runs after a program has returned or thrown can hold back its outcome for [`GRACE`] and no
-//! longer, and cannot change it. The thread waits without a limit while no program has ended, so that it costs
-//! nothing.
+//! Invariant: code that runs after a program has returned or thrown can delay the outcome by [`GRACE`] of processor
+//! time, by [`MAX_WAIT`] at most, and cannot change it. The thread waits without a limit while no program has ended,
+//! so that it costs nothing.
 
 use std::{
     io,
@@ -13,8 +13,11 @@ use std::{
 
 use deno_core::v8::IsolateHandle;
 
-/// How long the engine may take to tell of rejected promises, once the outcome is there.
+/// Processor time in which the engine may report rejected promises, once the outcome is there. On a busy machine that
+/// takes longer by the wall clock.
 const GRACE: Duration = Duration::from_millis(100);
+/// The same by the wall clock.
+const MAX_WAIT: Duration = Duration::from_secs(1);
 
 /// The thread that stops an isolate. One for the process.
 #[derive(Clone)]
@@ -30,9 +33,71 @@ struct Shared {
 enum Watched {
     #[default]
     Nothing,
-    /// The isolate whose program has ended, and when it is stopped.
-    Until(Instant, IsolateHandle),
+    /// The isolate whose program has ended.
+    Ended(Ended, IsolateHandle),
     Stopped,
+}
+
+struct Ended {
+    at: Instant,
+    thread: ThreadClock,
+    /// What the clock showed then.
+    computed: Option<Duration>,
+}
+
+impl Ended {
+    fn now() -> Self {
+        let thread = ThreadClock::of_this();
+        Self {
+            at: Instant::now(),
+            computed: thread.now(),
+            thread,
+        }
+    }
+
+    /// How much longer the isolate may go on at least; zero once it has to stop.
+    fn left(&self) -> Duration {
+        let waited = self.at.elapsed();
+        let computed = match (self.computed, self.thread.now()) {
+            (Some(then), Some(now)) => now.saturating_sub(then),
+            _ => waited,
+        };
+        GRACE
+            .saturating_sub(computed)
+            .min(MAX_WAIT.saturating_sub(waited))
+    }
+}
+
+/// The clock of the processor time of one thread, where the system has one for each.
+#[derive(Clone, Copy)]
+struct ThreadClock(#[cfg(target_os = "linux")] nix::time::ClockId);
+
+impl ThreadClock {
+    #[cfg(target_os = "linux")]
+    fn of_this() -> Self {
+        // As `pthread_getcpuclockid` makes it: of one thread, and by the scheduler's own count.
+        const PER_THREAD: i32 = 4;
+        const SCHEDULED: i32 = 2;
+        let thread = nix::unistd::gettid().as_raw();
+        Self(nix::time::ClockId::from_raw(
+            (!thread) << 3 | PER_THREAD | SCHEDULED,
+        ))
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn of_this() -> Self {
+        Self()
+    }
+
+    #[cfg(target_os = "linux")]
+    fn now(self) -> Option<Duration> {
+        nix::time::clock_gettime(self.0).ok().map(Duration::from)
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn now(self) -> Option<Duration> {
+        None
+    }
 }
 
 impl Watchdog {
@@ -48,7 +113,7 @@ impl Watchdog {
 
     /// The program of this isolate has returned or thrown.
     pub(crate) fn arm(&self, isolate: IsolateHandle) {
-        *self.0.lock() = Watched::Until(Instant::now() + GRACE, isolate);
+        *self.0.lock() = Watched::Ended(Ended::now(), isolate);
         self.0.changed.notify_one();
     }
 
@@ -73,7 +138,7 @@ impl Shared {
         let mut watched = self.lock();
         loop {
             let left = match &*watched {
-                Watched::Until(due, _) => due.saturating_duration_since(Instant::now()),
+                Watched::Ended(ended, _) => ended.left(),
                 Watched::Nothing | Watched::Stopped => {
                     watched = self
                         .changed
@@ -83,7 +148,7 @@ impl Shared {
                 }
             };
             if left.is_zero() {
-                if let Watched::Until(_, isolate) =
+                if let Watched::Ended(_, isolate) =
                     std::mem::replace(&mut *watched, Watched::Stopped)
                 {
                     isolate.terminate_execution();

@@ -64,7 +64,11 @@ async fn a_daemon_without_descriptors_tells_who_comes_and_goes_on_with_the_other
         status(&env)
     );
 
-    let sessions = crowd(&env).await;
+    let mut sessions = crowd(&env).await;
+    // A descriptor may become free after the crowd was complete, such as that of a worker that has ended.
+    while env.run("return 1").code == 0 {
+        sessions.extend(crowd(&env).await);
+    }
     let told = status(&env);
     let strait = told["degraded"].as_array().unwrap();
     let strait = strait
@@ -81,8 +85,12 @@ async fn a_daemon_without_descriptors_tells_who_comes_and_goes_on_with_the_other
     );
     env.run("return 1")
         .fails(3, &["busy", "file descriptors", "ulimit -n"]);
-    env.mux(["doctor"])
-        .fails(0, &["file descriptors are in use"]);
+    // It also reports what the daemon could not read meanwhile, such as its configuration.
+    let doctor = env.mux(["doctor"]);
+    assert!(
+        doctor.stdout.contains("file descriptors are in use"),
+        "{doctor:#?}"
+    );
     // Those who are in go on.
     let first = &sessions[0];
     let runs = first

@@ -97,7 +97,7 @@ pub(super) const MILLION: &[Row] = &[row(
     "return await it.tell({ what: 'unknown', times: 1_000_000 })",
     Give(r#""told""#),
 )
-.entry("call_timeout = \"120s\"\n")];
+.entry("call_timeout = \"400s\"\n")];
 
 pub(super) const ANSWERS: &[Row] = &[
     row(

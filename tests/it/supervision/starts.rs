@@ -118,7 +118,8 @@ fn eager_servers_start_with_the_daemon_a_few_at_a_time() {
             };
             all.iter().filter(is_it).count()
         };
-        assert!(starting(false) <= 2, "{all:?}");
+        // The servers are read one after the other: what has changed meanwhile is no proof.
+        assert!(starting(false) <= 2 || states() != all, "{all:?}");
         waited |= starting(true) > 0;
         if all.iter().all(|(state, _)| state == "ready") {
             break;

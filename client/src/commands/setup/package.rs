@@ -127,7 +127,7 @@ mod tests {
 
     #[test]
     fn the_daemon_looks_for_this_version() {
-        let daemon = include_str!("../../../../daemon/src/check.rs");
+        let daemon = include_str!("../../../../daemon/typecheck/src/lib.rs");
         assert!(daemon.contains(&format!("PINNED: &str = \"{VERSION}\"")));
     }
 }

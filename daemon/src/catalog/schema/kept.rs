@@ -15,7 +15,7 @@ use tokio::{
 };
 
 use super::Schema;
-use crate::{blocking, memory};
+use mux_process::{blocking_pool, freed_memory};
 
 /// Of all servers together. What was not used for longest goes first, and is made again when it is needed.
 const MAX_KEPT_BYTES: usize = 64 << 20;
@@ -91,11 +91,11 @@ impl SchemaSlot {
 
 async fn compile(text: String) -> Result<Schema, String> {
     let _turn = COMPILING.acquire().await;
-    let compile = blocking::run(move || {
+    let compile = blocking_pool::run(move || {
         let schema = serde_json::from_str(&text).map_err(|why| why.to_string())?;
         let compiled = Schema::compile(&schema)?;
         if compiled.weight.bytes > LARGE_BYTES {
-            memory::give_back_soon();
+            freed_memory::give_back_soon();
         }
         Ok(compiled)
     });

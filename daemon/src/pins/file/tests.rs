@@ -112,7 +112,7 @@ fn what_earlier_builds_wrote_is_read() {
     .to_string();
     let sum = blake3::hash(body.as_bytes()).to_hex();
     let path = folder.path().join(owner().file());
-    own_file::write(&path, format!("{MAGIC}{sum}\n{body}").as_bytes()).unwrap();
+    atomic_file::write(&path, format!("{MAGIC}{sum}\n{body}").as_bytes()).unwrap();
     for _ in 0..2 {
         let Found::Book(book) = read(folder.path(), &owner()) else {
             panic!("it is whole");

@@ -13,10 +13,10 @@ use crate::{
     approvals::Begun,
     catalog::contents_of,
     gateway::Asking,
-    json_weight,
     runs::reach::{Reach, fitting},
     upstream::{OfferKind, Wanted},
 };
+use mux_text::json_weight;
 
 const USAGE: &str = "mux.resources.server.read(uri), mux.prompts.server.get(name, { … })";
 

@@ -23,10 +23,10 @@ use tokio::time::timeout;
 use super::{Fetch, Fetched, LONGEST_DESCRIPTION, Version};
 use crate::{
     address_policy::{AddressClass, AddressPolicy, Refused, class_of, written_class},
-    causes::{causes, fix_of},
     settings::Source,
     sources::http::Mask,
 };
+use mux_text::error_chain::{causes, fix_of};
 
 /// The whole of it.
 const PATIENCE: Duration = Duration::from_secs(60);

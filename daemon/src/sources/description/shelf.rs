@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use tracing::warn;
 
 use super::Version;
-use crate::own_file;
+use mux_files::atomic_file;
 
 #[derive(Debug)]
 pub(in crate::sources) struct Shelf {
@@ -87,7 +87,7 @@ impl Shelf {
         let mut bytes = serde_json::to_vec(&head)?;
         bytes.push(b'\n');
         bytes.extend_from_slice(kept.text.as_bytes());
-        own_file::write(&self.path(name, address), &bytes)
+        atomic_file::write(&self.path(name, address), &bytes)
     }
 
     /// The address may hold a secret, and is not found out from its hash.

@@ -16,7 +16,7 @@ use super::{
     model::{Field, Schema, is_name},
     selection::Selection,
 };
-use crate::{length, nearest::nearest_few};
+use mux_text::{did_you_mean::nearest_few, json_length};
 
 /// Of a selection as it is written, text or object, and of what is spelled out of it.
 pub(super) const MAX_SELECTION_BYTES: usize = 64 << 10;
@@ -179,7 +179,7 @@ impl<'a> Chosen<'a> {
 
     /// An object that is the selection.
     fn whole(&mut self, ty: &'a str, members: &Map<String, Value>) -> Result<(), String> {
-        match length::of(members, MAX_SELECTION_BYTES) {
+        match json_length::of(members, MAX_SELECTION_BYTES) {
             Some(_) => self.object(ty, members, 0),
             None => Err(too_long("it")),
         }

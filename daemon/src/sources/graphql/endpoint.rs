@@ -21,12 +21,13 @@ use super::{
     model::Schema,
 };
 use crate::{
-    blocking, settings,
+    settings,
     sources::{
         CallFailure, Facts, Source, Telling,
         http::{Api, Reply},
     },
 };
+use mux_process::blocking_pool;
 
 /// Documents that were judged and not yet sent, of which it is remembered what they do.
 const MAX_JUDGED_DOCUMENTS: usize = 64;
@@ -147,7 +148,7 @@ impl Endpoint {
     ) -> Result<Value, CallFailure> {
         // How long it takes is up to the caller and the schema.
         let this = Arc::clone(&self);
-        let call = blocking::run(move || this.request(tool, arguments)).await?;
+        let call = blocking_pool::run(move || this.request(tool, arguments)).await?;
         let reply = self.api.send(&call.request, telling).await?;
         Ok(self.result(&call, &reply))
     }

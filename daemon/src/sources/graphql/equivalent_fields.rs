@@ -26,7 +26,7 @@ use super::{
     document::{Document, DocumentError},
     model::{Operation, Schema},
 };
-use crate::length;
+use mux_text::json_length;
 
 /// Fields, fragments and inline fragments that are looked at.
 const MAX_VISITS: usize = 20_000;
@@ -480,7 +480,7 @@ impl<'d> Variables<'d> {
             drop(serde_json::to_writer(&mut hasher, value));
             Measured {
                 hash: hasher.finalize(),
-                bytes: length::of(value, MAX_ARGUMENT_BYTES),
+                bytes: json_length::of(value, MAX_ARGUMENT_BYTES),
             }
         });
         Some(*measured)

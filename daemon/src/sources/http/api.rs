@@ -30,10 +30,10 @@ use super::{
 };
 use crate::{
     address_policy::AddressPolicy,
-    causes::causes,
     settings::{Network, Source, SourceKind},
     sources::{CallFailure, Note, telling::Telling},
 };
+use mux_text::error_chain::causes;
 
 const MOST_REDIRECTS: usize = 5;
 

@@ -5,7 +5,7 @@
 
 use serde_json::Value;
 
-use crate::causes::excerpt;
+use mux_text::error_chain::excerpt;
 
 /// Of a list of errors.
 const MOST_NAMED: usize = 3;

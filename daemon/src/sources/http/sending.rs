@@ -20,10 +20,10 @@ use super::{
 };
 use crate::{
     address_policy::refusal_in,
-    causes::{causes, fix_of},
     sources::{CallFailure, telling::Telling, weight},
     trace::Context,
 };
+use mux_text::error_chain::{causes, fix_of};
 
 /// A request that is written down, but for what may change from one attempt to the next.
 struct Draft<'a> {

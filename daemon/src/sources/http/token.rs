@@ -25,9 +25,9 @@ use url::{Url, form_urlencoded};
 use super::{mask::Mask, origins::Origins};
 use crate::{
     address_policy::{AddressPolicy, Refused, refusal_in},
-    causes::{causes, excerpt},
     sources::CallFailure,
 };
+use mux_text::error_chain::{causes, excerpt};
 
 /// One request for a token.
 const PATIENCE: Duration = Duration::from_secs(30);

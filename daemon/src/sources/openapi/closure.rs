@@ -265,7 +265,7 @@ impl<'a> Closures<'a> {
 }
 
 fn length(schema: &Value) -> usize {
-    crate::length::of(schema, usize::MAX).unwrap_or(usize::MAX)
+    mux_text::json_length::of(schema, usize::MAX).unwrap_or(usize::MAX)
 }
 
 /// That there is such a thing, and no more.

@@ -20,10 +20,8 @@ use super::{
     security::Security,
     servers::{self, Address, Entry},
 };
-use crate::{
-    length,
-    sources::{addresses::Named as Origins, http::Scheme},
-};
+use crate::sources::{addresses::Named as Origins, http::Scheme};
+use mux_text::json_length;
 
 /// As many as a server may list tools.
 const MOST_OPERATIONS: usize = 10_000;
@@ -188,7 +186,7 @@ impl Functions {
             let read = has_steps.map_err(Unusable::from);
             let read = read.and_then(|()| context.read(it, name));
             let read = read.and_then(|(tool, operation)| {
-                let length = length::of(&tool, left);
+                let length = json_length::of(&tool, left);
                 left -= length.ok_or(Unusable::NoRoom(longest))?;
                 Ok((tool, operation))
             });

@@ -19,7 +19,8 @@ use tokio::{
 use tokio_util::bytes::Bytes;
 
 use super::{super::incoming, error::LinkError, exchange::Exchange, long_messages::LongMessages};
-use crate::{blocking, json_weight::LONG, nesting};
+use mux_process::blocking_pool;
+use mux_text::{json_depth, json_weight::LONG};
 
 /// The longest answer or event in bytes.
 pub(super) const MOST: usize = 16 << 20;
@@ -80,7 +81,9 @@ pub(super) fn events(
                 event.retry = retry.map(|ms| ms.clamp(SHORTEST_RETRY_MS, LONGEST_RETRY_MS));
                 if let Some(data) = event.data.take() {
                     event.data = Some(match data.len() > LONG {
-                        true => blocking::run(move || read_before(data, messages.as_ref())).await,
+                        true => {
+                            blocking_pool::run(move || read_before(data, messages.as_ref())).await
+                        }
                         false => answerable(data),
                     });
                 }
@@ -106,7 +109,7 @@ fn read_before(data: String, messages: Option<&LongMessages>) -> String {
 /// rmcp passes over what nests too deep, and the one who asked would wait for ever: he is answered in
 /// its place.
 fn answerable(data: String) -> String {
-    if nesting::depth(&data) <= DEEPEST {
+    if json_depth::depth(&data) <= DEEPEST {
         return data;
     }
     let read = serde_json::from_str::<ServerJsonRpcMessage>(&data);

@@ -32,10 +32,10 @@ use super::{
     standing::Standing,
 };
 use crate::{
-    causes::{causes, excerpt, fix_of},
     settings::Remote,
     trace::{Context, TRACEPARENT},
 };
+use mux_text::error_chain::{causes, excerpt, fix_of};
 
 /// Requests of one session whose answers have not come.
 pub(super) const MOST_AT_ONCE: usize = 32;

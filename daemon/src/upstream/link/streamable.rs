@@ -41,7 +41,8 @@ use super::{
     exchange::{Exchange, Request, header_map},
     long_messages::LongMessages,
 };
-use crate::{blocking, json_weight::LONG};
+use mux_process::blocking_pool;
+use mux_text::json_weight::LONG;
 
 const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");
@@ -407,7 +408,7 @@ async fn read(body: Vec<u8>, id: &RequestId) -> ServerJsonRpcMessage {
         serde_json::from_slice(&body).map_err(|why| why.to_string())
     };
     let read = match long {
-        true => blocking::run(read).await,
+        true => blocking_pool::run(read).await,
         false => read(),
     };
     read.unwrap_or_else(|why| {

@@ -10,7 +10,8 @@ use super::{
     super::handed::{self, HandedPlace, HandedState, Parted},
     Slot,
 };
-use crate::{catalog::Era, keeper::KeptChild};
+use crate::catalog::Era;
+use mux_keeper::KeptChild;
 
 /// What of a server's words may be unread when its session goes, in bytes.
 const MOST_UNREAD: usize = 128 << 10;

@@ -1,0 +1,154 @@
+//! Files of our own that something is decided by: written whole or not at all, believed only if nobody else
+//! could have written them.
+//!
+//! Invariant: of two who write one file at once, each writes all of it, one after the other. Which of them has the last
+//! word is for them to settle.
+
+use std::{
+    fs::{self, DirBuilder, File, OpenOptions},
+    hash::{BuildHasher as _, BuildHasherDefault, DefaultHasher},
+    io::{self, BufWriter, Read as _, Seek as _, SeekFrom, Write},
+    os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _},
+    path::Path,
+    sync::{Mutex, PoisonError},
+};
+
+use nix::{fcntl::OFlag, unistd::geteuid};
+
+/// Held by whoever writes a file, by its path: what is not whole yet has one name for each file, so that a crash
+/// leaves one at most, which the next writer replaces.
+static TURNS: [Mutex<()>; 16] = [const { Mutex::new(()) }; 16];
+
+/// A file to which lines are appended, and its length. Where a crash tore the last line, it is at the end behind that.
+pub fn lines(path: &Path) -> io::Result<(File, u64)> {
+    let mut options = File::options();
+    let options = options.read(true).append(true).create(true).mode(0o600);
+    let mut file = options.open(path)?;
+    let mut length = file.metadata()?.len();
+    if length > 0 {
+        let mut last = [0];
+        file.seek(SeekFrom::End(-1))?;
+        file.read_exact(&mut last)?;
+        if last != *b"\n" {
+            file.write_all(b"\n")?;
+            length += 1;
+        }
+    }
+    Ok((file, length))
+}
+
+/// On the disk when it returns.
+pub fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    write_with(path, |file| file.write_all(bytes)).map(drop)
+}
+
+/// The same of what somebody writes in parts. Gives the file, whose end is where more could be put.
+pub fn write_with(
+    path: &Path,
+    content: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> io::Result<File> {
+    let hash = BuildHasherDefault::<DefaultHasher>::default().hash_one(path);
+    let turn = &TURNS[(hash % TURNS.len() as u64) as usize];
+    let _turn = turn.lock().unwrap_or_else(PoisonError::into_inner);
+    let folder = path.parent().unwrap_or(Path::new("/"));
+    DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(folder)?;
+    // Another daemon, which takes over from this one or has done so, writes here too. Where folders cannot be locked,
+    // there is one at a time all the same but for that moment.
+    let folder = File::open(folder)?;
+    drop(folder.lock());
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(".next");
+    let next = path.with_file_name(name);
+    // One that a crash has left.
+    drop(fs::remove_file(&next));
+    let file = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(&next)?;
+    let mut buffer = BufWriter::new(file);
+    content(&mut buffer)?;
+    let file = buffer
+        .into_inner()
+        .map_err(io::IntoInnerError::into_error)?;
+    file.sync_all()?;
+    fs::rename(&next, path)?;
+    folder.sync_all()?;
+    Ok(file)
+}
+
+/// Gone from the disk when it returns; that it was not there is no error.
+pub fn remove(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Ok(()) => match path.parent() {
+            Some(folder) => File::open(folder)?.sync_all(),
+            None => Ok(()),
+        },
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+/// `None` if there is no such file.
+pub fn read(path: &Path, most: u64) -> io::Result<Option<String>> {
+    let Some(file) = open(path, most)? else {
+        return Ok(None);
+    };
+    let mut text = String::new();
+    file.take(most).read_to_string(&mut text)?;
+    Ok(Some(text))
+}
+
+/// The same, to be read in parts.
+pub fn open(path: &Path, most: u64) -> io::Result<Option<File>> {
+    let mut options = OpenOptions::new();
+    let flags = (OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK).bits();
+    let file = match options.read(true).custom_flags(flags).open(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        file => file?,
+    };
+    let meta = file.metadata()?;
+    let wrong = if !meta.is_file() {
+        "it is no file"
+    } else if meta.uid() != geteuid().as_raw() {
+        "it belongs to another user"
+    } else if meta.mode() & 0o022 != 0 {
+        "others may write to it: chmod 600"
+    } else if meta.len() > most {
+        "it is too long"
+    } else {
+        return Ok(Some(file));
+    };
+    Err(io::Error::other(wrong))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_who_write_one_file_at_once_all_succeed_and_one_of_them_is_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file.json");
+        std::thread::scope(|scope| {
+            for writer in 0..8_u8 {
+                let path = &path;
+                scope.spawn(move || {
+                    for _ in 0..20 {
+                        write(path, &[b'a' + writer; 5_000]).unwrap();
+                    }
+                });
+            }
+        });
+        let text = read(&path, 5_000).unwrap().unwrap();
+        let first = text.as_bytes()[0];
+        assert!(text.len() == 5_000 && text.bytes().all(|byte| byte == first));
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+        // A neighbour of the same stem is another file.
+        write(&path.with_extension("calls"), b"x").unwrap();
+        assert_eq!(read(&path, 5_000).unwrap().unwrap(), text);
+    }
+}

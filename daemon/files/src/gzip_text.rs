@@ -1,0 +1,119 @@
+//! Long texts that are held for long and seldom read, in a fraction of their room.
+//!
+//! Invariant: what is read is what was packed, or nothing: gzip ends with a checksum.
+
+use std::{
+    fmt,
+    io::{self, BufWriter, Read as _, Write},
+    sync::Arc,
+};
+
+use flate2::{Compression, read::GzDecoder, write::GzEncoder};
+use serde::Serialize;
+
+/// With what every such text begins, and no JSON and no TypeScript does.
+const MAGIC: [u8; 2] = [0x1f, 0x8b];
+/// Of the shortest: head and end of a gzip member.
+const SHORTEST: usize = 18;
+/// What a text of JSON that is made piece by piece is gathered to.
+const PIECE: usize = 32 << 10;
+
+/// A text as gzip has it.
+#[derive(Clone, Eq, PartialEq)]
+pub struct Packed(Arc<[u8]>);
+
+impl Packed {
+    pub fn of(text: &str) -> Self {
+        Self::written(|out| out.write_all(text.as_bytes()))
+    }
+
+    /// The JSON text of a value, which is never there as a whole.
+    pub fn json(value: &impl Serialize) -> Self {
+        Self::written(|out| {
+            let mut out = BufWriter::with_capacity(PIECE, out);
+            serde_json::to_writer(&mut out, value)?;
+            out.flush()
+        })
+    }
+
+    /// What was packed earlier. `None` if this was not.
+    pub fn from_bytes(bytes: Vec<u8>) -> Option<Self> {
+        let is_one = bytes.starts_with(&MAGIC) && bytes.len() >= SHORTEST;
+        is_one.then(|| Self(bytes.into()))
+    }
+
+    pub fn bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    /// The text, if it is one of at most so many bytes.
+    pub fn read(&self, most: usize) -> Option<String> {
+        let length = self.length();
+        if length > most {
+            return None;
+        }
+        let mut bytes = Vec::with_capacity(length);
+        let mut text = GzDecoder::new(&*self.0).take(length as u64 + 1);
+        text.read_to_end(&mut bytes).ok()?;
+        String::from_utf8(bytes)
+            .ok()
+            .filter(|text| text.len() == length)
+    }
+
+    /// As gzip notes it at the end.
+    fn length(&self) -> usize {
+        let end = self.0.last_chunk::<4>().copied();
+        end.map_or(0, |end| u32::from_le_bytes(end) as usize)
+    }
+
+    fn written(write: impl FnOnce(&mut GzEncoder<Vec<u8>>) -> io::Result<()>) -> Self {
+        let mut out = GzEncoder::new(Vec::new(), Compression::fast());
+        let written = write(&mut out).and_then(|()| out.finish());
+        // Nothing fails in memory; what did would be read as nothing.
+        Self(written.unwrap_or_default().into())
+    }
+}
+
+impl fmt::Debug for Packed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Packed({} in {} bytes)", self.length(), self.0.len())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_is_read_is_what_was_packed() {
+        let long = "größer, ".repeat(100_000);
+        for text in ["", "x", long.as_str()] {
+            let packed = Packed::of(text);
+            assert_eq!(packed.read(long.len()).as_deref(), Some(text));
+            let again = Packed::from_bytes(packed.bytes().to_vec()).unwrap();
+            assert_eq!(again, packed);
+        }
+        let packed = Packed::of(&long);
+        assert!(packed.bytes().len() * 50 < long.len(), "{packed:?}");
+        assert_eq!(packed.read(long.len() - 1), None);
+        let value = json!({ "a": [1, "two", null] });
+        let text = Packed::json(&value).read(100);
+        assert_eq!(text, Some(value.to_string()));
+    }
+
+    #[test]
+    fn what_is_not_whole_is_nothing() {
+        let bytes = Packed::of("some words, and some words").bytes().to_vec();
+        for place in 10..bytes.len() {
+            let mut flipped = bytes.clone();
+            flipped[place] ^= 4;
+            let read = Packed::from_bytes(flipped).and_then(|packed| packed.read(1 << 20));
+            assert_eq!(read, None, "byte {place}");
+        }
+        for other in [&b"[1]"[..], b"", &MAGIC, b"declare const mux"] {
+            assert!(Packed::from_bytes(other.to_vec()).is_none());
+        }
+    }
+}

@@ -1,0 +1,228 @@
+//! The frames between the daemon and its keeper: u32 length (little-endian), then JSON.
+//!
+//! Invariant: of the events only `Spawned` carries descriptors, always exactly three, and of the
+//! requests only `Admit`, always one, sent with the first byte of the frame.  A stream socket keeps
+//! them in order, so those that arrived next belong to the next such frame that is read.
+
+use std::{collections::VecDeque, ffi::OsString, os::unix::ffi::OsStringExt};
+
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use thiserror::Error;
+
+use super::child::{Ending, SpawnSpec};
+
+/// Both sides are the same binary, except while an upgrade replaces it: then this differs.
+pub const WIRE: u32 = 2;
+
+/// The longest frame, without its length.  Linux takes at most 2 MiB of arguments and environment.
+pub const FRAME_CAP: usize = 1 << 20;
+
+/// Standard input (write end), output and error (read ends) of a new child, in this order.
+pub(super) const FDS_PER_CHILD: usize = 3;
+
+/// What the daemon asks.  `id` is chosen by the daemon and never used twice.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Request {
+    Spawn(SpawnRequest),
+    /// To the child's process group and all its descendants; an unknown `id` is ignored.
+    Signal {
+        id: u64,
+        signal: Ending,
+    },
+    /// Another daemon is to be served beside this one, over the socket that comes with it.
+    Admit {},
+    /// The child is that daemon's from here on: it hears of it, and the child ends with it.
+    Give {
+        id: u64,
+    },
+}
+
+#[derive(Serialize, Deserialize)]
+pub(super) struct SpawnRequest {
+    pub(super) id: u64,
+    pub(super) program: Text,
+    pub(super) args: Vec<Text>,
+    /// The whole environment of the child, but for the marker that the keeper adds.
+    pub(super) env: Vec<(Text, Text)>,
+    pub(super) cwd: Text,
+    pub(super) tag: String,
+}
+
+/// What the keeper answers and reports.
+#[derive(Serialize, Deserialize, Debug)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Event {
+    /// The first frame: from here on the keeper owns what it is asked to start. The `id`s that this
+    /// daemon chooses are above `base`, so that no two daemons choose the same.
+    Hello { wire: u32, base: u64 },
+    /// Carries [`FDS_PER_CHILD`] descriptors.
+    Spawned { id: u64, pid: u32 },
+    SpawnFailed {
+        id: u64,
+        kind: SpawnFailure,
+        message: String,
+        errno: Option<i32>,
+    },
+    /// The main process of the child has ended; what it left behind is being ended.
+    Exited {
+        id: u64,
+        code: Option<i32>,
+        signal: Option<i32>,
+    },
+    /// Nothing of the child's tree is left.  The last event of an `id`.
+    Gone { id: u64 },
+    /// A child that another daemon had started. Its pipes come from there.
+    Given { id: u64, pid: u32 },
+}
+
+#[derive(Serialize, Deserialize, Debug, Clone, Copy, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum SpawnFailure {
+    NotFound,
+    NotExecutable,
+    BadCwd,
+    Other,
+}
+
+/// A string of the operating system: JSON text where it is UTF-8, an array of bytes where not.
+#[derive(Serialize, Deserialize, Clone, PartialEq, Debug)]
+#[serde(untagged)]
+pub(super) enum Text {
+    Utf8(String),
+    Bytes(Vec<u8>),
+}
+
+#[derive(Debug, Error)]
+pub enum FrameError {
+    #[error("encode a frame of {0} bytes, where {FRAME_CAP} is the most")]
+    TooLong(usize),
+    #[error("encode or decode the JSON of a frame")]
+    Json(#[from] serde_json::Error),
+}
+
+/// Bytes as they came from the socket, cut into frames.
+#[derive(Default)]
+pub struct Inbox(VecDeque<u8>);
+
+impl Inbox {
+    pub fn push(&mut self, bytes: &[u8]) {
+        self.0.extend(bytes);
+    }
+
+    /// Whether a whole frame must be in it, which can be taken out before more is put in.
+    pub(super) fn is_full(&self) -> bool {
+        self.0.len() >= 4 + FRAME_CAP
+    }
+
+    /// The next whole frame, if one has arrived.
+    pub fn next_message<T: DeserializeOwned>(&mut self) -> Result<Option<T>, FrameError> {
+        let Some(prefix) = self.0.make_contiguous().first_chunk::<4>() else {
+            return Ok(None);
+        };
+        let length = u32::from_le_bytes(*prefix) as usize;
+        if length > FRAME_CAP {
+            return Err(FrameError::TooLong(length));
+        }
+        let Some(body) = self.0.make_contiguous().get(4..4 + length) else {
+            return Ok(None);
+        };
+        let message = serde_json::from_slice(body)?;
+        self.0.drain(..4 + length);
+        Ok(Some(message))
+    }
+}
+
+pub fn encode(message: &impl Serialize) -> Result<Vec<u8>, FrameError> {
+    let mut frame = vec![0; 4];
+    serde_json::to_writer(&mut frame, message)?;
+    let length = frame.len() - 4;
+    if length > FRAME_CAP {
+        return Err(FrameError::TooLong(length));
+    }
+    frame[..4].copy_from_slice(&(length as u32).to_le_bytes());
+    Ok(frame)
+}
+
+impl SpawnRequest {
+    pub(super) fn new(id: u64, spec: SpawnSpec) -> Self {
+        SpawnRequest {
+            id,
+            program: spec.program.into_os_string().into(),
+            args: spec.args.into_iter().map(Text::from).collect(),
+            env: spec
+                .env
+                .into_iter()
+                .map(|(name, value)| (name.into(), value.into()))
+                .collect(),
+            cwd: spec.cwd.into_os_string().into(),
+            tag: spec.tag,
+        }
+    }
+}
+
+impl From<OsString> for Text {
+    fn from(text: OsString) -> Self {
+        match text.into_string() {
+            Ok(text) => Text::Utf8(text),
+            Err(text) => Text::Bytes(text.into_vec()),
+        }
+    }
+}
+
+impl From<Text> for OsString {
+    fn from(text: Text) -> Self {
+        match text {
+            Text::Utf8(text) => text.into(),
+            Text::Bytes(bytes) => OsString::from_vec(bytes),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn frames_survive_any_cut() {
+        let mut bytes = encode(&Event::Hello { wire: 2, base: 0 }).unwrap();
+        bytes.extend(encode(&Event::Gone { id: 7 }).unwrap());
+        for cut in 0..bytes.len() {
+            let mut inbox = Inbox::default();
+            let mut seen = Vec::new();
+            for part in [&bytes[..cut], &bytes[cut..]] {
+                inbox.push(part);
+                while let Some(event) = inbox.next_message::<Event>().unwrap() {
+                    seen.push(format!("{event:?}"));
+                }
+            }
+            assert_eq!(
+                seen,
+                ["Hello { wire: 2, base: 0 }", "Gone { id: 7 }"],
+                "cut at {cut}"
+            );
+        }
+    }
+
+    #[test]
+    fn text_keeps_every_byte() {
+        for bytes in [&b"plain"[..], b"gr\xc3\xbcn", b"\xff\x00\xfe", b""] {
+            let text = Text::from(OsString::from_vec(bytes.to_vec()));
+            let json = serde_json::to_string(&text).unwrap();
+            let back: Text = serde_json::from_str(&json).unwrap();
+            assert_eq!(OsString::from(back).into_vec(), bytes, "{json}");
+        }
+    }
+
+    #[test]
+    fn a_frame_over_the_cap_is_refused_on_both_sides() {
+        let long = "x".repeat(FRAME_CAP);
+        assert!(matches!(encode(&long), Err(FrameError::TooLong(_))));
+        let mut inbox = Inbox::default();
+        inbox.push(&(FRAME_CAP as u32 + 1).to_le_bytes());
+        assert!(matches!(
+            inbox.next_message::<Event>(),
+            Err(FrameError::TooLong(_))
+        ));
+    }
+}

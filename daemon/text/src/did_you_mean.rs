@@ -1,0 +1,102 @@
+//! "Did you mean": the nearest names to one that does not exist.
+//!
+//! Invariant: the work is bounded, whoever made up the name, and those that are known: the length of the one times that
+//! of the other is what a comparison costs, in time and in memory.
+
+/// A longer name, in bytes, is near to nothing.
+const MOST: usize = 200;
+/// Of all comparisons together, in letters of the one times letters of the other. For more names that could be near,
+/// only whether one stands inside the other is looked at.
+const MAX_COMPARED: usize = 500_000;
+/// How near a name must be, from 0 to 1.
+const NEAR: f64 = 0.6;
+
+/// The nearest of `known`, if any is near enough to be a slip.
+pub fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    nearest_few(name, known, 1).into_iter().next()
+}
+
+/// Up to `most` names, nearest first.
+pub fn nearest_few<'a>(
+    name: &str,
+    known: impl Iterator<Item = &'a str>,
+    most: usize,
+) -> Vec<&'a str> {
+    if name.len() > MOST {
+        return Vec::new();
+    }
+    let wanted = fold(name);
+    let mut left = MAX_COMPARED;
+    let mut scored: Vec<(f64, &str)> = known
+        .filter(|candidate| candidate.len() <= MOST)
+        .map(|candidate| (score(&wanted, &fold(candidate), &mut left), candidate))
+        .filter(|(score, _)| *score >= NEAR)
+        .collect();
+    scored.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(b.1)));
+    scored.truncate(most);
+    scored.into_iter().map(|(_, candidate)| candidate).collect()
+}
+
+/// Case and separators are what people get wrong most.
+fn fold(name: &str) -> String {
+    name.chars()
+        .filter(|c| c.is_alphanumeric() || *c == '.')
+        .flat_map(char::to_lowercase)
+        .collect()
+}
+
+fn score(wanted: &str, candidate: &str, left: &mut usize) -> f64 {
+    if wanted == candidate {
+        return 1.0;
+    }
+    let distance = distance(wanted, candidate, left).unwrap_or(0.0);
+    // One inside the other: `read` for `read_file`.
+    let part = if wanted.len() >= 3 && (candidate.contains(wanted) || wanted.contains(candidate)) {
+        0.7
+    } else {
+        0.0
+    };
+    distance.max(part)
+}
+
+/// `None` if they are too unlike in length to be near, or too many were compared before.
+fn distance(wanted: &str, candidate: &str, left: &mut usize) -> Option<f64> {
+    let (one, other) = (wanted.chars().count(), candidate.chars().count());
+    let (short, long) = (one.min(other), one.max(other));
+    if (short as f64) < NEAR * long as f64 {
+        return None;
+    }
+    *left = left.checked_sub(short * long)?;
+    Some(strsim::normalized_damerau_levenshtein(wanted, candidate))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ten_thousand_long_names_are_not_all_compared() {
+        let known: Vec<String> = (0..10_000)
+            .map(|n| format!("{n:05}{}", "ab".repeat(97)))
+            .collect();
+        let names = || known.iter().map(String::as_str);
+        let mut left = MAX_COMPARED;
+        let wanted = "ba".repeat(99);
+        let compared = names().filter(|name| distance(&wanted, name, &mut left).is_some());
+        assert!((1..20).contains(&compared.count()));
+        // What is inside is found, however many are compared.
+        assert_eq!(nearest("09999ab", names()), Some(&*known[9_999]));
+    }
+
+    #[test]
+    fn slips_are_found_and_strangers_are_not() {
+        let known = ["read_file", "write_file", "list_directory"];
+        let near = |name| nearest(name, known.into_iter());
+        assert_eq!(near("readFile"), Some("read_file"));
+        assert_eq!(near("raed_file"), Some("read_file"));
+        assert_eq!(near("directory"), Some("list_directory"));
+        assert_eq!(near("frobnicate"), None);
+        // It would take a minute and gigabytes to find out how far it is.
+        assert_eq!(near(&"read_file".repeat(10_000_000)), None);
+    }
+}

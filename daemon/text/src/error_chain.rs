@@ -1,0 +1,76 @@
+//! What a person is told of an HTTP request that failed: its causes, each once, and the fix.
+
+use std::error::Error;
+
+/// An error with its sources, each said once.
+pub fn causes(error: &dyn Error) -> String {
+    let mut text = String::new();
+    let mut next = error.source();
+    while let Some(cause) = next {
+        let said = cause.to_string();
+        // Of hyper, whose own sources say more.
+        let empty = said.starts_with("client error") || said.starts_with("connection error");
+        let says_more = !empty || cause.source().is_none();
+        if says_more && !text.contains(&said) {
+            if !text.is_empty() {
+                text.push_str(": ");
+            }
+            text.push_str(&said);
+        }
+        next = cause.source();
+    }
+    match text.is_empty() {
+        true => error.to_string(),
+        false => text,
+    }
+}
+
+/// `key` is where the address stands in the configuration.
+pub fn fix_of(why: &str, key: &str) -> String {
+    let why = why.to_ascii_lowercase();
+    let says = |words: &[&str]| words.iter().any(|word| why.contains(word));
+    if says(&["corrupt message", "wrong version", "record overflow"]) {
+        format!("does it speak https? check the scheme of `{key}`")
+    } else if says(&["certificate", "unknownissuer", "tls", "handshake"]) {
+        "if its certificate is one of your own, name the file in SSL_CERT_FILE in the `env` file beside config.toml"
+            .into()
+    } else if says(&["dns", "lookup", "resolve", "name or service"]) {
+        format!("check the host of `{key}`, and the network")
+    } else if says(&["proxy", "tunnel"]) {
+        "check HTTP_PROXY and HTTPS_PROXY, or name the host in NO_PROXY".into()
+    } else {
+        format!("is the server running? check `{key}`")
+    }
+}
+
+/// The beginning of what a server says, in one line.
+pub fn excerpt(text: &str) -> String {
+    const LENGTH: usize = 200;
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let line = words.join(" ");
+    let mut short: String = line
+        .chars()
+        .filter(|c| !c.is_control())
+        .take(LENGTH)
+        .collect();
+    if short.len() < line.len() {
+        short.push('…');
+    }
+    short
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_becomes_one_short_line() {
+        let page = format!("<html>\n  <b>\u{7}No\u{1b}[1m</b>\r\n{}", "x".repeat(500));
+        let line = excerpt(&page);
+        assert!(
+            line.starts_with("<html> <b>No[1m</b> xxx") && line.ends_with('…'),
+            "{line}"
+        );
+        assert!(line.chars().count() <= 201);
+    }
+}

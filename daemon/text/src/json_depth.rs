@@ -1,0 +1,72 @@
+//! How deep JSON may nest on its way through the daemon.
+//!
+//! Whoever reads JSON by recursion stops somewhere: serde at 128 levels, our frames' envelopes
+//! included, and many a server earlier or with a crash. One limit with a name comes before all of
+//! them.
+
+use mux_wire::{Fault, Kind};
+
+/// Levels of arrays and objects.
+const MOST: usize = 100;
+
+/// Refuses JSON text that nests too deep. `what` begins the sentence: `the result`.
+pub fn check(text: &str, what: &str) -> Result<(), Fault> {
+    let depth = depth(text);
+    if depth <= MOST {
+        return Ok(());
+    }
+    let message = format!("{what} is nested {depth} levels deep, over the limit of {MOST}");
+    Err(Fault::new(Kind::Limit, message)
+        .hint("flatten it: a list of entries with the ids of their parents"))
+}
+
+/// The deepest level of JSON text, without recursion.
+pub fn depth(text: &str) -> usize {
+    let (mut now, mut deepest) = (0_usize, 0);
+    let mut bytes = text.bytes();
+    while let Some(byte) = bytes.next() {
+        match byte {
+            b'[' | b'{' => {
+                now += 1;
+                deepest = deepest.max(now);
+            }
+            b']' | b'}' => now = now.saturating_sub(1),
+            b'"' => skip_string(&mut bytes),
+            _ => {}
+        }
+    }
+    deepest
+}
+
+fn skip_string(bytes: &mut impl Iterator<Item = u8>) {
+    while let Some(byte) = bytes.next() {
+        match byte {
+            b'"' => return,
+            b'\\' => drop(bytes.next()),
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn levels_are_counted_and_brackets_in_strings_are_not() {
+        for (text, expected) in [
+            ("7", 0),
+            ("[]", 1),
+            (r#"{"a": [1, {"b": 2}], "c": [3]}"#, 3),
+            (r#"["[[[", "\"[[", "\\", [1]]"#, 2),
+            ("]]]]", 0),
+            (r#"["#, 1),
+        ] {
+            assert_eq!(depth(text), expected, "{text}");
+        }
+        let nested = |depth| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
+        assert!(check(&nested(MOST), "it").is_ok());
+        let fault = check(&nested(MOST + 1), "it").unwrap_err();
+        assert!(fault.message.contains("101 levels"), "{}", fault.message);
+    }
+}

@@ -1,0 +1,46 @@
+//! How long a value is as JSON text, without the text.
+//!
+//! Invariant: nobody counts further than they want to know.
+
+use std::io;
+
+use serde::Serialize;
+
+/// In bytes; none if it is longer than `most`.
+pub fn of(value: &impl Serialize, most: usize) -> Option<usize> {
+    let mut counter = Counter { left: most };
+    serde_json::to_writer(&mut counter, value).ok()?;
+    Some(most - counter.left)
+}
+
+struct Counter {
+    left: usize,
+}
+
+impl io::Write for Counter {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let left = self.left.checked_sub(bytes.len());
+        self.left = left.ok_or(io::ErrorKind::FileTooLarge)?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_value_is_as_long_as_its_text() {
+        let value = json!({ "a": [1, 1e15, "é\n\""], "b": null });
+        let length = value.to_string().len();
+        assert_eq!(of(&value, 1000), Some(length));
+        assert_eq!(of(&value, length), Some(length));
+        assert_eq!(of(&value, length - 1), None);
+    }
+}

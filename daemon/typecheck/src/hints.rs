@@ -1,0 +1,242 @@
+//! What a program has here in place of what it looked for.
+//!
+//! Invariant: a hint names something that works. Where nothing does, it says so and names the tools.
+
+use mux_sandbox::absent;
+
+use mux_text::did_you_mean::nearest_few;
+
+/// How many members of a type are named that is no function.
+const NAMED: usize = 5;
+const TOOLS: &str = "call the tools of a server: `await mux.<server>.<tool>(args)`";
+
+/// What a hint is made from.
+pub(super) struct About<'a> {
+    pub(super) code: u32,
+    /// The first line.
+    pub(super) message: &'a str,
+    /// What the others say.
+    pub(super) why: &'a str,
+    /// The `mux.d.ts`.
+    pub(super) types: &'a str,
+}
+
+pub(super) fn hint(about: &About<'_>) -> Option<String> {
+    let message = about.message;
+    if let Some(name) = quoted(message, "Cannot find name '") {
+        return missing(name, about.types);
+    }
+    if let Some(specifier) = quoted(message, "Cannot find module '") {
+        return Some(absent::module(specifier));
+    }
+    if message.contains(" does not exist on type 'Promise<") || about.code == 2801 {
+        return Some("a call gives a promise: `await` it".into());
+    }
+    if let Some(of) = not_callable(about.why)
+        && let Some(known) = members(about.types, of)
+        && !known.is_empty()
+    {
+        let more = if known.len() > NAMED { ", …" } else { "" };
+        let named: Vec<String> = known.iter().take(NAMED).map(|n| format!("`{n}`")).collect();
+        return Some(format!("call what is in it: {}{more}", named.join(", ")));
+    }
+    if let Some((name, of)) = unknown_property(message)
+        && let Some(known) = members(about.types, of)
+    {
+        let near = nearest_few(name, known.iter().copied(), 3);
+        let near: Vec<String> = near.iter().map(|name| format!("`{name}`")).collect();
+        return match (near.is_empty(), of) {
+            (false, _) => Some(format!("did you mean {}?", near.join(" or "))),
+            (true, "Mux") => Some("`Object.keys(mux)` lists the servers".into()),
+            (true, _) => Some("`Object.keys` of the server lists its tools".into()),
+        };
+    }
+    None
+}
+
+/// What to write instead of a name that is not there.
+fn missing(name: &str, types: &str) -> Option<String> {
+    if let Some(instead) = absent::global(name) {
+        return Some(instead.into());
+    }
+    let text = match name {
+        "exec" | "execSync" | "spawn" | "readFile" | "readFileSync" | "writeFile"
+        | "writeFileSync" => {
+            format!("a program has no files or processes of its own; {TOOLS}")
+        }
+        "input" | "args" | "argv" | "params" | "parameters" | "inputs" => {
+            "what the caller passed is `mux.input`".into()
+        }
+        "print" | "println" | "log" | "puts" => "write `console.log(…)`".into(),
+        "nextTick" => "use `setTimeout(run, 0)` or `queueMicrotask(run)`".into(),
+        "sleep" | "delay" | "wait" => {
+            "write `await new Promise((resolve) => setTimeout(resolve, ms))`".into()
+        }
+        "tools" | "tool" | "callTool" | "call_tool" | "mcp" | "client" | "server" | "servers" => {
+            format!("tools are functions: {TOOLS}")
+        }
+        "emit" | "search" | "describe" | "discover" | "catalog" | "read" | "call"
+            if types.contains(&format!("  readonly {name}: ")) =>
+        {
+            format!("it is a property of `mux`: `mux.{name}`")
+        }
+        // As the types declare a server.
+        name if types.contains(&format!("\n  readonly {name}: Mux.")) => {
+            format!("servers are properties of `mux`: `mux.{name}`")
+        }
+        _ => return None,
+    };
+    Some(text)
+}
+
+/// The name and the type of `Property 'name' does not exist on type 'Type'.`
+fn unknown_property(message: &str) -> Option<(&str, &str)> {
+    let (name, rest) = message.strip_prefix("Property '")?.split_once('\'')?;
+    let of = rest.strip_prefix(" does not exist on type '")?;
+    Some((name, of.strip_suffix("'.")?))
+}
+
+/// The type of `Type 'Type' has no call signatures.`
+fn not_callable(why: &str) -> Option<&str> {
+    let of = why.trim_start().strip_prefix("Type '")?;
+    let (of, rest) = of.split_once('\'')?;
+    rest.starts_with(" has no call signatures").then_some(of)
+}
+
+/// The servers of `Mux`, or what is in the type of a server or a group, as the declarations spell it.
+fn members<'a>(types: &'a str, of: &str) -> Option<Vec<&'a str>> {
+    let is_mux = of == "Mux";
+    let (head, end) = match is_mux {
+        true => ("\ninterface Mux {\n".to_owned(), "\n}"),
+        false => (format!("\n  interface {of} {{\n"), "\n  }"),
+    };
+    let (_, rest) = types.split_once(&head)?;
+    let (body, _) = rest.split_once(end)?;
+    let names = body.lines().filter_map(|line| match is_mux {
+        true => Some(line.strip_prefix("  readonly ")?.split_once(": Mux.")?.0),
+        false => {
+            let member = line.strip_prefix("    ")?;
+            let group = member.strip_prefix("readonly ");
+            let group = group.and_then(|group| group.split_once(": Mux."));
+            Some(group.or_else(|| member.split_once('('))?.0)
+        }
+    });
+    Some(names.filter(|name| is_name(name)).collect())
+}
+
+fn is_name(name: &str) -> bool {
+    !name.is_empty()
+        && name
+            .chars()
+            .all(|c| c.is_alphanumeric() || matches!(c, '_' | '$'))
+}
+
+/// What stands between a beginning that ends with a quote and the next quote.
+pub(super) fn quoted<'a>(text: &'a str, beginning: &str) -> Option<&'a str> {
+    text.strip_prefix(beginning)?.split('\'').next()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TYPES: &str = "declare const mux: Mux;\n\ninterface Mux {\n  readonly github: Mux.Github;\n}\n\n\
+        declare namespace Mux {\n  /** It. */\n  interface Github {\n    /** Lists (all). */\n    list_repos(args: {\n      \
+        all?: boolean;\n    }): Promise<ToolText>;\n    readonly issues: Mux.Github_issues;\n    readonly \"a-b\": Mux.Github[\"issues\"];\n  \
+        }\n\n  interface Github_issues {\n    (args?: {}): Promise<any>;\n    close(args: { id: number }): Promise<any>;\n  }\n}\n";
+
+    fn told(code: u32, message: &str) -> String {
+        let about = About {
+            code,
+            message,
+            why: "",
+            types: TYPES,
+        };
+        hint(&about).unwrap_or_default()
+    }
+
+    #[test]
+    fn habits_from_elsewhere_are_answered_with_what_is_here() {
+        for (name, part) in [
+            ("fetch", "no network"),
+            ("axios", "mux.<server>.<tool>"),
+            ("require", "import nothing"),
+            ("process", "mux.input"),
+            ("fs", "no files of its own"),
+            ("__dirname", "no files"),
+            ("Buffer", "Uint8Array"),
+            ("window", "globalThis"),
+            ("document", "globalThis"),
+            ("WebAssembly", "switched off"),
+            ("input", "`mux.input`"),
+            ("print", "console.log"),
+            ("setImmediate", "setTimeout"),
+            ("github", "`mux.github`"),
+            ("hubgit", ""),
+        ] {
+            let hint = told(2304, &format!("Cannot find name '{name}'."));
+            assert!(hint.contains(part), "{name}: {hint}");
+            assert_eq!(hint.is_empty(), part.is_empty(), "{name}: {hint}");
+        }
+    }
+
+    #[test]
+    fn other_mistakes_are_answered_too() {
+        for (code, message, part) in [
+            (
+                2307,
+                "Cannot find module 'x' or its corresponding type declarations.",
+                "import nothing",
+            ),
+            (
+                2339,
+                "Property 'a' does not exist on type 'Promise<B>'.",
+                "await",
+            ),
+            (2801, "This condition will always return true", "await"),
+            (
+                2339,
+                "Property 'x' does not exist on type 'Mux'.",
+                "Object.keys(mux)",
+            ),
+            (
+                2339,
+                "Property 'gihtub' does not exist on type 'Mux'.",
+                "did you mean `github`?",
+            ),
+            (
+                2339,
+                "Property 'listRepo' does not exist on type 'Github'.",
+                "did you mean `list_repos`?",
+            ),
+            (
+                2339,
+                "Property 'issue' does not exist on type 'Github'.",
+                "did you mean `issues`?",
+            ),
+            (
+                2339,
+                "Property 'closed' does not exist on type 'Github_issues'.",
+                "did you mean `close`?",
+            ),
+        ] {
+            assert!(told(code, message).contains(part), "{message}");
+        }
+    }
+    #[test]
+    fn who_calls_a_server_or_a_group_is_told_what_is_in_it() {
+        for (of, expected) in [
+            ("Github", Some("call what is in it: `list_repos`, `issues`")),
+            ("Github_issues", Some("call what is in it: `close`")),
+            ("Number", None),
+        ] {
+            let about = About {
+                code: 2349,
+                message: "This expression is not callable.",
+                why: &format!("  Type '{of}' has no call signatures."),
+                types: TYPES,
+            };
+            assert_eq!(hint(&about).as_deref(), expected, "{of}");
+        }
+    }
+}
