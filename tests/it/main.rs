@@ -10,6 +10,7 @@ mod check;
 mod commands;
 mod config;
 mod discovery;
+mod docs;
 mod editors;
 mod eras;
 mod faults;

@@ -67,6 +67,8 @@ fn an_archive_holds_all_that_a_user_needs_and_its_checksum_is_right() {
         "share/fish/vendor_completions.d/mux.fish",
         "README.md",
         "CHANGELOG.md",
+        "LICENSE",
+        "docs/tutorial.md",
         "LICENCES.txt",
     ] {
         let path = format!("{top}/{file}");

@@ -20,7 +20,7 @@ pub(crate) fn metrics_document(families: &[Family]) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// What the port asks for, and how to use it is in the README.
+/// What the port asks for, and how to use it is in docs/guides/observe.md.
 pub(crate) fn metrics_token(token: &str, json: bool) -> ExitCode {
     if json {
         document(&json!({ "token": token }));

@@ -74,7 +74,7 @@ fn line(what: &str, text: impl std::fmt::Display) -> String {
 fn engine(status: &Status) -> String {
     match status.engine.as_deref() {
         Some("quickjs") => {
-            "quickjs (V8 was not to be had at build time; see README, Engines)".into()
+            "quickjs (V8 was not to be had at build time; see docs/install.md)".into()
         }
         Some(engine) => match &status.engine_version {
             Some(version) => format!("{engine} {version}"),

@@ -39,7 +39,7 @@ fn a_user_who_can_be_asked_is_asked_and_decides() {
     let (id, form) = run(&mut agent, &marking(&home, "approved"));
     agent.reply(&form, decided("allow once"));
     assert_eq!(text(&agent.result(id)), "went on");
-    // Where nobody can be asked it is called, as the README says.
+    // Where nobody can be asked it is called, as docs/guides/policy.md says.
     let mut mute = Agent::legacy(&home.env, &[], json!({}));
     let code = marking(&home, "mute");
     let result = mute.call("run", json!({ "code": code, "check": false }));

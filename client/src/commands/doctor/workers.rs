@@ -87,7 +87,7 @@ pub(super) fn look(status: &Status) -> Group {
     match engine.as_str() {
         "quickjs" => group.warn(
             format!("the engine is quickjs; {QUICKJS}"),
-            "build mux-worker with V8: `scripts/setup` says how it finds it (README, Engines)",
+            "build mux-worker with V8: `scripts/setup` says how it finds it (docs/install.md)",
         ),
         engine => group.ok(format!("the engine is {engine}")),
     }

@@ -1,0 +1,243 @@
+//! The documentation: its links resolve, its commands parse, and what is generated is current.
+
+use std::{
+    collections::BTreeSet,
+    fmt::Write as _,
+    fs,
+    path::{Path, PathBuf},
+};
+
+use mux_tests::{TestEnv, golden};
+
+const MAX_README_LINES: usize = 150;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .parent()
+        .unwrap()
+        .to_owned()
+}
+
+/// Every Markdown page that a user reads, with its text.
+fn pages() -> Vec<(PathBuf, String)> {
+    let root = root();
+    let mut files: Vec<PathBuf> = ["", "docs", "docs/guides", "docs/reference", "docs/explain"]
+        .iter()
+        .flat_map(|folder| fs::read_dir(root.join(folder)).unwrap())
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "md"))
+        .collect();
+    files.push(root.join("proto/PROTOCOL.md"));
+    files.sort();
+    let read = |path: PathBuf| {
+        let text = fs::read_to_string(&path).unwrap();
+        (path, text)
+    };
+    files.into_iter().map(read).collect()
+}
+
+/// The lines outside of code blocks.
+fn prose(text: &str) -> impl Iterator<Item = &str> {
+    let mut is_code = false;
+    text.lines().filter(move |line| {
+        let fence = line.trim_start().starts_with("```");
+        is_code ^= fence;
+        !is_code && !fence
+    })
+}
+
+/// The anchor of a heading, as the hosts of Markdown make it.
+fn anchor(heading: &str) -> String {
+    let kept = heading
+        .trim()
+        .chars()
+        .filter(|c| c.is_alphanumeric() || " -_".contains(*c));
+    kept.collect::<String>().to_lowercase().replace(' ', "-")
+}
+
+fn anchors(text: &str) -> BTreeSet<String> {
+    let headings = prose(text).filter(|line| line.starts_with('#'));
+    headings
+        .map(|line| anchor(line.trim_start_matches('#')))
+        .collect()
+}
+
+/// The targets of the links in a line. Code in it has none.
+fn links(line: &str) -> Vec<String> {
+    let text: String = line.split('`').step_by(2).collect();
+    let mut links = Vec::new();
+    let mut rest = text.as_str();
+    while let Some(at) = rest.find("](") {
+        rest = &rest[at + 2..];
+        let end = rest.find(')').unwrap_or(rest.len());
+        links.push(rest[..end].to_owned());
+        rest = &rest[end..];
+    }
+    links
+}
+
+#[test]
+fn links_of_the_documentation_resolve() {
+    let mut broken = Vec::new();
+    for (page, text) in pages() {
+        for link in prose(&text).flat_map(links) {
+            if link.contains("://") || link.starts_with("mailto:") {
+                continue;
+            }
+            let (file, fragment) = link.split_once('#').unwrap_or((&link, ""));
+            let target = match file.is_empty() {
+                true => page.clone(),
+                false => page.parent().unwrap().join(file),
+            };
+            let is_there = match (fs::read_to_string(&target), fragment) {
+                (Ok(_), "") => true,
+                (Ok(text), fragment) => anchors(&text).contains(fragment),
+                (Err(_), _) => target.is_dir(),
+            };
+            if !is_there {
+                broken.push(format!("{}: {link}", page.display()));
+            }
+        }
+    }
+    assert!(broken.is_empty(), "{}", broken.join("\n"));
+}
+
+#[test]
+fn the_readme_can_be_read_in_one_go() {
+    let text = fs::read_to_string(root().join("README.md")).unwrap();
+    assert!(text.lines().count() <= MAX_README_LINES);
+}
+
+/// The commands of `mux` in the blocks of shell code, as words.
+fn commands(text: &str) -> Vec<Vec<String>> {
+    let mut commands = Vec::new();
+    let mut is_shell = false;
+    let mut lines = text.lines();
+    while let Some(line) = lines.next() {
+        if let Some(language) = line.trim_start().strip_prefix("```") {
+            is_shell = language == "sh";
+            continue;
+        }
+        let Some(start) = line.find("mux ").filter(|_| is_shell) else {
+            continue;
+        };
+        // A command begins the line, behind variables that are set for it.
+        let is_variable = |word: &str| word.contains('=');
+        if !line[..start].split_whitespace().all(is_variable) {
+            continue;
+        }
+        let mut command = line[start..].to_owned();
+        let words = loop {
+            match split(&command) {
+                Some(words) => break words,
+                None => {
+                    command.push('\n');
+                    command.push_str(lines.next().expect("a quote is closed"));
+                }
+            }
+        };
+        commands.push(words);
+    }
+    commands
+}
+
+/// The words of one command of a shell, up to what ends it; `None` while a quote is open or a line goes on.
+fn split(text: &str) -> Option<Vec<String>> {
+    let (mut words, mut word) = (Vec::new(), None::<String>);
+    let mut letters = text.chars().peekable();
+    while let Some(letter) = letters.next() {
+        match letter {
+            '\'' | '"' => {
+                let word = word.get_or_insert_default();
+                loop {
+                    match letters.next()? {
+                        quote if quote == letter => break,
+                        '\\' if letter == '"' => word.push(letters.next()?),
+                        inside => word.push(inside),
+                    }
+                }
+            }
+            '$' if letters.next_if_eq(&'(').is_some() => {
+                // What another command prints.
+                letters.by_ref().find(|letter| *letter == ')')?;
+                word.get_or_insert_default().push('1');
+            }
+            '\\' => {
+                let next = letters.next()?;
+                if next != '\n' {
+                    word.get_or_insert_default().push(next);
+                }
+            }
+            '|' | '>' | '<' | '&' | ';' => break,
+            '#' if word.is_none() => break,
+            ' ' | '\t' | '\n' => words.extend(word.take()),
+            letter => word.get_or_insert_default().push(letter),
+        }
+    }
+    words.extend(word);
+    Some(words)
+}
+
+#[test]
+fn commands_in_the_documentation_parse() {
+    let env = TestEnv::new();
+    let mut count = 0;
+    let mut wrong = Vec::new();
+    for (page, text) in pages() {
+        for command in commands(&text) {
+            // What stands behind `--` is the command line of a server.
+            let own = command.iter().skip(1).take_while(|word| *word != "--");
+            let args: Vec<&str> = own.map(String::as_str).chain(["--help"]).collect();
+            let output = env.mux(&args);
+            count += 1;
+            if output.code != 0 {
+                let page = page.display();
+                wrong.push(format!("{page}: {}\n{}", command.join(" "), output.stderr));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(count > 100, "{count} commands were found");
+}
+
+#[test]
+fn the_reference_of_commands_is_current() {
+    let env = TestEnv::new();
+    let mut text = String::from(
+        "# Commands\n\n\
+         Generated from the help of `mux`; `UPDATE_GOLDEN=1 cargo nextest run --workspace -E 'test(docs::)'` writes \
+         it anew.\n",
+    );
+    describe(&env, &[], &mut text);
+    golden::compare(&root().join("docs/reference/cli.md"), &text).unwrap();
+}
+
+/// The help of a command, and of those below it.
+fn describe(env: &TestEnv, path: &[&str], text: &mut String) {
+    let args: Vec<&str> = path.iter().copied().chain(["--help"]).collect();
+    let help = env.mux(&args).ok().stdout;
+    let name = ["mux"].iter().chain(path).copied().collect::<Vec<_>>();
+    let help: Vec<&str> = help.lines().map(str::trim_end).collect();
+    write!(
+        text,
+        "\n## {}\n\n```text\n{}\n```\n",
+        name.join(" "),
+        help.join("\n").trim_end()
+    )
+    .unwrap();
+    let below = help.iter().skip_while(|line| **line != "Commands:").skip(1);
+    for line in below.take_while(|line| !line.is_empty()) {
+        // A description that goes on in the next line is indented further.
+        let Some(name) = line
+            .strip_prefix("  ")
+            .filter(|line| !line.starts_with(' '))
+        else {
+            continue;
+        };
+        let name = name.split_whitespace().next().unwrap();
+        if name != "help" {
+            let path: Vec<&str> = path.iter().copied().chain([name]).collect();
+            describe(env, &path, text);
+        }
+    }
+}
