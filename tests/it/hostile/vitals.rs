@@ -200,8 +200,10 @@ impl Vitals {
         }
         let mut children = BTreeMap::new();
         for pid in process::descendants(daemon) {
-            let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
-            *children.entry(name.trim().to_owned()).or_default() += 1;
+            // One that has ended meanwhile has no name.
+            if let Ok(name) = fs::read_to_string(format!("/proc/{pid}/comm")) {
+                *children.entry(name.trim().to_owned()).or_default() += 1;
+            }
         }
         // The kernel keeps fifteen characters of a name. The last is that of the thread which starts workers,
         // and of a worker until it has its own.
