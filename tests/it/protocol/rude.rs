@@ -103,7 +103,7 @@ fn frames_of_wrong_length_or_content_end_their_connection_alone() {
     unharmed(&env, daemon);
 }
 
-/// Whatever stands in it: nobody else waits while it is read, and it does not take many times its room.
+/// A request of the greatest length is decoded off the runtime, and takes about as much memory as its text.
 #[test]
 fn requests_as_long_as_may_be_hold_up_nobody_and_take_little_memory() {
     let env = TestEnv::with_fixtures(&[("fix", &[])]).watching_polls();
