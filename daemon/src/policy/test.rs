@@ -9,6 +9,7 @@
 use std::cmp::Ordering;
 
 use regex::Regex;
+use regex_syntax::hir::literal::Extractor;
 use serde_json::{Number, Value};
 use toml::Value as Written;
 
@@ -51,7 +52,7 @@ pub(super) enum Test {
     /// A path that is this directory or stands in it, by its letters.
     Below(Vec<String>),
     Present(bool),
-    Regex(Regex),
+    Regex(Pattern),
 }
 
 impl Test {
@@ -104,7 +105,7 @@ impl Test {
                     )),
                     _ => must("a regular expression of Rust's crate regex"),
                 };
-                Ok(Self::Regex(compiled.map_err(wrong)?))
+                Ok(Self::Regex(Pattern::new(compiled.map_err(wrong)?)))
             }
             unknown => Err(match nearest(unknown, KEYS.iter().copied()) {
                 Some(near) => format!("unknown test `{unknown}` (did you mean `{near}`?)"),
@@ -131,9 +132,7 @@ impl Test {
         };
         match self {
             Self::Text(glob) => text(glob, given),
-            Self::Regex(regex) => Readings::of(given).map_or(Met::No, |readings| {
-                readings.met(|reading| regex.is_match(reading))
-            }),
+            Self::Regex(pattern) => pattern.met(given),
             Self::Truth(truth) => is_truth(*truth, given),
             Self::Number(wanted) => compared(given, wanted, Ordering::Equal),
             Self::Over(least) => compared(given, least, Ordering::Greater),
@@ -194,16 +193,47 @@ fn text(glob: &Glob, given: &Value) -> Met {
         both.is_some_and(|(read, wanted)| order(&read, &wanted) == Some(Ordering::Equal))
     };
     // Relative to what is not known; a plain name is as good as any other.
-    let leads_anywhere = || {
-        let head = glob.head();
-        let is_path = head.starts_with('/') || head.get(..5).is_some_and(is_file_scheme);
-        is_path && given.is_string() && readings.leaves_its_directory()
-    };
+    let leads_anywhere =
+        || begins_a_path(glob.head()) && given.is_string() && readings.leaves_its_directory();
     met.or_maybe(met == Met::No && (is_number() || leads_anywhere()))
 }
 
-fn is_file_scheme(text: &str) -> bool {
-    text.eq_ignore_ascii_case("file:")
+/// Whether whatever begins so is an absolute path or a `file:` URL.
+fn begins_a_path(text: &str) -> bool {
+    let scheme = text.get(..5);
+    text.starts_with('/') || scheme.is_some_and(|scheme| scheme.eq_ignore_ascii_case("file:"))
+}
+
+/// A regular expression, and whether it is about absolute paths.
+#[derive(Clone, Debug)]
+pub(super) struct Pattern {
+    regex: Regex,
+    /// Some match of it begins with `/` or `file:`.
+    is_of_paths: bool,
+}
+
+impl Pattern {
+    fn new(regex: Regex) -> Self {
+        // What has been compiled can be parsed; whatever cannot is taken for the worst.
+        let parsed = regex_syntax::parse(regex.as_str()).ok();
+        let prefixes = parsed.map(|hir| Extractor::new().extract(&hir));
+        let is_of_paths = prefixes.is_none_or(|prefixes| {
+            let literals = prefixes.literals().unwrap_or_default().iter();
+            let texts = literals.map(|literal| String::from_utf8_lossy(literal.as_bytes()));
+            texts.into_iter().any(|text| begins_a_path(&text))
+        });
+        Self { regex, is_of_paths }
+    }
+
+    fn met(&self, given: &Value) -> Met {
+        let Some(readings) = Readings::of(given) else {
+            return Met::No;
+        };
+        let met = readings.met(|reading| self.regex.is_match(reading));
+        let leads_anywhere =
+            self.is_of_paths && given.is_string() && readings.leaves_its_directory();
+        met.or_maybe(leads_anywhere)
+    }
 }
 
 fn is_truth(truth: bool, given: &Value) -> Met {
@@ -397,6 +427,16 @@ mod tests {
                     "~/a"
                 ]),
                 json!(["/etc/passwd", "srv/a", "a"]),
+            ),
+            (
+                "{ regex = \"^(/srv/|(?i)FILE:///srv/)\" }",
+                json!(["../srv/a", "~/a", "/srv/../etc/passwd", "//srv/a"]),
+                json!(["/etc/passwd", "srv/a", "a"]),
+            ),
+            (
+                "{ regex = \"^v[0-9]+$\" }",
+                json!([" v1"]),
+                json!(["../v1", "~/v1"]),
             ),
             (
                 "\"file:///srv/*\"",
