@@ -243,7 +243,7 @@ impl Auth {
         if own || remote.socket.is_some() {
             return None;
         }
-        let server = canonical(&remote.url)?;
+        let server = canonical(remote.url.expose())?;
         let client_secret = client_secret.clone();
         let key = Key {
             resource: server.to_string(),

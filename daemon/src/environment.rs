@@ -61,7 +61,7 @@ pub const WORKSPACE: &str = "\0workspace\0";
 /// Names and values.
 #[derive(Clone, Default, PartialEq)]
 pub struct Environment {
-    variables: BTreeMap<String, String>,
+    variables: BTreeMap<String, Secret>,
     /// What the commands of the configuration told.
     commands: BTreeMap<String, Answer>,
     /// The named secrets of the user.
@@ -73,7 +73,10 @@ pub struct Environment {
 impl Environment {
     pub fn of(pairs: impl IntoIterator<Item = (String, String)>) -> Self {
         Self {
-            variables: pairs.into_iter().collect(),
+            variables: pairs
+                .into_iter()
+                .map(|(name, value)| (name, value.into()))
+                .collect(),
             commands: BTreeMap::new(),
             secrets: BTreeMap::new(),
             untold: None,
@@ -96,7 +99,7 @@ impl Environment {
     /// The same with another variable.
     pub fn with(&self, name: &str, value: &str) -> Self {
         let mut more = self.clone();
-        more.variables.insert(name.to_owned(), value.to_owned());
+        more.variables.insert(name.to_owned(), value.into());
         more
     }
 
@@ -109,8 +112,8 @@ impl Environment {
         let shell = basis
             .variables
             .get("SHELL")
-            .cloned()
-            .unwrap_or_else(|| "/bin/sh".into());
+            .map_or("/bin/sh", Secret::expose)
+            .to_owned();
         let answer = run(question(&shell, &basis)).await;
         let found = answer.and_then(|text| read(&text).ok_or("it told none".into()));
         found.unwrap_or_else(|problem| {
@@ -143,7 +146,7 @@ impl Environment {
             match line.split_once('=') {
                 Some((name, value)) if is_name(name.trim()) => {
                     self.variables
-                        .insert(name.trim().to_owned(), unquote(value.trim()).to_owned());
+                        .insert(name.trim().to_owned(), unquote(value.trim()).into());
                 }
                 // The line is not repeated here: it may be a secret with a typing error.
                 _ => problems.push(format!(
@@ -165,7 +168,10 @@ impl Environment {
         passed
             .entry("PATH".into())
             .or_insert_with(|| FALLBACK_PATH.into());
-        Self::of(passed)
+        Self {
+            variables: passed,
+            ..Self::default()
+        }
     }
 
     /// That list, and what entries may ask for although no profile sets it.
@@ -180,13 +186,13 @@ impl Environment {
     }
 
     pub fn get(&self, name: &str) -> Option<&str> {
-        self.variables.get(name).map(String::as_str)
+        self.variables.get(name).map(Secret::expose)
     }
 
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
         self.variables
             .iter()
-            .map(|(name, value)| (name.as_str(), value.as_str()))
+            .map(|(name, value)| (name.as_str(), value.expose()))
     }
 
     /// The same where no session is meant.
@@ -239,7 +245,7 @@ impl Environment {
     }
 
     fn variable<'a>(&'a self, name: &str, default: Option<&'a str>) -> Result<&'a str, String> {
-        let found = self.variables.get(name).map(String::as_str);
+        let found = self.variables.get(name).map(Secret::expose);
         // A project's is its root; anybody else's is that of a session.
         let found = found.or((name == "workspace").then_some(WORKSPACE));
         match default {

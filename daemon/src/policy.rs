@@ -25,7 +25,7 @@ use mux_sandbox::typegen::names::spell;
 pub use self::{
     explain::{Explanation, Outcome, Step},
     glob::{glob, may_match_below},
-    policies::{Policies, Ruling},
+    policies::{DECISION_TIMEOUT, Policies, Ruling},
     question::{
         Action, Decision, Given, Hints, Question, SERVER_REQUESTS, Verdict, spellings, verb,
     },

@@ -49,12 +49,12 @@ impl ListKey {
                 let digest = process
                     .args
                     .iter()
-                    .fold(digest.text("args"), |digest, arg| digest.text(arg));
+                    .fold(digest.text("args"), |digest, arg| digest.text(arg.expose()));
                 let names = process.env.keys();
                 names.fold(digest.text("env"), |digest, name| digest.text(name))
             }
             Link::Remote(remote) => {
-                let digest = digest.text("url").text(&remote.url);
+                let digest = digest.text("url").text(remote.url.expose());
                 let names = remote.headers.keys();
                 names.fold(digest.text("headers"), |digest, name| digest.text(name))
             }

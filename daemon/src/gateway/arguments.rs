@@ -18,6 +18,9 @@ use mux_text::{
 
 /// Long arguments that are read at the same moment.
 const READERS: usize = 2;
+/// Rules are applied to arguments up to this length by the thread that has them: a thousand regular expressions take
+/// some milliseconds then. To longer ones they are applied by the blocking pool.
+const MAX_INLINE_JUDGED_BYTES: usize = 4 << 10;
 
 /// The arguments of a call, before the tool is known.
 #[derive(Clone)]
@@ -63,11 +66,14 @@ impl Arguments {
 
     /// They are read only when their call has its place among those of the server.
     pub(super) fn are_long(&self) -> bool {
-        let bytes = match self {
+        self.bytes() > LONG
+    }
+
+    fn bytes(&self) -> usize {
+        match self {
             Self::Json(text) => text.len(),
             Self::Typed(pairs) => pairs.iter().map(|(_, text)| text.len()).sum(),
-        };
-        bytes > LONG
+        }
     }
 
     /// As an object, whether it fits the tool's schema or not.
@@ -138,24 +144,50 @@ impl Readers {
         tool: &Arc<Tool>,
         arguments: &Arguments,
     ) -> Result<Map<String, Value>, Fault> {
-        let read = self.judged(tool, arguments, |read| read).await??;
+        let read = self
+            .with_values(tool, arguments, LONG, |read| read)
+            .await??;
         tool.check_arguments(read).await
     }
 
-    /// What somebody makes of the values, or of why there are none.
+    /// What policy says of the values, or of why there are none.
     pub(super) async fn judged<T: Send + 'static>(
         &self,
         tool: &Arc<Tool>,
         arguments: &Arguments,
         judge: impl FnOnce(Result<Map<String, Value>, Fault>) -> T + Send + 'static,
     ) -> Result<T, Fault> {
-        if !arguments.are_long() {
-            return Ok(judge(arguments.as_values(tool)));
+        self.with_values(tool, arguments, MAX_INLINE_JUDGED_BYTES, judge)
+            .await
+    }
+
+    /// What policy says of a value that is no arguments of a tool.
+    pub(super) async fn judged_value<T: Send + 'static>(
+        value: &Value,
+        judge: impl FnOnce(&Value) -> T + Send + 'static,
+    ) -> T {
+        if json_weight::is_within(value, MAX_INLINE_JUDGED_BYTES, MAX_INLINE_JUDGED_BYTES) {
+            return judge(value);
+        }
+        let value = value.clone();
+        blocking_pool::run(move || judge(&value)).await
+    }
+
+    /// Reads arguments of at most `max_inline_bytes` at once, and longer ones beside the runtime's threads.
+    async fn with_values<T: Send + 'static>(
+        &self,
+        tool: &Arc<Tool>,
+        arguments: &Arguments,
+        max_inline_bytes: usize,
+        make: impl FnOnce(Result<Map<String, Value>, Fault>) -> T + Send + 'static,
+    ) -> Result<T, Fault> {
+        if arguments.bytes() <= max_inline_bytes {
+            return Ok(make(arguments.as_values(tool)));
         }
         let lost = || Fault::new(Kind::Internal, "the arguments were lost in the daemon");
         let _turn = self.0.acquire().await.map_err(|_| lost())?;
         let (tool, arguments) = (Arc::clone(tool), arguments.clone());
-        let read = spawn_blocking(move || judge(arguments.as_values(&tool)));
+        let read = spawn_blocking(move || make(arguments.as_values(&tool)));
         read.await.map_err(|_| lost())
     }
 }

@@ -10,7 +10,7 @@ use std::{
     collections::{BTreeSet, HashSet},
     ops::ControlFlow,
     sync::Arc,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use mux_sandbox::{Fault, Kind, typegen::names::spell};
@@ -21,7 +21,8 @@ use super::{Gateway, permission::Asked};
 use crate::{
     catalog::Tool,
     policy::{
-        Action, Decision, Given, Hints, Question, Ruling, Verdict, may_match_below, spellings,
+        Action, DECISION_TIMEOUT, Decision, Given, Hints, Question, Ruling, Verdict,
+        may_match_below, spellings,
     },
     settings::{Link, SourceKind},
     sources::{
@@ -176,8 +177,13 @@ impl Asked {
         let mut asking = BTreeSet::new();
         let mut known = HashSet::new();
         let mut fault = None;
+        let began = Instant::now();
         let mut judge = |field: &mut EquivalentField<'_, '_>| {
             let path = format!("{}.{}", self.server(), field.function);
+            if began.elapsed() > DECISION_TIMEOUT {
+                fault = Some(timed_out("fields of the document").path(&self.path));
+                return ControlFlow::Break(());
+            }
             let verdict = match self.verdict_of(function, &path, field) {
                 Ok(verdict) => verdict,
                 Err(wrong) => {
@@ -338,7 +344,19 @@ pub(super) fn made(decision: Decision) -> Result<Verdict, Fault> {
             Kind::Internal,
             "policy wants arguments that it has",
         )),
+        Decision::TimedOut => Err(timed_out("arguments")),
     }
+}
+
+/// `what` kept the rules busy for longer than they may be.
+fn timed_out(what: &str) -> Fault {
+    let message = format!(
+        "the rules of [[policy]] were not through with the {what} within `policy_time`, {DECISION_TIMEOUT:?}"
+    );
+    Fault::new(Kind::Limit, message).hints(
+        "this limit is fixed: have fewer rules look at arguments, or send less with each call",
+        "this limit is fixed: send less with each call",
+    )
 }
 
 fn identity(verdict: &Verdict) -> String {

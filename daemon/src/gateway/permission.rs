@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use super::{
     Arguments, Asking, Gateway,
+    arguments::Readers,
     graphql_policy::{Judged, made},
 };
 use crate::{
@@ -129,8 +130,8 @@ impl Gateway {
     async fn judged(&self, wanted: &Permission<'_>) -> Result<Judged, Fault> {
         let asked = self.asked(wanted);
         let (tool, arguments) = match &wanted.what {
-            What::Offer(given) => return asked.judge(Given::Values(given)),
-            What::Request(params) => return asked.judge(Given::Values(params)),
+            What::Offer(given) => return asked.judge_value(given).await,
+            What::Request(params) => return asked.judge_value(params).await,
             What::Tool(tool, arguments) => (tool, arguments),
         };
         let function = self.graphql_function(wanted.server, tool);
@@ -191,6 +192,16 @@ impl Gateway {
 }
 
 impl Asked {
+    async fn judge_value(self, value: &Value) -> Result<Judged, Fault> {
+        match self.decide(Given::Unread) {
+            Decision::Made(verdict) => Ok(Judged::of(verdict)),
+            Decision::NeedsArguments | Decision::TimedOut => {
+                let judge = move |value: &Value| self.judge(Given::Values(value));
+                Readers::judged_value(value, judge).await
+            }
+        }
+    }
+
     fn judge(&self, given: Given<'_>) -> Result<Judged, Fault> {
         made(self.decide(given)).map(Judged::of)
     }

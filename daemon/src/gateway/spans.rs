@@ -66,7 +66,7 @@ fn of_server(span: &mut Span, server: &Server) {
     let (transport, url) = match link(server) {
         Some(Link::Process(_)) => ("pipe", None),
         Some(Link::Remote(remote)) if remote.socket.is_some() => ("unix", None),
-        Some(Link::Remote(remote)) => ("tcp", url::Url::parse(&remote.url).ok()),
+        Some(Link::Remote(remote)) => ("tcp", url::Url::parse(remote.url.expose()).ok()),
         Some(Link::Source(_)) | None => return,
     };
     span.set("network.transport", || Some(transport));

@@ -11,6 +11,7 @@ use std::{
         Arc,
         atomic::{AtomicU64, Ordering},
     },
+    time::{Duration, Instant},
 };
 
 use super::{
@@ -18,6 +19,10 @@ use super::{
     rule::Holds,
 };
 use crate::config::{AgentEntry, PolicyEntry};
+
+/// The budget `policy_time`: how long the rules may look at the arguments of one call. The time depends on the length
+/// of the arguments, the number of rules, and their regular expressions.
+pub const DECISION_TIMEOUT: Duration = Duration::from_secs(5);
 
 #[derive(Clone, Debug, Default)]
 pub struct Policies {
@@ -143,15 +148,23 @@ impl Policies {
 impl<'a> Ruling<'a> {
     /// The first rule that applies, or the need for the arguments, or the default.
     pub fn decide(&self, question: &Question<'_>) -> Decision {
+        self.decide_within(question, DECISION_TIMEOUT)
+    }
+
+    fn decide_within(&self, question: &Question<'_>, timeout: Duration) -> Decision {
         let lists = self.projects.iter().map(|denied| &**denied);
         let mut rules = lists
             .chain([self.own])
             .flat_map(|list| list.about(question.server()));
         let mut doubtful = None;
+        let began = Instant::now();
         let first = loop {
             let Some(rule) = rules.next() else {
                 break default_verdict(question);
             };
+            if rule.reads_arguments() && began.elapsed() >= timeout {
+                return Decision::TimedOut;
+            }
             match rule.holds(question) {
                 Holds::Yes => break Verdict::of(rule),
                 Holds::Depends => return Decision::NeedsArguments,
@@ -234,5 +247,42 @@ impl Verdict {
             List::Agent(name) => format!("rule {number} of [agents.{name}] policy in config.toml"),
             List::Project(..) => format!("rule {number} of {}", rule.list.section()),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::policy::{
+        Given,
+        tests::{call, policies},
+    };
+
+    #[test]
+    fn rules_on_arguments_have_a_budget_of_time_and_others_need_none() {
+        let (policies, _) = policies(
+            "[[policy]]\nmatch = \"*.other\"\naction = \"deny\"\n\
+             [[policy]]\nmatch = \"*\"\naction = \"deny\"\narguments = { a = \"x\" }\n",
+        );
+        let arguments = json!({ "a": "y" });
+        let decide = |path, timeout| {
+            let question = Question {
+                given: Given::Values(&arguments),
+                ..call(path)
+            };
+            policies.of(None, &[]).decide_within(&question, timeout)
+        };
+        let in_time = decide("files.read", DECISION_TIMEOUT);
+        assert!(matches!(in_time, Decision::Made(verdict) if verdict.is_default()));
+        assert!(matches!(
+            decide("files.read", Duration::ZERO),
+            Decision::TimedOut
+        ));
+        let without_arguments = decide("files.other", Duration::ZERO);
+        assert!(
+            matches!(without_arguments, Decision::Made(verdict) if verdict.action == Action::Deny)
+        );
     }
 }

@@ -75,6 +75,8 @@ pub enum Decision {
     Made(Verdict),
     /// A rule looks at the arguments, which have not been read.
     NeedsArguments,
+    /// The rules were not through with the arguments within [`DECISION_TIMEOUT`](super::DECISION_TIMEOUT).
+    TimedOut,
 }
 
 impl Question<'_> {

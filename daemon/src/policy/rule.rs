@@ -208,6 +208,10 @@ impl Rule {
         self.decided.load(Ordering::Relaxed)
     }
 
+    pub(super) fn reads_arguments(&self) -> bool {
+        !self.arguments.is_empty()
+    }
+
     /// Servers that it names letter by letter, if it applies to no others.
     pub(super) fn only_servers(&self) -> Option<Vec<&str>> {
         let named = self.servers.as_deref();

@@ -8,7 +8,7 @@ use crate::{catalog::ToolDescription, catalog::ToolSet, config::Config};
 
 const HOME: &str = "/home/me";
 
-fn policies(text: &str) -> (Policies, Vec<String>) {
+pub(super) fn policies(text: &str) -> (Policies, Vec<String>) {
     let config = Config::parse(text, "c").unwrap();
     let mut problems = Vec::new();
     let (agents, home) = (&config.agents, Path::new(HOME));
@@ -17,7 +17,7 @@ fn policies(text: &str) -> (Policies, Vec<String>) {
 }
 
 /// Nothing is known but the path.
-fn call(path: &str) -> Question<'_> {
+pub(super) fn call(path: &str) -> Question<'_> {
     Question {
         path,
         from_server: false,
@@ -35,6 +35,7 @@ fn call(path: &str) -> Question<'_> {
 fn decided(policies: &Policies, question: &Question<'_>) -> String {
     match policies.decide(question, &[]) {
         Decision::NeedsArguments => "arguments".into(),
+        Decision::TimedOut => "timeout".into(),
         Decision::Made(verdict) => {
             policies.count_verdict(&verdict);
             let number = verdict.rule.as_ref().map(|rule| rule.number.to_string());

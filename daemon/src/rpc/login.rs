@@ -119,10 +119,12 @@ fn remote(server: &Server, door: &Door) -> Result<Remote, AuthError> {
         None => known.link.clone(),
     });
     match link {
-        Ok(Link::Remote(remote)) if remote.url.contains(WORKSPACE) => Err(AuthError::Inapplicable(
-            "its `url` holds ${workspace}, and you work in none: ask from within its directory"
-                .into(),
-        )),
+        Ok(Link::Remote(remote)) if remote.url.expose().contains(WORKSPACE) => {
+            Err(AuthError::Inapplicable(
+                "its `url` holds ${workspace}, and you work in none: ask from within its directory"
+                    .into(),
+            ))
+        }
         Ok(Link::Remote(remote)) => Ok(remote),
         Ok(Link::Process(_)) => Err(AuthError::Inapplicable(
             "it is a program of yours, and nobody signs in to it".into(),

@@ -3,7 +3,7 @@
 //! Invariant: what is shown of an address holds neither a password nor the value of a query, nor a part of a path that
 //! looks like a key.
 
-use mux_secrets::{KnownSecrets, url};
+use mux_secrets::{KnownSecrets, Secret, url};
 
 use super::Remote;
 use crate::environment::Environment;
@@ -25,7 +25,7 @@ pub struct Network {
 #[derive(Clone, PartialEq)]
 pub struct Variable {
     pub name: String,
-    pub value: String,
+    pub value: Secret,
 }
 
 impl Network {
@@ -34,7 +34,7 @@ impl Network {
             let value = environment.get(name)?;
             (!value.trim().is_empty()).then(|| Variable {
                 name: name.to_owned(),
-                value: value.to_owned(),
+                value: value.into(),
             })
         };
         // The small spelling wins.
@@ -51,7 +51,9 @@ impl Network {
     /// The addresses of proxies, as they are written.
     pub fn proxies(&self) -> impl Iterator<Item = String> {
         let all = [&self.http_proxy, &self.https_proxy, &self.all_proxy];
-        all.into_iter().flatten().map(|proxy| proxy.value.clone())
+        all.into_iter()
+            .flatten()
+            .map(|proxy| proxy.value.expose().to_owned())
     }
 
     /// What may stand in a proxy's address and must not stand elsewhere.
@@ -61,7 +63,7 @@ impl Network {
             .into_iter()
             .flatten()
         {
-            known.add_password_of(&proxy.value);
+            known.add_password_of(proxy.value.expose());
         }
         known
     }
@@ -90,8 +92,8 @@ impl Remote {
         for value in self.headers.values() {
             known.add_header(value.expose());
         }
-        known.add_password_of(&self.url);
-        known.add_query_of(&self.url);
+        known.add_password_of(self.url.expose());
+        known.add_query_of(self.url.expose());
         known
     }
 }
@@ -132,7 +134,9 @@ mod tests {
         ];
         let pairs = pairs.map(|(name, value)| (name.to_owned(), value.to_owned()));
         let network = Network::of(&Environment::of(pairs));
-        let name = |variable: Option<Variable>| variable.map(|v| format!("{}={}", v.name, v.value));
+        let name = |variable: Option<Variable>| {
+            variable.map(|v| format!("{}={}", v.name, v.value.expose()))
+        };
         assert_eq!(name(network.http_proxy).as_deref(), Some("http_proxy=b"));
         assert_eq!(name(network.https_proxy).as_deref(), Some("HTTPS_PROXY=c"));
     }

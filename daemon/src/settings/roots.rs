@@ -4,6 +4,8 @@
 
 use std::path::{Path, PathBuf};
 
+use mux_secrets::Secret;
+
 use super::{Link, Process};
 use crate::{config::RootsEntry, environment::Environment};
 
@@ -57,7 +59,8 @@ impl Roots {
 
 /// Whether it is one of those, and directories follow its name.
 fn has_directories(process: &Process) -> bool {
-    let words = std::iter::once(&process.command).chain(&process.args);
+    let arguments = process.args.iter().map(Secret::expose);
+    let words = std::iter::once(process.command.as_str()).chain(arguments);
     let mut after = words.skip_while(|word| !prefers_roots(word));
     after.next().is_some() && after.any(|word| !word.starts_with('-'))
 }

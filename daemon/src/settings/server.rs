@@ -72,7 +72,7 @@ pub enum Link {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Process {
     pub command: String,
-    pub args: Vec<String>,
+    pub args: Vec<Secret>,
     /// Command and arguments as they were written: an expanded variable may be a secret.
     pub written: Vec<String>,
     pub env: BTreeMap<String, Secret>,
@@ -84,7 +84,7 @@ pub struct Process {
 /// A server behind a URL.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Remote {
-    pub url: String,
+    pub url: Secret,
     /// As it was written: an expanded variable may be a secret.
     pub written: String,
     pub headers: BTreeMap<String, Secret>,
@@ -382,7 +382,11 @@ fn process(entry: ServerEntry, environment: &Environment, home: &Path) -> Result
         hidden: secrets_of_process(&entry.args, &entry.env, environment),
         command,
         written,
-        args: entry.args.iter().map(expand).collect::<Result<_, _>>()?,
+        args: entry
+            .args
+            .iter()
+            .map(|arg| expand(arg).map(Secret::from))
+            .collect::<Result<_, _>>()?,
         env: expanded(&entry.env, environment)?,
         cwd: match &entry.cwd {
             Some(cwd) => below(home, &expand(cwd)?),
@@ -406,7 +410,7 @@ fn remote(entry: ServerEntry, environment: &Environment, home: &Path) -> Result<
         ("sse", Some(RemoteTransport::Sse)),
     ];
     Ok(Remote {
-        url,
+        url: url.into(),
         written,
         headers: expanded(&entry.headers, environment)?,
         transport: choice(entry.transport.as_deref(), "transport", &transport)?.flatten(),

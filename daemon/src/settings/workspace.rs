@@ -12,19 +12,17 @@ use crate::environment::WORKSPACE;
 impl ServerDefinition {
     /// Whether its sessions differ by workspace.
     pub fn uses_workspace(&self) -> bool {
-        let holds = |text: &String| text.contains(WORKSPACE);
-        let holds_secretly = |text: &Secret| text.expose().contains(WORKSPACE);
+        let holds = |text: &Secret| text.expose().contains(WORKSPACE);
         match &self.link {
             Link::Process(process) => {
-                let mut texts = std::iter::once(&process.command).chain(&process.args);
-                texts.any(holds)
-                    || process.env.values().any(holds_secretly)
+                process.command.contains(WORKSPACE)
+                    || process.args.iter().chain(process.env.values()).any(holds)
                     || process.cwd.to_string_lossy().contains(WORKSPACE)
             }
             Link::Remote(remote) => {
                 let socket = remote.socket.as_ref();
                 holds(&remote.url)
-                    || remote.headers.values().any(holds_secretly)
+                    || remote.headers.values().any(holds)
                     || socket.is_some_and(|path| path.to_string_lossy().contains(WORKSPACE))
             }
             Link::Source(_) => false,
@@ -35,9 +33,7 @@ impl ServerDefinition {
     pub fn at(&self, workspace: &Path) -> Self {
         let mut this = self.clone();
         let here = workspace.to_string_lossy();
-        let fill = |text: &mut String| *text = text.replace(WORKSPACE, &here);
-        let fill_secret =
-            |text: &mut Secret| *text = text.expose().replace(WORKSPACE, &here).into();
+        let fill = |text: &mut Secret| *text = text.expose().replace(WORKSPACE, &here).into();
         let fill_path = |path: &mut PathBuf| {
             let text = path.to_string_lossy();
             if text.contains(WORKSPACE) {
@@ -46,14 +42,14 @@ impl ServerDefinition {
         };
         match &mut this.link {
             Link::Process(process) => {
-                fill(&mut process.command);
+                process.command = process.command.replace(WORKSPACE, &here);
                 process.args.iter_mut().for_each(fill);
-                process.env.values_mut().for_each(fill_secret);
+                process.env.values_mut().for_each(fill);
                 fill_path(&mut process.cwd);
             }
             Link::Remote(remote) => {
                 fill(&mut remote.url);
-                remote.headers.values_mut().for_each(fill_secret);
+                remote.headers.values_mut().for_each(fill);
                 remote.socket.iter_mut().for_each(fill_path);
             }
             // Nothing of it may hold a workspace.

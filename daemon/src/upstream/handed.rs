@@ -107,7 +107,7 @@ pub(super) fn started_as(definition: &ServerDefinition) -> Option<String> {
     let mut digest = Digest::new().text(&process.command);
     digest = digest.bytes(&process.args.len().to_le_bytes());
     for arg in &process.args {
-        digest = digest.text(arg);
+        digest = digest.text(arg.expose());
     }
     for (name, value) in &process.env {
         digest = digest.text(name).text(value.expose());

@@ -160,9 +160,9 @@ impl Way {
         let exchange = Exchange::new(remote, authorization, ending.clone())?;
         let wire = match over {
             RemoteTransport::StreamableHttp => {
-                Wire::Streamable(streamable::transport(exchange, &remote.url))
+                Wire::Streamable(streamable::transport(exchange, remote.url.expose()))
             }
-            RemoteTransport::Sse => Wire::Sse(SseTransport::new(exchange, &remote.url)),
+            RemoteTransport::Sse => Wire::Sse(SseTransport::new(exchange, remote.url.expose())),
         };
         Ok(Self {
             wire,

@@ -106,7 +106,7 @@ impl Session {
         for over in candidates(remote, definition.era, beside) {
             match opening.greet(over).await {
                 Ok(session) => {
-                    beside.speaks(&remote.url, over);
+                    beside.speaks(remote.url.expose(), over);
                     return Ok(session);
                 }
                 Err(unfit) => {
@@ -149,7 +149,7 @@ fn candidates(remote: &Remote, era: Option<Era>, beside: &Beside) -> Vec<RemoteT
         Some(Era::Modern) => Some(StreamableHttp),
         _ => remote.transport,
     };
-    match (transport, beside.spoken(&remote.url)) {
+    match (transport, beside.spoken(remote.url.expose())) {
         (Some(said), _) => vec![said],
         (None, Some(Sse)) => vec![Sse, StreamableHttp],
         (None, _) => vec![StreamableHttp, Sse],

@@ -105,7 +105,11 @@ impl Launcher {
         }
         let spec = SpawnSpec {
             program: PathBuf::from(&process.command),
-            args: process.args.iter().map(OsString::from).collect(),
+            args: process
+                .args
+                .iter()
+                .map(|arg| OsString::from(arg.expose()))
+                .collect(),
             env,
             cwd: process.cwd.clone(),
             tag: name.to_owned(),

@@ -10,6 +10,8 @@ use std::sync::{
     atomic::{AtomicBool, Ordering},
 };
 
+use mux_secrets::Secret;
+
 use super::{
     key::{Key, Whose},
     offer::Offer,
@@ -143,7 +145,7 @@ fn known(definition: &ServerDefinition) -> Option<&'static str> {
         return reason(program);
     }
     // What stands before the package, and where its name stands, differs between them and from year to year.
-    process.args.iter().find_map(|arg| {
+    process.args.iter().map(Secret::expose).find_map(|arg| {
         let word = match arg.split_once('=') {
             Some((option, value)) if option.starts_with('-') => value,
             _ => arg,

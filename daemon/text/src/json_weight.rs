@@ -79,6 +79,12 @@ pub fn drop_beside(value: Value) {
 
 /// Whether a value is written and dropped in a moment.
 pub fn is_light(value: &Value) -> bool {
+    is_within(value, MANY, LONG)
+}
+
+/// Whether a value consists of at most so many values, with at most so many bytes of text. Looks at no more of it than
+/// that.
+pub fn is_within(value: &Value, max_values: usize, max_bytes: usize) -> bool {
     fn left_of(value: &Value, (values, bytes): (usize, usize)) -> Option<(usize, usize)> {
         let left = (values.checked_sub(1)?, bytes);
         match value {
@@ -92,7 +98,7 @@ pub fn is_light(value: &Value) -> bool {
             _ => Some(left),
         }
     }
-    left_of(value, (MANY, LONG)).is_some()
+    left_of(value, (max_values, max_bytes)).is_some()
 }
 
 #[cfg(test)]

@@ -195,7 +195,7 @@ fn action(
     };
     match policies.decide(&question, &[]) {
         Decision::Made(verdict) => verdict.action,
-        Decision::NeedsArguments => panic!("they were given"),
+        other => panic!("{other:?}"),
     }
 }
 

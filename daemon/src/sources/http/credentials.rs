@@ -5,6 +5,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
+use mux_secrets::Secret;
 use reqwest::header::{AUTHORIZATION, COOKIE, HeaderMap, HeaderName, HeaderValue};
 use url::form_urlencoded;
 
@@ -34,7 +35,7 @@ pub(super) struct Shown {
     pub(super) query: Vec<(String, String)>,
     pub(super) cookies: Vec<(String, String)>,
     /// Those that were fetched, which may have become stale.
-    pub(super) fetched: Vec<(Arc<Tokens>, String)>,
+    pub(super) fetched: Vec<(Arc<Tokens>, Secret)>,
     /// Any went with it.
     pub(super) any: bool,
 }
@@ -203,7 +204,7 @@ impl Keys {
                         .current()
                         .await
                         .map_err(|problem| problem.failure(name, &self.source))?;
-                    let value = self.value(name, &format!("Bearer {token}"))?;
+                    let value = self.value(name, &format!("Bearer {}", token.expose()))?;
                     shown.headers.insert(AUTHORIZATION, value);
                     shown.fetched.push((Arc::clone(tokens), token));
                 }

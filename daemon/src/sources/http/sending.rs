@@ -99,7 +99,7 @@ impl Api {
             if reply.status == StatusCode::UNAUTHORIZED && !renewed && !shown.fetched.is_empty() {
                 renewed = true;
                 for (tokens, token) in shown.fetched {
-                    tokens.stale(&token);
+                    tokens.stale(token.expose());
                 }
                 continue;
             }

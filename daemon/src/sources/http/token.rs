@@ -27,6 +27,7 @@ use crate::{
     address_policy::{AddressPolicy, Refused, refusal_in},
     sources::CallFailure,
 };
+use mux_secrets::Secret;
 use mux_text::error_chain::{causes, excerpt};
 
 /// One request for a token.
@@ -58,17 +59,17 @@ pub(super) struct Tokens {
     origins: Origins,
     scope: String,
     id: String,
-    secret: String,
+    secret: Secret,
     mask: Arc<Mask>,
     held: Mutex<Held>,
 }
 
-type Fetching = Shared<BoxFuture<'static, Result<String, Problem>>>;
+type Fetching = Shared<BoxFuture<'static, Result<Secret, Problem>>>;
 
 /// Guarded by `Tokens::held`.
 #[derive(Default)]
 struct Held {
-    token: Option<(String, Instant)>,
+    token: Option<(Secret, Instant)>,
     fetching: Option<Fetching>,
 }
 
@@ -91,7 +92,7 @@ type Refusal = (StatusCode, &'static str);
 
 #[derive(Deserialize)]
 struct Granted {
-    access_token: String,
+    access_token: Secret,
     expires_in: Option<f64>,
 }
 
@@ -142,14 +143,14 @@ impl Tokens {
             url,
             scope: scopes.join(" "),
             id: id.to_owned(),
-            secret: secret.to_owned(),
+            secret: secret.into(),
             mask,
             held: Mutex::default(),
         }))
     }
 
     /// One that lives, fetched now if need be.
-    pub(super) async fn current(self: &Arc<Self>) -> Result<String, Problem> {
+    pub(super) async fn current(self: &Arc<Self>) -> Result<Secret, Problem> {
         if let Some(failure) = &self.withheld {
             return Err(Problem::Elsewhere(failure.clone()));
         }
@@ -190,12 +191,16 @@ impl Tokens {
     /// The API does not take this one any more.
     pub(super) fn stale(&self, token: &str) {
         let mut held = self.held();
-        if held.token.as_ref().is_some_and(|(known, _)| known == token) {
+        if held
+            .token
+            .as_ref()
+            .is_some_and(|(known, _)| known.expose() == token)
+        {
             held.token = None;
         }
     }
 
-    async fn fetched(&self) -> Result<String, Problem> {
+    async fn fetched(&self) -> Result<Secret, Problem> {
         let outcome = match timeout(PATIENCE, self.ask()).await {
             Ok(outcome) => outcome,
             Err(_) => Err(Problem::Unreachable(format!(
@@ -210,7 +215,7 @@ impl Tokens {
             Duration::try_from_secs_f64(seconds).unwrap_or(UNSAID)
         });
         let counted = lives.saturating_sub(MARGIN).max(lives / 2);
-        self.mask.remember(&granted.access_token);
+        self.mask.remember(granted.access_token.expose());
         let until = Instant::now() + counted.min(Duration::from_secs(365 * 24 * 3600));
         held.token = Some((granted.access_token.clone(), until));
         Ok(granted.access_token)
@@ -229,7 +234,7 @@ impl Tokens {
             {
                 form.extend([
                     ("client_id", self.id.as_str()),
-                    ("client_secret", self.secret.as_str()),
+                    ("client_secret", self.secret.expose()),
                 ]);
                 let again = self.ask_with(&form, false).await?;
                 again.map_err(|refusal| self.refused(refusal))
@@ -267,7 +272,7 @@ impl Tokens {
             let encoded = |text: &str| -> String {
                 form_urlencoded::byte_serialize(text.as_bytes()).collect()
             };
-            let pair = format!("{}:{}", encoded(&self.id), encoded(&self.secret));
+            let pair = format!("{}:{}", encoded(&self.id), encoded(self.secret.expose()));
             request = request.header(AUTHORIZATION, format!("Basic {}", STANDARD.encode(pair)));
         }
         let unreachable = |error: reqwest::Error| {

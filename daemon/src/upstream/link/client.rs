@@ -65,6 +65,7 @@ fn trust(builder: ClientBuilder, network: &Network) -> Result<ClientBuilder, Str
     let Some(Variable { name, value: file }) = &network.certificates else {
         return Ok(builder);
     };
+    let file = file.expose();
     let read = fs::read(file).map_err(|error| error.to_string());
     let certificates =
         read.and_then(|pem| Certificate::from_pem_bundle(&pem).map_err(|error| error.to_string()));
@@ -76,7 +77,7 @@ fn trust(builder: ClientBuilder, network: &Network) -> Result<ClientBuilder, Str
 
 fn proxies(mut builder: ClientBuilder, network: &Network) -> Result<ClientBuilder, String> {
     let none = network.no_proxy.as_ref();
-    let none = none.and_then(|hosts| NoProxy::from_string(&hosts.value));
+    let none = none.and_then(|hosts| NoProxy::from_string(hosts.value.expose()));
     type Make = fn(&str) -> reqwest::Result<Proxy>;
     let make: [(_, Make); 3] = [
         (&network.http_proxy, |url| Proxy::http(url)),
@@ -88,7 +89,7 @@ fn proxies(mut builder: ClientBuilder, network: &Network) -> Result<ClientBuilde
             continue;
         };
         // Its text is not repeated: it may hold a password.
-        let proxy = make(value).map_err(|_| format!("{name} is no address of a proxy"))?;
+        let proxy = make(value.expose()).map_err(|_| format!("{name} is no address of a proxy"))?;
         builder = builder.proxy(proxy.no_proxy(none.clone()));
     }
     Ok(builder)

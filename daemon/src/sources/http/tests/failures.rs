@@ -225,7 +225,7 @@ async fn the_users_proxy_is_used() {
     source.network = Arc::new(crate::settings::Network {
         http_proxy: Some(Variable {
             name: "http_proxy".into(),
-            value: proxy,
+            value: proxy.into(),
         }),
         ..Default::default()
     });
