@@ -5,7 +5,6 @@
 //!
 //! Invariant: whoever serves holds the [`InstanceLock`], and readiness is reported, never polled.
 
-mod activity;
 mod former;
 mod lock;
 mod passed;
@@ -18,7 +17,6 @@ mod systemd;
 mod watchdog;
 
 pub use self::{
-    activity::{Activity, Present},
     former::Former,
     lock::{InstanceLock, LockError, StartupLock},
     passed::{Passed, PassedError, is_kept},

@@ -16,14 +16,13 @@ use std::{
 };
 
 use anyhow::Context;
+use mux_config::environment::Environment;
 use mux_daemon::{
-    Setup, approvals,
-    environment::Environment,
+    Setup,
     lifecycle::{self, InstanceLock, Reporter, Service, Shutdown, StartupLock},
-    logging, serve,
+    serve,
     state::Places,
     straits::Disks,
-    trace,
 };
 use mux_process::{descriptors, freed_memory, runtime};
 use mux_proto::{
@@ -31,6 +30,7 @@ use mux_proto::{
     startup::Report,
     transport, variables, version,
 };
+use mux_telemetry::{logging, trace};
 use mux_typecheck::CheckSettings;
 
 /// How long a daemon that is ending may keep the lock: its drain and the end of servers that obey
@@ -269,7 +269,7 @@ fn setup(dirs: &Dirs, socket: PathBuf, service: Service) -> anyhow::Result<Setup
         metrics_token: dirs.metrics_token(),
         descriptions: dirs.cache.join("descriptions"),
         addresses: dirs.state.join("sources.json"),
-        approvals: approvals::Places {
+        approvals: mux_approvals::Places {
             grants: dirs.state.join("approvals.json"),
             records: dirs.state.join("approvals"),
             // A trial must not disturb the user.

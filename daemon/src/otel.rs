@@ -14,7 +14,7 @@ use std::{
 };
 
 use futures::future::BoxFuture;
-use mux_daemon::trace::{Collect, Counts, Destination, Ended, Start};
+use mux_telemetry::trace::{Collect, Counts, Destination, Ended, Start};
 use tokio::{sync::mpsc, task::JoinHandle, time::timeout};
 use tokio_util::sync::CancellationToken;
 

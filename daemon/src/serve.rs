@@ -19,33 +19,32 @@ use tracing::{info, warn};
 
 use self::leaving::{drain, leave, turn_away};
 use crate::{
-    approvals::{self, Approvals},
-    audit::Audit,
-    auth::Auth,
-    cache::Cache,
-    catalog::Catalog,
-    discovery,
-    environment::Environment,
-    gateway::Gateway,
-    handles::{Handles, Terms},
     handover::{Giving, HandoverError, Predecessor},
-    inspect::Inspector,
-    lifecycle::{self, Activity, InstanceLock, Service, Shutdown},
+    lifecycle::{self, InstanceLock, Service, Shutdown},
+    rpc::{self, Connections},
+    state::{Daemon, Places},
+};
+use mux_approvals::Approvals;
+use mux_audit::Audit;
+use mux_auth::Auth;
+use mux_cache::Cache;
+use mux_caller::activity::Activity;
+use mux_catalog::{Catalog, pins::Pins};
+use mux_config::environment::Environment;
+use mux_files::file_watcher::Watching;
+use mux_gateway::Gateway;
+use mux_handles::Handles;
+use mux_http::http_client;
+use mux_runs::{Runs, discovery, inspect::Inspector};
+use mux_settings::Allowed;
+use mux_sources::Sources;
+use mux_telemetry::{
     logging,
     metrics::Metrics,
-    pins::Pins,
-    rpc::{self, Connections},
-    runs::Runs,
-    settings::Allowed,
-    sources::Sources,
-    state::{Daemon, Places},
     trace::{self, Tracer},
-    upstream::{
-        Awaited, Launcher, ServerRequestPolicy, Starts, Surroundings, Upstreams, http_client,
-    },
 };
-use mux_files::file_watcher::Watching;
 use mux_typecheck::{CheckSettings, Checker};
+use mux_upstream::{Awaited, Launcher, ServerRequestPolicy, Starts, Surroundings, Upstreams};
 
 /// Clients of a daemon that leaves get this long to go to the next one by themselves.
 const PARTING: Duration = Duration::from_secs(2);
@@ -85,7 +84,7 @@ pub struct Setup {
     pub descriptions: PathBuf,
     /// Where it is kept at which addresses they were called at first.
     pub addresses: PathBuf,
-    pub approvals: approvals::Places,
+    pub approvals: mux_approvals::Places,
     /// What whoever reads metrics over a port must know.
     pub metrics_token: PathBuf,
     pub checker: CheckSettings,
@@ -139,7 +138,7 @@ pub async fn serve(
     });
     let catalog = Catalog::new();
     let pins = Pins::open(setup.pins).map_err(ServeError::Pins)?;
-    let auth = Auth::open(setup.credentials, setup.keyring, http_client);
+    let auth = Auth::open(setup.credentials, setup.keyring, http_client::builder);
     let server_logs = setup.server_logs;
     let surroundings = Surroundings {
         launcher: launcher.clone(),
@@ -152,7 +151,7 @@ pub async fn serve(
         sources: Arc::new(Sources::new(
             setup.descriptions,
             setup.addresses,
-            http_client,
+            http_client::builder,
         )),
         awaited: awaited.clone(),
         metrics: Metrics::new(setup.metrics_token),
@@ -173,7 +172,7 @@ pub async fn serve(
     upstreams.set_request_policy(policy);
     let pool =
         Pool::start(pool_settings(setup.worker, setup.snapshots)).map_err(ServeError::Pool)?;
-    let handles = Handles::open(setup.results, Terms::default());
+    let handles = Handles::open(setup.results, mux_settings::StoredValueLimits::default());
     let checker = Checker::new(setup.checker);
     let mut known = environment.clone();
     let inspector = Inspector::new(Arc::clone(&upstreams), pool.clone(), checker);

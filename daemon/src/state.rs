@@ -29,17 +29,18 @@ pub use self::{
     loading::{Report, Trigger},
 };
 use crate::{
-    environment::Environment,
-    gateway::Gateway,
-    handles::Handles,
     handover::Wish,
-    lifecycle::{Activity, Former, Service, Shutdown},
-    projects::{Approvals, Projects},
-    runs::Runs,
+    lifecycle::{Former, Service, Shutdown},
     straits::{Disks, Strait, Straits},
-    upstream::Launcher,
 };
+use mux_caller::activity::Activity;
+use mux_config::environment::Environment;
 use mux_files::file_watcher::Watching;
+use mux_gateway::Gateway;
+use mux_handles::Handles;
+use mux_runs::Runs;
+use mux_settings::projects::{Approvals, Projects};
+use mux_upstream::Launcher;
 
 /// What could not be read or watched is tried again after this time.
 const SOON: Duration = Duration::from_secs(5);

@@ -10,7 +10,7 @@ use std::{path::PathBuf, sync::Mutex};
 
 pub use self::disks::Disks;
 use self::{clock::Clock, pause::Pauses};
-use crate::environment::Environment;
+use mux_config::environment::Environment;
 use mux_files::rotating_log;
 use mux_process::descriptors::{self, ENOUGH};
 

@@ -13,10 +13,11 @@ use mux_daemon::{
     ServeError,
     handover::{Predecessor, Taken},
     lifecycle::Shutdown,
-    logging, serve,
+    serve,
 };
 use mux_process::{descriptors, freed_memory};
 use mux_proto::{variables, version};
+use mux_telemetry::logging;
 
 use super::{LAST_THREADS, complain, detach, dirs, setup, threads, variable};
 

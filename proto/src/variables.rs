@@ -4,7 +4,7 @@
 /// meet. Absolute.
 pub const HOME: &str = "MUX_HOME";
 
-/// What the daemon logs, in `tracing`'s filter syntax: `debug`, `info,mux_daemon::upstream=trace`.
+/// What the daemon logs, in `tracing`'s filter syntax: `debug`, `info,mux_upstream=trace`.
 pub const LOG: &str = "MUX_LOG";
 
 /// Anything: the daemon measures for how long the threads of its runtime compute at a time, and `mux metrics`

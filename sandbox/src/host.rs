@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use futures::future::BoxFuture;
 
-use crate::{Fault, Level, Target};
+use mux_wire::{Fault, Level, Target};
 
 /// What one run may do outside its isolate. The daemon makes one for each run.
 pub trait ToolHost: Send + Sync + 'static {

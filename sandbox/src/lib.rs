@@ -14,7 +14,6 @@ pub mod host;
 pub mod limits;
 pub mod pool;
 pub mod scarce;
-pub mod typegen;
 
 mod run;
 mod snapshot;
@@ -23,6 +22,5 @@ mod worker_process;
 pub use fair::Turn;
 pub use host::ToolHost;
 pub use limits::{Limits, Memory};
-pub use mux_wire::{Fault, Kind, Level, Target, absent, program};
 pub use pool::{Bounds, Pool, PoolSettings, PoolStatus, RunRequest};
 pub use worker_process::Checked;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::{Fault, Kind};
+use mux_wire::{Fault, Kind};
 
 const DEFAULT_WALL: Duration = Duration::from_secs(30);
 

@@ -19,8 +19,9 @@ mod workers;
 
 use std::time::Duration;
 
-use mux_sandbox::{Fault, Limits, Pool, PoolSettings};
+use mux_sandbox::{Limits, Pool, PoolSettings};
 use mux_tests::pool;
+use mux_wire::Fault;
 use tokio::{runtime::Runtime, time::timeout};
 
 /// A program that has not ended by then hangs.

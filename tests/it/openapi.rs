@@ -6,7 +6,7 @@ mod shop;
 
 use std::{collections::BTreeMap, fs, path::Path};
 
-use mux_daemon::sources::openapi::{Description, Entry};
+use mux_sources::openapi::{Description, Entry};
 use mux_tests::golden;
 use serde_json::{Value, json};
 

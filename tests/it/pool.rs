@@ -6,10 +6,9 @@ use std::{
 };
 
 use futures::{FutureExt as _, future::BoxFuture, future::join_all};
-use mux_sandbox::{
-    Bounds, Fault, Kind, Level, Limits, Memory, Pool, PoolSettings, Target, ToolHost,
-};
+use mux_sandbox::{Bounds, Limits, Memory, Pool, PoolSettings, ToolHost};
 use mux_tests::pool::{self, Nothing};
+use mux_wire::{Fault, Kind, Level, Target};
 use nix::{
     sys::signal::{Signal, kill},
     unistd::Pid,

@@ -8,8 +8,9 @@ use std::{
     time::Duration,
 };
 
-use mux_sandbox::{Fault, Kind, Limits, Memory, Pool};
+use mux_sandbox::{Limits, Memory, Pool};
 use mux_tests::pool;
+use mux_wire::{Fault, Kind};
 
 /// What stands before the blob, and where in it the blob's checksum does.
 const HEADER: usize = 40;

@@ -3,9 +3,8 @@
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use futures::future::BoxFuture;
-use mux_sandbox::{
-    Bounds, Fault, Level, Limits, Memory, Pool, PoolSettings, RunRequest, Target, ToolHost, Turn,
-};
+use mux_sandbox::{Bounds, Limits, Memory, Pool, PoolSettings, RunRequest, ToolHost, Turn};
+use mux_wire::{Fault, Level, Target};
 use tokio_util::sync::CancellationToken;
 
 use crate::env::worker;

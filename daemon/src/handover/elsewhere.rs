@@ -8,12 +8,10 @@ use interprocess::local_socket::tokio::Listener;
 use tokio::sync::{mpsc, oneshot};
 
 use super::error::HandoverError;
-use crate::{
-    catalog::Catalog,
-    lifecycle::{InstanceLock, Service},
-    upstream::{Awaited, HandedPlace, Launcher, Upstreams},
-};
+use crate::lifecycle::{InstanceLock, Service};
+use mux_catalog::Catalog;
 use mux_keeper::Keeper;
+use mux_upstream::{Awaited, HandedPlace, Launcher, Upstreams};
 
 #[derive(Debug)]
 pub enum Predecessor {}
@@ -43,7 +41,7 @@ impl Predecessor {
         self,
         _: Awaited,
         _: std::sync::Arc<Upstreams>,
-        _: std::sync::Arc<crate::approvals::Approvals>,
+        _: std::sync::Arc<mux_approvals::Approvals>,
         _: std::sync::Arc<crate::lifecycle::Former>,
     ) {
         match self {}

@@ -8,10 +8,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{
-    lifecycle::Legacy,
-    upstream::{HandedPlace, HandedState},
-};
+use crate::lifecycle::Legacy;
+use mux_upstream::{HandedPlace, HandedState};
 
 /// Changes with what is said here, and with what a session's state means.
 pub(super) const WIRE: u32 = 1;

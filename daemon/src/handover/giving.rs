@@ -28,14 +28,12 @@ use super::{
     error::HandoverError,
     frames::{FromNew, FromOld, WIRE},
 };
-use crate::{
-    cache::Cache,
-    catalog::Catalog,
-    lifecycle::{InstanceLock, Service, StartupLock},
-    upstream::{HandedPlace, Launcher, Upstreams},
-};
+use crate::lifecycle::{InstanceLock, Service, StartupLock};
+use mux_cache::Cache;
+use mux_catalog::Catalog;
 use mux_keeper::wire::WIRE as KEEPER_WIRE;
 use mux_process::{core_dumps, descriptors};
+use mux_upstream::{HandedPlace, Launcher, Upstreams};
 
 /// Between the start of the new program and its first word.
 const HELLO: Duration = Duration::from_secs(10);

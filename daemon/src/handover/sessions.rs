@@ -10,8 +10,8 @@ use tokio::{sync::mpsc, time::timeout};
 use tracing::warn;
 
 use super::{frames::FromOld, giving::Successor};
-use crate::upstream::{Going, Upstreams};
 use mux_keeper::KeptChild;
+use mux_upstream::{Going, Upstreams};
 
 /// How long the next daemon's callers wait for a session that is busy. Then they get another one.
 const MOMENT: Duration = Duration::from_millis(500);

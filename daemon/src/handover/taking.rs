@@ -18,12 +18,10 @@ use super::{
     error::HandoverError,
     frames::{FromNew, FromOld, WIRE},
 };
-use crate::{
-    approvals::Approvals,
-    lifecycle::{Former, InstanceLock, Service},
-    upstream::{Awaited, Handed, HandedPlace, Upstreams},
-};
+use crate::lifecycle::{Former, InstanceLock, Service};
+use mux_approvals::Approvals;
 use mux_keeper::{Keeper, KeeperOffer, wire::WIRE as KEEPER_WIRE};
+use mux_upstream::{Awaited, Handed, HandedPlace, Upstreams};
 
 /// How long the old daemon may take to its next word. It has limits of its own, which are shorter.
 const TURN: Duration = Duration::from_secs(60);
@@ -189,7 +187,7 @@ impl Predecessor {
         tokio::net::UnixStream::from_std(stream)
     }
 
-    fn claim(&mut self, state: crate::upstream::HandedState) -> io::Result<Handed> {
+    fn claim(&mut self, state: mux_upstream::HandedState) -> io::Result<Handed> {
         let fds: [OwnedFd; 3] = self.channel.take()?;
         let keeper = self.keeper.as_ref();
         let keeper = keeper.ok_or_else(|| io::Error::other("there is no keeper for it"))?;

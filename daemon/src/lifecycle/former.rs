@@ -27,7 +27,7 @@ use tokio::{
 use tracing::{debug, info};
 
 use super::predecessor::hello;
-use crate::notices::RunAccess;
+use mux_caller::RunAccess;
 
 /// It has other things to do as well.
 const HEARING: Duration = Duration::from_secs(10);

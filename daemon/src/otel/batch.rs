@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use mux_daemon::trace::{Counts, Destination, Ended};
+use mux_telemetry::trace::{Counts, Destination, Ended};
 use opentelemetry_proto::tonic::{
     collector::trace::v1::ExportTraceServiceResponse, resource::v1::Resource,
 };

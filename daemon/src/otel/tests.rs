@@ -3,7 +3,7 @@
 use std::time::SystemTime;
 
 use axum::{Router, body::Bytes, http::StatusCode, routing::post};
-use mux_daemon::trace::{Kind, Tracer};
+use mux_telemetry::trace::{Kind, Tracer};
 use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
 use prost::Message as _;
 

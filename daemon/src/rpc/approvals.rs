@@ -13,13 +13,11 @@ use serde_json::Value;
 use tokio::time::timeout;
 
 use super::{POLL, convert, door::Door};
-use crate::{
-    approvals::{Approvals, Decision, GoesOn, Grant, Said, State, Verdict, View, beginning},
-    notices::{Ending, Request, RunAccess},
-    projects::Workplace,
-    runs::Program,
-    state::Daemon,
-};
+use crate::state::Daemon;
+use mux_approvals::{Approvals, Decision, GoesOn, Grant, Said, State, Verdict, View, beginning};
+use mux_caller::{Ending, Request, RunAccess};
+use mux_runs::Program;
+use mux_settings::projects::Workplace;
 use mux_text::json_depth;
 
 /// Arguments in a list, in bytes; of one alone there are all.

@@ -4,7 +4,7 @@
 //! longer one would end the connection, and with it everything that it had started.
 
 use mux_proto as wire;
-use mux_sandbox::{Fault, Kind};
+use mux_wire::{Fault, Kind};
 use serde::Serialize;
 
 use super::convert;

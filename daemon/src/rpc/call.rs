@@ -3,16 +3,14 @@
 use std::{sync::Arc, time::Duration};
 
 use mux_proto as wire;
-use mux_sandbox::Target;
+use mux_wire::Target;
 use serde_json::Value;
 
 use super::{convert, door::Door, held::held, offers, told::Told};
-use crate::{
-    gateway::{Arguments, Call},
-    state::Daemon,
-    trace::{Context, Kind},
-};
+use crate::state::Daemon;
+use mux_gateway::{Arguments, Call};
 use mux_process::blocking_pool;
+use mux_telemetry::trace::{Context, Kind};
 
 /// The result without content that says again what its structured content says.
 fn lean(text: String) -> String {

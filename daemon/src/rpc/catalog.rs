@@ -4,16 +4,13 @@ use std::{sync::Arc, time::Duration};
 
 use futures::future::join_all;
 use mux_proto as wire;
-use mux_sandbox::{Fault, Kind};
+use mux_wire::{Fault, Kind};
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::{budget::Budget, convert, door::Door, sources};
-use crate::{
-    catalog::{Catalog, Known, Scope, Tool, ToolSet, Wording, imitations},
-    gateway,
-    upstream::{Server, Upstreams, Whose},
-};
+use mux_catalog::{Catalog, Known, Scope, Tool, ToolSet, Wording, imitations};
 use mux_process::freed_memory;
+use mux_upstream::{Server, Upstreams, Whose};
 
 /// An answer of more tools leaves memory behind that is worth asking for.
 const MANY: usize = 100;
@@ -236,7 +233,7 @@ pub(super) async fn types(
         let (server, name) = path.split_once('.').unwrap_or((&path, ""));
         let server = upstreams.find_seen(server, scope)?;
         let (_, set) = sets(vec![Arc::clone(&server)], whose, None).await.remove(0);
-        for tool in gateway::named(&scope.offered(&set?), server.name(), name)? {
+        for tool in mux_gateway::named(&scope.offered(&set?), server.name(), name)? {
             out.push_str(&catalog.declaration(&tool));
         }
     }

@@ -8,21 +8,18 @@ use std::{
 };
 
 use mux_proto as wire;
-use mux_sandbox::{Fault, Level};
+use mux_wire::{Fault, Level};
 use serde_json::{Value, json};
 
 use super::{approvals, login, program, sources};
-use crate::{
-    auth::Standing,
-    handles::{Handle, Held, Page},
-    inspect::Inspection,
-    runs::{self, Event, Happening},
-    settings::{self, ServerDefinition, Share},
-    state::Report,
-    upstream::{Server, State, Upstreams},
-};
+use crate::state::Report;
+use mux_auth::Standing;
+use mux_handles::{Handle, Held, Page};
+use mux_runs::{Event, Happening, inspect::Inspection};
+use mux_settings::{ServerDefinition, Share};
 use mux_text::json_depth;
 use mux_typecheck::CheckerStatus;
+use mux_upstream::{Server, State, Upstreams};
 
 pub(super) fn welcome() -> wire::Welcome {
     let features = wire::version::FEATURES.iter();
@@ -186,15 +183,15 @@ pub(super) fn page(page: Page) -> wire::ReadPage {
     }
 }
 
-pub(super) fn run(run: runs::View) -> wire::RunInfo {
+pub(super) fn run(run: mux_runs::View) -> wire::RunInfo {
     let accepted = run.accepted.duration_since(UNIX_EPOCH).unwrap_or_default();
     wire::RunInfo {
         run: run.id,
         state: match run.state {
-            runs::State::Waiting => wire::RunState::Waiting,
-            runs::State::Running => wire::RunState::Running,
-            runs::State::Succeeded => wire::RunState::Succeeded,
-            runs::State::Failed => wire::RunState::Failed,
+            mux_runs::State::Waiting => wire::RunState::Waiting,
+            mux_runs::State::Running => wire::RunState::Running,
+            mux_runs::State::Succeeded => wire::RunState::Succeeded,
+            mux_runs::State::Failed => wire::RunState::Failed,
         },
         client: run.origin.client.clone(),
         agent: run.origin.agent.clone(),
@@ -352,7 +349,7 @@ fn standing(standing: Standing) -> wire::AuthState {
 
 /// What concerns the servers that are seen from a project, or from nowhere.
 pub(super) fn reload(report: Report, project: Option<&Path>) -> wire::ReloadReport {
-    let end = project.map(|root| settings::key("", Some(root)));
+    let end = project.map(|root| mux_settings::key("", Some(root)));
     let seen = |key: String| match (key.contains('@'), &end) {
         (false, _) => Some(key),
         (true, Some(end)) => key.strip_suffix(end.as_str()).map(str::to_owned),

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use mux_proto as wire;
-use mux_sandbox::Fault;
+use mux_wire::Fault;
 use serde::Serialize;
 
 use super::{
@@ -12,10 +12,8 @@ use super::{
     convert,
     door::Door,
 };
-use crate::{
-    discovery::{self, Discovery},
-    state::Daemon,
-};
+use crate::state::Daemon;
+use mux_runs::discovery::{self, Discovery};
 
 pub(super) async fn search(
     daemon: &Daemon,
@@ -130,7 +128,7 @@ mod tests {
         let parts = |count| std::iter::repeat_with(|| "x".repeat(1 << 20)).take(count);
         assert_eq!(fitting(parts(11), &mut Budget::new()).unwrap().len(), 11);
         let fault = fitting(parts(20), &mut Budget::new()).unwrap_err();
-        assert_eq!(fault.kind, mux_sandbox::Kind::Limit);
+        assert_eq!(fault.kind, mux_wire::Kind::Limit);
         assert!(fault.hint.unwrap().contains("fewer"));
     }
 }

@@ -15,16 +15,13 @@ use tokio::sync::{Notify, OnceCell, Semaphore, SemaphorePermit};
 use tokio_util::sync::CancellationToken;
 
 use super::probe;
-use crate::{
-    catalog::Scope,
-    lifecycle::Present,
-    notices::{Caller, Cause, Mailbox, Notice, Origin, RunAccess},
-    projects::Workplace,
-    runs::Run,
-    state::Daemon,
-    trace::Trace,
-    upstream::Whose,
-};
+use crate::state::Daemon;
+use mux_caller::{Caller, Cause, Mailbox, Notice, Origin, RunAccess, activity::Present};
+use mux_catalog::Scope;
+use mux_runs::Run;
+use mux_settings::projects::Workplace;
+use mux_telemetry::trace::Trace;
+use mux_upstream::Whose;
 
 /// Calls of one connection that are on their way at once, outside of runs. More wait.
 const CALLS: usize = 32;

@@ -14,10 +14,8 @@ use super::{
     POLL, approvals, call, catalog, convert, discovery, door::Door, login, metrics, notices,
     offers, pins, policy, program, projects, runs, secrets, settings, sources, status, upgrade,
 };
-use crate::{
-    audit::Deed,
-    state::{Daemon, Trigger},
-};
+use crate::state::{Daemon, Trigger};
+use mux_audit::Deed;
 
 /// What `status` waits for a configuration that is being read.
 const A_MOMENT: Duration = Duration::from_millis(500);

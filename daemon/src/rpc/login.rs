@@ -7,14 +7,12 @@ use std::{sync::Arc, time::Duration};
 use mux_proto as wire;
 
 use super::{POLL, convert, door::Door};
-use crate::{
-    audit::Deed,
-    auth::{Account, Auth, AuthError, Opening, SignedIn},
-    environment::WORKSPACE,
-    settings::{Link, Remote},
-    state::Daemon,
-    upstream::Server,
-};
+use crate::state::Daemon;
+use mux_audit::Deed;
+use mux_auth::{Account, Auth, AuthError, Opening, SignedIn};
+use mux_config::environment::WORKSPACE;
+use mux_settings::{Link, Remote};
+use mux_upstream::Server;
 
 /// Who keeps the tokens for a server, if it is one to sign in to.
 pub(super) fn account(auth: &Auth, server: &Server) -> Option<Arc<Account>> {

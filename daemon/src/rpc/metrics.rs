@@ -12,12 +12,10 @@ use futures::FutureExt as _;
 use mux_proto as wire;
 use tokio::task::spawn_blocking;
 
-use crate::{
-    metrics::{Format, Moment, Process, ServerMoment, tree_bytes},
-    state::Daemon,
-    upstream::{SlotView, State},
-};
+use crate::state::Daemon;
 use mux_process::runtime::longest_poll;
+use mux_telemetry::metrics::{Format, Moment, Process, ServerMoment, tree_bytes};
+use mux_upstream::{SlotView, State};
 
 pub(super) async fn of(daemon: &Arc<Daemon>) -> wire::MetricsText {
     wire::MetricsText {

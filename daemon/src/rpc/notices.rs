@@ -5,7 +5,7 @@ use std::time::Duration;
 use mux_proto as wire;
 
 use super::{POLL, approvals, door::Door};
-use crate::notices::{Answer, AskKind, Cause, Notice};
+use mux_caller::{Answer, AskKind, Cause, Notice};
 
 pub(super) async fn read(door: &Door, request: wire::NoticesRequest) -> wire::NoticePage {
     let wait = Duration::from_millis(request.wait_ms).min(POLL);

@@ -3,16 +3,14 @@
 use std::time::Duration;
 
 use mux_proto as wire;
-use mux_sandbox::Fault;
+use mux_wire::Fault;
 use serde_json::Value;
 
 use super::{budget::Budget, convert, door::Door, held::held, told::Told};
-use crate::{
-    catalog::hygiene::clean_schema,
-    gateway::{Asking, Offered},
-    state::Daemon,
-    upstream::{OfferKind, Wanted},
-};
+use crate::state::Daemon;
+use mux_gateway::{Asking, Offered};
+use mux_text::hygiene::clean_schema;
+use mux_upstream::{OfferKind, Wanted};
 
 pub(super) async fn list(
     daemon: &Daemon,
@@ -145,7 +143,7 @@ pub(super) fn asking(door: &Door, token: Option<String>) -> Asking {
 mod tests {
     use std::sync::Arc;
 
-    use mux_sandbox::Kind;
+    use mux_wire::Kind;
     use serde_json::json;
 
     use super::*;

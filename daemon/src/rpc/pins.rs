@@ -3,16 +3,16 @@
 use std::sync::Arc;
 
 use mux_proto as wire;
-use mux_sandbox::{Fault, Kind};
+use mux_wire::{Fault, Kind};
 
 use super::{budget::Budget, door::Door};
-use crate::{
-    audit::Deed,
-    catalog::{Standing, Tool, ToolSet},
-    gateway::Gateway,
+use mux_audit::Deed;
+use mux_catalog::{
+    Standing, Tool, ToolSet,
     pins::{AcceptError, Pinned, readable},
-    upstream::{Server, Upstreams, Whose},
 };
+use mux_gateway::Gateway;
+use mux_upstream::{Server, Upstreams, Whose};
 
 pub(super) async fn list(
     upstreams: &Upstreams,

@@ -3,15 +3,13 @@
 use std::sync::Arc;
 
 use mux_proto as wire;
-use mux_sandbox::Fault;
+use mux_wire::Fault;
 
 use super::{budget::Budget, door::Door};
-use crate::{
-    gateway::{Arguments, Supposed, Told},
-    notices::Origin,
-    policy::{Action, Hints, List, Outcome, ProjectText, Rule, Step},
-    state::Daemon,
-};
+use crate::state::Daemon;
+use mux_caller::Origin;
+use mux_gateway::{Arguments, Supposed, Told};
+use mux_policy::{Action, Hints, List, Outcome, ProjectText, Rule, Step};
 
 pub(super) fn list(
     daemon: &Daemon,

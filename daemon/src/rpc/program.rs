@@ -1,13 +1,11 @@
 //! Programs of steps: what they stand for, and their events for clients that know of them and for others.
 
 use mux_proto as wire;
-use mux_sandbox::Level;
+use mux_wire::Level;
 
 use super::{convert, door::Door};
-use crate::{
-    runs::{Event, Happening, News, StepEvent},
-    state::Daemon,
-};
+use crate::state::Daemon;
+use mux_runs::{Event, Happening, News, StepEvent};
 
 /// Clients that list it in their `hello` are sent the events of steps.
 const FEATURE: &str = "program";

@@ -8,13 +8,10 @@ use mux_proto::{self as wire, Kind};
 use tracing::warn;
 
 use super::{budget::Budget, door::Door};
-use crate::{
-    audit::Deed,
-    config::PolicyEntry,
-    projects::{Defined, Project, Standing},
-    settings,
-    state::Daemon,
-};
+use crate::state::Daemon;
+use mux_audit::Deed;
+use mux_config::PolicyEntry;
+use mux_settings::projects::{Defined, Project, Standing};
 
 pub(super) async fn list(
     daemon: &Arc<Daemon>,
@@ -140,7 +137,7 @@ fn server(name: &str, defined: &Defined) -> wire::ProjectServer {
     };
     match &defined.entry {
         Ok(entry) => {
-            server.command = settings::whole(entry);
+            server.command = mux_settings::whole(entry);
             server.env = entry.env.keys().cloned().collect();
             server.headers = entry.headers.keys().cloned().collect();
             server.commands = entry.commands().into_iter().collect();

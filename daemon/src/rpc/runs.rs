@@ -8,14 +8,14 @@ use std::{sync::Arc, time::Duration};
 use mux_proto as wire;
 
 use super::{POLL, convert, door::Door, program};
-use crate::{
-    notices::RunAccess,
-    recording::{Recording, Script},
-    runs::{Happening, Program, Run, Runs},
-    state::Daemon,
-    trace::Context,
-};
+use crate::state::Daemon;
+use mux_caller::RunAccess;
 use mux_process::blocking_pool;
+use mux_runs::{
+    Happening, Program, Run, Runs,
+    recording::{Recording, Script},
+};
+use mux_telemetry::trace::Context;
 use mux_text::json_weight;
 
 /// About how many bytes of events go into one page; a frame has room for much more.

@@ -9,12 +9,10 @@ use mux_secrets::Secret;
 use tracing::warn;
 
 use super::door::Door;
-use crate::{
-    audit::Deed,
-    auth::{Auth, AuthError, KeptSecret, MOST_SECRET},
-    environment::is_secret_name,
-    state::{Daemon, Trigger},
-};
+use crate::state::{Daemon, Trigger};
+use mux_audit::Deed;
+use mux_auth::{Auth, AuthError, KeptSecret, MOST_SECRET};
+use mux_config::environment::is_secret_name;
 
 pub(super) async fn set(
     daemon: &Arc<Daemon>,

@@ -4,11 +4,9 @@ use mux_proto as wire;
 use serde_json::json;
 
 use super::door::Door;
-use crate::{
-    policy::List,
-    settings::{Row, Whence},
-    state::Daemon,
-};
+use crate::state::Daemon;
+use mux_policy::List;
+use mux_settings::{Row, Whence};
 
 pub(super) fn report(
     daemon: &Daemon,

@@ -3,15 +3,13 @@
 use std::{collections::BTreeSet, time::SystemTime};
 
 use mux_proto as wire;
-use mux_sandbox::{Fault, Kind};
+use mux_wire::{Fault, Kind};
 
 use super::{convert, door::Door};
-use crate::{
-    settings::{Link, Source, SourceKind},
-    sources::Described,
-    state::Daemon,
-    upstream::{Server, Upstreams},
-};
+use crate::state::Daemon;
+use mux_settings::{Link, Source, SourceKind};
+use mux_sources::Described;
+use mux_upstream::{Server, Upstreams};
 
 /// Of a source, and of nothing else.
 pub(super) struct Told {

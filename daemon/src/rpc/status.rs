@@ -5,13 +5,12 @@ use mux_sandbox::scarce;
 
 use super::{convert, door::Door};
 use crate::{
-    catalog::imitations,
     lifecycle::{Service, Starter},
-    metrics,
     state::Daemon,
-    trace::Tracer,
 };
+use mux_catalog::imitations;
 use mux_process::descriptors;
+use mux_telemetry::{metrics, trace::Tracer};
 
 pub(super) fn of(daemon: &Daemon, door: &Door) -> wire::Status {
     let workers = daemon.runs.pool().status();

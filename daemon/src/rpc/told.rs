@@ -2,13 +2,11 @@
 
 use std::{sync::Arc, time::Duration};
 
-use mux_sandbox::Fault;
+use mux_wire::Fault;
 
-use crate::{
-    approvals::Word,
-    gateway::CallObserver,
-    notices::{Caller, Cause, Notice, Progress},
-};
+use mux_approvals::Word;
+use mux_caller::{Caller, Cause, Notice, Progress};
+use mux_gateway::CallObserver;
 
 /// Tells of progress if the client gave the call a name, and of nothing else.
 pub(super) struct Told(Arc<Caller>);

@@ -15,14 +15,15 @@ use tracing::warn;
 
 use super::LAST_WORDS;
 use crate::{
-    approvals::Approvals,
     handover::{Successor, hand_over},
-    lifecycle::{Activity, Former, Service, Shutdown},
+    lifecycle::{Former, Service, Shutdown},
     rpc::{self, Connections},
-    runs::Runs,
     state::Daemon,
-    upstream::Upstreams,
 };
+use mux_approvals::Approvals;
+use mux_caller::activity::Activity;
+use mux_runs::Runs;
+use mux_upstream::Upstreams;
 
 /// Runs that are under way get this long to finish.
 const DRAIN: Duration = Duration::from_secs(10);

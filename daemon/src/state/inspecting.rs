@@ -3,10 +3,8 @@
 use std::{collections::BTreeMap, path::Path, sync::Arc};
 
 use super::Daemon;
-use crate::{
-    config::{Config, Lines, mistake},
-    settings::{Row, Settings},
-};
+use mux_config::{Config, Lines, mistake};
+use mux_settings::{Row, Settings};
 
 /// The configuration that was put in force last.
 #[derive(Debug)]

@@ -18,16 +18,18 @@ use super::{
     telemetry::Wanted,
     written::{LastGood, written},
 };
-use crate::{
-    audit::Deed,
-    config::Config,
+use mux_audit::Deed;
+use mux_caller::Origin;
+use mux_config::{
+    Config,
     environment::{Commands, Environment, MOST, WITHIN},
-    notices::Origin,
-    policy::Policies,
-    projects::{Denials, Outlook},
-    settings::{Agents, Differences, ServerSettings, Settings},
-    upstream::Changes,
 };
+use mux_policy::Policies;
+use mux_settings::{
+    Agents, Differences, ServerSettings, Settings,
+    projects::{Denials, Outlook},
+};
+use mux_upstream::Changes;
 
 /// A file that has become empty is believed only if it stays so: some editors empty it before they write.
 const EMPTY: Duration = Duration::from_secs(1);

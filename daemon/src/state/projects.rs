@@ -11,7 +11,7 @@ use std::{
 use tokio::{task::spawn_blocking, time::timeout};
 
 use super::{Daemon, Trigger};
-use crate::projects::{Files, Looked, Place, Project, Workplace, look};
+use mux_settings::projects::{Files, Looked, Place, Project, Workplace, look};
 
 /// A directory on a disk that does not answer has no project.
 const LOOK: Duration = Duration::from_secs(2);

@@ -1,7 +1,7 @@
 //! Descriptions in files, which are followed as the configuration is.
 
 use super::Daemon;
-use crate::upstream::{State, Whose};
+use mux_upstream::{State, Whose};
 
 impl Daemon {
     /// Some file has changed. A source that is open takes over what its description says now; one that could not be

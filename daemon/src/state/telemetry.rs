@@ -3,11 +3,9 @@
 use std::time::Duration;
 
 use super::Daemon;
-use crate::{
-    settings::{Telemetry, Unusable},
-    trace::Destination,
-    upstream::http_client,
-};
+use mux_http::http_client;
+use mux_settings::{Telemetry, Unusable};
+use mux_telemetry::trace::Destination;
 
 /// A collector that does not take a few spans in this time is as good as down.
 const REQUEST: Duration = Duration::from_secs(10);
@@ -24,7 +22,7 @@ impl Daemon {
         known.clone_from(wanted);
         let to = wanted.clone().map(|to| {
             let to = to?;
-            let client = http_client(&to.network, None).and_then(|builder| {
+            let client = http_client::builder(&to.network, None).and_then(|builder| {
                 let client = builder.timeout(REQUEST).build();
                 client.map_err(|error| error.without_url().to_string())
             });

@@ -8,7 +8,7 @@ use tokio::task::spawn_blocking;
 use tracing::warn;
 
 use super::Places;
-use crate::config::{Config, ConfigError};
+use mux_config::{Config, ConfigError};
 
 /// What was good of the files, and what is wrong with them now.
 #[derive(Debug, Default)]

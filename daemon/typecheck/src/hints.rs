@@ -2,7 +2,7 @@
 //!
 //! Invariant: a hint names something that works. Where nothing does, it says so and names the tools.
 
-use mux_sandbox::absent;
+use mux_wire::absent;
 
 use mux_text::did_you_mean::nearest_few;
 

@@ -6,7 +6,7 @@
 
 mod severity;
 
-use mux_sandbox::program::PREFIX;
+use mux_wire::program::PREFIX;
 
 use super::{
     Diagnostic, Severity, calls, hints,

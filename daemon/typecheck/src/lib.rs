@@ -32,7 +32,7 @@ use std::{
     time::Duration,
 };
 
-use mux_sandbox::program::{PREFIX, SUFFIX, without_frame};
+use mux_wire::program::{PREFIX, SUFFIX, without_frame};
 use tokio::{sync::Semaphore, time::timeout};
 
 pub use self::text::Text;

@@ -3,13 +3,11 @@
 use std::{fs, path::Path, process::Command};
 
 use anyhow::{Context, ensure};
+use mux_catalog::{ToolDescription, ToolSet};
 use mux_client::{Identity, Session, connect_or_spawn, within_seconds};
-use mux_daemon::{
-    catalog::{ToolDescription, ToolSet},
-    sources::openapi::{Description, Entry},
-};
 use mux_proto::{CheckRequest, endpoint::Dirs};
-use mux_sandbox::typegen::{ServerDecl, declarations};
+use mux_sources::openapi::{Description, Entry};
+use mux_typegen::{ServerDecl, declarations};
 use serde_json::{Value, json};
 
 use super::{

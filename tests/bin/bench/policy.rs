@@ -3,10 +3,8 @@
 use std::{fmt::Write as _, hint::black_box, path::Path, time::Instant};
 
 use anyhow::{Context as _, ensure};
-use mux_daemon::{
-    config::Config,
-    policy::{Action, Decision, Given, Hints, Policies, Question},
-};
+use mux_config::Config;
+use mux_policy::{Action, Decision, Given, Hints, Policies, Question};
 use serde_json::json;
 
 use super::figures::{Samples, fact};

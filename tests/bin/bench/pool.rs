@@ -9,9 +9,8 @@ use std::{
 
 use anyhow::{Context, ensure};
 use futures::future::BoxFuture;
-use mux_sandbox::{
-    Bounds, Fault, Level, Limits, Memory, Pool, PoolSettings, RunRequest, Target, ToolHost, Turn,
-};
+use mux_sandbox::{Bounds, Limits, Memory, Pool, PoolSettings, RunRequest, ToolHost, Turn};
+use mux_wire::{Fault, Level, Target};
 use tokio_util::sync::CancellationToken;
 
 use super::figures::{Samples, fact, row};

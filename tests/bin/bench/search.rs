@@ -3,11 +3,11 @@
 use std::{sync::Arc, time::Instant};
 
 use anyhow::ensure;
-use mux_daemon::catalog::{
+use mux_catalog::{
     Known, ToolDescription, ToolSet,
     search::{Finder, Query},
 };
-use mux_sandbox::Fault;
+use mux_wire::Fault;
 use serde_json::json;
 
 use super::figures::{Samples, millis, row};

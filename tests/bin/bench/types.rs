@@ -12,7 +12,7 @@ use mux_client::{Identity, Session, connect_or_spawn, run, within_seconds};
 use mux_proto::{
     CheckRequest, Outcome, RunRequest, ToolInfo, ToolsRequest, TypesRequest, endpoint::Dirs,
 };
-use mux_sandbox::typegen::{ServerDecl, ToolDecl, declarations};
+use mux_typegen::{ServerDecl, ToolDecl, declarations};
 
 use super::{
     commands::Place,

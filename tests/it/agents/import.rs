@@ -2,8 +2,8 @@
 
 use std::{fs, os::unix::fs::PermissionsExt as _};
 
-use mux_sandbox::typegen::names::{RESERVED_SERVERS, is_server_name};
 use mux_tests::TestEnv;
+use mux_typegen::names::{RESERVED_SERVERS, is_server_name};
 use serde_json::{Map, Value, json};
 
 use super::{contents, data, with_all, write};

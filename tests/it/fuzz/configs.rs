@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
-use mux_daemon::{config::Config, environment::Environment, settings::Settings};
+use mux_config::{Config, environment::Environment};
 use mux_sandbox::Limits;
+use mux_settings::Settings;
 use mux_tests::chance::holds;
 use mux_wire::MAX_FRAME;
 use proptest::{collection::vec, prelude::*, sample::select};

@@ -3,8 +3,9 @@
 
 use std::time::Duration;
 
-use mux_sandbox::{Kind, Limits};
+use mux_sandbox::Limits;
 use mux_tests::chance::{broken, holds};
+use mux_wire::Kind;
 use proptest::{collection::vec, prelude::*, sample::select};
 use tokio::runtime::Runtime;
 

@@ -1,7 +1,7 @@
 //! Schemas of servers, which may be any JSON at all.
 
-use mux_sandbox::typegen::{ServerDecl, ToolDecl, declarations, signature, tool_declaration};
 use mux_tests::chance::holds;
+use mux_typegen::{ServerDecl, ToolDecl, declarations, signature, tool_declaration};
 use proptest::{collection::vec, prelude::*, sample::select};
 use serde_json::{Map, Value};
 

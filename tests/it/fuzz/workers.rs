@@ -9,11 +9,12 @@ use std::{
 };
 
 use futures::future::BoxFuture;
-use mux_sandbox::{Fault, Level, Limits, Pool, PoolSettings, Target, ToolHost};
+use mux_sandbox::{Limits, Pool, PoolSettings, ToolHost};
 use mux_tests::{
     chance::{broken, holds},
     pool,
 };
+use mux_wire::{Fault, Level, Target};
 use proptest::prelude::*;
 use tokio::{runtime::Runtime, time::timeout};
 use tokio_util::sync::CancellationToken;

@@ -3,7 +3,7 @@
 use std::{fs, path::Path};
 
 use apollo_compiler::{ExecutableDocument, Schema, validation::Valid};
-use mux_daemon::sources::{graphql_queries, graphql_tools};
+use mux_sources::{graphql_queries, graphql_tools};
 use mux_tests::golden;
 
 /// Each case with the text of its schema.

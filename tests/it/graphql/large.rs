@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use mux_daemon::sources::graphql_tools;
+use mux_sources::graphql_tools;
 use mux_tests::{TestEnv, env::compiler, graphql};
 
 use super::functions::valid;

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use mux_sandbox::{Fault, Kind, Limits, Pool, PoolSettings};
+use mux_sandbox::{Limits, Pool, PoolSettings};
 use mux_tests::pool;
+use mux_wire::{Fault, Kind};
 
 /// Workers without a daemon.
 pub(super) fn pool() -> Pool {

@@ -22,8 +22,9 @@ use std::{
 };
 
 use futures::{FutureExt as _, future::BoxFuture};
-use mux_sandbox::{Fault, Level, Limits, Pool, Target, ToolHost};
+use mux_sandbox::{Limits, Pool, ToolHost};
 use mux_tests::{env::binary, pool, process};
+use mux_wire::{Fault, Level, Target};
 use tokio_util::sync::CancellationToken;
 
 /// A run that does not end within this hangs.

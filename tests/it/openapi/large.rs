@@ -2,15 +2,14 @@
 
 use std::{fs, path::Path, process::Command};
 
-use mux_daemon::{
-    catalog::{ToolDescription, ToolSet, can_be_checked},
-    sources::openapi::{Description, Entry},
-};
-use mux_sandbox::typegen::{ServerDecl, declarations};
+use mux_catalog::{ToolDescription, ToolSet};
+use mux_schema::can_be_checked;
+use mux_sources::openapi::{Description, Entry};
 use mux_tests::{
     TestEnv,
     env::{apis, compiler, output},
 };
+use mux_typegen::{ServerDecl, declarations};
 use serde_json::{Value, json};
 
 const VERBS: [&str; 8] = [

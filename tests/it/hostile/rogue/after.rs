@@ -2,8 +2,9 @@
 
 use std::{sync::atomic::Ordering, time::Duration};
 
-use mux_sandbox::{Kind, Limits};
+use mux_sandbox::Limits;
 use mux_tests::pool;
+use mux_wire::Kind;
 
 use super::{HANG, Rogues, length, peak};
 

@@ -1,6 +1,6 @@
 //! Workers that are wrong from their first frame on.
 
-use mux_sandbox::Kind;
+use mux_wire::Kind;
 
 use super::{HANG, Rogues};
 

@@ -3,8 +3,8 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use futures::future::join_all;
-use mux_sandbox::Kind;
 use mux_tests::process;
+use mux_wire::Kind;
 
 use super::{super::killed::kill, HANG, Rogues};
 

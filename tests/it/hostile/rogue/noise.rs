@@ -1,6 +1,6 @@
 //! Frames by chance, from a seed, out of a worker.
 
-use mux_sandbox::Kind;
+use mux_wire::Kind;
 
 use super::{HANG, Rogues};
 

@@ -1,0 +1,126 @@
+//! What a user says of a call that waits.
+//!
+//! Invariant: the first answer counts, and whoever gives it is told for how much it is good.
+
+use std::{io, sync::Arc};
+
+use mux_wire::{Fault, Kind};
+use tokio::task::spawn_blocking;
+use tracing::info;
+
+use super::{
+    Approvals,
+    book::NotDecided,
+    form,
+    subject::{self, ApprovalId, Decision, Said, Session, Subject, View},
+    unknown,
+};
+use mux_caller::RunAccess;
+
+/// What became of an answer.
+#[derive(Debug)]
+pub struct Decided {
+    pub view: View,
+    /// Its program waited, and goes on.
+    pub live: bool,
+    /// Ids of other calls that were shown with it, are covered by it, and go on.
+    pub released: Vec<String>,
+    /// Ids of calls that it would cover and that were not shown: they wait on.
+    pub unshown: Vec<String>,
+    /// Why it holds for less than was said.
+    pub warning: Option<String>,
+}
+
+impl Approvals {
+    /// A user's answer, by a client that may reach the call. The first one counts.
+    pub async fn decide(
+        self: &Arc<Self>,
+        id: &str,
+        access: &RunAccess,
+        said: impl Into<Said>,
+    ) -> Result<Decided, Fault> {
+        let number = self.find(id, access).await?.number;
+        let mut said = said.into();
+        {
+            let book = self.book();
+            let reaches = |id: ApprovalId<'_>| book.find_as(&id, access).is_some();
+            (said.shown).retain(|id| ApprovalId::parse(id).is_some_and(reaches));
+        }
+        self.settle(number, said).await
+    }
+
+    pub(super) async fn settle(
+        self: &Arc<Self>,
+        number: u64,
+        said: Said,
+    ) -> Result<Decided, Fault> {
+        let Said {
+            decision,
+            reason,
+            shown,
+        } = said;
+        let shown: Vec<u64> = shown
+            .iter()
+            .filter_map(|id| Some(ApprovalId::parse(id)?.number))
+            .collect();
+        let verdict = decision.verdict(form::shortened(reason));
+        let given = self.book().answer(number, verdict);
+        let given = given.map_err(|why| {
+            let id = subject::id_of(number);
+            match why {
+                NotDecided::Unknown => unknown(&id),
+                NotDecided::Before => {
+                    Fault::new(Kind::Validation, format!("{id} was answered before"))
+                        .hint(format!("`mux resume {id}` goes on with it"))
+                }
+            }
+        })?;
+        info!(approval = subject::id_of(number), ?decision, "answered");
+        let subject = Arc::clone(&given.view.subject);
+        let ((mut released, mut unshown), mut warnings) = ((Vec::new(), Vec::new()), Vec::new());
+        match (decision, &given.session) {
+            (Decision::Session, Some(session)) => {
+                let mut book = self.book();
+                book.grant(session.clone(), subject.cover);
+                (released, unshown) = book.release(&shown, |other, of| {
+                    other.cover == subject.cover && of == Some(session)
+                });
+            }
+            (Decision::Session, None) => warnings.push(
+                "it holds for this call only: nobody is connected any more for whose session it could hold".to_owned(),
+            ),
+            (Decision::Always, _) => match self.grant(&subject).await {
+                Ok(()) => {
+                    let agent = &subject.origin.agent;
+                    let covered = |other: &Subject, _: Option<&Session>| {
+                        other.cover == subject.cover && other.origin.agent == *agent
+                    };
+                    (released, unshown) = self.book().release(&shown, covered);
+                }
+                Err(error) => warnings.push(format!(
+                    "it holds for this call only: it could not be written down for others: {error}"
+                )),
+            },
+            (Decision::Once | Decision::Deny, _) => {}
+        }
+        if !given.live && !self.amend(&given.view.owner).await {
+            let gone =
+                "the answer could not be written down, and is lost when muxd ends: see `mux logs`";
+            warnings.push(gone.to_owned());
+        }
+        self.changed();
+        Ok(Decided {
+            view: given.view,
+            live: given.live,
+            released: released.into_iter().map(subject::id_of).collect(),
+            unshown: unshown.into_iter().map(subject::id_of).collect(),
+            warning: (!warnings.is_empty()).then(|| warnings.join("; ")),
+        })
+    }
+
+    async fn grant(self: &Arc<Self>, subject: &Arc<Subject>) -> io::Result<()> {
+        let (this, subject) = (Arc::clone(self), Arc::clone(subject));
+        let written = spawn_blocking(move || this.grants().add(&subject));
+        written.await.map_err(io::Error::other)?
+    }
+}

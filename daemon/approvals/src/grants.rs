@@ -1,0 +1,171 @@
+//! What a user always allows, in a file of its own.
+//!
+//! Invariant: a grant is for one tool as it was when it was given, of a server that is reached as it was then, asked
+//! by one rule, for one agent. On any doubt about the file nothing is granted.
+
+use std::{
+    collections::BTreeMap,
+    io,
+    path::PathBuf,
+    time::{SystemTime, UNIX_EPOCH},
+};
+
+use mux_wire::{Fault, Kind};
+use serde::{Deserialize, Serialize};
+
+use super::subject::Subject;
+use mux_files::atomic_file;
+use mux_text::digest::Digest;
+
+const VERSION: u32 = 1;
+const LONGEST: u64 = 16 << 20;
+/// Far more than a user gives.
+const MOST: usize = 10_000;
+/// Hexadecimal digits of the name of a grant: 128 bits. Earlier muxds gave names of 8, which stay valid.
+const NAME: usize = 32;
+
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct Grant {
+    pub path: String,
+    pub agent: Option<String>,
+    pub rule: String,
+    pub cover: String,
+    pub since_ms: u64,
+}
+
+impl Grant {
+    /// Whether it covers these calls, for this agent. Its name says both, but a hash may be met by another.
+    fn is_for(&self, cover: &str, agent: Option<&str>) -> bool {
+        self.cover == cover && self.agent.as_deref() == agent
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct Grants {
+    file: PathBuf,
+    /// By their names. Or why nothing is granted.
+    granted: Result<BTreeMap<String, Grant>, String>,
+}
+
+#[derive(Deserialize, Serialize)]
+struct Document {
+    version: u32,
+    grants: BTreeMap<String, Grant>,
+}
+
+impl Grants {
+    pub(super) fn open(file: PathBuf) -> Self {
+        let granted = read(&file).map_err(|error| format!("{}: {error}", file.display()));
+        Self { file, granted }
+    }
+
+    /// Another daemon may have written it since.
+    pub(super) fn read_again(&mut self) {
+        *self = Self::open(std::mem::take(&mut self.file));
+    }
+
+    pub(super) fn problem(&self) -> Option<String> {
+        let error = self.granted.as_ref().err()?;
+        Some(format!(
+            "{error}; nothing is always approved, and the next such approval puts a new file in its place"
+        ))
+    }
+
+    pub(super) fn covers(&self, subject: &Subject) -> bool {
+        let (cover, agent) = (subject.cover.hex(), subject.origin.agent.as_deref());
+        let mut granted = self.granted.as_ref().into_iter().flatten();
+        granted.any(|(_, grant)| grant.is_for(&cover, agent))
+    }
+
+    pub(super) fn all(&self) -> Vec<(String, Grant)> {
+        let granted = self.granted.as_ref().into_iter().flatten();
+        granted
+            .map(|(name, grant)| (name.clone(), grant.clone()))
+            .collect()
+    }
+
+    /// On the disk when it returns.
+    pub(super) fn add(&mut self, subject: &Subject) -> io::Result<()> {
+        self.read_again();
+        let mut next = self.granted.clone().unwrap_or_default();
+        if next.len() >= MOST {
+            return Err(io::Error::other(format!(
+                "{MOST} tools are always approved already, the most that is kept; `mux approvals revoke GRANT` makes room"
+            )));
+        }
+        let since = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .unwrap_or_default();
+        let grant = Grant {
+            path: subject.path.clone(),
+            agent: subject.origin.agent.clone(),
+            rule: subject.rule.clone(),
+            cover: subject.cover.hex(),
+            since_ms: u64::try_from(since.as_millis()).unwrap_or(u64::MAX),
+        };
+        // It may stand there under a name that an earlier muxd gave it.
+        next.retain(|_, known| !known.is_for(&grant.cover, grant.agent.as_deref()));
+        next.insert(name(subject), grant);
+        self.put(next)
+    }
+
+    pub(super) fn revoke(&mut self, name: &str) -> Result<Grant, Fault> {
+        self.read_again();
+        let mut next = self.granted.clone().unwrap_or_default();
+        let Some(grant) = next.remove(name) else {
+            return Err(unknown(name));
+        };
+        self.put(next).map_err(|error| {
+            let message =
+                format!("it could not be written down that the approval is revoked: {error}");
+            Fault::new(Kind::Internal, message)
+        })?;
+        Ok(grant)
+    }
+
+    fn put(&mut self, next: BTreeMap<String, Grant>) -> io::Result<()> {
+        let document = Document {
+            version: VERSION,
+            grants: next,
+        };
+        let text = serde_json::to_string_pretty(&document).map_err(io::Error::other)?;
+        if self.granted.is_err() {
+            // What stands there may help somebody to see what happened.
+            drop(std::fs::rename(
+                &self.file,
+                self.file.with_extension("json.broken"),
+            ));
+        }
+        atomic_file::write(&self.file, text.as_bytes())?;
+        self.granted = Ok(document.grants);
+        Ok(())
+    }
+}
+
+/// The error for a name under which nothing is granted.
+pub(super) fn unknown(name: &str) -> Fault {
+    let message = format!(
+        "there is no approval `{}` that could be revoked",
+        mux_caller::one_line(name)
+    );
+    Fault::new(Kind::NotFound, message).hint("`mux approvals --granted` lists them")
+}
+
+/// Names what is granted and to whom: the same is granted once.
+fn name(subject: &Subject) -> String {
+    let agent = subject.origin.agent.as_deref();
+    let key = Digest::new().text(&subject.cover.hex()).maybe(agent).key();
+    let digits = blake3::Hash::from(key).to_hex();
+    format!("g{}", &digits[..NAME])
+}
+
+fn read(file: &std::path::Path) -> io::Result<BTreeMap<String, Grant>> {
+    let Some(text) = atomic_file::read(file, LONGEST)? else {
+        return Ok(BTreeMap::new());
+    };
+    let document: Document = serde_json::from_str(&text)?;
+    match document.version {
+        VERSION => Ok(document.grants),
+        other => Err(io::Error::other(format!("it is of version {other}"))),
+    }
+}

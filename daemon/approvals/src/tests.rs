@@ -1,0 +1,477 @@
+use std::{sync::Arc, time::Duration};
+
+use futures::future::join_all;
+use mux_wire::Target;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use super::*;
+mod beside;
+mod kept;
+use mux_caller::{Answer, AskKind, Caller, Cause, Mailbox, News, Notice, Origin, RunAccess};
+use mux_program::Language;
+
+const ALL: RunAccess = RunAccess::Everyone;
+
+fn open(home: &TempDir) -> Arc<Approvals> {
+    open_beside(home, true)
+}
+
+fn open_beside(home: &TempDir, alone: bool) -> Arc<Approvals> {
+    let places = Places {
+        grants: home.path().join("approvals.json"),
+        records: home.path().join("approvals"),
+        desktop: false,
+    };
+    Approvals::open(places, alone)
+}
+
+fn subject(n: u32) -> Subject {
+    let cover = Cover::new("s.t", "how", &json!({ "name": "t" }), "rule");
+    let arguments = json!({ "n": n });
+    let origin = Arc::new(Origin::new("test", None, None));
+    Subject::new(
+        "s.t".into(),
+        cover,
+        &arguments,
+        ("rule".into(), None),
+        origin,
+    )
+}
+
+fn caller(mailbox: Option<Arc<Mailbox>>) -> Arc<Caller> {
+    Arc::new(Caller {
+        mailbox,
+        cause: Cause::Run("r-1".into()),
+        ..Caller::default()
+    })
+}
+
+async fn ask(
+    approvals: &Arc<Approvals>,
+    n: u32,
+    caller: &Arc<Caller>,
+    dossier: Option<&Arc<Dossier>>,
+) -> Result<(), Kind> {
+    let asker = Asker {
+        caller,
+        dossier,
+        place: None,
+        raw: false,
+    };
+    let asked = approvals.ask(subject(n), asker, &|_| ());
+    asked.await.map_err(|fault| fault.kind)
+}
+
+fn dossier(run: &str, past: Option<Past>) -> Arc<Dossier> {
+    let began = Began {
+        source: "return 1".into(),
+        language: Language::TypeScript,
+        input: "null".into(),
+        wall: Duration::from_secs(30),
+        origin: Arc::new(Origin::new("test", None, None)),
+    };
+    Dossier::new(run, began, 1 << 20, past)
+}
+
+/// Waits until so many are listed.
+async fn until(approvals: &Arc<Approvals>, count: usize) {
+    let mut edition = approvals.watch();
+    while approvals.list().await.len() != count {
+        edition.changed().await.unwrap();
+    }
+}
+
+/// Waits until the client has that question. An answer to one that is not open yet changes nothing.
+async fn posed(mailbox: &Mailbox, question: u64) {
+    let (mut after, kinds) = (0, || vec![AskKind::Elicitation]);
+    loop {
+        for (number, notice) in mailbox.read(after, Duration::from_secs(1), kinds()).await {
+            after = number;
+            if matches!(notice, Notice::Ask { ask, .. } if ask == question) {
+                return;
+            }
+        }
+    }
+}
+
+/// Waits until one is listed and on the disk.
+async fn written(approvals: &Arc<Approvals>, home: &TempDir) {
+    until(approvals, 1).await;
+    while records(home) != 1 {
+        tokio::task::yield_now().await;
+    }
+}
+
+fn records(home: &TempDir) -> usize {
+    let entries = std::fs::read_dir(home.path().join("approvals"));
+    let files = entries.into_iter().flatten().flatten();
+    files
+        .filter(|file| file.path().extension().is_some_and(|end| end == "json"))
+        .count()
+}
+
+#[tokio::test(start_paused = true)]
+async fn whoever_answers_in_time_decides_and_clocks_stand_still_meanwhile() {
+    let home = tempfile::tempdir().unwrap();
+    let approvals = open(&home);
+    let caller = caller(None);
+    let begun = tokio::time::Instant::now();
+    let waits = Duration::from_secs(100);
+    let answer = async {
+        until(&approvals, 1).await;
+        tokio::time::sleep(waits).await;
+        let decided = approvals.decide("A1", &ALL, Decision::Once).await.unwrap();
+        assert!(decided.live);
+        let late = approvals.decide("A1", &ALL, Decision::Deny).await;
+        assert_eq!(late.unwrap_err().kind, Kind::NotFound);
+    };
+    let (asked, ()) = tokio::join!(ask(&approvals, 1, &caller, None), answer);
+    assert_eq!(asked, Ok(()));
+    assert!(caller.clock.stood() >= waits && caller.clock.stood() <= begun.elapsed());
+    let deny = async {
+        until(&approvals, 1).await;
+        let said = Said {
+            reason: Some("no".to_owned()),
+            ..Decision::Deny.into()
+        };
+        approvals.decide("a2", &ALL, said).await.unwrap();
+    };
+    let (asked, ()) = tokio::join!(ask(&approvals, 1, &caller, None), deny);
+    assert_eq!(asked, Err(Kind::Denied));
+    assert_eq!(records(&home), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_nobody_answered_is_pending_and_its_answer_is_used_once() {
+    let home = tempfile::tempdir().unwrap();
+    let approvals = open(&home);
+    let caller = caller(None);
+    let begun = tokio::time::Instant::now();
+    assert_eq!(ask(&approvals, 1, &caller, None).await, Err(Kind::Pending));
+    assert_eq!(begun.elapsed().as_secs(), approvals.terms().wait.as_secs());
+    assert_eq!(
+        approvals.find("A1", &ALL).await.unwrap().state,
+        State::Pending
+    );
+    let decided = approvals.decide("A1", &ALL, Decision::Once).await.unwrap();
+    assert!(!decided.live);
+    // The daemon dies, and the next one knows it.
+    let approvals = open(&home);
+    // Other arguments are another call.
+    assert_eq!(ask(&approvals, 2, &caller, None).await, Err(Kind::Pending));
+    assert_eq!(ask(&approvals, 1, &caller, None).await, Ok(()));
+    assert_eq!(ask(&approvals, 1, &caller, None).await, Err(Kind::Pending));
+    approvals.set_terms(ApprovalTerms {
+        keep: Duration::ZERO,
+        ..ApprovalTerms::default()
+    });
+    until(&approvals, 0).await;
+    assert_eq!(records(&home), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_daemon_that_ends_has_nobody_wait() {
+    let home = tempfile::tempdir().unwrap();
+    let approvals = open(&home);
+    let end = async {
+        until(&approvals, 1).await;
+        approvals.close();
+    };
+    let caller = caller(None);
+    let (asked, ()) = tokio::join!(ask(&approvals, 1, &caller, None), end);
+    assert_eq!(asked, Err(Kind::Pending));
+    assert!(caller.clock.stood() < Duration::from_secs(1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_can_is_asked_and_a_cancelled_form_decides_nothing() {
+    let home = tempfile::tempdir().unwrap();
+    let approvals = open(&home);
+    let mailbox = Mailbox::new(7, Arc::default(), &News::default());
+    let kinds = || vec![AskKind::Elicitation];
+    mailbox.read(0, Duration::ZERO, kinds()).await;
+    let caller = caller(Some(Arc::clone(&mailbox)));
+    let reply = |ask, value: Value| mailbox.answer(ask, Answer::Result(value));
+    let user = async {
+        posed(&mailbox, 1).await;
+        assert!(reply(1, json!({ "action": "accept", "content": {} })).is_err());
+        reply(1, json!({ "action": "cancel" })).unwrap();
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        assert_eq!(
+            approvals.find("A1", &ALL).await.unwrap().state,
+            State::Waiting
+        );
+        approvals.decide("A1", &ALL, Decision::Once).await.unwrap();
+    };
+    let (asked, ()) = tokio::join!(ask(&approvals, 1, &caller, None), user);
+    assert_eq!(asked, Ok(()));
+    let user = async {
+        posed(&mailbox, 2).await;
+        let content = json!({ "decision": "allow for this session" });
+        reply(2, json!({ "action": "accept", "content": content })).unwrap();
+    };
+    let (asked, ()) = tokio::join!(ask(&approvals, 1, &caller, None), user);
+    assert_eq!(asked, Ok(()));
+    assert_eq!(ask(&approvals, 9, &caller, None).await, Ok(()));
+    approvals.connection_over(7);
+    assert_eq!(ask(&approvals, 9, &caller, None).await, Err(Kind::Pending));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_always_answers_what_was_shown_with_it_and_can_be_revoked() {
+    let home = tempfile::tempdir().unwrap();
+    let approvals = open(&home);
+    let caller = caller(None);
+    let user = async {
+        until(&approvals, 2).await;
+        let said = Said {
+            shown: vec!["A2".to_owned()],
+            ..Decision::Always.into()
+        };
+        let decided = approvals.decide("A1", &ALL, said).await.unwrap();
+        assert_eq!(
+            (decided.released, decided.warning),
+            (vec!["A2".into()], None)
+        );
+        assert!(decided.unshown.is_empty());
+    };
+    let (one, two) = (
+        ask(&approvals, 1, &caller, None),
+        ask(&approvals, 2, &caller, None),
+    );
+    let (one, two, ()) = tokio::join!(one, two, user);
+    assert_eq!((one, two), (Ok(()), Ok(())));
+    let approvals = open(&home);
+    assert_eq!(ask(&approvals, 3, &caller, None).await, Ok(()));
+    let granted = approvals.granted();
+    assert_eq!((granted.len(), granted[0].1.path.as_str()), (1, "s.t"));
+    approvals.revoke(granted[0].0.clone(), &ALL).await.unwrap();
+    assert_eq!(
+        ask(&open(&home), 3, &caller, None).await,
+        Err(Kind::Pending)
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_covers_no_waiting_call_that_was_not_shown() {
+    for decision in [Decision::Always, Decision::Session] {
+        let home = tempfile::tempdir().unwrap();
+        let approvals = open(&home);
+        let mailbox = Mailbox::new(7, Arc::default(), &News::default());
+        let caller = caller(Some(mailbox));
+        let user = async {
+            until(&approvals, 3).await;
+            // One that it does not cover is not answered, whoever names it, and so is one that is not there.
+            let said = Said {
+                shown: ["A2", "A9", "x"].map(str::to_owned).to_vec(),
+                ..decision.into()
+            };
+            let decided = approvals.decide("A1", &ALL, said).await.unwrap();
+            assert_eq!(decided.released, ["A2"]);
+            assert_eq!(decided.unshown, ["A3"]);
+            until(&approvals, 1).await;
+            let left = approvals.find("A3", &ALL).await.unwrap();
+            assert_eq!(left.state, State::Waiting);
+            // Those that come later are covered.
+            assert_eq!(ask(&approvals, 4, &caller, None).await, Ok(()));
+            approvals.decide("A3", &ALL, Decision::Deny).await.unwrap();
+        };
+        let calls = [1, 2, 3].map(|n| ask(&approvals, n, &caller, None));
+        let (asked, ()) = tokio::join!(join_all(calls), user);
+        let denied = asked.iter().filter(|it| **it == Err(Kind::Denied));
+        assert_eq!(denied.count(), 1, "{decision:?}: {asked:?}");
+        let passed = asked.iter().filter(|it| it.is_ok());
+        assert_eq!(passed.count(), 2, "{decision:?}: {asked:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_that_is_over_leaves_nothing_unless_it_is_pending() {
+    let home = tempfile::tempdir().unwrap();
+    let approvals = open(&home);
+    let caller = caller(None);
+    for is_pending in [false, true] {
+        let run = dossier("r-1", None);
+        let Begun::New(place) = run.begin(&Target::Own { name: "x".into() }, &"{}".into()) else {
+            panic!("it is new");
+        };
+        run.end(place, &Ok("1".into()));
+        tokio::select! {
+            _ = ask(&approvals, 1, &caller, Some(&run)) => panic!("nobody answers"),
+            () = written(&approvals, &home) => {}
+        }
+        approvals.run_over(&run, is_pending).await;
+        assert_eq!(records(&home), usize::from(is_pending));
+        assert_eq!(approvals.list().await.len(), usize::from(is_pending));
+    }
+    // It goes on in another life of the daemon, under another name.
+    let approvals = open(&home);
+    let live = |_: &str| false;
+    let GoesOn::Anew(resumed) = approvals.resumable("1", &ALL, live).await.unwrap() else {
+        panic!("it is kept");
+    };
+    assert_eq!(
+        (resumed.past.ended(), resumed.began.source.as_ref()),
+        (1, "return 1")
+    );
+    approvals.adopt(&resumed, "r-2").unwrap();
+    assert_eq!(
+        approvals.adopt(&resumed, "r-3").unwrap_err().kind,
+        Kind::Busy
+    );
+    let again = dossier("r-2", Some(resumed.past));
+    approvals.begin_again(&again, "r-1").await.unwrap();
+    assert_eq!(records(&home), 1);
+    let name = approvals.list().await[0].id();
+    approvals.decide(&name, &ALL, Decision::Once).await.unwrap();
+    assert_eq!(ask(&approvals, 1, &caller, Some(&again)).await, Ok(()));
+    // Before its call goes out nothing is left that could send it again.
+    assert_eq!(records(&home), 0);
+    let GoesOn::As(run) = approvals.resumable("r-1", &ALL, live).await.unwrap() else {
+        panic!("nothing is kept");
+    };
+    assert_eq!(run, "r-2");
+}
+
+#[tokio::test(start_paused = true)]
+async fn how_many_may_wait_is_limited_by_name() {
+    let home = tempfile::tempdir().unwrap();
+    let approvals = open(&home);
+    approvals.set_terms(ApprovalTerms {
+        held: 2,
+        held_per_run: 1,
+        ..ApprovalTerms::default()
+    });
+    let caller = caller(None);
+    let run = dossier("r-1", None);
+    let refused = async {
+        until(&approvals, 1).await;
+        assert_eq!(
+            ask(&approvals, 2, &caller, Some(&run)).await,
+            Err(Kind::Busy)
+        );
+        let other = async {
+            until(&approvals, 2).await;
+            assert_eq!(ask(&approvals, 3, &caller, None).await, Err(Kind::Busy));
+            for view in approvals.list().await {
+                approvals
+                    .decide(&view.id(), &ALL, Decision::Deny)
+                    .await
+                    .unwrap();
+            }
+        };
+        tokio::join!(ask(&approvals, 2, &caller, None), other).0
+    };
+    let (first, second) = tokio::join!(ask(&approvals, 1, &caller, Some(&run)), refused);
+    assert_eq!((first, second), (Err(Kind::Denied), Err(Kind::Denied)));
+}
+
+#[tokio::test]
+async fn a_file_in_doubt_grants_nothing() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let home = tempfile::tempdir().unwrap();
+    let file = home.path().join("approvals.json");
+    grants::Grants::open(file.clone()).add(&subject(1)).unwrap();
+    let good = std::fs::read_to_string(&file).unwrap();
+    assert!(grants::Grants::open(file.clone()).covers(&subject(2)));
+    for bad in [
+        "",
+        "{}",
+        &good[..good.len() / 2],
+        &good.replace(": 1,", ": 2,"),
+    ] {
+        std::fs::write(&file, bad).unwrap();
+        let grants = grants::Grants::open(file.clone());
+        assert!(
+            !grants.covers(&subject(1)) && grants.problem().is_some(),
+            "{bad}"
+        );
+    }
+    std::fs::write(&file, &good).unwrap();
+    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o666)).unwrap();
+    assert!(!grants::Grants::open(file).covers(&subject(1)));
+}
+
+#[test]
+fn a_grant_is_found_by_what_it_covers_and_for_whom_whatever_its_name() {
+    let home = tempfile::tempdir().unwrap();
+    let file = home.path().join("approvals.json");
+    let of = |agent| {
+        let origin = Arc::new(Origin::new("test", agent, None));
+        Subject {
+            origin,
+            ..subject(1)
+        }
+    };
+    let (nobody, big) = (of(None), of(Some("big")));
+    grants::Grants::open(file.clone()).add(&big).unwrap();
+    let text = std::fs::read_to_string(&file).unwrap();
+    let mut written: Value = serde_json::from_str(&text).unwrap();
+    let grants = written["grants"].as_object_mut().unwrap();
+    let (name, grant) = grants
+        .iter()
+        .next()
+        .map(|(name, it)| (name.clone(), it.clone()))
+        .unwrap();
+    assert_eq!(name.len(), 33, "{name}");
+    // As an earlier muxd has written it; and a name that another agent's grant has met.
+    for name in [name[..9].to_owned(), name] {
+        grants.clear();
+        grants.insert(name.clone(), grant.clone());
+        let text = json!({ "version": 1, "grants": grants }).to_string();
+        mux_files::atomic_file::write(&file, text.as_bytes()).unwrap();
+        let mut known = grants::Grants::open(file.clone());
+        assert!(known.covers(&big) && !known.covers(&nobody), "{name}");
+        // What is allowed once more stands there once.
+        known.add(&big).unwrap();
+        assert_eq!(known.all().len(), 1);
+        known.add(&nobody).unwrap();
+        assert_eq!(known.all().len(), 2);
+    }
+    grants.clear();
+    let mut theirs = grant;
+    theirs["agent"] = json!("other");
+    let name = grants::Grants::open(file.clone()).all()[0].0.clone();
+    grants.insert(name.clone(), theirs);
+    let text = json!({ "version": 1, "grants": grants }).to_string();
+    mux_files::atomic_file::write(&file, text.as_bytes()).unwrap();
+    let mut known = grants::Grants::open(file);
+    assert!(!known.covers(&big) && !known.covers(&nobody));
+    known.revoke(&name).unwrap();
+    assert!(known.all().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pending_call_is_found_by_its_own_client_under_a_name_that_outlives_the_daemon() {
+    let home = tempfile::tempdir().unwrap();
+    let approvals = open(&home);
+    assert_eq!(
+        ask(&approvals, 1, &caller(None), None).await,
+        Err(Kind::Pending)
+    );
+    let whole = approvals.find("A1", &ALL).await.unwrap().whole_id();
+    let access = |agent| RunAccess::of(&Arc::new(Origin::new("test", agent, None)), false);
+    let (own, other) = (access(None), access(Some("other")));
+    let approvals = open(&home);
+    for id in ["A1", "1", "A1.", "A2", &whole[..whole.len() - 1]] {
+        for access in [&own, &other] {
+            let missing = approvals.resumable(id, access, |_| false).await;
+            match missing {
+                Err(fault) => assert_eq!(fault.kind, Kind::NotFound, "{id}"),
+                Ok(GoesOn::As(run)) => assert_eq!(run, id),
+                Ok(GoesOn::Anew(_)) => panic!("{id} was found"),
+            }
+            let missing = approvals.decide(id, access, Decision::Once).await;
+            assert_eq!(missing.unwrap_err().kind, Kind::NotFound, "{id}");
+        }
+    }
+    let refused = approvals.decide(&whole, &other, Decision::Once).await;
+    assert_eq!(refused.unwrap_err().kind, Kind::NotFound);
+    approvals
+        .decide(&whole, &own, Decision::Once)
+        .await
+        .unwrap();
+    let found = approvals.resumable(&whole, &own, |_| false).await.unwrap();
+    assert!(matches!(found, GoesOn::Anew(_)));
+}

@@ -1,0 +1,263 @@
+//! The whole of it, from calls and decisions to lines.
+
+use std::{fs, path::Path};
+
+use mux_wire::{Fault, Kind};
+use serde_json::Value;
+
+use super::*;
+use mux_caller::Cause;
+
+const PATIENCE: Duration = Duration::from_secs(30);
+
+fn caller(run: &str) -> Arc<Caller> {
+    Arc::new(Caller {
+        cause: Cause::Run(run.into()),
+        origin: Arc::new(by("agent")),
+        ..Caller::default()
+    })
+}
+
+fn by(client: &str) -> Origin {
+    Origin {
+        client: client.into(),
+        agent: Some("small".into()),
+        workspace: Some("/work".into()),
+        pid: Some(7),
+        uid: Some(1000),
+        for_agent: false,
+    }
+}
+
+fn lines(folder: &Path) -> Vec<Value> {
+    let files = fs::read_dir(folder).unwrap().flatten();
+    let mut files: Vec<PathBuf> = files.map(|file| file.path()).collect();
+    files.retain(|path| path.extension().is_some_and(|it| it == "jsonl"));
+    files.sort();
+    let text = files.iter().map(|path| fs::read_to_string(path).unwrap());
+    let text: String = text.collect();
+    text.lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
+}
+
+#[tokio::test]
+async fn calls_become_lines_with_who_what_and_how_it_ended() {
+    let home = tempfile::tempdir().unwrap();
+    let folder = home.path().join("audit");
+    let audit = Audit::open(folder.clone());
+    let caller = caller("f-3");
+    let text = |text: &str| -> Arc<str> { text.into() };
+
+    let mut entry = audit.call("gh.list", Some(&text(r#"{"a":1,"b":"canary"}"#)), &caller);
+    entry.resolved("github.list");
+    entry.decided("allow", "github.*");
+    entry.numbered(2);
+    entry.ended(Ok(12));
+    let mut entry = audit.call("github.list", None, &caller);
+    entry.read(|| r#"{ "b": "canary", "a": 1.0 }"#.into());
+    entry.decided("deny", "github.list");
+    entry.ended(Err(&Fault::new(Kind::Denied, "no")));
+    drop(audit.call("github.slow", Some(&text("{}")), &caller));
+    audit.note(Deed::SecretSet, "TOKEN", &by("mux"));
+    audit.settle(PATIENCE).await;
+
+    let lines = lines(&folder);
+    assert_eq!(lines.len(), 4);
+    let first = &lines[0];
+    for (key, value) in [
+        ("kind", "call"),
+        ("path", "github.list"),
+        ("client", "agent"),
+        ("agent", "small"),
+        ("workspace", "/work"),
+        ("run", "f-3"),
+        ("decision", "allow"),
+        ("by", "github.*"),
+        ("outcome", "ok"),
+    ] {
+        assert_eq!(first[key], value, "{first}");
+    }
+    let numbers = ["pid", "uid", "call", "bytes"].map(|key| first[key].as_u64().unwrap());
+    assert_eq!(numbers, [7, 1000, 2, 12]);
+    assert!(
+        first["ms"].is_number() && humantime::parse_rfc3339(first["at"].as_str().unwrap()).is_ok()
+    );
+    assert_eq!(first["arguments"], lines[1]["arguments"], "the same values");
+    assert_ne!(first["arguments"], lines[2]["arguments"]);
+    assert_eq!(
+        (&lines[1]["decision"], &lines[1]["outcome"]),
+        (&"deny".into(), &"denied".into())
+    );
+    assert_eq!(
+        lines[2]["outcome"], "cancelled",
+        "nobody waited for its end"
+    );
+    assert_eq!(
+        (&lines[3]["kind"], &lines[3]["subject"]),
+        (&"secret_set".into(), &"TOKEN".into())
+    );
+    assert!(!format!("{lines:?}").contains("canary"));
+    assert_eq!(audit.problem(), None);
+
+    // Another home has another key.
+    let elsewhere = Audit::open(home.path().join("other"));
+    let same = elsewhere.call(
+        "github.list",
+        Some(&text(r#"{"a":1,"b":"canary"}"#)),
+        &caller,
+    );
+    same.ended(Ok(0));
+    elsewhere.settle(PATIENCE).await;
+    let other = self::lines(&home.path().join("other"));
+    assert_ne!(other[0]["arguments"], first["arguments"]);
+    // The same one after a restart.
+    let again = Audit::open(folder.clone());
+    let same = again.call(
+        "github.list",
+        Some(&text(r#"{"a":1,"b":"canary"}"#)),
+        &caller,
+    );
+    same.ended(Ok(0));
+    again.settle(PATIENCE).await;
+    assert_eq!(self::lines(&folder)[4]["arguments"], first["arguments"]);
+}
+
+#[tokio::test]
+async fn what_the_disk_does_not_take_is_counted_and_said() {
+    let home = tempfile::tempdir().unwrap();
+    let folder = home.path().join("audit");
+    fs::write(&folder, "in the way").unwrap();
+    let audit = Audit::open(folder.clone());
+    for _ in 0..3 {
+        audit.note(Deed::Login, "docs", &by("mux"));
+    }
+    audit.settle(PATIENCE).await;
+    let problem = audit.problem().unwrap();
+    assert!(
+        problem.starts_with("3 lines") && problem.contains("cannot be written"),
+        "{problem}"
+    );
+    fs::remove_file(&folder).unwrap();
+    audit.note(Deed::Logout, "docs", &by("mux"));
+    audit.settle(PATIENCE).await;
+    let kinds: Vec<Value> = lines(&folder)
+        .iter()
+        .map(|line| line["kind"].clone())
+        .collect();
+    assert_eq!(kinds, ["lines_lost", "logout"]);
+    assert_eq!(lines(&folder)[0]["subject"], "3");
+    let problem = audit.problem().unwrap();
+    assert!(problem.contains("it is written again"), "{problem}");
+}
+
+#[test]
+fn a_queue_that_is_full_keeps_nobody_waiting() {
+    let (queue, records) = mpsc::sync_channel(1);
+    let audit = Arc::new(Audit {
+        queue,
+        enabled: AtomicBool::new(true),
+        shared: Arc::default(),
+    });
+    let arguments: Arc<str> = "[]".into();
+    for _ in 0..3 {
+        audit
+            .call("a.b", Some(&arguments), &caller("1"))
+            .ended(Ok(1));
+    }
+    assert!(audit.problem().unwrap().starts_with("2 lines"));
+    assert_eq!(
+        audit.shared.waiting.load(Ordering::Relaxed),
+        2,
+        "of the one that waits"
+    );
+    assert_eq!(records.try_iter().count(), 1);
+    // More than has room waits without its arguments.
+    let long: Arc<str> = "x".repeat(WAITING).into();
+    audit.call("a.b", Some(&long), &caller("1")).ended(Ok(1));
+    let Ok(Record::Call(call)) = records.try_recv() else {
+        panic!("it is written down all the same");
+    };
+    assert!(call.arguments.is_none());
+}
+
+#[tokio::test]
+async fn what_was_lost_last_is_told_though_nothing_comes_behind_it() {
+    let home = tempfile::tempdir().unwrap();
+    let folder = home.path().join("audit");
+    let (queue, records) = mpsc::sync_channel(1);
+    let shared = Arc::new(Shared::default());
+    let audit = Arc::new(Audit {
+        queue,
+        enabled: AtomicBool::new(true),
+        shared: Arc::clone(&shared),
+    });
+    for _ in 0..3 {
+        audit.call("a.b", None, &caller("1")).ended(Ok(1));
+    }
+    let writer = Writer::new(folder.clone(), shared);
+    thread::spawn(move || writer.work(&records));
+    // The first makes room for the second.
+    audit.settle(PATIENCE).await;
+    audit.settle(PATIENCE).await;
+    let told: Vec<(Value, Value)> = lines(&folder)
+        .iter()
+        .map(|line| (line["kind"].clone(), line["subject"].clone()))
+        .collect();
+    let lost: Vec<_> = told
+        .iter()
+        .filter(|(kind, _)| kind == "lines_lost")
+        .collect();
+    assert_eq!(lost.len(), 1, "{told:?}");
+    assert_eq!((lost[0].1.as_str(), told.len()), (Some("2"), 2));
+}
+
+#[test]
+fn lines_are_brought_to_the_disk_though_they_never_cease_to_come() {
+    let home = tempfile::tempdir().unwrap();
+    let audit = Audit::open(home.path().join("audit"));
+    let began = std::time::Instant::now();
+    while audit.shared.synced.load(Ordering::Relaxed) == 0 {
+        audit.note(Deed::Login, "docs", &by("mux"));
+        assert!(began.elapsed() < PATIENCE, "nothing was synced");
+        thread::yield_now();
+    }
+}
+
+#[tokio::test]
+async fn a_call_that_does_several_things_names_them() {
+    let home = tempfile::tempdir().unwrap();
+    let folder = home.path().join("audit");
+    let audit = Audit::open(folder.clone());
+    let mut entry = audit.call("api.graphql", None, &caller("1"));
+    entry.reaches(&["api.query.a".into(), "api.mutation.b".into()]);
+    entry.ended(Ok(1));
+    let mut entry = audit.call("api.graphql", None, &caller("1"));
+    let many: Vec<String> = (0..1_000).map(|n| format!("api.query.f{n}")).collect();
+    entry.reaches(&many);
+    entry.ended(Ok(1));
+    audit.call("api.x", None, &caller("1")).ended(Ok(1));
+    audit.settle(PATIENCE).await;
+    let lines = lines(&folder);
+    let both = serde_json::json!(["api.query.a", "api.mutation.b"]);
+    assert_eq!(lines[0]["reaches"], both);
+    let cut = lines[1]["reaches"].as_array().unwrap();
+    assert!(
+        cut.len() < 500 && cut.last().unwrap() == "…",
+        "{}",
+        cut.len()
+    );
+    assert!(lines[2].get("reaches").is_none());
+}
+
+#[tokio::test]
+async fn nothing_is_written_while_it_is_switched_off() {
+    let home = tempfile::tempdir().unwrap();
+    let folder = home.path().join("audit");
+    let audit = Audit::open(folder.clone());
+    audit.set_terms(false, AuditRetention::default());
+    audit.call("a.b", None, &caller("1")).ended(Ok(1));
+    audit.note(Deed::Login, "docs", &by("mux"));
+    audit.settle(PATIENCE).await;
+    assert!(!folder.exists());
+}

@@ -1,0 +1,137 @@
+//! Whatever is done to it, it is the map that it seems to be, or has forgotten some of it.
+
+use std::{collections::HashMap, time::Instant};
+
+use mux_cache::{Cache, Space};
+use mux_text::digest::Key;
+use proptest::{
+    collection::vec,
+    prelude::*,
+    test_runner::{Config, RngSeed, TestCaseError, TestRunner},
+};
+
+use crate::values::{HANG, SPACES, close, key, open, quick_folder};
+
+#[derive(Clone, Debug)]
+enum Step {
+    Put(usize, u64, u16),
+    Remove(usize, u64),
+    Get(usize, u64),
+    Clear(usize),
+    Flush,
+    Reopen,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let (space, key) = (0..4_usize, 0..12_u64);
+    prop_oneof![
+        8 => (space.clone(), key.clone(), any::<u16>()).prop_map(|(s, k, v)| Step::Put(s, k, v)),
+        3 => (space.clone(), key.clone()).prop_map(|(s, k)| Step::Remove(s, k)),
+        6 => (space.clone(), key).prop_map(|(s, k)| Step::Get(s, k)),
+        1 => space.prop_map(Step::Clear),
+        1 => Just(Step::Flush),
+        1 => Just(Step::Reopen),
+    ]
+}
+
+/// Each is another value; some are as long as a store does not like.
+fn content(number: u16) -> Vec<u8> {
+    let length = match number % 16 {
+        0 => 150_000,
+        1 => 0,
+        _ => usize::from(number % 3000),
+    };
+    number
+        .to_le_bytes()
+        .into_iter()
+        .cycle()
+        .take(length + 2)
+        .collect()
+}
+
+#[test]
+fn it_is_a_map_that_may_forget_and_never_errs() {
+    let mut runner = TestRunner::new(Config {
+        cases: 150,
+        failure_persistence: None,
+        rng_seed: RngSeed::Fixed(0x6d75_7864),
+        max_shrink_iters: 200,
+        ..Config::default()
+    });
+    let runtime = tokio::runtime::Builder::new_multi_thread();
+    let runtime = { runtime }.worker_threads(1).enable_all().build().unwrap();
+    let held = runner.run(&vec(step(), 1..80), |steps| runtime.block_on(holds(steps)));
+    if let Err(error) = held {
+        panic!("{error}");
+    }
+}
+
+async fn holds(steps: Vec<Step>) -> Result<(), TestCaseError> {
+    let home = quick_folder();
+    let (mut cache, _) = open(home.path()).await;
+    let mut model: HashMap<(Space, Key), Vec<u8>> = HashMap::new();
+    for step in steps {
+        match step {
+            Step::Put(space, number, value) => {
+                cache.put(SPACES[space], key(number), content(value));
+                model.insert((SPACES[space], key(number)), content(value));
+            }
+            Step::Remove(space, number) => {
+                cache.remove(SPACES[space], key(number));
+                model.remove(&(SPACES[space], key(number)));
+            }
+            Step::Get(space, number) => {
+                let found = cache.get(SPACES[space], key(number)).await;
+                agrees(&model, SPACES[space], key(number), found)?;
+            }
+            Step::Clear(space) => {
+                cache.clear(SPACES[space]).await;
+                model.retain(|(of, _), _| *of != SPACES[space]);
+            }
+            Step::Flush => cache.flush().await,
+            Step::Reopen => {
+                cache.flush().await;
+                close(cache, home.path());
+                cache = open(home.path()).await.0;
+            }
+        }
+    }
+    cache.flush().await;
+    compare(&cache, &model).await
+}
+
+async fn compare(
+    cache: &Cache,
+    model: &HashMap<(Space, Key), Vec<u8>>,
+) -> Result<(), TestCaseError> {
+    let began = Instant::now();
+    loop {
+        let mut count = 0;
+        for space in SPACES {
+            for (key, value) in cache.all(space).await {
+                agrees(model, space, key, Some(value))?;
+                count += 1;
+            }
+        }
+        // It forgets only where something is wrong, and on a busy machine it may answer too late.
+        if count == model.len() {
+            return Ok(());
+        }
+        prop_assert!(began.elapsed() < HANG, "{} and not {}", count, model.len());
+    }
+}
+
+fn agrees(
+    model: &HashMap<(Space, Key), Vec<u8>>,
+    space: Space,
+    key: Key,
+    found: Option<Vec<u8>>,
+) -> Result<(), TestCaseError> {
+    if let Some(found) = found {
+        prop_assert!(
+            model.get(&(space, key)) == Some(&found),
+            "{space:?} {key:x?}"
+        );
+    }
+    Ok(())
+}

@@ -1,0 +1,126 @@
+//! Keys, and the values that belong to them.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    time::{Duration, Instant},
+};
+
+use mux_cache::{Cache, Space};
+use mux_text::digest::Key;
+
+pub(crate) const SPACES: [Space; 4] = [
+    Space::Catalogs,
+    Space::Types,
+    Space::Shapes,
+    Space::Verdicts,
+];
+/// No start takes so long unless it hangs; it is meant to take 500 ms at most, on an idle machine.
+pub(crate) const HANG: Duration = Duration::from_secs(10);
+
+pub(crate) fn key(number: u64) -> Key {
+    *blake3::hash(&number.to_le_bytes()).as_bytes()
+}
+
+/// Up to 4 KiB long, and one in 64 is so long that the store gives it a file of its own.
+pub(crate) fn value(space: Space, key: &Key) -> Vec<u8> {
+    let length = usize::from(u16::from_le_bytes([key[0], key[1]]));
+    let length = match key[2] % 64 {
+        0 => 140_000 + length,
+        _ => length % 4096,
+    };
+    let mut value = vec![0; length];
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(key).update(&[space as u8]);
+    hasher.finalize_xof().fill(&mut value);
+    value
+}
+
+/// Opens it, and tells how long that took. What is slow, as everything is on a busy machine, is then
+/// waited for.
+pub(crate) async fn open(folder: &Path) -> (Cache, Duration) {
+    let began = Instant::now();
+    let cache = Cache::open(folder.to_path_buf()).await;
+    let took = began.elapsed();
+    while cache.status().problem.as_deref() == Some("it is still being opened") {
+        assert!(began.elapsed() < HANG, "it hangs");
+        tokio::task::yield_now().await;
+    }
+    (cache, took)
+}
+
+/// Lets go of it, and waits until it is closed.
+pub(crate) fn close(cache: Cache, folder: &Path) {
+    drop(cache);
+    let lock = store(folder).parent().unwrap().join("lock");
+    fs::File::open(lock).unwrap().lock().unwrap();
+}
+
+/// How many values are there; each is what it must be.
+pub(crate) async fn entries(cache: &Cache) -> usize {
+    let mut count = 0;
+    for space in SPACES {
+        for (key, found) in cache.all(space).await {
+            assert!(found == value(space, &key), "{space:?} {key:x?}");
+            count += 1;
+        }
+    }
+    count
+}
+
+/// Asks until so many are there: on a busy machine an answer may come too late.
+pub(crate) async fn has(cache: &Cache, count: usize) {
+    let began = Instant::now();
+    loop {
+        let found = entries(cache).await;
+        if found == count {
+            return;
+        }
+        assert!(
+            began.elapsed() < HANG,
+            "{found} and not {count}: {:?}",
+            cache.status()
+        );
+    }
+}
+
+/// What is put is there.
+pub(crate) async fn works(cache: &Cache) {
+    let key = key(u64::MAX);
+    for space in SPACES {
+        cache.put(space, key, value(space, &key));
+    }
+    cache.flush().await;
+    for space in SPACES {
+        let began = Instant::now();
+        let found = loop {
+            match cache.get(space, key).await {
+                Some(found) => break found,
+                None => assert!(began.elapsed() < HANG, "{:?}", cache.status()),
+            }
+        };
+        assert!(found == value(space, &key));
+    }
+}
+
+/// The directory of the store that is used.
+pub(crate) fn store(folder: &Path) -> PathBuf {
+    let versions = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap());
+    let mut inside = versions
+        .filter(|entry| entry.file_name() != "quarantine")
+        .flat_map(|version| fs::read_dir(version.path()).unwrap());
+    let store = inside.find_map(|entry| {
+        let path = entry.unwrap().path();
+        path.join("db").is_file().then_some(path)
+    });
+    store.unwrap()
+}
+
+/// A folder that waits for no disk where there is such a thing: these tests sync ten thousand times.
+pub(crate) fn quick_folder() -> tempfile::TempDir {
+    let memory = Path::new("/dev/shm");
+    match memory.is_dir() {
+        true => tempfile::tempdir_in(memory).unwrap(),
+        false => tempfile::tempdir().unwrap(),
+    }
+}

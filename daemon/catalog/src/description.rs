@@ -1,0 +1,204 @@
+//! What a server says of one of its tools, as a value and as MCP's `Tool`.
+//!
+//! Invariant: there and back again nothing is lost: a definition that was written down describes the same tool.
+
+use std::borrow::Cow;
+
+use serde_json::{Map, Value};
+
+use super::Standing;
+
+/// What a server says of a tool, before it is checked.
+#[derive(Clone, Debug, Default)]
+pub struct ToolDescription {
+    pub name: String,
+    pub title: Option<String>,
+    pub description: Option<String>,
+    pub input_schema: Value,
+    pub output_schema: Option<Value>,
+    pub read_only: Option<bool>,
+    pub destructive: Option<bool>,
+    /// Everything else of MCP's `Tool`.
+    pub extra: Map<String, Value>,
+    /// What was found when it was held against its pin.
+    pub standing: Standing,
+}
+
+impl ToolDescription {
+    /// MCP's `Tool`, whole.
+    pub fn definition(&self) -> Value {
+        let members = self.members().into_iter();
+        members
+            .map(|(name, member)| (name.to_owned(), member.into_owned()))
+            .collect()
+    }
+
+    /// The same by its members, without a copy of its schemas.
+    pub fn members(&self) -> Vec<(&str, Cow<'_, Value>)> {
+        let text = |text: &str| Cow::Owned(Value::from(text));
+        let mut members = vec![("name", text(&self.name))];
+        members.extend(
+            self.description
+                .as_deref()
+                .map(|it| ("description", text(it))),
+        );
+        members.push(("inputSchema", Cow::Borrowed(&self.input_schema)));
+        let output = self.output_schema.as_ref();
+        members.extend(output.map(|schema| ("outputSchema", Cow::Borrowed(schema))));
+        let extra = self.extra.iter();
+        members.extend(extra.map(|(name, member)| (name.as_str(), Cow::Borrowed(member))));
+        members
+    }
+
+    /// One of its annotations.
+    pub(super) fn hint(&self, name: &str) -> Option<bool> {
+        self.extra.get("annotations")?.get(name)?.as_bool()
+    }
+
+    pub(super) fn needs_task(&self) -> bool {
+        let execution = self.extra.get("execution");
+        execution.is_some_and(|execution| execution["taskSupport"] == "required")
+    }
+
+    /// MCP Apps: who may see it, which without a word is everybody.
+    pub(super) fn is_for_apps(&self) -> bool {
+        let visibility = || {
+            self.extra
+                .get("_meta")?
+                .get("ui")?
+                .get("visibility")?
+                .as_array()
+        };
+        visibility().is_some_and(|seen_by| !seen_by.iter().any(|who| who == "model"))
+    }
+
+    /// The schema of the one value that results wrap into an object, if they do: FastMCP marks those of tools that
+    /// return something else than an object, and its own client takes it out.
+    pub(super) fn wrapped_schema(&self) -> Option<Value> {
+        let schema = self.output_schema.as_ref()?.as_object()?;
+        if schema.get("x-fastmcp-wrap-result") != Some(&Value::Bool(true)) {
+            return None;
+        }
+        let mut wrapped = schema
+            .get("properties")?
+            .get("result")?
+            .as_object()?
+            .clone();
+        // What it refers to stays where it was.
+        for name in ["$defs", "definitions"] {
+            if let Some(definitions) = schema.get(name) {
+                wrapped.entry(name).or_insert_with(|| definitions.clone());
+            }
+        }
+        Some(Value::Object(wrapped))
+    }
+
+    pub(super) fn verb(&self) -> Option<String> {
+        let http = self.extra.get("_meta")?.get("mux/http")?;
+        http.get("method")?.as_str().map(str::to_owned)
+    }
+
+    /// The tool that such a definition is of. `None` if it is none.
+    pub fn of_definition(definition: &Value) -> Option<Self> {
+        let mut members = definition.as_object()?.clone();
+        let text = |value: Option<Value>| match value {
+            Some(Value::String(text)) => Some(text),
+            _ => None,
+        };
+        let name = text(members.shift_remove("name"))?;
+        let description = text(members.shift_remove("description"));
+        let input_schema = members.shift_remove("inputSchema")?;
+        let output_schema = members.shift_remove("outputSchema");
+        let hint = |name: &str| members.get("annotations")?.get(name)?.as_bool();
+        let (read_only, destructive) = (hint("readOnlyHint"), hint("destructiveHint"));
+        let own = text(members.get("title").cloned());
+        let of_annotations = || text(members.get("annotations")?.get("title").cloned());
+        Some(Self {
+            title: own.or_else(of_annotations),
+            name,
+            description,
+            input_schema,
+            output_schema,
+            read_only,
+            destructive,
+            extra: members,
+            standing: Standing::default(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_tool_is_for_apps_if_its_visibility_names_no_model() {
+        for (meta, for_apps) in [
+            (json!({ "ui": { "visibility": ["app"] } }), true),
+            (json!({ "ui": { "visibility": [] } }), true),
+            (json!({ "ui": { "visibility": ["model"] } }), false),
+            (json!({ "ui": { "visibility": ["app", "model"] } }), false),
+            (json!({ "ui": { "visibility": "app" } }), false),
+            (json!({ "ui": { "resourceUri": "ui://x" } }), false),
+            (json!({}), false),
+        ] {
+            let tool = json!({ "name": "n", "inputSchema": {}, "_meta": meta });
+            let described = ToolDescription::of_definition(&tool).unwrap();
+            assert_eq!(described.is_for_apps(), for_apps, "{tool}");
+        }
+    }
+
+    #[test]
+    fn a_schema_that_wraps_a_value_is_taken_apart_only_if_it_is_marked() {
+        let tool = |schema: Value| {
+            let tool = json!({ "name": "n", "inputSchema": {}, "outputSchema": schema });
+            ToolDescription::of_definition(&tool).unwrap()
+        };
+        let schema = json!({
+            "type": "object",
+            "properties": { "result": { "type": "array", "items": { "$ref": "#/$defs/Item" } } },
+            "required": ["result"],
+            "$defs": { "Item": { "type": "integer" } },
+            "x-fastmcp-wrap-result": true,
+        });
+        let value = json!({
+            "type": "array",
+            "items": { "$ref": "#/$defs/Item" },
+            "$defs": { "Item": { "type": "integer" } },
+        });
+        assert_eq!(tool(schema.clone()).wrapped_schema(), Some(value));
+        let mut unmarked = schema;
+        unmarked["x-fastmcp-wrap-result"] = json!(false);
+        assert_eq!(tool(unmarked).wrapped_schema(), None);
+        let marked = json!({ "type": "object", "x-fastmcp-wrap-result": true });
+        assert_eq!(tool(marked).wrapped_schema(), None);
+    }
+
+    #[test]
+    fn a_definition_describes_the_same_tool_again() {
+        let whole = json!({
+            "name": "n",
+            "description": "D",
+            "inputSchema": { "type": "object" },
+            "outputSchema": { "type": "object" },
+            "annotations": { "title": "T", "readOnlyHint": true, "destructiveHint": false },
+            "_meta": { "a/b": [1] },
+        });
+        let described = ToolDescription::of_definition(&whole).unwrap();
+        assert_eq!(described.definition(), whole);
+        assert_eq!(described.title.as_deref(), Some("T"));
+        assert_eq!(
+            (described.read_only, described.destructive),
+            (Some(true), Some(false))
+        );
+        for none in [
+            json!({ "name": "n" }),
+            json!(1),
+            json!({ "name": 1, "inputSchema": {} }),
+        ] {
+            assert!(ToolDescription::of_definition(&none).is_none(), "{none}");
+        }
+    }
+}

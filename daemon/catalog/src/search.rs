@@ -1,0 +1,124 @@
+//! Tools ranked by how well they fit a few words.
+//!
+//! The ranking is BM25 over fields of different weight, in an index of our own: what crates offer weighs every field
+//! alike, and an index that is made of one segment a server is never built twice for what has not changed.
+//!
+//! Invariant: whoever searches sees the tools that there are at that moment. An index that is older is built anew
+//! first, off the path of calls, and one at a time.
+
+mod cursor;
+mod index;
+mod segment;
+pub(super) mod words;
+
+use std::sync::Arc;
+
+use arc_swap::ArcSwapOption;
+use mux_wire::{Fault, Kind};
+use tokio::{sync::Semaphore, task::spawn_blocking};
+
+pub use self::index::{Hit, Index};
+use self::{cursor::Cursor, segment::Segment};
+use super::{Known, Tool, ToolSet};
+use mux_process::{blocking_pool, freed_memory};
+
+/// The longest query in bytes.
+const LONGEST: usize = 2_000;
+
+/// To index more tools leaves memory behind that is worth asking for.
+const MANY: usize = 100;
+
+/// What is looked for.
+#[derive(Clone, Debug, Default)]
+pub struct Query {
+    pub text: String,
+    /// Only the tools of this server, by its configured name.
+    pub server: Option<String>,
+    pub limit: usize,
+    /// `next` of the page before.
+    pub cursor: Option<String>,
+}
+
+/// The best first.
+#[derive(Clone, Debug)]
+pub struct Page {
+    pub hits: Vec<Found>,
+    /// On all pages.
+    pub total: usize,
+    pub next: Option<String>,
+}
+
+#[derive(Clone, Debug)]
+pub struct Found {
+    pub tools: Arc<ToolSet>,
+    pub tool: Arc<Tool>,
+    /// How many words of the query it matches, and a fraction that says how well; more for an exact name.
+    pub score: f64,
+}
+
+/// Finds tools among those that one kind of agent sees.
+#[derive(Debug)]
+pub struct Finder {
+    index: ArcSwapOption<Index>,
+    builder: Semaphore,
+}
+
+impl Default for Finder {
+    fn default() -> Self {
+        Self {
+            index: ArcSwapOption::default(),
+            builder: Semaphore::new(1),
+        }
+    }
+}
+
+impl Finder {
+    /// The index of these servers, built if there is none of just them yet.
+    pub async fn index(&self, servers: &[Known]) -> Result<Arc<Index>, Fault> {
+        let lost = || Fault::new(Kind::Internal, "the search was lost in the daemon");
+        let fitting = || self.index.load_full().filter(|index| index.is_of(servers));
+        if let Some(index) = fitting() {
+            return Ok(index);
+        }
+        let _turn = self.builder.acquire().await.map_err(|_| lost())?;
+        if let Some(index) = fitting() {
+            return Ok(index);
+        }
+        let (old, servers) = (self.index.load_full(), servers.to_vec());
+        let build = spawn_blocking(move || Arc::new(Index::build(&servers, old.as_deref())));
+        let index = build.await.map_err(|_| lost())?;
+        if index.len() > MANY {
+            freed_memory::give_back_soon();
+        }
+        self.index.store(Some(Arc::clone(&index)));
+        Ok(index)
+    }
+
+    pub async fn search(&self, servers: &[Known], query: &Query) -> Result<Page, Fault> {
+        if query.text.len() > LONGEST {
+            let (length, most) = (query.text.len(), LONGEST);
+            let message = format!("the query is {length} bytes, over the limit of {most}");
+            return Err(Fault::new(Kind::Validation, message).hint("a few words are enough"));
+        }
+        let index = self.index(servers).await?;
+        let cursor = Cursor::of(&index, query);
+        let from = cursor.start(query.cursor.as_deref())?;
+        let (of, text) = (Arc::clone(&index), query.text.clone());
+        let (server, limit) = (query.server.clone(), query.limit);
+        let rank = move || of.rank(&text, server.as_deref(), from, limit);
+        let ranked = blocking_pool::run(rank).await;
+        let end = from.saturating_add(ranked.hits.len());
+        Ok(Page {
+            next: (end < ranked.total && !ranked.hits.is_empty()).then(|| cursor.at(end)),
+            total: ranked.total,
+            hits: ranked
+                .hits
+                .into_iter()
+                .map(|hit| index.found(&hit))
+                .collect(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,193 @@
+//! The arguments of a call on their way from text to what a server gets.
+//!
+//! Invariant: what a guest sends is read beside the daemon's other work, and as values, which take many
+//! times the room of their text, exists only while it goes out.
+
+use std::sync::Arc;
+
+use mux_wire::{Fault, Kind};
+use serde_json::{Map, Value};
+use tokio::{sync::Semaphore, task::spawn_blocking};
+
+use mux_catalog::Tool;
+use mux_process::blocking_pool;
+use mux_text::{
+    json_depth,
+    json_weight::{self, LONG, MAX_WEIGHT},
+};
+
+/// Long arguments that are read at the same moment.
+const READERS: usize = 2;
+/// Rules are applied to arguments up to this length by the thread that has them: a thousand regular expressions take
+/// some milliseconds then. To longer ones they are applied by the blocking pool.
+const MAX_INLINE_JUDGED_BYTES: usize = 4 << 10;
+
+/// The arguments of a call, before the tool is known.
+#[derive(Clone)]
+pub enum Arguments {
+    /// JSON text.
+    Json(Arc<str>),
+    /// Names with text, as a person typed them.
+    Typed(Vec<(String, String)>),
+}
+
+impl Arguments {
+    /// Long ones are written as text by the blocking pool.
+    pub async fn of_value(value: Value) -> Self {
+        Self::Json(json_weight::to_text(value).await.into())
+    }
+
+    /// Their text, if that is what they are.
+    pub(super) fn as_json(&self) -> Option<&Arc<str>> {
+        match self {
+            Self::Json(text) => Some(text),
+            Self::Typed(_) => None,
+        }
+    }
+
+    pub(super) async fn check_nesting(&self) -> Result<(), Fault> {
+        match self.are_long() {
+            true => {
+                let arguments = self.clone();
+                blocking_pool::run(move || arguments.nesting()).await
+            }
+            false => self.nesting(),
+        }
+    }
+
+    fn nesting(&self) -> Result<(), Fault> {
+        match self {
+            Self::Json(text) => json_depth::check(text, "the argument"),
+            Self::Typed(pairs) => pairs
+                .iter()
+                .try_for_each(|(_, text)| json_depth::check(text, "an argument")),
+        }
+    }
+
+    /// They are read only when their call has its place among those of the server.
+    pub(super) fn are_long(&self) -> bool {
+        self.bytes() > LONG
+    }
+
+    fn bytes(&self) -> usize {
+        match self {
+            Self::Json(text) => text.len(),
+            Self::Typed(pairs) => pairs.iter().map(|(_, text)| text.len()).sum(),
+        }
+    }
+
+    /// As an object, whether it fits the tool's schema or not.
+    pub(super) fn as_values(&self, tool: &Tool) -> Result<Map<String, Value>, Fault> {
+        match self {
+            Self::Json(text) => {
+                check_weight(text)?;
+                tool.read_arguments(text)
+            }
+            Self::Typed(pairs) => tool.read_typed_arguments(pairs.clone()),
+        }
+    }
+
+    /// The same as JSON text; what does not fit as it looks.
+    pub(super) fn as_text(&self, tool: &Tool) -> String {
+        let read = self.as_values(tool).or_else(|_| self.as_they_look());
+        read.map_or_else(
+            |_| String::new(),
+            |values| Value::Object(values).to_string(),
+        )
+    }
+
+    /// The same where nobody knows the tool.
+    pub(super) fn as_they_look(&self) -> Result<Map<String, Value>, Fault> {
+        let none = |why: String| Fault::new(Kind::Validation, why);
+        match self {
+            Self::Json(text) => {
+                let read = serde_json::from_str(text);
+                read.map_err(|why| none(format!("the arguments are no JSON object: {why}")))
+            }
+            Self::Typed(pairs) => {
+                let read = |text: &str| serde_json::from_str(text).ok();
+                let pairs = pairs.iter().map(|(name, text)| {
+                    let value = read(text).unwrap_or_else(|| Value::String(text.clone()));
+                    (name.clone(), value)
+                });
+                Ok(pairs.collect())
+            }
+        }
+    }
+}
+
+/// Refuses arguments that would take many times the room of their text.
+fn check_weight(text: &str) -> Result<(), Fault> {
+    // As many values do not fit into less.
+    if text.len() <= LONG || json_weight::of(text.as_bytes(), MAX_WEIGHT).is_some() {
+        return Ok(());
+    }
+    let rule = json_weight::RULE;
+    let message = format!("the arguments hold more than {MAX_WEIGHT} JSON values, {rule}");
+    let hint =
+        "this limit is fixed: call the tool several times with a part of them, or give it a text";
+    Err(Fault::new(Kind::Limit, message).hint(hint))
+}
+
+/// Reads arguments, long ones a few at a time.
+#[derive(Debug)]
+pub(super) struct Readers(Semaphore);
+
+impl Readers {
+    pub(super) fn new() -> Self {
+        Self(Semaphore::new(READERS))
+    }
+
+    /// The values that fit the tool's schema, or what is wrong with them.
+    pub(super) async fn read(
+        &self,
+        tool: &Arc<Tool>,
+        arguments: &Arguments,
+    ) -> Result<Map<String, Value>, Fault> {
+        let read = self
+            .with_values(tool, arguments, LONG, |read| read)
+            .await??;
+        tool.check_arguments(read).await
+    }
+
+    /// What policy says of the values, or of why there are none.
+    pub(super) async fn judged<T: Send + 'static>(
+        &self,
+        tool: &Arc<Tool>,
+        arguments: &Arguments,
+        judge: impl FnOnce(Result<Map<String, Value>, Fault>) -> T + Send + 'static,
+    ) -> Result<T, Fault> {
+        self.with_values(tool, arguments, MAX_INLINE_JUDGED_BYTES, judge)
+            .await
+    }
+
+    /// What policy says of a value that is no arguments of a tool.
+    pub(super) async fn judged_value<T: Send + 'static>(
+        value: &Value,
+        judge: impl FnOnce(&Value) -> T + Send + 'static,
+    ) -> T {
+        if json_weight::is_within(value, MAX_INLINE_JUDGED_BYTES, MAX_INLINE_JUDGED_BYTES) {
+            return judge(value);
+        }
+        let value = value.clone();
+        blocking_pool::run(move || judge(&value)).await
+    }
+
+    /// Reads arguments of at most `max_inline_bytes` at once, and longer ones beside the runtime's threads.
+    async fn with_values<T: Send + 'static>(
+        &self,
+        tool: &Arc<Tool>,
+        arguments: &Arguments,
+        max_inline_bytes: usize,
+        make: impl FnOnce(Result<Map<String, Value>, Fault>) -> T + Send + 'static,
+    ) -> Result<T, Fault> {
+        if arguments.bytes() <= max_inline_bytes {
+            return Ok(make(arguments.as_values(tool)));
+        }
+        let lost = || Fault::new(Kind::Internal, "the arguments were lost in the daemon");
+        let _turn = self.0.acquire().await.map_err(|_| lost())?;
+        let (tool, arguments) = (Arc::clone(tool), arguments.clone());
+        let read = spawn_blocking(move || make(arguments.as_values(&tool)));
+        read.await.map_err(|_| lost())
+    }
+}

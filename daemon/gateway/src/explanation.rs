@@ -1,0 +1,247 @@
+//! What would become of a call, and why, without making it.
+//!
+//! Invariant: no server is started for it, and nothing is counted. It may take as long as its arguments are made for,
+//! within limits, and so is no work for the runtime's threads.
+
+use std::{ops::ControlFlow, sync::Arc};
+
+use mux_wire::{Fault, Kind};
+use serde_json::Value;
+
+use super::{
+    Arguments, Gateway,
+    graphql_policy::{GraphqlFunction, functions_rule, strictness},
+    permission::{other_spellings, own_verb},
+};
+use mux_caller::Origin;
+use mux_catalog::{Scope, Tool};
+use mux_policy::{
+    Action, Explanation, Given, Hints, Question, Ruling, SERVER_REQUESTS, Verdict, spellings,
+};
+use mux_sources::EquivalentField;
+
+/// What a server can be asked beside its tools, by the names of MCP.
+const METHODS: &[&str] = &[
+    "resources/list",
+    "resources/templates/list",
+    "resources/read",
+    "resources/subscribe",
+    "prompts/list",
+    "prompts/get",
+    "completion/complete",
+];
+
+/// A call that somebody thinks of.
+pub struct Supposed<'a> {
+    pub path: &'a str,
+    pub arguments: Option<Arguments>,
+    pub origin: &'a Origin,
+    /// What the agent sees, and what there is.
+    pub scope: &'a Scope,
+    pub sight: &'a Scope,
+}
+
+/// What policy says of it.
+#[derive(Debug)]
+pub struct Told {
+    /// Canonical, if the tool is known.
+    pub path: String,
+    pub tool: Option<Arc<Tool>>,
+    pub verb: Option<String>,
+    pub hints: Hints,
+    pub explanation: Explanation,
+    /// What somebody should know who reads it.
+    pub notes: Vec<String>,
+}
+
+impl Gateway {
+    pub async fn explain(&self, supposed: Supposed<'_>) -> Result<Told, Fault> {
+        let written = supposed.path.trim();
+        let written = written.strip_prefix("mux.").unwrap_or(written);
+        let Some((name, method)) = written.split_once('.') else {
+            let message = format!("{written:?} is not the path of a tool");
+            return Err(Fault::new(Kind::Validation, message).hint("a path is `server.tool`"));
+        };
+        let mut notes = Vec::new();
+        let server = self.upstreams.find_seen(name, supposed.sight).ok();
+        let known = server.as_ref().and_then(|server| server.tools());
+        let tool = known.as_ref().and_then(|tools| tools.find(method)).cloned();
+        let server_name = server.as_ref().map_or(name, |server| server.name());
+        let path = tool
+            .as_ref()
+            .map_or_else(|| format!("{server_name}.{method}"), |tool| tool.path());
+        match (&server, &known, &tool) {
+            (None, ..) => notes.push(format!("there is no server `{name}`")),
+            (_, _, Some(_)) => {}
+            _ if METHODS.contains(&method) || SERVER_REQUESTS.contains(&method) => {}
+            (_, None, _) => notes.push(format!(
+                "the tools of `{server_name}` are not known yet: `mux tools --server {server_name}` asks it"
+            )),
+            _ => notes.push(format!("`{server_name}` has no tool `{method}`")),
+        }
+        let from_server = tool.is_none() && SERVER_REQUESTS.contains(&method);
+        let hidden = match (&known, &tool) {
+            (Some(known), Some(tool)) => supposed.scope.view(known).find(&tool.name).is_none(),
+            _ => supposed.scope.hides_path(server_name, method),
+        };
+        if hidden && !from_server {
+            notes.push("this agent does not see it (exclude): a call ends as not_found".into());
+        }
+        let hints = tool.as_deref().map(Tool::hints).unwrap_or_default();
+        let both = server.as_ref().zip(tool.as_deref());
+        let verb = both.and_then(|(server, tool)| own_verb(server, tool));
+        let values = match supposed.arguments {
+            Some(arguments) => Some(values(tool.as_deref(), &arguments, &mut notes).await),
+            None => None,
+        };
+        let given = match &values {
+            None => Given::Unread,
+            Some(None) => Given::Unreadable,
+            Some(Some(values)) => Given::Values(values),
+        };
+        let others = other_spellings(&path, tool.as_deref());
+        let question = Question {
+            path: &path,
+            from_server,
+            spellings: &others,
+            hints,
+            verb,
+            agent: supposed.origin.agent.as_deref(),
+            client: &supposed.origin.client,
+            workspace: supposed.origin.workspace.as_deref(),
+            given,
+        };
+        let policies = self.policies();
+        let ruling = policies.of(question.agent, supposed.sight.denied());
+        let mut explanation = ruling.explain(&question);
+        let function = both.and_then(|(server, tool)| self.graphql_function(server, tool));
+        if let Some(function) = function {
+            let stricter = reached(&function, &question, ruling, &explanation, &mut notes);
+            explanation = stricter.unwrap_or(explanation);
+        }
+        let verb = verb.map(str::to_owned);
+        Ok(Told {
+            path,
+            tool,
+            verb,
+            hints,
+            explanation,
+            notes,
+        })
+    }
+}
+
+/// Of a call whose arguments say what it does: what decides, if it is something that the call reaches.
+fn reached(
+    function: &GraphqlFunction,
+    question: &Question<'_>,
+    ruling: Ruling<'_>,
+    own: &Explanation,
+    notes: &mut Vec<String>,
+) -> Option<Explanation> {
+    let values = match question.given {
+        // What is denied anyway is not looked at.
+        Given::Values(_) if own.verdict.action == Action::Deny => return None,
+        Given::Values(Value::Object(values)) if function.does_as_told(values) => values,
+        Given::Unread if function.takes_any() => {
+            let told = "what its query reaches is decided on, too: give `query=…`";
+            notes.push(told.into());
+            return None;
+        }
+        Given::Unread | Given::Unreadable | Given::Values(_) => return None,
+    };
+    let defaults_count = !function.takes_any() || own.verdict.is_default();
+    let mut strictest = (strictness(&own.verdict), None);
+    let mut consider = |path: &str, explanation: Explanation| {
+        let strict = strictness(&explanation.verdict);
+        if strict > strictest.0 && (defaults_count || !explanation.verdict.is_default()) {
+            strictest = (strict, Some((path.to_owned(), explanation)));
+        }
+    };
+    let mut mistake = None;
+    let mut judge = |field: &mut EquivalentField<'_, '_>| {
+        let arguments = match field.arguments() {
+            Ok(arguments) => arguments,
+            Err(error) => {
+                mistake = Some(error);
+                return ControlFlow::Break(());
+            }
+        };
+        let path = format!("{}.{}", question.server(), field.function);
+        let other = spellings(question.server(), field.function, field.function);
+        let hints = Hints::of_annotations(field.annotations);
+        let destructive = field.may_destroy.then_some(Hints::DESTRUCTIVE);
+        for hints in [Some(hints), destructive].into_iter().flatten() {
+            let asked = Question {
+                path: &path,
+                spellings: &other,
+                hints,
+                verb: None,
+                given: Given::Values(&arguments),
+                ..*question
+            };
+            consider(&path, ruling.explain(&asked));
+        }
+        ControlFlow::Continue(())
+    };
+    let reach = function.equivalent_fields(values, &mut judge);
+    let reach = match (reach, mistake) {
+        (_, Some(error)) | (Err(error), None) => {
+            notes.push(format!("the call would fail then: {error}"));
+            return None;
+        }
+        (Ok(reach), None) => reach,
+    };
+    if reach.may_destroy {
+        let hints = Hints::DESTRUCTIVE;
+        consider(
+            question.path,
+            ruling.explain(&Question { hints, ..*question }),
+        );
+    }
+    if let Some(why) = reach.undecided {
+        notes.push(match function.is_open() {
+            true => format!("it is not known what the call does: {why}"),
+            false => "what its query reaches is known when the source is open".into(),
+        });
+        if let Some(rule) = functions_rule(ruling, question).filter(|_| function.is_open()) {
+            let verdict = Verdict {
+                action: Action::Deny,
+                rule: Some(Arc::clone(rule)),
+            };
+            let own = own.clone();
+            return Some(Explanation { verdict, ..own });
+        }
+    }
+    let (path, explanation) = strictest.1?;
+    if path != question.path {
+        notes.push(format!("its query reaches `{path}`, and that decides"));
+    }
+    Some(explanation)
+}
+
+/// The values as a call of the tool would have them; as what they look like, if nobody knows it.
+async fn values(
+    tool: Option<&Tool>,
+    arguments: &Arguments,
+    notes: &mut Vec<String>,
+) -> Option<Value> {
+    let read = arguments.check_nesting().await.and_then(|()| match tool {
+        Some(tool) => arguments.as_values(tool),
+        None => arguments.as_they_look(),
+    });
+    match read {
+        Ok(values) => {
+            if let Some(tool) = tool
+                && let Err(fault) = tool.check_arguments(values.clone()).await
+            {
+                notes.push(format!("the call would fail then: {}", fault.message));
+            }
+            Some(Value::Object(values))
+        }
+        Err(fault) => {
+            notes.push(format!("the call would fail then: {}", fault.message));
+            None
+        }
+    }
+}

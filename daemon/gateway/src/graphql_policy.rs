@@ -1,0 +1,384 @@
+//! What policy says of a call whose arguments say what it does: a GraphQL document, or the `$select` of a function. It is
+//! judged with each function that does the same.
+//!
+//! Invariant: whatever a rule says of a function holds for every way to what it does, and where it is not known what a call
+//! does, a rule or an `exclude` on functions of its source denies it. Of several verdicts the strictest counts; that nobody
+//! has a rule for one of them says nothing against a rule for `graphql` itself. No document is judged on the runtime's
+//! threads, nor one of a call that is denied anyway.
+
+use std::{
+    collections::{BTreeSet, HashSet},
+    ops::ControlFlow,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use mux_typegen::names::spell;
+use mux_wire::{Fault, Kind};
+use serde_json::{Map, Value};
+use tokio::{sync::Semaphore, time::timeout};
+
+use super::{Gateway, permission::Asked};
+use mux_catalog::Tool;
+use mux_policy::{
+    Action, DECISION_TIMEOUT, Decision, Given, Hints, Question, Ruling, Verdict, spellings,
+};
+use mux_process::blocking_pool;
+use mux_settings::{Link, SourceKind};
+use mux_sources::{
+    DocumentError, EquivalentField, FieldJudge, Reach, Source, graphql_does_as_told,
+    graphql_fields_without_schema, takes_any_graphql,
+};
+use mux_text::glob::may_match_below;
+use mux_upstream::Server;
+
+/// Documents that are judged at the same time, beside all other work.
+const DOCUMENT_JUDGES: usize = 2;
+/// In line for one.
+const LINE_TIMEOUT: Duration = Duration::from_secs(30);
+/// What functions of a GraphQL source are called begins so.
+const FUNCTIONS: [&str; 3] = ["query", "mutation", "subscription"];
+
+/// A function of a GraphQL source that is to be called.
+#[derive(Clone, Debug)]
+pub(super) struct GraphqlFunction {
+    name: String,
+    /// As it is described now. None: nothing is known of its schema.
+    source: Option<Arc<dyn Source>>,
+    /// Globs of functions that the entry leaves out.
+    exclude: Vec<String>,
+}
+
+impl Gateway {
+    /// The same of a tool, if it is one.
+    pub(super) fn graphql_function(&self, server: &Server, tool: &Tool) -> Option<GraphqlFunction> {
+        let definition = server.definition().as_ref().ok()?;
+        match &definition.link {
+            Link::Source(source) if source.kind == SourceKind::Graphql => Some(GraphqlFunction {
+                name: tool.name.clone(),
+                source: self.upstreams.sources().current(server.name()),
+                exclude: definition.exclude.clone(),
+            }),
+            _ => None,
+        }
+    }
+}
+
+impl GraphqlFunction {
+    /// Whether it takes any document.
+    pub(super) fn takes_any(&self) -> bool {
+        takes_any_graphql(&self.name)
+    }
+
+    pub(super) fn does_as_told(&self, arguments: &Map<String, Value>) -> bool {
+        graphql_does_as_told(&self.name, arguments)
+    }
+
+    pub(super) fn is_open(&self) -> bool {
+        self.source.is_some()
+    }
+
+    pub(super) fn equivalent_fields(
+        &self,
+        arguments: &Map<String, Value>,
+        judge: &mut FieldJudge<'_>,
+    ) -> Result<Reach, DocumentError> {
+        match &self.source {
+            Some(source) => source.equivalent_fields(&self.name, arguments, judge),
+            None => graphql_fields_without_schema(&self.name, arguments, judge),
+        }
+    }
+
+    /// Whether the entry leaves out some functions, whichever they are.
+    fn leaves_out_functions(&self) -> bool {
+        let mut exclude = self.exclude.iter();
+        exclude.any(|glob| FUNCTIONS.iter().any(|name| may_match_below(glob, name)))
+    }
+}
+
+/// A verdict, and what it is about.
+#[derive(Clone, Debug)]
+pub(super) struct Judged {
+    pub(super) verdict: Verdict,
+    /// The path that it is about, where that is not the one of the call.
+    pub(super) through: Option<String>,
+    /// Why it cannot be known what the call does, if it is denied for that.
+    pub(super) undecided: Option<String>,
+    /// All that the call reaches, by their paths.
+    pub(super) reaches: Vec<String>,
+    /// Names the rules because of which somebody is asked, and what the call reaches: for what an answer is good.
+    pub(super) identity: String,
+}
+
+impl Judged {
+    pub(super) fn of(verdict: Verdict) -> Self {
+        Self {
+            identity: match verdict.action {
+                Action::Ask => identity(&verdict),
+                Action::Allow | Action::Deny => String::new(),
+            },
+            verdict,
+            through: None,
+            undecided: None,
+            reaches: Vec::new(),
+        }
+    }
+}
+
+/// Judges documents, a few at a time.
+#[derive(Debug)]
+pub(super) struct DocumentJudges(Arc<Semaphore>);
+
+impl DocumentJudges {
+    pub(super) fn new() -> Self {
+        Self(Arc::new(Semaphore::new(DOCUMENT_JUDGES)))
+    }
+
+    /// Of a call that `own` does not deny.
+    pub(super) async fn judge(
+        &self,
+        asked: Asked,
+        function: GraphqlFunction,
+        own: Verdict,
+        arguments: Map<String, Value>,
+    ) -> Result<Judged, Fault> {
+        let path = asked.path.clone();
+        let turn = timeout(LINE_TIMEOUT, Arc::clone(&self.0).acquire_owned()).await;
+        let Ok(Ok(turn)) = turn else {
+            let message = format!(
+                "too many GraphQL documents wait to be judged: `documents_at_once` is {DOCUMENT_JUDGES}, and none was \
+                 done within {LINE_TIMEOUT:?}"
+            );
+            return Err(Fault::new(Kind::Busy, message)
+                .hint("call it again, and fewer at once")
+                .path(path));
+        };
+        blocking_pool::run(move || {
+            // Whoever is not waiting any more keeps its turn until it is done.
+            let _turn = turn;
+            asked.judge_document(&function, own, &arguments)
+        })
+        .await
+    }
+}
+
+impl Asked {
+    /// Takes as long as the document is made for, within its limits.
+    fn judge_document(
+        &self,
+        function: &GraphqlFunction,
+        own: Verdict,
+        arguments: &Map<String, Value>,
+    ) -> Result<Judged, Fault> {
+        // A rule that names `graphql` knows that it takes any document.
+        let defaults_count = !function.takes_any() || own.is_default();
+        let mut judged = Judged::of(own);
+        let mut asking = BTreeSet::new();
+        let mut known = HashSet::new();
+        let mut fault = None;
+        let began = Instant::now();
+        let mut judge = |field: &mut EquivalentField<'_, '_>| {
+            let path = format!("{}.{}", self.server(), field.function);
+            if began.elapsed() > DECISION_TIMEOUT {
+                fault = Some(timed_out("fields of the document").path(&self.path));
+                return ControlFlow::Break(());
+            }
+            let verdict = match self.verdict_of(function, &path, field) {
+                Ok(verdict) => verdict,
+                Err(wrong) => {
+                    fault = Some(wrong);
+                    return ControlFlow::Break(());
+                }
+            };
+            if known.insert(path.clone()) {
+                judged.reaches.push(path.clone());
+            }
+            if verdict.is_default() && !defaults_count {
+                return ControlFlow::Continue(());
+            }
+            if verdict.action == Action::Ask {
+                asking.insert(identity(&verdict));
+            }
+            if strictness(&verdict) > strictness(&judged.verdict) {
+                (judged.verdict, judged.through) = (verdict, Some(path));
+            }
+            match judged.verdict.action {
+                Action::Deny => ControlFlow::Break(()),
+                Action::Allow | Action::Ask => ControlFlow::Continue(()),
+            }
+        };
+        let reach = function.equivalent_fields(arguments, &mut judge);
+        if let Some(fault) = fault {
+            return Err(fault);
+        }
+        let reach = match reach {
+            Ok(reach) => reach,
+            Err(DocumentError::Stopped) => Reach::default(),
+            Err(error) => return Err(fault_of(&error).path(&self.path)),
+        };
+        if reach.may_destroy {
+            let own = self.decide_as_destructive(arguments)?;
+            if strictness(&own) > strictness(&judged.verdict) {
+                (judged.verdict, judged.through) = (own, None);
+            }
+        }
+        if let Some(why) = reach
+            .undecided
+            .filter(|_| judged.verdict.action != Action::Deny)
+            && let Some((rule, named)) = self.names_functions(function)
+        {
+            judged.verdict = Verdict {
+                action: Action::Deny,
+                rule,
+            };
+            judged.undecided = Some(format!("{why}, and {named} functions of its source"));
+        }
+        if judged.verdict.action == Action::Ask {
+            asking.insert(identity(&judged.verdict));
+            asking.extend(judged.reaches.iter().map(|path| format!("reaches {path}")));
+            judged.identity = asking.into_iter().collect::<Vec<_>>().join("\n");
+        }
+        Ok(judged)
+    }
+
+    /// What the function of a field may do with its arguments, in this document.
+    fn verdict_of(
+        &self,
+        function: &GraphqlFunction,
+        path: &str,
+        field: &mut EquivalentField<'_, '_>,
+    ) -> Result<Verdict, Fault> {
+        let (server, name) = (self.server(), field.function);
+        if self.scope.hides_tool(server, name, &function.exclude) {
+            let message = format!("the query reaches `{path}`, which there is not");
+            return Err(Fault::new(Kind::NotFound, message).path(&self.path));
+        }
+        let spellings = spellings(server, name, name);
+        let hints = Hints::of_annotations(field.annotations);
+        let mut arguments = None;
+        let mut decide = |hints: Hints, field: &mut EquivalentField<'_, '_>| {
+            let unread = self.decide_of(path, &spellings, hints, None, Given::Unread);
+            if let Decision::Made(verdict) = unread {
+                return Ok(verdict);
+            }
+            let values = match &arguments {
+                Some(values) => values,
+                None => {
+                    let read = field.arguments();
+                    let read = read.map_err(|error| fault_of(&error).path(&self.path))?;
+                    arguments.insert(read)
+                }
+            };
+            made(self.decide_of(path, &spellings, hints, None, Given::Values(values)))
+        };
+        let verdict = decide(hints, field)?;
+        if !field.may_destroy || hints.destructive == Some(true) {
+            return Ok(verdict);
+        }
+        let other = decide(Hints::DESTRUCTIVE, field)?;
+        Ok(stricter(verdict, other))
+    }
+
+    /// Of the call itself, as if its tool called itself destructive.
+    fn decide_as_destructive(&self, arguments: &Map<String, Value>) -> Result<Verdict, Fault> {
+        let arguments = Value::Object(arguments.clone());
+        let (hints, verb) = (Hints::DESTRUCTIVE, self.verb.as_deref());
+        let given = Given::Values(&arguments);
+        made(self.decide_of(&self.path, &self.spellings, hints, verb, given))
+    }
+
+    /// The first rule that may stop a function of this source, whatever its name is, or what else does; in words.
+    fn names_functions(
+        &self,
+        function: &GraphqlFunction,
+    ) -> Option<(Option<Arc<mux_policy::Rule>>, String)> {
+        let server = self.server();
+        let ruling = self.ruling();
+        let question = self.question(&self.path, &[], self.hints, None, Given::Unread);
+        if let Some(rule) = functions_rule(ruling, &question) {
+            let named = format!("the policy \"{}\" is about", rule.text());
+            return Some((Some(Arc::clone(rule)), named));
+        }
+        let mut names = FUNCTIONS.iter();
+        let hidden = function.leaves_out_functions()
+            || names.any(|name| self.scope.may_hide_below(server, name));
+        hidden.then(|| (None, "`exclude` leaves out".to_owned()))
+    }
+
+    fn server(&self) -> &str {
+        self.path.split_once('.').map_or("", |(server, _)| server)
+    }
+}
+
+/// The first rule that denies or asks for functions of the question's source, or for some of them.
+pub(super) fn functions_rule<'a>(
+    ruling: Ruling<'a>,
+    question: &Question<'_>,
+) -> Option<&'a Arc<mux_policy::Rule>> {
+    let server = question.server();
+    let mut paths: Vec<String> = Vec::new();
+    for name in FUNCTIONS {
+        paths.push(format!("{server}.{name}"));
+        paths.push(format!("{}.{name}", spell(server)));
+    }
+    ruling.strict_rule_below(question, &paths)
+}
+
+fn fault_of(error: &DocumentError) -> Fault {
+    match error {
+        DocumentError::Limit { remedy, .. } => {
+            Fault::new(Kind::Limit, error.to_string()).hint(*remedy)
+        }
+        DocumentError::Invalid(_) | DocumentError::Stopped => {
+            Fault::new(Kind::Validation, error.to_string())
+        }
+    }
+}
+
+/// A decision that was made with everything there is.
+pub(super) fn made(decision: Decision) -> Result<Verdict, Fault> {
+    match decision {
+        Decision::Made(verdict) => Ok(verdict),
+        Decision::NeedsArguments => Err(Fault::new(
+            Kind::Internal,
+            "policy wants arguments that it has",
+        )),
+        Decision::TimedOut => Err(timed_out("arguments")),
+    }
+}
+
+/// `what` kept the rules busy for longer than they may be.
+fn timed_out(what: &str) -> Fault {
+    let message = format!(
+        "the rules of [[policy]] were not through with the {what} within `policy_time`, {DECISION_TIMEOUT:?}"
+    );
+    Fault::new(Kind::Limit, message).hints(
+        "this limit is fixed: have fewer rules look at arguments, or send less with each call",
+        "this limit is fixed: send less with each call",
+    )
+}
+
+fn identity(verdict: &Verdict) -> String {
+    let rule = verdict.rule.as_ref();
+    rule.map_or_else(|| "the default".into(), |rule| rule.identity())
+}
+
+fn stricter(one: Verdict, other: Verdict) -> Verdict {
+    match strictness(&other) > strictness(&one) {
+        true => other,
+        false => one,
+    }
+}
+
+/// The default asks only where somebody can be asked at once, a rule always.
+pub(super) fn strictness(verdict: &Verdict) -> u8 {
+    match verdict.action {
+        Action::Allow => 0,
+        Action::Ask if verdict.is_default() => 1,
+        Action::Ask => 2,
+        Action::Deny => 3,
+    }
+}
+
+#[cfg(test)]
+mod tests;

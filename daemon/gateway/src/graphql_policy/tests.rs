@@ -1,0 +1,588 @@
+//! What a rule says of a function holds for every other way to it.
+
+use std::{path::Path, sync::LazyLock};
+
+use proptest::{collection::vec, prelude::*, sample::select};
+use serde_json::json;
+
+use super::*;
+use mux_config::Config;
+use mux_policy::Policies;
+use mux_sources::graphql_source;
+
+/// It gives its root types again wherever it can.
+const SCHEMA: &str = "
+    schema { query: Query mutation: Mutation }
+    interface Node { id: ID a: Int }
+    union Any = User | Query
+    type Query implements Node {
+        id: ID a: Int b(x: Int): Int me: User query: Query! node: Node any: Any changes: Mutation
+    }
+    type User implements Node { id: ID a: Int name: String root: Query friends: [User!] any: Any }
+    type Mutation { a: Int wipe(x: Int): Payload user: UserMutations }
+    type UserMutations { delete(id: Int): Boolean purge: Boolean rename(id: Int): Payload }
+    type Payload { ok: Boolean query: Query mutation: Mutation }
+";
+
+fn policies(rules: &str) -> Policies {
+    let config = Config::parse(rules, "c").unwrap();
+    let mut problems = Vec::new();
+    let home = Path::new("/home/me");
+    let policies = Policies::resolve(&config.policy, &config.agents, home, &mut problems);
+    assert!(problems.is_empty(), "{problems:?}");
+    policies
+}
+
+/// Who calls functions of a schema.
+struct Pool {
+    source: Arc<dyn Source>,
+    tools: Arc<[Value]>,
+    rules: String,
+    exclude: Vec<String>,
+}
+
+impl Pool {
+    fn new(schema: &str, rules: &str) -> Self {
+        let source = graphql_source(schema);
+        Self {
+            tools: source.tools().into(),
+            source,
+            rules: rules.to_owned(),
+            exclude: Vec::new(),
+        }
+    }
+
+    /// The same with other rules.
+    fn with(&self, rules: String, exclude: Vec<String>) -> Self {
+        Self {
+            source: Arc::clone(&self.source),
+            tools: Arc::clone(&self.tools),
+            rules,
+            exclude,
+        }
+    }
+
+    /// As the gateway judges a call.
+    fn judged(&self, function: &str, arguments: Value) -> Result<Judged, Fault> {
+        let tool = self.tools.iter().find(|tool| tool["name"] == function);
+        let tool = tool.unwrap_or_else(|| panic!("there is no {function}"));
+        let hints = Hints::of_annotations(&tool["annotations"]);
+        let path = format!("blog.{function}");
+        let asked = Asked::by_mux(policies(&self.rules), &path, hints);
+        let own = made(asked.decide(Given::Values(&arguments)))?;
+        let function = GraphqlFunction {
+            name: function.to_owned(),
+            source: Some(Arc::clone(&self.source)),
+            exclude: self.exclude.clone(),
+        };
+        match arguments {
+            Value::Object(values)
+                if own.action != Action::Deny && function.does_as_told(&values) =>
+            {
+                asked.judge_document(&function, own, &values)
+            }
+            _ => Ok(Judged::of(own)),
+        }
+    }
+
+    fn action(&self, function: &str, arguments: Value) -> &'static str {
+        match self.judged(function, arguments) {
+            Ok(judged) => judged.verdict.action.word(),
+            Err(fault) => fault.kind.as_str(),
+        }
+    }
+}
+
+const DENY_A: &str = "[[policy]]\nmatch = \"blog.query.a\"\naction = \"deny\"\n\
+                      [[policy]]\nmatch = \"blog.*\"\naction = \"allow\"\n";
+
+#[test]
+fn function_is_denied_wherever_its_root_type_is_given_again() {
+    let pool = Pool::new(SCHEMA, DENY_A);
+    for query in [
+        "{ a }",
+        "{ query { a } }",
+        "{ me { root { x: a } } }",
+        "{ node { ... on Query { a } } }",
+        "{ node { a } }",
+        "{ any { ... on Query { a } } }",
+        "{ any { ... { ...F } } } fragment F on Query { query { ...G } } fragment G on Query { a }",
+        "mutation { wipe { query { a @skip(if: true) } } }",
+        "{ me { ... on Node { a } } }",
+    ] {
+        assert_eq!(
+            pool.action("graphql", json!({ "query": query })),
+            "deny",
+            "{query}"
+        );
+    }
+    for query in [
+        "{ id me { a name } __schema { types { name } } __type(name: \"Query\") { fields { name } } }",
+        "{ query { id } any { __typename ... on User { a } } }",
+        "{ changes { a } }",
+    ] {
+        assert_eq!(
+            pool.action("graphql", json!({ "query": query })),
+            "allow",
+            "{query}"
+        );
+    }
+    for (function, select, expected) in [
+        ("query.query", json!("{ a }"), "deny"),
+        ("query.query", json!("id b(x: 1)"), "allow"),
+        ("query.query", json!({ "query": { "a": true } }), "deny"),
+        ("query.query", json!({ "query": true }), "allow"),
+        (
+            "query.me",
+            json!({ "any": { "... on Query": { "a": true } } }),
+            "deny",
+        ),
+        ("query.me", json!("{ a }"), "allow"),
+        ("mutation.wipe", json!("{ query { a } }"), "deny"),
+        ("query.me", Value::Null, "allow"),
+        ("query.query", json!("{ nope }"), "validation"),
+    ] {
+        let arguments = json!({ "$select": select });
+        assert_eq!(
+            pool.action(function, arguments),
+            expected,
+            "{function} {select}"
+        );
+    }
+    let mut pool = Pool::new(SCHEMA, "");
+    pool.exclude = vec!["query.a".into()];
+    assert_eq!(
+        pool.action("query.query", json!({ "$select": "{ a }" })),
+        "not_found"
+    );
+    assert_eq!(
+        pool.action("query.query", json!({ "$select": "{ id }" })),
+        "allow"
+    );
+}
+
+#[test]
+fn root_types_of_any_name_are_known() {
+    let schema = SCHEMA.replace("Query", "Q").replace("Mutation", "M");
+    let pool = Pool::new(&schema, DENY_A);
+    let twice = json!({ "query": "{ query { a } }" });
+    assert_eq!(pool.action("graphql", twice), "deny");
+    let pool = Pool::new(
+        "schema { query: Q } type Q { a: Int o: Query } type Query { a: Int }",
+        DENY_A,
+    );
+    assert_eq!(
+        pool.action("query.o", json!({ "$select": "{ a }" })),
+        "allow"
+    );
+    assert_eq!(
+        pool.action("graphql", json!({ "query": "{ o { a } }" })),
+        "allow"
+    );
+}
+
+#[test]
+fn what_cannot_be_decided_is_denied_where_rules_name_functions() {
+    let named = "[[policy]]\nmatch = \"blog.query.a\"\naction = \"deny\"\n";
+    let elsewhere = "[[policy]]\nmatch = [\"blog.graphql\", \"other.*\"]\naction = \"ask\"\n\
+                     [[policy]]\nmatch = \"*\"\nclient = \"other\"\naction = \"deny\"\n\
+                     [[policy]]\nmatch = \"*\"\nverb = \"DELETE\"\naction = \"deny\"\n";
+    for query in [
+        "{ me { newer { a } } }",
+        "{ me { ... on Newer { a } } }",
+        "{ newer { a } }",
+    ] {
+        let query = json!({ "query": query });
+        let judged = Pool::new(SCHEMA, named)
+            .judged("graphql", query.clone())
+            .unwrap();
+        assert_eq!(judged.verdict.action, Action::Deny);
+        let why = judged.undecided.unwrap();
+        assert!(
+            why.contains("`a`") && why.contains("\"blog.query.a\""),
+            "{why}"
+        );
+        assert_eq!(
+            Pool::new(SCHEMA, elsewhere).action("graphql", query.clone()),
+            "ask"
+        );
+        let mut pool = Pool::new(SCHEMA, "");
+        pool.exclude = vec!["mutation.wipe".into()];
+        assert_eq!(pool.action("graphql", query), "deny");
+    }
+    let known = json!({ "query": "{ me { newer ... on Newer { __typename } } }" });
+    assert_eq!(Pool::new(SCHEMA, named).action("graphql", known), "ask");
+}
+
+#[test]
+fn nothing_is_known_below_the_root_without_a_schema() {
+    let rules = "[[policy]]\nmatch = \"blog.query.a\"\naction = \"deny\"\n";
+    let asked = |path: &str| Asked::by_mux(policies(rules), path, Hints::default());
+    let verdict = Verdict {
+        action: Action::Allow,
+        rule: None,
+    };
+    let of = |name: &str, arguments: Value| {
+        let function = GraphqlFunction {
+            name: name.into(),
+            source: None,
+            exclude: Vec::new(),
+        };
+        let values = arguments.as_object().unwrap();
+        let judged =
+            asked(&format!("blog.{name}")).judge_document(&function, verdict.clone(), values);
+        judged.unwrap().verdict.action
+    };
+    assert_eq!(of("graphql", json!({ "query": "{ a }" })), Action::Deny);
+    assert_eq!(of("graphql", json!({ "query": "{ b }" })), Action::Allow);
+    assert_eq!(
+        of("graphql", json!({ "query": "{ me { id } }" })),
+        Action::Deny
+    );
+    assert_eq!(of("query.me", json!({ "$select": "{ id }" })), Action::Deny);
+}
+
+#[test]
+fn group_of_mutations_is_as_destructive_as_what_is_selected_of_it() {
+    let rule = "[[policy]]\nmatch = \"blog.mutation.*\"\nannotations = { destructive = true }\naction = \"deny\"\n\
+                [[policy]]\nmatch = \"blog.*\"\naction = \"allow\"\n";
+    for (rules, expected) in [(rule, "deny"), ("", "ask")] {
+        let pool = Pool::new(SCHEMA, rules);
+        for query in [
+            "mutation { user { delete(id: 1) } }",
+            "mutation { user { ...F } } fragment F on UserMutations { harmless: delete }",
+            "{ changes { user { purge } } }",
+        ] {
+            assert_eq!(
+                pool.action("graphql", json!({ "query": query })),
+                expected,
+                "{query}"
+            );
+        }
+        for select in [json!("{ delete(id: 1) }"), json!({ "purge": true })] {
+            let arguments = json!({ "$select": select });
+            assert_eq!(
+                pool.action("mutation.user", arguments),
+                expected,
+                "{select}"
+            );
+        }
+        for select in [json!("{ rename(id: 1) { ok } }"), Value::Null] {
+            let arguments = json!({ "$select": select });
+            assert_eq!(pool.action("mutation.user", arguments), "allow", "{select}");
+        }
+    }
+    // A rule that lets pass what destroys says nothing of what does not.
+    let odd = "[[policy]]\nmatch = \"*\"\nannotations = { destructive = true }\naction = \"allow\"\n\
+               [[policy]]\nmatch = \"blog.mutation.user\"\naction = \"deny\"\n";
+    let query = json!({ "query": "mutation { user { delete } }" });
+    assert_eq!(Pool::new(SCHEMA, odd).action("graphql", query), "deny");
+}
+
+/// The default asks only where somebody answers at once, so that it stands in nobody's way.
+#[test]
+fn rule_that_asks_counts_more_than_the_default_that_asks() {
+    let rules = "[[policy]]\nmatch = \"blog.query.a\"\naction = \"ask\"\n";
+    let judged = Pool::new(SCHEMA, rules)
+        .judged("graphql", json!({ "query": "{ a }" }))
+        .unwrap();
+    assert!(judged.verdict.rule.is_some(), "{judged:?}");
+    assert_eq!(judged.through.as_deref(), Some("blog.query.a"));
+}
+
+#[test]
+fn arguments_of_every_operation_count() {
+    let rules = "[[policy]]\nmatch = \"blog.query.b\"\narguments = { x = 1 }\naction = \"deny\"\n\
+                 [[policy]]\nmatch = \"blog.*\"\naction = \"allow\"\n";
+    let pool = Pool::new(SCHEMA, rules);
+    let fragment = "fragment F on Query { query { b(x: $x) } }";
+    for (operations, x, expected) in [
+        (
+            "query A($x: Int = 2) { ...F } query B($x: Int = 1) { ...F }",
+            Value::Null,
+            "deny",
+        ),
+        (
+            "query A($x: Int = 2) { ...F } query B($x: Int = 3) { ...F }",
+            Value::Null,
+            "allow",
+        ),
+        ("query A($x: Int = 2) { ...F }", json!(1), "deny"),
+        ("query A($x: Int = 1) { ...F }", json!(2), "allow"),
+    ] {
+        let mut arguments = json!({ "query": format!("{operations} {fragment}") });
+        if !x.is_null() {
+            arguments["variables"] = json!({ "x": x });
+        }
+        assert_eq!(
+            pool.action("graphql", arguments),
+            expected,
+            "{operations} {x}"
+        );
+    }
+}
+
+#[test]
+fn denied_call_is_told_first_of_all() {
+    let rules = "[[policy]]\nmatch = \"blog.query.a\"\naction = \"deny\"\n";
+    let many: String = (0..30_000).map(|n| format!("f{n} ")).collect();
+    // What comes after it is not looked at.
+    let query = json!({ "query": format!("{{ a {many} }}") });
+    assert_eq!(Pool::new(SCHEMA, rules).action("graphql", query), "deny");
+}
+
+/// The fields of a type that lead to others; `...T` is a condition.
+fn ways(ty: &str) -> &'static [(&'static str, &'static str)] {
+    match ty {
+        "Query" => &[
+            ("me", "User"),
+            ("query", "Query"),
+            ("node", "Node"),
+            ("any", "Any"),
+            ("changes", "Mutation"),
+        ],
+        "User" => &[("root", "Query"), ("friends", "User"), ("any", "Any")],
+        "Node" | "Any" => &[("...Query", "Query"), ("...User", "User")],
+        "Mutation" => &[("wipe", "Payload"), ("user", "UserMutations")],
+        "UserMutations" => &[("rename", "Payload")],
+        "Payload" => &[("query", "Query"), ("mutation", "Mutation")],
+        other => panic!("{other}"),
+    }
+}
+
+/// The next step to a root type.
+fn step(ty: &str, root: &str) -> Option<(&'static str, &'static str)> {
+    let name = match (ty, root) {
+        _ if ty == root => return None,
+        ("Query", _) => "changes",
+        ("User", _) => "root",
+        ("Node" | "Any", _) => "...Query",
+        ("Mutation", _) => "wipe",
+        ("UserMutations", _) => "rename",
+        ("Payload", "Query") => "query",
+        _ => "mutation",
+    };
+    ways(ty).iter().find(|(way, _)| *way == name).copied()
+}
+
+/// One way to a function's field.
+#[derive(Clone, Debug)]
+struct Route {
+    begins: &'static str,
+    steps: Vec<(&'static str, &'static str)>,
+    root: &'static str,
+    field: &'static str,
+    x: Option<i64>,
+}
+
+fn route() -> impl Strategy<Value = Route> {
+    let targets: &[(&str, &str, bool)] = &[
+        ("Query", "a", false),
+        ("Query", "b", true),
+        ("Mutation", "a", false),
+        ("Mutation", "wipe", true),
+    ];
+    let begins = select(vec!["Query", "Mutation"]);
+    let x = prop::option::of(0..3_i64);
+    let parts = (
+        begins,
+        vec(any::<prop::sample::Index>(), 0..6),
+        select(targets),
+        x,
+        any::<bool>(),
+    );
+    parts.prop_map(
+        |(begins, choices, (root, field, takes_x), x, by_interface)| {
+            let (mut ty, mut steps) = (begins, Vec::new());
+            for choice in choices {
+                let way = *choice.get(ways(ty));
+                (ty, _) = (way.1, steps.push(way));
+            }
+            while let Some(way) = step(ty, root) {
+                (ty, _) = (way.1, steps.push(way));
+            }
+            // The interface has that field, too.
+            let is_node = steps.len() > 1 && steps[steps.len() - 2].1 == "Node";
+            if by_interface && is_node && (root, field) == ("Query", "a") && ty == "Query" {
+                steps.pop();
+            }
+            Route {
+                begins,
+                steps,
+                root,
+                field,
+                x: x.filter(|_| takes_x),
+            }
+        },
+    )
+}
+
+/// How a document is written: for each step a manner, how the argument is given, and what else there is.
+type Manners = (Vec<u8>, u8, bool);
+
+impl Route {
+    fn word(root: &str) -> &'static str {
+        if root == "Query" { "query" } else { "mutation" }
+    }
+
+    fn function(&self) -> String {
+        format!("{}.{}", Self::word(self.root), self.field)
+    }
+
+    fn arguments(&self) -> Value {
+        self.x.map_or(json!({}), |x| json!({ "x": x }))
+    }
+
+    fn leaf(&self, argument: &str) -> String {
+        let argument = self.x.map(|_| argument).unwrap_or_default();
+        let more = if self.field == "wipe" { " { ok }" } else { "" };
+        format!("z: {}{argument}{more}", self.field)
+    }
+
+    /// Steps around a leaf, as text, with the fragments that they need.
+    fn text(
+        &self,
+        steps: &[(&str, &str)],
+        leaf: String,
+        manners: &[u8],
+        named: bool,
+    ) -> (String, String) {
+        let (mut text, mut fragments) = (leaf, String::new());
+        for (place, (name, ty)) in steps.iter().enumerate().rev() {
+            let manner = manners.get(place).copied().unwrap_or_default();
+            text = match manner % 6 {
+                1 => format!("... {{ {text} }}"),
+                2 => format!("... on {ty} {{ {text} }}"),
+                3 if named => {
+                    fragments.push_str(&format!(" fragment F{place} on {ty} {{ {text} }}"));
+                    format!("...F{place}")
+                }
+                4 => format!("__typename ... @include(if: true) {{ {text} }}"),
+                _ => text,
+            };
+            text = match name.strip_prefix("...") {
+                Some(on) => format!("... on {on} {{ {text} }}"),
+                None if manner % 2 == 1 => {
+                    format!("y{place}: {name} @skip(if: false) {{ {text} }}")
+                }
+                None => format!("{name} {{ {text} }}"),
+            };
+        }
+        (text, fragments)
+    }
+
+    /// As a document of one's own.
+    fn document(&self, (manners, given, beside): &Manners) -> Value {
+        let x = self.x.unwrap_or_default();
+        let (argument, declared, variables) = match given % 3 {
+            0 => (format!("(x: {x})"), String::new(), json!({})),
+            1 => ("(x: $x)".into(), "($x: Int)".into(), json!({ "x": x })),
+            _ => ("(x: $x)".into(), format!("($x: Int = {x})"), json!({})),
+        };
+        let leaf = self.leaf(&argument);
+        let (text, fragments) = self.text(&self.steps, leaf, manners, true);
+        let other = if *beside { "query Other { id }" } else { "" };
+        let word = Self::word(self.begins);
+        json!({
+            "query": format!("{other} {word} It{declared} {{ {text} }}{fragments}"),
+            "variables": variables,
+            "operationName": "It",
+        })
+    }
+
+    /// As the selection of the function that begins it, if one does.
+    fn selected(&self, (manners, ..): &Manners) -> Option<(String, Value, Value)> {
+        let ((first, _), steps) = self.steps.split_first()?;
+        let leaf = self.leaf(&format!("(x: {})", self.x.unwrap_or_default()));
+        let (text, _) = self.text(steps, leaf, manners, false);
+        let mut object = match self.field {
+            "wipe" => json!({ "ok": true }),
+            _ => json!({}),
+        };
+        if let Some(x) = self.x {
+            object["$args"] = json!({ "x": x });
+        }
+        object = json!({ self.field: object });
+        for (name, _) in steps.iter().rev() {
+            let name = match name.strip_prefix("...") {
+                Some(on) => format!("... on {on}"),
+                None => (*name).to_owned(),
+            };
+            object = json!({ name: object });
+        }
+        let function = format!("{}.{first}", Self::word(self.begins));
+        Some((function, format!("{{ {text} }}").into(), object))
+    }
+}
+
+fn rules() -> impl Strategy<Value = String> {
+    let matches = select(vec![
+        "blog.query.a",
+        "blog.query.b",
+        "blog.mutation.a",
+        "blog.mutation.wipe",
+        "blog.query.*",
+        "blog.mutation.*",
+        "blog.*.a",
+        "*.w*",
+        "blog.*",
+    ]);
+    let conditions = select(vec![
+        "",
+        "arguments = { x = 1 }",
+        "annotations = { destructive = true }",
+    ]);
+    let actions = select(vec!["allow", "ask", "deny"]);
+    let rule = (matches, conditions, actions).prop_map(|(matches, condition, action)| {
+        format!("[[policy]]\nmatch = {matches:?}\n{condition}\naction = {action:?}\n")
+    });
+    vec(rule, 0..4).prop_map(|rules| rules.concat())
+}
+
+/// The same schema with other names for its root types.
+fn rename(text: &str) -> String {
+    let text = text.replace("Query", "Q").replace("UserMutations", "UM");
+    text.replace("Mutation", "M")
+}
+
+/// With the names that root types usually have, and with others.
+static POOLS: LazyLock<[Pool; 2]> =
+    LazyLock::new(|| [Pool::new(SCHEMA, ""), Pool::new(&rename(SCHEMA), "")]);
+
+proptest! {
+    /// However a function is reached, the decision is the one on the function, or a stricter one.
+    #[test]
+    fn every_way_to_a_function_is_judged_as_the_function(
+        route in route(),
+        rules in rules(),
+        excluded in prop::option::weighted(0.2, select(vec!["query.a", "mutation.*", "query_b"])),
+        manners in (vec(any::<u8>(), 0..12), any::<u8>(), any::<bool>()),
+        renamed in any::<bool>(),
+    ) {
+        let text = |text: &str| if renamed { rename(text) } else { text.to_owned() };
+        let exclude = excluded.into_iter().map(str::to_owned).collect();
+        let pool = POOLS[usize::from(renamed)].with(rules, exclude);
+        let is_left_out = Arc::<mux_catalog::Scope>::default().hides_tool("blog", &route.function(), &pool.exclude);
+        let direct = match is_left_out {
+            true => 3,
+            false => strictness(&pool.judged(&route.function(), route.arguments()).unwrap().verdict),
+        };
+        let mut ways = vec![("graphql".to_owned(), route.document(&manners))];
+        if let Some((function, text, object)) = route.selected(&manners) {
+            ways.push((function.clone(), json!({ "$select": text })));
+            ways.push((function, json!({ "$select": object })));
+        }
+        for (function, arguments) in ways {
+            let arguments: Value = serde_json::from_str(&text(&arguments.to_string())).unwrap();
+            let other = match pool.judged(&function, arguments.clone()) {
+                Ok(judged) => strictness(&judged.verdict),
+                Err(fault) => {
+                    prop_assert_eq!(fault.kind, Kind::NotFound, "{} {}: {}", function, arguments, fault.message);
+                    prop_assert!(is_left_out || !pool.exclude.is_empty());
+                    3
+                }
+            };
+            prop_assert!(other >= direct, "{function} {arguments}: {other} < {direct} of {}", route.function());
+        }
+    }
+}

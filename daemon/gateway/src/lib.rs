@@ -1,0 +1,455 @@
+//! The one way of every tool call, whoever makes it: guest, command line, pass-through.
+//!
+//! resolve the server → its session → resolve the tool as the caller sees it → policy → arguments → a place in line →
+//! the call → the value.
+//!
+//! Invariant: policy is asked here and nowhere else, with the canonical path, after every other
+//! spelling of the name has been resolved.
+
+mod approval;
+mod arguments;
+mod attempts;
+mod explanation;
+mod failure;
+mod graphql_policy;
+mod offers;
+mod permission;
+mod reached;
+mod server_requests;
+mod spans;
+mod standing;
+
+use std::{
+    collections::BTreeMap,
+    path::Path,
+    sync::{Arc, RwLock},
+    time::{Duration, Instant},
+};
+
+use mux_wire::{Fault, Kind, Target};
+use serde_json::Value;
+use tracing::{debug, info_span};
+
+pub use self::{
+    arguments::Arguments,
+    explanation::{Supposed, Told},
+    offers::{Asking, Offered},
+};
+use self::{
+    arguments::Readers,
+    attempts::Attempts,
+    failure::failure,
+    graphql_policy::DocumentJudges,
+    permission::{Permission, What},
+    reached::asked,
+    standing::Sent,
+};
+use mux_approvals::{Approvals, Word};
+use mux_audit::{Audit, Entry};
+use mux_caller::{Origin, Progress};
+use mux_catalog::{Scope, Scopes, Tool, ToolSet, value_of};
+use mux_policy::Policies;
+use mux_settings::{
+    Agents, ResultCheck,
+    projects::{Denials, Outlook, Workplace},
+};
+use mux_telemetry::{
+    metrics::CallMeter,
+    trace::{Trace, Tracer},
+};
+use mux_text::json_weight;
+use mux_upstream::{Held, Sending, Server, Upstreams, Whose};
+
+/// Is told what happens to a call.
+pub trait CallObserver: Send + Sync {
+    /// The call waits for a server that is being started.
+    fn server_starting(&self, server: &str);
+    fn server_ready(&self, server: &str, took: Duration);
+    /// The call goes out. `path` is canonical. Gives the number by which its end is told.
+    fn call_started(&self, path: &str) -> u32;
+    /// The server tells how far the call is; not more often than somebody can follow.
+    fn call_progress(&self, call: u32, path: &str, progress: Progress);
+    fn call_ended(&self, call: u32, path: &str, took: Duration, outcome: Result<usize, &Fault>);
+    /// The call must be approved, and waits; or it waits no more.
+    fn approval(&self, word: Word<'_>);
+    /// Its server ended before it answered, and the call is sent again because it does no harm.
+    fn call_repeated(&self, path: &str, cause: &str);
+}
+
+/// Resolves names, asks policy, and calls.
+#[derive(Debug)]
+pub struct Gateway {
+    upstreams: Arc<Upstreams>,
+    audit: Arc<Audit>,
+    policies: RwLock<Arc<Policies>>,
+    scopes: RwLock<Scopes>,
+    approvals: Arc<Approvals>,
+    readers: Readers,
+    documents: DocumentJudges,
+    tracer: Tracer,
+}
+
+/// One call as somebody asks for it.
+pub struct Call {
+    pub target: Target,
+    pub arguments: Arguments,
+    /// A shorter time than the server's own.
+    pub within: Option<Duration>,
+    pub asking: Asking,
+}
+
+impl Gateway {
+    pub fn new(
+        upstreams: Arc<Upstreams>,
+        approvals: Arc<Approvals>,
+        audit: Arc<Audit>,
+        tracer: Tracer,
+    ) -> Self {
+        approvals.tell(&audit);
+        Self {
+            upstreams,
+            audit,
+            policies: RwLock::default(),
+            scopes: RwLock::default(),
+            approvals,
+            readers: Readers::new(),
+            documents: DocumentJudges::new(),
+            tracer,
+        }
+    }
+
+    pub fn upstreams(&self) -> &Arc<Upstreams> {
+        &self.upstreams
+    }
+
+    /// Where calls and decisions are written down.
+    pub fn audit(&self) -> &Arc<Audit> {
+        &self.audit
+    }
+
+    /// Who begins the spans of what clients ask for.
+    pub fn tracer(&self) -> &Tracer {
+        &self.tracer
+    }
+
+    pub fn approvals(&self) -> &Arc<Approvals> {
+        &self.approvals
+    }
+
+    /// From now on these rules hold; those that held before go on counting.
+    pub fn set_policies(&self, policies: Policies) {
+        policies.follow(&self.policies());
+        *self
+            .policies
+            .write()
+            .unwrap_or_else(std::sync::PoisonError::into_inner) = Arc::new(policies);
+    }
+
+    /// The rules that are in force.
+    pub fn policies(&self) -> Arc<Policies> {
+        let policies = self.policies.read();
+        Arc::clone(&policies.unwrap_or_else(std::sync::PoisonError::into_inner))
+    }
+
+    /// Who sees what from now on. The index of what they see is made anew.
+    pub fn set_views(
+        &self,
+        agents: &Agents,
+        projects: BTreeMap<Arc<Path>, Arc<Outlook>>,
+        denials: Denials,
+    ) {
+        let scopes = Scopes::new(agents, projects, denials);
+        *self
+            .scopes
+            .write()
+            .unwrap_or_else(std::sync::PoisonError::into_inner) = scopes;
+    }
+
+    /// What an agent sees now in the directory in which it works.
+    pub fn scope(&self, agent: Option<&str>, place: &Workplace) -> Arc<Scope> {
+        self.scopes
+            .read()
+            .unwrap_or_else(std::sync::PoisonError::into_inner)
+            .within(place, agent)
+    }
+
+    /// What it sees by the configuration of this moment: a run may have begun long ago.
+    pub fn scope_now(&self, asking: &Asking) -> Arc<Scope> {
+        let agent = asking.caller.origin.agent.as_deref();
+        self.scopes
+            .read()
+            .unwrap_or_else(std::sync::PoisonError::into_inner)
+            .again(&asking.scope, agent)
+    }
+
+    /// What the caller's agent sees in the directory in which it works.
+    fn scope_of(&self, origin: &Origin) -> Arc<Scope> {
+        let scopes = self.scopes.read();
+        let scopes = scopes.unwrap_or_else(std::sync::PoisonError::into_inner);
+        let place = origin.workspace.as_deref();
+        let place = place.map(|workspace| scopes.workplace_of(workspace));
+        scopes.within(&place.unwrap_or_default(), origin.agent.as_deref())
+    }
+
+    /// Makes one call and gives the value that a program gets, as JSON text. However it ends, it is written down.
+    pub async fn call(&self, call: Call, observer: &dyn CallObserver) -> Result<String, Fault> {
+        let (path, arguments) = (asked(&call.target), call.arguments.as_json());
+        let mut entry = self.audit.call(&path, arguments, &call.asking.caller);
+        let mut meter = self.upstreams.metrics().call();
+        let outcome = self.make(call, observer, (&mut entry, &mut meter));
+        let outcome = outcome.await;
+        meter.ended(outcome.as_ref().err().map(|fault| fault.kind));
+        entry.ended(outcome.as_ref().map(String::len));
+        outcome
+    }
+
+    async fn make(
+        &self,
+        mut call: Call,
+        observer: &dyn CallObserver,
+        (entry, meter): (&mut Entry, &mut CallMeter),
+    ) -> Result<String, Fault> {
+        call.asking.scope = self.scope_now(&call.asking);
+        let (server, name, raw) = self.resolve(call.target, &call.asking.scope)?;
+        meter.at(server.meters());
+        let (within, whole) = call_times(&server, call.within)?;
+        let caller = Arc::clone(&call.asking.caller);
+        let (whose, trace) = (Whose::of(&caller), &caller.trace);
+        let Held {
+            mut slot,
+            mut session,
+        } = ready(&server, (&whose, trace), observer).await?;
+        let tools = session.current_tools().await;
+        let scope = &call.asking.scope;
+        let seen = |tools| match scope.view(tools).find(&name) {
+            Some(tool) => Ok(Arc::clone(tool)),
+            None => Err(no_such_tool(&scope.offered(tools), server.name(), &name)),
+        };
+        let tool = match seen(&tools) {
+            // It may be newer than a list whose time was over.
+            Err(_) => seen(&session.current_tools().await),
+            tool => tool,
+        }?;
+        let path = tool.path();
+        entry.resolved(&path);
+        meter.of_tool(&tool.name);
+        if !call.arguments.are_long() {
+            // What was typed is known now, however the call ends.
+            entry.read(|| call.arguments.as_text(&tool));
+        }
+        let wanted = Permission {
+            path: &path,
+            server: &server,
+            what: What::Tool(&tool, &call.arguments),
+            asking: &call.asking,
+        };
+        let ask = self.permit(&wanted, entry).await?;
+        tool.check_standing()?;
+        call.arguments
+            .check_nesting()
+            .await
+            .map_err(|fault| fault.path(&path))?;
+        if let Some(ask) = ask {
+            call.arguments = self.approved(ask, (&wanted, raw), observer, entry).await?;
+            // It may have taken minutes.
+            Held { slot, session } = ready(&server, (&whose, trace), observer).await?;
+        }
+        // What nobody has a place for is kept as text.
+        let early = match call.arguments.are_long() {
+            true => Some(slot.place(&call.asking.turn).await),
+            false => None,
+        };
+        let arguments = self.readers.read(&tool, &call.arguments).await?;
+        entry.read(|| serde_json::to_string(&arguments).unwrap_or_default());
+        let mut place = match early {
+            Some(place) => place,
+            None => slot.place(&call.asking.turn).await,
+        };
+        let span = info_span!("call", path);
+        let started = Instant::now();
+        let number = observer.call_started(&path);
+        entry.numbered(number);
+        meter.sent();
+        self.upstreams.catalog().used(&tool);
+        let mut attempts = Attempts::of(&server);
+        let mut read = Some(arguments);
+        let sent = loop {
+            let traced = spans::call(trace, &server, &session, &tool.name);
+            let sending = Sending {
+                caller: Some(&call.asking.caller),
+                place: Some(&place),
+                within,
+                whole,
+                progress: &|progress| observer.call_progress(number, &path, progress),
+                trace: traced.trace().context().map(|context| &**context),
+            };
+            let lets = |tool: &Tool| {
+                let lets = server.serves(&slot, &whose) && attempts.lets(tool);
+                if let (true, Some(cause)) = (lets, attempts.repeats()) {
+                    observer.call_repeated(&path, cause);
+                }
+                lets
+            };
+            let (read, given) = (read.take(), (&call.arguments, &call.asking));
+            let at = (&*server, &*session);
+            let sent = self.send(at, &tool, read, given, &lets, &sending).await;
+            traced.ended(|| spans::failed(sent.as_ref().map(|sent| &sent.answer)));
+            if !attempts.another(&sent) {
+                break attempts.outcome(sent);
+            }
+            let next = match ready(&server, (&whose, trace), observer).await {
+                Ok(next) => next,
+                Err(fault) => break attempts.outcome(Err(fault)),
+            };
+            if !Arc::ptr_eq(&next.slot, &slot) {
+                // The two may be places of one line.
+                drop(place);
+                place = next.slot.place(&call.asking.turn).await;
+            }
+            Held { slot, session } = next;
+        };
+        let took = started.elapsed();
+        let outcome = match sent {
+            Ok(Sent { tool, answer }) => match answer {
+                Ok(result) if raw => Ok(json_weight::to_text(result).await),
+                Ok(result) => {
+                    let value = value_of(&tool, result, result_check(&server)).await;
+                    self.observed(&tool, value).await
+                }
+                Err(error) => Err(failure(&path, error).await),
+            },
+            Err(fault) => Err(fault),
+        };
+        span.in_scope(|| debug!(?took, ok = outcome.is_ok(), "call ended"));
+        observer.call_ended(number, &path, took, outcome.as_ref().map(String::len));
+        outcome
+    }
+
+    /// The text of a value, from which its type is learned if nobody has declared it.
+    async fn observed(
+        &self,
+        tool: &Arc<Tool>,
+        value: Result<Value, Fault>,
+    ) -> Result<String, Fault> {
+        let value = value?;
+        if tool.has_output_schema() {
+            return Ok(json_weight::to_text(value).await);
+        }
+        let (value, text) = json_weight::with_text(value).await;
+        self.upstreams.catalog().observe(tool, value, text.len());
+        Ok(text)
+    }
+
+    /// The server and the tool's name as the caller spelled it.
+    fn resolve(&self, target: Target, scope: &Scope) -> Result<(Arc<Server>, String, bool), Fault> {
+        if let Some(fault) = target.too_long() {
+            return Err(fault);
+        }
+        let (server, tool, raw) = match target {
+            Target::Own { name } => {
+                return Err(Fault::new(
+                    Kind::NotFound,
+                    format!("there is no function `mux.{name}`"),
+                ));
+            }
+            Target::Named { server, tool } => (server, tool, false),
+            Target::Path { path, raw } => match path.split_once('.') {
+                Some((server, tool)) if !server.is_empty() && !tool.is_empty() => {
+                    (server.to_owned(), tool.to_owned(), raw)
+                }
+                _ => {
+                    return Err(Fault::new(
+                        Kind::NotFound,
+                        format!("{path:?} is not the path of a tool"),
+                    )
+                    .hint("a path is `server.tool`"));
+                }
+            },
+        };
+        let found = self
+            .upstreams
+            .find_seen(&server, scope)
+            .map_err(|f| f.path(format!("{server}.{tool}")))?;
+        Ok((found, tool, raw))
+    }
+}
+
+/// The caller's session, with word to the observer if it has to be opened first.
+async fn ready(
+    server: &Server,
+    (whose, trace): (&Whose, &Trace),
+    observer: &dyn CallObserver,
+) -> Result<Held, Fault> {
+    if let Some(held) = server.open_session(whose) {
+        return Ok(held);
+    }
+    if server.definition().is_ok() {
+        observer.server_starting(server.name());
+    }
+    let asked = Instant::now();
+    let span = spans::opening(trace, server);
+    let held = server.session(whose).await;
+    span.ended(|| held.as_ref().err().map(|fault| fault.kind.to_string()));
+    let held = held?;
+    observer.server_ready(server.name(), asked.elapsed());
+    Ok(held)
+}
+
+pub fn find(tools: &ToolSet, server: &str, name: &str) -> Result<Arc<Tool>, Fault> {
+    match tools.find(name) {
+        Some(tool) => Ok(Arc::clone(tool)),
+        None => Err(no_such_tool(tools, server, name)),
+    }
+}
+
+/// The tool of this name, and those in the group of this name.
+pub fn named(tools: &ToolSet, server: &str, name: &str) -> Result<Vec<Arc<Tool>>, Fault> {
+    let (tool, group) = (tools.find(name), tools.in_group(name));
+    let named: Vec<_> = tool.into_iter().chain(group).cloned().collect();
+    match named.is_empty() {
+        true => Err(no_such_tool(tools, server, name)),
+        false => Ok(named),
+    }
+}
+
+pub fn no_such_tool(tools: &ToolSet, server: &str, name: &str) -> Fault {
+    let path = format!("{server}.{name}");
+    let fault = Fault::new(Kind::NotFound, format!("there is no tool `{path}`")).path(path);
+    match tools.instead_of(name) {
+        Some(hint) => fault.hint(hint),
+        None => fault.hints(
+            format!("see `mux tools --server {server}`"),
+            format!("describe(\"{server}\") shows its tools"),
+        ),
+    }
+}
+
+fn result_check(server: &Server) -> ResultCheck {
+    let definition = server.definition().as_ref();
+    definition.map_or_else(
+        |_| ResultCheck::default(),
+        |definition| definition.check_results,
+    )
+}
+
+/// How long one call of this server may be quiet, and take; what somebody asks for is the whole of it. Without
+/// any time it would be sent, and cancelled at once.
+fn call_times(server: &Server, asked: Option<Duration>) -> Result<(Duration, Duration), Fault> {
+    let Ok(definition) = server.definition() else {
+        // It has no session.
+        return Ok((Duration::ZERO, Duration::ZERO));
+    };
+    let most = definition.call_timeout;
+    let whole = definition.total_timeout;
+    let whole = asked.map_or(whole, |asked| asked.min(whole));
+    if whole.is_zero() || most.is_zero() {
+        let message = "a timeout of 0 leaves no time for a call: nothing was sent";
+        return Err(
+            Fault::new(Kind::Validation, message).hint(match most.is_zero() {
+                true => "call_timeout in the server's entry must be longer",
+                false => "give it more time, or none to have that of the server",
+            }),
+        );
+    }
+    Ok((most.min(whole), whole))
+}

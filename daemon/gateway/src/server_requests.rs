@@ -1,0 +1,109 @@
+//! What a server asks of the client whose call it works on (elicitation, sampling, roots), on its way through policy.
+//!
+//! Invariant: nothing of it reaches a client before a rule or the default has let it pass; each request of a known
+//! caller is a line in the audit log, with the path `server.method`.
+
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+use mux_sandbox::Turn;
+use mux_wire::{Fault, Kind};
+use serde_json::Value;
+
+use super::{
+    Asking, CallObserver, Gateway,
+    permission::{Permission, What},
+};
+use mux_approvals::Word;
+use mux_audit::Entry;
+use mux_caller::Progress;
+use mux_upstream::{NotAnswered, ServerRequest, ServerRequestPolicy};
+
+impl ServerRequestPolicy for Gateway {
+    fn pass<'a>(
+        &'a self,
+        request: ServerRequest<'a>,
+        answer: BoxFuture<'a, Result<Value, NotAnswered>>,
+    ) -> BoxFuture<'a, Result<Value, NotAnswered>> {
+        Box::pin(async move {
+            let mut entry = match request.caller {
+                Some(caller) => {
+                    let path = format!("{}.{}", request.name, request.method);
+                    let mut entry = self.audit().call(&path, None, caller);
+                    entry.read(|| request.params.to_string());
+                    entry
+                }
+                None => Entry::none(),
+            };
+            let outcome = match self.lets(&request, &mut entry).await {
+                Ok(()) => answer.await,
+                Err(fault) => {
+                    entry.ended(Err(&fault));
+                    return Err(NotAnswered::Denied(Box::new(fault)));
+                }
+            };
+            match &outcome {
+                Ok(value) => entry.ended(Ok(value.to_string().len())),
+                Err(why) => entry.ended(Err(&Fault::new(why.kind(), why.to_string()))),
+            }
+            outcome
+        })
+    }
+}
+
+impl Gateway {
+    async fn lets(&self, request: &ServerRequest<'_>, entry: &mut Entry) -> Result<(), Fault> {
+        let path = format!("{}.{}", request.name, request.method);
+        let mut servers = self.upstreams().all().into_iter();
+        let server = servers.find(|server| server.is_identity(request.identity));
+        let server = server.ok_or_else(|| {
+            // Its last session ends just now.
+            Fault::new(
+                Kind::Unavailable,
+                format!("{path}: its server is configured no more"),
+            )
+        })?;
+        let caller = request.caller.cloned().unwrap_or_default();
+        let asking = Asking {
+            turn: Turn {
+                owner: String::new(),
+                client: 0,
+            },
+            scope: self.scope_of(&caller.origin),
+            caller,
+            dossier: None,
+            place: None,
+            asks: false,
+        };
+        let wanted = Permission {
+            path: &path,
+            server: &server,
+            what: What::Request(request.params),
+            asking: &asking,
+        };
+        let Some(ask) = self.permit(&wanted, entry).await? else {
+            return Ok(());
+        };
+        if request.caller.is_none() {
+            let message = format!("{path} must be approved, and no call of a client is on its way");
+            return Err(Fault::new(Kind::Denied, message).path(path));
+        }
+        (request.held)();
+        self.approved_offer(ask, &wanted, &Unobserved, entry).await
+    }
+}
+
+/// The caller hears of the approval by its notices: what a server asks is no call of its run.
+struct Unobserved;
+
+impl CallObserver for Unobserved {
+    fn server_starting(&self, _: &str) {}
+    fn server_ready(&self, _: &str, _: Duration) {}
+    fn call_started(&self, _: &str) -> u32 {
+        0
+    }
+    fn call_progress(&self, _: u32, _: &str, _: Progress) {}
+    fn call_ended(&self, _: u32, _: &str, _: Duration, _: Result<usize, &Fault>) {}
+    fn approval(&self, _: Word<'_>) {}
+    fn call_repeated(&self, _: &str, _: &str) {}
+}

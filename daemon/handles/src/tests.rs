@@ -1,0 +1,247 @@
+//! Values on a real disk: what survives, what gives way, what is refused.
+
+use std::{fs, os::unix::fs::symlink, path::Path};
+
+use super::*;
+
+const HOUR: Duration = Duration::from_secs(3600);
+
+fn terms(quota: u64, inline: usize) -> StoredValueLimits {
+    StoredValueLimits {
+        quota,
+        keep_for: HOUR,
+        inline,
+    }
+}
+
+fn open(home: &Path) -> Handles {
+    Handles::open(home.join("results"), terms(1 << 20, 100))
+}
+
+/// JSON text of so many bytes that begins with this letter.
+fn long(letter: char, bytes: usize) -> String {
+    format!("\"{}\"", letter.to_string().repeat(bytes - 2))
+}
+
+async fn stored(handles: &Handles, text: &str) -> Handle {
+    match handles.hold(text.into(), "it").await.unwrap() {
+        (Held::Stored(handle), None) => handle,
+        other => panic!("{other:?}"),
+    }
+}
+
+async fn all(handles: &Handles, handle: &Handle) -> Result<String, Fault> {
+    handles.whole(&handle.name, usize::MAX).await
+}
+
+async fn kind(handles: &Handles, handle: &Handle) -> Kind {
+    all(handles, handle).await.unwrap_err().kind
+}
+
+fn names(home: &Path) -> Vec<String> {
+    let entries = fs::read_dir(home.join("results")).unwrap();
+    let mut names: Vec<String> = entries
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    names
+}
+
+#[tokio::test]
+async fn a_long_value_is_kept_under_one_name_and_a_short_one_is_not() {
+    let home = tempfile::tempdir().unwrap();
+    let handles = open(home.path());
+    let short = long('a', 100);
+    let held = handles.hold(short.clone(), "it").await.unwrap();
+    assert_eq!(held, (Held::Inline(short), None));
+    let text = long('ä', 1000);
+    let handle = stored(&handles, &text).await;
+    assert_eq!(handle.bytes, text.len() as u64);
+    assert!(text.starts_with(&handle.preview) && handle.preview.chars().count() == 500);
+    assert_eq!(stored(&handles, &text).await.name, handle.name);
+    assert_eq!(names(home.path()), [handle.name.as_str()]);
+    assert_eq!(all(&handles, &handle).await.unwrap(), text);
+    let page = handles.read(&handle.name, 2, Some(4)).await.unwrap();
+    assert_eq!(
+        (page.text.as_str(), page.offset, page.next),
+        ("ää", 1, Some(5))
+    );
+    let fault = handles.whole(&handle.name, 10).await.unwrap_err();
+    assert_eq!(fault.kind, Kind::Limit);
+    assert!(fault.hint.unwrap().contains("mux.read(\"h_"));
+    let fault = handles.read("h_..", 0, None).await.unwrap_err();
+    assert_eq!(fault.kind, Kind::Validation);
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn files_and_folder_are_for_their_owner_alone() {
+    use std::os::unix::fs::PermissionsExt;
+    let home = tempfile::tempdir().unwrap();
+    let handle = stored(&open(home.path()), &long('a', 1000)).await;
+    let folder = home.path().join("results");
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode(&folder), 0o700);
+    assert_eq!(mode(&folder.join(handle.name)), 0o600);
+}
+
+#[tokio::test]
+async fn the_next_daemon_finds_what_is_right_and_removes_what_is_not() {
+    let home = tempfile::tempdir().unwrap();
+    let folder = home.path().join("results");
+    let first = open(home.path());
+    let (good, bad) = (long('a', 1000), long('b', 1000));
+    let (good, bad) = (stored(&first, &good).await, stored(&first, &bad).await);
+    fs::write(folder.join(&bad.name), long('c', 1000)).unwrap();
+    let unfinished = fs::File::create(folder.join("unfinished-7")).unwrap();
+    // A younger one may be another daemon's, which is leaving.
+    unfinished
+        .set_modified(SystemTime::now() - Duration::from_secs(100))
+        .unwrap();
+    fs::write(folder.join("notes.txt"), "x").unwrap();
+    let secret = home.path().join("secret");
+    fs::write(&secret, long('s', 1000)).unwrap();
+    let link = Name::of("link");
+    symlink(&secret, folder.join(link.as_str())).unwrap();
+
+    let second = open(home.path());
+    assert_eq!(all(&second, &good).await.unwrap(), long('a', 1000));
+    let fault = all(&second, &bad).await.unwrap_err();
+    assert_eq!(fault.kind, Kind::NotFound);
+    assert!(fault.message.contains("damaged"), "{}", fault.message);
+    let fault = second.read(link.as_str(), 0, None).await.unwrap_err();
+    assert_eq!(fault.kind, Kind::NotFound);
+    assert_eq!(names(home.path()), [good.name.as_str()]);
+    assert!(secret.exists());
+    // The same value once more is there again.
+    let bad = stored(&second, &long('b', 1000)).await;
+    assert_eq!(all(&second, &bad).await.unwrap(), long('b', 1000));
+}
+
+#[tokio::test]
+async fn a_link_in_place_of_a_value_is_not_followed() {
+    let home = tempfile::tempdir().unwrap();
+    let handles = open(home.path());
+    let handle = stored(&handles, &long('a', 1000)).await;
+    let (file, secret) = (
+        home.path().join("results").join(&handle.name),
+        home.path().join("s"),
+    );
+    fs::write(&secret, long('a', 1000)).unwrap();
+    fs::remove_file(&file).unwrap();
+    symlink(&secret, &file).unwrap();
+    assert_eq!(kind(&handles, &handle).await, Kind::NotFound);
+    assert!(secret.exists() && !file.exists());
+    stored(&handles, &long('a', 1000)).await;
+    assert!(file.symlink_metadata().unwrap().is_file());
+}
+
+#[tokio::test]
+async fn the_quota_holds_and_what_was_used_longest_ago_gives_way() {
+    let home = tempfile::tempdir().unwrap();
+    let handles = Handles::open(home.path().join("results"), terms(2500, 100));
+    let a = stored(&handles, &long('a', 1000)).await;
+    let b = stored(&handles, &long('b', 1000)).await;
+    all(&handles, &a).await.unwrap();
+    let c = stored(&handles, &long('c', 1000)).await;
+    assert!(all(&handles, &a).await.is_ok() && all(&handles, &c).await.is_ok());
+    let fault = all(&handles, &b).await.unwrap_err();
+    let hint = fault.hint.unwrap();
+    assert!(hint.contains("kept_for") && hint.contains("2500"), "{hint}");
+    assert_eq!(names(home.path()).len(), 2);
+    // What is over the quota alone is carried, with a word, and evicts nothing.
+    let (held, warning) = handles.hold(long('d', 3000), "the result").await.unwrap();
+    assert!(matches!(held, Held::Inline(_)));
+    assert!(warning.unwrap().contains("2500 bytes"));
+    assert_eq!(names(home.path()).len(), 2);
+    let huge = handles.hold(long('e', MOST_INLINE + 1), "the result").await;
+    let fault = huge.unwrap_err();
+    assert_eq!(fault.kind, Kind::Limit);
+    assert!(fault.hint.unwrap().contains("`kept` in [limits]"));
+    // A smaller quota holds from the next start on.
+    let next = Handles::open(home.path().join("results"), terms(1500, 100));
+    assert!(all(&next, &c).await.is_ok());
+    assert_eq!(names(home.path()).len(), 1);
+}
+
+#[tokio::test]
+async fn a_value_expires_by_the_time_in_its_file() {
+    let home = tempfile::tempdir().unwrap();
+    let first = open(home.path());
+    let old = stored(&first, &long('a', 1000)).await;
+    let new = stored(&first, &long('b', 1000)).await;
+    let file = home.path().join("results").join(&old.name);
+    let file = fs::File::options().write(true).open(file).unwrap();
+    file.set_modified(SystemTime::now() - 2 * HOUR).unwrap();
+    let second = open(home.path());
+    assert_eq!(kind(&second, &old).await, Kind::NotFound);
+    assert!(all(&second, &new).await.is_ok());
+    assert_eq!(names(home.path()), [new.name.as_str()]);
+    second.set_terms(StoredValueLimits {
+        keep_for: Duration::ZERO,
+        ..terms(1 << 20, 100)
+    });
+    assert_eq!(kind(&second, &new).await, Kind::NotFound);
+    assert_eq!(names(home.path()), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn a_disk_that_refuses_loses_nothing() {
+    let home = tempfile::tempdir().unwrap();
+    let folder = home.path().join("results");
+    fs::write(&folder, "in the way").unwrap();
+    let handles = open(home.path());
+    let text = long('a', 1000);
+    let (held, warning) = handles.hold(text.clone(), "the result").await.unwrap();
+    assert_eq!(held, Held::Inline(text.clone()));
+    let warning = warning.unwrap();
+    assert!(warning.contains("the result is 1000 bytes"), "{warning}");
+    let fault = handles.keep(text.clone(), "it").await.unwrap_err();
+    assert_eq!(fault.kind, Kind::Unavailable);
+    // As soon as it is mended, values are kept; and when somebody clears the cache.
+    for _ in 0..2 {
+        drop(fs::remove_file(&folder));
+        drop(fs::remove_dir_all(&folder));
+        let handle = stored(&handles, &text).await;
+        assert_eq!(all(&handles, &handle).await.unwrap(), text);
+    }
+}
+
+#[tokio::test]
+async fn a_folder_that_is_a_link_is_neither_read_nor_written() {
+    let home = tempfile::tempdir().unwrap();
+    let elsewhere = home.path().join("elsewhere");
+    fs::create_dir(&elsewhere).unwrap();
+    fs::write(elsewhere.join("notes.txt"), "mine").unwrap();
+    symlink(&elsewhere, home.path().join("results")).unwrap();
+    let handles = open(home.path());
+    let (held, warning) = handles.hold(long('a', 1000), "it").await.unwrap();
+    assert!(matches!(held, Held::Inline(_)));
+    assert!(warning.unwrap().contains("no directory"));
+    assert_eq!(fs::read_dir(&elsewhere).unwrap().count(), 1);
+}
+
+#[tokio::test]
+async fn many_at_once_agree_on_what_is_kept() {
+    let home = tempfile::tempdir().unwrap();
+    let handles = Handles::open(home.path().join("results"), terms(20_000, 100));
+    let one = |number: usize| {
+        let handles = handles.clone();
+        async move {
+            // Half of them are twins, and there is room for a part of them only.
+            let text = format!("[{}]", "12345,".repeat(100 + number / 2));
+            let handle = stored(&handles, &text).await;
+            match all(&handles, &handle).await {
+                Ok(read) => assert_eq!(read, text),
+                Err(fault) => assert_eq!(fault.kind, Kind::NotFound),
+            }
+        }
+    };
+    futures::future::join_all((0..200).map(one)).await;
+    let files = fs::read_dir(home.path().join("results")).unwrap();
+    let bytes: u64 = files
+        .map(|file| file.unwrap().metadata().unwrap().len())
+        .sum();
+    assert!(bytes > 10_000 && bytes <= 20_000, "{bytes}");
+    assert_eq!(handles.inner.store.bytes(), bytes);
+}

@@ -1,0 +1,469 @@
+//! Which network addresses muxd contacts because somebody else named them: the metadata of an authorization server, the
+//! description of an API.
+//!
+//! Addresses have classes (public, private, loopback, link-local). Whoever names an address may name public ones and those
+//! of its own class; others only if the user's own configuration names them.
+//! Invariant: a stranger's text cannot make muxd call this machine, its network, or a cloud's metadata service. Host names
+//! are judged by the addresses that the connection is made to, so that a changed DNS answer does not get around it.
+
+use std::{
+    collections::BTreeSet,
+    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+use url::{Host, Url};
+
+/// Cloud services that hand out a machine's credentials or configuration, at addresses that are not link-local.
+const METADATA_V4: [Ipv4Addr; 3] = [
+    // Alibaba Cloud.
+    Ipv4Addr::new(100, 100, 100, 200),
+    // Azure.
+    Ipv4Addr::new(168, 63, 129, 16),
+    // Oracle Cloud.
+    Ipv4Addr::new(192, 0, 0, 192),
+];
+/// AWS.
+const METADATA_V6: Ipv6Addr = Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254);
+
+/// The addresses that one party may name. Clones share what a connection has shown of that party's own address.
+#[derive(Clone, Debug)]
+pub struct AddressPolicy {
+    loopback: bool,
+    private: bool,
+    seen_private: Arc<AtomicBool>,
+    /// Whether `http` is allowed where `https` is expected.
+    plain: bool,
+    /// Origins that the user's configuration names: any class but [`AddressClass::Never`].
+    named: BTreeSet<String>,
+    /// The proxies of the user, whose host names are resolved in place of those that are asked through them.
+    proxies: Arc<[String]>,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum AddressClass {
+    Public,
+    Loopback,
+    Private,
+    /// Link-local, multicast, reserved, and the metadata services of clouds: never contacted.
+    Never,
+}
+
+/// Why an address is not contacted.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Refused {
+    NotHttps,
+    NoHost,
+    /// The user may allow it by naming the origin.
+    Class(AddressClass),
+    /// The user's configuration names another port or scheme of this host.
+    OtherOrigin,
+}
+
+impl AddressPolicy {
+    /// What an MCP server may name: public addresses, and those of its own class. A host name counts as private if all
+    /// its addresses are.
+    pub async fn of_server(server: &Url, proxies: &Arc<[String]>) -> Self {
+        let mut class = written_class(server).unwrap_or(AddressClass::Public);
+        if class == AddressClass::Public
+            && let Some(Host::Domain(name)) = server.host()
+        {
+            let found = tokio::net::lookup_host((name, 0)).await;
+            let mut found = found.into_iter().flatten().peekable();
+            let some = found.peek().is_some();
+            if some && found.all(|found| class_of(found.ip()) == AddressClass::Private) {
+                class = AddressClass::Private;
+            }
+        }
+        Self {
+            loopback: class == AddressClass::Loopback,
+            private: class == AddressClass::Private,
+            seen_private: Arc::default(),
+            plain: server.scheme() == "http",
+            named: BTreeSet::new(),
+            proxies: Arc::clone(proxies),
+        }
+    }
+
+    /// Public addresses only, over `http` too.
+    pub fn public(proxies: Arc<[String]>) -> Self {
+        Self {
+            loopback: false,
+            private: false,
+            seen_private: Arc::default(),
+            plain: true,
+            named: BTreeSet::new(),
+            proxies,
+        }
+    }
+
+    /// Allows the class of an address as it is written: `localhost` and IP addresses have one, other names are public
+    /// until a connection shows otherwise.
+    pub fn allow_class_of(&mut self, url: &Url) {
+        match written_class(url) {
+            Some(AddressClass::Loopback) => self.loopback = true,
+            Some(AddressClass::Private) => self.private = true,
+            Some(AddressClass::Public | AddressClass::Never) | None => {}
+        }
+    }
+
+    /// Allows this machine and private networks.
+    pub fn allow_local(&mut self) {
+        (self.loopback, self.private) = (true, true);
+    }
+
+    /// Allows an origin, whichever class it is of.
+    pub fn allow_origin(&mut self, url: &Url) {
+        self.named.insert(url.origin().ascii_serialization());
+    }
+
+    /// Whether a connection to the one who names addresses has led into a private network, so that these are of its
+    /// class. Counts in all clones.
+    pub fn set_seen_private(&self, private: bool) {
+        self.seen_private.store(private, Ordering::Relaxed);
+    }
+
+    pub fn allows_private(&self) -> bool {
+        self.private || self.seen_private.load(Ordering::Relaxed)
+    }
+
+    /// Judges an address as it is written. Host names are judged again by [`Resolve`].
+    pub fn check(&self, url: &Url) -> Result<(), Refused> {
+        match url.scheme() {
+            "https" => {}
+            "http" if self.plain => {}
+            _ => return Err(Refused::NotHttps),
+        }
+        let class = written_class(url).ok_or(Refused::NoHost)?;
+        if class != AddressClass::Never && self.named.contains(&url.origin().ascii_serialization())
+        {
+            return Ok(());
+        }
+        let is_name = matches!(url.host(), Some(Host::Domain(_)));
+        match self.admits(class) {
+            // The resolver is not told the port.
+            true if is_name && self.names_host(url.host_str().unwrap_or_default()) => {
+                Err(Refused::OtherOrigin)
+            }
+            true => Ok(()),
+            false => Err(Refused::Class(class)),
+        }
+    }
+
+    fn admits(&self, class: AddressClass) -> bool {
+        match class {
+            AddressClass::Public => true,
+            AddressClass::Loopback => self.loopback,
+            AddressClass::Private => self.allows_private(),
+            AddressClass::Never => false,
+        }
+    }
+
+    fn names_host(&self, name: &str) -> bool {
+        let host = |origin: &String| Some(Url::parse(origin).ok()?.host_str()?.to_owned());
+        let mut hosts = self.named.iter().filter_map(host);
+        hosts.any(|host| host.eq_ignore_ascii_case(name))
+    }
+
+    fn is_proxy(&self, name: &str) -> bool {
+        let host = |proxy: &String| {
+            let url = Url::parse(proxy).or_else(|_| Url::parse(&format!("http://{proxy}")));
+            url.ok()?.host_str().map(str::to_owned)
+        };
+        let mut hosts = self.proxies.iter().filter_map(host);
+        hosts.any(|host| host.eq_ignore_ascii_case(name))
+    }
+}
+
+impl Resolve for AddressPolicy {
+    fn resolve(&self, name: Name) -> Resolving {
+        let this = self.clone();
+        Box::pin(async move {
+            let name = name.as_str();
+            let found: Vec<SocketAddr> = tokio::net::lookup_host((name, 0)).await?.collect();
+            let (proxy, named) = (this.is_proxy(name), this.names_host(name));
+            let fit = |address: &SocketAddr| {
+                let class = class_of(address.ip());
+                proxy || (named && class != AddressClass::Never) || this.admits(class)
+            };
+            let first = found.first().map(|address| class_of(address.ip()));
+            let admitted: Vec<SocketAddr> = found.into_iter().filter(fit).collect();
+            match (admitted.is_empty(), first) {
+                (true, Some(class)) => Err(RefusedName {
+                    name: name.to_owned(),
+                    why: Refused::Class(class),
+                }
+                .into()),
+                (true, None) => Err(format!("{name} has no address").into()),
+                (false, _) => Ok(Box::new(admitted.into_iter()) as Addrs),
+            }
+        })
+    }
+}
+
+/// A host name that is not contacted because of the addresses that it has now.
+#[derive(Debug, thiserror::Error)]
+#[error("{name} {why}")]
+struct RefusedName {
+    name: String,
+    why: Refused,
+}
+
+/// Whether a request was refused by the resolver, and why.
+pub fn refusal_in(error: &(dyn std::error::Error + 'static)) -> Option<Refused> {
+    let mut next = Some(error);
+    while let Some(error) = next {
+        if let Some(refused) = error.downcast_ref::<RefusedName>() {
+            return Some(refused.why);
+        }
+        next = error.source();
+    }
+    None
+}
+
+impl std::fmt::Display for Refused {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::NotHttps => "is not https",
+            Self::NoHost => "names no host",
+            Self::Class(AddressClass::Loopback) => {
+                "leads to this machine, and the one who names it is elsewhere"
+            }
+            Self::Class(AddressClass::Private) => {
+                "leads into a private network, and the one who names it is not in it"
+            }
+            Self::Class(AddressClass::Public | AddressClass::Never) => {
+                "leads to a link-local or reserved address, and muxd contacts none"
+            }
+            Self::OtherOrigin => "is another port of a host that the entry names",
+        })
+    }
+}
+
+/// The class of an address as it is written; `None` if it has no host.
+pub fn written_class(url: &Url) -> Option<AddressClass> {
+    Some(match url.host()? {
+        Host::Ipv4(address) => class_of(address.into()),
+        Host::Ipv6(address) => class_of(address.into()),
+        Host::Domain(name) if is_local(name) => AddressClass::Loopback,
+        Host::Domain(_) => AddressClass::Public,
+    })
+}
+
+/// An address without what may be secret in it.
+pub fn shown(url: &Url) -> String {
+    let host = url.host_str().unwrap_or_default();
+    let port = url.port().map(|port| format!(":{port}"));
+    let port = port.unwrap_or_default();
+    format!("{}://{host}{port}{}", url.scheme(), url.path())
+}
+
+fn is_local(name: &str) -> bool {
+    let name = name.trim_end_matches('.').to_ascii_lowercase();
+    name == "localhost" || name.ends_with(".localhost")
+}
+
+pub fn class_of(address: IpAddr) -> AddressClass {
+    match address {
+        IpAddr::V4(address) => class_v4(address),
+        IpAddr::V6(address) => match embedded(address) {
+            Some(address) => class_v4(address),
+            None => class_v6(address),
+        },
+    }
+}
+
+fn class_v4(address: Ipv4Addr) -> AddressClass {
+    let [a, b, ..] = address.octets();
+    if METADATA_V4.contains(&address) {
+        AddressClass::Never
+    } else if address.is_loopback() || address.is_unspecified() {
+        // Connecting to 0.0.0.0 connects to this machine.
+        AddressClass::Loopback
+    } else if address.is_private()
+        || (a == 100 && (64..128).contains(&b))
+        // For benchmarks, and what local proxies answer in place of public addresses.
+        || (a == 198 && matches!(b, 18 | 19))
+    {
+        AddressClass::Private
+    } else if address.is_link_local() || a == 0 || a >= 224 {
+        AddressClass::Never
+    } else {
+        AddressClass::Public
+    }
+}
+
+fn class_v6(address: Ipv6Addr) -> AddressClass {
+    let [first, second, third, ..] = address.segments();
+    if address == METADATA_V6 {
+        AddressClass::Never
+    } else if address.is_loopback() || address.is_unspecified() {
+        AddressClass::Loopback
+    } else if first & 0xfe00 == 0xfc00 {
+        AddressClass::Private
+    } else if address.is_multicast()
+        || first & 0xffc0 == 0xfe80
+        || (first, second) == (0x2001, 0)
+        || (first, second, third) == (0x64, 0xff9b, 1)
+    {
+        AddressClass::Never
+    } else {
+        AddressClass::Public
+    }
+}
+
+/// The address of the older kind within one that was mapped or translated.
+fn embedded(address: Ipv6Addr) -> Option<Ipv4Addr> {
+    let [a, b, c, d, e, f, g, h] = address.segments();
+    let of = |high: u16, low: u16| Some(Ipv4Addr::from((u32::from(high) << 16) | u32::from(low)));
+    match [a, b, c, d, e, f] {
+        [0, 0, 0, 0, 0, 0xffff] | [0x64, 0xff9b, 0, 0, 0, 0] => of(g, h),
+        [0, 0, 0, 0, 0, 0] if (g, h) > (0, 1) => of(g, h),
+        [0x2002, ..] => of(b, c),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn verdict(server: &str, named: &str) -> bool {
+        let policy = AddressPolicy::of_server(&Url::parse(server).unwrap(), &Arc::from([])).await;
+        policy.check(&Url::parse(named).unwrap()).is_ok()
+    }
+
+    #[tokio::test]
+    async fn what_metadata_names_lies_in_public_or_where_the_server_does() {
+        for (server, named, admitted) in [
+            (
+                "https://93.184.216.34/mcp",
+                "https://93.184.216.35/token",
+                true,
+            ),
+            (
+                "https://93.184.216.34/mcp",
+                "http://93.184.216.35/token",
+                false,
+            ),
+            ("https://93.184.216.34/mcp", "https://10.0.0.1/token", false),
+            (
+                "https://93.184.216.34/mcp",
+                "https://127.0.0.1/token",
+                false,
+            ),
+            (
+                "https://93.184.216.34/mcp",
+                "https://localhost/token",
+                false,
+            ),
+            (
+                "https://93.184.216.34/mcp",
+                "https://a.localhost./token",
+                false,
+            ),
+            ("https://93.184.216.34/mcp", "https://[::1]/token", false),
+            (
+                "https://93.184.216.34/mcp",
+                "https://[::ffff:10.0.0.1]/token",
+                false,
+            ),
+            (
+                "https://93.184.216.34/mcp",
+                "https://[64:ff9b::a00:1]/token",
+                false,
+            ),
+            (
+                "https://93.184.216.34/mcp",
+                "https://169.254.169.254/token",
+                false,
+            ),
+            ("https://93.184.216.34/mcp", "file:///etc/passwd", false),
+            ("http://127.0.0.1:1/mcp", "http://localhost:2/token", true),
+            ("http://127.0.0.1:1/mcp", "http://10.0.0.1/token", false),
+            (
+                "http://127.0.0.1:1/mcp",
+                "http://169.254.169.254/token",
+                false,
+            ),
+            ("https://10.0.0.1/mcp", "https://192.168.0.1/token", true),
+            ("https://10.0.0.1/mcp", "https://127.0.0.1/token", false),
+            ("https://10.0.0.1/mcp", "https://100.100.100.200/x", false),
+            ("https://10.0.0.1/mcp", "https://[fd00:ec2::254]/x", false),
+            ("https://93.184.216.34/mcp", "https://168.63.129.16/", false),
+            ("https://93.184.216.34/mcp", "https://0.0.0.0/", false),
+            ("http://127.0.0.1:1/mcp", "http://0.0.0.0:2/token", true),
+            ("https://93.184.216.34/mcp", "https://198.18.0.1/", false),
+        ] {
+            assert_eq!(verdict(server, named).await, admitted, "{server} {named}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_name_is_judged_by_where_it_leads() {
+        let public = Url::parse("https://93.184.216.34/").unwrap();
+        let policy = AddressPolicy::of_server(&public, &Arc::from([])).await;
+        let name = || "localhost".parse::<Name>().unwrap();
+        assert!(policy.resolve(name()).await.is_err());
+        let proxies: Arc<[String]> = Arc::new(["http://localhost:3128".to_owned()]);
+        let policy = AddressPolicy::of_server(&public, &proxies).await;
+        assert!(policy.resolve(name()).await.is_ok());
+        let local = Url::parse("http://localhost:1/").unwrap();
+        let policy = AddressPolicy::of_server(&local, &Arc::from([])).await;
+        assert!(policy.resolve(name()).await.is_ok());
+    }
+
+    #[tokio::test]
+    async fn an_origin_that_the_user_names_is_allowed_and_no_other_port_of_its_host() {
+        let url = |text: &str| Url::parse(text).unwrap();
+        let mut policy = AddressPolicy::public(Arc::from([]));
+        for named in [
+            "http://10.0.0.1:8080",
+            "http://api.corp",
+            "http://localhost:80",
+            "http://169.254.169.254",
+        ] {
+            policy.allow_origin(&url(named));
+        }
+        for (address, verdict) in [
+            ("http://10.0.0.1:8080/x", Ok(())),
+            (
+                "http://10.0.0.1/x",
+                Err(Refused::Class(AddressClass::Private)),
+            ),
+            ("http://api.corp/x", Ok(())),
+            ("https://api.corp/x", Err(Refused::OtherOrigin)),
+            ("http://localhost/x", Ok(())),
+            (
+                "http://localhost:81/x",
+                Err(Refused::Class(AddressClass::Loopback)),
+            ),
+            (
+                "http://169.254.169.254/x",
+                Err(Refused::Class(AddressClass::Never)),
+            ),
+            ("http://elsewhere.example/x", Ok(())),
+            ("ftp://elsewhere.example/x", Err(Refused::NotHttps)),
+        ] {
+            assert_eq!(policy.check(&url(address)), verdict, "{address}");
+        }
+        let name = || "localhost".parse::<Name>().unwrap();
+        assert!(policy.resolve(name()).await.is_ok());
+        let strangers = AddressPolicy::public(Arc::from([]));
+        assert!(strangers.resolve(name()).await.is_err());
+    }
+
+    #[test]
+    fn what_a_connection_shows_of_a_class_counts_in_every_clone() {
+        let url = Url::parse("http://10.0.0.1/").unwrap();
+        let policy = AddressPolicy::public(Arc::from([]));
+        let clone = policy.clone();
+        assert!(clone.check(&url).is_err());
+        policy.set_seen_private(true);
+        assert!(clone.check(&url).is_ok());
+    }
+}

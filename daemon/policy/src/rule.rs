@@ -1,0 +1,398 @@
+//! One rule, compiled.
+//!
+//! Invariant: a rule that has a mistake denies, and whatever of it could not be understood counts as met: a slip
+//! must not open a door.
+
+use std::{
+    path::{Component, Path, PathBuf},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use mux_typegen::names::spell;
+
+use super::{
+    Action, Given, Hints, Question,
+    arguments::Condition,
+    test::{LARGEST_REGEX, LARGEST_UNAPPROVED_REGEX},
+};
+use mux_config::{AnnotationsEntry, PolicyEntry};
+use mux_text::glob::{Glob, may_match_below};
+
+/// Whose list a rule stands in.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum List {
+    /// `[[policy]]` of config.toml.
+    Everybody,
+    /// `[agents.NAME] policy`.
+    Agent(String),
+    /// `[[policy]]` of a project's .mux.toml.
+    Project(Arc<Path>, ProjectText),
+}
+
+/// Which text of a project's .mux.toml.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum ProjectText {
+    /// The one that is there, and that the user has approved.
+    Current,
+    /// The one that the user approved last. Another one is there now, or none.
+    Approved,
+    /// The one that is there, which the user has not approved.
+    Unapproved,
+}
+
+#[derive(Debug)]
+pub struct Rule {
+    /// From 1, in its list.
+    pub number: usize,
+    pub list: Arc<List>,
+    pub action: Action,
+    pub(super) written: PolicyEntry,
+    pub(super) paths: Vec<Glob>,
+    /// The same as programs spell them. Empty in a rule that allows.
+    spelled: Vec<Glob>,
+    servers: Option<Vec<Glob>>,
+    agents: Option<Vec<Glob>>,
+    clients: Option<Vec<Glob>>,
+    workspaces: Option<Vec<Glob>>,
+    pub(super) arguments: Vec<Condition>,
+    mistakes: Vec<String>,
+    /// How often it has decided.
+    pub(super) decided: AtomicU64,
+}
+
+/// Whether a rule applies.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(super) enum Holds {
+    Yes,
+    /// It asks, and whether its conditions are met depends on what the server makes of the arguments. A later rule may
+    /// deny.
+    InDoubt,
+    /// The first condition that is not met.
+    No(Unmet),
+    /// On the arguments, which have not been read.
+    Depends,
+}
+
+/// A condition that is not met.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Unmet {
+    Match,
+    Server,
+    Agent,
+    Client,
+    Workspace,
+    Annotations,
+    Verb,
+    /// By its place among the conditions.
+    Argument(usize),
+}
+
+impl Rule {
+    /// `home` stands for `~`.
+    pub(super) fn compile(
+        written: PolicyEntry,
+        number: usize,
+        list: &Arc<List>,
+        home: &Path,
+    ) -> Self {
+        let mut mistakes = written.mistakes.clone();
+        let mut known = Action::ALL.into_iter();
+        let action = known.find(|action| action.word() == written.action);
+        if action.is_none() && !written.action.is_empty() {
+            mistakes.push(format!(
+                "action {:?} is none of allow, ask, deny",
+                written.action
+            ));
+        }
+        let globs = |texts: &[String]| texts.iter().map(|text| Glob::new(text)).collect();
+        let some = |texts: &Option<Vec<String>>| texts.as_deref().map(globs);
+        let workspaces = written.workspaces.as_deref().map(|texts| {
+            let texts = texts.iter().map(|text| directory(text, home));
+            let read = texts.collect::<Result<Vec<Glob>, String>>();
+            read.unwrap_or_else(|mistake| {
+                mistakes.push(mistake);
+                vec![Glob::new("*")]
+            })
+        });
+        let mut arguments = Vec::new();
+        let largest_regex = match **list {
+            List::Project(_, ProjectText::Unapproved) => LARGEST_UNAPPROVED_REGEX,
+            _ => LARGEST_REGEX,
+        };
+        for (place, test) in &written.arguments {
+            match Condition::read(place, test, largest_regex) {
+                Ok(condition) => arguments.push(condition),
+                Err(mistake) => mistakes.push(format!("arguments: {mistake}")),
+            }
+        }
+        let action = match mistakes.is_empty() {
+            true => action.unwrap_or(Action::Deny),
+            false => Action::Deny,
+        };
+        let spelled = match action {
+            Action::Allow => Vec::new(),
+            Action::Ask | Action::Deny => {
+                let odd = written.paths.iter().map(|path| (path, spelled(path)));
+                let odd = odd.filter(|(path, spelled)| *path != spelled);
+                odd.map(|(_, spelled)| Glob::new(&spelled)).collect()
+            }
+        };
+        Self {
+            number,
+            list: Arc::clone(list),
+            action,
+            paths: globs(&written.paths),
+            spelled,
+            servers: some(&written.servers),
+            agents: some(&written.agents),
+            clients: some(&written.clients),
+            workspaces: workspaces.filter(|globs| !globs.iter().any(|glob| glob.as_str() == "*")),
+            arguments,
+            mistakes,
+            written,
+            decided: AtomicU64::new(0),
+        }
+    }
+
+    /// What it matches, and its conditions, for the eye.
+    pub fn conditions(&self) -> Vec<String> {
+        let list = |name: &str, texts: &Option<Vec<String>>| {
+            let texts = texts.as_ref()?;
+            Some(format!("{name} = {}", listed(texts)))
+        };
+        let written = &self.written;
+        let mut all: Vec<String> = [
+            list("server", &written.servers),
+            list("agent", &written.agents),
+            list("client", &written.clients),
+            list("workspace", &written.workspaces),
+            list("verb", &written.verbs),
+        ]
+        .into_iter()
+        .flatten()
+        .collect();
+        for (name, wanted) in hints(&written.annotations) {
+            if let Some(wanted) = wanted {
+                all.push(format!("annotations.{name} = {wanted}"));
+            }
+        }
+        let arguments = written.arguments.iter();
+        all.extend(arguments.map(|(place, test)| format!("arguments.{place} = {test}")));
+        all
+    }
+
+    /// The paths that it is about.
+    pub fn matches(&self) -> Vec<String> {
+        self.written.matches()
+    }
+
+    /// The same in one text, as an error has it.
+    pub fn text(&self) -> String {
+        self.matches().join("\", \"")
+    }
+
+    /// What the user wants to be told.
+    pub fn reason(&self) -> Option<&str> {
+        self.written.reason.as_deref()
+    }
+
+    /// Why it denies whatever it was meant to do.
+    pub fn mistake(&self) -> Option<String> {
+        (!self.mistakes.is_empty()).then(|| self.mistakes.join("; "))
+    }
+
+    pub fn decided(&self) -> u64 {
+        self.decided.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn reads_arguments(&self) -> bool {
+        !self.arguments.is_empty()
+    }
+
+    /// Servers that it names letter by letter, if it applies to no others.
+    pub(super) fn only_servers(&self) -> Option<Vec<&str>> {
+        let named = self.servers.as_deref();
+        let named = named.filter(|globs| globs.iter().all(Glob::is_literal));
+        if let Some(named) = named {
+            return Some(named.iter().map(Glob::as_str).collect());
+        }
+        if self.paths.is_empty() {
+            return None;
+        }
+        let heads = self.paths.iter();
+        heads
+            .map(|path| Some(path.head().split_once('.')?.0))
+            .collect()
+    }
+
+    /// Whether it may deny or ask for a call by this caller whose path begins in one of these ways. None of those is one
+    /// of HTTP, with a verb.
+    pub(super) fn may_stop_below(&self, question: &Question<'_>, heads: &[String]) -> bool {
+        let is_about = |glob: &Glob| {
+            let mut heads = heads.iter();
+            heads.any(|head| may_match_below(glob.as_str(), head))
+        };
+        self.action != Action::Allow
+            && self.written.verbs.is_none()
+            && (self.paths.is_empty() || self.paths.iter().chain(&self.spelled).any(is_about))
+            && self.unmet_by_caller(question).is_none()
+    }
+
+    pub(super) fn holds(&self, question: &Question<'_>) -> Holds {
+        let about = |path: &str| {
+            let mut globs = self.paths.iter().chain(&self.spelled);
+            globs.any(|glob| glob.matches(path) && question.is_named_by(glob.as_str()))
+        };
+        let strict = self.action != Action::Allow;
+        let mut spellings = question.spellings.iter().filter(|_| strict);
+        let met =
+            self.paths.is_empty() || about(question.path) || spellings.any(|path| about(path));
+        if !met || (self.paths.is_empty() && question.from_server) {
+            return Holds::No(Unmet::Match);
+        }
+        if let Some(unmet) = self.unmet_by_caller(question) {
+            return Holds::No(unmet);
+        }
+        if !said(&self.written.annotations, question.hints) {
+            return Holds::No(Unmet::Annotations);
+        }
+        if let Some(verbs) = &self.written.verbs {
+            let is = |verb: &str| verbs.iter().any(|wanted| wanted.eq_ignore_ascii_case(verb));
+            if !question.verb.is_some_and(is) {
+                return Holds::No(Unmet::Verb);
+            }
+        }
+        self.arguments_hold(question.given)
+    }
+
+    /// What it asks of the server, and of whoever calls.
+    fn unmet_by_caller(&self, question: &Question<'_>) -> Option<Unmet> {
+        let strict = self.action != Action::Allow;
+        let none_of = |globs: &Option<Vec<Glob>>, text: Option<&str>| {
+            globs.as_deref().is_some_and(|globs| {
+                !text.is_some_and(|text| globs.iter().any(|glob| glob.matches(text)))
+            })
+        };
+        let server = question.server();
+        let elsewhere = none_of(&self.servers, Some(server));
+        if elsewhere && (!strict || none_of(&self.servers, Some(&spell(server)))) {
+            return Some(Unmet::Server);
+        }
+        if none_of(&self.agents, question.agent) {
+            return Some(Unmet::Agent);
+        }
+        if none_of(&self.clients, Some(question.client)) {
+            return Some(Unmet::Client);
+        }
+        if let Some(globs) = &self.workspaces
+            && !question.workspace.is_some_and(|dir| lies_in(dir, globs))
+        {
+            return Some(Unmet::Workspace);
+        }
+        None
+    }
+
+    fn arguments_hold(&self, given: Given<'_>) -> Holds {
+        if self.arguments.is_empty() {
+            return Holds::Yes;
+        }
+        match given {
+            Given::Unread => Holds::Depends,
+            // They go nowhere, and what is wrong with them is nobody's business who might be denied.
+            Given::Unreadable if self.action == Action::Deny => Holds::Yes,
+            Given::Unreadable => Holds::No(Unmet::Argument(0)),
+            Given::Values(values) => {
+                let every = self.action == Action::Allow;
+                let mut conditions = self.arguments.iter();
+                if let Some(at) = conditions.position(|condition| !condition.holds(values, every)) {
+                    return Holds::No(Unmet::Argument(at));
+                }
+                let mut conditions = self.arguments.iter();
+                let asks = self.action == Action::Ask;
+                match asks && conditions.any(|condition| condition.is_in_doubt(values)) {
+                    true => Holds::InDoubt,
+                    false => Holds::Yes,
+                }
+            }
+        }
+    }
+}
+
+/// The glob of a path as programs spell that path, so that a rule may mix both spellings.
+fn spelled(path: &str) -> String {
+    let mut spelled = String::with_capacity(path.len());
+    let mut in_run = false;
+    for c in path.chars() {
+        let fits = c.is_ascii_alphanumeric() || matches!(c, '_' | '$' | '.' | '*' | '?');
+        if !fits {
+            if !in_run {
+                spelled.push('_');
+            }
+            in_run = true;
+            continue;
+        }
+        if c.is_ascii_digit() && (spelled.is_empty() || spelled.ends_with('.')) {
+            spelled.push('_');
+        }
+        spelled.push(c);
+        in_run = false;
+    }
+    spelled
+}
+
+/// A directory and everything below it; globs stay what they are.
+fn directory(text: &str, home: &Path) -> Result<Glob, String> {
+    let path = match text.strip_prefix('~') {
+        Some(rest) if rest.is_empty() || rest.starts_with('/') => {
+            format!("{}{rest}", home.display())
+        }
+        _ if text.starts_with(['/', '*']) => text.to_owned(),
+        _ => return Err("`workspace` must begin with / or ~".into()),
+    };
+    Ok(Glob::new(match path.trim_end_matches('/') {
+        "" => "/",
+        path => path,
+    }))
+}
+
+/// Whether the directory, or one above it, is meant.
+fn lies_in(directory: &Path, globs: &[Glob]) -> bool {
+    let mut plain = PathBuf::new();
+    for part in directory.components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir => drop(plain.pop()),
+            part => plain.push(part),
+        }
+    }
+    let mut all = plain.ancestors().map(Path::to_string_lossy);
+    all.any(|dir| globs.iter().any(|glob| glob.matches(&dir)))
+}
+
+fn said(wanted: &AnnotationsEntry, hints: Hints) -> bool {
+    let is = |wanted: Option<bool>, said: Option<bool>| wanted.is_none() || wanted == said;
+    is(wanted.read_only, Some(hints.is_read_only()))
+        && is(wanted.idempotent, Some(hints.is_idempotent()))
+        && is(wanted.destructive, hints.is_destructive())
+        && is(wanted.open_world, hints.open_world)
+}
+
+/// Each with what a rule wants of it.
+pub(super) fn hints(entry: &AnnotationsEntry) -> [(&'static str, Option<bool>); 4] {
+    [
+        ("read_only", entry.read_only),
+        ("destructive", entry.destructive),
+        ("idempotent", entry.idempotent),
+        ("open_world", entry.open_world),
+    ]
+}
+
+pub(super) fn listed(texts: &[String]) -> String {
+    match texts {
+        [only] => format!("{only:?}"),
+        several => format!("{several:?}"),
+    }
+}

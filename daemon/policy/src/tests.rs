@@ -1,0 +1,418 @@
+mod proptests;
+mod shapes;
+
+use serde_json::json;
+
+use super::*;
+use mux_config::Config;
+
+const HOME: &str = "/home/me";
+
+pub(super) fn policies(text: &str) -> (Policies, Vec<String>) {
+    let config = Config::parse(text, "c").unwrap();
+    let mut problems = Vec::new();
+    let (agents, home) = (&config.agents, Path::new(HOME));
+    let policies = Policies::resolve(&config.policy, agents, home, &mut problems);
+    (policies, problems)
+}
+
+/// Nothing is known but the path.
+pub(super) fn call(path: &str) -> Question<'_> {
+    Question {
+        path,
+        from_server: false,
+        spellings: &[],
+        hints: Hints::default(),
+        verb: None,
+        agent: None,
+        client: "mux",
+        workspace: None,
+        given: Given::Unread,
+    }
+}
+
+/// `allow 2`: the second rule decides so; `allow -`: the default does.
+fn decided(policies: &Policies, question: &Question<'_>) -> String {
+    match policies.decide(question, &[]) {
+        Decision::NeedsArguments => "arguments".into(),
+        Decision::TimedOut => "timeout".into(),
+        Decision::Made(verdict) => {
+            policies.count_verdict(&verdict);
+            let number = verdict.rule.as_ref().map(|rule| rule.number.to_string());
+            let number = number.unwrap_or_else(|| "-".into());
+            format!("{} {number}", verdict.action.word())
+        }
+    }
+}
+
+#[test]
+fn the_first_match_wins_and_a_slip_denies() {
+    let (policies, problems) = policies(
+        "[[policy]]\nmatch = \"a.read\"\naction = \"allow\"\n\
+         [[policy]]\nmatch = [\"a.*\", \"*.both\"]\naction = \"deny\"\nreason = \"no\"\n\
+         [[policy]]\nmatch = \"b.*\"\naction = \"dney\"\n\
+         [[policy]]\nserver = \"c\"\naction = \"ask\"\n\
+         [[policy]]\nmatch = \"d.*\"\naction = \"allow\"\nagnet = \"x\"\n\
+         [[policy]]\nmatch = \"e.*\"\naction = \"allow\"\narguments = { n = { ovr = 1 } }\n",
+    );
+    for (path, expected) in [
+        ("a.read", "allow 1"),
+        ("a.write", "deny 2"),
+        ("z.both", "deny 2"),
+        ("b.x", "deny 3"),
+        ("c.x", "ask 4"),
+        ("d.x", "deny 5"),
+        ("e.x", "deny 6"),
+        ("f.x", "allow -"),
+        ("a.x.y", "deny 2"),
+    ] {
+        assert_eq!(decided(&policies, &call(path)), expected, "{path}");
+    }
+    assert_eq!(problems.len(), 3, "{problems:?}");
+    for (problem, told) in problems.iter().zip([
+        "[[policy]] rule 3 (match \"b.*\"): action \"dney\" is none of allow, ask, deny; denied",
+        "unknown key `agnet` (did you mean `agent`?)",
+        "arguments: n: unknown test `ovr` (did you mean `over`?)",
+    ]) {
+        assert!(problem.contains(told), "{problem}");
+    }
+}
+
+#[test]
+fn every_condition_must_be_met() {
+    let annotations = json!({ "destructiveHint": true, "openWorldHint": false });
+    let question = Question {
+        hints: Hints::of_annotations(&annotations),
+        verb: Some("DELETE"),
+        agent: Some("small-model"),
+        client: "claude-code",
+        workspace: Some(Path::new("/home/me/projects/acme/src/..")),
+        ..call("api.drop")
+    };
+    for (conditions, met) in [
+        ("server = \"api\"", true),
+        ("server = [\"x\", \"ap?\"]", true),
+        ("server = \"apis\"", false),
+        ("agent = \"small-*\"", true),
+        ("agent = \"big\"", false),
+        ("client = \"claude*\"", true),
+        ("client = \"mux\"", false),
+        ("workspace = \"~\"", true),
+        ("workspace = \"~/projects/*\"", true),
+        ("workspace = \"~/projects/acme/\"", true),
+        ("workspace = \"/home/me/projects/acme/src\"", false),
+        ("workspace = \"/srv\"", false),
+        ("workspace = [\"/srv\", \"/\"]", true),
+        ("verb = \"delete\"", true),
+        ("verb = [\"PUT\", \"DELETE\"]", true),
+        ("verb = \"GET\"", false),
+        ("annotations = { destructive = true }", true),
+        ("annotations = { destructive = false }", false),
+        (
+            "annotations = { read_only = false, open_world = false }",
+            true,
+        ),
+        ("annotations = { read_only = true }", false),
+        ("annotations = { idempotent = false }", true),
+        (
+            "server = \"api\"\nverb = \"DELETE\"\nagent = \"big\"",
+            false,
+        ),
+    ] {
+        let rule = format!("[[policy]]\nmatch = \"api.*\"\naction = \"deny\"\n{conditions}\n");
+        let (policies, problems) = policies(&rule);
+        assert_eq!(problems, Vec::<String>::new());
+        let expected = if met { "deny 1" } else { "ask -" };
+        assert_eq!(decided(&policies, &question), expected, "{conditions}");
+    }
+    let (policies, problems) = policies("[[policy]]\nworkspace = \"work\"\naction = \"allow\"\n");
+    assert!(
+        problems[0].contains("must begin with / or ~"),
+        "{problems:?}"
+    );
+    assert_eq!(decided(&policies, &call("a.b")), "deny 1");
+}
+
+#[test]
+fn another_spelling_goes_around_no_rule_and_opens_none() {
+    let (policies, _) = policies(
+        "[[policy]]\nmatch = \"my_files.get_it\"\naction = \"deny\"\n\
+         [[policy]]\nmatch = \"my_files.*\"\naction = \"allow\"\n\
+         [[policy]]\nserver = \"my_files\"\naction = \"ask\"\n\
+         [[policy]]\nmatch = \"web.open\"\naction = \"deny\"\n",
+    );
+    let all = |path: &str, shown: &str| {
+        let (server, name) = path.split_once('.').unwrap();
+        let spellings = spellings(server, name, shown);
+        let question = Question {
+            spellings: &spellings,
+            ..call(path)
+        };
+        decided(&policies, &question)
+    };
+    assert_eq!(all("my-files.get-it", "get-it"), "deny 1");
+    assert_eq!(all("my-files.read", "read"), "ask 3");
+    assert_eq!(all("web.op\u{200b}en", "open"), "deny 4");
+    assert_eq!(all("web.read", "read"), "allow -");
+}
+
+#[test]
+fn what_a_tool_does_not_say_is_not_taken_for_said() {
+    let hints = |read_only, destructive| Hints {
+        read_only,
+        destructive,
+        ..Hints::default()
+    };
+    let (policies, _) = policies(
+        "[[policy]]\nmatch = \"a.*\"\nannotations = { destructive = false }\naction = \"allow\"\n\
+         [[policy]]\nmatch = \"a.*\"\nannotations = { destructive = true }\naction = \"deny\"\n\
+         [[policy]]\nmatch = \"b.*\"\nannotations = { open_world = true }\naction = \"deny\"\n",
+    );
+    for (path, hints, expected) in [
+        ("a.x", hints(None, None), "allow -"),
+        ("a.x", hints(Some(true), None), "allow 1"),
+        ("a.x", hints(None, Some(false)), "allow 1"),
+        ("a.x", hints(Some(true), Some(true)), "deny 2"),
+        ("b.x", hints(None, None), "allow -"),
+        ("c.x", hints(None, Some(true)), "ask -"),
+        ("c.x", hints(None, Some(false)), "allow -"),
+        ("c.x", hints(Some(false), None), "allow -"),
+    ] {
+        let question = Question {
+            hints,
+            ..call(path)
+        };
+        assert_eq!(decided(&policies, &question), expected, "{path} {hints:?}");
+    }
+    assert_eq!(policies.by_default(), (4, 1));
+}
+
+#[test]
+fn arguments_are_read_only_where_a_rule_looks_at_them() {
+    let (policies, _) = policies(
+        "[[policy]]\nmatch = \"fs.read\"\naction = \"allow\"\narguments = { \"paths[*]\" = { below = \"/srv\" } }\n\
+         [[policy]]\nmatch = \"fs.*\"\naction = \"deny\"\narguments = { \"paths[*]\" = \"/etc/*\", force = true }\n\
+         [[policy]]\nmatch = \"pay\"\naction = \"deny\"\n\
+         [[policy]]\nmatch = \"fs.read\"\naction = \"ask\"\n",
+    );
+    for (path, arguments, expected) in [
+        ("other.read", None, "allow -"),
+        ("fs.read", None, "arguments"),
+        (
+            "fs.read",
+            Some(json!({ "paths": ["/srv/a", "/srv/b"] })),
+            "allow 1",
+        ),
+        // A rule that allows wants each of them, one that denies any.
+        (
+            "fs.read",
+            Some(json!({ "paths": ["/srv/a", "/etc/b"] })),
+            "ask 4",
+        ),
+        (
+            "fs.read",
+            Some(json!({ "paths": ["/srv/a", "/etc/b"], "force": true })),
+            "deny 2",
+        ),
+        ("fs.read", Some(json!({ "paths": [] })), "ask 4"),
+        (
+            "fs.write",
+            Some(json!({ "paths": "/etc/b", "force": "true" })),
+            "deny 2",
+        ),
+        ("fs.write", Some(json!({ "paths": "/etc/b" })), "allow -"),
+    ] {
+        let given = arguments.as_ref().map_or(Given::Unread, Given::Values);
+        let question = Question {
+            given,
+            ..call(path)
+        };
+        assert_eq!(
+            decided(&policies, &question),
+            expected,
+            "{path} {arguments:?}"
+        );
+    }
+    for (path, expected) in [
+        ("fs.write", "deny 2"),
+        ("fs.read", "deny 2"),
+        ("a.b", "allow -"),
+    ] {
+        let given = Given::Unreadable;
+        let question = Question {
+            given,
+            ..call(path)
+        };
+        assert_eq!(decided(&policies, &question), expected, "{path}");
+    }
+}
+
+#[test]
+fn an_agent_has_its_own_rules_in_place_of_everybodys() {
+    let text = "[[policy]]\nmatch = \"a.*\"\naction = \"deny\"\n\
+                [agents.own]\npolicy = [{ match = \"b.*\", action = \"ask\" }]\n\
+                [agents.none]\npolicy = []\n[agents.plain]\nexclude = [\"x\"]\n";
+    let (policies, problems) = policies(text);
+    assert_eq!(problems, Vec::<String>::new());
+    let of = |agent, path| {
+        let question = Question {
+            agent,
+            ..call(path)
+        };
+        decided(&policies, &question)
+    };
+    assert_eq!(of(None, "a.x"), "deny 1");
+    assert_eq!(of(Some("plain"), "a.x"), "deny 1");
+    assert_eq!(of(Some("own"), "a.x"), "allow -");
+    assert_eq!(of(Some("own"), "b.x"), "ask 1");
+    assert_eq!(of(Some("none"), "a.x"), "allow -");
+
+    // A project comes first, whoever asks, and its counts are nobody else's.
+    let deny = Config::parse("[[policy]]\nmatch = \"b.*\"\naction = \"deny\"\n", "c").unwrap();
+    let list = List::Project(Path::new("/p").into(), ProjectText::Approved);
+    let project = Policy::new(&deny.policy, list, Path::new(HOME), &mut Vec::new());
+    let question = Question {
+        agent: Some("own"),
+        ..call("b.x")
+    };
+    let Decision::Made(verdict) = policies.decide(&question, &[project.into()]) else {
+        panic!()
+    };
+    assert_eq!(verdict.action, Action::Deny);
+    assert_eq!(
+        verdict.whence().unwrap(),
+        "rule 1 of [[policy]] of /p/.mux.toml as you approved it"
+    );
+}
+
+#[test]
+fn a_rule_that_stays_goes_on_counting() {
+    let rule = |path: &str| format!("[[policy]]\nmatch = {path:?}\naction = \"deny\"\n");
+    let (before, _) = policies(&format!("{}{}", rule("a.*"), rule("b.*")));
+    for path in ["a.1", "a.2", "b.1", "c.1"] {
+        decided(&before, &call(path));
+    }
+    let (after, _) = policies(&format!("{}{}{}", rule("n.*"), rule("b.*"), rule("a.*")));
+    after.follow(&before);
+    decided(&after, &call("a.3"));
+    let counts: Vec<u64> = after
+        .of(None, &[])
+        .rules()
+        .map(|rule| rule.decided())
+        .collect();
+    assert_eq!(counts, [0, 1, 3]);
+    assert_eq!(after.by_default(), (1, 0));
+}
+
+#[test]
+fn an_explanation_says_which_condition_was_not_met() {
+    let (policies, _) = policies(
+        "[[policy]]\nmatch = \"b.*\"\naction = \"deny\"\n\
+         [[policy]]\nmatch = \"a.*\"\nagent = \"big\"\naction = \"deny\"\n\
+         [[policy]]\nmatch = \"a.*\"\narguments = { n = { over = 3 } }\naction = \"deny\"\n\
+         [[policy]]\nmatch = \"a.*\"\nannotations = { destructive = true }\naction = \"ask\"\n\
+         [[policy]]\nmatch = \"a.x\"\naction = \"allow\"\nreason = \"fine\"\n\
+         [[policy]]\nmatch = \"*\"\naction = \"deny\"\n",
+    );
+    let arguments = json!({ "n": 2 });
+    let told = |given| {
+        let question = Question {
+            given,
+            ..call("a.x")
+        };
+        let explanation = policies.of(None, &[]).explain(&question);
+        let steps = explanation.steps.iter();
+        let words: Vec<String> = steps
+            .map(|step| format!("{:?} {}", step.outcome, step.because))
+            .collect();
+        (explanation.verdict.action, explanation.depends, words)
+    };
+    let (action, depends, words) = told(Given::Values(&arguments));
+    assert_eq!((action, depends, words.len()), (Action::Allow, false, 5));
+    for (word, part) in words.iter().zip([
+        "Elsewhere match: it is about \"b.*\"",
+        "Unmet agent: a caller without --agent is not \"big\"",
+        "Unmet arguments.n: 2 is not { over = 3 }",
+        "Unmet annotations.destructive: the tool says nothing of it",
+        "Decides everything that it asks for is met",
+    ]) {
+        assert_eq!(word, part);
+    }
+    let (action, depends, words) = told(Given::Unread);
+    assert_eq!((action, depends), (Action::Allow, true));
+    assert!(words[2].starts_with("Depends"), "{words:?}");
+    // Nothing was counted.
+    assert_eq!(policies.by_default(), (0, 0));
+}
+
+#[test]
+fn a_thousand_rules_are_looked_up_by_server() {
+    let text: String = (0..1000)
+        .map(|n| {
+            format!(
+                "[[policy]]\nmatch = \"s{}.tool_{n}_*\"\naction = \"deny\"\n",
+                n % 20
+            )
+        })
+        .collect();
+    let (policies, _) = policies(&format!(
+        "{text}[[policy]]\nmatch = \"*.last\"\naction = \"ask\"\n"
+    ));
+    let policy = policies.of(None, &[]).own;
+    assert_eq!(policy.about("s3").count(), 51);
+    assert_eq!(policy.about("unknown").count(), 1);
+    let numbers: Vec<usize> = policy.about("s3").map(|rule| rule.number).collect();
+    assert!(numbers.is_sorted(), "{numbers:?}");
+    assert_eq!(decided(&policies, &call("s3.tool_983_x")), "deny 984");
+    assert_eq!(decided(&policies, &call("s3.last")), "ask 1001");
+}
+
+#[test]
+fn what_a_server_asks_is_decided_by_rules_that_name_it_and_sampling_is_denied_without_one() {
+    let (policies, problems) = policies(
+        r#"
+        [[policy]]
+        match = "a.*"
+        action = "allow"
+        [[policy]]
+        match = "b.*"
+        action = "deny"
+        [[policy]]
+        server = "b"
+        action = "ask"
+        [[policy]]
+        match = "c.sampling/createMessage"
+        action = "allow"
+        [[policy]]
+        match = ["*.elicitation/*", "*.roots/list"]
+        server = ["c", "d"]
+        action = "deny"
+        "#,
+    );
+    assert!(problems.is_empty(), "{problems:?}");
+    for (path, from_server, expected) in [
+        // Wide rules are about calls, also of a tool that has the name of a request.
+        ("a.sampling/createMessage", true, "deny -"),
+        ("a.sampling/createMessage", false, "allow 1"),
+        ("a.roots/list", true, "allow -"),
+        ("b.elicitation/create", true, "allow -"),
+        ("b.elicitation/create", false, "deny 2"),
+        ("b.sampling/createMessage", true, "deny -"),
+        ("c.sampling/createMessage", true, "allow 4"),
+        ("c.elicitation/create", true, "deny 5"),
+        ("d.roots/list", true, "deny 5"),
+        ("d.sampling/createMessage", true, "deny -"),
+        ("e.elicitation/create", true, "allow -"),
+    ] {
+        let question = Question {
+            from_server,
+            ..call(path)
+        };
+        assert_eq!(
+            decided(&policies, &question),
+            expected,
+            "{path} {from_server}"
+        );
+    }
+    assert_eq!(policies.by_default(), (3, 0));
+}

@@ -1,0 +1,251 @@
+//! However a call is spelled, the decision on it is the same, or a stricter one.
+
+use proptest::{collection::vec, prelude::*, sample::select};
+
+use super::*;
+use mux_text::hygiene;
+use mux_typegen::names::{tool_paths, tool_spellings};
+
+/// Names of servers and tools that have several spellings, and some that have one.
+const SERVERS: &[&str] = &["files", "my-files"];
+const TOOLS: &[&str] = &[
+    "read",
+    "get-thing",
+    "repos.get-one",
+    "2fa",
+    "op\u{200b}en",
+    "a--b_-c",
+];
+const AGENTS: &[Option<&str>] = &[None, Some("small")];
+
+/// What a rule may want of an argument.
+const TESTS: &[(&str, &str)] = &[
+    ("n", "100"),
+    ("n", "\"100\""),
+    ("n", "\"1*\""),
+    ("n", "{ over = 99 }"),
+    ("n", "{ under = 101 }"),
+    ("n", "{ not = { over = 100 } }"),
+    ("n", "{ regex = \"^100$\" }"),
+    ("n", "[7, \"100\"]"),
+    ("path", "{ below = \"/srv/data\" }"),
+    ("path", "{ not = { below = \"/srv/data\" } }"),
+    ("path", "\"/srv/data/*\""),
+    ("path", "\"*/secret\""),
+    ("path", "{ regex = \"^/srv/data/\" }"),
+    ("path", "{ not = \"/srv/data/*\" }"),
+    ("uri", "\"file:///srv/*\""),
+    ("uri", "\"https://a.example/*\""),
+    ("uri", "{ not = \"https://a.example/*\" }"),
+    ("uri", "{ regex = \"^file:///srv/data/secret$\" }"),
+    ("list[*]", "{ over = 99 }"),
+    ("missing", "{ present = false }"),
+];
+
+/// One value in several words, the plainest first.
+const NUMBERS: &[&[&str]] = &[
+    &["100", "100.0", "1e2", "1.0E+2", "0.1e3"],
+    &["101", "101.0", "1.01e2"],
+    &["7", "7.0", "70e-1"],
+    &["-0", "0", "0.0", "-0.0", "0e5"],
+    &["9007199254740992", "9007199254740992.0"],
+];
+const NUMBERS_AS_TEXT: &[&[&str]] = &[
+    &[
+        "100",
+        "+100",
+        "0x64",
+        "1e2",
+        "100.0",
+        " 100",
+        "1_00",
+        "0b1100100",
+        "100.",
+    ],
+    &["101", "0x65", "+101", "101.0", "1.01e2"],
+    &["7", "007", "+7", "7.0", "0o7"],
+];
+const PATHS: &[&[&str]] = &[
+    &[
+        "/srv/data/secret",
+        "/srv//data/secret",
+        "/srv/./data/secret",
+        "/tmp/../srv/data/secret",
+        "/srv/data/x/../secret",
+        "/srv/%64ata/secret",
+        "/srv/data/%2e/secret",
+        "/tmp/%2e%2e/srv/data/secret",
+        " /srv/data/secret",
+        "../srv/data/secret",
+        "~/../srv/data/secret",
+        "file:///srv/data/secret",
+        "FILE:///srv/tmp/..%2fdata/secret",
+    ],
+    &[
+        "/etc/passwd",
+        "/srv/data/../../etc/passwd",
+        "/srv/data/%2e%2e/%2e%2e/etc/passwd",
+        "/srv/data/%252e%252e/../../etc/passwd",
+        "//etc/passwd",
+        "../../etc/passwd",
+        "file:///etc/passwd",
+    ],
+];
+const URIS: &[&[&str]] = &[
+    &[
+        "file:///srv/data/secret",
+        "file:/srv/data/secret",
+        "FILE:///srv/data/secret",
+        "file://localhost/srv/data/secret",
+        "file:///srv/./data//secret",
+        "file:///etc/../srv/data/secret",
+        "file:///etc/%2e%2e/srv/data/secret",
+        "file:///srv/d%61ta/secret",
+        "/srv/data/secret",
+    ],
+    &[
+        "file:///etc/passwd",
+        "file:///srv/../etc/passwd",
+        "file:///srv/%2E%2e/etc/passwd",
+        "file:///srv/%252e%252e/etc/passwd",
+        "/srv/../etc/passwd",
+    ],
+    &[
+        "https://a.example/x",
+        "https://A.Example/x",
+        "HTTPS://a.example:443/x",
+        "https:a.example/x",
+        "https:\\\\a.example\\x",
+        "https://a.example/y/../x",
+        "https://a.example/%78",
+    ],
+];
+
+/// A value of each group, plain and in other words.
+fn words(groups: &'static [&'static [&'static str]]) -> impl Strategy<Value = [&'static str; 2]> {
+    select(groups).prop_flat_map(|group| select(group).prop_map(move |other| [group[0], other]))
+}
+
+fn tool() -> impl Strategy<Value = (&'static str, &'static str)> {
+    (select(SERVERS), select(TOOLS))
+}
+
+/// A rule as the file has it. Its glob is one of the spellings of a tool, and perhaps cut off.
+fn rule() -> impl Strategy<Value = String> {
+    let glob = tool().prop_flat_map(|(server, name)| {
+        let all = tool_paths(server, name);
+        (select(all), 0_usize..4).prop_map(|(path, cut)| match cut {
+            0 => "*".to_owned(),
+            1 => {
+                let head = path.rfind(['.', '-', '_']).unwrap_or(0);
+                format!("{}*", &path[..=head])
+            }
+            _ => path,
+        })
+    });
+    let agent = select(&["", "agent = \"small\"\n", "agent = \"big\"\n"][..]);
+    let tests = vec(select(TESTS), 0..3);
+    (glob, select(&["allow", "ask", "deny"][..]), agent, tests).prop_map(
+        |(glob, action, agent, tests)| {
+            let mut seen = BTreeSet::new();
+            let tests = tests.into_iter().filter(|(place, _)| seen.insert(*place));
+            let tests = tests.map(|(place, test)| format!("\"{place}\" = {test}"));
+            let tests: Vec<String> = tests.collect();
+            let arguments = match tests.is_empty() {
+                true => String::new(),
+                false => format!("arguments = {{ {} }}\n", tests.join(", ")),
+            };
+            let glob = toml::Value::String(glob);
+            format!("[[policy]]\nmatch = {glob}\naction = {action:?}\n{agent}{arguments}")
+        },
+    )
+}
+
+fn rules() -> impl Strategy<Value = Policies> {
+    vec(rule(), 1..6).prop_map(|rules| policies(&rules.concat()).0)
+}
+
+/// The tool that somebody means who writes it so.
+fn tool_named(written: &str) -> &'static str {
+    let is_meant = |name: &&&str| {
+        hygiene::clean(name) == written || tool_spellings(name).contains(&written.into())
+    };
+    TOOLS.iter().find(is_meant).unwrap()
+}
+
+/// What is decided of a call by the name as somebody wrote it.
+fn action(
+    policies: &Policies,
+    (server, written): (&str, &str),
+    agent: Option<&str>,
+    arguments: &str,
+) -> Action {
+    let name = tool_named(written);
+    let (path, arguments) = (
+        format!("{server}.{name}"),
+        serde_json::from_str(arguments).unwrap(),
+    );
+    let question = Question {
+        spellings: &spellings(server, name, &hygiene::clean(name)),
+        agent,
+        given: Given::Values(&arguments),
+        ..call(&path)
+    };
+    match policies.decide(&question, &[]) {
+        Decision::Made(verdict) => verdict.action,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn strictness(action: Action) -> usize {
+    Action::ALL.iter().position(|it| *it == action).unwrap()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+
+    /// A number is the number that it is, members have no order, and of two of one name the last counts.
+    #[test]
+    fn json_that_says_the_same_is_decided_the_same(
+        policies in rules(), (server, name) in tool(), agent in select(AGENTS),
+        [n, other_n] in words(NUMBERS), [path, _] in words(PATHS), [uri, _] in words(URIS),
+        written in 0_usize..3,
+    ) {
+        let plain = format!(r#"{{"n":{n},"path":{path:?},"uri":{uri:?},"list":[{n}]}}"#);
+        let other = format!(
+            r#"{{"path":"/","uri":"x:","list":[ {other_n} ], "uri":{uri:?},"n":5,"path":{path:?},"n":{other_n}}}"#
+        );
+        let all = tool_paths(server, name);
+        let written = &all[written.min(all.len() - 1)][server.len() + 1..];
+        let expected = action(&policies, (server, name), agent, &plain);
+        prop_assert_eq!(action(&policies, (server, written), agent, &other), expected);
+    }
+
+    /// What a server may take for the same path, URL or number is never allowed where the plain word is not.
+    #[test]
+    fn a_text_in_other_words_is_never_decided_laxer(
+        policies in rules(), (server, name) in tool(), agent in select(AGENTS),
+        [n, other_n] in words(NUMBERS_AS_TEXT), [path, other_path] in words(PATHS),
+        [uri, other_uri] in words(URIS),
+    ) {
+        let of = |n: &str, path: &str, uri: &str| {
+            let arguments = json!({ "n": n, "path": path, "uri": uri, "list": [n] });
+            action(&policies, (server, name), agent, &arguments.to_string())
+        };
+        let (plain, other) = (of(n, path, uri), of(other_n, other_path, other_uri));
+        prop_assert!(strictness(other) >= strictness(plain), "{other:?}, and {plain:?} in plain words");
+    }
+
+    /// A rule that denies or asks names a tool by any of its spellings.
+    #[test]
+    fn a_rule_may_spell_a_tool_as_it_likes(
+        (server, name) in tool(), asks in any::<bool>(), which in any::<prop::sample::Index>(),
+    ) {
+        let written = which.get(&tool_paths(server, name)).clone();
+        let word = if asks { Action::Ask } else { Action::Deny };
+        let glob = toml::Value::String(written);
+        let text = format!("[[policy]]\nmatch = {glob}\naction = {:?}\n", word.word());
+        let (policies, _) = policies(&text);
+        prop_assert_eq!(action(&policies, (server, name), None, "{}"), word, "{}", glob);
+    }
+}

@@ -1,0 +1,336 @@
+//! What happened in a run, in order, for whoever wants to read it from any point on.
+//!
+//! Invariant: numbers count up from 1 without gaps, and [`Happening::Ended`] is the last. Of what a server says over and
+//! over no more is kept than [`MAX_LOG_BYTES`]; what the program itself says has limits of its own.
+
+use std::{
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use mux_wire::{Fault, Level};
+use tokio::sync::watch;
+
+use super::StepEvent;
+use mux_caller::{Ending, Progress, Request};
+use mux_handles::{Handle, Held};
+
+/// One thing that happened.
+#[derive(Clone, Debug)]
+pub struct Event {
+    pub seq: u64,
+    /// Since the run was accepted.
+    pub at: Duration,
+    pub what: Happening,
+}
+
+#[derive(Clone, Debug)]
+pub enum Happening {
+    /// Comes before the start, and only if there is something to tell.
+    Checked {
+        warnings: Vec<Fault>,
+        /// Why its types were not looked at.
+        unchecked: Option<String>,
+    },
+    Started,
+    ServerStarting {
+        server: String,
+    },
+    ServerReady {
+        server: String,
+        took: Duration,
+    },
+    CallStarted {
+        call: u32,
+        path: String,
+    },
+    CallProgress {
+        call: u32,
+        path: String,
+        progress: Progress,
+    },
+    CallEnded {
+        call: u32,
+        path: String,
+        took: Duration,
+        outcome: Result<usize, Fault>,
+    },
+    /// Of a JSON program, whose calls have events of their own.
+    Step(StepEvent),
+    Console {
+        level: Level,
+        text: String,
+    },
+    /// An MCP content block.
+    Emitted(Held),
+    /// It goes on with what this run began: so many of its calls are not sent again.
+    Resumed {
+        run: String,
+        calls: usize,
+    },
+    /// A call waits for somebody's approval.
+    ApprovalAsked(Request),
+    /// It waits no more.
+    ApprovalOver {
+        approval: String,
+        path: String,
+        ending: Ending,
+    },
+    /// The recording that was asked for.
+    Recorded(Handle),
+    /// The result, or the failure.
+    Ended(Result<Held, Fault>),
+}
+
+impl Happening {
+    /// About how much room it takes, here and in a frame.
+    fn bytes(&self) -> usize {
+        let text = match self {
+            Self::Console { text, .. } => text.len(),
+            Self::Emitted(Held::Inline(text)) | Self::Ended(Ok(Held::Inline(text))) => text.len(),
+            Self::Emitted(Held::Stored(handle)) | Self::Ended(Ok(Held::Stored(handle))) => {
+                handle.preview.len()
+            }
+            Self::Checked { warnings, .. } => {
+                let words = |fault: &Fault| fault.message.len() + SMALL;
+                warnings.iter().map(words).sum()
+            }
+            Self::ApprovalAsked(asked) => asked.arguments.len() + asked.path.len(),
+            Self::CallProgress { progress, .. } => progress.message.as_ref().map_or(0, String::len),
+            Self::Step(event) => event.bytes(),
+            Self::CallEnded {
+                outcome: Err(fault),
+                ..
+            }
+            | Self::Ended(Err(fault)) => {
+                let more = [&fault.hint, &fault.path, &fault.details];
+                let more = more.into_iter().flatten().map(String::len);
+                fault.message.len() + more.sum::<usize>()
+            }
+            _ => 0,
+        };
+        text + SMALL
+    }
+}
+
+/// What an event takes beside its text.
+const SMALL: usize = 128;
+/// A run whose events take more is told no more of the progress of its calls, and of failures the first words.
+const MAX_LOG_BYTES: usize = 16 << 20;
+const FIRST_WORDS: usize = 256;
+
+/// The events of one run.
+pub struct EventLog {
+    started: Instant,
+    events: Mutex<Events>,
+    /// Of all events together.
+    bytes: AtomicUsize,
+    /// The number of the last event.
+    last: watch::Sender<u64>,
+}
+
+#[derive(Default)]
+struct Events {
+    kept: Vec<Event>,
+    left_out: u64,
+}
+
+impl EventLog {
+    pub(super) fn new() -> Self {
+        Self {
+            started: Instant::now(),
+            events: Mutex::default(),
+            bytes: AtomicUsize::new(0),
+            last: watch::Sender::new(0),
+        }
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes.load(Ordering::Relaxed)
+    }
+
+    /// The number of the last event.
+    pub fn last(&self) -> u64 {
+        *self.last.borrow()
+    }
+
+    /// After the last event there is no other.
+    pub(super) fn push(&self, what: Happening) {
+        let last = {
+            let mut events = self.events.lock().unwrap_or_else(PoisonError::into_inner);
+            let last = events.kept.last().map(|event| &event.what);
+            if matches!(last, Some(Happening::Ended(_))) {
+                return;
+            }
+            let full = self.bytes() + what.bytes() > MAX_LOG_BYTES;
+            let (what, left_out) = match what {
+                Happening::CallProgress { .. } if full => {
+                    events.left_out += 1;
+                    let told = match events.left_out {
+                        1 => "no more of it is kept; it is only counted".into(),
+                        _ => return,
+                    };
+                    (None, Some(told))
+                }
+                Happening::CallEnded {
+                    outcome,
+                    call,
+                    path,
+                    took,
+                } if full => {
+                    let outcome = outcome.map_err(shortened);
+                    let ended = Happening::CallEnded {
+                        call,
+                        path,
+                        took,
+                        outcome,
+                    };
+                    (Some(ended), None)
+                }
+                Happening::Ended(_) if events.left_out > 0 => {
+                    let told = format!("{} times nothing of it was kept", events.left_out);
+                    (Some(what), Some(told))
+                }
+                what => (Some(what), None),
+            };
+            let told = left_out.map(|told| Happening::Console {
+                level: Level::Warn,
+                text: format!(
+                    "[mux] the progress of calls takes more than {} MiB: {told}",
+                    MAX_LOG_BYTES >> 20
+                ),
+            });
+            for what in told.into_iter().chain(what) {
+                self.bytes.fetch_add(what.bytes(), Ordering::Relaxed);
+                let seq = events.kept.len() as u64 + 1;
+                let at = self.started.elapsed();
+                events.kept.push(Event { seq, at, what });
+            }
+            events.kept.len() as u64
+        };
+        self.last.send_replace(last);
+    }
+
+    /// The events after `after`, as soon as there is one, or none when the time is over. No more
+    /// than fit into `most` bytes, but one at least.
+    pub async fn after(&self, after: u64, wait: Duration, most: usize) -> Vec<Event> {
+        let mut last = self.last.subscribe();
+        let arrived = last.wait_for(|seq| *seq > after);
+        // Neither the end of the time nor of the run is an error: there is just nothing new.
+        drop(tokio::time::timeout(wait, arrived).await);
+        let events = self.events.lock().unwrap_or_else(PoisonError::into_inner);
+        let events = &events.kept;
+        let start = usize::try_from(after)
+            .unwrap_or(usize::MAX)
+            .min(events.len());
+        let mut room = most;
+        events[start..]
+            .iter()
+            .enumerate()
+            .take_while(|(index, event)| {
+                let fits = event.what.bytes() <= room;
+                room = room.saturating_sub(event.what.bytes());
+                fits || *index == 0
+            })
+            .map(|(_, event)| event.clone())
+            .collect()
+    }
+}
+
+/// What went wrong, in few words.
+fn shortened(mut fault: Fault) -> Fault {
+    for text in [Some(&mut fault.message), fault.hint.as_mut()]
+        .into_iter()
+        .flatten()
+    {
+        if text.len() > FIRST_WORDS {
+            text.truncate(text.floor_char_boundary(FIRST_WORDS));
+            text.push('…');
+        }
+    }
+    fault
+}
+
+#[cfg(test)]
+mod tests {
+    use mux_wire::Kind;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn what_servers_say_over_and_over_is_counted_and_calls_stay_whole() {
+        let log = EventLog::new();
+        let message = Some("x".repeat(2_000));
+        for call in 0..20_000 {
+            let progress = Progress {
+                progress: 1.0,
+                total: None,
+                message: message.clone(),
+            };
+            let path = "s.t".to_owned();
+            log.push(Happening::CallProgress {
+                call,
+                path,
+                progress,
+            });
+        }
+        for call in 0..1_000 {
+            let outcome = Err(Fault::new(Kind::Tool, "y".repeat(4_000)));
+            let (path, took) = ("s.t".to_owned(), Duration::ZERO);
+            log.push(Happening::CallEnded {
+                call,
+                path,
+                took,
+                outcome,
+            });
+        }
+        assert!(log.bytes() < MAX_LOG_BYTES + (1 << 20), "{}", log.bytes());
+        log.push(Happening::Ended(Ok(Held::Inline("1".into()))));
+        let events = log.after(0, Duration::ZERO, usize::MAX).await;
+        let ended = |event: &&Event| matches!(event.what, Happening::CallEnded { .. });
+        assert_eq!(events.iter().filter(ended).count(), 1_000);
+        let numbers: Vec<u64> = events.iter().map(|event| event.seq).collect();
+        assert_eq!(numbers, (1..=events.len() as u64).collect::<Vec<_>>());
+        let told = events.iter().filter_map(|event| match &event.what {
+            Happening::Console { text, .. } => Some(text.as_str()),
+            _ => None,
+        });
+        let told: Vec<&str> = told.collect();
+        assert!(told[0].contains("16 MiB") && told.len() == 2, "{told:?}");
+        assert!(told[1].contains("times nothing of it was kept"), "{told:?}");
+    }
+
+    const ALL: usize = 1 << 20;
+
+    #[tokio::test]
+    async fn a_page_has_room_for_so_many_bytes_and_for_one_event_at_least() {
+        let log = EventLog::new();
+        for length in [10, 1000, 5000, 10] {
+            let (level, text) = (Level::Log, "x".repeat(length));
+            log.push(Happening::Console { level, text });
+        }
+        for (after, expected) in [(0, vec![1, 2]), (2, vec![3]), (3, vec![4]), (4, vec![])] {
+            let page = log.after(after, Duration::ZERO, 2000).await;
+            assert_eq!(page.iter().map(|e| e.seq).collect::<Vec<_>>(), expected);
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_reader_waits_for_the_next_event_and_can_read_again_from_any_point() {
+        let log = EventLog::new();
+        assert!(log.after(0, Duration::from_secs(5), ALL).await.is_empty());
+        log.push(Happening::Started);
+        let (_, events) = tokio::join!(
+            async { log.push(Happening::Ended(Ok(Held::Inline("1".into())))) },
+            log.after(1, Duration::from_secs(5), ALL)
+        );
+        assert_eq!(events.iter().map(|e| e.seq).collect::<Vec<_>>(), [2]);
+        log.push(Happening::Started);
+        let all = log.after(0, Duration::ZERO, ALL).await;
+        assert_eq!(all.iter().map(|e| e.seq).collect::<Vec<_>>(), [1, 2]);
+        assert!(log.after(99, Duration::ZERO, ALL).await.is_empty());
+    }
+}

@@ -1,0 +1,217 @@
+//! Which runs there are: those that have not ended, and for a while those that have.
+//!
+//! Invariant: a run that has not ended is always found by whoever may reach it, and by nobody else; what is kept of the
+//! others is bounded in number, bytes and time.
+
+use std::{
+    collections::{HashMap, VecDeque},
+    sync::Arc,
+    time::Duration,
+};
+
+use mux_wire::{Fault, Kind};
+use tokio::time::Instant;
+
+use super::Run;
+use mux_caller::{RunAccess, one_line};
+use mux_text::did_you_mean::nearest_few;
+
+/// Runs that have ended and can still be read, and the bytes of their events.
+const KEPT: usize = 200;
+const KEPT_BYTES: usize = 32 << 20;
+/// How long after its end.
+const KEPT_FOR: Duration = Duration::from_secs(60 * 60);
+
+/// Counts since the daemon started.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Counts {
+    pub running: usize,
+    pub succeeded: u64,
+    pub failed: u64,
+}
+
+#[derive(Default)]
+pub(super) struct Registry {
+    runs: HashMap<String, Arc<Run>>,
+    /// The order in which they ended.
+    ended: VecDeque<Ended>,
+    ended_bytes: usize,
+    counts: Counts,
+    pub(super) draining: bool,
+}
+
+struct Ended {
+    run: Arc<Run>,
+    at: Instant,
+    /// Of its events.
+    bytes: usize,
+}
+
+impl Registry {
+    pub(super) fn insert(&mut self, run: &Arc<Run>) {
+        self.forget_old();
+        self.runs.insert(run.id.clone(), Arc::clone(run));
+        self.counts.running += 1;
+    }
+
+    pub(super) fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    pub(super) fn all(&mut self) -> Vec<Arc<Run>> {
+        self.forget_old();
+        self.runs.values().cloned().collect()
+    }
+
+    /// By its id. Whoever may reach every run also finds it by its number, which is what stands behind the last dash.
+    pub(super) fn find(&mut self, id: &str, access: &RunAccess) -> Result<Arc<Run>, Fault> {
+        self.forget_old();
+        if let Some(run) = self.runs.get(id).filter(|run| access.allows(run.origin())) {
+            return Ok(Arc::clone(run));
+        }
+        let is_meant = |run: &&Arc<Run>| {
+            let last = run.id.rsplit_once('-').map(|(_, last)| last);
+            access.is_user() && !id.is_empty() && last == Some(id)
+        };
+        let mut meant = self.runs.values().filter(is_meant);
+        match (meant.next(), meant.next()) {
+            (Some(run), None) => Ok(Arc::clone(run)),
+            _ => Err(self.unknown(id, access)),
+        }
+    }
+
+    /// It names no run that `access` does not find.
+    pub(super) fn unknown(&self, id: &str, access: &RunAccess) -> Fault {
+        let shown = one_line(id);
+        let reached = self.runs.values().filter(|run| access.allows(run.origin()));
+        let near = nearest_few(&shown, reached.map(|run| run.id.as_str()), 3);
+        let kept = humantime::format_duration(KEPT_FOR);
+        let kept = format!("{KEPT} at most, for {kept} after their end, and not across a restart");
+        let near = match &near[..] {
+            [] => String::new(),
+            near => format!("did you mean {}? ", near.join(", ")),
+        };
+        Fault::new(Kind::NotFound, format!("there is no run `{shown}`")).hints(
+            format!("{near}`mux runs` lists those that are kept: {kept}"),
+            format!("{near}Runs are kept, {kept}"),
+        )
+    }
+
+    /// Before its last event is written, so that who has read it is counted right.
+    pub(super) fn count(&mut self, succeeded: bool) {
+        self.counts.running -= 1;
+        if succeeded {
+            self.counts.succeeded += 1;
+        } else {
+            self.counts.failed += 1;
+        }
+    }
+
+    /// Keeps a run that has ended, and forgets the oldest of those that were heard.
+    pub(super) fn keep(&mut self, run: &Arc<Run>) {
+        let bytes = run.events.bytes();
+        self.ended_bytes += bytes;
+        self.ended.push_back(Ended {
+            run: Arc::clone(run),
+            at: Instant::now(),
+            bytes,
+        });
+        while (self.ended.len() > KEPT || self.ended_bytes > KEPT_BYTES)
+            && let Some(place) = self.ended.iter().position(|ended| ended.run.is_heard())
+        {
+            self.forget(place);
+        }
+        self.forget_old();
+    }
+
+    /// Whoever has not listened for so long does not listen any more.
+    fn forget_old(&mut self) {
+        while self
+            .ended
+            .front()
+            .is_some_and(|run| run.at.elapsed() >= KEPT_FOR)
+        {
+            self.forget(0);
+        }
+    }
+
+    fn forget(&mut self, place: usize) {
+        if let Some(ended) = self.ended.remove(place) {
+            self.ended_bytes -= ended.bytes;
+            self.runs.remove(&ended.run.id);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use mux_caller::Origin;
+
+    const ALL: RunAccess = RunAccess::Everyone;
+
+    fn ended(registry: &mut Registry, id: &str) -> Arc<Run> {
+        ended_of(registry, id, Arc::default())
+    }
+
+    fn ended_of(registry: &mut Registry, id: &str, origin: Arc<Origin>) -> Arc<Run> {
+        let run = Arc::new(Run::new(id.into(), "return 1", origin, None));
+        registry.insert(&run);
+        run.set_ended(None);
+        registry.count(true);
+        registry.keep(&run);
+        run
+    }
+
+    #[test]
+    fn a_run_is_found_by_its_number_if_that_says_which() {
+        let mut registry = Registry::default();
+        for id in ["abc-1", "abc-12", "def-12"] {
+            ended(&mut registry, id);
+        }
+        assert_eq!(registry.find("abc-12", &ALL).unwrap().id, "abc-12");
+        assert_eq!(registry.find("1", &ALL).unwrap().id, "abc-1");
+        for unknown in ["12", "2", "", "abc", "-", "abc-", "abc-2", "\u{1b}"] {
+            let fault = registry.find(unknown, &ALL).err().unwrap();
+            assert_eq!(fault.kind, Kind::NotFound, "{unknown}");
+            let hint = fault.hint.unwrap();
+            assert!(hint.contains("mux runs"), "{hint}");
+        }
+        let hint = registry.find("abc-2", &ALL).err().unwrap().hint.unwrap();
+        assert!(hint.contains("did you mean abc-1"), "{hint}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_has_ended_is_kept_in_number_and_time() {
+        let mut registry = Registry::default();
+        for number in 0..KEPT + 10 {
+            ended(&mut registry, &format!("a-{number}"));
+        }
+        assert_eq!(registry.all().len(), KEPT);
+        assert!(registry.find("a-9", &ALL).is_err() && registry.find("a-10", &ALL).is_ok());
+        let running = Arc::new(Run::new("a-0".into(), "", Arc::default(), None));
+        registry.insert(&running);
+        tokio::time::advance(KEPT_FOR).await;
+        assert_eq!(registry.all().len(), 1);
+        assert!(registry.find("a-0", &ALL).is_ok());
+        assert_eq!((registry.ended_bytes, registry.counts().running), (0, 1));
+    }
+
+    #[test]
+    fn a_run_of_somebody_else_is_not_found_by_any_name_and_no_error_names_it() {
+        let mut registry = Registry::default();
+        let origin = |agent| Arc::new(Origin::new("agent", Some(agent), None));
+        let (small, big) = (origin("small"), origin("big"));
+        ended_of(&mut registry, "abc-1", Arc::clone(&small));
+        ended_of(&mut registry, "def-2", Arc::clone(&big));
+        let access = RunAccess::of(&small, true);
+        assert_eq!(registry.find("abc-1", &access).unwrap().id, "abc-1");
+        let absent = registry.find("def-3", &access).err().unwrap();
+        for id in ["def-2", "2", "1"] {
+            let fault = registry.find(id, &access).err().unwrap();
+            assert_eq!(fault.kind, Kind::NotFound);
+            assert_eq!(fault.message, absent.message.replace("def-3", id));
+            assert!(!fault.hint.unwrap().contains("def"), "{id}");
+        }
+    }
+}

@@ -1,0 +1,214 @@
+//! One run: who asked for it, how far it is, how it ended.
+//!
+//! Invariant: the state only moves forward, waiting, running, ended, and an ended run never changes.
+
+use std::{
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::{Duration, SystemTime},
+};
+
+use mux_wire::Fault;
+use tokio::time::Instant;
+use tokio_util::{sync::CancellationToken, task::task_tracker::TaskTrackerToken};
+
+use super::{EventLog, title};
+use mux_caller::Origin;
+
+/// One run, running or ended.
+pub struct Run {
+    pub id: String,
+    pub events: EventLog,
+    pub(super) cancel: CancellationToken,
+    origin: Arc<Origin>,
+    detached: bool,
+    title: String,
+    accepted: SystemTime,
+    began: Instant,
+    progress: Mutex<Progress>,
+    /// Held until somebody has read how it ended, or nobody will.
+    unheard: Mutex<Option<TaskTrackerToken>>,
+}
+
+/// Guarded by `Run::progress`.
+#[derive(Clone, Debug, Default)]
+struct Progress {
+    state: State,
+    calls: Calls,
+    error: Option<Fault>,
+    ended: Option<Instant>,
+}
+
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum State {
+    /// In line for a worker.
+    #[default]
+    Waiting,
+    Running,
+    Succeeded,
+    Failed,
+}
+
+/// Tool calls so far.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Calls {
+    pub started: u32,
+    /// Well or not.
+    pub ended: u32,
+    pub failed: u32,
+}
+
+/// A run as it is at one moment.
+#[derive(Clone, Debug)]
+pub struct View {
+    pub id: String,
+    pub origin: Arc<Origin>,
+    pub detached: bool,
+    pub title: String,
+    pub accepted: SystemTime,
+    pub state: State,
+    pub calls: Calls,
+    /// From its acceptance to its end, or to now.
+    pub took: Duration,
+    pub error: Option<Fault>,
+    /// The number of its last event.
+    pub events: u64,
+}
+
+impl Run {
+    pub(super) fn new(
+        id: String,
+        source: &str,
+        origin: Arc<Origin>,
+        unheard: Option<TaskTrackerToken>,
+    ) -> Self {
+        Self {
+            id,
+            events: EventLog::new(),
+            cancel: CancellationToken::new(),
+            origin,
+            detached: unheard.is_none(),
+            title: title::of(source),
+            accepted: SystemTime::now(),
+            began: Instant::now(),
+            progress: Mutex::default(),
+            unheard: Mutex::new(unheard),
+        }
+    }
+
+    /// Who asked for it.
+    pub fn origin(&self) -> &Origin {
+        &self.origin
+    }
+
+    /// Counts up in the order of acceptance.
+    pub(super) fn number(&self) -> u64 {
+        let number = self.id.rsplit_once('-').map(|(_, number)| number.parse());
+        number.and_then(Result::ok).unwrap_or_default()
+    }
+
+    /// Stops it; once it has ended this does nothing.
+    pub fn cancel(&self) {
+        self.cancel.cancel();
+    }
+
+    /// It does not end with the connection that started it.
+    pub fn is_detached(&self) -> bool {
+        self.detached
+    }
+
+    /// Nobody has to be waited for to read its last event.
+    pub fn set_heard(&self) {
+        drop(self.unheard().take());
+    }
+
+    pub fn is_heard(&self) -> bool {
+        self.unheard().is_none()
+    }
+
+    pub fn view(&self) -> View {
+        let progress = self.progress().clone();
+        let until = progress.ended.unwrap_or_else(Instant::now);
+        View {
+            id: self.id.clone(),
+            origin: Arc::clone(&self.origin),
+            detached: self.detached,
+            title: self.title.clone(),
+            accepted: self.accepted,
+            state: progress.state,
+            calls: progress.calls,
+            took: until.saturating_duration_since(self.began),
+            error: progress.error,
+            events: self.events.last(),
+        }
+    }
+
+    pub fn has_ended(&self) -> bool {
+        self.ended().is_some()
+    }
+
+    pub(super) fn ended(&self) -> Option<Instant> {
+        self.progress().ended
+    }
+
+    pub(super) fn set_running(&self) {
+        let mut progress = self.progress();
+        if progress.state == State::Waiting {
+            progress.state = State::Running;
+        }
+    }
+
+    pub(super) fn count(&self, change: impl FnOnce(&mut Calls)) {
+        change(&mut self.progress().calls);
+    }
+
+    /// Its last event is being written.
+    pub(super) fn set_ended(&self, error: Option<&Fault>) {
+        let mut progress = self.progress();
+        if progress.ended.is_none() {
+            progress.ended = Some(Instant::now());
+            progress.state = error.map_or(State::Succeeded, |_| State::Failed);
+            // The last event has the details.
+            progress.error = error.map(|fault| Fault {
+                details: None,
+                ..fault.clone()
+            });
+        }
+    }
+
+    fn progress(&self) -> MutexGuard<'_, Progress> {
+        self.progress.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn unheard(&self) -> MutexGuard<'_, Option<TaskTrackerToken>> {
+        self.unheard.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use mux_wire::Kind;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_run_moves_forward_only() {
+        let run = Run::new("a-1".into(), "return 1", Arc::default(), None);
+        assert_eq!(run.view().state, State::Waiting);
+        run.set_running();
+        run.count(|calls| calls.started += 1);
+        tokio::time::advance(Duration::from_secs(2)).await;
+        assert_eq!(run.view().state, State::Running);
+        run.set_ended(Some(&Fault::new(Kind::Timeout, "too long")));
+        tokio::time::advance(Duration::from_secs(2)).await;
+        run.set_running();
+        run.set_ended(None);
+        let view = run.view();
+        assert_eq!(
+            (view.state, view.took),
+            (State::Failed, Duration::from_secs(2))
+        );
+        assert_eq!(view.calls.started, 1);
+        assert_eq!(view.error.unwrap().message, "too long");
+        assert!(view.detached && run.is_heard());
+    }
+}

@@ -1,0 +1,109 @@
+//! `[agents.NAME]`: which tools an agent sees, and which of them are offered to it directly.
+//!
+//! Invariant: what an agent says replaces what is said for everybody, and is never merged with it. A name that
+//! nobody configured is an agent without a word of its own.
+
+use std::collections::BTreeMap;
+
+use mux_config::{AgentEntry, ServerEntry, SourceEntry, ToolsEntry};
+
+/// What the agents see.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Agents {
+    everybody: View,
+    /// Of those that have a view of their own.
+    agents: BTreeMap<String, View>,
+}
+
+/// Globs of canonical paths.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct View {
+    pub exclude: Vec<String>,
+    pub direct: Vec<String>,
+}
+
+impl Agents {
+    pub(super) fn resolve(
+        agents: &BTreeMap<String, AgentEntry>,
+        servers: &BTreeMap<String, Result<ServerEntry, String>>,
+        sources: &BTreeMap<String, Result<SourceEntry, String>>,
+    ) -> Self {
+        let of_servers = servers.iter();
+        let of_servers = of_servers
+            .filter_map(|(name, entry)| Some((name.as_str(), &entry.as_ref().ok()?.tools)));
+        let of_sources = sources.iter();
+        let of_sources = of_sources
+            .filter_map(|(name, entry)| Some((name.as_str(), &entry.as_ref().ok()?.tools)));
+        // The name of a server holds nothing that means something in a glob.
+        let direct = of_servers
+            .chain(of_sources)
+            .map(|(name, tools): (&str, &ToolsEntry)| {
+                let patterns = tools.direct.iter();
+                patterns.map(move |glob| format!("{name}.{glob}"))
+            });
+        let everybody = View {
+            exclude: Vec::new(),
+            direct: direct.flatten().collect(),
+        };
+        let own = agents
+            .iter()
+            .filter(|(_, agent)| !agent.exclude.is_empty() || agent.direct.is_some())
+            .map(|(name, agent)| {
+                let direct = agent.direct.as_ref().unwrap_or(&everybody.direct);
+                let view = View {
+                    exclude: agent.exclude.clone(),
+                    direct: direct.clone(),
+                };
+                (name.clone(), view)
+            });
+        Self {
+            agents: own.collect(),
+            everybody,
+        }
+    }
+
+    pub fn everybody(&self) -> &View {
+        &self.everybody
+    }
+
+    /// What one of them sees.
+    pub fn of(&self, agent: Option<&str>) -> &View {
+        let own = agent.and_then(|agent| self.agents.get(agent));
+        own.unwrap_or(&self.everybody)
+    }
+
+    pub fn own(&self) -> impl Iterator<Item = (&str, &View)> {
+        self.agents.iter().map(|(name, view)| (name.as_str(), view))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use mux_config::Config;
+
+    #[test]
+    fn an_agent_replaces_what_is_said_for_everybody() {
+        let config = Config::parse(
+            "[servers.files]\ncommand = \"x\"\ntools = { direct = [\"show_*\"] }\n[servers.b]\ncommand = \"y\"\n\
+             [agents.small]\nexclude = [\"b.*\"]\n[agents.big]\ndirect = [\"b.read\"]\n[agents.none]\ndirect = []\n\
+             [agents.plain]\ncheck = \"off\"\nlimits = {}\nlimit = 1\n",
+            "c",
+        )
+        .unwrap();
+        assert_eq!(config.problems.len(), 1, "{:?}", config.problems);
+        assert!(config.problems[0].contains("[agents.plain] unknown key `limit`"));
+        let agents = Agents::resolve(&config.agents, &config.servers, &config.sources);
+        let of = |name: &str| {
+            let own = agents.own().find(|(own, _)| *own == name);
+            own.map_or(agents.everybody(), |(_, view)| view)
+        };
+        assert_eq!(of("nobody").direct, ["files.show_*"]);
+        assert_eq!(of("plain"), agents.everybody());
+        assert_eq!(of("small").direct, ["files.show_*"]);
+        assert_eq!(of("small").exclude, ["b.*"]);
+        assert_eq!(of("big").direct, ["b.read"]);
+        assert!(of("big").exclude.is_empty());
+        assert!(of("none").direct.is_empty());
+    }
+}

@@ -1,0 +1,92 @@
+//! `[audit]`: whether calls and decisions are written down, and how much of that is kept.
+
+use std::{str::FromStr, time::Duration};
+
+use bytesize::ByteSize;
+
+use super::duration;
+use mux_config::{AuditEntry, Size};
+
+/// A shorter log would lose today's calls.
+const SHORTEST: Duration = Duration::from_secs(60 * 60);
+const SMALLEST: u64 = 1 << 20;
+const LARGEST: u64 = 1 << 40;
+
+/// How much is kept.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct AuditRetention {
+    /// How old a line may be.
+    pub keep: Duration,
+    /// Bytes of all files.
+    pub size: u64,
+}
+
+impl Default for AuditRetention {
+    fn default() -> Self {
+        Self {
+            keep: Duration::from_secs(90 * 24 * 60 * 60),
+            size: 64 << 20,
+        }
+    }
+}
+
+/// What is wrong leaves the default in force, and the log on.
+pub(super) fn resolve(entry: &AuditEntry, problems: &mut Vec<String>) -> (bool, AuditRetention) {
+    let mut terms = AuditRetention::default();
+    let mut wrong = |problem: String| problems.push(format!("{problem}; the default holds"));
+    if let Some(text) = &entry.keep {
+        match duration(text, "audit.keep") {
+            Ok(keep) if keep >= SHORTEST => terms.keep = keep,
+            Ok(_) => wrong(format!("audit.keep = {text:?} is less than 1h")),
+            Err(problem) => wrong(problem),
+        }
+    }
+    let size = entry.size.as_ref().map(|size| match size {
+        Size::Bytes(bytes) => Ok(*bytes),
+        Size::Text(text) => match ByteSize::from_str(text) {
+            Ok(size) => Ok(size.as_u64()),
+            Err(_) => Err(format!(
+                "audit.size = {text:?} is not a size such as \"64MiB\""
+            )),
+        },
+    });
+    match size {
+        None => {}
+        Some(Ok(bytes)) if (SMALLEST..=LARGEST).contains(&bytes) => terms.size = bytes,
+        Some(Ok(_)) => wrong("audit.size is not between 1MiB and 1TiB".into()),
+        Some(Err(problem)) => wrong(problem),
+    }
+    (entry.enabled.unwrap_or(true), terms)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use mux_config::Config;
+
+    fn resolved(text: &str) -> (bool, AuditRetention, Vec<String>) {
+        let config = Config::parse(text, "c").unwrap();
+        let mut problems = Vec::new();
+        let (enabled, terms) = resolve(&config.audit, &mut problems);
+        (enabled, terms, problems)
+    }
+
+    #[test]
+    fn what_is_wrong_leaves_the_default() {
+        let (enabled, terms, problems) =
+            resolved("[audit]\nenabled = false\nkeep = \"7d\"\nsize = \"8MiB\"");
+        let (week, size) = (Duration::from_secs(7 * 24 * 60 * 60), 8 << 20);
+        assert_eq!((enabled, terms.keep, terms.size), (false, week, size));
+        assert_eq!(problems, Vec::<String>::new());
+        for (text, part) in [
+            ("keep = \"1m\"", "less than 1h"),
+            ("keep = \"long\"", "audit.keep"),
+            ("size = 7", "1MiB"),
+            ("size = \"big\"", "64MiB"),
+        ] {
+            let (enabled, terms, problems) = resolved(&format!("[audit]\n{text}"));
+            assert_eq!((enabled, terms), (true, AuditRetention::default()));
+            assert!(problems[0].contains(part), "{problems:?}");
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! What one configuration says otherwise than another. Pure.
+//!
+//! Invariant: keys are named, and never a value: it may be a secret.
+
+use std::collections::BTreeMap;
+
+use super::{Link, Process, Remote, ServerDefinition, ServerSettings, Source};
+
+/// What became of the servers.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Differences {
+    pub added: Vec<String>,
+    pub removed: Vec<String>,
+    /// With the keys that differ.
+    pub changed: BTreeMap<String, Vec<String>>,
+    pub unchanged: Vec<String>,
+}
+
+impl Differences {
+    pub fn between(
+        old: &BTreeMap<String, ServerSettings>,
+        new: &BTreeMap<String, ServerSettings>,
+    ) -> Self {
+        let mut found = Self {
+            removed: missing(old, new),
+            added: missing(new, old),
+            ..Self::default()
+        };
+        for (name, new) in new {
+            match old.get(name) {
+                Some(old) if old == new => found.unchanged.push(name.clone()),
+                Some(old) => drop(found.changed.insert(name.clone(), keys(old, new))),
+                None => {}
+            }
+        }
+        found
+    }
+}
+
+fn missing(
+    these: &BTreeMap<String, ServerSettings>,
+    in_those: &BTreeMap<String, ServerSettings>,
+) -> Vec<String> {
+    let these = these.keys();
+    these
+        .filter(|name| !in_those.contains_key(*name))
+        .cloned()
+        .collect()
+}
+
+fn keys(old: &ServerSettings, new: &ServerSettings) -> Vec<String> {
+    match (&old.definition, &new.definition) {
+        (Ok(old), Ok(new)) => of_definitions(old, new),
+        (Err(_), Ok(_)) => vec!["it can be used now".into()],
+        (Ok(_), Err(_)) => vec!["it cannot be used any more".into()],
+        (Err(_), Err(_)) => vec!["it cannot be used for another reason".into()],
+    }
+}
+
+fn of_definitions(old: &ServerDefinition, new: &ServerDefinition) -> Vec<String> {
+    let mut keys = match (&old.link, &new.link) {
+        (Link::Process(old), Link::Process(new)) => of_processes(old, new),
+        (Link::Remote(old), Link::Remote(new)) => of_remotes(old, new),
+        (Link::Source(old), Link::Source(new)) => of_sources(old, new),
+        _ => vec!["command".into(), "url".into()],
+    };
+    let same = [
+        ("tools", old.exclude == new.exclude),
+        ("share", old.share == new.share),
+        ("roots", old.roots == new.roots),
+        ("start", old.eager == new.eager),
+        ("idle_close", old.idle_close == new.idle_close),
+        ("retry", old.retry == new.retry),
+        ("start_timeout", old.start_timeout == new.start_timeout),
+        ("call_timeout", old.call_timeout == new.call_timeout),
+        ("total_timeout", old.total_timeout == new.total_timeout),
+        ("calls_at_once", old.calls_at_once == new.calls_at_once),
+        ("limits.ask", old.ask.one == new.ask.one),
+        ("limits.ask_total", old.ask.total == new.ask.total),
+        ("pins", old.pins == new.pins),
+        ("era", old.era == new.era),
+        ("check_results", old.check_results == new.check_results),
+    ];
+    keys.extend(others(&same));
+    if keys.is_empty() {
+        keys.push("its entry".into());
+    }
+    keys
+}
+
+fn of_processes(old: &Process, new: &Process) -> Vec<String> {
+    let mut keys = others(&[
+        ("command", old.command == new.command),
+        ("args", old.args == new.args),
+        ("cwd", old.cwd == new.cwd),
+    ]);
+    keys.extend(entries("env", &old.env, &new.env));
+    keys
+}
+
+fn of_remotes(old: &Remote, new: &Remote) -> Vec<String> {
+    let mut keys = others(&[
+        ("url", old.url == new.url),
+        ("transport", old.transport == new.transport),
+        ("socket", old.socket == new.socket),
+        ("oauth", old.oauth == new.oauth),
+    ]);
+    keys.extend(entries("headers", &old.headers, &new.headers));
+    keys
+}
+
+fn of_sources(old: &Source, new: &Source) -> Vec<String> {
+    let mut keys = others(&[
+        ("openapi or graphql", old.kind == new.kind),
+        ("its description", old.description == new.description),
+        ("base_url", old.base_url == new.base_url),
+        ("origins", old.origins == new.origins),
+        ("auth", old.credentials == new.credentials),
+        ("scopes", old.scopes == new.scopes),
+        ("rate", old.rate == new.rate),
+        ("refresh", old.refresh == new.refresh),
+        ("depth", old.depth == new.depth),
+    ]);
+    keys.extend(entries("variables", &old.variables, &new.variables));
+    keys.extend(entries("headers", &old.headers, &new.headers));
+    keys
+}
+
+fn others(keys: &[(&str, bool)]) -> Vec<String> {
+    let keys = keys.iter().filter(|(_, same)| !same);
+    keys.map(|(key, _)| (*key).to_owned()).collect()
+}
+
+/// Those of a table whose values differ, or that one side lacks.
+fn entries<V: PartialEq>(
+    table: &str,
+    old: &BTreeMap<String, V>,
+    new: &BTreeMap<String, V>,
+) -> Vec<String> {
+    let mut names: Vec<&String> = old.keys().chain(new.keys()).collect();
+    names.sort_unstable();
+    names.dedup();
+    names.retain(|name| old.get(*name) != new.get(*name));
+    names
+        .into_iter()
+        .map(|name| format!("{table}.{name}"))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::Settings;
+    use mux_config::{Config, environment::Environment};
+
+    fn servers(text: &str, secret: &str) -> BTreeMap<String, ServerSettings> {
+        let config = Config::parse(text, "c").unwrap();
+        let environment = Environment::of([("SECRET".into(), secret.into())]);
+        Settings::resolve(config, &environment, Path::new("/home/me")).servers
+    }
+
+    #[test]
+    fn what_differs_is_named_by_its_keys_and_never_by_a_value() {
+        let old = servers(
+            "[servers.a]\ncommand = \"x\"\nenv = { T = \"${SECRET}\", U = \"1\", V = \"2\" }\n\
+             [servers.b]\ncommand = \"y\"\n[servers.c]\ncommand = \"z\"\n\
+             [servers.d]\nurl = \"https://h/\"\n[servers.e]\ncommand = \"e\"\n",
+            "one",
+        );
+        let new = servers(
+            "[servers.a]\ncommand = \"x\"\nargs = [\"-v\"]\nenv = { T = \"${SECRET}\", U = \"1\", W = \"2\" }\n\
+             [servers.b]\ncommand = \"y\"\n[servers.n]\ncommand = \"z\"\n\
+             [servers.d]\nurl = \"https://h/\"\nheaders = { Authorization = \"t\" }\nretry = \"read_only\"\n\
+             [servers.e]\ncommnd = \"e\"\n",
+            "two",
+        );
+        let found = Differences::between(&old, &new);
+        assert_eq!(found.added, ["n"]);
+        assert_eq!(found.removed, ["c"]);
+        assert_eq!(found.unchanged, ["b"]);
+        assert_eq!(found.changed["a"], ["args", "env.T", "env.V", "env.W"]);
+        assert_eq!(found.changed["d"], ["headers.Authorization", "retry"]);
+        assert_eq!(found.changed["e"], ["it cannot be used any more"]);
+        assert_eq!(Differences::between(&new, &new).unchanged.len(), 5);
+    }
+}

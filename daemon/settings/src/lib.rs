@@ -1,0 +1,357 @@
+//! The configuration, resolved: defaults filled in, variables expanded, every value checked.
+//!
+//! Invariant: what is passed down from here has no `Option` that means "default". Library code below
+//! reads neither the environment nor the working directory.
+
+mod agents;
+mod approvals;
+mod audit;
+mod checks;
+mod differences;
+mod limits;
+mod metrics;
+mod pins;
+pub mod projects;
+mod remote;
+mod report;
+mod roots;
+mod server;
+mod source;
+mod telemetry;
+mod workspace;
+mod written;
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    net::SocketAddr,
+    path::Path,
+    sync::Arc,
+    time::Duration,
+};
+
+use mux_typegen::names::{RESERVED_SERVERS, is_server_name, spell};
+
+pub use self::{
+    agents::{Agents, View},
+    approvals::ApprovalTerms,
+    audit::AuditRetention,
+    checks::{Checks, Strictness},
+    differences::Differences,
+    limits::{Allowed, AskLimits, RunLimits, StoredValueLimits},
+    pins::OnChange,
+    remote::{Network, Variable},
+    report::{Row, Whence},
+    roots::Roots,
+    server::{
+        Era, Link, Oauth, Process, Remote, RemoteTransport, ResultCheck, Retry, ServerDefinition,
+        Share,
+    },
+    source::{Credential, Place, Rate, Source, SourceKind},
+    telemetry::{Telemetry, Unusable},
+    written::Written,
+};
+
+use mux_config::{Config, ServerEntry, environment::Environment};
+use mux_policy::Policies;
+
+const IDLE_EXIT: Duration = Duration::from_secs(3 * 60 * 60);
+
+/// What the daemon works with.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    pub servers: BTreeMap<String, ServerSettings>,
+    /// Those that are switched off, each with its command line or URL as it was written.
+    pub disabled: BTreeMap<String, String>,
+    /// Which of the names are those of sources, switched off or not.
+    pub sources: BTreeSet<String>,
+    pub policy: Policies,
+    pub limits: Allowed,
+    pub approvals: ApprovalTerms,
+    /// Of the runs of each agent.
+    pub runs: RunLimits,
+    pub checks: Checks,
+    pub agents: Agents,
+    /// What happens to a tool that is not what it was, unless its server's entry says otherwise.
+    pub on_change: OnChange,
+    /// Whether calls and decisions are written down, and how much of that is kept.
+    pub audit: (bool, AuditRetention),
+    /// Where metrics may be read beside the socket.
+    pub metrics: Option<SocketAddr>,
+    /// `None`: never.
+    pub idle_exit: Option<Duration>,
+    /// Whether tokens go into the system's keyring; `None`: as the place of the daemon suggests.
+    pub keyring: Option<bool>,
+    /// Where spans are sent, if anywhere.
+    pub telemetry: Option<Result<Telemetry, Unusable>>,
+    /// What was ignored, and why.
+    pub problems: Vec<String>,
+}
+
+/// One server of the configuration.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ServerSettings {
+    pub name: String,
+    /// The directory whose file defines it, for a server that is not the user's own.
+    pub project: Option<Arc<Path>>,
+    /// How to start it, or why it cannot be used.
+    pub definition: Result<ServerDefinition, String>,
+}
+
+impl ServerSettings {
+    pub fn key(&self) -> String {
+        key(&self.name, self.project.as_deref())
+    }
+
+    /// The same as a part of a file's name: of its log, its pins.
+    pub fn identity(&self) -> String {
+        let Some(root) = &self.project else {
+            return self.name.clone();
+        };
+        let root = blake3::hash(root.as_os_str().as_encoded_bytes()).to_hex();
+        format!("{}@{}", self.name, &root[..16])
+    }
+}
+
+/// Tells apart what has the same name in two projects. No name of a server has an `@`.
+pub fn key(name: &str, project: Option<&Path>) -> String {
+    match project {
+        Some(root) => format!("{name}@{}", root.display()),
+        None => name.to_owned(),
+    }
+}
+
+impl Settings {
+    /// `home` is the directory in which servers start unless they say otherwise.
+    pub fn resolve(config: Config, environment: &Environment, home: &Path) -> Self {
+        let mut problems = config.problems;
+        let limits = Allowed::resolve(&config.limits, &mut problems);
+        let approvals = ApprovalTerms::resolve(&config.approvals, &mut problems);
+        let runs = RunLimits::resolve(&limits.run, &config.agents, &mut problems);
+        let idle_exit = match config.daemon.idle_exit.as_deref() {
+            None => Some(IDLE_EXIT),
+            Some("never") => None,
+            Some(text) => Some(
+                duration(text, "daemon.idle_exit").unwrap_or_else(|problem| {
+                    problems.push(problem);
+                    IDLE_EXIT
+                }),
+            ),
+        };
+        let keyring = match config.daemon.keyring.as_deref() {
+            None => None,
+            Some("auto") => Some(true),
+            Some("never") => Some(false),
+            Some(text) => {
+                problems.push(format!("daemon.keyring = {text:?} is none of auto, never"));
+                // What a user mistyped was about a file, more likely than not.
+                Some(false)
+            }
+        };
+        let path = |text: &str| {
+            let path = environment.expand_here(text)?;
+            Ok(home.join(path).to_string_lossy().into_owned())
+        };
+        let checks = Checks::resolve(&config.check, &config.agents, path, &mut problems);
+        let agents = Agents::resolve(&config.agents, &config.servers, &config.sources);
+        let policy = Policies::resolve(&config.policy, &config.agents, home, &mut problems);
+        let names = config.servers.keys().chain(config.sources.keys());
+        let names: Vec<String> = names.cloned().collect();
+        let on_change = pins::resolve(&config.pins, &mut problems);
+        let audit = self::audit::resolve(&config.audit, &mut problems);
+        let metrics = self::metrics::resolve(&config.metrics, &mut problems);
+        let terms = limits.terms(on_change);
+        let telemetry = telemetry::resolve(&config.telemetry, environment);
+        let mut disabled = BTreeMap::new();
+        let mut servers = BTreeMap::new();
+        for (name, entry) in config.servers {
+            if let Ok(off) = &entry
+                && off.enabled == Some(false)
+            {
+                let address = off.url.as_deref().map(mux_secrets::url::shown);
+                disabled.insert(name, address.unwrap_or_else(|| masked(off)));
+                continue;
+            }
+            let definition = check_name(&name, &names)
+                .and(entry)
+                .and_then(|entry| ServerDefinition::resolve(entry, environment, home, terms));
+            let server = ServerSettings {
+                name: name.clone(),
+                project: None,
+                definition,
+            };
+            servers.insert(name, server);
+        }
+        let mut sources = BTreeSet::new();
+        for (name, entry) in config.sources {
+            if servers.contains_key(&name) || disabled.contains_key(&name) {
+                problems.push(format!(
+                    "[sources.{name}] is ignored: [servers.{name}] has the name; rename one of them"
+                ));
+                continue;
+            }
+            sources.insert(name.clone());
+            if let Ok(off) = &entry
+                && off.enabled == Some(false)
+            {
+                disabled.insert(name, source::shown(off.address().unwrap_or_default()));
+                continue;
+            }
+            let definition = check_name(&name, &names)
+                .and(entry)
+                .and_then(|entry| ServerDefinition::of_source(entry, environment, home, terms));
+            let source = ServerSettings {
+                name: name.clone(),
+                project: None,
+                definition,
+            };
+            servers.insert(name, source);
+        }
+        Self {
+            servers,
+            disabled,
+            sources,
+            policy,
+            limits,
+            approvals,
+            runs,
+            checks,
+            agents,
+            on_change,
+            audit,
+            metrics,
+            idle_exit,
+            keyring,
+            telemetry,
+            problems,
+        }
+    }
+}
+
+impl Settings {
+    /// What is wrong, servers included.
+    pub fn all_problems(&self) -> impl Iterator<Item = String> {
+        let servers = self.servers.values().filter_map(|server| {
+            let problem = server.definition.as_ref().err()?;
+            let section = match self.sources.contains(&server.name) {
+                true => "sources",
+                false => "servers",
+            };
+            Some(format!("[{section}.{}]: {problem}", server.name))
+        });
+        self.problems.iter().cloned().chain(servers)
+    }
+}
+
+/// An entry's command line, without what looks like a secret.
+fn masked(entry: &ServerEntry) -> String {
+    let words: Vec<String> = entry.command.iter().chain(&entry.args).cloned().collect();
+    server::command_line(&mux_secrets::arguments::masked(&words))
+}
+
+/// The whole command line or URL of an entry that somebody is about to approve.
+pub fn whole(entry: &ServerEntry) -> String {
+    match &entry.url {
+        Some(url) => url.clone(),
+        None => server::command_line(entry.command.iter().chain(&entry.args)),
+    }
+}
+
+pub fn check_name(name: &str, all: &[String]) -> Result<(), String> {
+    if !is_server_name(name) {
+        return Err(format!(
+            "the name {name:?} must match [A-Za-z][A-Za-z0-9_-]*; rename it"
+        ));
+    }
+    if RESERVED_SERVERS.contains(&name) {
+        return Err(format!(
+            "the name `{name}` is reserved for `mux.{name}`; rename the server"
+        ));
+    }
+    match all
+        .iter()
+        .find(|other| *other != name && spell(other) == spell(name))
+    {
+        Some(other) => Err(format!(
+            "`{name}` and `{other}` would both be `mux.{}`; rename one of them",
+            spell(name)
+        )),
+        None => Ok(()),
+    }
+}
+
+fn duration(text: &str, what: &str) -> Result<Duration, String> {
+    humantime::parse_duration(text)
+        .map_err(|e| format!("{what} = {text:?} is not a duration such as \"30s\" ({e})"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn problem(server: &str) -> String {
+        let config = Config::parse(server, "config.toml").unwrap();
+        let environment = Environment::of([("HOME".into(), "/home/me".into())]);
+        let settings = Settings::resolve(config, &environment, Path::new("/home/me"));
+        settings
+            .servers
+            .into_values()
+            .find_map(|s| s.definition.err())
+            .unwrap_or_default()
+    }
+
+    #[test]
+    fn mistakes_name_the_way_out() {
+        for (server, part) in [
+            ("[servers.call]\ncommand = \"x\"", "reserved"),
+            ("[servers.\"a.b\"]\ncommand = \"x\"", "must match"),
+            (
+                "[servers.a-b]\ncommand = \"x\"\n[servers.a_b]\ncommand = \"x\"",
+                "mux.a_b",
+            ),
+            ("[servers.a]\n", "`command` is missing"),
+            ("[servers.a]\ncommand = \"x\"\nargs = [\"${NOPE}\"]", "NOPE"),
+            ("[servers.a]\nurl = \"ftp://x\"", "http://"),
+            (
+                "[servers.a]\nurl = \"https://x\"\nargs = [\"y\"]",
+                "`command`",
+            ),
+            (
+                "[servers.a]\ncommand = \"x\"\nheaders = { A = \"b\" }",
+                "`url`",
+            ),
+            ("[servers.a]\ncommand = \"x\"\nshare = \"all\"", "workspace"),
+            (
+                "[servers.a]\ncommand = \"x\"\ncalls_at_once = 0",
+                "1 to 256",
+            ),
+            (
+                "[servers.a]\ncommand = \"x\"\ncall_timeout = \"soon\"",
+                "not a duration",
+            ),
+        ] {
+            let text = problem(server);
+            assert!(text.contains(part), "{server}: {text}");
+        }
+    }
+
+    #[test]
+    fn a_good_entry_is_resolved() {
+        let config = Config::parse(
+            "[servers.a]\ncommand = \"${HOME}/bin/x\"\nargs = [\"a b\"]\ncwd = \"notes\"\n[servers.b]\ncommand = \"y\"\nenabled = false\n[limits]\ncalls_per_server = 3",
+            "c",
+        )
+        .unwrap();
+        let environment = Environment::of([("HOME".into(), "/home/me".into())]);
+        let settings = Settings::resolve(config, &environment, Path::new("/home/me"));
+        let a = settings.servers["a"].definition.as_ref().unwrap();
+        assert_eq!(a.link.shown(), "${HOME}/bin/x \"a b\"");
+        let Link::Process(process) = &a.link else {
+            panic!("{a:?}");
+        };
+        assert_eq!(process.command, "/home/me/bin/x");
+        assert_eq!(process.cwd, Path::new("/home/me/notes"));
+        assert_eq!(a.calls_at_once, 3);
+        assert_eq!(settings.servers.len(), 1);
+        assert_eq!(settings.disabled["b"], "y");
+    }
+}

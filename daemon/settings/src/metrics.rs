@@ -1,0 +1,75 @@
+//! `[metrics]`: where they may be read beside the socket.
+
+use std::net::{Ipv4Addr, SocketAddr};
+
+use mux_config::MetricsEntry;
+
+/// What is wrong leaves it off.
+pub(super) fn resolve(entry: &MetricsEntry, problems: &mut Vec<String>) -> Option<SocketAddr> {
+    let text = entry.listen.as_deref()?;
+    match address(text) {
+        Ok(address) => Some(address),
+        Err(problem) => {
+            problems.push(format!("metrics.listen = {text:?} {problem}; it stays off"));
+            None
+        }
+    }
+}
+
+fn address(text: &str) -> Result<SocketAddr, &'static str> {
+    let local = text.strip_prefix("localhost:").and_then(|port| {
+        let port = port.parse().ok()?;
+        Some(SocketAddr::from((Ipv4Addr::LOCALHOST, port)))
+    });
+    let Some(address) = local.or_else(|| text.parse().ok()) else {
+        return Err("is no address such as \"127.0.0.1:9464\"");
+    };
+    if !address.ip().is_loopback() {
+        return Err(
+            "is no loopback address, and others would reach it: write \"127.0.0.1:PORT\", and let a proxy \
+             of yours stand before it if they should",
+        );
+    }
+    match address.port() {
+        0 => Err("names no port: write \"127.0.0.1:9464\""),
+        _ => Ok(address),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_port_of_the_loopback_interface_is_taken() {
+        let of = |text: &str| {
+            let entry = MetricsEntry {
+                listen: Some(text.to_owned()),
+            };
+            let mut problems = Vec::new();
+            (resolve(&entry, &mut problems), problems.join("\n"))
+        };
+        for (text, address) in [
+            ("127.0.0.1:9464", "127.0.0.1:9464"),
+            ("localhost:9464", "127.0.0.1:9464"),
+            ("[::1]:1", "[::1]:1"),
+        ] {
+            let expected = (Some(address.parse().unwrap()), String::new());
+            assert_eq!(of(text), expected, "{text}");
+        }
+        for (text, part) in [
+            ("0.0.0.0:9464", "127.0.0.1:PORT"),
+            ("[::]:9464", "127.0.0.1:PORT"),
+            ("192.168.1.7:9464", "127.0.0.1:PORT"),
+            ("9464", "no address"),
+            ("localhost", "no address"),
+            ("127.0.0.1:0", "names no port"),
+        ] {
+            let (address, problem) = of(text);
+            assert!(
+                address.is_none() && problem.contains(part),
+                "{text}: {problem}"
+            );
+        }
+    }
+}

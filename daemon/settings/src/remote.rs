@@ -1,0 +1,143 @@
+//! What a server behind a URL is reached through, and how its address is shown.
+//!
+//! Invariant: what is shown of an address holds neither a password nor the value of a query, nor a part of a path that
+//! looks like a key.
+
+use mux_secrets::{KnownSecrets, Secret, url};
+
+use super::Remote;
+use mux_config::environment::Environment;
+
+/// What lies between us and a server, as the user's environment has it. Never the daemon's own.
+#[derive(Clone, Default, PartialEq)]
+pub struct Network {
+    /// Each with the name of the variable that it comes from.
+    pub http_proxy: Option<Variable>,
+    pub https_proxy: Option<Variable>,
+    pub all_proxy: Option<Variable>,
+    /// Hosts for which there is none.
+    pub no_proxy: Option<Variable>,
+    /// A file of certificates that are trusted beside the system's.
+    pub certificates: Option<Variable>,
+}
+
+/// A variable that is set, and not to nothing.
+#[derive(Clone, PartialEq)]
+pub struct Variable {
+    pub name: String,
+    pub value: Secret,
+}
+
+impl Network {
+    pub fn of(environment: &Environment) -> Self {
+        let variable = |name: &str| {
+            let value = environment.get(name)?;
+            (!value.trim().is_empty()).then(|| Variable {
+                name: name.to_owned(),
+                value: value.into(),
+            })
+        };
+        // The small spelling wins.
+        let either = |name: &str| variable(&name.to_ascii_lowercase()).or_else(|| variable(name));
+        Self {
+            http_proxy: either("HTTP_PROXY"),
+            https_proxy: either("HTTPS_PROXY"),
+            all_proxy: either("ALL_PROXY"),
+            no_proxy: either("NO_PROXY"),
+            certificates: variable("SSL_CERT_FILE"),
+        }
+    }
+
+    /// The addresses of proxies, as they are written.
+    pub fn proxies(&self) -> impl Iterator<Item = String> {
+        let all = [&self.http_proxy, &self.https_proxy, &self.all_proxy];
+        all.into_iter()
+            .flatten()
+            .map(|proxy| proxy.value.expose().to_owned())
+    }
+
+    /// What may stand in a proxy's address and must not stand elsewhere.
+    pub fn secrets(&self) -> KnownSecrets {
+        let mut known = KnownSecrets::new();
+        for proxy in [&self.http_proxy, &self.https_proxy, &self.all_proxy]
+            .into_iter()
+            .flatten()
+        {
+            known.add_password_of(proxy.value.expose());
+        }
+        known
+    }
+}
+
+impl std::fmt::Debug for Network {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // A proxy's address may hold a password.
+        f.debug_struct("Network").finish_non_exhaustive()
+    }
+}
+
+impl Remote {
+    /// The address without what may be a secret in it: a user with a password, the values of a query.
+    pub fn shown(&self) -> String {
+        let mut shown = url::shown(&self.written);
+        if let Some(socket) = &self.socket {
+            shown.push_str(&format!(" over {}", socket.display()));
+        }
+        shown
+    }
+
+    /// What no error repeats, though a server may say it: values of headers, of the query, and passwords.
+    pub fn secrets(&self) -> KnownSecrets {
+        let mut known = self.network.secrets();
+        for value in self.headers.values() {
+            known.add_header(value.expose());
+        }
+        known.add_password_of(self.url.expose());
+        known.add_query_of(self.url.expose());
+        known
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Oauth;
+
+    #[test]
+    fn the_secrets_of_an_entry_are_masked_and_short_words_are_not() {
+        let headers = [("Authorization", "Bearer t0ken-123"), ("X-Short", "on")];
+        let remote = Remote {
+            url: "https://me:p4ssw0rd@h/mcp?key=a%20secret&n=1".into(),
+            written: String::new(),
+            headers: headers.map(|(n, v)| (n.into(), v.into())).into(),
+            transport: None,
+            socket: None,
+            network: Default::default(),
+            oauth: Oauth::Off,
+        };
+        let said = "bearer Bearer t0ken-123 or t0ken-123, p4ssw0rd, a%20secret, a secret; 1 is on";
+        let masker = mux_secrets::Masker::new(&remote.secrets());
+        assert_eq!(
+            masker.text(said),
+            "bearer *** or ***, ***, ***, ***; 1 is on"
+        );
+        assert!(!format!("{remote:?}").contains("t0ken"));
+    }
+
+    #[test]
+    fn the_small_spelling_wins_and_an_empty_one_is_not_set() {
+        let pairs = [
+            ("HTTP_PROXY", "a"),
+            ("http_proxy", "b"),
+            ("https_proxy", " "),
+            ("HTTPS_PROXY", "c"),
+        ];
+        let pairs = pairs.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let network = Network::of(&Environment::of(pairs));
+        let name = |variable: Option<Variable>| {
+            variable.map(|v| format!("{}={}", v.name, v.value.expose()))
+        };
+        assert_eq!(name(network.http_proxy).as_deref(), Some("http_proxy=b"));
+        assert_eq!(name(network.https_proxy).as_deref(), Some("HTTPS_PROXY=c"));
+    }
+}

@@ -1,0 +1,131 @@
+//! What a server is told when it asks for roots.
+//!
+//! Invariant: directories that a user gave to a server in its entry are not taken away by those of a caller.
+
+use std::path::{Path, PathBuf};
+
+use mux_secrets::Secret;
+
+use super::{Link, Process};
+use mux_config::{RootsEntry, environment::Environment};
+
+/// A server that has roots drops the directories of its arguments for them.
+const PREFERS_ROOTS: &[&str] = &[
+    "mcp-server-filesystem",
+    "@modelcontextprotocol/server-filesystem",
+    "server-filesystem",
+];
+
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Roots {
+    /// Those of the client, or the directory in which it works.
+    Workspace,
+    /// It is not told that there may be any.
+    Off,
+    These(Vec<PathBuf>),
+}
+
+impl Roots {
+    pub(super) fn resolve(
+        entry: Option<&RootsEntry>,
+        link: &Link,
+        environment: &Environment,
+        home: &Path,
+    ) -> Result<Self, String> {
+        match entry {
+            None => Ok(Self::found(link)),
+            Some(RootsEntry::Word(word)) => match word.as_str() {
+                "workspace" => Ok(Self::Workspace),
+                "none" => Ok(Self::Off),
+                _ => Err(format!(
+                    "roots = {word:?} is none of workspace, none, or a list of directories"
+                )),
+            },
+            Some(RootsEntry::Directories(directories)) => {
+                let expand = |text: &String| Ok(home.join(environment.expand_here(text)?));
+                let these: Result<_, String> = directories.iter().map(expand).collect();
+                Ok(Self::These(these?))
+            }
+        }
+    }
+
+    fn found(link: &Link) -> Self {
+        match link {
+            Link::Process(process) if has_directories(process) => Self::Off,
+            _ => Self::Workspace,
+        }
+    }
+}
+
+/// Whether it is one of those, and directories follow its name.
+fn has_directories(process: &Process) -> bool {
+    let arguments = process.args.iter().map(Secret::expose);
+    let words = std::iter::once(process.command.as_str()).chain(arguments);
+    let mut after = words.skip_while(|word| !prefers_roots(word));
+    after.next().is_some() && after.any(|word| !word.starts_with('-'))
+}
+
+fn prefers_roots(word: &str) -> bool {
+    // A package may name its version.
+    let end = word.char_indices().skip(1).find(|(_, c)| *c == '@');
+    let word = end.map_or(word, |(end, _)| &word[..end]);
+    let last = word.rsplit(['/', '\\']).next().unwrap_or(word);
+    PREFERS_ROOTS.contains(&word) || PREFERS_ROOTS.contains(&last)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Settings;
+    use mux_config::Config;
+
+    fn roots(entry: &str) -> Result<Roots, String> {
+        let config = Config::parse(&format!("[servers.a]\n{entry}"), "c").unwrap();
+        let environment = Environment::of([("D".into(), "/d".into())]);
+        let settings = Settings::resolve(config, &environment, Path::new("/home/me"));
+        let definition = settings.servers["a"].definition.clone();
+        definition.map(|definition| definition.roots)
+    }
+
+    #[test]
+    fn what_the_entry_says_stands() {
+        for (entry, expected) in [
+            ("roots = \"workspace\"", Roots::Workspace),
+            ("roots = \"none\"", Roots::Off),
+            (
+                "roots = [\"${D}/x\", \"notes\"]",
+                Roots::These(vec!["/d/x".into(), "/home/me/notes".into()]),
+            ),
+        ] {
+            let found = roots(&format!("command = \"x\"\n{entry}")).unwrap();
+            assert_eq!(found, expected, "{entry}");
+        }
+        let problem = roots("command = \"x\"\nroots = \"all\"").unwrap_err();
+        assert!(problem.contains("list of directories"), "{problem}");
+    }
+
+    #[test]
+    fn directories_in_the_arguments_are_kept() {
+        for (entry, expected) in [
+            (
+                "command = \"/bin/mcp-server-filesystem\"\nargs = [\"/n\"]",
+                Roots::Off,
+            ),
+            (
+                "command = \"npx\"\nargs = [\"-y\", \"@modelcontextprotocol/server-filesystem@2025.8\", \"/n\"]",
+                Roots::Off,
+            ),
+            (
+                "command = \"npx\"\nargs = [\"-y\", \"@modelcontextprotocol/server-filesystem\"]",
+                Roots::Workspace,
+            ),
+            (
+                "command = \"mcp-server-git\"\nargs = [\"/n\"]",
+                Roots::Workspace,
+            ),
+            ("url = \"https://h/server-filesystem\"", Roots::Workspace),
+        ] {
+            assert_eq!(roots(entry).unwrap(), expected, "{entry}");
+        }
+    }
+}

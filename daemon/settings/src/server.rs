@@ -1,0 +1,480 @@
+//! `[servers.NAME]`: how a server is reached and how its sessions are kept.
+//!
+//! Invariant: an entry that asks for something which cannot be done is an error that names the key, and
+//! never means something else.
+
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
+
+use mux_secrets::{KnownSecrets, Secret, arguments, is_secret, may_be_generated};
+
+use super::{
+    AskLimits, OnChange, Roots, duration, remote::Network, source::Source, workspace::below,
+    written::Written,
+};
+use mux_config::{
+    OauthEntry, ServerEntry,
+    environment::{Environment, WORKSPACE},
+};
+
+const START_TIMEOUT: Duration = Duration::from_secs(60);
+const CALL_TIMEOUT: Duration = Duration::from_secs(300);
+const TOTAL_TIMEOUT: Duration = Duration::from_secs(60 * 60);
+/// A session that closes sooner is closed before it was of use.
+const SHORTEST_IDLE: Duration = Duration::from_secs(1);
+
+/// Everything that decides what a session of a server is. Two equal definitions share one.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ServerDefinition {
+    pub link: Link,
+    /// Globs of tool names that are not offered.
+    pub exclude: Vec<String>,
+    /// `None`: as the server's behaviour shows.
+    pub share: Option<Share>,
+    pub roots: Roots,
+    /// Opened with the daemon, and again after its end, without anybody's need.
+    pub eager: bool,
+    /// A session that nobody has used for so long is closed. `None`: as its key says.
+    pub idle_close: Option<Duration>,
+    pub retry: Retry,
+    pub start_timeout: Duration,
+    /// One call, from its last sign of life.
+    pub call_timeout: Duration,
+    /// One call, however much progress it makes.
+    pub total_timeout: Duration,
+    /// Calls on their way at once; more wait in line.
+    pub calls_at_once: usize,
+    /// How long a client may take to answer what the server asks.
+    pub ask: AskLimits,
+    /// What becomes of a tool that is not what it was when it was first trusted.
+    pub pins: OnChange,
+    pub check_results: ResultCheck,
+    /// The only era in which sessions are opened. `None`: found out, and changed if tools need the other one.
+    pub era: Option<Era>,
+    /// Its entry as it stands in the file.
+    pub written: Written,
+}
+
+/// How a server is reached.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Link {
+    Process(Process),
+    Remote(Remote),
+    /// No server at all: the daemon itself calls the API.
+    Source(Source),
+}
+
+/// A program that speaks over its standard streams.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Process {
+    pub command: String,
+    pub args: Vec<Secret>,
+    /// Command and arguments as they were written: an expanded variable may be a secret.
+    pub written: Vec<String>,
+    pub env: BTreeMap<String, Secret>,
+    pub cwd: PathBuf,
+    /// What of all this no error repeats.
+    pub hidden: KnownSecrets,
+}
+
+/// A server behind a URL.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Remote {
+    pub url: Secret,
+    /// As it was written: an expanded variable may be a secret.
+    pub written: String,
+    pub headers: BTreeMap<String, Secret>,
+    /// `None`: found out.
+    pub transport: Option<RemoteTransport>,
+    /// A Unix socket to which the requests go, whatever host the URL names.
+    pub socket: Option<PathBuf>,
+    pub network: Arc<Network>,
+    pub oauth: Oauth,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum RemoteTransport {
+    StreamableHttp,
+    Sse,
+}
+
+/// What a user has said of signing in.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Oauth {
+    /// Never: an answer of 401 is an error like any other.
+    Off,
+    /// Where the server asks for it. Empty values are found out.
+    On {
+        client_id: Option<String>,
+        client_secret: Option<Secret>,
+        /// Of the only authorization server that this client belongs to.
+        issuer: Option<String>,
+        scopes: Vec<String>,
+        /// Of the callback on the loopback interface; any free one otherwise.
+        port: Option<u16>,
+    },
+}
+
+/// A generation of the protocol.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Era {
+    /// Up to 2025-11-25: a session begins with `initialize`, and the server sends requests of its own.
+    Legacy,
+    /// From 2026-07-28 on: every request stands alone, and the server sends none.
+    Modern,
+}
+
+impl Era {
+    const WORDS: &[(&str, Option<Self>)] = &[
+        ("auto", None),
+        ("2026-07-28", Some(Self::Modern)),
+        ("2025-11-25", Some(Self::Legacy)),
+    ];
+
+    /// As the key `era` of an entry spells it.
+    pub fn revision(self) -> &'static str {
+        match self {
+            Self::Legacy => "2025-11-25",
+            Self::Modern => "2026-07-28",
+        }
+    }
+}
+
+/// Who shares one session.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub enum Share {
+    User,
+    Workspace,
+    Client,
+    Run,
+}
+
+/// Which calls may be sent again when nobody knows whether they happened.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum Retry {
+    #[default]
+    Never,
+    /// Those of tools that are annotated as read-only.
+    ReadOnly,
+    /// Those, and the ones of tools that are annotated as idempotent.
+    Idempotent,
+}
+
+/// What becomes of a result that is not as its tool declares.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum ResultCheck {
+    /// It is an error. The protocol obliges servers to keep to what they declare.
+    #[default]
+    Error,
+    /// It is passed on, and said in the log and beside the server.
+    Warn,
+    /// Nobody looks.
+    Off,
+}
+
+impl Retry {
+    pub(super) const WORDS: &[(&str, Self)] = &[
+        ("never", Self::Never),
+        ("read_only", Self::ReadOnly),
+        ("idempotent", Self::Idempotent),
+    ];
+}
+
+impl ResultCheck {
+    pub(super) const WORDS: &[(&str, Self)] = &[
+        ("error", Self::Error),
+        ("warn", Self::Warn),
+        ("off", Self::Off),
+    ];
+}
+
+impl Link {
+    /// The command line or URL as one would write it, with the names of variables and without their
+    /// values, or what else looks like a secret.
+    pub fn shown(&self) -> String {
+        match self {
+            Self::Process(process) => command_line(&arguments::masked(&process.written)),
+            Self::Remote(remote) => remote.shown(),
+            Self::Source(source) => source.shown(),
+        }
+    }
+
+    /// Whether a secret is written out in an argument: it stands in the file, and in the list of processes.
+    pub fn has_secret_arguments(&self) -> bool {
+        match self {
+            Self::Process(process) => !arguments::secrets(&process.written).is_empty(),
+            Self::Remote(_) | Self::Source(_) => false,
+        }
+    }
+}
+
+/// As one would type it.
+pub(super) fn command_line<'a>(words: impl IntoIterator<Item = &'a String>) -> String {
+    let quoted = |word: &String| match word.is_empty() || word.contains([' ', '"', '\'']) {
+        true => format!("{word:?}"),
+        false => word.clone(),
+    };
+    let words = words.into_iter().map(quoted);
+    words.collect::<Vec<_>>().join(" ")
+}
+
+/// A time of an entry, or what holds without one.
+pub(super) fn time(text: Option<&str>, what: &str, default: Duration) -> Result<Duration, String> {
+    text.map_or(Ok(default), |text| duration(text, what))
+}
+
+pub(super) fn at_once(written: Option<usize>, default: usize) -> Result<usize, String> {
+    let calls = written.unwrap_or(default);
+    match (1..=256).contains(&calls) {
+        true => Ok(calls),
+        false => Err("calls_at_once must be a number from 1 to 256".into()),
+    }
+}
+
+impl ServerDefinition {
+    /// `home` is where it starts unless it says otherwise; `calls_at_once` and `ask` are those of `[limits]`,
+    /// `on_change` that of `[pins]`.
+    pub fn resolve(
+        entry: ServerEntry,
+        environment: &Environment,
+        home: &Path,
+        (calls_at_once, ask, on_change): (usize, AskLimits, OnChange),
+    ) -> Result<Self, String> {
+        let calls_at_once = at_once(entry.calls_at_once, calls_at_once)?;
+        let link = link(entry.clone(), environment, home)?;
+        let this = Self {
+            written: Written::of_server(&entry),
+            roots: Roots::resolve(entry.roots.as_ref(), &link, environment, home)?,
+            exclude: entry.tools.exclude.clone(),
+            share: choice(
+                entry.share.as_deref(),
+                "share",
+                &[
+                    ("user", Share::User),
+                    ("workspace", Share::Workspace),
+                    ("client", Share::Client),
+                    ("run", Share::Run),
+                ],
+            )?,
+            eager: choice(
+                entry.start.as_deref(),
+                "start",
+                &[("lazy", false), ("eager", true)],
+            )?
+            .unwrap_or_default(),
+            idle_close: match entry.idle_close.as_deref() {
+                None => None,
+                Some("never") => Some(Duration::MAX),
+                Some(text) => match duration(text, "idle_close")? {
+                    soon if soon < SHORTEST_IDLE => {
+                        return Err("idle_close must be at least 1s, or \"never\"".into());
+                    }
+                    time => Some(time),
+                },
+            },
+            retry: choice(entry.retry.as_deref(), "retry", Retry::WORDS)?.unwrap_or_default(),
+            start_timeout: time(
+                entry.start_timeout.as_deref(),
+                "start_timeout",
+                START_TIMEOUT,
+            )?,
+            call_timeout: time(entry.call_timeout.as_deref(), "call_timeout", CALL_TIMEOUT)?,
+            total_timeout: time(
+                entry.total_timeout.as_deref(),
+                "total_timeout",
+                TOTAL_TIMEOUT,
+            )?,
+            calls_at_once,
+            ask,
+            pins: choice(entry.pins.as_deref(), "pins", OnChange::WORDS)?.unwrap_or(on_change),
+            check_results: choice(
+                entry.check_results.as_deref(),
+                "check_results",
+                ResultCheck::WORDS,
+            )?
+            .unwrap_or_default(),
+            era: choice(entry.era.as_deref(), "era", Era::WORDS)?.flatten(),
+            link,
+        };
+        if let (Some(Era::Modern), Link::Remote(remote)) = (this.era, &this.link)
+            && remote.transport == Some(RemoteTransport::Sse)
+        {
+            return Err("transport = \"sse\" carries no era = \"2026-07-28\"".into());
+        }
+        match this.share {
+            Some(Share::User) if this.uses_workspace() => {
+                Err("share = \"user\" leaves `${workspace}` without a meaning".into())
+            }
+            _ => Ok(this),
+        }
+    }
+}
+
+fn link(entry: ServerEntry, environment: &Environment, home: &Path) -> Result<Link, String> {
+    let remote = [
+        ("headers", !entry.headers.is_empty()),
+        ("transport", entry.transport.is_some()),
+        ("socket", entry.socket.is_some()),
+        ("oauth", entry.oauth.is_some()),
+    ];
+    let local = [
+        ("args", !entry.args.is_empty()),
+        ("env", !entry.env.is_empty()),
+        ("cwd", entry.cwd.is_some()),
+    ];
+    let misplaced = |keys: &[(&str, bool)], with: &str| match keys.iter().find(|(_, set)| *set) {
+        Some((key, _)) => Err(format!("`{key}` goes with `{with}`")),
+        None => Ok(()),
+    };
+    match (&entry.command, &entry.url) {
+        (Some(_), Some(_)) => Err("an entry has `command` or `url`, and not both".into()),
+        (None, None) => {
+            Err("`command` is missing, or `url` for a server that runs elsewhere".into())
+        }
+        (Some(_), None) => {
+            misplaced(&remote, "url")?;
+            process(entry, environment, home).map(Link::Process)
+        }
+        (None, Some(_)) => {
+            misplaced(&local, "command")?;
+            self::remote(entry, environment, home).map(Link::Remote)
+        }
+    }
+}
+
+/// What no error repeats of a process: what its variables and arguments refer to, and values that are written out and are
+/// secrets by their names or their looks.
+fn secrets_of_process(
+    args: &[String],
+    variables: &BTreeMap<String, String>,
+    environment: &Environment,
+) -> KnownSecrets {
+    let mut known = KnownSecrets::new();
+    known.add_all(arguments::secrets(args));
+    for written in args.iter().chain(variables.values()) {
+        known.add_all(environment.hidden_in(written));
+    }
+    for (name, written) in variables {
+        let value = environment.expand(written).unwrap_or_default();
+        if is_secret(name, &value) || may_be_generated(&value) {
+            known.add(&value);
+        }
+    }
+    known
+}
+
+fn process(entry: ServerEntry, environment: &Environment, home: &Path) -> Result<Process, String> {
+    let expand = |text: &String| environment.expand(text);
+    let command = entry.command.unwrap_or_default();
+    let written = std::iter::once(&command)
+        .chain(&entry.args)
+        .cloned()
+        .collect();
+    let command = expand(&command)?;
+    if command.trim().is_empty() {
+        return Err("`command` is empty".into());
+    }
+    Ok(Process {
+        hidden: secrets_of_process(&entry.args, &entry.env, environment),
+        command,
+        written,
+        args: entry
+            .args
+            .iter()
+            .map(|arg| expand(arg).map(Secret::from))
+            .collect::<Result<_, _>>()?,
+        env: expanded(&entry.env, environment)?,
+        cwd: match &entry.cwd {
+            Some(cwd) => below(home, &expand(cwd)?),
+            None => home.to_owned(),
+        },
+    })
+}
+
+fn remote(entry: ServerEntry, environment: &Environment, home: &Path) -> Result<Remote, String> {
+    let written = entry.url.unwrap_or_default();
+    let url = environment.expand(&written)?;
+    // A folder is a path, which any URL may hold.
+    match url::Url::parse(&url.replace(WORKSPACE, "/workspace")) {
+        Ok(parsed) if matches!(parsed.scheme(), "http" | "https") && parsed.has_host() => {}
+        // The text is not repeated: it may hold a secret.
+        _ => return Err("`url` must be http:// or https:// and a host".into()),
+    }
+    let transport = [
+        ("auto", None),
+        ("streamable-http", Some(RemoteTransport::StreamableHttp)),
+        ("sse", Some(RemoteTransport::Sse)),
+    ];
+    Ok(Remote {
+        url: url.into(),
+        written,
+        headers: expanded(&entry.headers, environment)?,
+        transport: choice(entry.transport.as_deref(), "transport", &transport)?.flatten(),
+        socket: match &entry.socket {
+            Some(socket) => Some(below(home, &environment.expand(socket)?)),
+            None => None,
+        },
+        network: Arc::new(Network::of(environment)),
+        oauth: oauth(entry.oauth, environment)?,
+    })
+}
+
+fn oauth(entry: Option<OauthEntry>, environment: &Environment) -> Result<Oauth, String> {
+    let own = match entry {
+        Some(OauthEntry::Switch(false)) => return Ok(Oauth::Off),
+        None | Some(OauthEntry::Switch(true)) => Default::default(),
+        Some(OauthEntry::Own(own)) => own,
+    };
+    let expand = |text: Option<String>| text.map(|text| environment.expand_here(&text)).transpose();
+    Ok(Oauth::On {
+        client_id: expand(own.client_id)?,
+        client_secret: expand(own.client_secret)?.map(Secret::new),
+        issuer: expand(own.issuer)?.map(issuer).transpose()?,
+        scopes: own.scopes,
+        port: own.port,
+    })
+}
+
+/// RFC 8414: an address without a query or a fragment.
+fn issuer(text: String) -> Result<String, String> {
+    let is_one = |url: url::Url| {
+        let is_web = matches!(url.scheme(), "http" | "https") && url.has_host();
+        is_web && url.query().is_none() && url.fragment().is_none()
+    };
+    match url::Url::parse(&text).is_ok_and(is_one) {
+        true => Ok(text),
+        false => Err(format!(
+            "oauth.issuer = {text:?} is no issuer: it must be https:// and a host, without a query"
+        )),
+    }
+}
+
+fn expanded(
+    pairs: &BTreeMap<String, String>,
+    environment: &Environment,
+) -> Result<BTreeMap<String, Secret>, String> {
+    let pairs = pairs.iter();
+    pairs
+        .map(|(name, value)| Ok((name.clone(), environment.expand(value)?.into())))
+        .collect()
+}
+
+/// One of a few words; `None` if the key was left out.
+pub(super) fn choice<T: Copy>(
+    text: Option<&str>,
+    key: &str,
+    choices: &[(&str, T)],
+) -> Result<Option<T>, String> {
+    let Some(text) = text else { return Ok(None) };
+    match choices.iter().find(|(word, _)| *word == text) {
+        Some((_, value)) => Ok(Some(*value)),
+        None => {
+            let words: Vec<&str> = choices.iter().map(|(word, _)| *word).collect();
+            Err(format!("{key} = {text:?} is none of {}", words.join(", ")))
+        }
+    }
+}

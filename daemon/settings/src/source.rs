@@ -1,0 +1,344 @@
+//! `[sources.NAME]`: an API that is described, and how its functions are called.
+//!
+//! Invariant: no credential is in anything that is shown of a source.
+
+mod values;
+
+use std::{
+    collections::BTreeMap,
+    fmt,
+    num::NonZeroU32,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
+
+use mux_secrets::Secret;
+
+use self::values::{is_http, origins, rate, scopes, secret_headers};
+use super::{
+    AskLimits, Link, OnChange, ResultCheck, Retry, Roots, ServerDefinition, Share, duration,
+    remote::Network,
+    server::{at_once, choice, time},
+    written::Written,
+};
+use mux_config::{CredentialEntry, SourceEntry, environment::Environment};
+
+const START_TIMEOUT: Duration = Duration::from_secs(120);
+const CALL_TIMEOUT: Duration = Duration::from_secs(60);
+const TOTAL_TIMEOUT: Duration = Duration::from_secs(10 * 60);
+const REFRESH: Duration = Duration::from_secs(24 * 60 * 60);
+const DEPTH: u32 = 2;
+
+/// An API behind a description.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Source {
+    pub kind: SourceKind,
+    /// `None`: a GraphQL endpoint is asked for its schema.
+    pub description: Option<Place>,
+    /// Address of the description, or of the endpoint, as it was written: a variable may be a secret.
+    pub written: String,
+    /// Where its functions are called; of a GraphQL source its endpoint.
+    pub base_url: Option<String>,
+    /// Of that address, by their names in the description.
+    pub variables: BTreeMap<String, String>,
+    /// Where credentials go beside that address, each as `https://host`, with a port where it is no usual one.
+    pub origins: Vec<String>,
+    pub headers: BTreeMap<String, Secret>,
+    /// Values of those that are secrets, however their headers are called.
+    pub secret_headers: Vec<Secret>,
+    /// By the name of the security scheme for which it is.
+    pub credentials: BTreeMap<String, Credential>,
+    /// Those that a token is fetched for; `None`: all that operations name.
+    pub scopes: Option<Vec<String>>,
+    pub rate: Option<Rate>,
+    /// How old a description from elsewhere may be before it is asked for again.
+    pub refresh: Duration,
+    /// Of a selection that nobody gives.
+    pub depth: u32,
+    pub network: Arc<Network>,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum SourceKind {
+    OpenApi,
+    Graphql,
+}
+
+/// Where a description is.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Place {
+    File(PathBuf),
+    Url(String),
+}
+
+/// What proves who calls.
+#[derive(Clone, PartialEq)]
+pub enum Credential {
+    /// A key, or a token.
+    Text(Secret),
+    Basic {
+        username: String,
+        password: Secret,
+    },
+}
+
+/// So many requests in a time.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Rate {
+    pub count: NonZeroU32,
+    pub per: Duration,
+}
+
+impl Source {
+    /// Its address without what may be a secret in it.
+    pub fn shown(&self) -> String {
+        shown(&self.written)
+    }
+}
+
+/// A description's address, for the eye.
+pub(super) fn shown(written: &str) -> String {
+    match written.contains("://") {
+        true => mux_secrets::url::shown(written),
+        false => written.to_owned(),
+    }
+}
+
+impl fmt::Debug for Credential {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Credential")
+    }
+}
+
+impl ServerDefinition {
+    /// The same as of a server; what no source has keeps its default.
+    pub fn of_source(
+        entry: SourceEntry,
+        environment: &Environment,
+        home: &Path,
+        (calls_at_once, ask, on_change): (usize, AskLimits, OnChange),
+    ) -> Result<Self, String> {
+        let calls_at_once = at_once(entry.calls_at_once, calls_at_once)?;
+        Ok(Self {
+            written: Written::of_source(&entry),
+            exclude: entry.tools.exclude.clone(),
+            share: Some(Share::User),
+            eager: false,
+            idle_close: Some(Duration::MAX),
+            retry: choice(entry.retry.as_deref(), "retry", Retry::WORDS)?.unwrap_or_default(),
+            start_timeout: START_TIMEOUT,
+            call_timeout: time(entry.call_timeout.as_deref(), "call_timeout", CALL_TIMEOUT)?,
+            total_timeout: time(
+                entry.total_timeout.as_deref(),
+                "total_timeout",
+                TOTAL_TIMEOUT,
+            )?,
+            calls_at_once,
+            ask,
+            pins: choice(entry.pins.as_deref(), "pins", OnChange::WORDS)?.unwrap_or(on_change),
+            check_results: choice(
+                entry.check_results.as_deref(),
+                "check_results",
+                ResultCheck::WORDS,
+            )?
+            // An API's description is seldom as strict as what it describes.
+            .unwrap_or(ResultCheck::Warn),
+            era: None,
+            roots: Roots::Off,
+            link: Link::Source(source(entry, environment, home)?),
+        })
+    }
+}
+
+fn source(entry: SourceEntry, environment: &Environment, home: &Path) -> Result<Source, String> {
+    let expand = |text: &String| environment.expand_here(text);
+    let (kind, written) = match (&entry.openapi, &entry.graphql) {
+        (Some(_), Some(_)) => {
+            return Err("an entry has `openapi` or `graphql`, and not both".into());
+        }
+        (None, None) => return Err("`openapi` or `graphql` is missing".into()),
+        (Some(openapi), None) => (SourceKind::OpenApi, openapi.clone()),
+        (None, Some(graphql)) => (SourceKind::Graphql, graphql.clone()),
+    };
+    let misplaced = match kind {
+        SourceKind::OpenApi => vec![
+            ("schema", entry.schema.is_some()),
+            ("depth", entry.depth.is_some()),
+        ],
+        SourceKind::Graphql => vec![
+            ("base_url", entry.base_url.is_some()),
+            ("variables", !entry.variables.is_empty()),
+            ("origins", !entry.origins.is_empty()),
+            ("scopes", entry.scopes.is_some()),
+        ],
+    };
+    if let Some((key, _)) = misplaced.iter().find(|(_, set)| *set) {
+        let with = match kind {
+            SourceKind::OpenApi => "graphql",
+            SourceKind::Graphql => "openapi",
+        };
+        return Err(format!("`{key}` goes with `{with}`"));
+    }
+    let base = match kind {
+        SourceKind::OpenApi => entry.base_url.as_ref(),
+        SourceKind::Graphql => entry.graphql.as_ref(),
+    };
+    let base_url = base.map(expand).transpose()?;
+    if let Some(base) = &base_url
+        && !is_http(base)
+    {
+        // The text is not repeated: it may hold a secret.
+        let key = match kind {
+            SourceKind::OpenApi => "base_url",
+            SourceKind::Graphql => "graphql",
+        };
+        return Err(format!("`{key}` must be http:// or https:// and a host"));
+    }
+    let described = match kind {
+        SourceKind::OpenApi => entry.openapi.as_ref(),
+        SourceKind::Graphql => entry.schema.as_ref(),
+    };
+    let place = |text: String| match text.contains("://") {
+        true if is_http(&text) => Ok(Place::Url(text)),
+        true => Err("a description is a file, or http:// or https:// and a host".to_owned()),
+        false => Ok(Place::File(home.join(text))),
+    };
+    let table = |pairs: &BTreeMap<String, String>| {
+        let pairs = pairs.iter();
+        pairs
+            .map(|(name, value)| Ok((name.clone(), expand(value)?)))
+            .collect::<Result<BTreeMap<_, _>, String>>()
+    };
+    let credential = |entry: &CredentialEntry| match entry {
+        CredentialEntry::Text(text) => Ok::<_, String>(Credential::Text(expand(text)?.into())),
+        CredentialEntry::Basic(basic) => Ok(Credential::Basic {
+            username: expand(&basic.username)?,
+            password: expand(&basic.password)?.into(),
+        }),
+    };
+    let credentials = entry.auth.iter();
+    Ok(Source {
+        kind,
+        description: described.map(expand).transpose()?.map(place).transpose()?,
+        written,
+        base_url,
+        variables: table(&entry.variables)?,
+        origins: origins(&entry.origins, environment)?,
+        headers: table(&entry.headers)?
+            .into_iter()
+            .map(|(name, value)| (name, value.into()))
+            .collect(),
+        secret_headers: secret_headers(&entry.headers, environment)?,
+        credentials: credentials
+            .map(|(scheme, entry)| Ok((scheme.clone(), credential(entry)?)))
+            .collect::<Result<_, String>>()?,
+        scopes: entry.scopes.as_deref().map(scopes).transpose()?,
+        rate: entry.rate.as_deref().map(rate).transpose()?,
+        refresh: match &entry.refresh {
+            Some(text) => duration(text, "refresh")?,
+            None => REFRESH,
+        },
+        depth: match entry.depth {
+            Some(depth @ 1..=6) => depth,
+            None => DEPTH,
+            Some(_) => return Err("depth must be a number from 1 to 6".into()),
+        },
+        network: Arc::new(Network::of(environment)),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Settings;
+    use mux_config::Config;
+
+    fn resolve(text: &str) -> Result<ServerDefinition, String> {
+        let config = Config::parse(text, "c").unwrap();
+        let environment = Environment::of([("TOKEN".into(), "hidden".into())]);
+        let settings = Settings::resolve(config, &environment, Path::new("/home/me"));
+        settings.servers["a"].definition.clone()
+    }
+
+    #[test]
+    fn an_entry_becomes_a_server_that_shows_no_credential() {
+        let definition = resolve(
+            "[sources.a]\nopenapi = \"api.json\"\nbase_url = \"https://h/v1\"\nrate = \"10/s\"\n\
+             auth = { key = \"${TOKEN}\", login = { username = \"u\", password = \"${TOKEN}\" } }\n",
+        )
+        .unwrap();
+        let Link::Source(source) = &definition.link else {
+            panic!("{definition:?}");
+        };
+        assert_eq!(
+            source.description,
+            Some(Place::File("/home/me/api.json".into()))
+        );
+        assert_eq!(source.rate.unwrap().count.get(), 10);
+        assert_eq!(source.credentials["key"], Credential::Text("hidden".into()));
+        assert!(!format!("{definition:?}").contains("hidden"));
+        let definition = resolve(
+            "[sources.a]\nopenapi = \"x\"\norigins = [\"HTTPS://Up.Example:443/\", \"http://h:8080\"]\n",
+        );
+        let Link::Source(source) = definition.unwrap().link else {
+            panic!("no source");
+        };
+        assert_eq!(source.origins, ["https://up.example", "http://h:8080"]);
+    }
+
+    #[test]
+    fn mistakes_name_the_way_out() {
+        for (entry, part) in [
+            ("", "`openapi` or `graphql`"),
+            ("openapi = \"x\"\ngraphql = \"https://h\"", "not both"),
+            ("openapi = \"x\"\nschema = \"y\"", "`graphql`"),
+            ("graphql = \"https://h\"\nbase_url = \"y\"", "`openapi`"),
+            ("graphql = \"h\"", "http://"),
+            ("openapi = \"ftp://x\"", "http://"),
+            ("openapi = \"x\"\nrate = \"fast\"", "10/s"),
+            ("openapi = \"x\"\ndepth = 3", "graphql"),
+            ("graphql = \"https://h\"\ndepth = 9", "1 to 6"),
+            (
+                "graphql = \"https://h\"\norigins = [\"https://x\"]",
+                "`openapi`",
+            ),
+            ("graphql = \"https://h\"\nscopes = [\"x\"]", "`openapi`"),
+            (
+                "openapi = \"x\"\norigins = [\"uploads.h\"]",
+                "https://uploads",
+            ),
+            ("openapi = \"x\"\norigins = [\"https://h/v1\"]", "all of h"),
+            (
+                "openapi = \"x\"\norigins = [\"https://u:hidden@h\"]",
+                "all of h",
+            ),
+            ("openapi = \"x\"\nscopes = [\"a b\"]", "one word"),
+            ("openap = \"x\"", "did you mean `openapi`"),
+            ("openapi = \"${NOPE}\"", "NOPE"),
+        ] {
+            let problem = resolve(&format!("[sources.a]\n{entry}")).unwrap_err();
+            assert!(problem.contains(part), "{entry}: {problem}");
+        }
+    }
+
+    #[test]
+    fn servers_and_sources_share_one_space_of_names() {
+        let config = Config::parse(
+            "[servers.a]\ncommand = \"x\"\n[sources.a]\nopenapi = \"y\"\n[sources.b-c]\nopenapi = \"y\"\n\
+             [servers.b_c]\ncommand = \"x\"\n",
+            "c",
+        )
+        .unwrap();
+        let settings = Settings::resolve(config, &Environment::default(), Path::new("/"));
+        let command = settings.servers["a"].definition.as_ref().unwrap();
+        assert!(matches!(command.link, Link::Process(_)));
+        assert!(
+            settings.problems[0].contains("[sources.a]"),
+            "{:?}",
+            settings.problems
+        );
+        let spelled = settings.servers["b-c"].definition.as_ref().unwrap_err();
+        assert!(spelled.contains("mux.b_c"), "{spelled}");
+    }
+}

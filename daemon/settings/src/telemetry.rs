@@ -1,0 +1,287 @@
+//! `[telemetry]`: where spans are sent. Where it names no endpoint, the variables that OpenTelemetry has for it count, in
+//! the user's environment.
+//!
+//! Invariant: headers go to the endpoint with which they were written, and to no other.
+
+use percent_encoding::percent_decode_str;
+use url::Url;
+
+use super::Network;
+use mux_config::{TelemetryEntry, environment::Environment};
+
+/// Below an endpoint.
+const PATH: &str = "v1/traces";
+const SERVICE: &str = "service.name";
+
+/// A collector, and in whose name it is told.
+#[derive(Clone, PartialEq)]
+pub struct Telemetry {
+    pub url: String,
+    /// The same without what may be a secret in it.
+    pub shown: String,
+    pub headers: Vec<(String, String)>,
+    pub resource: Vec<(String, String)>,
+    pub network: Network,
+}
+
+/// An address that somebody has named, and what is wrong with it.
+pub type Unusable = (String, String);
+
+impl std::fmt::Debug for Telemetry {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Telemetry")
+            .field("to", &self.shown)
+            .finish_non_exhaustive()
+    }
+}
+
+pub(super) fn resolve(
+    entry: &TelemetryEntry,
+    environment: &Environment,
+) -> Option<Result<Telemetry, Unusable>> {
+    if entry.enabled == Some(false) {
+        return None;
+    }
+    match &entry.endpoint {
+        Some(written) => Some(of_entry(entry, written, environment)),
+        None => of_environment(entry, environment),
+    }
+}
+
+fn of_entry(
+    entry: &TelemetryEntry,
+    written: &str,
+    environment: &Environment,
+) -> Result<Telemetry, Unusable> {
+    let shown = mux_secrets::url::shown(written);
+    let wrong = |key: &str| {
+        let shown = shown.clone();
+        let key = key.to_owned();
+        move |problem: String| (shown, format!("telemetry.{key}: {problem}"))
+    };
+    let base = environment
+        .expand_here(written)
+        .map_err(wrong("endpoint"))?;
+    let url = below(&base).map_err(wrong("endpoint"))?;
+    let headers = entry.headers.iter().map(|(name, value)| {
+        let value = environment.expand_here(value);
+        Ok((
+            name.clone(),
+            value.map_err(wrong(&format!("headers.{name}")))?,
+        ))
+    });
+    Ok(Telemetry {
+        url,
+        headers: headers.collect::<Result<_, Unusable>>()?,
+        shown,
+        resource: resource(entry, environment),
+        network: Network::of(environment),
+    })
+}
+
+fn of_environment(
+    entry: &TelemetryEntry,
+    environment: &Environment,
+) -> Option<Result<Telemetry, Unusable>> {
+    let get = |name: &str| {
+        environment
+            .get(name)
+            .filter(|value| !value.trim().is_empty())
+    };
+    // That of spans alone comes first.
+    let either = |name: &str| {
+        let own = format!("OTEL_EXPORTER_OTLP_TRACES_{name}");
+        get(&own).or_else(|| get(&format!("OTEL_EXPORTER_OTLP_{name}")))
+    };
+    let is_off = |name: &str, word: &str| get(name).is_some_and(|it| it.eq_ignore_ascii_case(word));
+    if is_off("OTEL_SDK_DISABLED", "true") || is_off("OTEL_TRACES_EXPORTER", "none") {
+        return None;
+    }
+    let (written, url) = match get("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") {
+        // It is the whole address.
+        Some(whole) => (whole, checked(whole)),
+        None => {
+            let base = get("OTEL_EXPORTER_OTLP_ENDPOINT")?;
+            (base, below(base))
+        }
+    };
+    let shown = mux_secrets::url::shown(written);
+    if either("PROTOCOL").is_some_and(|protocol| protocol == "grpc") {
+        let problem = "OTEL_EXPORTER_OTLP_PROTOCOL is grpc, and muxd speaks http/protobuf only: name that, and \
+                       the port for it (4318), in [telemetry] endpoint or for muxd in the file `env`";
+        return Some(Err((shown, problem.into())));
+    }
+    let headers = pairs(either("HEADERS").unwrap_or_default());
+    Some(match url {
+        Err(problem) => Err((
+            shown,
+            format!("the endpoint of OTEL_EXPORTER_OTLP: {problem}"),
+        )),
+        Ok(url) => Ok(Telemetry {
+            url,
+            shown,
+            headers,
+            resource: resource(entry, environment),
+            network: Network::of(environment),
+        }),
+    })
+}
+
+fn below(base: &str) -> Result<String, String> {
+    checked(&format!("{}/{PATH}", base.trim().trim_end_matches('/')))
+}
+
+fn checked(text: &str) -> Result<String, String> {
+    let url = Url::parse(text.trim()).ok();
+    match url {
+        Some(url) if matches!(url.scheme(), "http" | "https") && url.has_host() => Ok(url.into()),
+        // It is not repeated: it may hold a password.
+        _ => Err("it is no address such as \"http://127.0.0.1:4318\"".into()),
+    }
+}
+
+/// Who we are.
+fn resource(entry: &TelemetryEntry, environment: &Environment) -> Vec<(String, String)> {
+    let own = environment.get("OTEL_RESOURCE_ATTRIBUTES").map(pairs);
+    let mut resource = own.unwrap_or_default();
+    let named = entry
+        .service
+        .as_deref()
+        .or_else(|| environment.get("OTEL_SERVICE_NAME"));
+    if let Some(name) = named.filter(|name| !name.is_empty()) {
+        resource.retain(|(key, _)| key != SERVICE);
+        resource.push((SERVICE.into(), name.into()));
+    }
+    for (key, value) in [
+        (SERVICE, "muxd"),
+        ("service.version", env!("CARGO_PKG_VERSION")),
+    ] {
+        if !resource.iter().any(|(known, _)| known == key) {
+            resource.push((key.into(), value.into()));
+        }
+    }
+    resource
+}
+
+/// `key=value,key=value`, percent-encoded; what is none is left out.
+fn pairs(text: &str) -> Vec<(String, String)> {
+    let decoded = |text: &str| {
+        percent_decode_str(text.trim())
+            .decode_utf8_lossy()
+            .into_owned()
+    };
+    text.split(',')
+        .filter_map(|pair| pair.split_once('='))
+        .map(|(key, value)| (decoded(key), decoded(value)))
+        .filter(|(key, _)| !key.is_empty())
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn environment(pairs: &[(&str, &str)]) -> Environment {
+        let owned = pairs
+            .iter()
+            .map(|(name, value)| ((*name).into(), (*value).into()));
+        Environment::of(owned)
+    }
+
+    fn entry(text: &str) -> TelemetryEntry {
+        toml::from_str(text).unwrap()
+    }
+
+    #[test]
+    fn the_entry_counts_more_than_the_environment_and_keeps_its_headers_to_itself() {
+        let environment = environment(&[
+            ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://elsewhere:4318"),
+            ("OTEL_EXPORTER_OTLP_HEADERS", "authorization=Basic%20theirs"),
+            ("OTEL_SERVICE_NAME", "theirs"),
+            ("TOKEN", "t0ken"),
+        ]);
+        let own = entry(
+            "endpoint = \"http://me:pw@127.0.0.1:4318/\"\nservice = \"mine\"\nheaders = { X = \"${TOKEN}\" }",
+        );
+        let own = resolve(&own, &environment).unwrap().unwrap();
+        assert_eq!(own.url, "http://me:pw@127.0.0.1:4318/v1/traces");
+        assert_eq!(own.shown, "http://127.0.0.1:4318/");
+        assert_eq!(own.headers, [("X".to_owned(), "t0ken".to_owned())]);
+        assert!(own.resource.contains(&(SERVICE.into(), "mine".into())));
+        assert!(!format!("{own:?}").contains("t0ken"));
+        let theirs = resolve(&entry(""), &environment).unwrap().unwrap();
+        assert_eq!(theirs.url, "http://elsewhere:4318/v1/traces");
+        assert_eq!(theirs.headers[0].1, "Basic theirs");
+        assert!(theirs.resource.contains(&(SERVICE.into(), "theirs".into())));
+        assert!(resolve(&entry("enabled = false"), &environment).is_none());
+    }
+
+    #[test]
+    fn the_variables_of_spans_alone_come_first() {
+        let mut variables = vec![
+            ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://a"),
+            ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "http://b/spans"),
+            (
+                "OTEL_RESOURCE_ATTRIBUTES",
+                "service.name=x,team=a%2Cb,rubbish",
+            ),
+        ];
+        let found = resolve(&entry(""), &environment(&variables))
+            .unwrap()
+            .unwrap();
+        assert_eq!(found.url, "http://b/spans");
+        let resource = [
+            (SERVICE, "x"),
+            ("team", "a,b"),
+            ("service.version", "0.1.0"),
+        ];
+        let resource = resource.map(|(key, value)| (key.to_owned(), value.to_owned()));
+        assert_eq!(found.resource[..2], resource[..2]);
+        for off in [
+            ("OTEL_SDK_DISABLED", "TRUE"),
+            ("OTEL_TRACES_EXPORTER", "none"),
+        ] {
+            variables.push(off);
+            assert!(resolve(&entry(""), &environment(&variables)).is_none());
+            variables.pop();
+        }
+        assert!(resolve(&entry(""), &environment(&[])).is_none());
+    }
+
+    #[test]
+    fn what_cannot_be_used_is_named_without_its_secret() {
+        for (text, variables, part) in [
+            (
+                "endpoint = \"ftp://me:s3cret@x\"",
+                vec![],
+                "telemetry.endpoint",
+            ),
+            ("endpoint = \"${NOPE}\"", vec![], "NOPE"),
+            (
+                "endpoint = \"http://x\"\nheaders = { A = \"${NOPE}\" }",
+                vec![],
+                "headers.A",
+            ),
+            (
+                "",
+                vec![("OTEL_EXPORTER_OTLP_ENDPOINT", "s3cret")],
+                "OTEL_EXPORTER_OTLP",
+            ),
+            (
+                "",
+                vec![
+                    ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://x:4317"),
+                    ("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc"),
+                ],
+                "http/protobuf",
+            ),
+        ] {
+            let found = resolve(&entry(text), &environment(&variables)).unwrap();
+            let (_, problem) = found.unwrap_err();
+            assert!(
+                problem.contains(part) && !problem.contains("s3cret"),
+                "{problem}"
+            );
+        }
+    }
+}

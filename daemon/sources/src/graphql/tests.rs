@@ -1,0 +1,345 @@
+//! Schemas that are small enough to be looked at, and such as nobody should write.
+
+mod hostile;
+mod judging;
+
+use serde_json::{Map, Value, json};
+
+use super::{
+    call::{self, Call, Means, Refusal},
+    functions::{self, Room},
+    introspection, sdl, understood,
+};
+use crate::http::Body;
+
+const SHOP: &str = r#"
+"Where to begin"
+schema { query: Root mutation: Changes subscription: Events }
+directive @cost(weight: Int) on FIELD_DEFINITION
+
+type Root {
+  "One of them."
+  user(id: ID!, "How it is shown" as: Style = FULL): User @cost(weight: 2) @unheard(of: "it")
+  users(where: Filter = {limit: 3, tags: ["a", "b"], style: FULL}, first: Int): [User!]!
+  version: String
+  found(text: String!): [Found!]
+  node(id: ID!): Node
+  orders(first: Int): OrderConnection!
+  legacy: Int @deprecated(reason: "use version")
+}
+type Changes {
+  rename(input: RenameInput!): RenamePayload
+  deleteUser(id: ID!, "" why: String @deprecated): Boolean!
+}
+type Events { renamed: User }
+enum Style { FULL SHORT @deprecated }
+input Filter { limit: Int! = 10, tags: [String!], style: Style, and: [Filter!] }
+input RenameInput { id: ID!, name: String, by: Key }
+input Key @oneOf { id: ID, name: String }
+type RenamePayload { user: User, ok: Boolean! }
+interface Node { id: ID! }
+type User implements Node {
+  id: ID! name: String style: Style! friends: [User!] posts: [Post!]! born: DateTime meta: Anything
+  avatar(size: Int!): String picture(size: Int): String orders(first: Int): OrderConnection!
+}
+type Post implements Node { id: ID! title: String! author: User! size: Int }
+union Found = User | Post | Shop
+type Shop { id: String name: String! }
+type OrderConnection { edges: [OrderEdge] total: Int! pageInfo: PageInfo! }
+type OrderEdge { cursor: String! node: Order }
+type Order { id: ID! user: User lines: [Line!]! }
+type Line { count: Int! }
+type PageInfo { endCursor: String }
+scalar DateTime
+scalar Anything
+"#;
+
+const ROOM: Room = Room {
+    arguments: 4096,
+    leaves: 60,
+    words: 200,
+    result_words: 0,
+};
+
+fn means() -> Means<'static> {
+    Means {
+        depth: 2,
+        room: &ROOM,
+        credentials: &[],
+    }
+}
+
+fn tools(text: &str, depth: u32) -> Map<String, Value> {
+    let (schema, _) = understood(text, "s").unwrap();
+    let tools = functions::all(&schema, depth).tools;
+    let named = tools
+        .into_iter()
+        .map(|tool| (tool["name"].as_str().unwrap().to_owned(), tool));
+    named.collect()
+}
+
+fn called(tool: &str, arguments: Value) -> Result<Call, Refusal> {
+    let (schema, _) = understood(SHOP, "s").unwrap();
+    let Value::Object(arguments) = arguments else {
+        panic!("{arguments}");
+    };
+    call::call(&schema, tool, arguments, means())
+}
+
+/// The query and the variables.
+fn sent(tool: &str, arguments: Value) -> (String, Value) {
+    let call = called(tool, arguments).unwrap();
+    let Some(Body::Json(mut body)) = call.request.body else {
+        panic!("no JSON");
+    };
+    let query = body["query"].as_str().unwrap().to_owned();
+    (query, body["variables"].take())
+}
+
+/// What the selection of `query.user` becomes, or why it is none.
+fn selected(select: Value) -> Result<String, String> {
+    match called("query.user", json!({ "id": 1, "$select": select })) {
+        Ok(call) => {
+            let Some(Body::Json(body)) = call.request.body else {
+                panic!("no JSON");
+            };
+            let query = body["query"].as_str().unwrap();
+            let rest = query
+                .strip_prefix("query user($id: ID!) { user(id: $id) ")
+                .unwrap();
+            Ok(rest.strip_suffix(" }").unwrap().to_owned())
+        }
+        Err(Refusal::Mistake(why)) => Err(why),
+        Err(Refusal::Unknown) => panic!("unknown"),
+    }
+}
+
+#[test]
+fn values_are_variables_and_only_what_is_given_is_named() {
+    let (query, variables) = sent("query.user", json!({ "id": "1", "as": "SHORT" }));
+    assert_eq!(
+        query,
+        "query user($id: ID!, $as: Style) { user(id: $id, as: $as) { id name style born meta picture \
+         posts { id title size } } }"
+    );
+    assert_eq!(variables, json!({ "id": "1", "as": "SHORT" }));
+    let (query, variables) = sent("query.version", json!({}));
+    assert_eq!(
+        (query.as_str(), variables),
+        ("query version { version }", json!({}))
+    );
+    let (query, _) = sent("mutation.rename", json!({ "input": { "id": 1 } }));
+    assert_eq!(
+        query,
+        "mutation rename($input: RenameInput!) { rename(input: $input) { ok user { id name style born meta \
+         picture } } }"
+    );
+    for (tool, safe) in [("query.version", true), ("mutation.rename", false)] {
+        assert_eq!(
+            called(tool, json!({ "input": {} })).unwrap().request.safe,
+            safe
+        );
+    }
+    for unknown in [
+        "query.nope",
+        "user",
+        "subscription.renamed",
+        "mutation.user",
+    ] {
+        assert_eq!(called(unknown, json!({})).unwrap_err(), Refusal::Unknown);
+    }
+}
+
+#[test]
+fn a_default_selection_has_leaves_and_neither_pages_nor_ways_back() {
+    for (field, arguments, selection) in [
+        (
+            "found",
+            json!({ "text": "x" }),
+            "{ __typename ... on User { User_id: id User_name: name style born meta picture posts { id title size } } \
+             ... on Post { Post_id: id title size author { id name style born meta picture } } \
+             ... on Shop { Shop_id: id Shop_name: name } }",
+        ),
+        ("node", json!({ "id": 1 }), "{ __typename id }"),
+        (
+            "orders",
+            json!({}),
+            "{ total edges { cursor node { id } } pageInfo { endCursor } }",
+        ),
+    ] {
+        let (query, _) = sent(&format!("query.{field}"), arguments);
+        assert!(query.ends_with(&format!(" {selection} }}")), "{query}");
+    }
+}
+
+#[test]
+fn a_selection_is_written_in_either_form() {
+    for (select, expected) in [
+        (json!("{ id name }"), "{ id name }"),
+        (json!("id name"), "{ id name }"),
+        (
+            json!("{ id, n: name posts { title ... on Node { id } __typename } # why\n }"),
+            "{ id n: name posts { title ... on Node { id } __typename } }",
+        ),
+        (
+            json!("{ avatar(size: 3) orders(first: 2) { total } name @include(if: true) }"),
+            "{ avatar(size: 3) orders(first: 2) { total } name @include(if: true) }",
+        ),
+        (json!({ "id": true, "name": false, "born": null }), "{ id }"),
+        (
+            json!({ "posts": true, "orders": { "$args": { "first": 2 }, "total": true } }),
+            "{ posts { id title size } orders(first: 2) { total } }",
+        ),
+        (
+            json!({ "avatar": { "$args": { "size": 1 } } }),
+            "{ avatar(size: 1) }",
+        ),
+        (
+            json!({ "... on Node": { "id": true }, "__typename": true }),
+            "{ ... on Node { id } __typename }",
+        ),
+        (json!("{\"id\": true}"), "{ id }"),
+    ] {
+        assert_eq!(
+            selected(select.clone()).as_deref(),
+            Ok(expected),
+            "{select}"
+        );
+    }
+}
+
+#[test]
+fn a_selection_that_cannot_be_says_what_could() {
+    for (select, part) in [
+        (json!("{ nmae }"), "did you mean `name`?"),
+        (
+            json!("{ posts }"),
+            "`posts` is a Post: say what of it, such as posts { id title size }",
+        ),
+        (json!("{ name { first } }"), "has no fields"),
+        (json!("{ posts { title(x: 1) } }"), "takes no argument `x`"),
+        (json!("{ avatar(size: $size) }"), "variables"),
+        (json!("{ name @include(if: $x) }"), "variables"),
+        (json!("{ ...Everything }"), "fragment"),
+        (json!("{ ... on Nobody { id } }"), "no type \"Nobody\""),
+        (json!("{ id"), "syntax error"),
+        (json!(""), "syntax error"),
+        (json!({}), "nothing of User"),
+        (json!({ "posts": { "title": { "x": true } } }), "no fields"),
+        (json!({ "posts": 1 }), "`true`"),
+        (json!({ "nmae": true }), "`name`"),
+        (json!({ "avatar": { "$args": { "sise": 1 } } }), "`size`"),
+        (
+            json!({ "avatar": { "$args": { "size": { "a b": 1 } } } }),
+            "cannot be written",
+        ),
+        (json!({ "... on No": { "id": true } }), "no type"),
+        (json!(7), "a text or an object"),
+    ] {
+        let why = selected(select.clone()).unwrap_err();
+        assert!(why.contains(part), "{select}: {why}");
+        assert!(why.starts_with("`$select`: "), "{why}");
+    }
+}
+
+#[test]
+fn a_selection_cannot_leave_its_field() {
+    for select in [
+        "{ id } version",
+        "{ id } } query x { version",
+        "id } version { id",
+        "{ id } mutation x { deleteUser(id: 1) }",
+        "query { id }",
+        "{ id } { id }",
+        "fragment f on User { id }",
+        "subscription { renamed { id } }",
+    ] {
+        let outcome = selected(json!(select));
+        assert!(outcome.is_err(), "{select}: {outcome:?}");
+    }
+    let deep = "{ friends ".repeat(5_000) + &"}".repeat(5_000);
+    assert!(selected(json!(deep)).is_err());
+    let long = format!("{{ {} }}", "id ".repeat(40_000));
+    assert!(selected(json!(long)).unwrap_err().contains("longer than"));
+}
+
+#[test]
+fn any_query_may_be_sent_again_if_it_only_reads() {
+    for (query, name, safe) in [
+        ("{ version }", None, true),
+        (
+            "query a { version } mutation b { deleteUser(id: 1) }",
+            None,
+            false,
+        ),
+        (
+            "query a { version } mutation b { deleteUser(id: 1) }",
+            Some("a"),
+            true,
+        ),
+        ("mutation { deleteUser(id: 1) }", None, false),
+        ("query a { version }", Some("b"), false),
+    ] {
+        let call = called("graphql", json!({ "query": query, "operationName": name })).unwrap();
+        assert_eq!((call.request.safe, call.field), (safe, None), "{query}");
+    }
+    let unread = called(
+        "graphql",
+        json!({ "query": "mutation { deleteUser(id: 1)" }),
+    );
+    assert!(matches!(unread, Err(Refusal::Mistake(why)) if why.contains("is not sent")));
+    let refused = called(
+        "graphql",
+        json!({ "query": "subscription { renamed { id } }" }),
+    );
+    assert!(matches!(refused, Err(Refusal::Mistake(why)) if why.contains("subscription")));
+}
+
+#[test]
+fn both_forms_of_a_schema_are_one() {
+    let written = sdl::read(SHOP, "s").unwrap();
+    let answer: Value = serde_json::from_str(include_str!("tests/shop.json")).unwrap();
+    let asked = introspection::read(&answer).unwrap();
+    for (name, ty) in &written.types {
+        assert_eq!(Some(ty), asked.types.get(name), "{name}");
+    }
+    assert_eq!(written, asked);
+    assert_eq!(written.types.len(), 20);
+}
+
+#[test]
+fn every_age_of_servers_is_asked_what_it_knows() {
+    let queries: Vec<String> = introspection::queries().collect();
+    assert!(queries[0].contains("isOneOf") && !queries[1].contains("isOneOf"));
+    assert!(queries[1].contains("args(includeDeprecated: true)"));
+    assert!(
+        queries[2].contains(" args {") && queries[2].contains(" fields(includeDeprecated: true)")
+    );
+    for query in queries {
+        let parsed = apollo_compiler::ast::Document::parse(query.clone(), "q");
+        assert!(parsed.is_ok(), "{query}");
+    }
+}
+
+#[test]
+fn mistakes_in_a_schema_say_where() {
+    for (text, part) in [
+        ("type Query { a: Nope }", "s:1:17: "),
+        ("type Query {\n  a: Int\n  b: }", "s:3:6: syntax error"),
+        ("type Query { a: Int }\ntype Query { b: Int }", "s:2:6: "),
+        ("enum A { B }", "s: "),
+        ("{\"data\": {}}", "no `__schema`"),
+        ("{", "JSON"),
+        ("", "s"),
+    ] {
+        let why = understood(text, "s").unwrap_err();
+        assert!(why.contains(part), "{text}: {why}");
+    }
+}
+
+#[test]
+fn what_stands_twice_in_a_schema_counts_once() {
+    let text = "type Query { a: Int b: Int a: Int } enum E { A A } union U = Query | Query";
+    let (schema, _) = understood(text, "s").unwrap();
+    assert_eq!(schema.fields("Query").unwrap().len(), 2);
+}

@@ -1,0 +1,156 @@
+//! An API against real servers on this machine.
+
+mod answers;
+mod failures;
+mod origins;
+mod paging;
+mod secrets;
+mod tokens;
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use axum::{
+    Router,
+    body::{Bytes, to_bytes},
+    extract::Request as Asked,
+    response::{IntoResponse, Response},
+};
+use reqwest::Method;
+use serde_json::Value;
+use tokio::net::TcpListener;
+
+use super::*;
+use crate::{CallFailure, telling::Telling};
+use mux_http::http_client;
+use mux_settings::{Credential, Place, Source, SourceKind};
+
+/// What a server was asked.
+#[derive(Clone, Debug)]
+struct Seen {
+    method: String,
+    target: String,
+    headers: axum::http::HeaderMap,
+    body: Bytes,
+}
+
+impl Seen {
+    fn header(&self, name: &str) -> Option<&str> {
+        self.headers.get(name).map(|value| value.to_str().unwrap())
+    }
+}
+
+type Log = Arc<Mutex<Vec<Seen>>>;
+
+/// A server on a free port: its address, and what it was asked.
+async fn serve<R: IntoResponse>(
+    answer: impl Fn(&Seen, usize) -> R + Clone + Send + Sync + 'static,
+) -> (String, Log) {
+    let log = Log::default();
+    let router = Router::new().fallback({
+        let log = Arc::clone(&log);
+        move |asked: Asked| {
+            let (log, answer) = (Arc::clone(&log), answer.clone());
+            async move {
+                let (parts, body) = asked.into_parts();
+                let seen = Seen {
+                    method: parts.method.to_string(),
+                    target: parts.uri.to_string(),
+                    headers: parts.headers,
+                    body: to_bytes(body, usize::MAX).await.unwrap(),
+                };
+                let number = {
+                    let mut log = log.lock().unwrap();
+                    log.push(seen.clone());
+                    log.len()
+                };
+                answer(&seen, number).into_response()
+            }
+        }
+    });
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    tokio::spawn(async move { axum::serve(listener, router).await });
+    (url, log)
+}
+
+fn settings() -> Source {
+    Source {
+        kind: SourceKind::OpenApi,
+        description: Some(Place::File("api.json".into())),
+        written: "api.json".into(),
+        base_url: None,
+        variables: BTreeMap::new(),
+        headers: BTreeMap::new(),
+        credentials: BTreeMap::new(),
+        origins: Vec::new(),
+        secret_headers: Vec::new(),
+        scopes: None,
+        rate: None,
+        refresh: Duration::from_secs(60),
+        depth: 2,
+        network: Arc::default(),
+    }
+}
+
+fn api(base: &str) -> Api {
+    api_with(base, &settings(), &[])
+}
+
+fn api_with(base: &str, settings: &Source, schemes: &[(&str, Scheme)]) -> Api {
+    let schemes = schemes
+        .iter()
+        .map(|(name, scheme)| ((*name).to_owned(), scheme.clone()));
+    let origins = Origins::listed("shop", settings).with_calls(base);
+    let lasting = Lasting::new(settings);
+    let with = (http_client::builder as MakeClient, &lasting);
+    Api::new("shop", settings, (base, origins), schemes.collect(), with).unwrap()
+}
+
+fn text(text: &str) -> Credential {
+    Credential::Text(text.into())
+}
+
+fn request(method: Method, path: &str) -> Request {
+    Request {
+        safe: method == Method::GET,
+        method,
+        path: path.into(),
+        query: Vec::new(),
+        headers: Vec::new(),
+        cookies: Vec::new(),
+        body: None,
+        security: Vec::new(),
+    }
+}
+
+fn get(path: &str) -> Request {
+    request(Method::GET, path)
+}
+
+fn telling() -> Telling {
+    Telling::to_nobody(Duration::from_secs(60))
+}
+
+fn pairs(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
+    let pairs = pairs.iter();
+    pairs
+        .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+        .collect()
+}
+
+/// Of a result that is an error.
+fn refusal(result: &Value) -> (&str, &Value) {
+    assert_eq!(result["isError"], true, "{result}");
+    (
+        result["content"][0]["text"].as_str().unwrap(),
+        &result["structuredContent"],
+    )
+}
+
+fn media(media: &'static str, body: impl Into<axum::body::Body>) -> Response {
+    ([("content-type", media)], body.into()).into_response()
+}

@@ -1,0 +1,232 @@
+//! Credentials go where the user has said, and nowhere else.
+
+use serde_json::json;
+
+use super::*;
+
+const KEY: &str = "canary-k3y-to-one-place";
+
+/// With a key, and a header that goes with every request.
+fn entry(origins: &[&str]) -> Source {
+    let mut source = settings();
+    source.credentials.insert("key".into(), text(KEY));
+    source
+        .headers
+        .insert("X-Token".into(), "canary-token-1".into());
+    source.origins = origins.iter().map(|it| (*it).to_owned()).collect();
+    source
+}
+
+fn guarded(path: &str) -> Request {
+    Request {
+        security: vec![vec!["key".into()]],
+        ..get(path)
+    }
+}
+
+fn key() -> [(&'static str, Scheme); 1] {
+    [("key", Scheme::Header("X-Key".into()))]
+}
+
+#[tokio::test]
+async fn functions_that_are_called_elsewhere_get_credentials_only_where_the_entry_names_it() {
+    let (own, asked) = serve(|_, _| "ok").await;
+    let (other, strangers) = serve(|_, _| "ok").await;
+    let elsewhere = |entry: &Source| api_with(&own, entry, &key()).at(&format!("{other}/v1"));
+    for request in [guarded("/up"), get("/up")] {
+        let failure = elsewhere(&entry(&["https://more.example"]))
+            .call(&request, &telling())
+            .await
+            .unwrap_err();
+        let CallFailure::Credential { why, fix } = failure else {
+            panic!("{failure:?}");
+        };
+        assert!(why.contains(&other), "{why}");
+        let line = format!("origins = [\"https://more.example\", \"{other}\"]");
+        assert!(
+            fix.contains("[sources.shop]") && fix.contains(&line),
+            "{fix}"
+        );
+    }
+    assert!(strangers.lock().unwrap().is_empty());
+    // What carries nothing of the user's goes where the description has always said.
+    let bare = |origins: &[&String]| {
+        let source = settings();
+        let known = Origins::listed("shop", &source).with_calls(&own);
+        let known = known.with_bare_calls(origins.iter().map(|it| (*it).clone()));
+        let lasting = Lasting::new(&source);
+        let with = (http_client::builder as MakeClient, &lasting);
+        let api = Api::new("shop", &source, (&own, known), BTreeMap::new(), with).unwrap();
+        api.at(&other)
+    };
+    let new = bare(&[]);
+    let failure = new.call(&get("/up"), &telling()).await.unwrap_err();
+    let CallFailure::Forbidden { why, fix } = failure else {
+        panic!("{failure:?}");
+    };
+    let line = format!("origins = [\"{other}\"]");
+    assert!(why.contains(&other) && fix.contains(&line), "{why} {fix}");
+    assert_eq!(new.forbidden(), Some((why, fix)));
+    assert!(strangers.lock().unwrap().is_empty());
+    let bare = bare(&[&other]);
+    bare.call(&get("/up"), &telling()).await.unwrap();
+    assert_eq!(bare.forbidden(), None);
+    assert_eq!(bare.withheld(), None);
+    let named = elsewhere(&entry(&[&other]));
+    named.call(&guarded("/up"), &telling()).await.unwrap();
+    let seen = strangers.lock().unwrap().clone();
+    assert_eq!(seen.len(), 2);
+    assert_eq!(seen[0].header("x-key"), None);
+    assert_eq!(
+        (seen[1].target.as_str(), seen[1].header("x-key")),
+        ("/v1/up", Some(KEY))
+    );
+    assert!(asked.lock().unwrap().is_empty());
+}
+
+/// A description at an address in public, of an API that the entry says nothing of.
+fn published(base: &str, listed: &[&str]) -> Api {
+    let mut source = settings();
+    source.description = Some(Place::Url("https://api.example/openapi.json".into()));
+    source.origins = listed.iter().map(|it| (*it).to_owned()).collect();
+    let known = Origins::listed("shop", &source).with_calls(base);
+    let lasting = Lasting::new(&source);
+    let with = (http_client::builder as MakeClient, &lasting);
+    Api::new("shop", &source, (base, known), BTreeMap::new(), with).unwrap()
+}
+
+#[tokio::test]
+async fn a_description_in_public_leads_to_no_address_of_this_machine_unless_the_entry_names_it() {
+    let (local, asked) = serve(|_, _| "internal").await;
+    let port = local.rsplit(':').next().unwrap();
+    let bases = [
+        local.clone(),
+        format!("http://localhost:{port}"),
+        format!("http://[::ffff:127.0.0.1]:{port}"),
+        "http://10.1.2.3".to_owned(),
+        "http://169.254.169.254".to_owned(),
+    ];
+    for base in bases {
+        let api = published(&base, &[]);
+        let failure = api.call(&get("/latest/meta-data"), &telling()).await;
+        let Err(CallFailure::Forbidden { why, fix }) = failure else {
+            panic!("{base}: {failure:?}");
+        };
+        assert!(why.contains("leads"), "{why}");
+        assert_eq!(api.forbidden(), Some((why, fix)), "{base}");
+    }
+    assert!(asked.lock().unwrap().is_empty());
+    let named = published(&local, &[&local]);
+    named.call(&get("/"), &telling()).await.unwrap();
+    assert_eq!(asked.lock().unwrap().len(), 1);
+    // Whoever names it: no API is there.
+    let never = published("http://169.254.169.254", &["http://169.254.169.254"]);
+    let failure = never.call(&get("/"), &telling()).await.unwrap_err();
+    assert!(
+        matches!(failure, CallFailure::Forbidden { .. }),
+        "{failure:?}"
+    );
+}
+
+#[tokio::test]
+async fn no_path_leaves_the_host_of_its_address() {
+    let (other, strangers) = serve(|_, _| "got you").await;
+    let port = other.rsplit(':').next().unwrap();
+    for (base, path) in [
+        ("http://127.0.0.1:1", format!("@127.0.0.1:{port}/steal")),
+        ("http://127.0.0.1", format!(":{port}/steal")),
+        ("http://127.0.0.1:1/v1", "steal".into()),
+        ("http://127.0.0.1:1", ".evil.example/x".into()),
+        ("http://127.0.0.1:1", "/\\127.0.0.1/x".into()),
+        ("http://127.0.0.1:1/v1", "/f/..%2Fadmin".into()),
+        ("http://127.0.0.1:1/v1", "/f/%2e%2e/admin".into()),
+    ] {
+        let api = api_with(base, &entry(&[&other]), &key());
+        let failure = api.call(&guarded(&path), &telling()).await.unwrap_err();
+        assert!(
+            matches!(failure, CallFailure::Unfit(_)),
+            "{path}: {failure:?}"
+        );
+    }
+    assert!(strangers.lock().unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn a_program_cannot_put_its_cookie_before_a_credential() {
+    let (base, log) = serve(|_, _| "ok").await;
+    let mut source = settings();
+    source.credentials.insert("session".into(), text(KEY));
+    let schemes = [("session", Scheme::Cookie("sid".into()))];
+    let request = Request {
+        cookies: pairs(&[("sid", "mine"), ("theme", "dark")]),
+        security: vec![vec!["session".into()]],
+        ..get("/x")
+    };
+    api_with(&base, &source, &schemes)
+        .call(&request, &telling())
+        .await
+        .unwrap();
+    let expected = format!("theme=dark; sid={KEY}");
+    assert_eq!(
+        log.lock().unwrap()[0].header("cookie"),
+        Some(expected.as_str())
+    );
+}
+
+/// An API behind tokens, which may be fetched at its own origin and at those.
+fn behind_tokens(base: &str, token_url: &str, known: &[&str], listed: &[&str]) -> Api {
+    let mut source = entry(listed);
+    source.headers.clear();
+    let login = Credential::Basic {
+        username: "client".into(),
+        password: "canary-secret".into(),
+    };
+    source.credentials = BTreeMap::from([("oauth".into(), login)]);
+    let scheme = Scheme::ClientCredentials {
+        token_url: token_url.into(),
+        scopes: Vec::new(),
+    };
+    let origins = Origins::listed("shop", &source).with_calls(base);
+    let origins = origins.with_tokens(known.iter().map(|it| (*it).to_owned()));
+    let schemes = BTreeMap::from([("oauth".to_owned(), scheme)]);
+    let lasting = Lasting::new(&source);
+    let with = (http_client::builder as MakeClient, &lasting);
+    Api::new("shop", &source, (base, origins), schemes, with).unwrap()
+}
+
+#[tokio::test]
+async fn a_clients_secret_goes_for_tokens_where_it_has_always_gone_or_the_entry_says() {
+    let (base, _) = serve(|_, _| "ok").await;
+    let (login, asked) =
+        serve(|_, _| axum::Json(json!({ "access_token": "tok-000001", "expires_in": 60 }))).await;
+    let url = format!("{login}/token");
+    let request = Request {
+        security: vec![vec!["oauth".into()]],
+        ..get("/data")
+    };
+    let moved = behind_tokens(&base, &url, &["https://login.example"], &[]);
+    let failure = moved.call(&request, &telling()).await.unwrap_err();
+    let CallFailure::Credential { why, fix } = &failure else {
+        panic!("{failure:?}");
+    };
+    assert!(
+        why.contains(&login) && fix.contains("origins = ["),
+        "{failure:?}"
+    );
+    let notes = moved.notes();
+    assert!(
+        notes[0].text.contains("auth.oauth fetches no token"),
+        "{notes:?}"
+    );
+    assert!(asked.lock().unwrap().is_empty());
+    for (known, listed) in [(&[login.as_str()][..], &[][..]), (&[], &[login.as_str()])] {
+        let api = behind_tokens(&base, &url, known, listed);
+        api.call(&request, &telling()).await.unwrap();
+        assert_eq!(api.notes(), []);
+    }
+    assert_eq!(asked.lock().unwrap().len(), 2);
+    // A place for tokens is none for calls.
+    let there = behind_tokens(&base, &url, &[&login], &[]).at(&login);
+    assert!(there.call(&request, &telling()).await.is_err());
+    assert_eq!(asked.lock().unwrap().len(), 2);
+}

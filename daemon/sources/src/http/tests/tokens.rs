@@ -1,0 +1,270 @@
+//! Tokens that are fetched.
+
+use axum::http::StatusCode;
+use futures::future::join_all;
+use serde_json::json;
+
+use super::*;
+
+fn login(base: &str, token_url: &str) -> Api {
+    login_for(base, token_url, None)
+}
+
+fn login_for(base: &str, token_url: &str, scopes: Option<&[&str]>) -> Api {
+    let mut source = settings();
+    source.scopes = scopes.map(|scopes| scopes.iter().map(|it| (*it).to_owned()).collect());
+    let credential = Credential::Basic {
+        username: "client".into(),
+        password: "canary-secret".into(),
+    };
+    source.credentials = BTreeMap::from([("oauth".into(), credential)]);
+    let scheme = Scheme::ClientCredentials {
+        token_url: token_url.into(),
+        scopes: vec!["read".into(), "write".into()],
+    };
+    api_with(base, &source, &[("oauth", scheme)])
+}
+
+fn asked() -> Request {
+    Request {
+        security: vec![vec!["oauth".into()]],
+        ..get("/data")
+    }
+}
+
+fn tokens(log: &Log) -> usize {
+    log.lock()
+        .unwrap()
+        .iter()
+        .filter(|seen| seen.target == "/token")
+        .count()
+}
+
+#[tokio::test]
+async fn one_token_serves_all_who_wait_and_those_who_come_later() {
+    let (base, log) = serve(|seen, _| match seen.target.as_str() {
+        "/token" => {
+            axum::Json(json!({ "access_token": "tok-000001", "expires_in": 3600 })).into_response()
+        }
+        _ => media(
+            "text/plain",
+            seen.header("authorization").unwrap().len().to_string(),
+        ),
+    })
+    .await;
+    let api = login(&base, "/token");
+    let request = asked();
+    let nobody = telling();
+    let calls = (0..20).map(|_| api.call(&request, &nobody));
+    for result in join_all(calls).await {
+        assert_eq!(result.unwrap()["content"][0]["text"], "17");
+    }
+    api.call(&request, &nobody).await.unwrap();
+    assert_eq!(tokens(&log), 1);
+    let log = log.lock().unwrap();
+    let first = &log[0];
+    assert_eq!(
+        &first.body[..],
+        b"grant_type=client_credentials&scope=read+write"
+    );
+    assert_eq!(
+        first.header("authorization"),
+        Some("Basic Y2xpZW50OmNhbmFyeS1zZWNyZXQ=")
+    );
+    assert_eq!(log[1].header("authorization"), Some("Bearer tok-000001"));
+}
+
+#[tokio::test]
+async fn a_token_that_is_refused_is_fetched_again_once() {
+    let (base, log) = serve(|seen, number| match seen.target.as_str() {
+        "/token" => {
+            // The second one is as stale.
+            let token = format!("tok-{number:06}");
+            axum::Json(json!({ "access_token": token })).into_response()
+        }
+        _ if seen.header("authorization") == Some("Bearer tok-000003") => "good".into_response(),
+        _ => StatusCode::UNAUTHORIZED.into_response(),
+    })
+    .await;
+    let api = login(&base, "/token");
+    let result = api.call(&asked(), &telling()).await.unwrap();
+    assert_eq!(result["content"][0]["text"], "good");
+    assert_eq!((tokens(&log), log.lock().unwrap().len()), (2, 4));
+    let (never, log) = serve(|seen, _| match seen.target.as_str() {
+        "/token" => axum::Json(json!({ "access_token": "tok-same" })).into_response(),
+        _ => StatusCode::UNAUTHORIZED.into_response(),
+    })
+    .await;
+    let result = login(&never, "/token")
+        .call(&asked(), &telling())
+        .await
+        .unwrap();
+    let (message, _) = refusal(&result);
+    assert!(
+        message.contains("auth.oauth of [sources.shop]"),
+        "{message}"
+    );
+    assert_eq!(log.lock().unwrap().len(), 4);
+}
+
+#[tokio::test]
+async fn a_client_that_is_refused_is_told_so_without_its_secret() {
+    let (base, log) = serve(|seen, _| {
+        assert_eq!(seen.target, "/token");
+        (StatusCode::UNAUTHORIZED, "canary-secret is wrong")
+    })
+    .await;
+    let failure = login(&base, "/token")
+        .call(&asked(), &telling())
+        .await
+        .unwrap_err();
+    let CallFailure::Credential { why, fix } = &failure else {
+        panic!("{failure:?}");
+    };
+    assert!(
+        why.contains("HTTP 401") && fix.contains("auth.oauth"),
+        "{why}; {fix}"
+    );
+    assert!(!format!("{failure:?}").contains("canary"), "{failure:?}");
+    // With the secret in the form, too, as some want it.
+    let log = log.lock().unwrap();
+    assert_eq!(log.len(), 2);
+    assert!(
+        log[1]
+            .body
+            .ends_with(b"client_id=client&client_secret=canary-secret")
+    );
+}
+
+#[tokio::test]
+async fn what_is_the_entrys_lasts_while_descriptions_come_and_go() {
+    let (base, log) = serve(|seen, _| match seen.target.as_str() {
+        "/token" => media(
+            "application/json",
+            "{\"access_token\": \"canary-token\", \"expires_in\": 3600}",
+        ),
+        _ => media(
+            "text/plain",
+            seen.header("authorization").unwrap_or("-").to_owned(),
+        ),
+    })
+    .await;
+    let mut source = settings();
+    let credential = Credential::Basic {
+        username: "c".into(),
+        password: "canary-secret".into(),
+    };
+    source.credentials = BTreeMap::from([("oauth".into(), credential)]);
+    source.rate = Some(mux_settings::Rate {
+        count: std::num::NonZeroU32::new(6).unwrap(),
+        per: Duration::from_secs(3600),
+    });
+    let lasting = Lasting::new(&source);
+    let read = || {
+        let scheme = Scheme::ClientCredentials {
+            token_url: "/token".into(),
+            scopes: Vec::new(),
+        };
+        let schemes = BTreeMap::from([("oauth".to_owned(), scheme)]);
+        let with = (http_client::builder as MakeClient, &lasting);
+        let origins = Origins::listed("shop", &source).with_calls(&base);
+        Api::new("shop", &source, (&base, origins), schemes, with).unwrap()
+    };
+    let mut asked = get("/things");
+    asked.security = vec![vec!["oauth".into()]];
+    for _ in 0..3 {
+        let result = read().call(&asked, &telling()).await.unwrap();
+        assert!(!result.to_string().contains("canary"), "{result}");
+    }
+    assert_eq!(read().requests(), 3);
+    let tokens = log
+        .lock()
+        .unwrap()
+        .iter()
+        .filter(|seen| seen.target == "/token")
+        .count();
+    assert_eq!(tokens, 1);
+    // Half of six go out at once, whoever asks.
+    let (tell, mut told) = tokio::sync::mpsc::unbounded_channel();
+    let terms = crate::telling::Terms {
+        clock: Arc::default(),
+        begun: tokio::time::Instant::now(),
+        within: Duration::from_secs(60),
+        whole: Duration::from_secs(60),
+        trace: None,
+    };
+    let telling = Telling::new(terms, move |_, _, note| tell.send(note.to_owned()).unwrap());
+    let api = read();
+    let fourth = tokio::spawn(async move { api.call(&asked, &telling).await });
+    assert!(told.recv().await.unwrap().contains("rate = \"6/h\""));
+    fourth.abort();
+}
+
+#[tokio::test]
+async fn the_entrys_scopes_are_asked_for_and_a_refusal_of_scopes_says_so() {
+    let (base, log) = serve(|seen, _| {
+        let narrow = !String::from_utf8_lossy(&seen.body).contains("write");
+        match seen.target.as_str() {
+            "/token" if narrow => {
+                axum::Json(json!({ "access_token": "tok-000001" })).into_response()
+            }
+            "/token" => {
+                let said =
+                    json!({ "error": "invalid_scope", "error_description": "canary-secret" });
+                (StatusCode::BAD_REQUEST, axum::Json(said)).into_response()
+            }
+            _ => "ok".into_response(),
+        }
+    })
+    .await;
+    let failure = login(&base, "/token")
+        .call(&asked(), &telling())
+        .await
+        .unwrap_err();
+    let CallFailure::Credential { why, fix } = &failure else {
+        panic!("{failure:?}");
+    };
+    assert!(
+        why.contains("invalid_scope") && why.contains("read write"),
+        "{why}"
+    );
+    assert!(
+        fix.contains("[sources.shop]") && fix.contains("scopes = ["),
+        "{fix}"
+    );
+    assert!(!format!("{failure:?}").contains("canary"), "{failure:?}");
+    // The secret elsewhere in the request would change nothing.
+    assert_eq!(tokens(&log), 1);
+    for (scopes, body) in [
+        (&["read"][..], "grant_type=client_credentials&scope=read"),
+        (&[], "grant_type=client_credentials"),
+    ] {
+        let api = login_for(&base, "/token", Some(scopes));
+        api.call(&asked(), &telling()).await.unwrap();
+        let log = log.lock().unwrap();
+        assert_eq!(String::from_utf8_lossy(&log[log.len() - 2].body), body);
+    }
+}
+
+#[tokio::test]
+async fn a_secret_is_not_sent_without_encryption_to_get_a_token_for_an_encrypted_api() {
+    let mut source = settings();
+    let credential = Credential::Basic {
+        username: "c".into(),
+        password: "canary-secret".into(),
+    };
+    source.credentials = BTreeMap::from([("oauth".into(), credential)]);
+    let scheme = Scheme::ClientCredentials {
+        token_url: "http://login.example/token".into(),
+        scopes: Vec::new(),
+    };
+    let schemes = BTreeMap::from([("oauth".to_owned(), scheme)]);
+    let lasting = Lasting::new(&source);
+    let with = (http_client::builder as MakeClient, &lasting);
+    let at = ("https://api.example", Origins::default());
+    let problem = Api::new("shop", &source, at, schemes, with).unwrap_err();
+    assert!(
+        problem.contains("auth.oauth") && problem.contains("https"),
+        "{problem}"
+    );
+}

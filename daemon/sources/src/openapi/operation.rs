@@ -1,0 +1,247 @@
+//! One operation: the tool that it is, and what a call of it needs.
+//!
+//! Invariant: whatever is wrong with an operation costs that operation only.
+
+use reqwest::Method;
+use serde_json::{Map, Value, json};
+
+use super::{
+    answers::{self, Answers},
+    body::{self, Body},
+    closure::Closures,
+    document::{Unresolved, is_true, text},
+    keywords::cut,
+    paging,
+    parameters::{self, Parameter},
+    security::Security,
+    servers::{self, Address, Entry},
+};
+use crate::http::{MOST_PAGES, Paged};
+
+/// Of a description, in letters.
+const WORDS: usize = 2_000;
+
+/// What of an operation is kept for its calls.
+#[derive(Clone, Debug)]
+pub(super) struct Operation {
+    pub(super) method: Method,
+    /// As the description has it, with parameters in braces.
+    pub(super) path: String,
+    /// Where it is called, if that is not where all others are.
+    pub(super) base: Option<String>,
+    /// Of that, in the description's words.
+    pub(super) origin: Option<String>,
+    pub(super) headers: Vec<(String, String)>,
+    pub(super) parameters: Vec<Parameter>,
+    pub(super) body: Option<Body>,
+    pub(super) security: Vec<Vec<String>>,
+    pub(super) safe: bool,
+    pub(super) paged: Option<Paged>,
+}
+
+/// Where an operation stands.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Found<'a> {
+    pub(super) verb: &'a str,
+    pub(super) path: &'a str,
+    pub(super) item: &'a Value,
+    pub(super) operation: &'a Value,
+}
+
+/// Why an operation is no function.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Unusable {
+    #[error(transparent)]
+    Unresolved(#[from] Unresolved),
+    #[error("{0}")]
+    NoAddress(String),
+    #[error("it is no object")]
+    NoObject,
+    #[error("its path does not begin with `/`")]
+    NoPath,
+    #[error("the description has more than {0} operations")]
+    TooMany(usize),
+    #[error("all functions together take more than {0} bytes, and there is no room for it")]
+    NoRoom(usize),
+}
+
+/// What all operations of a description share.
+pub(super) struct Context<'a> {
+    pub(super) closures: Closures<'a>,
+    pub(super) security: &'a Security,
+    /// Where operations are called that say nothing else.
+    pub(super) address: &'a Address,
+    pub(super) entry: &'a Entry,
+    /// For what arguments of an operation refer to, in bytes.
+    pub(super) room: usize,
+}
+
+impl Context<'_> {
+    /// MCP's `Tool`, and how it is called.
+    pub(super) fn read(
+        &self,
+        found: &Found<'_>,
+        name: &str,
+    ) -> Result<(Value, Operation), Unusable> {
+        let document = self.closures.dialect.document;
+        let Found {
+            verb,
+            path,
+            item,
+            operation,
+        } = *found;
+        if !operation.is_object() {
+            return Err(Unusable::NoObject);
+        }
+        // It would go on where the host ends.
+        if !path.starts_with('/') {
+            return Err(Unusable::NoPath);
+        }
+        let described = parameters::read(document, item, operation, path)?;
+        let taken: Vec<&str> = described
+            .iter()
+            .map(|it| it.parameter.argument.as_str())
+            .collect();
+        let body = body::read(document, operation, &taken)?;
+        let answers = answers::read(document, verb, operation);
+        let paged = (verb == "get")
+            .then(|| paging::read(document, &described, &answers))
+            .flatten();
+        let input = self.arguments(&described, body.as_ref(), paged.is_some())?;
+        let method = Method::from_bytes(verb.to_ascii_uppercase().as_bytes());
+        let method = method.map_err(|_| Unusable::NoObject)?;
+        let read_only = matches!(verb, "get" | "head" | "options" | "trace");
+        let safe = read_only || matches!(verb, "put" | "delete");
+        let mut tool = Map::new();
+        tool.insert("name".into(), name.into());
+        tool.extend(words(operation).map(|words| ("description".to_owned(), words.into())));
+        tool.insert("inputSchema".into(), input);
+        tool.extend(
+            self.result(&answers)
+                .map(|it| ("outputSchema".to_owned(), it)),
+        );
+        tool.insert(
+            "annotations".into(),
+            json!({
+                "readOnlyHint": read_only,
+                "destructiveHint": verb == "delete",
+                "idempotentHint": safe,
+            }),
+        );
+        let own = self.address(item, operation)?;
+        let security = self.security.of(operation);
+        let mut call = Map::new();
+        call.insert("method".into(), method.as_str().into());
+        call.insert("path".into(), path.into());
+        // Whoever trusts the function trusts where its arguments and credentials go.
+        let at = own.as_ref().unwrap_or(self.address).told.as_deref();
+        call.extend(at.map(|at| ("at".to_owned(), at.into())));
+        let credentials = self.security.told(&security);
+        if !credentials.is_empty() {
+            call.insert("credentials".into(), credentials.into());
+        }
+        tool.insert("_meta".into(), json!({ "mux/http": Value::Object(call) }));
+        let operation = Operation {
+            method,
+            path: path.to_owned(),
+            origin: own.as_ref().and_then(|it| it.origin().map(str::to_owned)),
+            base: own.map(|address| address.url),
+            headers: vec![("accept".into(), answers.accept)],
+            parameters: described.into_iter().map(|it| it.parameter).collect(),
+            body: body.map(|it| it.body),
+            security,
+            safe,
+            paged,
+        };
+        Ok((Value::Object(tool), operation))
+    }
+
+    /// One object with parameters and body.
+    fn arguments(
+        &self,
+        parameters: &[parameters::Described],
+        body: Option<&body::Described>,
+        pages: bool,
+    ) -> Result<Value, Unresolved> {
+        let (mut properties, mut required) = parameters::asked(parameters);
+        let mut schema = Map::from_iter([("type".to_owned(), json!("object"))]);
+        let mut open = false;
+        if let Some(body) = body {
+            properties.extend(body.properties.clone());
+            required.extend(body.required.iter().cloned());
+            if !body.limits.is_empty() {
+                schema.insert("allOf".into(), body.limits.clone().into());
+            }
+            open = body.open;
+        }
+        if pages {
+            let pages = json!({
+                "type": "integer",
+                "minimum": 1,
+                "maximum": MOST_PAGES,
+                "default": 1,
+                "description": "How many pages to join, from the one that is asked for.",
+            });
+            properties.insert("$pages".into(), pages);
+        }
+        schema.insert("properties".into(), Value::Object(properties));
+        if !required.is_empty() {
+            schema.insert("required".into(), required.into());
+        }
+        if !open {
+            schema.insert("additionalProperties".into(), false.into());
+        }
+        self.closures.arguments(&Value::Object(schema), self.room)
+    }
+
+    /// None where nothing would be said: then it is learned from results.
+    fn result(&self, answers: &Answers) -> Option<Value> {
+        let told = self.closures.result(answers.schema.as_ref()?);
+        let silent = ["description", "$defs", "title"];
+        let says = told
+            .as_object()?
+            .keys()
+            .any(|key| !silent.contains(&key.as_str()));
+        says.then_some(told)
+    }
+
+    /// If it is not where all others are called.
+    fn address(&self, item: &Value, operation: &Value) -> Result<Option<Address>, Unusable> {
+        if self.entry.base_url.is_some() {
+            return Ok(None);
+        }
+        let own = [operation, item]
+            .into_iter()
+            .find(|owner| owner.get("servers").and_then(|it| it.get(0)).is_some());
+        own.map(|owner| servers::address(owner, self.entry))
+            .transpose()
+            .map_err(Unusable::NoAddress)
+    }
+}
+
+/// Summary and description, without what both say.
+fn words(operation: &Value) -> Option<String> {
+    let of = |member| text(operation, member).unwrap_or_default().trim();
+    let (summary, description) = (of("summary"), of("description"));
+    let stopped = match summary.ends_with(['.', '!', '?', ':']) {
+        true => summary.to_owned(),
+        false => format!("{summary}."),
+    };
+    let said = match (summary.is_empty(), description.is_empty()) {
+        (true, _) => description.to_owned(),
+        (false, true) => summary.to_owned(),
+        _ if description
+            .to_lowercase()
+            .starts_with(&summary.trim_end_matches('.').to_lowercase()) =>
+        {
+            description.to_owned()
+        }
+        _ => format!("{stopped}\n{description}"),
+    };
+    let mark = match is_true(operation, "deprecated") {
+        true => "Deprecated. ",
+        false => "",
+    };
+    let said = format!("{mark}{}", cut(&said, WORDS));
+    Some(said.trim().to_owned()).filter(|said| !said.is_empty())
+}

@@ -1,0 +1,368 @@
+//! Arguments as requests, and what holds for any description.
+
+mod hostile;
+mod patches;
+mod places;
+
+use proptest::prelude::*;
+use serde_json::{Map, Value, json};
+
+use super::{Description, Entry, request::request};
+use crate::http::{Body, Request};
+
+const EVERY_WAY: &str = include_str!("../../../../tests/data/openapi/every-way.yaml");
+
+fn entry() -> Entry {
+    Entry {
+        base_url: Some("https://h".into()),
+        ..Entry::default()
+    }
+}
+
+fn asked(function: &str, arguments: &Value) -> Result<Request, String> {
+    let description = Description::read(EVERY_WAY, &entry()).unwrap();
+    let arguments = arguments.as_object().cloned().unwrap_or_default();
+    let operation = &description.operations[function];
+    request(operation, arguments).map_err(|misfit| misfit.to_string())
+}
+
+/// The parts of a request on lines, as they go out.
+fn written(request: &Request) -> String {
+    let pairs = |pairs: &[(String, String)], between: &str| {
+        let pairs = pairs.iter().map(|(name, value)| format!("{name}={value}"));
+        pairs.collect::<Vec<_>>().join(between)
+    };
+    let mut lines = format!("{} {}", request.method, request.path);
+    if !request.query.is_empty() {
+        lines.push_str(&format!("?{}", pairs(&request.query, "&")));
+    }
+    for (name, value) in request.headers.iter().filter(|(name, _)| name != "accept") {
+        lines.push_str(&format!("\n{name}: {value}"));
+    }
+    if !request.cookies.is_empty() {
+        lines.push_str(&format!("\ncookie: {}", pairs(&request.cookies, "; ")));
+    }
+    match &request.body {
+        None => {}
+        Some(Body::Json(value)) => lines.push_str(&format!("\n\n{value}")),
+        Some(Body::Form(form)) => lines.push_str(&format!("\n\n{}", pairs(form, "&"))),
+        Some(Body::Multipart(parts)) => {
+            for part in parts {
+                let text = String::from_utf8_lossy(&part.bytes);
+                let (file, media) = (part.file_name.as_deref(), part.media.as_deref());
+                lines.push_str(&format!(
+                    "\n\n{} {} {}\n{text}",
+                    part.name,
+                    file.unwrap_or("-"),
+                    media.unwrap_or("-")
+                ));
+            }
+        }
+        Some(Body::Bytes { media, bytes }) => {
+            lines.push_str(&format!("\n\n{media}\n{}", String::from_utf8_lossy(bytes)));
+        }
+    }
+    lines
+}
+
+#[test]
+fn arguments_become_requests() {
+    let color = json!({ "R": 1, "G": 2 });
+    for (function, arguments, expected) in [
+        (
+            "way.simple",
+            json!({ "list": [1, 2], "object": color }),
+            "GET /simple/1,2/R=1,G=2",
+        ),
+        (
+            "way.label",
+            json!({ "list": [1, 2], "object": color }),
+            "GET /label/.1.2/.R,1,G,2",
+        ),
+        (
+            "way.matrix",
+            json!({ "list": [1, 2], "object": color }),
+            "GET /matrix/;list=1;list=2/;object=R,1,G,2",
+        ),
+        (
+            "way.query",
+            json!({
+                "form": ["a b", "c"], "flat": ["a", "b"], "space": [1, 2], "pipe": [1, 2], "deep": { "a": { "b": [1] } },
+                "object": color, "reserved": "a/b?c&d", "filter[name]": "x", "json": { "a": 1 }, "none": null, "no": false,
+            }),
+            "GET /query?form=a%20b&form=c&flat=a,b&space=1%202&pipe=1%7C2&deep%5Ba%5D%5Bb%5D%5B0%5D=1&R=1&G=2\
+             &reserved=a/b?c%26d&filter%5Bname%5D=x&json=%7B%22a%22%3A1%7D&no=false",
+        ),
+        (
+            "way.others",
+            json!({ "id": "p", "id_header": "h", "id_cookie": "c d", "X-List": ["a", "b"] }),
+            "GET /others/p\nid: h\nX-List: a,b\ncookie: id=c%20d",
+        ),
+        (
+            "way.deep",
+            json!({ "path": "a b/c/d?" }),
+            "GET /deep/a%20b/c/d%3F",
+        ),
+        (
+            "way.deep",
+            json!({ "path": "../x" }),
+            "`path` would lead to another path",
+        ),
+        (
+            "way.simple",
+            json!({ "list": "..", "object": {} }),
+            "`list` would lead to another path",
+        ),
+        (
+            "way.simple",
+            json!({ "list": "a/../b?#", "object": "x" }),
+            "`list` would lead to another path",
+        ),
+        (
+            "way.simple",
+            json!({ "list": "../admin/1", "object": "x" }),
+            "`list` would lead to another path",
+        ),
+        (
+            "way.simple",
+            json!({ "list": "a\\..\\b", "object": "x" }),
+            "`list` would lead to another path",
+        ),
+        (
+            "way.simple",
+            json!({ "list": "%2e%2e%2fadmin", "object": "x" }),
+            "`list` would lead to another path",
+        ),
+        (
+            "way.simple",
+            json!({ "list": "src/main.rs?#", "object": "..foo" }),
+            "GET /simple/src%2Fmain.rs%3F%23/..foo",
+        ),
+        (
+            "way.simple",
+            json!({ "list": "", "object": "x" }),
+            "`list` is a part of the path and must not be empty",
+        ),
+        (
+            "way.others",
+            json!({ "id": "p", "id_header": "a\r\nb: c" }),
+            "`id_header` holds a line break or another control character, which no header can",
+        ),
+        (
+            "way.merged",
+            json!({ "id": 1, "name": "n", "more": true }),
+            "PUT /merged/1\n\n{\"name\":\"n\",\"more\":true}",
+        ),
+        (
+            "way.clash",
+            json!({ "id": 1, "body": { "id": 2 } }),
+            "PUT /clash/1\n\n{\"id\":2}",
+        ),
+        ("way.clash", json!({ "id": 1 }), "PUT /clash/1"),
+        (
+            "way.patched",
+            json!({ "body": [{ "op": "remove" }] }),
+            "PATCH /patched\n\napplication/json-patch+json\n[{\"op\":\"remove\"}]",
+        ),
+        (
+            "way.form",
+            json!({ "name": "a&b", "tags": ["x", "y"], "plain": { "k": 1 }, "meta": { "k": ["v"] } }),
+            "POST /form\n\nname=a%26b&tags=x&tags=y&plain=%7B%22k%22%3A1%7D&meta%5Bk%5D%5B0%5D=v",
+        ),
+        (
+            "way.parts",
+            json!({
+                "note": "n", "meta": { "a": 1 }, "file": "aGk=",
+                "images": [{ "name": "a.png", "type": "image/png", "base64": "aGk" }, "data:image/gif;base64,aGk="],
+            }),
+            "POST /parts\n\nnote - -\nn\n\nmeta - application/json\n{\"a\":1}\n\nfile file application/octet-stream\nhi\n\n\
+             images a.png image/png\nhi\n\nimages images application/octet-stream\nhi",
+        ),
+        ("way.parts", json!({ "file": "%" }), "`file` is not base64"),
+        (
+            "way.text",
+            json!({ "body": "hello" }),
+            "POST /text\n\ntext/plain\nhello",
+        ),
+        (
+            "way.bytes",
+            json!({ "body": "aGk=" }),
+            "POST /bytes\n\napplication/octet-stream\nhi",
+        ),
+        (
+            "way.told",
+            json!({ "extra": 1 }),
+            "GET /told?action=list&extra=1",
+        ),
+    ] {
+        let found = match asked(function, &arguments) {
+            Ok(request) => written(&request),
+            Err(problem) => problem,
+        };
+        assert_eq!(found, expected, "{function} {arguments}");
+    }
+}
+
+#[test]
+fn pages_are_recognised_by_their_names() {
+    let list = json!({ "type": "array", "items": { "type": "object" } });
+    let of = |members: Value| json!({ "type": "object", "properties": members });
+    for (parameters, schema, expected) in [
+        (
+            json!(["page", "per_page"]),
+            list.clone(),
+            "Page { parameter: \"page\", first: 1, size: Some(Size { parameter: \"per_page\", default: Some(30) }) } []",
+        ),
+        (
+            json!(["offset", "limit"]),
+            of(json!({ "results": list, "count": {} })),
+            "Offset { parameter: \"offset\", size: Some(Size { parameter: \"limit\", default: Some(30) }) } [\"results\"]",
+        ),
+        (
+            json!(["cursor"]),
+            of(json!({ "channels": list, "response_metadata": of(json!({ "next_cursor": {} })) })),
+            "Cursor { parameter: \"cursor\", field: [\"response_metadata\", \"next_cursor\"] } [\"channels\"]",
+        ),
+        (
+            json!(["pageToken"]),
+            of(json!({ "items": list, "other": list, "nextPageToken": {} })),
+            "Cursor { parameter: \"pageToken\", field: [\"nextPageToken\"] } [\"items\"]",
+        ),
+        (
+            json!(["starting_after", "limit"]),
+            of(json!({ "data": list, "has_more": {} })),
+            "After { parameter: \"starting_after\", id: \"id\", more: Some([\"has_more\"]) } [\"data\"]",
+        ),
+        (
+            json!(["page[number]"]),
+            of(json!({ "data": list })),
+            "Page { parameter: \"page%5Bnumber%5D\", first: 1, size: None } [\"data\"]",
+        ),
+        (json!(["q"]), list.clone(), "none"),
+        (json!(["page"]), of(json!({ "a": list, "b": list })), "none"),
+        (json!(["page"]), json!({ "type": "string" }), "none"),
+    ] {
+        let parameters: Vec<Value> = parameters.as_array().unwrap().iter().map(|name| {
+            json!({ "name": name, "in": "query", "schema": { "type": "integer", "default": if name == "per_page" || name == "limit" { 30 } else { 1 } } })
+        }).collect();
+        let text = json!({
+            "openapi": "3.1.0",
+            "paths": { "/a": { "get": {
+                "parameters": parameters,
+                "responses": { "200": { "content": { "application/json": { "schema": schema } } } },
+            } } },
+        });
+        let description = Description::read(&text.to_string(), &entry()).unwrap();
+        let paged = &description.operations["a.getA"].paged;
+        let found = paged.as_ref().map_or("none".to_owned(), |it| {
+            format!("{:?} {:?}", it.by, it.items)
+        });
+        assert_eq!(found, expected, "{schema}");
+        let asks = description.tools()[0]["inputSchema"]["properties"]
+            .get("$pages")
+            .is_some();
+        assert_eq!(asks, paged.is_some());
+    }
+}
+
+/// Values that look like parts of a description.
+fn anything() -> impl Strategy<Value = Value> {
+    const KEYS: &[&str] = &[
+        "paths",
+        "/a/{b}",
+        "get",
+        "post",
+        "parameters",
+        "name",
+        "in",
+        "schema",
+        "type",
+        "properties",
+        "required",
+        "items",
+        "allOf",
+        "oneOf",
+        "$ref",
+        "requestBody",
+        "content",
+        "application/json",
+        "multipart/form-data",
+        "responses",
+        "200",
+        "default",
+        "servers",
+        "url",
+        "security",
+        "components",
+        "securitySchemes",
+        "schemas",
+        "nullable",
+        "enum",
+        "minimum",
+        "exclusiveMinimum",
+        "pattern",
+        "tags",
+        "operationId",
+        "style",
+    ];
+    const WORDS: &[&str] = &[
+        "path",
+        "query",
+        "b",
+        "object",
+        "array",
+        "string",
+        "#/components/schemas/a",
+        "#/paths",
+        "x.yaml",
+        "https://h/{v}",
+        "deepObject",
+        "(",
+        "apiKey",
+        "pet",
+    ];
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<i32>().prop_map(Value::from),
+        prop::sample::select(WORDS).prop_map(Value::from),
+    ];
+    leaf.prop_recursive(8, 96, 6, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+            prop::collection::vec((prop::sample::select(KEYS), inner), 0..6).prop_map(|members| {
+                let members = members
+                    .into_iter()
+                    .map(|(key, value)| (key.to_owned(), value));
+                Value::Object(members.collect::<Map<_, _>>())
+            }),
+        ]
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_json_is_a_description_or_an_error(paths in anything(), components in anything(), operation in anything(), schema in anything()) {
+        let text = json!({
+            "openapi": "3.0.1",
+            "paths": { "/a": paths, "/b/{c}": { "get": operation, "post": {
+                "requestBody": { "content": { "application/json": { "schema": schema } } },
+                "responses": { "200": { "content": { "application/json": { "schema": schema } } } },
+            } } },
+            "components": { "schemas": { "a": schema, "b": components } },
+        }).to_string();
+        let read = |text: &str| Description::read(text, &entry()).map(|it| (it.tools().to_vec(), it.left_out().to_vec()));
+        let first = read(&text);
+        prop_assert_eq!(&first, &read(&text));
+        let (tools, _) = first.unwrap();
+        for tool in tools {
+            for side in ["inputSchema", "outputSchema"] {
+                if let Some(schema) = tool.get(side) {
+                    prop_assert!(mux_schema::can_be_checked(schema), "{}", schema);
+                }
+            }
+        }
+    }
+}

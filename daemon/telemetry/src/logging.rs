@@ -1,0 +1,137 @@
+//! The daemon's log: `muxd.log`, and what it was before, of bounded length.
+//!
+//! Invariant: standard output and error stay silent; a client may be reading them. A log that cannot be written
+//! keeps nobody from serving. No token of a published format stands in it.
+
+use std::{
+    borrow::Cow,
+    fs,
+    io::{self, Write},
+    panic,
+    path::Path,
+    time::Duration,
+};
+
+use mux_secrets::Masker;
+use tracing::{error, warn};
+use tracing_appender::non_blocking::{NonBlocking, NonBlockingBuilder, WorkerGuard};
+use tracing_subscriber::EnvFilter;
+
+use mux_files::rotating_log::{Rotated, sweep};
+
+const NAME: &str = "muxd.log";
+/// Lines that wait for the disk; more are dropped. Room for all of them is taken at the start, for the daemon's
+/// life.
+const WAITING: usize = 8_192;
+/// Earlier builds wrote one file a day, and kept so many days.
+const DAYS: Duration = Duration::from_secs(7 * 24 * 60 * 60);
+/// The logs of all servers that there ever were, in bytes.
+const SERVERS: u64 = 1 << 30;
+
+/// What rmcp logs here are whole messages, the ids of sessions, codes that tokens are given for: none of it
+/// stands in a log, whoever asks for more.
+const MESSAGES: &str = "rmcp::service=warn,rmcp::transport=warn";
+
+/// The cache's store logs every page that it writes, unless its target is silenced.
+const CACHE_STORE_TARGET: &str = "sled";
+
+/// Adds what is silenced unless the filter names it.
+fn quiet(filter: &str) -> String {
+    match filter.contains(CACHE_STORE_TARGET) {
+        true => format!("{filter},{MESSAGES}"),
+        false => format!("{filter},{CACHE_STORE_TARGET}=warn,{MESSAGES}"),
+    }
+}
+
+/// Starts logging to `dir`, panics included. The guard flushes when it is dropped; keep it until the end.
+pub fn start(dir: &Path, filter: Option<&str>) -> WorkerGuard {
+    let (writer, guard) = NonBlockingBuilder::default()
+        .buffered_lines_limit(WAITING)
+        .finish(Rotated::new(dir.join(NAME)));
+    let filter = filter
+        .and_then(|text| EnvFilter::try_new(quiet(text)).ok())
+        .unwrap_or_else(|| EnvFilter::new(quiet("info")));
+    // A second daemon in one process, as tests have it, keeps the first one's log.
+    drop(
+        tracing_subscriber::fmt()
+            .with_env_filter(filter)
+            .with_writer(move || MaskedLog(writer.clone()))
+            .with_ansi(false)
+            .try_init(),
+    );
+    let told = panic::take_hook();
+    panic::set_hook(Box::new(move |panicked| {
+        // A task that panics ends alone, and nobody reads our standard error.
+        error!("{panicked}");
+        told(panicked);
+    }));
+    forget_days(dir);
+    guard
+}
+
+/// Masks tokens of published formats, whichever library or server put them into a message.
+struct MaskedLog(NonBlocking);
+
+impl Write for MaskedLog {
+    /// One event, as its formatter writes it.
+    fn write(&mut self, event: &[u8]) -> io::Result<usize> {
+        let text = String::from_utf8_lossy(event);
+        let masked = Masker::default().text(&text);
+        self.0.write_all(one_line(&masked).as_bytes())?;
+        Ok(event.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
+}
+
+/// An event with one line end, its last: what a program or a server says cannot pass for another event.
+fn one_line(event: &str) -> Cow<'_, str> {
+    let (body, end) = match event.strip_suffix('\n') {
+        Some(body) => (body, "\n"),
+        None => (event, ""),
+    };
+    match body.contains(['\n', '\r']) {
+        true => format!("{}{end}", body.replace('\r', "\\r").replace('\n', "\\n")).into(),
+        false => event.into(),
+    }
+}
+
+/// The logs of servers that nobody has any more are not kept for ever.
+pub fn bound_servers(folder: &Path) {
+    if let Err(error) = sweep(folder, SERVERS) {
+        warn!(%error, "old logs of servers cannot be removed");
+    }
+}
+
+fn forget_days(dir: &Path) {
+    for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        let is_of_a_day = name.starts_with("muxd.2") && name.ends_with(".log");
+        let age = entry.metadata().and_then(|found| found.modified());
+        let age = age.ok().and_then(|then| then.elapsed().ok());
+        if is_of_a_day && age.is_some_and(|age| age > DAYS) {
+            // It is looked at again with the next start.
+            drop(fs::remove_file(entry.path()));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_event_is_one_line_whatever_it_quotes() {
+        for (event, line) in [
+            ("INFO a\n", "INFO a\n"),
+            ("INFO a\nERROR b\r\n", "INFO a\\nERROR b\\r\n"),
+            ("INFO a\n\n", "INFO a\\n\n"),
+            ("INFO a", "INFO a"),
+        ] {
+            assert_eq!(one_line(event), line);
+        }
+    }
+}

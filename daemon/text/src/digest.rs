@@ -1,0 +1,57 @@
+//! Names for what is computed: hashes of everything that it was computed from.
+//!
+//! Invariant: every part is hashed with its length, so that no two different lists of parts run together.
+
+/// What a digest comes to.
+pub type Key = [u8; 32];
+
+/// A hash that is being made.
+#[derive(Clone, Debug, Default)]
+pub struct Digest(blake3::Hasher);
+
+impl Digest {
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    pub fn bytes(mut self, part: &[u8]) -> Self {
+        self.0.update(&(part.len() as u64).to_le_bytes());
+        self.0.update(part);
+        self
+    }
+
+    pub fn text(self, part: &str) -> Self {
+        self.bytes(part.as_bytes())
+    }
+
+    /// Nothing is another part than an empty text.
+    pub fn maybe(self, part: Option<&str>) -> Self {
+        match part {
+            Some(text) => self.bytes(&[1]).text(text),
+            None => self.bytes(&[0]),
+        }
+    }
+
+    pub fn key(self) -> Key {
+        self.0.finalize().into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_do_not_run_together() {
+        let key = |parts: &[Option<&str>]| {
+            let parts = parts.iter();
+            parts
+                .fold(Digest::new(), |digest, part| digest.maybe(*part))
+                .key()
+        };
+        assert_eq!(key(&[Some("a"), None]), key(&[Some("a"), None]));
+        assert_ne!(key(&[Some("ab"), Some("")]), key(&[Some("a"), Some("b")]));
+        assert_ne!(key(&[None]), key(&[Some("")]));
+        assert_ne!(key(&[None, Some("a")]), key(&[Some("a"), None]));
+    }
+}

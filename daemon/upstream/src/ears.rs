@@ -1,0 +1,192 @@
+//! What a session's server tells without having been asked, and where it goes.
+//!
+//! Invariant: nothing here waits. It is called where the server's messages come in.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, PoisonError},
+};
+
+#[expect(
+    deprecated,
+    reason = "servers of today log this way; the next era's do not"
+)]
+use rmcp::model::LoggingMessageNotificationParam;
+use rmcp::model::{ProgressNotificationParam, RequestId, SubscriptionFilter};
+use serde_json::Value;
+use tokio::sync::{Notify, watch};
+
+use super::{
+    beside::Beside, in_flight::InFlight, lists::Offers, liveness::Alive, offers::OfferKind,
+    overheard::Asked, pages::Pages, relist::Relist, stamp::Stamp, stderr::Log,
+};
+use mux_caller::{Changed, Notice};
+
+pub(super) struct Ears {
+    server: String,
+    pub(super) in_flight: Arc<InFlight>,
+    pub(super) offers: Arc<Offers>,
+    /// The list of tools is to be asked for again.
+    pub(super) tools: Relist,
+    /// Something was told of a task.
+    pub(super) tasks: Notify,
+    pub(super) pages: Pages,
+    /// What the server wants to know.
+    pub(super) asked: Arc<Asked>,
+    /// What was last subscribed to.
+    acknowledged: watch::Sender<Option<(RequestId, SubscriptionFilter)>>,
+    beside: Arc<Beside>,
+    log: Mutex<Log>,
+    stamp: Stamp,
+    /// When anything was heard last.
+    pub(super) alive: Alive,
+}
+
+impl Ears {
+    pub(super) fn new(
+        server: &str,
+        in_flight: Arc<InFlight>,
+        log: &Path,
+        beside: &Arc<Beside>,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            server: server.to_owned(),
+            stamp: Stamp::of(&in_flight),
+            in_flight,
+            offers: Arc::default(),
+            tools: Relist::default(),
+            tasks: Notify::new(),
+            pages: Pages::default(),
+            asked: Arc::default(),
+            acknowledged: watch::Sender::new(None),
+            beside: Arc::clone(beside),
+            log: Mutex::new(Log::open(log)),
+            alive: Alive::default(),
+        })
+    }
+
+    pub(super) fn progress(&self, told: &ProgressNotificationParam) {
+        self.in_flight.progress(told);
+    }
+
+    #[expect(
+        deprecated,
+        reason = "servers of today log this way; the next era's do not"
+    )]
+    pub(super) fn log(&self, told: &LoggingMessageNotificationParam) {
+        let text = match &told.data {
+            Value::String(text) => text.clone(),
+            other => other.to_string(),
+        };
+        let line = format!("[{:?}] {}", told.level, text.trim_end());
+        self.note(&line);
+        let Some(party) = self.in_flight.party().filter(|p| p.mailbox.is_read()) else {
+            return;
+        };
+        let level = serde_json::to_value(told.level).ok();
+        party.mailbox.tell(Notice::Log {
+            server: self.server.clone(),
+            level: level
+                .and_then(|level| level.as_str().map(str::to_owned))
+                .unwrap_or_default(),
+            logger: told.logger.clone(),
+            data: told.data.clone(),
+            cause: party.caller.cause.clone(),
+        });
+    }
+
+    /// A line in the server's log.
+    pub(super) fn note(&self, line: &str) {
+        self.log
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .write(&self.stamp.line(line));
+    }
+
+    pub(super) fn resource_updated(&self, uri: &str) {
+        self.beside.subscribers.tell(&self.server, uri);
+    }
+
+    /// What a user was asked to do on a page is done.
+    pub(super) fn page_done(&self, id: &str) {
+        if let Some((mailbox, cause)) = self.pages.done(id) {
+            mailbox.tell(Notice::ElicitationComplete {
+                server: self.server.clone(),
+                id: id.to_owned(),
+                cause,
+            });
+        }
+    }
+
+    /// Something was told of a task; whoever waits for one looks.
+    pub(super) fn task_told(&self) {
+        self.tasks.notify_waiters();
+    }
+
+    pub(super) fn acknowledged(&self, listen: RequestId, filter: SubscriptionFilter) {
+        self.acknowledged.send_replace(Some((listen, filter)));
+    }
+
+    /// What the request of this name was subscribed to, as soon as the server says so.
+    pub(super) async fn acknowledgment(&self, listen: &RequestId) -> SubscriptionFilter {
+        let mut told = self.acknowledged.subscribe();
+        let is_it =
+            |told: &Option<(RequestId, _)>| told.as_ref().is_some_and(|(id, _)| id == listen);
+        let told = told.wait_for(is_it).await.map(|told| told.clone());
+        match told {
+            Ok(Some((_, filter))) => filter,
+            // The sender lives as long as `self`.
+            _ => std::future::pending().await,
+        }
+    }
+
+    /// What was told meanwhile was told to nobody.
+    pub(super) fn missed(&self, filter: &SubscriptionFilter) {
+        if filter.tools_list_changed == Some(true) {
+            self.tools_changed();
+        }
+        if filter.resources_list_changed == Some(true) {
+            self.resources_changed();
+        }
+        if filter.prompts_list_changed == Some(true) {
+            self.prompts_changed();
+        }
+        for uri in filter.resource_subscriptions.iter().flatten() {
+            self.resource_updated(uri);
+        }
+    }
+
+    /// The server asks for roots, while a call from this workspace is on its way, if one is. The workspace to tell
+    /// it of.
+    pub(super) fn asks_for_roots(&self, caller: Option<PathBuf>) -> Option<PathBuf> {
+        self.beside.tenant.asks_for_roots(caller)
+    }
+
+    pub(super) fn tools_changed(&self) {
+        self.tools.announce();
+    }
+
+    /// Since they have changed.
+    pub(super) fn tools_listed(&self) {
+        self.beside.news.tell(Changed::TOOLS);
+    }
+
+    pub(super) fn resources_changed(&self) {
+        self.offers.forget_resources();
+        self.beside.changed(OfferKind::Resources);
+        self.beside.changed(OfferKind::ResourceTemplates);
+    }
+
+    pub(super) fn prompts_changed(&self) {
+        self.offers.forget_prompts();
+        self.beside.changed(OfferKind::Prompts);
+    }
+}
+
+impl std::fmt::Debug for Ears {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Ears")
+            .field("server", &self.server)
+            .finish_non_exhaustive()
+    }
+}

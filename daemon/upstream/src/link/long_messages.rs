@@ -1,0 +1,164 @@
+//! Long messages of a remote server on their way past rmcp, which would read them on a thread of the runtime.
+//!
+//! A long event is read beside; rmcp gets a short one in its place, of the same kind and with the same id, and where it
+//! comes out again the long one is put back.
+//!
+//! Invariant: what stands in the place of a message is known by a word that no server can know.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use rmcp::{
+    RoleClient,
+    model::{GetExtensions as _, JsonRpcMessage, ServerNotification, ServerRequest, ServerResult},
+    service::RxJsonRpcMessage,
+};
+use serde_json::{Value, json};
+
+type Message = RxJsonRpcMessage<RoleClient>;
+
+/// Those of one session that rmcp has not passed on yet. More are on their way only if it loses some.
+const MAX_KEPT: usize = 64;
+
+/// Of one session; cheap to clone.
+#[derive(Clone, Debug)]
+pub(super) struct LongMessages(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    /// What begins the name of each.
+    word: String,
+    kept: Mutex<Kept>,
+}
+
+#[derive(Debug, Default)]
+struct Kept {
+    count: u64,
+    /// In the order in which they came.
+    messages: Vec<(String, Message)>,
+}
+
+impl Default for LongMessages {
+    fn default() -> Self {
+        Self(Arc::new(Inner {
+            word: format!("muxd/{}/", uuid::Uuid::new_v4()),
+            kept: Mutex::default(),
+        }))
+    }
+}
+
+impl LongMessages {
+    /// The short text that replaces the message, or `None` for an answer to the handshake, which rmcp reads itself.
+    pub(super) fn keep(&self, message: Message) -> Option<String> {
+        let id = match &message {
+            JsonRpcMessage::Response(answer) => match &answer.result {
+                ServerResult::InitializeResult(_) => return None,
+                _ => Some(json!(answer.id)),
+            },
+            JsonRpcMessage::Error(answer) => answer.id.as_ref().map(|id| json!(id)),
+            JsonRpcMessage::Request(asked) => Some(json!(asked.id)),
+            JsonRpcMessage::Notification(_) => None,
+        };
+        let is_answer = matches!(
+            message,
+            JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_)
+        );
+        let mut kept = self.kept();
+        kept.count += 1;
+        let name = format!("{}{}", self.0.word, kept.count);
+        if kept.messages.len() == MAX_KEPT {
+            kept.messages.remove(0);
+        }
+        kept.messages.push((name.clone(), message));
+        let mut instead = json!({ "jsonrpc": "2.0" });
+        match is_answer {
+            true => instead["error"] = json!({ "code": 0, "message": name }),
+            false => instead["method"] = Value::String(name),
+        }
+        if let Some(id) = id {
+            instead["id"] = id;
+        }
+        Some(instead.to_string())
+    }
+
+    /// The message itself, or the one that was kept in its place.
+    pub(super) fn put_back(&self, message: Message) -> Message {
+        let name = match &message {
+            JsonRpcMessage::Error(answer) => &*answer.error.message,
+            JsonRpcMessage::Request(asked) => match &asked.request {
+                ServerRequest::CustomRequest(custom) => &custom.method,
+                _ => return message,
+            },
+            JsonRpcMessage::Notification(told) => match &told.notification {
+                ServerNotification::CustomNotification(custom) => &custom.method,
+                _ => return message,
+            },
+            JsonRpcMessage::Response(_) => return message,
+        };
+        if !name.starts_with(&self.0.word) {
+            return message;
+        }
+        let mut kept = self.kept();
+        let known = kept.messages.iter().position(|(known, _)| known == name);
+        match known.map(|at| kept.messages.remove(at).1) {
+            // Where it came in is known to rmcp alone.
+            Some(JsonRpcMessage::Request(mut asked)) => {
+                if let JsonRpcMessage::Request(instead) = message {
+                    asked
+                        .request
+                        .extensions_mut()
+                        .extend(instead.request.extensions().clone());
+                }
+                JsonRpcMessage::Request(asked)
+            }
+            Some(kept) => kept,
+            None => message,
+        }
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Kept> {
+        self.0.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::raw;
+
+    fn message(text: &Value) -> Message {
+        raw::message(text.to_string().as_bytes()).unwrap()
+    }
+
+    #[test]
+    fn what_was_kept_comes_back_as_it_was() {
+        let kept = LongMessages::default();
+        for said in [
+            json!({ "jsonrpc": "2.0", "id": 3, "result": { "content": [1], "x": 2 } }),
+            json!({ "jsonrpc": "2.0", "id": "a", "error": { "code": -1, "message": "no", "data": 3 } }),
+            json!({ "jsonrpc": "2.0", "id": 4, "method": "of/ours", "params": { "a": 1 } }),
+            json!({ "jsonrpc": "2.0", "method": "notifications/of_ours", "params": { "a": 1 } }),
+        ] {
+            let instead = kept.keep(message(&said)).unwrap();
+            let instead: Value = serde_json::from_str(&instead).unwrap();
+            assert_eq!(instead.get("id"), said.get("id"));
+            // rmcp reads it by itself.
+            let passed: Message = serde_json::from_value(instead).unwrap();
+            let back = kept.put_back(passed);
+            assert_eq!(serde_json::to_value(&back).unwrap(), said);
+        }
+        assert!(kept.kept().messages.is_empty());
+    }
+
+    #[test]
+    fn nobody_else_makes_one_and_what_is_lost_is_bounded() {
+        let kept = LongMessages::default();
+        let told = json!({ "jsonrpc": "2.0", "method": "x" });
+        for _ in 0..MAX_KEPT + 10 {
+            assert!(kept.keep(message(&told)).is_some());
+        }
+        assert_eq!(kept.kept().messages.len(), MAX_KEPT);
+        let forged = json!({ "jsonrpc": "2.0", "method": "muxd/1", "params": null });
+        let passed = kept.put_back(message(&forged));
+        assert_eq!(serde_json::to_value(&passed).unwrap(), forged);
+    }
+}

@@ -1,0 +1,259 @@
+//! The words of a server's question, as a user will read them.
+//!
+//! Names and constants of a form stay as they are, since an answer has to use them exactly; where one of them would show
+//! something else than it is, it gets a title that shows what there is.
+//!
+//! Invariant: nothing invisible is left in what is shown, no title has more than one line, and no message is so long that
+//! the line above it, which names the server, is out of sight.
+
+use serde_json::{Map, Value};
+
+use mux_caller::AskKind;
+use mux_text::hygiene::{self, is_unseen};
+
+/// What of a message is shown, in lines and in bytes.
+const MAX_LINES: usize = 40;
+const MAX_BYTES: usize = 4 << 10;
+/// What of a title, in characters.
+const MAX_TITLE: usize = 200;
+/// Members of a form that are shown on one line.
+const TITLES: &[&str] = &["title", "description"];
+
+/// `params` as MCP has them.
+pub(super) fn clean(kind: AskKind, params: &mut Value) {
+    let Some(params) = params.as_object_mut() else {
+        return;
+    };
+    match kind {
+        AskKind::Elicitation => {
+            text_of(params, "message", message);
+            text_of(params, "url", |url| title(url, usize::MAX));
+            if let Some(form) = params.get_mut("requestedSchema") {
+                clean_form(form);
+            }
+        }
+        // What a model is given is data; a user who reviews it reads this above it.
+        AskKind::Sampling => text_of(params, "systemPrompt", message),
+        AskKind::Roots | AskKind::Approval => {}
+    }
+}
+
+fn text_of(members: &mut Map<String, Value>, name: &str, clean: impl Fn(&str) -> String) {
+    if let Some(Value::String(text)) = members.get_mut(name) {
+        *text = clean(text);
+    }
+}
+
+/// Paragraphs stay, empty space does not.
+fn message(text: &str) -> String {
+    let text = hygiene::clean(text);
+    let mut shown = String::with_capacity(text.len().min(MAX_BYTES));
+    let (mut lines, mut blank) = (0, false);
+    for line in text.lines().map(str::trim_end) {
+        if line.is_empty() {
+            blank = lines > 0;
+            continue;
+        }
+        let needed = line.len() + 2;
+        if lines == MAX_LINES || shown.len() + needed > MAX_BYTES {
+            let room = match lines == MAX_LINES {
+                true => 0,
+                false => line.floor_char_boundary(MAX_BYTES.saturating_sub(shown.len() + 2)),
+            };
+            if room > 0 {
+                begin_line(&mut shown, blank);
+                shown.push_str(&line[..room]);
+            }
+            let bytes = text.len();
+            shown.push_str(&format!("\n… (the message has {bytes} bytes; muxd shows {MAX_LINES} lines, {MAX_BYTES} bytes)"));
+            return shown;
+        }
+        begin_line(&mut shown, blank);
+        shown.push_str(line);
+        lines += 1;
+        blank = false;
+    }
+    shown
+}
+
+fn begin_line(shown: &mut String, blank: bool) {
+    if !shown.is_empty() {
+        shown.push('\n');
+        if blank {
+            shown.push('\n');
+        }
+    }
+}
+
+/// A text on one line.
+fn title(text: &str, most: usize) -> String {
+    let text = hygiene::clean(text);
+    let mut line = String::new();
+    for word in text.split_whitespace() {
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        line.push_str(word);
+    }
+    if let Some((cut, _)) = line.char_indices().nth(most) {
+        line.truncate(cut);
+        line.push('…');
+    }
+    line
+}
+
+fn is_plain(text: &str) -> bool {
+    text.chars().nth(MAX_TITLE).is_none()
+        && !text.contains(|letter: char| is_unseen(letter) || "\n\t".contains(letter))
+}
+
+/// Any part of a form: an object with titles, or what holds such objects.
+fn clean_form(schema: &mut Value) {
+    match schema {
+        Value::Array(parts) => parts.iter_mut().for_each(clean_form),
+        Value::Object(members) => {
+            for name in TITLES {
+                text_of(members, name, |text| title(text, MAX_TITLE));
+            }
+            if let Some(Value::Array(names)) = members.get_mut("enumNames") {
+                names.iter_mut().for_each(|name| {
+                    if let Value::String(text) = name {
+                        *text = title(text, MAX_TITLE);
+                    }
+                });
+            } else if let Some(names) = names_of_values(members) {
+                members.insert("enumNames".into(), names);
+            }
+            title_constant(members);
+            for (name, member) in members {
+                match (name.as_str(), member) {
+                    ("properties", Value::Object(fields)) => clean_fields(fields),
+                    // What is answered exactly as it stands here.
+                    ("const" | "enum" | "enumNames" | "default" | "required", _) => {}
+                    (_, member) => clean_form(member),
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+/// A form shows the name of a field that has no title.
+fn clean_fields(fields: &mut Map<String, Value>) {
+    for (name, field) in fields {
+        clean_form(field);
+        if let Value::Object(field) = field
+            && !field.contains_key("title")
+            && !is_plain(name)
+        {
+            field.insert("title".into(), title(name, MAX_TITLE).into());
+        }
+    }
+}
+
+/// Names for values of which one does not show what it is.
+fn names_of_values(members: &Map<String, Value>) -> Option<Value> {
+    let values = members.get("enum")?.as_array()?;
+    let texts: Vec<&str> = values.iter().map(Value::as_str).collect::<Option<_>>()?;
+    if texts.iter().all(|text| is_plain(text)) {
+        return None;
+    }
+    let names = texts.iter().map(|text| title(text, MAX_TITLE));
+    Some(Value::from(names.collect::<Vec<_>>()))
+}
+
+/// The same of one of several `const`s.
+fn title_constant(members: &mut Map<String, Value>) {
+    let Some(text) = members.get("const").and_then(Value::as_str) else {
+        return;
+    };
+    if !members.contains_key("title") && !is_plain(text) {
+        let title = title(text, MAX_TITLE);
+        members.insert("title".into(), title.into());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn cleaned(mut params: Value) -> Value {
+        clean(AskKind::Elicitation, &mut params);
+        params
+    }
+
+    #[test]
+    fn a_message_has_no_letters_that_nobody_sees_and_no_empty_space() {
+        let text =
+            "\n\n \n Your\u{202e} name?\u{1b}[2A\u{200b}\r\n\n\n\n  \nIt is for the log.\n\n\n";
+        let params = cleaned(json!({ "message": text }));
+        assert_eq!(params["message"], " Your name?[2A\n\nIt is for the log.");
+    }
+
+    #[test]
+    fn a_message_cannot_push_away_what_stands_above_it() {
+        for text in [
+            "x\n".repeat(5_000),
+            "y".repeat(50_000),
+            "é\n\n".repeat(3_000),
+        ] {
+            let params = cleaned(json!({ "message": text }));
+            let shown = params["message"].as_str().unwrap();
+            assert!(shown.lines().count() <= 2 * MAX_LINES + 1, "{shown}");
+            assert!(shown.len() < MAX_BYTES + 200, "{}", shown.len());
+            let told = format!("… (the message has {} bytes;", text.len());
+            assert!(shown.lines().last().unwrap().starts_with(&told), "{shown}");
+        }
+        let short = "a line\n".repeat(MAX_LINES);
+        let params = cleaned(json!({ "message": short }));
+        assert_eq!(params["message"], short.trim_end());
+    }
+
+    #[test]
+    fn titles_are_one_line_and_what_is_answered_stays_as_it_is() {
+        let params = cleaned(json!({
+            "message": "m",
+            "requestedSchema": { "type": "object", "properties": {
+                "plain": { "type": "string", "title": "A\nmuxd: approve?", "description": "d\u{200b}\n\ne" },
+                "k\nMay x be called?": { "type": "string", "default": "v\u{200b}" },
+                "list": { "type": "string", "enum": ["a", "b\u{202e}c"] },
+                "named": { "type": "string", "enum": ["a\n"], "enumNames": ["A\n\u{feff}B"] },
+                "one": { "oneOf": [{ "const": "x", "title": "X\tY" }, { "const": "z\n" }] },
+                "title": { "type": "string", "title": "a field of that name" },
+            } },
+        }));
+        assert_eq!(
+            params["requestedSchema"]["properties"],
+            json!({
+                "plain": { "type": "string", "title": "A muxd: approve?", "description": "d e" },
+                "k\nMay x be called?": {
+                    "type": "string", "title": "k May x be called?", "default": "v\u{200b}",
+                },
+                "list": {
+                    "type": "string", "enum": ["a", "b\u{202e}c"], "enumNames": ["a", "bc"],
+                },
+                "named": { "type": "string", "enum": ["a\n"], "enumNames": ["A B"] },
+                "one": { "oneOf": [{ "const": "x", "title": "X Y" }, { "const": "z\n", "title": "z" }] },
+                "title": { "type": "string", "title": "a field of that name" },
+            })
+        );
+    }
+
+    #[test]
+    fn a_page_and_a_prompt_are_cleaned_as_well() {
+        let params = cleaned(json!({
+            "mode": "url", "message": "log\u{200b} in", "url": "https://x.test/\u{202e}a",
+        }));
+        assert_eq!(params["url"], "https://x.test/a");
+        assert_eq!(params["message"], "log in");
+        let mut params =
+            json!({ "systemPrompt": "be\u{e0041} kind", "messages": [{ "content": "\u{200d}" }] });
+        clean(AskKind::Sampling, &mut params);
+        assert_eq!(
+            params,
+            json!({ "systemPrompt": "be kind", "messages": [{ "content": "\u{200d}" }] })
+        );
+    }
+}

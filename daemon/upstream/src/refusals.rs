@@ -1,0 +1,103 @@
+//! What callers are told when there is no session for them.
+//!
+//! Invariant: each names the cause and the way out.
+
+use std::time::Duration;
+
+use mux_sandbox::scarce;
+use mux_wire::{Fault, Kind};
+use tokio::time::Instant;
+
+use super::{
+    breaker::{MOST_FAILURES, WINDOW},
+    family::Family,
+    key::name_of,
+    link::OpenError,
+    server::MOST_SLOTS,
+};
+use mux_settings::Link;
+
+/// It cannot be started now. `link` is that of this session.
+pub(super) fn unstarted(family: &Family, link: &Link, error: &OpenError) -> Fault {
+    let name = &family.name;
+    let (kind, hint) = match (error, link) {
+        (OpenError::SignIn(_), _) => {
+            let message = format!("the server `{name}` cannot be started: {error}");
+            return Fault::new(Kind::AuthRequired, message).user_hint(format!(
+                "`mux servers login {name}`, or give a token in its `headers`"
+            ));
+        }
+        (OpenError::Failed(_), Link::Remote(remote)) => (
+            Kind::Unavailable,
+            format!("its address: {}", remote.shown()),
+        ),
+        (OpenError::Failed(_), Link::Source(source)) => (
+            Kind::Unavailable,
+            format!("its description: {}", source.shown()),
+        ),
+        (OpenError::Failed(why), Link::Process(_)) => {
+            let (log, command) = (family.log.display(), link.shown());
+            let usual = || format!("its log: {log}; its command: {command}");
+            let hint = scarce::remedy_in(why).map_or_else(usual, str::to_owned);
+            (Kind::Unavailable, hint)
+        }
+    };
+    let message = format!("the server `{name}` cannot be started: {error}");
+    Fault::new(kind, message).hint(hint)
+}
+
+/// It has failed too often.
+pub(super) fn shut(family: &Family, until: Instant, cause: &str) -> Fault {
+    let name = &family.name;
+    let message = format!(
+        "the server `{name}` {}; {}. The last time: {cause}",
+        left_alone(),
+        next_try(until.saturating_duration_since(Instant::now()))
+    );
+    let log = family.log.display();
+    Fault::new(Kind::Unavailable, message).user_hint(format!(
+        "`mux servers restart {name}` tries it now; its log: {log}"
+    ))
+}
+
+pub(super) fn left_alone() -> String {
+    format!("failed {MOST_FAILURES} times within {WINDOW:?} and is left alone")
+}
+
+fn next_try(rest: Duration) -> String {
+    match rest.is_zero() {
+        true => "it is being tried again now".into(),
+        false => format!("it is tried again in {:.1} s", rest.as_secs_f64()),
+    }
+}
+
+/// Its definition cannot be used.
+pub(super) fn broken(server: &str, problem: &str) -> Fault {
+    let message = format!("the server `{server}` cannot be used: {problem}");
+    Fault::new(Kind::Unavailable, message)
+        .user_hint("correct its entry in config.toml, then run `mux reload`")
+}
+
+/// The entry names a workspace, and the caller has none.
+pub(super) fn nowhere(server: &str) -> Fault {
+    let message = format!(
+        "the server `{server}` works in a workspace (its entry uses ${{workspace}}), and this client has none"
+    );
+    Fault::new(Kind::Unavailable, message).hints(
+        "run it inside a project, or pass --workspace",
+        "for the user: start the agent inside a project, or name one in `mux mcp --workspace DIR`",
+    )
+}
+
+/// All its sessions are in use.
+pub(super) fn full(family: &Family) -> Fault {
+    let message = format!(
+        "{MOST_SLOTS} sessions of the server `{}` are in use, one for each {}, and there is no room for another",
+        family.name,
+        name_of(family.sharing.now().share)
+    );
+    Fault::new(Kind::Busy, message).hints(
+        "try again when one of them has ended; `mux servers` shows them",
+        "try again when one of them has ended",
+    )
+}

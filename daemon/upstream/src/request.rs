@@ -1,0 +1,219 @@
+//! One request to a server, from its sending to its answer.
+//!
+//! Invariant: it is sent at most once, and a request that nobody waits for any more is cancelled at
+//! the server.
+
+use std::{pin::pin, sync::Arc, time::Duration};
+
+use rmcp::{
+    RoleClient,
+    model::{
+        CancelledNotification, CancelledNotificationParam, ClientRequest, GetExtensions, GetMeta,
+        RequestId, ServerResult,
+    },
+    service::{Peer, PeerRequestOptions, ServiceError},
+};
+use tokio::time::{Instant, timeout};
+use tracing::debug;
+
+use super::{
+    in_flight::{Flight, Outgoing},
+    link::LinkError,
+    session::{CallError, LAST_WORDS, Session},
+    slot::CallInFlight,
+};
+use mux_caller::{Caller, Progress};
+use mux_catalog::Era;
+use mux_sources::Terms;
+use mux_telemetry::trace::Context;
+
+const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
+
+/// What goes with a request.
+#[derive(Clone, Copy)]
+pub struct Sending<'a> {
+    /// Who may be asked and told meanwhile; none for what nobody has asked for.
+    pub caller: Option<&'a Arc<Caller>>,
+    /// What it holds among the calls of the server, given up as soon as somebody is asked.
+    pub place: Option<&'a CallInFlight>,
+    pub within: Duration,
+    /// However much progress it makes.
+    pub whole: Duration,
+    /// Is told how far it is.
+    pub progress: &'a (dyn Fn(Progress) + Send + Sync),
+    /// Where in which trace it stands.
+    pub trace: Option<&'a Context>,
+}
+
+impl Sending<'_> {
+    /// Nobody is told or asked.
+    pub(super) fn alone(within: Duration) -> Self {
+        Self {
+            caller: None,
+            place: None,
+            within,
+            whole: within,
+            progress: &|_| {},
+            trace: None,
+        }
+    }
+}
+
+impl Session {
+    pub(super) async fn request(
+        &self,
+        request: impl Into<ClientRequest>,
+        sending: &Sending<'_>,
+    ) -> Result<ServerResult, CallError> {
+        let _counted = self.calls.token();
+        if !self.is_open() {
+            return Err(CallError::NotSent);
+        }
+        let mut request = request.into();
+        let flight = self.ears.in_flight.begin(
+            sending.caller,
+            sending.place.map(|place| Arc::clone(place.seat())),
+        );
+        request.extensions_mut().insert(flight.mark());
+        request.extensions_mut().insert(Terms {
+            clock: Arc::clone(&flight.clock),
+            begun: Instant::now(),
+            within: sending.within,
+            whole: sending.whole,
+            trace: sending.trace.cloned(),
+        });
+        if self.era == Era::Modern {
+            // Without it such a server logs nothing for us.
+            let level = serde_json::Value::from("info");
+            request.get_meta_mut().insert(LOG_LEVEL.into(), level);
+        }
+        if let Some(context) = sending.trace {
+            let meta = request.get_meta_mut();
+            meta.set_traceparent(context.traceparent());
+            if let Some(state) = context.tracestate() {
+                meta.set_tracestate(state);
+            }
+        }
+        let handle = self
+            .peer
+            .send_cancellable_request(request, PeerRequestOptions::no_options())
+            .await
+            .map_err(|error| match error {
+                // Nobody took it off our hands.
+                ServiceError::TransportClosed => CallError::NotSent,
+                error => self.failed(error),
+            })?;
+        let guard = CancelOnDrop::new(&self.peer, &handle.id);
+        let begun = Instant::now();
+        let mut answer = pin!(handle.await_response());
+        let mut following = pin!(flight.meter.follow(sending.progress));
+        let answer = tokio::select! {
+            biased;
+            answer = &mut answer => answer,
+            // rmcp notices the end of the pipes itself; this is for a process that left them open.
+            () = self.known.cancelled() => Err(ServiceError::TransportClosed),
+            () = flight.quiet(sending.within) => {
+                return Err(CallError::TimedOut(sending.within));
+            }
+            () = flight.clock.over(begun, sending.whole) => {
+                return Err(CallError::TooLong(sending.whole));
+            }
+            never = &mut following => match never {},
+        };
+        guard.disarm();
+        if let Some(last) = flight.meter.take() {
+            (sending.progress)(last);
+        }
+        match answer {
+            Ok(answer) => Ok(answer),
+            Err(ServiceError::TransportClosed) => Err(self.failed_after_end(&flight).await),
+            Err(error) => Err(self.failed(error)),
+        }
+    }
+
+    fn failed(&self, error: ServiceError) -> CallError {
+        match error {
+            ServiceError::McpError(error) => CallError::Refused {
+                code: error.code.0,
+                message: error.message.into_owned(),
+                data: error.data,
+            },
+            ServiceError::TransportSend(error) => self.not_taken(LinkError::of_call(&error)),
+            ServiceError::TransportClosed if self.is_open() => {
+                CallError::Unknown("the connection was lost before the answer".into())
+            }
+            ServiceError::TransportClosed => CallError::Unknown(self.cause()),
+            other => CallError::Protocol(other.to_string()),
+        }
+    }
+
+    fn not_taken(&self, error: LinkError) -> CallError {
+        match error {
+            // Nothing of it has left us, or nobody has looked at it: the next session may have it.
+            error @ (LinkError::Unreached(_) | LinkError::Gone) => {
+                if self.pid.is_none() {
+                    self.set_cause(error.to_string());
+                }
+                self.shut.cancel();
+                CallError::NotSent
+            }
+            LinkError::SignIn(challenge) => CallError::SignIn(challenge),
+            LinkError::Credential { why, fix } => CallError::Credential { why, fix },
+            LinkError::Forbidden { why, fix } => CallError::Forbidden { why, fix },
+            LinkError::Unfit(text) => CallError::Unfit(text),
+            LinkError::Declined { text, .. } => CallError::Declined(text),
+            LinkError::TooMuch(text) => CallError::TooMuch(text),
+            LinkError::Lost(text) => CallError::Unknown(text),
+        }
+    }
+
+    /// The end of a session can overtake what became of a request on it.
+    async fn failed_after_end(&self, flight: &Flight) -> CallError {
+        // The session is over, or is about to be: its reason is known a moment later.
+        _ = timeout(LAST_WORDS, self.known.cancelled()).await;
+        match flight.take_back() {
+            Outgoing::Waiting => {
+                self.shut.cancel();
+                CallError::NotSent
+            }
+            Outgoing::Failed(error) => self.not_taken(error),
+            Outgoing::Begun => self.failed(ServiceError::TransportClosed),
+        }
+    }
+}
+
+/// Tells the server that nobody waits for the answer any more.
+pub(super) struct CancelOnDrop {
+    peer: Peer<RoleClient>,
+    id: Option<RequestId>,
+}
+
+impl CancelOnDrop {
+    pub(super) fn new(peer: &Peer<RoleClient>, id: &RequestId) -> Self {
+        Self {
+            peer: peer.clone(),
+            id: Some(id.clone()),
+        }
+    }
+
+    pub(super) fn disarm(mut self) {
+        self.id = None;
+    }
+}
+
+impl Drop for CancelOnDrop {
+    fn drop(&mut self) {
+        let Some(id) = self.id.take() else { return };
+        let peer = self.peer.clone();
+        tokio::spawn(async move {
+            let reason = Some("the caller no longer waits".to_owned());
+            let params = CancelledNotificationParam::new(Some(id), reason);
+            if let Err(error) = peer
+                .send_notification(CancelledNotification::new(params).into())
+                .await
+            {
+                debug!(%error, "a cancellation was not sent");
+            }
+        });
+    }
+}

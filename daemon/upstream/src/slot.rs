@@ -1,0 +1,403 @@
+//! The place of one session of a server: one for each key, and the way to what is open there.
+//!
+//! Invariant: at most one process of a slot is starting or running at a time. Everybody who comes meanwhile
+//! waits for that one.
+
+mod going;
+mod usage;
+
+use std::{
+    collections::HashSet,
+    path::PathBuf,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use arc_swap::ArcSwapOption;
+use mux_sandbox::Turn;
+use mux_wire::Fault;
+use tokio::{
+    sync::{Notify, mpsc, oneshot},
+    time::Instant,
+};
+use tracing::{Instrument, info_span};
+
+use super::{
+    Session,
+    beside::{Audience, Beside, Requests},
+    breaker::Breaker,
+    family::Family,
+    key::{Key, Whose},
+    link::OpenError,
+    offers::OfferKind,
+    owner::{Owner, Phase},
+    places::{Place, Places, Seat},
+    request::Sending,
+    session::CallError,
+    subscriptions::{Subscriptions, Wish, retired},
+    tenant::Tenant,
+    view::{SlotView, State},
+};
+use mux_caller::{Caller, Mailbox};
+use mux_settings::{Link, ServerDefinition};
+
+/// A session's place and the way to it.
+#[derive(Debug)]
+pub struct Slot {
+    family: Arc<Family>,
+    pub(super) tenant: Arc<Tenant>,
+    mailbox: mpsc::UnboundedSender<Event>,
+    /// The open session, for those who need not ask the task.
+    open: Arc<ArcSwapOption<Session>>,
+    /// For its calls.
+    places: Arc<Places>,
+    pub(super) beside: Arc<Beside>,
+    /// To the task that owns the subscriptions.
+    wishes: mpsc::UnboundedSender<Wish>,
+    seen: Arc<Mutex<Seen>>,
+    usage: Arc<Usage>,
+}
+
+/// What its task lets others see.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Seen {
+    pub(super) state: State,
+    pub(super) reason: Option<String>,
+    pub(super) pid: Option<u32>,
+    pub(super) retry_at: Option<Instant>,
+}
+
+/// When it was last needed.
+#[derive(Debug)]
+pub(super) struct Usage {
+    last: Mutex<Instant>,
+    in_flight: AtomicU64,
+    /// Those that live and have used it.
+    runs: Mutex<HashSet<String>>,
+    /// Something of this has become less.
+    less: Notify,
+}
+
+pub(super) type Waiter = oneshot::Sender<Result<Arc<Session>, Fault>>;
+
+pub(super) enum Event {
+    Acquire {
+        waiter: Waiter,
+        /// Of the one who asks.
+        workspace: Option<PathBuf>,
+    },
+    /// Nobody waits for it, and it is to be open.
+    Wake,
+    /// A session of the daemon before us has come.
+    Handed,
+    Opened(Result<Arc<Session>, OpenError>),
+    Over(Over),
+    Restart(Waiter),
+    /// It is another key's now.
+    Moved,
+    /// No more callers: end the session when its calls are done, or at once.
+    Retire {
+        why: &'static str,
+        now: bool,
+        done: Option<oneshot::Sender<()>>,
+    },
+}
+
+/// How a session ended.
+pub(super) struct Over {
+    pub(super) session: Arc<Session>,
+    pub(super) reason: String,
+    /// By us, for a reason of ours.
+    pub(super) asked: bool,
+}
+
+/// The slot was given up, and there may be another one.
+pub(super) struct Gone;
+
+impl Slot {
+    pub(super) fn start(
+        family: &Arc<Family>,
+        tenant: Arc<Tenant>,
+        audience: Audience,
+    ) -> Arc<Self> {
+        let (mailbox, events) = mpsc::unbounded_channel();
+        let (wishes, wished) = mpsc::unbounded_channel();
+        let news = Arc::clone(&family.surroundings.news);
+        let requests = Requests {
+            identity: family.identity.clone(),
+            policy: Arc::clone(&family.surroundings.requests),
+        };
+        let beside = Beside::of(news, Arc::clone(&tenant), requests, audience);
+        let definition = &family.definition;
+        let at_once = || Places::new(definition.calls_at_once);
+        let places = family.places.clone().unwrap_or_else(at_once);
+        // What fails in one workspace may be well in another; clients and runs come and go.
+        let breaker = match tenant.key() {
+            Key::Workspace(_) => Arc::default(),
+            Key::User | Key::Client(_) | Key::Run(_) => Arc::clone(&family.breaker),
+        };
+        let slot = Arc::new(Self {
+            family: Arc::clone(family),
+            tenant,
+            mailbox,
+            open: Arc::default(),
+            places,
+            beside,
+            wishes,
+            seen: Arc::default(),
+            usage: Arc::new(Usage {
+                last: Mutex::new(Instant::now()),
+                in_flight: AtomicU64::new(0),
+                runs: Mutex::default(),
+                less: Notify::new(),
+            }),
+        });
+        slot.run(breaker, events, wished);
+        slot
+    }
+
+    fn run(
+        &self,
+        breaker: Arc<Breaker>,
+        events: mpsc::UnboundedReceiver<Event>,
+        wished: mpsc::UnboundedReceiver<Wish>,
+    ) {
+        let definition: Arc<ServerDefinition> = match self.tenant.workspace() {
+            Some(workspace) => Arc::new(self.family.definition.at(&workspace)),
+            None => Arc::new(self.family.definition.clone()),
+        };
+        let subscriptions = Subscriptions {
+            beside: Arc::clone(&self.beside),
+            within: definition.call_timeout,
+            current: None,
+        };
+        let owner = Owner {
+            family: Arc::clone(&self.family),
+            probed: matches!(definition.link, Link::Process(_)),
+            definition,
+            tenant: Arc::clone(&self.tenant),
+            mailbox: self.mailbox.clone(),
+            open: Arc::clone(&self.open),
+            beside: Arc::clone(&self.beside),
+            wishes: self.wishes.clone(),
+            seen: Arc::clone(&self.seen),
+            usage: Arc::clone(&self.usage),
+            breaker,
+            phase: Phase::Closed,
+            wanted: false,
+            opening: None,
+        };
+        let span = info_span!("server", name = self.family.name);
+        tokio::spawn(subscriptions.run(wished).instrument(span.clone()));
+        tokio::spawn(owner.run(events).instrument(span));
+    }
+
+    /// The session if one is open now.
+    pub(super) fn open_session(&self) -> Option<Arc<Session>> {
+        self.open.load_full().filter(|session| session.is_open())
+    }
+
+    /// The open session, or a new one.
+    pub(super) async fn session(&self, whose: &Whose) -> Result<Result<Arc<Session>, Fault>, Gone> {
+        self.used_by(whose);
+        if let Some(session) = self.open_session() {
+            return Ok(Ok(session));
+        }
+        let workspace = whose.workspace.clone();
+        self.ask(|waiter| Event::Acquire { waiter, workspace })
+            .await
+    }
+
+    /// A run keeps what it has used until it has ended.
+    pub(super) fn used_by(&self, whose: &Whose) {
+        self.usage.touch();
+        if let Some(run) = &whose.run {
+            self.usage.runs().insert(run.clone());
+        }
+    }
+
+    /// Closes the session, if there is one, and opens another.
+    pub(super) async fn restart(&self) -> Result<Result<Arc<Session>, Fault>, Gone> {
+        self.ask(Event::Restart).await
+    }
+
+    async fn ask(
+        &self,
+        event: impl FnOnce(Waiter) -> Event,
+    ) -> Result<Result<Arc<Session>, Fault>, Gone> {
+        let (reply, answer) = oneshot::channel();
+        self.tell(event(reply))?;
+        answer.await.map_err(|_| Gone)
+    }
+
+    pub(super) fn tell(&self, event: Event) -> Result<(), Gone> {
+        self.mailbox.send(event).map_err(|_| Gone)
+    }
+
+    /// A place among the calls that the server gets at once; those who wait take turns.
+    pub async fn place(&self, turn: &Turn) -> CallInFlight {
+        let place = self.places.take(turn).await;
+        CallInFlight::new(&self.family, &self.usage, place)
+    }
+
+    /// Everything of this kind that the session offers. Clients are told if they know it otherwise.
+    pub async fn offers(
+        &self,
+        session: &Session,
+        kind: OfferKind,
+        sending: &Sending<'_>,
+    ) -> Result<Arc<Vec<serde_json::Value>>, CallError> {
+        let list = session.offers(kind, sending).await;
+        self.beside
+            .tell(kind, list.as_ref().ok().map(|list| &list[..]));
+        list
+    }
+
+    /// From now on the connection is told when the resource changes.
+    pub async fn follow(
+        &self,
+        session: &Arc<Session>,
+        uri: &str,
+        mailbox: &Arc<Mailbox>,
+        caller: &Arc<Caller>,
+    ) -> Result<Result<(), CallError>, Fault> {
+        let (done, outcome) = oneshot::channel();
+        let wish = Wish::Follow {
+            session: Arc::clone(session),
+            uri: uri.to_owned(),
+            mailbox: Arc::clone(mailbox),
+            caller: Arc::clone(caller),
+            done,
+        };
+        let gone = || retired(&self.family.name);
+        self.wishes.send(wish).map_err(|_| gone())?;
+        outcome.await.map_err(|_| gone())
+    }
+
+    /// From now on it is told no more.
+    pub(super) async fn leave(&self, uri: &str, connection: u64) {
+        let (done, left) = oneshot::channel();
+        let wish = Wish::Leave {
+            uri: uri.to_owned(),
+            connection,
+            done,
+        };
+        match self.wishes.send(wish) {
+            // An error means that the task has ended, and with it every subscription.
+            Ok(()) => _ = left.await,
+            Err(_) => _ = self.beside.subscribers.leave(uri, connection),
+        }
+    }
+
+    /// The connection has ended.
+    pub(super) fn forget(&self, connection: u64) {
+        if self.wishes.send(Wish::Gone(connection)).is_err() {
+            self.beside.subscribers.forget(connection);
+        }
+    }
+
+    pub(super) fn view(&self) -> SlotView {
+        let seen = self.seen().clone();
+        let mut view = SlotView {
+            of: self.tenant.key().to_string(),
+            state: seen.state,
+            reason: seen.reason,
+            pid: seen.pid,
+            retry_in: seen
+                .retry_at
+                .map(|at| at.saturating_duration_since(Instant::now()))
+                .filter(|rest| !rest.is_zero()),
+        };
+        let session = self.open.load_full();
+        if let (State::Ready, Some(session)) = (view.state, session) {
+            let complaint = session.health.complaint(session.ears.in_flight.strangers());
+            if !session.is_open() {
+                // Its process may take a moment to leave.
+                (view.state, view.reason) = (State::Cold, Some(session.cause()));
+            } else if complaint.is_some() {
+                (view.state, view.reason) = (State::Degraded, complaint);
+            }
+        }
+        view
+    }
+
+    /// Whether it has a session or gets one.
+    pub(super) fn is_up(&self) -> bool {
+        matches!(self.seen().state, State::Ready | State::Starting)
+    }
+
+    pub(super) fn has_failed(&self) -> bool {
+        matches!(self.seen().state, State::Failed | State::BackingOff)
+    }
+
+    /// Since when nobody has needed it; nothing if somebody does.
+    pub(super) fn unused_since(&self) -> Option<Instant> {
+        let followed = self.beside.subscribers.any();
+        let starting = self.seen().state == State::Starting;
+        self.usage.idle_since().filter(|_| !followed && !starting)
+    }
+
+    fn seen(&self) -> MutexGuard<'_, Seen> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// No new callers; the session ends with its last call, or now.
+    pub(super) fn retire(&self, why: &'static str, now: bool) {
+        let event = Event::Retire {
+            why,
+            now,
+            done: None,
+        };
+        // A task that has ended already has nothing to retire.
+        _ = self.tell(event);
+    }
+
+    /// Ends the session now and waits for it.
+    pub(super) async fn close(&self) {
+        let (done, over) = oneshot::channel();
+        let event = Event::Retire {
+            why: "the daemon is ending",
+            now: true,
+            done: Some(done),
+        };
+        if self.tell(event).is_ok() {
+            // An error means that the task has ended, which is what was asked for.
+            _ = over.await;
+        }
+    }
+}
+
+/// One of the calls that are on their way.
+pub struct CallInFlight {
+    family: Arc<Family>,
+    usage: Arc<Usage>,
+    seat: Arc<Seat>,
+}
+
+impl CallInFlight {
+    fn new(family: &Arc<Family>, usage: &Arc<Usage>, place: Place) -> Self {
+        family.calls.fetch_add(1, Ordering::Relaxed);
+        family.in_flight.fetch_add(1, Ordering::Relaxed);
+        usage.in_flight.fetch_add(1, Ordering::Relaxed);
+        Self {
+            family: Arc::clone(family),
+            usage: Arc::clone(usage),
+            seat: Seat::new(place),
+        }
+    }
+
+    pub(super) fn seat(&self) -> &Arc<Seat> {
+        &self.seat
+    }
+}
+
+impl Drop for CallInFlight {
+    fn drop(&mut self) {
+        self.family.in_flight.fetch_sub(1, Ordering::Relaxed);
+        self.usage.touch();
+        self.usage.in_flight.fetch_sub(1, Ordering::Release);
+        self.usage.less.notify_waiters();
+    }
+}

@@ -1,0 +1,141 @@
+//! JSON Schema, and where there is none what results have looked like, to TypeScript: the
+//! declarations that programs are checked against and read.
+//!
+//! Invariant: pure and total. The same tools give the same text, any JSON value gives valid
+//! TypeScript, no schema is fetched, and nothing that a server wrote can leave the comment, string
+//! or type that it was put in.
+
+mod chosen;
+mod doc;
+mod emit;
+mod flat;
+mod inline;
+mod ir;
+mod json;
+mod laws;
+pub mod members;
+pub mod names;
+mod observe;
+mod parse;
+mod refs;
+mod server;
+mod shapes;
+mod signature;
+mod text;
+mod tool;
+
+use std::collections::HashSet;
+
+pub use chosen::UNLESS;
+pub use json::Json;
+use names::spell;
+pub use observe::{Observed, Shape};
+
+/// What every program finds besides the tools: the end of every `mux.d.ts`.
+pub const GLOBALS: &str = include_str!("globals.d.ts");
+
+/// Counts up whenever the same tools get other declarations, so that what was kept of an older build is not
+/// taken for what this one would make.
+pub const GENERATOR: u32 = 4;
+
+const HEADER: &str = "\
+// mux.d.ts: what a program may use. Generated from what the servers say of themselves.
+
+/** Every server by its name, every tool an async function. A failed call throws a `ToolError`. */
+declare const mux: Mux;
+";
+
+/// One tool as its server lists it.
+#[derive(Clone, Debug)]
+pub struct ToolDecl<'a> {
+    /// The exact name.
+    pub name: &'a str,
+    /// A name for people.
+    pub title: Option<&'a str>,
+    /// What the tool does; up to 4 KiB of it are passed on.
+    pub description: Option<&'a str>,
+    /// JSON Schema of the arguments. Any other JSON value counts as a schema that says nothing.
+    pub input_schema: Json<'a>,
+    /// JSON Schema of the structured result. Without one the result is what was observed, or else
+    /// `ToolText`.
+    pub output_schema: Option<Json<'a>>,
+    /// What results have looked like, for a tool without an output schema.
+    pub observed: Option<Observed<'a>>,
+}
+
+/// One server or source with the tools that are offered of it.
+#[derive(Clone, Debug)]
+pub struct ServerDecl<'a> {
+    /// The exact name, see [`names::is_server_name`].
+    pub name: &'a str,
+    /// The tools, in the order in which they are shown.
+    pub tools: Vec<ToolDecl<'a>>,
+    /// Something that a reader should know, such as `not connected: …`. A server with a note and
+    /// without tools accepts any call, so that the call itself can say what is wrong.
+    pub note: Option<&'a str>,
+}
+
+/// The whole `mux.d.ts`: `declare const mux`, the servers' types in the namespace `Mux`, and
+/// [`GLOBALS`]. It checks under TypeScript with `lib: ["es2024"]` and without the DOM.
+///
+/// Every tool is a method `(args: {…}): Promise<…>` of its server, or of the group that the dots of
+/// its name put it into, and its types take at most 64 KiB. Segments that are not identifiers appear
+/// twice, under their spelling and, quoted, as they are; names whose spellings collide appear only
+/// quoted. A whole name with dots in brackets is accepted, whatever it is: the text would be longer
+/// by a line for each tool. A server whose name is not allowed, or given twice, is left out and a
+/// comment says so.
+pub fn declarations(servers: &[ServerDecl<'_>]) -> String {
+    let mut text = HEADER.to_owned();
+    server::declare_all(servers, &mut text);
+    text.push_str(GLOBALS);
+    text
+}
+
+/// A tool on one line: `files.read_text_file(args: { path: string; head?: number }): Promise<{ text: string }>`, without
+/// the `Promise` if nothing is known of the result. Beyond some 160 bytes optional members give way to `…`, and long types to
+/// their outline. Names are spelled; collisions with neighbours are not seen here.
+pub fn signature(server: &str, tool: &ToolDecl<'_>) -> String {
+    signature::signature(server, tool)
+}
+
+/// A call as a person or a model reads it: what only the compiler needs is left out.
+fn for_reader(call: &str) -> String {
+    let call = call.strip_suffix(": Promise<ToolText>").unwrap_or(call);
+    let none = format!("(args?: {})", signature::NO_MEMBERS);
+    call.replacen(&none, "(args?: {})", 1)
+}
+
+/// One tool with its documentation, and the types that it names, as they stand in
+/// [`declarations`] but for the call, which is written as a program writes it:
+/// `mux.files.read_text_file(args: …): Promise<…>;`, without the `Promise` if nothing is known of the result. Collisions with neighbours are not seen here.
+pub fn tool_declaration(server: &str, tool: &ToolDecl<'_>) -> String {
+    let type_name = server::type_name(server);
+    let home = format!("Mux.{type_name}");
+    let mut taken = HashSet::new();
+    let head = format!("mux.{}.{}", spell(server), spell(tool.name));
+    let place = tool::Place {
+        home: &home,
+        pad: 0,
+        types_pad: 2,
+        column: head.len(),
+        taken: &mut taken,
+    };
+    let declared = tool::declare(tool, place);
+    let mut text = declared.doc.block(0);
+    text.push_str(&format!("{head}{};\n", for_reader(&declared.call)));
+    let is_spelled = spell(server) == server && spell(tool.name) == tool.name;
+    if !is_spelled && names::is_reachable(tool.name) {
+        let (server, tool) = (text::quoted(server), text::quoted(tool.name));
+        text.push_str(&format!("// also mux[{server}][{tool}]\n"));
+    } else if !is_spelled {
+        let path = text::quoted(&format!("{server}.{}", tool.name));
+        text.push_str(&format!("// also mux[{path}]\n"));
+    }
+    if !declared.types.is_empty() {
+        text.push_str(&format!(
+            "\ndeclare namespace {home} {{\n{}}}\n",
+            declared.types
+        ));
+    }
+    text
+}

@@ -1,0 +1,197 @@
+//! One program of many cases, compiled once by the native TypeScript compiler.
+//!
+//! Invariant: the values are no literals of the program, so what is checked is whether a value has
+//! the type, and not whether a writer has named a member that the type does not list.
+
+use std::collections::HashMap;
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+
+use mux_typegen::{Observed, ServerDecl, Shape, ToolDecl, declarations, tool_declaration};
+use serde_json::{Value, json};
+
+/// Where the compiler is; `scripts/setup` writes it into `build/env`.
+const COMPILER: &str = "MUX_TEST_TSC";
+
+/// A schema, and values that it accepts.
+pub(crate) struct Case {
+    pub(crate) name: String,
+    pub(crate) schema: Value,
+    pub(crate) values: Vec<Value>,
+    /// If there are any, the type is learned from them, and the schema describes arguments only.
+    pub(crate) results: Vec<Value>,
+}
+
+/// What the compiler does not accept, in words for the reader of a failed test.
+pub(crate) fn check(cases: &[Case]) -> Vec<String> {
+    let shapes: Vec<Shape> = cases.iter().map(Case::shape).collect();
+    let names: Vec<String> = (0..cases.len()).map(|at| format!("t{at}")).collect();
+    let all = cases.iter().zip(&shapes).zip(&names);
+    let server = ServerDecl {
+        name: "s",
+        tools: all
+            .map(|((case, shape), name)| case.tool(name, shape))
+            .collect(),
+        note: None,
+    };
+    let declared = declarations(std::slice::from_ref(&server));
+    assert_eq!(declared, declarations(std::slice::from_ref(&server)));
+    let mut program = String::new();
+    // The case and the value of every line.
+    let mut lines: Vec<(usize, &Value)> = Vec::new();
+    for (at, case) in cases.iter().enumerate() {
+        for value in &case.values {
+            let ty = type_of(value);
+            program.push_str(&format!(
+                "var r{at} = (v: {ty}): Awaited<ReturnType<Mux.S[\"t{at}\"]>> => v;\n"
+            ));
+            lines.push((at, value));
+            if case.results.is_empty() && value.is_object() {
+                program.push_str(&format!(
+                    "var a{at} = (v: {ty}): Parameters<Mux.S[\"t{at}\"]>[0] => v;\n"
+                ));
+                lines.push((at, value));
+            }
+        }
+    }
+    // A name may be used twice, where the types differ.
+    let program = numbered(&program);
+    let files = [("mux.d.ts", declared), ("values.ts", program)];
+    let files = files.map(|(name, text)| (name.to_owned(), text));
+    let mut failures: HashMap<String, Vec<String>> = HashMap::new();
+    let mut order = Vec::new();
+    for complaint in compiled(&files) {
+        let line = complaint
+            .strip_prefix("values.ts(")
+            .and_then(|rest| rest.split(',').next()?.parse::<usize>().ok());
+        let (name, words) = match line.and_then(|line| lines.get(line - 1)) {
+            Some((at, value)) => {
+                let declared = tool_declaration("s", &server.tools[*at]);
+                let case = &cases[*at];
+                let about = format!("{}\n  schema {}\n{declared}", case.name, case.schema);
+                (about, format!("  value {value}\n  {complaint}"))
+            }
+            None => ("the declarations".to_owned(), complaint),
+        };
+        if !failures.contains_key(&name) {
+            order.push(name.clone());
+        }
+        failures.entry(name).or_default().push(words);
+    }
+    order
+        .into_iter()
+        .map(|name| format!("{name}\n{}", failures[&name].join("\n")))
+        .collect()
+}
+
+impl Case {
+    fn shape(&self) -> Shape {
+        let mut shape = Shape::new();
+        for result in &self.results {
+            shape.add(result);
+        }
+        shape
+    }
+
+    fn tool<'a>(&'a self, name: &'a str, shape: &'a Shape) -> ToolDecl<'a> {
+        let is_learned = !self.results.is_empty();
+        ToolDecl {
+            name,
+            title: None,
+            description: None,
+            input_schema: (&self.schema).into(),
+            output_schema: (!is_learned).then_some((&self.schema).into()),
+            observed: is_learned.then_some(Observed { shape, calls: None }),
+        }
+    }
+}
+
+/// Gives each line's variable a name of its own.
+fn numbered(program: &str) -> String {
+    let line = |(at, line): (usize, &str)| line.replacen(' ', &format!(" l{at}_"), 1) + "\n";
+    program.lines().enumerate().map(line).collect()
+}
+
+/// The one type of which `value` is the only value.
+fn type_of(value: &Value) -> String {
+    match value {
+        Value::Array(items) => {
+            let items: Vec<String> = items.iter().map(type_of).collect();
+            format!("[{}]", items.join(", "))
+        }
+        Value::Object(members) => {
+            let member = |(name, value): (&String, &Value)| {
+                format!("{}: {}; ", ascii(&json!(name).to_string()), type_of(value))
+            };
+            format!("{{ {}}}", members.iter().map(member).collect::<String>())
+        }
+        // To TypeScript a line ends at more characters than to JSON.
+        scalar => ascii(&scalar.to_string()),
+    }
+}
+
+fn ascii(json: &str) -> String {
+    let mut text = String::new();
+    for c in json.chars() {
+        if c.is_ascii() {
+            text.push(c);
+        } else {
+            text.push_str(&format!("\\u{{{:x}}}", u32::from(c)));
+        }
+    }
+    text
+}
+
+/// Every complaint of the compiler about these files, each with its explanation.
+pub(crate) fn compiled(files: &[(String, String)]) -> Vec<String> {
+    let folder = tempfile::tempdir().expect("a folder");
+    let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).expect("a file");
+    for (name, text) in files {
+        write(name, text);
+    }
+    let names: Vec<&String> = files.iter().map(|(name, _)| name).collect();
+    let options = json!({
+        "compilerOptions": {
+            "strict": true, "noEmit": true, "noErrorTruncation": true, "noResolve": true,
+            "types": [], "lib": ["es2024"], "target": "esnext", "module": "esnext",
+        },
+        "files": names,
+    });
+    write("tsconfig.json", &options.to_string());
+    let output = Command::new(compiler())
+        .args(["-p", ".", "--pretty", "false"])
+        .current_dir(folder.path())
+        .output()
+        .expect("the compiler runs");
+    let text = String::from_utf8_lossy(&output.stdout);
+    let mut complaints: Vec<String> = Vec::new();
+    for line in text.lines() {
+        match complaints.last_mut() {
+            Some(last) if line.starts_with(' ') => {
+                last.push('\n');
+                last.push_str(line);
+            }
+            _ => complaints.push(line.to_owned()),
+        }
+    }
+    let is_done = output.status.success() || !complaints.is_empty();
+    assert!(is_done, "the compiler failed: {output:?}");
+    complaints
+}
+
+fn compiler() -> PathBuf {
+    variable(COMPILER).unwrap_or_else(|| {
+        panic!("{COMPILER} does not say where TypeScript is: run scripts/test, or `scripts/setup --servers && . build/env`")
+    })
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "tests are told by their script where things stand"
+)]
+pub(crate) fn variable(name: &str) -> Option<PathBuf> {
+    std::env::var_os(name)
+        .filter(|value| !value.is_empty())
+        .map(PathBuf::from)
+}
