@@ -17,11 +17,11 @@ mod error;
 #[cfg(target_os = "linux")]
 mod frames;
 #[cfg(target_os = "linux")]
-mod giving;
+mod session_transfer;
 #[cfg(target_os = "linux")]
-mod sessions;
+mod start_successor;
 #[cfg(target_os = "linux")]
-mod taking;
+mod take_over;
 
 #[cfg(not(target_os = "linux"))]
 pub use self::elsewhere::Predecessor;
@@ -29,9 +29,9 @@ pub use self::elsewhere::Predecessor;
 pub(crate) use self::elsewhere::{Giving, Successor, Wanted, Wish, hand_over};
 pub use self::error::HandoverError;
 #[cfg(target_os = "linux")]
-pub use self::taking::{Predecessor, Taken};
+pub use self::take_over::{Predecessor, TakenOver};
 #[cfg(target_os = "linux")]
 pub(crate) use self::{
-    giving::{Giving, Successor, Wanted, Wish},
-    sessions::hand_over,
+    session_transfer::hand_over,
+    start_successor::{HandoverSource, PendingUpgrade, Successor, UpgradeTarget},
 };

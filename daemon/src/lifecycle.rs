@@ -5,24 +5,24 @@
 //!
 //! Invariant: whoever serves holds the [`InstanceLock`], and readiness is reported, never polled.
 
-mod former;
 mod lock;
-mod passed;
-mod predecessor;
-mod service;
+mod passed_socket;
+mod predecessor_runs;
+mod retire_request;
+mod service_manager;
 mod shutdown;
-mod startup;
+mod startup_reporter;
 #[cfg(target_os = "linux")]
 mod systemd;
 mod watchdog;
 
 pub use self::{
-    former::Former,
     lock::{InstanceLock, LockError, StartupLock},
-    passed::{Passed, PassedError, is_kept},
-    predecessor::ask_to_go,
-    service::{Legacy, Service, Starter},
+    passed_socket::{PassedSocket, PassedSocketError, is_kept},
+    predecessor_runs::PredecessorRuns,
+    retire_request::ask_to_go,
+    service_manager::{InheritedService, ServiceManager, StartOrigin},
     shutdown::Shutdown,
-    startup::Reporter,
-    watchdog::report,
+    startup_reporter::StartupReporter,
+    watchdog::run_watchdog,
 };

@@ -1,9 +1,9 @@
-//! The `muxd` program: what must happen before there are threads, and then [`mux_daemon::serve`].
+//! The `muxd` program: what must happen before there are threads, and then [`mux_daemon::serve_connection`].
 
 #[cfg(feature = "otel")]
 mod otel;
 #[cfg(target_os = "linux")]
-mod successor;
+mod successor_command;
 
 use std::{
     env,
@@ -18,13 +18,13 @@ use std::{
 use anyhow::Context;
 use mux_config::environment::Environment;
 use mux_daemon::{
-    Setup,
-    lifecycle::{self, InstanceLock, Reporter, Service, Shutdown, StartupLock},
+    DaemonSetup,
+    daemon::DaemonPaths,
+    degraded::DaemonDirs,
+    lifecycle::{self, InstanceLock, ServiceManager, Shutdown, StartupLock, StartupReporter},
     serve,
-    state::Places,
-    straits::Disks,
 };
-use mux_process::{descriptors, freed_memory, runtime};
+use mux_process::{descriptor_limits, malloc_trim, runtime};
 use mux_proto::{
     endpoint::{Dirs, EndpointError},
     startup::Report,
@@ -35,7 +35,7 @@ use mux_typecheck::CheckSettings;
 
 /// How long a daemon that is ending may keep the lock: its drain and the end of servers that obey
 /// nothing but SIGKILL take 24 s. A client is patient for 40 s.
-const PREDECESSOR: Duration = Duration::from_secs(30);
+const INSTANCE_LOCK_TIMEOUT: Duration = Duration::from_secs(30);
 
 const HELP: &str = "\
 muxd owns the sessions to your MCP servers and runs programs on them. It is started by the first
@@ -48,55 +48,58 @@ needed it for three hours. Environment: MUX_HOME, MUX_LOG, MUX_WORKER. Started b
 socket that it is passed, and says how it goes; `mux service install` sets that up.";
 
 /// What is being written to the disk at the end gets this long.
-const LAST_THREADS: Duration = Duration::from_secs(1);
+const RUNTIME_SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(1);
 /// The types of one program.
-const CHECK: Duration = Duration::from_secs(2);
+const TYPECHECK_TIMEOUT: Duration = Duration::from_secs(2);
 /// Resident memory of the type checker.
-const CHECKER_MEMORY: u64 = 1 << 30;
+const MAX_CHECKER_BYTES: u64 = 1 << 30;
 /// The type checker leaves when nobody has needed it for so long.
-const CHECKER_IDLE: Duration = Duration::from_secs(10 * 60);
+const CHECKER_IDLE_TIMEOUT: Duration = Duration::from_secs(10 * 60);
 
 fn main() -> ExitCode {
     #[cfg(target_os = "linux")]
-    mux_process::core_dumps::forbid();
+    mux_process::core_dumps::forbid_core_dumps();
     let mut args = env::args_os().skip(1);
     let first = args.next();
     match first.as_ref().and_then(|arg| arg.to_str()) {
         Some("keeper") => match args.next() {
             Some(lock) => mux_keeper::run_keeper(Path::new(&lock)),
-            None => complain("muxd keeper is started by muxd"),
+            None => exit_with_error("muxd keeper is started by muxd"),
         },
         #[cfg(target_os = "linux")]
-        Some("successor") => successor::run(),
+        Some("successor") => successor_command::run(),
         // Started by a client: standard input is the startup lock's file, standard output wants the report.
-        Some("child") => child(),
-        Some("--version" | "-V") => say(&format!(
+        Some("child") => start_for_client(),
+        Some("--version" | "-V") => print_and_exit(&format!(
             "muxd {} (contract {}{})",
             version::BUILD,
             version::CONTRACT,
-            telemetry().map_or("", |_| ", otel"),
+            span_exporter().map_or("", |_| ", otel"),
         )),
-        Some("--help" | "-h") => say(HELP),
-        Some(other) => complain(&format!(
+        Some("--help" | "-h") => print_and_exit(HELP),
+        Some(other) => exit_with_error(&format!(
             "muxd: unknown argument {other:?}; see muxd --help"
         )),
-        None => by_hand_or_service(),
+        None => start_in_foreground(),
     }
 }
 
-fn by_hand_or_service() -> ExitCode {
-    let service = Service::of_this_process(variable).context("cannot start as a service");
-    match service.and_then(|service| start(None, Reporter::nobody(), service)) {
-        Ok(End::Served) => ExitCode::SUCCESS,
-        Ok(End::NotNeeded) => say("muxd is running already; `mux status` shows it"),
-        Ok(End::Kept) => {
-            say("a service manager listens for muxd, and starts it; `mux service status` shows it")
+fn start_in_foreground() -> ExitCode {
+    let service =
+        ServiceManager::of_this_process(env_variable).context("cannot start as a service");
+    match service.and_then(|service| start_daemon(None, StartupReporter::nobody(), service)) {
+        Ok(DaemonOutcome::Served) => ExitCode::SUCCESS,
+        Ok(DaemonOutcome::NotNeeded) => {
+            print_and_exit("muxd is running already; `mux status` shows it")
         }
-        Err(error) => complain(&format!("muxd: {error:#}")),
+        Ok(DaemonOutcome::Kept) => print_and_exit(
+            "a service manager listens for muxd, and starts it; `mux service status` shows it",
+        ),
+        Err(error) => exit_with_error(&format!("muxd: {error:#}")),
     }
 }
 
-fn child() -> ExitCode {
+fn start_for_client() -> ExitCode {
     let inherit = || -> io::Result<_> {
         let lock = File::from(io::stdin().as_fd().try_clone_to_owned()?);
         let channel = File::from(io::stdout().as_fd().try_clone_to_owned()?);
@@ -106,18 +109,24 @@ fn child() -> ExitCode {
     };
     let (lock, channel) = match inherit() {
         Ok(inherited) => inherited,
-        Err(error) => return complain(&format!("muxd child is started by mux: {error}")),
+        Err(error) => return exit_with_error(&format!("muxd child is started by mux: {error}")),
     };
     let failure = channel.try_clone();
-    match start(Some(lock), Reporter::to(channel), Service::none()) {
-        Ok(End::Served | End::NotNeeded | End::Kept) => ExitCode::SUCCESS,
+    match start_daemon(
+        Some(lock),
+        StartupReporter::to(channel),
+        ServiceManager::none(),
+    ) {
+        Ok(DaemonOutcome::Served | DaemonOutcome::NotNeeded | DaemonOutcome::Kept) => {
+            ExitCode::SUCCESS
+        }
         Err(error) => {
             let report = Report::Failed {
                 message: format!("{error:#}"),
             };
             if let Ok(channel) = failure {
                 // A parent that has gone needs no report.
-                drop(Reporter::to(channel).report(&report));
+                drop(StartupReporter::to(channel).report(&report));
             }
             ExitCode::FAILURE
         }
@@ -125,7 +134,7 @@ fn child() -> ExitCode {
 }
 
 /// How a daemon's life ended.
-enum End {
+enum DaemonOutcome {
     Served,
     /// Another one serves.
     NotNeeded,
@@ -133,11 +142,11 @@ enum End {
     Kept,
 }
 
-fn start(
+fn start_daemon(
     startup: Option<StartupLock>,
-    reporter: Reporter,
-    service: Service,
-) -> anyhow::Result<End> {
+    reporter: StartupReporter,
+    service: ServiceManager,
+) -> anyhow::Result<DaemonOutcome> {
     let dirs = dirs()?;
     dirs.prepare()?;
     let startup = match startup {
@@ -148,9 +157,11 @@ fn start(
     let passed = service.passed();
     let lock = InstanceLock::try_take(&dirs.instance_lock())?;
     let elsewhere = match &lock {
-        Some(_) if passed.is_none() && lifecycle::is_kept(&dirs.socket()) => Some(End::Kept),
-        None if passed.is_none() && dirs.sockets().iter().any(|socket| answers(socket)) => {
-            Some(End::NotNeeded)
+        Some(_) if passed.is_none() && lifecycle::is_kept(&dirs.socket()) => {
+            Some(DaemonOutcome::Kept)
+        }
+        None if passed.is_none() && dirs.sockets().iter().any(|socket| is_accepting(socket)) => {
+            Some(DaemonOutcome::NotNeeded)
         }
         _ => None,
     };
@@ -164,22 +175,22 @@ fn start(
         None => {
             service.says("waiting for the muxd that runs to end");
             if let Some(passed) = passed {
-                make_room(&dirs, passed.path())?;
+                retire_other_daemon(&dirs, passed.path())?;
             }
-            InstanceLock::wait(&dirs.instance_lock(), PREDECESSOR)?
+            InstanceLock::wait(&dirs.instance_lock(), INSTANCE_LOCK_TIMEOUT)?
         }
     };
     let socket = passed.map_or_else(|| dirs.socket(), |passed| passed.path().to_owned());
-    let filter = variable(variables::LOG);
-    let _log = logging::start(&dirs.logs(), filter.as_deref());
-    if let Err(error) = lock.sign(std::process::id(), &socket) {
+    let filter = env_variable(variables::LOG);
+    let _log = logging::start_logging(&dirs.logs(), filter.as_deref());
+    if let Err(error) = lock.write_owner(std::process::id(), &socket) {
         // Who looks for us looks at our own place too.
         tracing::warn!(%error, "cannot sign the lock");
     }
-    let setup = setup(&dirs, socket.clone(), service.clone())?;
-    descriptors::raise();
-    freed_memory::give_back_long_texts();
-    let runtime = threads()?;
+    let setup = build_setup(&dirs, socket.clone(), service.clone())?;
+    descriptor_limits::raise();
+    malloc_trim::give_back_long_texts();
+    let runtime = build_runtime()?;
     let served = runtime.block_on(async move {
         let listener = match service.passed() {
             Some(passed) => passed.socket().and_then(transport::adopt),
@@ -197,16 +208,16 @@ fn start(
             drop(startup);
         };
         serve(lock, listener, setup, shutdown, ready, None).await?;
-        Ok(End::Served)
+        Ok(DaemonOutcome::Served)
     });
     // A thread that waits for a disk that does not answer would keep us for ever.
-    runtime.shutdown_timeout(LAST_THREADS);
+    runtime.shutdown_timeout(RUNTIME_SHUTDOWN_TIMEOUT);
     served
 }
 
 /// Asks the daemon that serves elsewhere to drain: from now on a service manager starts the one that there
 /// is. Where it listened at our own place, it has lost it, and goes by itself.
-fn make_room(dirs: &Dirs, ours: &Path) -> anyhow::Result<()> {
+fn retire_other_daemon(dirs: &Dirs, ours: &Path) -> anyhow::Result<()> {
     let mut sockets = dirs.sockets();
     sockets.retain(|socket| socket != ours);
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -217,8 +228,8 @@ fn make_room(dirs: &Dirs, ours: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn threads() -> anyhow::Result<tokio::runtime::Runtime> {
-    runtime::build(variable(variables::WATCH_POLLS).is_some())
+fn build_runtime() -> anyhow::Result<tokio::runtime::Runtime> {
+    runtime::build_runtime(env_variable(variables::WATCH_POLLS).is_some())
         .map_err(|error| match mux_sandbox::scarce::remedy(&error) {
             Some(remedy) => anyhow::anyhow!("{error}; {remedy}"),
             None => error.into(),
@@ -226,9 +237,13 @@ fn threads() -> anyhow::Result<tokio::runtime::Runtime> {
         .context("cannot start its threads")
 }
 
-fn setup(dirs: &Dirs, socket: PathBuf, service: Service) -> anyhow::Result<Setup> {
+fn build_setup(
+    dirs: &Dirs,
+    socket: PathBuf,
+    service: ServiceManager,
+) -> anyhow::Result<DaemonSetup> {
     let program = env::current_exe().context("cannot find my own program")?;
-    let worker = match variable(variables::WORKER) {
+    let worker = match env_variable(variables::WORKER) {
         Some(path) => PathBuf::from(path),
         None => program.with_file_name("mux-worker"),
     };
@@ -236,20 +251,20 @@ fn setup(dirs: &Dirs, socket: PathBuf, service: Service) -> anyhow::Result<Setup
         Environment::of(env::vars_os().filter_map(|(name, value)| {
             Some((name.into_string().ok()?, value.into_string().ok()?))
         }));
-    let home = variable("HOME").map_or_else(|| PathBuf::from("/"), PathBuf::from);
+    let home = env_variable("HOME").map_or_else(|| PathBuf::from("/"), PathBuf::from);
     // Under this name it is the build that runs, also when an upgrade has replaced the file.
     let this_build = cfg!(target_os = "linux").then(|| PathBuf::from("/proc/self/exe"));
-    Ok(Setup {
+    Ok(DaemonSetup {
         program: this_build.unwrap_or(program),
         worker,
-        places: Places {
+        places: DaemonPaths {
             config: dirs.config_file(),
             env: dirs.env_file(),
             socket,
             log: dirs.logs(),
             home,
             approvals: dirs.state.join("projects.json"),
-            disks: Disks {
+            disks: DaemonDirs {
                 state: dirs.state.clone(),
                 cache: dirs.cache.clone(),
                 runtime: dirs.runtime.clone(),
@@ -269,29 +284,29 @@ fn setup(dirs: &Dirs, socket: PathBuf, service: Service) -> anyhow::Result<Setup
         metrics_token: dirs.metrics_token(),
         descriptions: dirs.cache.join("descriptions"),
         addresses: dirs.state.join("sources.json"),
-        approvals: mux_approvals::Places {
+        approvals: mux_approvals::ApprovalPaths {
             grants: dirs.state.join("approvals.json"),
             records: dirs.state.join("approvals"),
             // A trial must not disturb the user.
-            desktop: dirs.home().is_none() && variable("DBUS_SESSION_BUS_ADDRESS").is_some(),
+            desktop: dirs.home().is_none() && env_variable("DBUS_SESSION_BUS_ADDRESS").is_some(),
         },
         checker: CheckSettings {
             compiler: None,
             managed: dirs.typescript(),
-            search_path: variable("PATH").map(Into::into),
+            search_path: env_variable("PATH").map(Into::into),
             work: dirs.cache.join("check"),
-            deadline: CHECK,
-            memory: CHECKER_MEMORY,
-            idle: CHECKER_IDLE,
+            deadline: TYPECHECK_TIMEOUT,
+            memory: MAX_CHECKER_BYTES,
+            idle: CHECKER_IDLE_TIMEOUT,
         },
         service,
         environment,
-        telemetry: telemetry(),
+        telemetry: span_exporter(),
     })
 }
 
 /// What sends spans, if it is built in.
-fn telemetry() -> Option<trace::Start> {
+fn span_exporter() -> Option<trace::CollectorFactory> {
     #[cfg(feature = "otel")]
     return Some(otel::start());
     #[cfg(not(feature = "otel"))]
@@ -299,19 +314,19 @@ fn telemetry() -> Option<trace::Start> {
 }
 
 fn dirs() -> Result<Dirs, EndpointError> {
-    Dirs::resolve(variable(variables::HOME).as_deref().map(Path::new))
+    Dirs::resolve(env_variable(variables::HOME).as_deref().map(Path::new))
 }
 
 #[expect(
     clippy::disallowed_methods,
     reason = "the one place where the daemon reads its environment"
 )]
-fn variable(name: &str) -> Option<String> {
+fn env_variable(name: &str) -> Option<String> {
     env::var(name).ok().filter(|value| !value.is_empty())
 }
 
 /// Whether a daemon accepts connections there.
-fn answers(socket: &Path) -> bool {
+fn is_accepting(socket: &Path) -> bool {
     std::os::unix::net::UnixStream::connect(socket).is_ok()
 }
 
@@ -326,7 +341,7 @@ fn detach() -> io::Result<()> {
 }
 
 #[expect(clippy::print_stdout, reason = "asked for on the command line")]
-fn say(text: &str) -> ExitCode {
+fn print_and_exit(text: &str) -> ExitCode {
     println!("{text}");
     ExitCode::SUCCESS
 }
@@ -335,7 +350,7 @@ fn say(text: &str) -> ExitCode {
     clippy::print_stderr,
     reason = "there is no log before the daemon serves"
 )]
-fn complain(text: &str) -> ExitCode {
+fn exit_with_error(text: &str) -> ExitCode {
     eprintln!("{text}");
     ExitCode::FAILURE
 }

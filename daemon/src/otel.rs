@@ -5,8 +5,8 @@
 //!
 //! Invariant: nobody waits for a collector. What it does not take in time is lost, and counted.
 
-mod batch;
-mod message;
+mod batch_sender;
+mod otlp_message;
 
 use std::{
     sync::{Arc, Mutex, PoisonError},
@@ -14,37 +14,42 @@ use std::{
 };
 
 use futures::future::BoxFuture;
-use mux_telemetry::trace::{Collect, Counts, Destination, Ended, Start};
+use mux_telemetry::trace::{
+    CollectorEndpoint, CollectorFactory, EndedSpan, SpanCollector, SpanCounts,
+};
 use tokio::{sync::mpsc, task::JoinHandle, time::timeout};
 use tokio_util::sync::CancellationToken;
 
-use self::batch::Sender;
+use self::batch_sender::BatchSender;
 
 /// Spans that wait.
-const QUEUE: usize = 2048;
+const MAX_QUEUED_SPANS: usize = 2048;
 /// How long the last of them may take.
-const FAREWELL: Duration = Duration::from_secs(2);
+const SPAN_FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
 
-pub(crate) fn start() -> Start {
-    Start::new(|to| {
-        let collector = Collector::start(to)?;
-        Ok(Arc::new(collector) as Arc<dyn Collect>)
+pub(crate) fn start() -> CollectorFactory {
+    CollectorFactory::new(|to| {
+        let collector = OtlpCollector::start(to)?;
+        Ok(Arc::new(collector) as Arc<dyn SpanCollector>)
     })
 }
 
-struct Collector {
-    queue: mpsc::Sender<Ended>,
-    counts: Arc<Mutex<Counts>>,
+struct OtlpCollector {
+    queue: mpsc::Sender<EndedSpan>,
+    counts: Arc<Mutex<SpanCounts>>,
     closing: CancellationToken,
     /// Taken by whoever waits for its end.
     sending: Mutex<Option<JoinHandle<()>>>,
 }
 
-impl Collector {
-    fn start(to: Destination) -> Result<Self, String> {
-        let (queue, spans) = mpsc::channel(QUEUE);
-        let (counts, closing) = (Arc::<Mutex<Counts>>::default(), CancellationToken::new());
-        let sender = Sender::new(to, Arc::clone(&counts), closing.clone())?;
+impl OtlpCollector {
+    fn start(to: CollectorEndpoint) -> Result<Self, String> {
+        let (queue, spans) = mpsc::channel(MAX_QUEUED_SPANS);
+        let (counts, closing) = (
+            Arc::<Mutex<SpanCounts>>::default(),
+            CancellationToken::new(),
+        );
+        let sender = BatchSender::new(to, Arc::clone(&counts), closing.clone())?;
         Ok(Self {
             queue,
             counts,
@@ -54,8 +59,8 @@ impl Collector {
     }
 }
 
-impl Collect for Collector {
-    fn take(&self, span: Ended) {
+impl SpanCollector for OtlpCollector {
+    fn take(&self, span: EndedSpan) {
         if self.queue.try_send(span).is_err() {
             self.counts
                 .lock()
@@ -64,7 +69,7 @@ impl Collect for Collector {
         }
     }
 
-    fn counts(&self) -> Counts {
+    fn counts(&self) -> SpanCounts {
         let counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
         counts.clone()
     }
@@ -78,7 +83,7 @@ impl Collect for Collector {
             .take();
         Box::pin(async move {
             let Some(mut sending) = sending else { return };
-            if timeout(FAREWELL, &mut sending).await.is_err() {
+            if timeout(SPAN_FLUSH_TIMEOUT, &mut sending).await.is_err() {
                 sending.abort();
             }
         })

@@ -2,35 +2,35 @@
 //!
 //! Invariant: nothing below this module names `mux-proto`; `convert` translates both ways.
 
+mod answer_budget;
 mod approvals;
-mod budget;
-mod call;
 mod catalog;
-mod contained;
+mod catch_panics;
+mod connection;
 mod convert;
+mod descriptor_reserve;
+mod disconnect_watch;
 mod discovery;
-mod door;
-mod handler;
-mod held;
 mod login;
+mod long_value;
 mod metrics;
 mod notices;
-mod offers;
 mod pins;
 mod policy;
-mod probe;
-mod program;
+mod program_steps;
+mod progress_observer;
 mod projects;
 mod request_frames;
-mod reserve;
+mod request_handler;
+mod resources_and_prompts;
 mod runs;
 mod secrets;
 mod settings;
 mod sources;
 mod status;
-mod told;
+mod tool_call;
 mod upgrade;
-mod watched;
+mod watchdog_probe;
 
 use std::{
     sync::{
@@ -58,33 +58,33 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tracing::{Instrument, debug, info, info_span, warn};
 
 use self::{
-    contained::Contained,
-    door::{Door, Peer, SUCCESSOR},
-    handler::Connection,
+    catch_panics::CatchPanics,
+    connection::{ConnectionState, PeerIds, SUCCESSOR_CONNECTION},
+    descriptor_reserve::{DescriptorPermit, DescriptorReserve},
+    disconnect_watch::DisconnectWatch,
     request_frames::RequestFrames,
-    reserve::{Lent, Reserve},
-    watched::Watched,
+    request_handler::RequestHandler,
 };
-pub(crate) use self::{metrics::serve as serve_metrics, probe::lives};
-use crate::state::Daemon;
-use mux_process::{descriptors::are_used_up, freed_memory};
+pub(crate) use self::{metrics::serve as serve_metrics, watchdog_probe::lives};
+use crate::daemon::Daemon;
+use mux_process::{descriptor_limits::are_used_up, malloc_trim};
 
 /// A client that has connected must say hello within this time.
-const GREETING: Duration = Duration::from_secs(5);
+const CLIENT_HELLO_TIMEOUT: Duration = Duration::from_secs(5);
 /// Somebody who waits at the door is there, or has gone.
-const AT_THE_DOOR: Duration = Duration::from_millis(100);
+const ACCEPT_TIMEOUT: Duration = Duration::from_millis(100);
 /// The longest that one long poll waits.
-const POLL: Duration = Duration::from_secs(30);
+const MAX_LONG_POLL: Duration = Duration::from_secs(30);
 /// Requests of one client at once.
-const REQUESTS: usize = 256;
+const MAX_REQUESTS_PER_CONNECTION: usize = 256;
 /// Connections at once. An idle one costs a descriptor and less than 20 KiB.
-const CONNECTIONS: usize = 4_096;
+const MAX_CONNECTIONS: usize = 4_096;
 /// So many that have gone leave memory that is worth giving back.
-const CROWD: usize = 64;
+const MEMORY_TRIM_CONNECTIONS: usize = 64;
 
 /// The open connections.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Connections {
+pub(crate) struct ClientConnections {
     tasks: TaskTracker,
     closing: CancellationToken,
     /// How often nobody could be let in.
@@ -93,7 +93,7 @@ pub(crate) struct Connections {
     most: Arc<AtomicUsize>,
 }
 
-impl Connections {
+impl ClientConnections {
     fn failures(&self) -> u64 {
         *self.failures.borrow()
     }
@@ -106,22 +106,22 @@ impl Connections {
     }
 
     /// Waits until all have gone by themselves.
-    pub(crate) async fn gone(&self, patience: Duration) {
+    pub(crate) async fn wait_until_closed(&self, patience: Duration) {
         self.tasks.close();
         _ = tokio::time::timeout(patience, self.tasks.wait()).await;
     }
 
     /// One more is open.
-    fn came(&self) {
+    fn count_opened(&self) {
         self.most.fetch_max(self.tasks.len(), Ordering::Relaxed);
     }
 
     /// One of them is over.
-    fn left(&self) {
+    fn count_closed(&self) {
         let open = self.tasks.len();
-        if self.most.load(Ordering::Relaxed) >= open + CROWD {
+        if self.most.load(Ordering::Relaxed) >= open + MEMORY_TRIM_CONNECTIONS {
             self.most.store(open, Ordering::Relaxed);
-            freed_memory::give_back_soon();
+            malloc_trim::give_back_soon();
         }
     }
 
@@ -138,16 +138,16 @@ impl Connections {
 pub(crate) async fn accept(
     listener: &Listener,
     daemon: Arc<Daemon>,
-    connections: &Connections,
+    connections: &ClientConnections,
     stop: CancellationToken,
 ) {
     let mut number = 0_u64;
-    let reserve = Reserve::new();
-    let mut cramped = Cramped::default();
+    let reserve = DescriptorReserve::new();
+    let mut cramped = DescriptorShortage::default();
     loop {
         let next = tokio::select! {
             () = stop.cancelled() => return,
-            next = next(listener, &reserve, &mut cramped) => next,
+            next = accept_next(listener, &reserve, &mut cramped) => next,
         };
         let Some((stream, lent)) = next else {
             connections.failures.send_modify(|count| *count += 1);
@@ -155,50 +155,57 @@ pub(crate) async fn accept(
             tokio::time::sleep(Duration::from_millis(50)).await;
             continue;
         };
-        let Some(peer) = ours(&stream) else {
+        let Some(peer) = peer_of_same_user(&stream) else {
             warn!("refused a connection of another user");
             continue;
         };
-        if connections.tasks.len() >= CONNECTIONS {
-            warn!("refused a connection: {CONNECTIONS} are open");
+        if connections.tasks.len() >= MAX_CONNECTIONS {
+            warn!("refused a connection: {MAX_CONNECTIONS} are open");
             continue;
         }
         number += 1;
         let span = info_span!("client", number);
-        let door = Door::new(Arc::clone(&daemon), number, peer, lent.is_some());
-        let serving = serve(lent, stream, door, connections.closing.clone()).instrument(span);
+        let door = ConnectionState::new(Arc::clone(&daemon), number, peer, lent.is_some());
+        let serving =
+            serve_connection(lent, stream, door, connections.closing.clone()).instrument(span);
         let all = connections.clone();
         // An async block would have room for it twice.
-        connections.tasks.spawn(serving.map(move |()| all.left()));
-        connections.came();
+        connections
+            .tasks
+            .spawn(serving.map(move |()| all.count_closed()));
+        connections.count_opened();
     }
 }
 
 /// Lets the daemon in that has taken over from this one: it tells its clients of the runs that go on here.
 #[cfg(target_os = "linux")]
-pub(crate) fn let_in(stream: UnixStream, daemon: Arc<Daemon>, connections: &Connections) {
-    let door = Door::new(daemon, SUCCESSOR, (None, None), false);
-    let serving = serve(None, stream, door, connections.closing.clone());
+pub(crate) fn serve_successor(
+    stream: UnixStream,
+    daemon: Arc<Daemon>,
+    connections: &ClientConnections,
+) {
+    let door = ConnectionState::new(daemon, SUCCESSOR_CONNECTION, (None, None), false);
+    let serving = serve_connection(None, stream, door, connections.closing.clone());
     let serving = serving.instrument(info_span!("successor"));
     connections.tasks.spawn(serving);
 }
 
 /// The next one at the door, on a place that was put by if there is no other. Nobody if nobody can be let in.
-async fn next(
+async fn accept_next(
     listener: &Listener,
-    reserve: &Reserve,
-    cramped: &mut Cramped,
-) -> Option<(Stream, Option<Lent>)> {
+    reserve: &DescriptorReserve,
+    cramped: &mut DescriptorShortage,
+) -> Option<(Stream, Option<DescriptorPermit>)> {
     match listener.accept().await {
         Ok(stream) => {
             reserve.fill();
-            cramped.over();
+            cramped.report_recovery();
             Some((stream, None))
         }
         Err(error) => {
-            cramped.by(&error);
+            cramped.report_shortage(&error);
             let lent = are_used_up(&error).then(|| reserve.lend()).flatten()?;
-            let accepted = timeout(AT_THE_DOOR, listener.accept()).await.ok()?;
+            let accepted = timeout(ACCEPT_TIMEOUT, listener.accept()).await.ok()?;
             Some((accepted.ok()?, Some(lent)))
         }
     }
@@ -206,16 +213,16 @@ async fn next(
 
 /// Whether nobody can be let in, which is logged once and not at every look.
 #[derive(Default)]
-struct Cramped(bool);
+struct DescriptorShortage(bool);
 
-impl Cramped {
-    fn by(&mut self, error: &std::io::Error) {
+impl DescriptorShortage {
+    fn report_shortage(&mut self, error: &std::io::Error) {
         if !std::mem::replace(&mut self.0, true) {
             warn!(%error, "cannot accept connections");
         }
     }
 
-    fn over(&mut self) {
+    fn report_recovery(&mut self) {
         if std::mem::take(&mut self.0) {
             info!("connections are accepted again");
         }
@@ -224,12 +231,16 @@ impl Cramped {
 
 /// One connection until its end, which is also the end of the runs that it owns. What it was lent goes back behind
 /// everything else, when its own descriptor is free.
-async fn serve<S>(_lent: Option<Lent>, stream: S, door: Arc<Door>, closing: CancellationToken)
-where
+async fn serve_connection<S>(
+    _lent: Option<DescriptorPermit>,
+    stream: S,
+    door: Arc<ConnectionState>,
+    closing: CancellationToken,
+) where
     S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
 {
     let gone = CancellationToken::new();
-    let transport = Watched::new(RequestFrames::new(stream), gone.clone());
+    let transport = DisconnectWatch::new(RequestFrames::new(stream), gone.clone());
     let closed = {
         let door = Arc::clone(&door);
         async move {
@@ -242,10 +253,10 @@ where
     };
     let transport = transport.take_until(Box::pin(closed));
     let channel = BaseChannel::new(Config::default(), transport);
-    let channel = channel.max_concurrent_requests(REQUESTS);
-    let connection = Connection::new(Arc::clone(&door));
+    let channel = channel.max_concurrent_requests(MAX_REQUESTS_PER_CONNECTION);
+    let connection = RequestHandler::new(Arc::clone(&door));
     let requests = channel
-        .execute(Contained(connection.serve()))
+        .execute(CatchPanics(connection.serve()))
         // In boxes: the set of them keeps room for one more than there are, and the longest takes 15 KiB.
         .for_each_concurrent(None, Box::pin);
     let greeted = door.greeted();
@@ -254,8 +265,8 @@ where
         () = &mut requests => return,
         () = gone.cancelled() => return,
         () = &mut greeted => {}
-        () = tokio::time::sleep(GREETING) => {
-            debug!("no hello within {GREETING:?}");
+        () = tokio::time::sleep(CLIENT_HELLO_TIMEOUT) => {
+            debug!("no hello within {CLIENT_HELLO_TIMEOUT:?}");
             return;
         }
     }
@@ -270,7 +281,7 @@ where
 
 /// Who connects, if it is this user. The socket's mode keeps others out; this holds when somebody loosened it.
 #[cfg(unix)]
-fn ours(stream: &Stream) -> Option<Peer> {
+fn peer_of_same_user(stream: &Stream) -> Option<PeerIds> {
     let me = nix::unistd::geteuid().as_raw();
     match stream.peer_creds() {
         Ok(creds) if creds.euid().is_none_or(|uid| uid == me) => {
@@ -286,6 +297,6 @@ fn ours(stream: &Stream) -> Option<Peer> {
 }
 
 #[cfg(not(unix))]
-fn ours(_stream: &Stream) -> Option<Peer> {
+fn ours(_stream: &Stream) -> Option<PeerIds> {
     Some((None, None))
 }

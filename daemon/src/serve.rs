@@ -1,6 +1,6 @@
 //! The daemon's life between the lock and its release.
 
-mod leaving;
+mod exit_sequence;
 
 use std::{
     io,
@@ -17,26 +17,26 @@ use tokio::{
 };
 use tracing::{info, warn};
 
-use self::leaving::{drain, leave, turn_away};
+use self::exit_sequence::{drain, leave, turn_away};
 use crate::{
-    handover::{Giving, HandoverError, Predecessor},
-    lifecycle::{self, InstanceLock, Service, Shutdown},
-    rpc::{self, Connections},
-    state::{Daemon, Places},
+    daemon::{Daemon, DaemonPaths},
+    handover::{HandoverError, HandoverSource, Predecessor},
+    lifecycle::{self, InstanceLock, ServiceManager, Shutdown},
+    rpc::{self, ClientConnections},
 };
 use mux_approvals::Approvals;
-use mux_audit::Audit;
+use mux_audit::AuditLog;
 use mux_auth::Auth;
 use mux_cache::Cache;
 use mux_caller::activity::Activity;
 use mux_catalog::{Catalog, pins::Pins};
 use mux_config::environment::Environment;
-use mux_files::file_watcher::Watching;
+use mux_files::file_watcher::FileWatcher;
 use mux_gateway::Gateway;
-use mux_handles::Handles;
+use mux_handles::StoredValues;
 use mux_http::http_client;
-use mux_runs::{Runs, discovery, inspect::Inspector};
-use mux_settings::Allowed;
+use mux_runs::{Runs, program_check::ProgramChecker, tool_discovery};
+use mux_settings::LimitSettings;
 use mux_sources::Sources;
 use mux_telemetry::{
     logging,
@@ -44,24 +44,26 @@ use mux_telemetry::{
     trace::{self, Tracer},
 };
 use mux_typecheck::{CheckSettings, Checker};
-use mux_upstream::{Awaited, Launcher, ServerRequestPolicy, Starts, Surroundings, Upstreams};
+use mux_upstream::{
+    IncomingSessions, ProcessLauncher, ServerContext, ServerRequestPolicy, StartLimiter, Upstreams,
+};
 
 /// Clients of a daemon that leaves get this long to go to the next one by themselves.
-const PARTING: Duration = Duration::from_secs(2);
+const CLIENT_LEAVE_TIMEOUT: Duration = Duration::from_secs(2);
 /// What a daemon that takes over gives its workers, and the login shell, before it goes on without.
-const WARMING: Duration = Duration::from_secs(10);
+const WARMUP_TIMEOUT: Duration = Duration::from_secs(10);
 /// Answers that are ready get this long to be taken.
-const LAST_WORDS: Duration = Duration::from_secs(1);
+const LAST_FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
 /// How often the daemon looks whether its socket is still its own.
-const SOCKET_CHECK: Duration = Duration::from_secs(5);
+const SOCKET_CHECK_INTERVAL: Duration = Duration::from_secs(5);
 
 /// What a daemon is given.
-pub struct Setup {
+pub struct DaemonSetup {
     /// The `muxd` program itself, for the keeper.
     pub program: PathBuf,
     /// The `mux-worker` program.
     pub worker: PathBuf,
-    pub places: Places,
+    pub places: DaemonPaths,
     pub server_logs: PathBuf,
     /// Where long values are kept.
     pub results: PathBuf,
@@ -84,14 +86,14 @@ pub struct Setup {
     pub descriptions: PathBuf,
     /// Where it is kept at which addresses they were called at first.
     pub addresses: PathBuf,
-    pub approvals: mux_approvals::Places,
+    pub approvals: mux_approvals::ApprovalPaths,
     /// What whoever reads metrics over a port must know.
     pub metrics_token: PathBuf,
     pub checker: CheckSettings,
     /// What sends spans, if it is built in.
-    pub telemetry: Option<trace::Start>,
+    pub telemetry: Option<trace::CollectorFactory>,
     /// Who started us. The listener is its, if it passed one.
-    pub service: Service,
+    pub service: ServiceManager,
     /// This process's environment, in case that the login shell tells none.
     pub environment: Environment,
 }
@@ -112,17 +114,17 @@ pub enum ServeError {
 pub async fn serve(
     lock: InstanceLock,
     listener: Listener,
-    setup: Setup,
+    setup: DaemonSetup,
     shutdown: Shutdown,
     ready: impl FnOnce(),
     mut predecessor: Option<Predecessor>,
 ) -> Result<(), ServeError> {
     let (sender, environment) = watch::channel(None);
     let basis = setup.environment.clone();
-    let launcher = Launcher::new(setup.program, setup.keeper_lock, environment.clone());
-    let awaited = Awaited::default();
+    let launcher = ProcessLauncher::new(setup.program, setup.keeper_lock, environment.clone());
+    let awaited = IncomingSessions::default();
     if let Some(predecessor) = &predecessor {
-        awaited.expect(predecessor.expected());
+        awaited.expect_sessions(predecessor.expected());
         if let Some(keeper) = predecessor.keeper() {
             launcher.use_keeper(keeper).await;
         }
@@ -130,7 +132,7 @@ pub async fn serve(
     tokio::spawn({
         let launcher = launcher.clone();
         async move {
-            let ask = async |question| launcher.output(question).await;
+            let ask = async |question| launcher.program_output(question).await;
             let captured = Environment::capture(basis, ask).await;
             // Nobody waits for it if the daemon has ended meanwhile.
             drop(sender.send(Some(captured)));
@@ -138,27 +140,31 @@ pub async fn serve(
     });
     let catalog = Catalog::new();
     let pins = Pins::open(setup.pins).map_err(ServeError::Pins)?;
-    let auth = Auth::open(setup.credentials, setup.keyring, http_client::builder);
+    let auth = Auth::open(
+        setup.credentials,
+        setup.keyring,
+        http_client::client_builder,
+    );
     let server_logs = setup.server_logs;
-    let surroundings = Surroundings {
+    let surroundings = ServerContext {
         launcher: launcher.clone(),
         logs: server_logs.clone(),
         catalog: Arc::clone(&catalog),
         pins: Arc::clone(&pins),
         news: Arc::default(),
-        starts: Arc::new(Starts::new(Allowed::default().starts)),
+        starts: Arc::new(StartLimiter::new(LimitSettings::default().starts)),
         auth,
         sources: Arc::new(Sources::new(
             setup.descriptions,
             setup.addresses,
-            http_client::builder,
+            http_client::client_builder,
         )),
         awaited: awaited.clone(),
         metrics: Metrics::new(setup.metrics_token),
         requests: Arc::default(),
     };
     let upstreams = Arc::new(Upstreams::new(surroundings));
-    let audit = Audit::open(setup.audit);
+    let audit = AuditLog::open(setup.audit);
     let approvals = Approvals::open(setup.approvals, predecessor.is_none());
     let tracer = Tracer::new(setup.telemetry);
     let gateway = Gateway::new(
@@ -172,10 +178,10 @@ pub async fn serve(
     upstreams.set_request_policy(policy);
     let pool =
         Pool::start(pool_settings(setup.worker, setup.snapshots)).map_err(ServeError::Pool)?;
-    let handles = Handles::open(setup.results, mux_settings::StoredValueLimits::default());
+    let handles = StoredValues::open(setup.results, mux_settings::StoredValueLimits::default());
     let checker = Checker::new(setup.checker);
     let mut known = environment.clone();
-    let inspector = Inspector::new(Arc::clone(&upstreams), pool.clone(), checker);
+    let inspector = ProgramChecker::new(Arc::clone(&upstreams), pool.clone(), checker);
     let runs = Runs::new(
         Arc::clone(&gateway),
         inspector,
@@ -185,7 +191,7 @@ pub async fn serve(
     );
     let activity = Activity::new(None);
     let socket = setup.places.socket.clone();
-    let (service, ours) = (setup.service, identity(&socket));
+    let (service, ours) = (setup.service, file_identity(&socket));
     let (wish, mut wishes) = mpsc::channel(1);
     let daemon = Daemon::new(
         setup.places,
@@ -200,8 +206,8 @@ pub async fn serve(
     );
     if let Some(predecessor) = &mut predecessor {
         // What takes its time is done before anything is asked of the old daemon.
-        drop(timeout(WARMING, known.wait_for(Option::is_some)).await);
-        drop(timeout(WARMING, pool.warm()).await);
+        drop(timeout(WARMUP_TIMEOUT, known.wait_for(Option::is_some)).await);
+        drop(timeout(WARMUP_TIMEOUT, pool.warm()).await);
         predecessor.warm().await?;
     }
     let background = tokio::spawn({
@@ -213,12 +219,12 @@ pub async fn serve(
                 // A configuration that cannot be read still gets a daemon that says so.
                 daemon.configured().await;
                 launcher.warm_up().await;
-                daemon.runs.inspector().warm().await;
-                discovery::keep_ready(&daemon.gateway).await;
+                daemon.runs.inspector().warm_checker().await;
+                tool_discovery::keep_index_built(&daemon.gateway).await;
             };
-            let tended = Arc::clone(daemon.gateway.approvals()).follow();
+            let tended = Arc::clone(daemon.gateway.approvals()).expire_periodically();
             let served = rpc::serve_metrics(&daemon);
-            let followed = daemon.follow_files(Watching::start());
+            let followed = daemon.follow_files(FileWatcher::start());
             // Another daemon does this in our place, and both write the same files.
             let until_we_leave = async {
                 tokio::select! {
@@ -238,17 +244,17 @@ pub async fn serve(
             pool.close();
             return Err(error.into());
         }
-        approvals.read_grants_again();
+        approvals.reload_grants();
         daemon.read_approvals_again().await;
         daemon.former.expect();
-        if let Err(error) = lock.sign(std::process::id(), &socket) {
+        if let Err(error) = lock.write_owner(std::process::id(), &socket) {
             // Who looks for us looks at our own place too.
             warn!(%error, "cannot sign the lock");
         }
     }
     tokio::task::spawn_blocking({
         let logs = server_logs.clone();
-        move || logging::bound_servers(&logs)
+        move || logging::sweep_server_logs(&logs)
     });
     info!(pid = std::process::id(), socket = %socket.display(), "serving");
     ready();
@@ -259,10 +265,10 @@ pub async fn serve(
         let (approvals, former) = (Arc::clone(&approvals), Arc::clone(&daemon.former));
         tokio::spawn(predecessor.receive(awaited, upstreams, approvals, former));
     }
-    service.ready(&doing(&daemon));
+    service.ready(&status_text(&daemon));
     let stop = shutdown.token();
-    let connections = Connections::default();
-    let giving = Giving {
+    let connections = ClientConnections::default();
+    let giving = HandoverSource {
         listener: &listener,
         lock: &lock,
         startup_lock: &setup.startup_lock,
@@ -279,13 +285,13 @@ pub async fn serve(
             return std::future::pending().await;
         }
         let lives = || rpc::lives(&socket, &connections);
-        lifecycle::report(&service, || doing(&daemon), lives).await
+        lifecycle::run_watchdog(&service, || status_text(&daemon), lives).await
     };
     let mut successor = None;
     tokio::select! {
         () = accepting => {}
         next = giving.fulfil(&mut wishes) => successor = Some(next),
-        () = leaving::idle(&activity, &daemon.former) => info!("nobody came for long enough"),
+        () = exit_sequence::idle(&activity, &daemon.former) => info!("nobody came for long enough"),
         () = socket_lost(&socket, ours) => warn!("the socket was taken away or replaced"),
         never = reporting => match never {},
         never = daemon.straits.follow() => match never {},
@@ -298,41 +304,41 @@ pub async fn serve(
     let is_last = successor.is_none();
     let mut held = None;
     if let Some(successor) = successor {
-        leaving::open(&successor, &daemon, &connections).await;
+        exit_sequence::open(&successor, &daemon, &connections).await;
         service.succeeded_by(successor.pid).await;
         drop(listener);
         // It has its own hold on it.
         drop(lock);
-        upstreams.leave();
+        upstreams.disable_eager_start();
         daemon.leaving.cancel();
         let going = (successor, Arc::clone(&upstreams), Arc::clone(&approvals));
         leave(going, waiting, &daemon, &shutdown).await;
         background.abort();
-        connections.gone(PARTING).await;
+        connections.wait_until_closed(CLIENT_LEAVE_TIMEOUT).await;
     } else {
-        activity.close();
+        activity.close_to_clients();
         shutdown.request();
-        service.stopping(&format!("ending: {}", doing(&daemon)));
+        service.stopping(&format!("ending: {}", status_text(&daemon)));
         let turning_away = turn_away(listener, &service, &daemon);
         // So does the daemon before us, if runs go on there.
         tokio::join!(
             drain(&runs, &shutdown),
-            leaving::take_along(&daemon.former, &shutdown)
+            exit_sequence::take_along(&daemon.former, &shutdown)
         );
         background.abort();
         held = Some((lock, turning_away));
     }
     drop(daemon);
-    connections.close(LAST_WORDS).await;
+    connections.close(LAST_FLUSH_TIMEOUT).await;
     tokio::select! {
         () = upstreams.close() => {}
         // The keeper is quicker with all of them, and less polite.
         () = shutdown.requested_now() => {}
     }
     runs.inspector().close().await;
-    catalog.settle(LAST_WORDS).await;
-    pins.settle(LAST_WORDS).await;
-    audit.settle(LAST_WORDS).await;
+    catalog.settle(LAST_FLUSH_TIMEOUT).await;
+    pins.settle(LAST_FLUSH_TIMEOUT).await;
+    audit.flush(LAST_FLUSH_TIMEOUT).await;
     tracer.close().await;
     launcher.close().await;
     pool.close();
@@ -345,7 +351,7 @@ pub async fn serve(
         _ if !is_last => {}
         Some(passed) => passed.turn_away(),
         // Another one's may stand there by now.
-        None if identity(&socket) == ours => drop(std::fs::remove_file(&socket)),
+        None if file_identity(&socket) == ours => drop(std::fs::remove_file(&socket)),
         None => {}
     }
     info!("over");
@@ -357,7 +363,7 @@ fn pool_settings(worker: PathBuf, snapshots: PathBuf) -> PoolSettings {
     PoolSettings {
         worker,
         floor: 2,
-        bounds: Allowed::default().pool,
+        bounds: LimitSettings::default().pool,
         runs_per_worker: 200,
         start_timeout: Duration::from_secs(20),
         queue_timeout: Duration::from_secs(60),
@@ -368,29 +374,29 @@ fn pool_settings(worker: PathBuf, snapshots: PathBuf) -> PoolSettings {
 }
 
 /// What we do, for those who ask the service manager.
-fn doing(daemon: &Daemon) -> String {
+fn status_text(daemon: &Daemon) -> String {
     let number = |count: usize, what: &str| match count {
         1 => format!("1 {what}"),
         count => format!("{count} {what}s"),
     };
-    let clients = number(daemon.activity.clients(), "client");
-    let runs = number(daemon.runs.counts().running, "run");
+    let clients = number(daemon.activity.client_count(), "client");
+    let runs = number(daemon.runs.run_totals().running, "run");
     format!("{clients}, {runs}")
 }
 
 /// Resolves when the path is no longer the socket that was bound: nobody could reach us any more.
 async fn socket_lost(socket: &Path, ours: Option<(u64, u64)>) {
-    let mut ticks = tokio::time::interval(SOCKET_CHECK);
+    let mut ticks = tokio::time::interval(SOCKET_CHECK_INTERVAL);
     loop {
         ticks.tick().await;
-        if identity(socket) != ours {
+        if file_identity(socket) != ours {
             return;
         }
     }
 }
 
 #[cfg(unix)]
-fn identity(path: &Path) -> Option<(u64, u64)> {
+fn file_identity(path: &Path) -> Option<(u64, u64)> {
     use std::os::unix::fs::MetadataExt;
     let found = std::fs::symlink_metadata(path).ok()?;
     Some((found.dev(), found.ino()))

@@ -6,7 +6,7 @@ mod shop;
 
 use std::{collections::BTreeMap, fs, path::Path};
 
-use mux_sources::openapi::{Description, Entry};
+use mux_sources::openapi::{OpenApiDescription, ServerOverrides};
 use mux_tests::golden;
 use serde_json::{Value, json};
 
@@ -23,7 +23,7 @@ fn descriptions_become_the_recorded_functions() {
         }
         cases += 1;
         let text = fs::read_to_string(&path).unwrap();
-        let shown = match Description::read(&text, &entry_of(&text)) {
+        let shown = match OpenApiDescription::read(&text, &entry_of(&text)) {
             Ok(description) => shown(&description),
             Err(problem) => json!({ "error": problem }),
         };
@@ -35,8 +35,8 @@ fn descriptions_become_the_recorded_functions() {
 }
 
 /// From lines such as `# base_url: https://h`.
-fn entry_of(text: &str) -> Entry {
-    let mut entry = Entry::default();
+fn entry_of(text: &str) -> ServerOverrides {
+    let mut entry = ServerOverrides::default();
     let comments = text.lines().map_while(|line| line.strip_prefix("# "));
     for (key, value) in comments.filter_map(|line| line.split_once(": ")) {
         match key.split_once('.') {
@@ -51,7 +51,7 @@ fn entry_of(text: &str) -> Entry {
     entry
 }
 
-fn shown(description: &Description) -> Value {
+fn shown(description: &OpenApiDescription) -> Value {
     let left_out = description.left_out().iter();
     let left_out: BTreeMap<&str, &str> = left_out
         .map(|it| (it.operation.as_str(), it.why.as_str()))

@@ -7,11 +7,11 @@ use serde_json::Value;
 
 use mux_text::{
     canonical_json,
-    digest::{Digest, Key},
+    digest::{Digest, DigestKey},
 };
 
 /// As the program spelled it, functions of `mux` as `mux.NAME`; and whether it wants the whole result.
-pub fn spelled(target: &Target) -> (String, bool) {
+pub fn spelled_tool(target: &Target) -> (String, bool) {
     match target {
         Target::Named { server, tool } => (format!("{server}.{tool}"), false),
         Target::Path { path, raw } => (path.clone(), *raw),
@@ -19,7 +19,7 @@ pub fn spelled(target: &Target) -> (String, bool) {
     }
 }
 
-pub fn key(tool: &str, raw: bool, arguments: &str) -> Key {
+pub fn call_key(tool: &str, raw: bool, arguments: &str) -> DigestKey {
     let digest = Digest::new().text(tool).bytes(&[u8::from(raw)]);
     match serde_json::from_str::<Value>(arguments) {
         Ok(value) => digest.bytes(&canonical_json::digest(&value)).key(),

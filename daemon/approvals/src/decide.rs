@@ -9,18 +9,19 @@ use tokio::task::spawn_blocking;
 use tracing::info;
 
 use super::{
-    Approvals,
-    book::NotDecided,
-    form,
-    subject::{self, ApprovalId, Decision, Said, Session, Subject, View},
-    unknown,
+    Approvals, approval_form,
+    approval_subject::{
+        self, ApprovalId, ApprovalSnapshot, ApprovalSubject, GrantSession, UserAnswer, UserDecision,
+    },
+    pending_approvals::AnswerError,
+    unknown_approval_fault,
 };
 use mux_caller::RunAccess;
 
 /// What became of an answer.
 #[derive(Debug)]
-pub struct Decided {
-    pub view: View,
+pub struct DecisionOutcome {
+    pub view: ApprovalSnapshot,
     /// Its program waited, and goes on.
     pub live: bool,
     /// Ids of other calls that were shown with it, are covered by it, and go on.
@@ -37,24 +38,24 @@ impl Approvals {
         self: &Arc<Self>,
         id: &str,
         access: &RunAccess,
-        said: impl Into<Said>,
-    ) -> Result<Decided, Fault> {
+        said: impl Into<UserAnswer>,
+    ) -> Result<DecisionOutcome, Fault> {
         let number = self.find(id, access).await?.number;
         let mut said = said.into();
         {
             let book = self.book();
-            let reaches = |id: ApprovalId<'_>| book.find_as(&id, access).is_some();
+            let reaches = |id: ApprovalId<'_>| book.find_accessible(&id, access).is_some();
             (said.shown).retain(|id| ApprovalId::parse(id).is_some_and(reaches));
         }
-        self.settle(number, said).await
+        self.apply_answer(number, said).await
     }
 
-    pub(super) async fn settle(
+    pub(super) async fn apply_answer(
         self: &Arc<Self>,
         number: u64,
-        said: Said,
-    ) -> Result<Decided, Fault> {
-        let Said {
+        said: UserAnswer,
+    ) -> Result<DecisionOutcome, Fault> {
+        let UserAnswer {
             decision,
             reason,
             shown,
@@ -63,36 +64,40 @@ impl Approvals {
             .iter()
             .filter_map(|id| Some(ApprovalId::parse(id)?.number))
             .collect();
-        let verdict = decision.verdict(form::shortened(reason));
+        let verdict = decision.to_verdict(approval_form::truncate_reason(reason));
         let given = self.book().answer(number, verdict);
         let given = given.map_err(|why| {
-            let id = subject::id_of(number);
+            let id = approval_subject::approval_id(number);
             match why {
-                NotDecided::Unknown => unknown(&id),
-                NotDecided::Before => {
+                AnswerError::Unknown => unknown_approval_fault(&id),
+                AnswerError::Before => {
                     Fault::new(Kind::Validation, format!("{id} was answered before"))
                         .hint(format!("`mux resume {id}` goes on with it"))
                 }
             }
         })?;
-        info!(approval = subject::id_of(number), ?decision, "answered");
+        info!(
+            approval = approval_subject::approval_id(number),
+            ?decision,
+            "answered"
+        );
         let subject = Arc::clone(&given.view.subject);
         let ((mut released, mut unshown), mut warnings) = ((Vec::new(), Vec::new()), Vec::new());
         match (decision, &given.session) {
-            (Decision::Session, Some(session)) => {
+            (UserDecision::Session, Some(session)) => {
                 let mut book = self.book();
                 book.grant(session.clone(), subject.cover);
                 (released, unshown) = book.release(&shown, |other, of| {
                     other.cover == subject.cover && of == Some(session)
                 });
             }
-            (Decision::Session, None) => warnings.push(
+            (UserDecision::Session, None) => warnings.push(
                 "it holds for this call only: nobody is connected any more for whose session it could hold".to_owned(),
             ),
-            (Decision::Always, _) => match self.grant(&subject).await {
+            (UserDecision::Always, _) => match self.save_grant(&subject).await {
                 Ok(()) => {
                     let agent = &subject.origin.agent;
-                    let covered = |other: &Subject, _: Option<&Session>| {
+                    let covered = |other: &ApprovalSubject, _: Option<&GrantSession>| {
                         other.cover == subject.cover && other.origin.agent == *agent
                     };
                     (released, unshown) = self.book().release(&shown, covered);
@@ -101,24 +106,30 @@ impl Approvals {
                     "it holds for this call only: it could not be written down for others: {error}"
                 )),
             },
-            (Decision::Once | Decision::Deny, _) => {}
+            (UserDecision::Once | UserDecision::Deny, _) => {}
         }
-        if !given.live && !self.amend(&given.view.owner).await {
+        if !given.live && !self.amend_owner(&given.view.owner).await {
             let gone =
                 "the answer could not be written down, and is lost when muxd ends: see `mux logs`";
             warnings.push(gone.to_owned());
         }
-        self.changed();
-        Ok(Decided {
+        self.notify_changed();
+        Ok(DecisionOutcome {
             view: given.view,
             live: given.live,
-            released: released.into_iter().map(subject::id_of).collect(),
-            unshown: unshown.into_iter().map(subject::id_of).collect(),
+            released: released
+                .into_iter()
+                .map(approval_subject::approval_id)
+                .collect(),
+            unshown: unshown
+                .into_iter()
+                .map(approval_subject::approval_id)
+                .collect(),
             warning: (!warnings.is_empty()).then(|| warnings.join("; ")),
         })
     }
 
-    async fn grant(self: &Arc<Self>, subject: &Arc<Subject>) -> io::Result<()> {
+    async fn save_grant(self: &Arc<Self>, subject: &Arc<ApprovalSubject>) -> io::Result<()> {
         let (this, subject) = (Arc::clone(self), Arc::clone(subject));
         let written = spawn_blocking(move || this.grants().add(&subject));
         written.await.map_err(io::Error::other)?

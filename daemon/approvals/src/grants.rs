@@ -13,16 +13,16 @@ use std::{
 use mux_wire::{Fault, Kind};
 use serde::{Deserialize, Serialize};
 
-use super::subject::Subject;
+use super::approval_subject::ApprovalSubject;
 use mux_files::atomic_file;
 use mux_text::digest::Digest;
 
-const VERSION: u32 = 1;
-const LONGEST: u64 = 16 << 20;
+const GRANTS_VERSION: u32 = 1;
+const MAX_GRANTS_FILE_BYTES: u64 = 16 << 20;
 /// Far more than a user gives.
-const MOST: usize = 10_000;
+const MAX_GRANTS: usize = 10_000;
 /// Hexadecimal digits of the name of a grant: 128 bits. Earlier muxds gave names of 8, which stay valid.
-const NAME: usize = 32;
+const GRANT_NAME_HEX_DIGITS: usize = 32;
 
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Grant {
@@ -48,19 +48,19 @@ pub(super) struct Grants {
 }
 
 #[derive(Deserialize, Serialize)]
-struct Document {
+struct GrantsFile {
     version: u32,
     grants: BTreeMap<String, Grant>,
 }
 
 impl Grants {
     pub(super) fn open(file: PathBuf) -> Self {
-        let granted = read(&file).map_err(|error| format!("{}: {error}", file.display()));
+        let granted = read_grants(&file).map_err(|error| format!("{}: {error}", file.display()));
         Self { file, granted }
     }
 
     /// Another daemon may have written it since.
-    pub(super) fn read_again(&mut self) {
+    pub(super) fn reload(&mut self) {
         *self = Self::open(std::mem::take(&mut self.file));
     }
 
@@ -71,7 +71,7 @@ impl Grants {
         ))
     }
 
-    pub(super) fn covers(&self, subject: &Subject) -> bool {
+    pub(super) fn covers(&self, subject: &ApprovalSubject) -> bool {
         let (cover, agent) = (subject.cover.hex(), subject.origin.agent.as_deref());
         let mut granted = self.granted.as_ref().into_iter().flatten();
         granted.any(|(_, grant)| grant.is_for(&cover, agent))
@@ -85,12 +85,12 @@ impl Grants {
     }
 
     /// On the disk when it returns.
-    pub(super) fn add(&mut self, subject: &Subject) -> io::Result<()> {
-        self.read_again();
+    pub(super) fn add(&mut self, subject: &ApprovalSubject) -> io::Result<()> {
+        self.reload();
         let mut next = self.granted.clone().unwrap_or_default();
-        if next.len() >= MOST {
+        if next.len() >= MAX_GRANTS {
             return Err(io::Error::other(format!(
-                "{MOST} tools are always approved already, the most that is kept; `mux approvals revoke GRANT` makes room"
+                "{MAX_GRANTS} tools are always approved already, the most that is kept; `mux approvals revoke GRANT` makes room"
             )));
         }
         let since = SystemTime::now()
@@ -105,17 +105,17 @@ impl Grants {
         };
         // It may stand there under a name that an earlier muxd gave it.
         next.retain(|_, known| !known.is_for(&grant.cover, grant.agent.as_deref()));
-        next.insert(name(subject), grant);
-        self.put(next)
+        next.insert(grant_name(subject), grant);
+        self.write_grants(next)
     }
 
     pub(super) fn revoke(&mut self, name: &str) -> Result<Grant, Fault> {
-        self.read_again();
+        self.reload();
         let mut next = self.granted.clone().unwrap_or_default();
         let Some(grant) = next.remove(name) else {
-            return Err(unknown(name));
+            return Err(unknown_grant_fault(name));
         };
-        self.put(next).map_err(|error| {
+        self.write_grants(next).map_err(|error| {
             let message =
                 format!("it could not be written down that the approval is revoked: {error}");
             Fault::new(Kind::Internal, message)
@@ -123,9 +123,9 @@ impl Grants {
         Ok(grant)
     }
 
-    fn put(&mut self, next: BTreeMap<String, Grant>) -> io::Result<()> {
-        let document = Document {
-            version: VERSION,
+    fn write_grants(&mut self, next: BTreeMap<String, Grant>) -> io::Result<()> {
+        let document = GrantsFile {
+            version: GRANTS_VERSION,
             grants: next,
         };
         let text = serde_json::to_string_pretty(&document).map_err(io::Error::other)?;
@@ -143,7 +143,7 @@ impl Grants {
 }
 
 /// The error for a name under which nothing is granted.
-pub(super) fn unknown(name: &str) -> Fault {
+pub(super) fn unknown_grant_fault(name: &str) -> Fault {
     let message = format!(
         "there is no approval `{}` that could be revoked",
         mux_caller::one_line(name)
@@ -152,20 +152,23 @@ pub(super) fn unknown(name: &str) -> Fault {
 }
 
 /// Names what is granted and to whom: the same is granted once.
-fn name(subject: &Subject) -> String {
+fn grant_name(subject: &ApprovalSubject) -> String {
     let agent = subject.origin.agent.as_deref();
-    let key = Digest::new().text(&subject.cover.hex()).maybe(agent).key();
+    let key = Digest::new()
+        .text(&subject.cover.hex())
+        .optional_text(agent)
+        .key();
     let digits = blake3::Hash::from(key).to_hex();
-    format!("g{}", &digits[..NAME])
+    format!("g{}", &digits[..GRANT_NAME_HEX_DIGITS])
 }
 
-fn read(file: &std::path::Path) -> io::Result<BTreeMap<String, Grant>> {
-    let Some(text) = atomic_file::read(file, LONGEST)? else {
+fn read_grants(file: &std::path::Path) -> io::Result<BTreeMap<String, Grant>> {
+    let Some(text) = atomic_file::read(file, MAX_GRANTS_FILE_BYTES)? else {
         return Ok(BTreeMap::new());
     };
-    let document: Document = serde_json::from_str(&text)?;
+    let document: GrantsFile = serde_json::from_str(&text)?;
     match document.version {
-        VERSION => Ok(document.grants),
+        GRANTS_VERSION => Ok(document.grants),
         other => Err(io::Error::other(format!("it is of version {other}"))),
     }
 }

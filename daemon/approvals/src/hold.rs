@@ -15,23 +15,26 @@ use tokio::{
 use tracing::info;
 
 use super::{
-    Approvals,
-    book::{Entered, Full},
-    dossier::Dossier,
-    form,
-    subject::{Owner, Session, State, Subject, Verdict, View},
+    Approvals, approval_form,
+    approval_subject::{
+        AnswerStatus, ApprovalOwner, ApprovalSnapshot, ApprovalSubject, ApprovalVerdict,
+        GrantSession,
+    },
+    pending_approvals::{CapacityExceeded, EnterOutcome},
+    resumable_run::ResumableRun,
 };
 use mux_caller::{
-    Answer, AskKind, Asked, Caller, Ending, Mailbox, Notice, Origin, Question, Request,
+    ApprovalOutcome, ApprovalRequest, Caller, ClientAnswer, ClientNotice, ClientOrigin,
+    ClientQuestion, Mailbox, PendingQuestion, QuestionKind,
 };
 use mux_settings::ApprovalTerms;
 
 /// Who makes the call.
 #[derive(Clone, Copy, Debug)]
-pub struct Asker<'a> {
+pub struct ApprovalRequester<'a> {
     pub caller: &'a Arc<Caller>,
     /// Of its run.
-    pub dossier: Option<&'a Arc<Dossier>>,
+    pub dossier: Option<&'a Arc<ResumableRun>>,
     /// The call's place in the log of its run.
     pub place: Option<usize>,
     /// Outside of runs: it wants the whole result.
@@ -40,21 +43,23 @@ pub struct Asker<'a> {
 
 /// What is told of a call that is held.
 #[derive(Clone, Copy, Debug)]
-pub enum Word<'a> {
-    Asked(&'a Request),
-    Over(&'a Request, Ending),
+pub enum ApprovalEvent<'a> {
+    Asked(&'a ApprovalRequest),
+    Over(&'a ApprovalRequest, ApprovalOutcome),
 }
 
 impl Approvals {
     /// Returns when the call may go out.
     pub async fn ask(
         self: &Arc<Self>,
-        subject: Subject,
-        asker: Asker<'_>,
-        tell: &(dyn Fn(Word<'_>) + Send + Sync),
+        subject: ApprovalSubject,
+        asker: ApprovalRequester<'_>,
+        tell: &(dyn Fn(ApprovalEvent<'_>) + Send + Sync),
     ) -> Result<(), Fault> {
-        let session = Session::of(asker.caller);
-        if self.book().is_granted(session.as_ref(), subject.cover) || self.is_granted(&subject) {
+        let session = GrantSession::of(asker.caller);
+        if self.book().is_granted(session.as_ref(), subject.cover)
+            || self.is_always_granted(&subject)
+        {
             return Ok(());
         }
         let path = subject.path.clone();
@@ -68,16 +73,16 @@ impl Approvals {
             let message = format!("{path} must be approved, and nobody can be asked: {error}");
             Fault::new(Kind::Unavailable, message).path(&path)
         })?;
-        self.forget(gone).await;
+        self.remove_files(gone).await;
         match entered {
-            Stopped::Answered(verdict, owner) => {
-                let known = self.used(&asker, &owner).await;
-                self.changed();
-                settled(verdict, known, &path)
+            AskOutcome::Answered(verdict, owner) => {
+                let known = self.record_used_answer(&asker, &owner).await;
+                self.notify_changed();
+                verdict_result(verdict, known, &path)
             }
-            Stopped::Full(full) => Err(no_room(&path, full)),
-            Stopped::Held(held, answer) => self.hold(held, answer, asker, tell).await,
-            Stopped::Over => {
+            AskOutcome::Full(full) => Err(capacity_fault(&path, full)),
+            AskOutcome::Held(held, answer) => self.hold(held, answer, asker, tell).await,
+            AskOutcome::Over => {
                 let message = format!("{path} must be approved, and its run is over");
                 Err(Fault::new(Kind::Cancelled, message).path(&path))
             }
@@ -87,40 +92,43 @@ impl Approvals {
     /// With what was kept long enough.
     fn enter(
         self: &Arc<Self>,
-        subject: Subject,
-        session: Option<Session>,
-        (caller, dossier, raw): (&Caller, Option<Arc<Dossier>>, bool),
-    ) -> io::Result<(Stopped, Vec<View>)> {
+        subject: ApprovalSubject,
+        session: Option<GrantSession>,
+        (caller, dossier, raw): (&Caller, Option<Arc<ResumableRun>>, bool),
+    ) -> io::Result<(AskOutcome, Vec<ApprovalSnapshot>)> {
         // So that it waits for the disk without the book, but once in a long time.
-        self.numbers.reserve()?;
+        self.numbers.ensure_reserved()?;
         let terms = self.terms();
         let owner = dossier.as_ref().map(|dossier| dossier.owner.clone());
-        let keep = self.said().map(|terms| terms.keep);
+        let keep = self.configured_terms().map(|terms| terms.keep);
         let mut book = self.book();
         let gone = book.expire(keep);
-        if dossier.as_ref().is_some_and(|dossier| dossier.is_over()) {
-            return Ok((Stopped::Over, gone));
+        if dossier.as_ref().is_some_and(|dossier| dossier.has_ended()) {
+            return Ok((AskOutcome::Over, gone));
         }
         // Its end is told to the book after it is known here.
         let left = caller
             .mailbox
             .as_ref()
-            .is_some_and(|mailbox| mailbox.has_gone());
-        let session = session.filter(|session| !left || matches!(session, Session::Run(_)));
-        let (next, room) = (|| self.numbers.next(), (terms.held, terms.held_per_run));
+            .is_some_and(|mailbox| mailbox.is_closed());
+        let session = session.filter(|session| !left || matches!(session, GrantSession::Run(_)));
+        let (next, room) = (
+            || self.numbers.next_number(),
+            (terms.held, terms.held_per_run),
+        );
         let stopped = match book.enter(next, subject, owner, session, room)? {
-            Entered::Answered(verdict, owner) => Stopped::Answered(verdict, owner),
-            Entered::Full(full) => Stopped::Full(full),
-            Entered::Held(view, answer) => {
-                let of_call = || Dossier::of_call(view.number, &view.subject, raw);
+            EnterOutcome::Answered(verdict, owner) => AskOutcome::Answered(verdict, owner),
+            EnterOutcome::Full(full) => AskOutcome::Full(full),
+            EnterOutcome::Held(view, answer) => {
+                let of_call = || ResumableRun::of_call(view.number, &view.subject, raw);
                 // From here on whoever waits may go.
-                let held = Held {
+                let held = HeldCall {
                     approvals: Arc::clone(self),
                     dossier: dossier.unwrap_or_else(of_call),
                     view,
                     waits: true,
                 };
-                Stopped::Held(held, answer)
+                AskOutcome::Held(held, answer)
             }
         };
         Ok((stopped, gone))
@@ -128,21 +136,21 @@ impl Approvals {
 
     async fn hold(
         self: &Arc<Self>,
-        mut held: Held,
-        answer: oneshot::Receiver<Verdict>,
-        asker: Asker<'_>,
-        tell: &(dyn Fn(Word<'_>) + Send + Sync),
+        mut held: HeldCall,
+        answer: oneshot::Receiver<ApprovalVerdict>,
+        asker: ApprovalRequester<'_>,
+        tell: &(dyn Fn(ApprovalEvent<'_>) + Send + Sync),
     ) -> Result<(), Fault> {
-        let _standing = asker.caller.clock.hold();
+        let _standing = asker.caller.clock.pause();
         let terms = self.terms();
         let (view, dossier) = (held.view.clone(), Arc::clone(&held.dossier));
         dossier.set_asked(asker.place, true);
         // What a server asks ends with the call that it works on: there is nothing to go on with.
         let keeps = !view.subject.is_server_request;
         if keeps {
-            self.record(&dossier).await;
+            self.write_durably(&dossier).await;
         }
-        self.changed();
+        self.notify_changed();
         let request = view.subject.request(view.id(), terms.wait);
         info!(
             approval = view.id(),
@@ -150,31 +158,33 @@ impl Approvals {
             rule = view.subject.rule,
             "held until somebody approves it"
         );
-        tell(Word::Asked(&request));
-        self.show(&request, asker.caller, &terms);
-        let verdict = self.answered(&view, answer, &request, asker.caller).await;
+        tell(ApprovalEvent::Asked(&request));
+        self.announce(&request, asker.caller, &terms);
+        let verdict = self
+            .await_answer(&view, answer, &request, asker.caller)
+            .await;
         held.waits = false;
         let ending = match &verdict {
-            Some(Verdict::Approved) => Ending::Approved,
-            Some(Verdict::Denied { .. }) => Ending::Denied,
-            None => Ending::Pending,
+            Some(ApprovalVerdict::Approved) => ApprovalOutcome::Approved,
+            Some(ApprovalVerdict::Denied { .. }) => ApprovalOutcome::Denied,
+            None => ApprovalOutcome::Pending,
         };
         let outcome = match verdict {
             Some(verdict) => {
                 dossier.set_asked(asker.place, false);
-                let known = !keeps || self.record(&dossier).await;
-                settled(verdict, known, &view.subject.path)
+                let known = !keeps || self.write_durably(&dossier).await;
+                verdict_result(verdict, known, &view.subject.path)
             }
-            None if !keeps => Err(unanswered(&view, terms.wait)),
+            None if !keeps => Err(unanswered_fault(&view, terms.wait)),
             None => {
-                self.record(&dossier).await;
-                Err(pending(&view, terms.wait))
+                self.write_durably(&dossier).await;
+                Err(pending_fault(&view, terms.wait))
             }
         };
-        self.changed();
-        tell(Word::Over(&request, ending));
+        self.notify_changed();
+        tell(ApprovalEvent::Over(&request, ending));
         if let Some(mailbox) = &asker.caller.mailbox {
-            mailbox.tell(Notice::ApprovalOver {
+            mailbox.push_notice(ClientNotice::ApprovalOver {
                 cause: asker.caller.cause.clone(),
                 approval: request.approval.clone(),
                 path: request.path.clone(),
@@ -184,39 +194,39 @@ impl Approvals {
         outcome
     }
 
-    fn show(&self, request: &Request, caller: &Caller, terms: &ApprovalTerms) {
+    fn announce(&self, request: &ApprovalRequest, caller: &Caller, terms: &ApprovalTerms) {
         if let Some(mailbox) = &caller.mailbox {
-            mailbox.tell(Notice::ApprovalAsked {
+            mailbox.push_notice(ClientNotice::ApprovalAsked {
                 cause: caller.cause.clone(),
                 asked: request.clone(),
             });
         }
         if terms.desktop.unwrap_or(self.has_desktop) {
-            self.desktop.tell(request);
+            self.desktop.notify(request);
         }
     }
 
     /// None if nobody answered in time, and it is pending.
-    async fn answered(
+    async fn await_answer(
         self: &Arc<Self>,
-        view: &View,
-        mut answer: oneshot::Receiver<Verdict>,
-        request: &Request,
+        view: &ApprovalSnapshot,
+        mut answer: oneshot::Receiver<ApprovalVerdict>,
+        request: &ApprovalRequest,
         caller: &Caller,
-    ) -> Option<Verdict> {
+    ) -> Option<ApprovalVerdict> {
         let until = Instant::now() + request.wait;
-        let mut asked = question(request, caller);
+        let mut asked = ask_client(request, caller);
         loop {
             tokio::select! {
                 biased;
                 verdict = &mut answer => return verdict.ok(),
-                (kind, said) = reply(&mut asked) => {
+                (kind, said) = await_client_reply(&mut asked) => {
                     asked = None;
-                    if let Some(said) = said.and_then(|said| form::read(kind, said)) {
+                    if let Some(said) = said.and_then(|said| approval_form::read_answer(kind, said)) {
                         let decision = said.decision;
                         // If somebody else was faster, his answer is on its way.
-                        let settled = self.settle(view.number, said).await;
-                        self.note_answer(settled.as_ref().ok(), decision, answerer(caller));
+                        let settled = self.apply_answer(view.number, said).await;
+                        self.audit_answer(settled.as_ref().ok(), decision, answerer(caller));
                     }
                 }
                 () = sleep_until(until) => break,
@@ -234,34 +244,41 @@ impl Approvals {
                 false => book.set_pending(view.number),
             }
         }
-        self.tidy().await;
+        self.expire_old().await;
         None
     }
 
     /// The call is sent with an answer that was given before, or refused by it.
-    async fn used(self: &Arc<Self>, asker: &Asker<'_>, owner: &Owner) -> bool {
+    async fn record_used_answer(
+        self: &Arc<Self>,
+        asker: &ApprovalRequester<'_>,
+        owner: &ApprovalOwner,
+    ) -> bool {
         match asker.dossier {
-            Some(dossier) => self.record(dossier).await,
-            None => self.amend(owner).await,
+            Some(dossier) => self.write_durably(dossier).await,
+            None => self.amend_owner(owner).await,
         }
     }
 }
 
 /// Asks the client that makes the call, in the best way that it knows.
-fn question(request: &Request, caller: &Caller) -> Option<(AskKind, Asked)> {
+fn ask_client(
+    request: &ApprovalRequest,
+    caller: &Caller,
+) -> Option<(QuestionKind, PendingQuestion)> {
     let mailbox = caller.mailbox.as_ref()?;
-    type Check = fn(&serde_json::Value) -> Result<(), String>;
-    let ways: [(AskKind, Check); 2] = [
-        (AskKind::Elicitation, form::check_form),
-        (AskKind::Approval, form::check_plain),
+    type ClientAnswerCheck = fn(&serde_json::Value) -> Result<(), String>;
+    let ways: [(QuestionKind, ClientAnswerCheck); 2] = [
+        (QuestionKind::Elicitation, approval_form::check_form),
+        (QuestionKind::Approval, approval_form::check_plain),
     ];
     ways.into_iter().find_map(|(kind, check)| {
-        let asked = mailbox.ask(Question {
+        let asked = mailbox.ask(ClientQuestion {
             server: None,
             cause: caller.cause.clone(),
             kind,
             key: None,
-            params: form::params(kind, request),
+            params: approval_form::question_params(kind, request),
             check,
         })?;
         Some((kind, asked))
@@ -269,38 +286,40 @@ fn question(request: &Request, caller: &Caller) -> Option<(AskKind, Asked)> {
 }
 
 /// Who has said so where a client was asked. That need not be who began the run.
-fn answerer(caller: &Caller) -> &Origin {
+fn answerer(caller: &Caller) -> &ClientOrigin {
     let mailbox = caller.mailbox.as_deref();
     mailbox.map_or(&caller.origin, Mailbox::origin)
 }
 
 /// The client's word; none if it has gone. Never, if it was not asked.
-async fn reply(asked: &mut Option<(AskKind, Asked)>) -> (AskKind, Option<Answer>) {
+async fn await_client_reply(
+    asked: &mut Option<(QuestionKind, PendingQuestion)>,
+) -> (QuestionKind, Option<ClientAnswer>) {
     match asked {
-        Some((kind, asked)) => (*kind, asked.answered().await),
+        Some((kind, asked)) => (*kind, asked.wait_for_answer().await),
         None => std::future::pending().await,
     }
 }
 
 /// What becomes of a call that must be approved.
-enum Stopped {
-    Answered(Verdict, Owner),
-    Held(Held, oneshot::Receiver<Verdict>),
-    Full(Full),
+enum AskOutcome {
+    Answered(ApprovalVerdict, ApprovalOwner),
+    Held(HeldCall, oneshot::Receiver<ApprovalVerdict>),
+    Full(CapacityExceeded),
     /// Nobody waits for it any more.
     Over,
 }
 
 /// A call that nobody waits for any more is not asked for any more, unless it is of a run, whose end says what becomes
 /// of it.
-struct Held {
+struct HeldCall {
     approvals: Arc<Approvals>,
-    dossier: Arc<Dossier>,
-    view: View,
+    dossier: Arc<ResumableRun>,
+    view: ApprovalSnapshot,
     waits: bool,
 }
 
-impl Drop for Held {
+impl Drop for HeldCall {
     fn drop(&mut self) {
         if !self.waits {
             return;
@@ -315,37 +334,37 @@ impl Drop for Held {
                 false
                     if book
                         .find(number)
-                        .is_some_and(|view| view.state == State::Waiting) =>
+                        .is_some_and(|view| view.state == AnswerStatus::Waiting) =>
                 {
                     book.set_pending(number);
                 }
                 false => {}
             }
         }
-        self.approvals.changed();
+        self.approvals.notify_changed();
         if !is_call || self.view.subject.is_server_request {
             return;
         }
         let (approvals, dossier) = (Arc::clone(&self.approvals), Arc::clone(&self.dossier));
         // Outside of a runtime there is nobody left who could ask.
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-            runtime.spawn(async move { approvals.record(&dossier).await });
+            runtime.spawn(async move { approvals.write_durably(&dossier).await });
         }
     }
 }
 
 /// `known`: the disk has taken down that it goes out.
-fn settled(verdict: Verdict, known: bool, path: &str) -> Result<(), Fault> {
-    match known || verdict != Verdict::Approved {
-        true => said(verdict, path),
-        false => Err(unkept(path)),
+fn verdict_result(verdict: ApprovalVerdict, known: bool, path: &str) -> Result<(), Fault> {
+    match known || verdict != ApprovalVerdict::Approved {
+        true => check_verdict(verdict, path),
+        false => Err(unrecorded_fault(path)),
     }
 }
 
-fn said(verdict: Verdict, path: &str) -> Result<(), Fault> {
+fn check_verdict(verdict: ApprovalVerdict, path: &str) -> Result<(), Fault> {
     match verdict {
-        Verdict::Approved => Ok(()),
-        Verdict::Denied { reason } => {
+        ApprovalVerdict::Approved => Ok(()),
+        ApprovalVerdict::Denied { reason } => {
             let because = reason.map_or_else(String::new, |reason| format!(": {reason}"));
             let message = format!("{path} was denied by the user{because}");
             Err(Fault::new(Kind::Denied, message)
@@ -355,7 +374,7 @@ fn said(verdict: Verdict, path: &str) -> Result<(), Fault> {
     }
 }
 
-fn pending(view: &View, wait: Duration) -> Fault {
+fn pending_fault(view: &ApprovalSnapshot, wait: Duration) -> Fault {
     let (id, path, resume) = (view.id(), &view.subject.path, view.resume_id());
     let wait = humantime::format_duration(wait);
     let mut fault = Fault::new(
@@ -375,18 +394,18 @@ fn pending(view: &View, wait: Duration) -> Fault {
     fault
 }
 
-fn unanswered(view: &View, wait: Duration) -> Fault {
+fn unanswered_fault(view: &ApprovalSnapshot, wait: Duration) -> Fault {
     let (path, wait) = (&view.subject.path, humantime::format_duration(wait));
     let message =
         format!("{path} was not approved: nobody answered within {wait} (approvals.wait)");
     Fault::new(Kind::Denied, message).path(path)
 }
 
-fn no_room(path: &str, full: Full) -> Fault {
+fn capacity_fault(path: &str, full: CapacityExceeded) -> Fault {
     let why = match full {
-        Full::InAll(most) => format!("{most} wait already (approvals.held)"),
-        Full::OfRun(most) => format!("{most} wait already (approvals.held_per_run)"),
-        Full::Bytes(most) => {
+        CapacityExceeded::InAll(most) => format!("{most} wait already (approvals.held)"),
+        CapacityExceeded::OfRun(most) => format!("{most} wait already (approvals.held_per_run)"),
+        CapacityExceeded::Bytes(most) => {
             format!(
                 "with its arguments those that wait would be more than {most} bytes, a limit that is fixed"
             )
@@ -397,7 +416,7 @@ fn no_room(path: &str, full: Full) -> Fault {
         .path(path)
 }
 
-fn unkept(path: &str) -> Fault {
+fn unrecorded_fault(path: &str) -> Fault {
     let message =
         format!("{path} was approved and not sent: the disk did not take down that it would be");
     Fault::new(Kind::Unavailable, message).path(path)

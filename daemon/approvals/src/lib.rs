@@ -1,27 +1,48 @@
-//! Calls that somebody has to approve: held meanwhile, shown to whoever may answer, decided once, and kept with their
-//! runs when nobody does.
+//! Calls that a user must approve: held meanwhile, shown to those who may answer, decided once, and kept with their
+//! runs when no answer comes.
 //!
-//! Invariant: what is approved is the call that was shown, with the very arguments, and nobody can say so but a client that
-//! may reach the call: no program and no tool reaches [`Approvals::decide`]. An answer names every approval that it
-//! answers; of what it covers beside them, only calls that come later pass without a question.
+//! It knows callers, audit, settings, programs and the sandbox's limits. It knows no policy, session or tool; the
+//! gateway brings it calls.
+//!
+//! - `approval_subject` is what a request for approval is about and what an answer covers, `approval_numbers` the numbers of approvals,
+//!   `call_fingerprint` how a call is recognised again.
+//! - `pending_approvals` has all approvals that wait and what was allowed for a session; `hold` stops a call until it is answered;
+//!   `decide` applies an answer; `approval_form` is the question for the client that makes the call, `desktop_notifier` a notification;
+//!   `grants` are the lasting permissions; `answered` finds an earlier answer and records each in the audit log.
+//! - `resumable_run` is a run for as long as it may be run again, `call_log` its calls, `owner_files` alone writes an owner's files:
+//!   `approval_record` (approvals) and `call_journal` (calls). `retention` says how long, `resume` runs the program again.
+//!
+//! A held call has its clocks stopped and no place in line. The first answer decides, and an agent has no way to
+//! answer. An answer covers a tool as it is, of an entry as it is written, asked by one rule with all that it says.
+//!
+//! A run's `ResumableRun` logs its calls, and what it reads of resources and prompts, in memory. While one of them waits,
+//! its `owner_files` appends each to a journal, synced before the call goes out. `resume` runs the program anew: calls that
+//! had ended are answered from the log, calls that were in flight are `unknown_outcome`.
+//!
+//! Invariants:
+//!
+//! - What is approved is the call that was shown, with the very arguments, and only a client that may reach the call
+//!   can say so: no program and no tool reaches [`ProjectApprovals::decide`].
+//! - An answer names every approval that it answers; of what it covers beside them, only calls that come later pass
+//!   without a question.
 
-mod book;
+mod answered;
+mod approval_form;
+mod approval_numbers;
+mod approval_record;
+mod approval_subject;
 pub mod call_fingerprint;
-mod covered;
+mod call_journal;
+mod call_log;
 mod decide;
-mod desktop;
-mod dossier;
-mod form;
+mod desktop_notifier;
 mod grants;
 mod hold;
-mod journal;
-mod keeping;
-mod log;
-mod number;
-mod record;
+mod owner_files;
+mod pending_approvals;
+mod resumable_run;
 mod resume;
-mod sheet;
-mod subject;
+mod retention;
 
 use std::{
     path::{Path, PathBuf},
@@ -33,27 +54,31 @@ use tokio::{sync::watch, task::spawn_blocking};
 use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
-pub use self::subject::beginning;
+pub use self::approval_subject::visible_prefix;
 use self::{
-    book::Book, desktop::Desktop, grants::Grants, number::Numbers, record::Left, sheet::Sheets,
-    subject::ApprovalId,
+    approval_numbers::ApprovalNumbers, approval_record::RestoredApprovals,
+    approval_subject::ApprovalId, desktop_notifier::DesktopNotifier, grants::Grants,
+    owner_files::OwnerFilesTable, pending_approvals::PendingApprovals,
 };
 pub use self::{
-    decide::Decided,
-    dossier::{Began, Dossier, Past},
+    approval_subject::{
+        AnswerStatus, ApprovalCover, ApprovalOwner, ApprovalSnapshot, ApprovalSubject,
+        ApprovalVerdict, GrantSession, UserAnswer, UserDecision,
+    },
+    call_log::BegunCall,
+    decide::DecisionOutcome,
     grants::Grant,
-    hold::{Asker, Word},
-    log::Begun,
-    resume::{GoesOn, Resumed},
-    subject::{Cover, Decision, Owner, Said, Session, State, Subject, Verdict, View},
+    hold::{ApprovalEvent, ApprovalRequester},
+    resumable_run::{FormerRun, ProgramStart, ResumableRun},
+    resume::{ResumeTarget, ResumedRun},
 };
-use mux_audit::Audit;
+use mux_audit::AuditLog;
 use mux_caller::RunAccess;
 use mux_settings::ApprovalTerms;
 
 /// Where things are kept.
 #[derive(Clone, Debug)]
-pub struct Places {
+pub struct ApprovalPaths {
     /// What is always allowed.
     pub grants: PathBuf,
     /// Runs that wait.
@@ -64,18 +89,18 @@ pub struct Places {
 
 #[derive(Debug)]
 pub struct Approvals {
-    book: Mutex<Book>,
+    book: Mutex<PendingApprovals>,
     grants: Mutex<Grants>,
-    numbers: Numbers,
+    numbers: ApprovalNumbers,
     /// Who writes what of them is on the disk.
-    sheets: Sheets,
+    sheets: OwnerFilesTable,
     /// None before the configuration was read.
     terms: Mutex<Option<ApprovalTerms>>,
     /// None where nobody sits, as far as anybody knows.
-    desktop: Desktop,
+    desktop: DesktopNotifier,
     has_desktop: bool,
     /// Where answers are written down.
-    audit: OnceLock<Arc<Audit>>,
+    audit: OnceLock<Arc<AuditLog>>,
     /// What could not be read of an earlier life.
     problems: Mutex<Vec<String>>,
     /// Counts changes.
@@ -87,21 +112,21 @@ pub struct Approvals {
 impl Approvals {
     /// Reads what an earlier life has left, unless another daemon is still at it. What is too old of it goes when it is
     /// known how long it is to be kept.
-    pub fn open(places: Places, alone: bool) -> Arc<Self> {
-        let mut left = Left::default();
+    pub fn open(places: ApprovalPaths, alone: bool) -> Arc<Self> {
+        let mut left = RestoredApprovals::default();
         if alone {
-            left = Self::left(&places.records, alone);
+            left = Self::read_left(&places.records, alone);
         }
-        let mut book = Book::default();
+        let mut book = PendingApprovals::default();
         let known = left.views.iter().map(|view| view.number).max().unwrap_or(0);
         left.views.into_iter().for_each(|view| book.restore(view));
         Arc::new(Self {
             book: Mutex::new(book),
             grants: Mutex::new(Grants::open(places.grants)),
-            numbers: Numbers::open(places.records.join("numbers"), known),
-            sheets: Sheets::new(places.records),
+            numbers: ApprovalNumbers::open(places.records.join("numbers"), known),
+            sheets: OwnerFilesTable::new(places.records),
             terms: Mutex::default(),
-            desktop: Desktop::default(),
+            desktop: DesktopNotifier::default(),
             has_desktop: places.desktop,
             audit: OnceLock::new(),
             problems: Mutex::new(left.problems),
@@ -115,11 +140,11 @@ impl Approvals {
     }
 
     pub fn terms(&self) -> ApprovalTerms {
-        self.said().unwrap_or_default()
+        self.configured_terms().unwrap_or_default()
     }
 
     /// What the configuration says, as soon as it was read.
-    fn said(&self) -> Option<ApprovalTerms> {
+    fn configured_terms(&self) -> Option<ApprovalTerms> {
         let terms = self.terms.lock();
         terms.unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -141,18 +166,18 @@ impl Approvals {
     }
 
     /// Resolves when nothing is held any more, after [`Self::close`].
-    pub async fn none_held(&self) {
-        let mut edition = self.watch();
+    pub async fn wait_until_none_held(&self) {
+        let mut edition = self.subscribe_changes();
         // The sender lives as long as `self`.
-        while self.book().any_held() && edition.changed().await.is_ok() {}
+        while self.book().has_held() && edition.changed().await.is_ok() {}
     }
 
     /// Another daemon has left something: all but what is of `others`, runs that go on there. What is of no use stays until
     /// the next start: we write here, too.
-    pub async fn read_again(self: &Arc<Self>, others: Vec<String>) {
+    pub async fn read_left_by_predecessor(self: &Arc<Self>, others: Vec<String>) {
         let this = Arc::clone(self);
         let read = spawn_blocking(move || {
-            let left = Self::left(this.sheets.folder(), false);
+            let left = Self::read_left(this.sheets.folder(), false);
             let is_theirs = |run: &str| others.iter().any(|other| other == run);
             let mut book = this.book();
             for view in left.views {
@@ -165,11 +190,11 @@ impl Approvals {
         });
         // It is read again with the next start.
         drop(read.await);
-        self.changed();
+        self.notify_changed();
     }
 
-    fn left(records: &Path, alone: bool) -> Left {
-        let left = record::restore(records, alone);
+    fn read_left(records: &Path, alone: bool) -> RestoredApprovals {
+        let left = approval_record::restore_all(records, alone);
         for problem in &left.problems {
             warn!(problem, "approvals");
         }
@@ -177,30 +202,34 @@ impl Approvals {
     }
 
     /// All of them, the oldest first.
-    pub async fn list(self: &Arc<Self>) -> Vec<View> {
-        self.tidy().await;
+    pub async fn list(self: &Arc<Self>) -> Vec<ApprovalSnapshot> {
+        self.expire_old().await;
         self.book().all()
     }
 
     /// By what a client calls it, if it may reach that.
-    pub async fn find(self: &Arc<Self>, id: &str, access: &RunAccess) -> Result<View, Fault> {
-        self.tidy().await;
+    pub async fn find(
+        self: &Arc<Self>,
+        id: &str,
+        access: &RunAccess,
+    ) -> Result<ApprovalSnapshot, Fault> {
+        self.expire_old().await;
         let book = self.book();
-        let found = ApprovalId::parse(id).and_then(|id| book.find_as(&id, access));
-        found.cloned().ok_or_else(|| unknown(id))
+        let found = ApprovalId::parse(id).and_then(|id| book.find_accessible(&id, access));
+        found.cloned().ok_or_else(|| unknown_approval_fault(id))
     }
 
     /// How many calls wait now, and how many that nobody waits for can still be approved.
-    pub fn waiting(&self) -> (usize, usize) {
-        self.book().waiting()
+    pub fn waiting_counts(&self) -> (usize, usize) {
+        self.book().count_waiting()
     }
 
     /// Counts up with every change.
-    pub fn watch(&self) -> watch::Receiver<u64> {
+    pub fn subscribe_changes(&self) -> watch::Receiver<u64> {
         self.edition.subscribe()
     }
 
-    pub fn granted(&self) -> Vec<(String, Grant)> {
+    pub fn list_grants(&self) -> Vec<(String, Grant)> {
         self.grants().all()
     }
 
@@ -211,30 +240,31 @@ impl Approvals {
         access: &RunAccess,
     ) -> Result<Grant, Fault> {
         if !access.is_user() {
-            return Err(grants::unknown(&name));
+            return Err(grants::unknown_grant_fault(&name));
         }
         let this = Arc::clone(self);
         let revoked = spawn_blocking(move || this.grants().revoke(&name)).await;
-        let revoked = revoked.unwrap_or_else(|_| Err(lost()));
-        self.changed();
+        let revoked = revoked.unwrap_or_else(|_| Err(lost_answer_fault()));
+        self.notify_changed();
         revoked
     }
 
     /// The connection has ended, and what was allowed for its session with it.
-    pub fn connection_over(&self, connection: u64) {
-        self.book().session_over(&Session::Connection(connection));
+    pub fn connection_ended(&self, connection: u64) {
+        self.book()
+            .end_session(&GrantSession::Connection(connection));
     }
 
     /// What the daemon before us has granted and taken back since this one read it.
-    pub fn read_grants_again(&self) {
-        self.grants().read_again();
+    pub fn reload_grants(&self) {
+        self.grants().reload();
     }
 
     /// Always. Once another daemon has taken over, answers are given there.
-    fn is_granted(&self, subject: &Subject) -> bool {
+    fn is_always_granted(&self, subject: &ApprovalSubject) -> bool {
         let mut grants = self.grants();
         if self.closing.is_cancelled() {
-            grants.read_again();
+            grants.reload();
         }
         grants.covers(subject)
     }
@@ -244,11 +274,11 @@ impl Approvals {
         self.book().runs_held()
     }
 
-    fn changed(&self) {
+    fn notify_changed(&self) {
         self.edition.send_modify(|edition| *edition += 1);
     }
 
-    fn book(&self) -> MutexGuard<'_, Book> {
+    fn book(&self) -> MutexGuard<'_, PendingApprovals> {
         self.book.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -257,12 +287,12 @@ impl Approvals {
     }
 }
 
-fn unknown(id: &str) -> Fault {
+fn unknown_approval_fault(id: &str) -> Fault {
     let message = format!("there is no approval `{}`", mux_caller::one_line(id));
     Fault::new(Kind::NotFound, message).hint("`mux approvals` lists those that wait")
 }
 
-fn lost() -> Fault {
+fn lost_answer_fault() -> Fault {
     Fault::new(Kind::Internal, "the answer was lost in the daemon").user_hint("see `mux logs`")
 }
 

@@ -8,8 +8,11 @@ use tempfile::TempDir;
 use super::*;
 mod beside;
 mod kept;
-use mux_caller::{Answer, AskKind, Caller, Cause, Mailbox, News, Notice, Origin, RunAccess};
-use mux_program::Language;
+use mux_caller::{
+    CallCause, Caller, ClientAnswer, ClientNotice, ClientOrigin, ListChangeNotifier, Mailbox,
+    QuestionKind, RunAccess,
+};
+use mux_program::ProgramLanguage;
 
 const ALL: RunAccess = RunAccess::Everyone;
 
@@ -18,7 +21,7 @@ fn open(home: &TempDir) -> Arc<Approvals> {
 }
 
 fn open_beside(home: &TempDir, alone: bool) -> Arc<Approvals> {
-    let places = Places {
+    let places = ApprovalPaths {
         grants: home.path().join("approvals.json"),
         records: home.path().join("approvals"),
         desktop: false,
@@ -26,11 +29,11 @@ fn open_beside(home: &TempDir, alone: bool) -> Arc<Approvals> {
     Approvals::open(places, alone)
 }
 
-fn subject(n: u32) -> Subject {
-    let cover = Cover::new("s.t", "how", &json!({ "name": "t" }), "rule");
+fn subject(n: u32) -> ApprovalSubject {
+    let cover = ApprovalCover::new("s.t", "how", &json!({ "name": "t" }), "rule");
     let arguments = json!({ "n": n });
-    let origin = Arc::new(Origin::new("test", None, None));
-    Subject::new(
+    let origin = Arc::new(ClientOrigin::new("test", None, None));
+    ApprovalSubject::new(
         "s.t".into(),
         cover,
         &arguments,
@@ -42,7 +45,7 @@ fn subject(n: u32) -> Subject {
 fn caller(mailbox: Option<Arc<Mailbox>>) -> Arc<Caller> {
     Arc::new(Caller {
         mailbox,
-        cause: Cause::Run("r-1".into()),
+        cause: CallCause::Run("r-1".into()),
         ..Caller::default()
     })
 }
@@ -51,9 +54,9 @@ async fn ask(
     approvals: &Arc<Approvals>,
     n: u32,
     caller: &Arc<Caller>,
-    dossier: Option<&Arc<Dossier>>,
+    dossier: Option<&Arc<ResumableRun>>,
 ) -> Result<(), Kind> {
-    let asker = Asker {
+    let asker = ApprovalRequester {
         caller,
         dossier,
         place: None,
@@ -63,20 +66,20 @@ async fn ask(
     asked.await.map_err(|fault| fault.kind)
 }
 
-fn dossier(run: &str, past: Option<Past>) -> Arc<Dossier> {
-    let began = Began {
+fn dossier(run: &str, past: Option<FormerRun>) -> Arc<ResumableRun> {
+    let began = ProgramStart {
         source: "return 1".into(),
-        language: Language::TypeScript,
+        language: ProgramLanguage::TypeScript,
         input: "null".into(),
         wall: Duration::from_secs(30),
-        origin: Arc::new(Origin::new("test", None, None)),
+        origin: Arc::new(ClientOrigin::new("test", None, None)),
     };
-    Dossier::new(run, began, 1 << 20, past)
+    ResumableRun::new(run, began, 1 << 20, past)
 }
 
 /// Waits until so many are listed.
 async fn until(approvals: &Arc<Approvals>, count: usize) {
-    let mut edition = approvals.watch();
+    let mut edition = approvals.subscribe_changes();
     while approvals.list().await.len() != count {
         edition.changed().await.unwrap();
     }
@@ -84,11 +87,14 @@ async fn until(approvals: &Arc<Approvals>, count: usize) {
 
 /// Waits until the client has that question. An answer to one that is not open yet changes nothing.
 async fn posed(mailbox: &Mailbox, question: u64) {
-    let (mut after, kinds) = (0, || vec![AskKind::Elicitation]);
+    let (mut after, kinds) = (0, || vec![QuestionKind::Elicitation]);
     loop {
-        for (number, notice) in mailbox.read(after, Duration::from_secs(1), kinds()).await {
+        for (number, notice) in mailbox
+            .read_after(after, Duration::from_secs(1), kinds())
+            .await
+        {
             after = number;
-            if matches!(notice, Notice::Ask { ask, .. } if ask == question) {
+            if matches!(notice, ClientNotice::Ask { ask, .. } if ask == question) {
                 return;
             }
         }
@@ -121,19 +127,22 @@ async fn whoever_answers_in_time_decides_and_clocks_stand_still_meanwhile() {
     let answer = async {
         until(&approvals, 1).await;
         tokio::time::sleep(waits).await;
-        let decided = approvals.decide("A1", &ALL, Decision::Once).await.unwrap();
+        let decided = approvals
+            .decide("A1", &ALL, UserDecision::Once)
+            .await
+            .unwrap();
         assert!(decided.live);
-        let late = approvals.decide("A1", &ALL, Decision::Deny).await;
+        let late = approvals.decide("A1", &ALL, UserDecision::Deny).await;
         assert_eq!(late.unwrap_err().kind, Kind::NotFound);
     };
     let (asked, ()) = tokio::join!(ask(&approvals, 1, &caller, None), answer);
     assert_eq!(asked, Ok(()));
-    assert!(caller.clock.stood() >= waits && caller.clock.stood() <= begun.elapsed());
+    assert!(caller.clock.paused_for() >= waits && caller.clock.paused_for() <= begun.elapsed());
     let deny = async {
         until(&approvals, 1).await;
-        let said = Said {
+        let said = UserAnswer {
             reason: Some("no".to_owned()),
-            ..Decision::Deny.into()
+            ..UserDecision::Deny.into()
         };
         approvals.decide("a2", &ALL, said).await.unwrap();
     };
@@ -152,9 +161,12 @@ async fn what_nobody_answered_is_pending_and_its_answer_is_used_once() {
     assert_eq!(begun.elapsed().as_secs(), approvals.terms().wait.as_secs());
     assert_eq!(
         approvals.find("A1", &ALL).await.unwrap().state,
-        State::Pending
+        AnswerStatus::Pending
     );
-    let decided = approvals.decide("A1", &ALL, Decision::Once).await.unwrap();
+    let decided = approvals
+        .decide("A1", &ALL, UserDecision::Once)
+        .await
+        .unwrap();
     assert!(!decided.live);
     // The daemon dies, and the next one knows it.
     let approvals = open(&home);
@@ -181,18 +193,18 @@ async fn a_daemon_that_ends_has_nobody_wait() {
     let caller = caller(None);
     let (asked, ()) = tokio::join!(ask(&approvals, 1, &caller, None), end);
     assert_eq!(asked, Err(Kind::Pending));
-    assert!(caller.clock.stood() < Duration::from_secs(1));
+    assert!(caller.clock.paused_for() < Duration::from_secs(1));
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_client_that_can_is_asked_and_a_cancelled_form_decides_nothing() {
     let home = tempfile::tempdir().unwrap();
     let approvals = open(&home);
-    let mailbox = Mailbox::new(7, Arc::default(), &News::default());
-    let kinds = || vec![AskKind::Elicitation];
-    mailbox.read(0, Duration::ZERO, kinds()).await;
+    let mailbox = Mailbox::new(7, Arc::default(), &ListChangeNotifier::default());
+    let kinds = || vec![QuestionKind::Elicitation];
+    mailbox.read_after(0, Duration::ZERO, kinds()).await;
     let caller = caller(Some(Arc::clone(&mailbox)));
-    let reply = |ask, value: Value| mailbox.answer(ask, Answer::Result(value));
+    let reply = |ask, value: Value| mailbox.answer(ask, ClientAnswer::Result(value));
     let user = async {
         posed(&mailbox, 1).await;
         assert!(reply(1, json!({ "action": "accept", "content": {} })).is_err());
@@ -200,9 +212,12 @@ async fn a_client_that_can_is_asked_and_a_cancelled_form_decides_nothing() {
         tokio::time::sleep(Duration::from_secs(1)).await;
         assert_eq!(
             approvals.find("A1", &ALL).await.unwrap().state,
-            State::Waiting
+            AnswerStatus::Waiting
         );
-        approvals.decide("A1", &ALL, Decision::Once).await.unwrap();
+        approvals
+            .decide("A1", &ALL, UserDecision::Once)
+            .await
+            .unwrap();
     };
     let (asked, ()) = tokio::join!(ask(&approvals, 1, &caller, None), user);
     assert_eq!(asked, Ok(()));
@@ -214,7 +229,7 @@ async fn a_client_that_can_is_asked_and_a_cancelled_form_decides_nothing() {
     let (asked, ()) = tokio::join!(ask(&approvals, 1, &caller, None), user);
     assert_eq!(asked, Ok(()));
     assert_eq!(ask(&approvals, 9, &caller, None).await, Ok(()));
-    approvals.connection_over(7);
+    approvals.connection_ended(7);
     assert_eq!(ask(&approvals, 9, &caller, None).await, Err(Kind::Pending));
 }
 
@@ -225,9 +240,9 @@ async fn an_always_answers_what_was_shown_with_it_and_can_be_revoked() {
     let caller = caller(None);
     let user = async {
         until(&approvals, 2).await;
-        let said = Said {
+        let said = UserAnswer {
             shown: vec!["A2".to_owned()],
-            ..Decision::Always.into()
+            ..UserDecision::Always.into()
         };
         let decided = approvals.decide("A1", &ALL, said).await.unwrap();
         assert_eq!(
@@ -244,7 +259,7 @@ async fn an_always_answers_what_was_shown_with_it_and_can_be_revoked() {
     assert_eq!((one, two), (Ok(()), Ok(())));
     let approvals = open(&home);
     assert_eq!(ask(&approvals, 3, &caller, None).await, Ok(()));
-    let granted = approvals.granted();
+    let granted = approvals.list_grants();
     assert_eq!((granted.len(), granted[0].1.path.as_str()), (1, "s.t"));
     approvals.revoke(granted[0].0.clone(), &ALL).await.unwrap();
     assert_eq!(
@@ -255,15 +270,15 @@ async fn an_always_answers_what_was_shown_with_it_and_can_be_revoked() {
 
 #[tokio::test(start_paused = true)]
 async fn an_answer_covers_no_waiting_call_that_was_not_shown() {
-    for decision in [Decision::Always, Decision::Session] {
+    for decision in [UserDecision::Always, UserDecision::Session] {
         let home = tempfile::tempdir().unwrap();
         let approvals = open(&home);
-        let mailbox = Mailbox::new(7, Arc::default(), &News::default());
+        let mailbox = Mailbox::new(7, Arc::default(), &ListChangeNotifier::default());
         let caller = caller(Some(mailbox));
         let user = async {
             until(&approvals, 3).await;
             // One that it does not cover is not answered, whoever names it, and so is one that is not there.
-            let said = Said {
+            let said = UserAnswer {
                 shown: ["A2", "A9", "x"].map(str::to_owned).to_vec(),
                 ..decision.into()
             };
@@ -272,10 +287,13 @@ async fn an_answer_covers_no_waiting_call_that_was_not_shown() {
             assert_eq!(decided.unshown, ["A3"]);
             until(&approvals, 1).await;
             let left = approvals.find("A3", &ALL).await.unwrap();
-            assert_eq!(left.state, State::Waiting);
+            assert_eq!(left.state, AnswerStatus::Waiting);
             // Those that come later are covered.
             assert_eq!(ask(&approvals, 4, &caller, None).await, Ok(()));
-            approvals.decide("A3", &ALL, Decision::Deny).await.unwrap();
+            approvals
+                .decide("A3", &ALL, UserDecision::Deny)
+                .await
+                .unwrap();
         };
         let calls = [1, 2, 3].map(|n| ask(&approvals, n, &caller, None));
         let (asked, ()) = tokio::join!(join_all(calls), user);
@@ -293,26 +311,32 @@ async fn a_run_that_is_over_leaves_nothing_unless_it_is_pending() {
     let caller = caller(None);
     for is_pending in [false, true] {
         let run = dossier("r-1", None);
-        let Begun::New(place) = run.begin(&Target::Own { name: "x".into() }, &"{}".into()) else {
+        let BegunCall::New(place) =
+            run.begin_logged_call(&Target::Own { name: "x".into() }, &"{}".into())
+        else {
             panic!("it is new");
         };
-        run.end(place, &Ok("1".into()));
+        run.end_logged_call(place, &Ok("1".into()));
         tokio::select! {
             _ = ask(&approvals, 1, &caller, Some(&run)) => panic!("nobody answers"),
             () = written(&approvals, &home) => {}
         }
-        approvals.run_over(&run, is_pending).await;
+        approvals.end_run(&run, is_pending).await;
         assert_eq!(records(&home), usize::from(is_pending));
         assert_eq!(approvals.list().await.len(), usize::from(is_pending));
     }
     // It goes on in another life of the daemon, under another name.
     let approvals = open(&home);
     let live = |_: &str| false;
-    let GoesOn::Anew(resumed) = approvals.resumable("1", &ALL, live).await.unwrap() else {
+    let ResumeTarget::Anew(resumed) = approvals.find_resumable("1", &ALL, live).await.unwrap()
+    else {
         panic!("it is kept");
     };
     assert_eq!(
-        (resumed.past.ended(), resumed.began.source.as_ref()),
+        (
+            resumed.past.ended_call_count(),
+            resumed.began.source.as_ref()
+        ),
         (1, "return 1")
     );
     approvals.adopt(&resumed, "r-2").unwrap();
@@ -321,14 +345,17 @@ async fn a_run_that_is_over_leaves_nothing_unless_it_is_pending() {
         Kind::Busy
     );
     let again = dossier("r-2", Some(resumed.past));
-    approvals.begin_again(&again, "r-1").await.unwrap();
+    approvals.take_over_record(&again, "r-1").await.unwrap();
     assert_eq!(records(&home), 1);
     let name = approvals.list().await[0].id();
-    approvals.decide(&name, &ALL, Decision::Once).await.unwrap();
+    approvals
+        .decide(&name, &ALL, UserDecision::Once)
+        .await
+        .unwrap();
     assert_eq!(ask(&approvals, 1, &caller, Some(&again)).await, Ok(()));
     // Before its call goes out nothing is left that could send it again.
     assert_eq!(records(&home), 0);
-    let GoesOn::As(run) = approvals.resumable("r-1", &ALL, live).await.unwrap() else {
+    let ResumeTarget::As(run) = approvals.find_resumable("r-1", &ALL, live).await.unwrap() else {
         panic!("nothing is kept");
     };
     assert_eq!(run, "r-2");
@@ -356,7 +383,7 @@ async fn how_many_may_wait_is_limited_by_name() {
             assert_eq!(ask(&approvals, 3, &caller, None).await, Err(Kind::Busy));
             for view in approvals.list().await {
                 approvals
-                    .decide(&view.id(), &ALL, Decision::Deny)
+                    .decide(&view.id(), &ALL, UserDecision::Deny)
                     .await
                     .unwrap();
             }
@@ -398,8 +425,8 @@ fn a_grant_is_found_by_what_it_covers_and_for_whom_whatever_its_name() {
     let home = tempfile::tempdir().unwrap();
     let file = home.path().join("approvals.json");
     let of = |agent| {
-        let origin = Arc::new(Origin::new("test", agent, None));
-        Subject {
+        let origin = Arc::new(ClientOrigin::new("test", agent, None));
+        ApprovalSubject {
             origin,
             ..subject(1)
         }
@@ -450,28 +477,31 @@ async fn a_pending_call_is_found_by_its_own_client_under_a_name_that_outlives_th
         ask(&approvals, 1, &caller(None), None).await,
         Err(Kind::Pending)
     );
-    let whole = approvals.find("A1", &ALL).await.unwrap().whole_id();
-    let access = |agent| RunAccess::of(&Arc::new(Origin::new("test", agent, None)), false);
+    let whole = approvals.find("A1", &ALL).await.unwrap().token_id();
+    let access = |agent| RunAccess::of(&Arc::new(ClientOrigin::new("test", agent, None)), false);
     let (own, other) = (access(None), access(Some("other")));
     let approvals = open(&home);
     for id in ["A1", "1", "A1.", "A2", &whole[..whole.len() - 1]] {
         for access in [&own, &other] {
-            let missing = approvals.resumable(id, access, |_| false).await;
+            let missing = approvals.find_resumable(id, access, |_| false).await;
             match missing {
                 Err(fault) => assert_eq!(fault.kind, Kind::NotFound, "{id}"),
-                Ok(GoesOn::As(run)) => assert_eq!(run, id),
-                Ok(GoesOn::Anew(_)) => panic!("{id} was found"),
+                Ok(ResumeTarget::As(run)) => assert_eq!(run, id),
+                Ok(ResumeTarget::Anew(_)) => panic!("{id} was found"),
             }
-            let missing = approvals.decide(id, access, Decision::Once).await;
+            let missing = approvals.decide(id, access, UserDecision::Once).await;
             assert_eq!(missing.unwrap_err().kind, Kind::NotFound, "{id}");
         }
     }
-    let refused = approvals.decide(&whole, &other, Decision::Once).await;
+    let refused = approvals.decide(&whole, &other, UserDecision::Once).await;
     assert_eq!(refused.unwrap_err().kind, Kind::NotFound);
     approvals
-        .decide(&whole, &own, Decision::Once)
+        .decide(&whole, &own, UserDecision::Once)
         .await
         .unwrap();
-    let found = approvals.resumable(&whole, &own, |_| false).await.unwrap();
-    assert!(matches!(found, GoesOn::Anew(_)));
+    let found = approvals
+        .find_resumable(&whole, &own, |_| false)
+        .await
+        .unwrap();
+    assert!(matches!(found, ResumeTarget::Anew(_)));
 }

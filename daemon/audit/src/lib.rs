@@ -1,16 +1,25 @@
-//! What was called and decided, a line each, for whoever wants to know it later.
+//! What was called and decided, one line each, for later reading.
 //!
-//! Whoever makes a call holds an `entry`, which becomes a `record` with its end; a thread of its own (`writer`) makes
-//! lines of them and appends them to `files`.
+//! It knows callers, settings, secrets and files. It knows no policy, session or run: the gateway and the approvals
+//! bring it their calls and decisions.
 //!
-//! Invariant: nobody waits for it. What finds the queue full, or the disk, is lost and counted, and the calls go on.
-//! No line holds an argument or a result.
+//! - `call_audit_guard` is one call from its beginning to its end; `audit_record` is what there is to write and the line that it
+//!   becomes; `argument_hasher` is the keyed hash of a call's arguments; `audit_writer` is the thread that hashes and appends; `audit_files`
+//!   are `audit-MILLISECONDS.jsonl`, whole lines only, the oldest deleted first.
+//!
+//! The gateway begins an entry before it resolves a name and ends it with the outcome.
+//!
+//! Invariants:
+//!
+//! - No caller waits for it. What finds the queue or the disk full is lost and counted, and the calls continue.
+//! - No line holds an argument or a result. A hash of the arguments uses a random key, one for each home, so that a
+//!   reader of the log alone cannot try arguments out.
 
-mod entry;
-mod files;
-mod hash;
-mod record;
-mod writer;
+mod argument_hasher;
+mod audit_files;
+mod audit_record;
+mod audit_writer;
+mod call_audit_guard;
 
 use std::{
     path::PathBuf,
@@ -26,30 +35,30 @@ use std::{
 use tokio::{sync::oneshot, task::spawn_blocking, time::timeout};
 use tracing::warn;
 
-pub use self::{entry::Entry, record::Deed};
+pub use self::{audit_record::AdminEvent, call_audit_guard::CallAuditGuard};
 use self::{
-    record::{CallRecord, DeedRecord, Record},
-    writer::Writer,
+    audit_record::{AdminEventRecord, AuditRecord, CallRecord},
+    audit_writer::AuditWriter,
 };
-use mux_caller::{Caller, Origin};
+use mux_caller::{Caller, ClientOrigin};
 use mux_settings::AuditRetention;
 
 /// Records that wait for the disk.
-const QUEUE: usize = 8_192;
+const MAX_QUEUED_RECORDS: usize = 8_192;
 /// Arguments that wait to be hashed, in bytes of their text. A call that finds more has none.
-const WAITING: usize = 32 << 20;
+const MAX_QUEUED_ARGUMENT_BYTES: usize = 32 << 20;
 
 /// The log of calls and decisions.
 #[derive(Debug)]
-pub struct Audit {
-    queue: SyncSender<Record>,
+pub struct AuditLog {
+    queue: SyncSender<AuditRecord>,
     enabled: AtomicBool,
-    shared: Arc<Shared>,
+    shared: Arc<AuditShared>,
 }
 
 /// What the thread and everybody else have in common.
 #[derive(Debug, Default)]
-struct Shared {
+struct AuditShared {
     terms: Mutex<AuditRetention>,
     /// Bytes of arguments in the queue.
     waiting: AtomicUsize,
@@ -62,16 +71,16 @@ struct Shared {
     problem: Mutex<Option<String>>,
 }
 
-impl Audit {
+impl AuditLog {
     /// The folder is made with the first line.
     pub fn open(folder: PathBuf) -> Arc<Self> {
-        let (queue, records) = mpsc::sync_channel(QUEUE);
-        let shared = Arc::new(Shared::default());
-        let writer = Writer::new(folder, Arc::clone(&shared));
+        let (queue, records) = mpsc::sync_channel(MAX_QUEUED_RECORDS);
+        let shared = Arc::new(AuditShared::default());
+        let writer = AuditWriter::new(folder, Arc::clone(&shared));
         let thread = thread::Builder::new().name("audit".into());
-        if let Err(error) = thread.spawn(move || writer.work(&records)) {
+        if let Err(error) = thread.spawn(move || writer.write_until_closed(&records)) {
             // Every record finds nobody at the other end, and is counted.
-            shared.fails(format!("its thread cannot be started: {error}"));
+            shared.set_problem(format!("its thread cannot be started: {error}"));
         }
         Arc::new(Self {
             queue,
@@ -80,29 +89,29 @@ impl Audit {
         })
     }
 
-    pub fn set_terms(&self, enabled: bool, terms: AuditRetention) {
+    pub fn set_retention(&self, enabled: bool, terms: AuditRetention) {
         *self.shared.terms() = terms;
         self.enabled.store(enabled, Ordering::Relaxed);
     }
 
     /// A call begins. `path` is as it was asked for; `arguments` are JSON text, if they are already.
-    pub fn call(
+    pub fn begin_call(
         self: &Arc<Self>,
         path: &str,
         arguments: Option<&Arc<str>>,
         caller: &Arc<Caller>,
-    ) -> Entry {
+    ) -> CallAuditGuard {
         if !self.is_enabled() {
-            return Entry::none();
+            return CallAuditGuard::disabled();
         }
         let call = CallRecord::new(path, arguments.cloned(), Arc::clone(caller));
-        Entry::begin(Arc::clone(self), call)
+        CallAuditGuard::begin(Arc::clone(self), call)
     }
 
     /// Somebody did something that is no call. What is done by the daemon itself is of nobody.
-    pub fn note(&self, deed: Deed, subject: &str, by: &Origin) {
+    pub fn record_admin_event(&self, deed: AdminEvent, subject: &str, by: &ClientOrigin) {
         if self.is_enabled() {
-            self.push(Record::Deed(Box::new(DeedRecord {
+            self.push(AuditRecord::Deed(Box::new(AdminEventRecord {
                 at: SystemTime::now(),
                 deed,
                 subject: subject.to_owned(),
@@ -127,11 +136,11 @@ impl Audit {
     }
 
     /// Waits until everything that was said before is with the system, or the time is over.
-    pub async fn settle(&self, within: Duration) {
+    pub async fn flush(&self, within: Duration) {
         let (done, written) = oneshot::channel();
         let queue = self.queue.clone();
         let settled = async {
-            let sent = spawn_blocking(move || queue.send(Record::Settle(done))).await;
+            let sent = spawn_blocking(move || queue.send(AuditRecord::Settle(done))).await;
             if matches!(sent, Ok(Ok(()))) {
                 // A thread that has ended has nothing more to write.
                 _ = written.await;
@@ -144,13 +153,13 @@ impl Audit {
         self.enabled.load(Ordering::Relaxed)
     }
 
-    fn push(&self, mut record: Record) {
-        record.admit(&self.shared.waiting);
+    fn push(&self, mut record: AuditRecord) {
+        record.reserve_argument_bytes(&self.shared.waiting);
         match self.queue.try_send(record) {
             Ok(()) => {}
             Err(TrySendError::Full(record) | TrySendError::Disconnected(record)) => {
-                record.leave(&self.shared.waiting);
-                if self.shared.loses(1) == 0 {
+                record.release_argument_bytes(&self.shared.waiting);
+                if self.shared.count_lost(1) == 0 {
                     warn!("the audit log loses lines: more come than can be written");
                 }
             }
@@ -158,7 +167,7 @@ impl Audit {
     }
 }
 
-impl Shared {
+impl AuditShared {
     fn terms(&self) -> std::sync::MutexGuard<'_, AuditRetention> {
         self.terms.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -168,11 +177,11 @@ impl Shared {
     }
 
     /// How many had been lost before.
-    fn loses(&self, lines: u64) -> u64 {
+    fn count_lost(&self, lines: u64) -> u64 {
         self.lost.fetch_add(lines, Ordering::Relaxed)
     }
 
-    fn fails(&self, why: String) {
+    fn set_problem(&self, why: String) {
         let mut problem = self.problem();
         if problem.is_none() {
             warn!(why, "the audit log cannot be written");

@@ -6,20 +6,20 @@ use mux_wire::{Fault, Kind};
 use serde_json::Value;
 
 use super::*;
-use mux_caller::Cause;
+use mux_caller::CallCause;
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
 fn caller(run: &str) -> Arc<Caller> {
     Arc::new(Caller {
-        cause: Cause::Run(run.into()),
+        cause: CallCause::Run(run.into()),
         origin: Arc::new(by("agent")),
         ..Caller::default()
     })
 }
 
-fn by(client: &str) -> Origin {
-    Origin {
+fn by(client: &str) -> ClientOrigin {
+    ClientOrigin {
         client: client.into(),
         agent: Some("small".into()),
         workspace: Some("/work".into()),
@@ -45,22 +45,22 @@ fn lines(folder: &Path) -> Vec<Value> {
 async fn calls_become_lines_with_who_what_and_how_it_ended() {
     let home = tempfile::tempdir().unwrap();
     let folder = home.path().join("audit");
-    let audit = Audit::open(folder.clone());
+    let audit = AuditLog::open(folder.clone());
     let caller = caller("f-3");
     let text = |text: &str| -> Arc<str> { text.into() };
 
-    let mut entry = audit.call("gh.list", Some(&text(r#"{"a":1,"b":"canary"}"#)), &caller);
-    entry.resolved("github.list");
-    entry.decided("allow", "github.*");
-    entry.numbered(2);
-    entry.ended(Ok(12));
-    let mut entry = audit.call("github.list", None, &caller);
-    entry.read(|| r#"{ "b": "canary", "a": 1.0 }"#.into());
-    entry.decided("deny", "github.list");
-    entry.ended(Err(&Fault::new(Kind::Denied, "no")));
-    drop(audit.call("github.slow", Some(&text("{}")), &caller));
-    audit.note(Deed::SecretSet, "TOKEN", &by("mux"));
-    audit.settle(PATIENCE).await;
+    let mut entry = audit.begin_call("gh.list", Some(&text(r#"{"a":1,"b":"canary"}"#)), &caller);
+    entry.set_path("github.list");
+    entry.set_decision("allow", "github.*");
+    entry.set_call_number(2);
+    entry.finish(Ok(12));
+    let mut entry = audit.begin_call("github.list", None, &caller);
+    entry.set_arguments(|| r#"{ "b": "canary", "a": 1.0 }"#.into());
+    entry.set_decision("deny", "github.list");
+    entry.finish(Err(&Fault::new(Kind::Denied, "no")));
+    drop(audit.begin_call("github.slow", Some(&text("{}")), &caller));
+    audit.record_admin_event(AdminEvent::SecretSet, "TOKEN", &by("mux"));
+    audit.flush(PATIENCE).await;
 
     let lines = lines(&folder);
     assert_eq!(lines.len(), 4);
@@ -101,25 +101,25 @@ async fn calls_become_lines_with_who_what_and_how_it_ended() {
     assert_eq!(audit.problem(), None);
 
     // Another home has another key.
-    let elsewhere = Audit::open(home.path().join("other"));
-    let same = elsewhere.call(
+    let elsewhere = AuditLog::open(home.path().join("other"));
+    let same = elsewhere.begin_call(
         "github.list",
         Some(&text(r#"{"a":1,"b":"canary"}"#)),
         &caller,
     );
-    same.ended(Ok(0));
-    elsewhere.settle(PATIENCE).await;
+    same.finish(Ok(0));
+    elsewhere.flush(PATIENCE).await;
     let other = self::lines(&home.path().join("other"));
     assert_ne!(other[0]["arguments"], first["arguments"]);
     // The same one after a restart.
-    let again = Audit::open(folder.clone());
-    let same = again.call(
+    let again = AuditLog::open(folder.clone());
+    let same = again.begin_call(
         "github.list",
         Some(&text(r#"{"a":1,"b":"canary"}"#)),
         &caller,
     );
-    same.ended(Ok(0));
-    again.settle(PATIENCE).await;
+    same.finish(Ok(0));
+    again.flush(PATIENCE).await;
     assert_eq!(self::lines(&folder)[4]["arguments"], first["arguments"]);
 }
 
@@ -128,19 +128,19 @@ async fn what_the_disk_does_not_take_is_counted_and_said() {
     let home = tempfile::tempdir().unwrap();
     let folder = home.path().join("audit");
     fs::write(&folder, "in the way").unwrap();
-    let audit = Audit::open(folder.clone());
+    let audit = AuditLog::open(folder.clone());
     for _ in 0..3 {
-        audit.note(Deed::Login, "docs", &by("mux"));
+        audit.record_admin_event(AdminEvent::Login, "docs", &by("mux"));
     }
-    audit.settle(PATIENCE).await;
+    audit.flush(PATIENCE).await;
     let problem = audit.problem().unwrap();
     assert!(
         problem.starts_with("3 lines") && problem.contains("cannot be written"),
         "{problem}"
     );
     fs::remove_file(&folder).unwrap();
-    audit.note(Deed::Logout, "docs", &by("mux"));
-    audit.settle(PATIENCE).await;
+    audit.record_admin_event(AdminEvent::Logout, "docs", &by("mux"));
+    audit.flush(PATIENCE).await;
     let kinds: Vec<Value> = lines(&folder)
         .iter()
         .map(|line| line["kind"].clone())
@@ -154,7 +154,7 @@ async fn what_the_disk_does_not_take_is_counted_and_said() {
 #[test]
 fn a_queue_that_is_full_keeps_nobody_waiting() {
     let (queue, records) = mpsc::sync_channel(1);
-    let audit = Arc::new(Audit {
+    let audit = Arc::new(AuditLog {
         queue,
         enabled: AtomicBool::new(true),
         shared: Arc::default(),
@@ -162,8 +162,8 @@ fn a_queue_that_is_full_keeps_nobody_waiting() {
     let arguments: Arc<str> = "[]".into();
     for _ in 0..3 {
         audit
-            .call("a.b", Some(&arguments), &caller("1"))
-            .ended(Ok(1));
+            .begin_call("a.b", Some(&arguments), &caller("1"))
+            .finish(Ok(1));
     }
     assert!(audit.problem().unwrap().starts_with("2 lines"));
     assert_eq!(
@@ -173,9 +173,11 @@ fn a_queue_that_is_full_keeps_nobody_waiting() {
     );
     assert_eq!(records.try_iter().count(), 1);
     // More than has room waits without its arguments.
-    let long: Arc<str> = "x".repeat(WAITING).into();
-    audit.call("a.b", Some(&long), &caller("1")).ended(Ok(1));
-    let Ok(Record::Call(call)) = records.try_recv() else {
+    let long: Arc<str> = "x".repeat(MAX_QUEUED_ARGUMENT_BYTES).into();
+    audit
+        .begin_call("a.b", Some(&long), &caller("1"))
+        .finish(Ok(1));
+    let Ok(AuditRecord::Call(call)) = records.try_recv() else {
         panic!("it is written down all the same");
     };
     assert!(call.arguments.is_none());
@@ -186,20 +188,20 @@ async fn what_was_lost_last_is_told_though_nothing_comes_behind_it() {
     let home = tempfile::tempdir().unwrap();
     let folder = home.path().join("audit");
     let (queue, records) = mpsc::sync_channel(1);
-    let shared = Arc::new(Shared::default());
-    let audit = Arc::new(Audit {
+    let shared = Arc::new(AuditShared::default());
+    let audit = Arc::new(AuditLog {
         queue,
         enabled: AtomicBool::new(true),
         shared: Arc::clone(&shared),
     });
     for _ in 0..3 {
-        audit.call("a.b", None, &caller("1")).ended(Ok(1));
+        audit.begin_call("a.b", None, &caller("1")).finish(Ok(1));
     }
-    let writer = Writer::new(folder.clone(), shared);
-    thread::spawn(move || writer.work(&records));
+    let writer = AuditWriter::new(folder.clone(), shared);
+    thread::spawn(move || writer.write_until_closed(&records));
     // The first makes room for the second.
-    audit.settle(PATIENCE).await;
-    audit.settle(PATIENCE).await;
+    audit.flush(PATIENCE).await;
+    audit.flush(PATIENCE).await;
     let told: Vec<(Value, Value)> = lines(&folder)
         .iter()
         .map(|line| (line["kind"].clone(), line["subject"].clone()))
@@ -215,10 +217,10 @@ async fn what_was_lost_last_is_told_though_nothing_comes_behind_it() {
 #[test]
 fn lines_are_brought_to_the_disk_though_they_never_cease_to_come() {
     let home = tempfile::tempdir().unwrap();
-    let audit = Audit::open(home.path().join("audit"));
+    let audit = AuditLog::open(home.path().join("audit"));
     let began = std::time::Instant::now();
     while audit.shared.synced.load(Ordering::Relaxed) == 0 {
-        audit.note(Deed::Login, "docs", &by("mux"));
+        audit.record_admin_event(AdminEvent::Login, "docs", &by("mux"));
         assert!(began.elapsed() < PATIENCE, "nothing was synced");
         thread::yield_now();
     }
@@ -228,16 +230,16 @@ fn lines_are_brought_to_the_disk_though_they_never_cease_to_come() {
 async fn a_call_that_does_several_things_names_them() {
     let home = tempfile::tempdir().unwrap();
     let folder = home.path().join("audit");
-    let audit = Audit::open(folder.clone());
-    let mut entry = audit.call("api.graphql", None, &caller("1"));
-    entry.reaches(&["api.query.a".into(), "api.mutation.b".into()]);
-    entry.ended(Ok(1));
-    let mut entry = audit.call("api.graphql", None, &caller("1"));
+    let audit = AuditLog::open(folder.clone());
+    let mut entry = audit.begin_call("api.graphql", None, &caller("1"));
+    entry.set_reached(&["api.query.a".into(), "api.mutation.b".into()]);
+    entry.finish(Ok(1));
+    let mut entry = audit.begin_call("api.graphql", None, &caller("1"));
     let many: Vec<String> = (0..1_000).map(|n| format!("api.query.f{n}")).collect();
-    entry.reaches(&many);
-    entry.ended(Ok(1));
-    audit.call("api.x", None, &caller("1")).ended(Ok(1));
-    audit.settle(PATIENCE).await;
+    entry.set_reached(&many);
+    entry.finish(Ok(1));
+    audit.begin_call("api.x", None, &caller("1")).finish(Ok(1));
+    audit.flush(PATIENCE).await;
     let lines = lines(&folder);
     let both = serde_json::json!(["api.query.a", "api.mutation.b"]);
     assert_eq!(lines[0]["reaches"], both);
@@ -254,10 +256,10 @@ async fn a_call_that_does_several_things_names_them() {
 async fn nothing_is_written_while_it_is_switched_off() {
     let home = tempfile::tempdir().unwrap();
     let folder = home.path().join("audit");
-    let audit = Audit::open(folder.clone());
-    audit.set_terms(false, AuditRetention::default());
-    audit.call("a.b", None, &caller("1")).ended(Ok(1));
-    audit.note(Deed::Login, "docs", &by("mux"));
-    audit.settle(PATIENCE).await;
+    let audit = AuditLog::open(folder.clone());
+    audit.set_retention(false, AuditRetention::default());
+    audit.begin_call("a.b", None, &caller("1")).finish(Ok(1));
+    audit.record_admin_event(AdminEvent::Login, "docs", &by("mux"));
+    audit.flush(PATIENCE).await;
     assert!(!folder.exists());
 }

@@ -3,7 +3,7 @@
 //! Invariant: however many ask, one refresh is on its way, and what it brings is kept on the disk before
 //! anybody uses it. Whoever asks may go; the refresh goes on, since the old token may be dead already.
 
-mod refresh;
+mod token_refresh;
 
 use std::{
     fmt,
@@ -18,19 +18,19 @@ use tracing::warn;
 use url::Url;
 
 use super::{
-    endpoint::{Endpoints, MakeClient},
-    error::{AuthError, told},
-    issuers::Issuers,
-    keyring::Silent,
-    record::{Key, Record, Secrets, union},
-    store::Store,
+    auth_server_client::{AuthServerClient, HttpClientFactory},
+    credential_store::CredentialStore,
+    error::{AuthError, one_line_excerpt},
+    issuer_bindings::IssuerBindings,
+    keyring::KeyringUnavailable,
+    login_record::{LoginKey, LoginRecord, LoginSecrets, union},
 };
 
-type Refreshing = Shared<BoxFuture<'static, Result<Secret, AuthError>>>;
+type SharedRefresh = Shared<BoxFuture<'static, Result<Secret, AuthError>>>;
 
 /// What everybody sees of it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Standing {
+pub enum LoginStatus {
     /// Somebody has to sign in.
     Required,
     SignedIn,
@@ -38,27 +38,27 @@ pub enum Standing {
 
 /// The tokens for one server, shared by all its sessions.
 pub struct Account {
-    pub(super) key: Key,
+    pub(super) key: LoginKey,
     pub(super) server: Url,
-    pub(super) store: Arc<Store>,
-    client: MakeClient,
+    pub(super) store: Arc<CredentialStore>,
+    client: HttpClientFactory,
     /// Of the entry, which may change. Guarded for its own sake.
-    network: Mutex<Arc<mux_settings::Network>>,
-    issuers: Arc<Issuers>,
+    network: Mutex<Arc<mux_settings::NetworkSettings>>,
+    issuers: Arc<IssuerBindings>,
     /// Of a client that the user has registered himself; not kept with the tokens.
     client_secret: Option<Secret>,
     /// The only one whose tokens are used, if the entry names it.
     issuer: Option<String>,
-    held: Mutex<Held>,
+    held: Mutex<AccountState>,
 }
 
 #[derive(Default)]
-struct Held {
+struct AccountState {
     /// The store was asked.
     looked: bool,
-    login: Option<Arc<Login>>,
+    login: Option<Arc<LoginCredentials>>,
     /// With the login whose token is refreshed.
-    refreshing: Option<(Arc<Login>, Refreshing)>,
+    refreshing: Option<(Arc<LoginCredentials>, SharedRefresh)>,
     /// Why somebody has to sign in.
     required: Option<String>,
     /// The `WWW-Authenticate` of the last answer that asked for a login.
@@ -67,25 +67,25 @@ struct Held {
 
 /// A login with its secrets.
 #[derive(Clone, PartialEq)]
-pub(super) struct Login {
-    pub(super) record: Record,
-    pub(super) secrets: Secrets,
+pub(super) struct LoginCredentials {
+    pub(super) record: LoginRecord,
+    pub(super) secrets: LoginSecrets,
 }
 
 /// What an account is made of.
-pub(super) struct Parts {
-    pub(super) key: Key,
+pub(super) struct AccountParts {
+    pub(super) key: LoginKey,
     pub(super) server: Url,
-    pub(super) store: Arc<Store>,
-    pub(super) issuers: Arc<Issuers>,
-    pub(super) client: MakeClient,
-    pub(super) network: Arc<mux_settings::Network>,
+    pub(super) store: Arc<CredentialStore>,
+    pub(super) issuers: Arc<IssuerBindings>,
+    pub(super) client: HttpClientFactory,
+    pub(super) network: Arc<mux_settings::NetworkSettings>,
     pub(super) client_secret: Option<Secret>,
     pub(super) issuer: Option<String>,
 }
 
 impl Account {
-    pub(super) fn new(parts: Parts) -> Self {
+    pub(super) fn new(parts: AccountParts) -> Self {
         Self {
             key: parts.key,
             server: parts.server,
@@ -100,17 +100,17 @@ impl Account {
     }
 
     /// From now on requests go by these proxies and certificates.
-    pub(super) fn use_network(&self, network: &Arc<mux_settings::Network>) {
+    pub(super) fn use_network(&self, network: &Arc<mux_settings::NetworkSettings>) {
         let mut used = self.network.lock().unwrap_or_else(PoisonError::into_inner);
         *used = Arc::clone(network);
     }
 
-    pub(super) async fn endpoints(&self) -> Result<Endpoints, String> {
+    pub(super) async fn endpoints(&self) -> Result<AuthServerClient, String> {
         let network = {
             let used = self.network.lock().unwrap_or_else(PoisonError::into_inner);
             Arc::clone(&used)
         };
-        Endpoints::of(&self.server, &network, self.client).await
+        AuthServerClient::of(&self.server, &network, self.client).await
     }
 
     /// For the next request; `None` if nobody has signed in, and the server may not mind.
@@ -118,11 +118,11 @@ impl Account {
         let Some(login) = self.login().await else {
             return Ok(None);
         };
-        if let Some(why) = self.held().required.clone() {
+        if let Some(why) = self.lock_state().required.clone() {
             return Err(AuthError::Required(why));
         }
         let Some(access) = &login.secrets.access else {
-            return Err(self.require("nobody is signed in any more"));
+            return Err(self.require_login("nobody is signed in any more"));
         };
         let record = &login.record;
         if !record.is_stale() || (!record.refreshable && !record.is_over()) {
@@ -138,15 +138,15 @@ impl Account {
     }
 
     /// The server answered 401 to a request with this token, or without one: what to try once more.
-    pub async fn rejected(
+    pub async fn handle_unauthorized(
         self: &Arc<Self>,
         token: Option<&Secret>,
         challenge: Option<&str>,
     ) -> Result<Secret, AuthError> {
-        self.heed(challenge);
+        self.remember_challenge(challenge);
         let Some(login) = self.login().await else {
             let unread = self.store.problem();
-            return Err(self.require(unread.as_deref().unwrap_or("nobody has signed in")));
+            return Err(self.require_login(unread.as_deref().unwrap_or("nobody has signed in")));
         };
         match &login.secrets.access {
             // Somebody else was quicker.
@@ -156,10 +156,10 @@ impl Account {
     }
 
     /// The server answered 401 to the token that it was tried with once more.
-    pub fn refused(&self, token: Option<&Secret>, challenge: Option<&str>) -> AuthError {
-        self.heed(challenge);
+    pub fn mark_token_refused(&self, token: Option<&Secret>, challenge: Option<&str>) -> AuthError {
+        self.remember_challenge(challenge);
         let why = "the server does not accept its token".to_owned();
-        let mut held = self.held();
+        let mut held = self.lock_state();
         let login = held.login.as_ref();
         // Somebody may have signed in meanwhile.
         if login.and_then(|login| login.secrets.access.as_ref()) == token {
@@ -169,7 +169,7 @@ impl Account {
     }
 
     /// The server answered 403. `None` if that is not for want of a scope.
-    pub async fn forbidden(&self, challenge: Option<&str>) -> Option<AuthError> {
+    pub async fn handle_forbidden(&self, challenge: Option<&str>) -> Option<AuthError> {
         let challenge = challenge?;
         let params = WWWAuthenticateParams::parse(challenge, &self.server);
         if !params.is_insufficient_scope() {
@@ -180,10 +180,10 @@ impl Account {
             .as_deref()
             .unwrap_or_default()
             .split_whitespace()
-            .map(told)
+            .map(one_line_excerpt)
             .collect();
         if let Some(login) = self.login().await {
-            self.want(&login, &scopes).await;
+            self.remember_wanted_scopes(&login, &scopes).await;
         }
         Some(AuthError::Required(match scopes.is_empty() {
             true => "the login does not allow that".into(),
@@ -192,22 +192,22 @@ impl Account {
     }
 
     /// `None` if the server has not asked for a login so far.
-    pub fn standing(&self) -> Option<Standing> {
+    pub fn login_status(&self) -> Option<LoginStatus> {
         {
-            let held = self.held();
+            let held = self.lock_state();
             if held.required.is_some() {
-                return Some(Standing::Required);
+                return Some(LoginStatus::Required);
             }
             if held.looked {
-                return held.login.as_ref().map(|_| Standing::SignedIn);
+                return held.login.as_ref().map(|_| LoginStatus::SignedIn);
             }
         }
-        self.found().map(|_| Standing::SignedIn)
+        self.find_record().map(|_| LoginStatus::SignedIn)
     }
 
     /// What a user should know of a login that works.
-    pub fn warning(&self) -> Option<String> {
-        let record = self.known()?;
+    pub fn scope_warning(&self) -> Option<String> {
+        let record = self.known_record()?;
         let lacking: Vec<&str> = record
             .wanted
             .iter()
@@ -219,39 +219,41 @@ impl Account {
     }
 
     /// What is known of the login, without its secrets.
-    pub(super) fn known(&self) -> Option<Record> {
-        let held = self.held().login.clone();
+    pub(super) fn known_record(&self) -> Option<LoginRecord> {
+        let held = self.lock_state().login.clone();
         match held {
             Some(login) => Some(login.record.clone()),
-            None => self.found(),
+            None => self.find_record(),
         }
     }
 
     pub(super) fn challenge(&self) -> Option<String> {
-        self.held().challenge.clone()
+        self.lock_state().challenge.clone()
     }
 
     /// The login, from the disk if need be.
-    pub(super) async fn login(&self) -> Option<Arc<Login>> {
+    pub(super) async fn login(&self) -> Option<Arc<LoginCredentials>> {
         {
-            let held = self.held();
+            let held = self.lock_state();
             if held.looked {
                 return held.login.clone();
             }
         }
-        let record = self.found();
+        let record = self.find_record();
         let login = match record {
             Some(record) => match self.store.secrets(&record).await {
-                Ok(secrets) => secrets.map(|secrets| Arc::new(Login { record, secrets })),
-                Err(Silent) => {
-                    self.require("the keyring that holds its token does not answer");
+                Ok(secrets) => {
+                    secrets.map(|secrets| Arc::new(LoginCredentials { record, secrets }))
+                }
+                Err(KeyringUnavailable) => {
+                    self.require_login("the keyring that holds its token does not answer");
                     return None;
                 }
             },
             None => None,
         };
         let unreadable = self.store.problem().is_some();
-        let mut held = self.held();
+        let mut held = self.lock_state();
         // Somebody may have signed in meanwhile.
         if !held.looked && !unreadable {
             held.looked = true;
@@ -263,7 +265,7 @@ impl Account {
         held.login.clone()
     }
 
-    fn found(&self) -> Option<Record> {
+    fn find_record(&self) -> Option<LoginRecord> {
         self.store.find(&self.key, self.issuer.as_deref())
     }
 
@@ -293,55 +295,55 @@ impl Account {
     }
 
     /// Somebody has signed in: it is kept before it is used.
-    pub(super) async fn signed_in(&self, login: Login) -> Result<(), AuthError> {
+    pub(super) async fn save_login(&self, login: LoginCredentials) -> Result<(), AuthError> {
         self.remember_issuer(&login.record.issuer).await?;
         let kept = {
-            let mut held = self.held();
+            let mut held = self.lock_state();
             // What a refresh that is on its way brings is of no use any more.
             (held.looked, held.login) = (true, None);
-            self.kept(&login)
+            self.persist_login(&login)
         };
         kept.await?;
-        *self.held() = Held {
+        *self.lock_state() = AccountState {
             looked: true,
             login: Some(Arc::new(login)),
-            ..Held::default()
+            ..AccountState::default()
         };
         Ok(())
     }
 
     /// Nobody is signed in any more.
     pub(super) fn forget(&self) {
-        *self.held() = Held {
+        *self.lock_state() = AccountState {
             looked: true,
-            ..Held::default()
+            ..AccountState::default()
         };
     }
 
     /// The secrets with those that are not kept.
-    pub(super) fn completed(&self, secrets: &Secrets) -> Secrets {
+    pub(super) fn add_client_secret(&self, secrets: &LoginSecrets) -> LoginSecrets {
         let own = self.client_secret.clone();
-        Secrets {
+        LoginSecrets {
             client: own.or_else(|| secrets.client.clone()),
             ..secrets.clone()
         }
     }
 
     /// Remembers what the server has asked for, for the next login.
-    async fn want(&self, login: &Arc<Login>, scopes: &[String]) {
+    async fn remember_wanted_scopes(&self, login: &Arc<LoginCredentials>, scopes: &[String]) {
         let wanted = union(&login.record.wanted, scopes);
         if wanted == login.record.wanted {
             return;
         }
-        let mut more = Login::clone(login);
+        let mut more = LoginCredentials::clone(login);
         more.record.wanted = wanted;
         let kept = {
-            let mut held = self.held();
-            if held.refreshing.is_some() || !held.is(login) {
+            let mut held = self.lock_state();
+            if held.refreshing.is_some() || !held.is_current_login(login) {
                 // The next answer of this kind brings them again.
                 return;
             }
-            let kept = self.kept(&more);
+            let kept = self.persist_login(&more);
             held.login = Some(Arc::new(more));
             kept
         };
@@ -350,29 +352,32 @@ impl Account {
         }
     }
 
-    fn kept(&self, login: &Login) -> impl Future<Output = Result<(), AuthError>> + use<> {
-        let Login { record, secrets } = login.clone();
+    fn persist_login(
+        &self,
+        login: &LoginCredentials,
+    ) -> impl Future<Output = Result<(), AuthError>> + use<> {
+        let LoginCredentials { record, secrets } = login.clone();
         self.store.save(record, secrets)
     }
 
-    fn heed(&self, challenge: Option<&str>) {
+    fn remember_challenge(&self, challenge: Option<&str>) {
         if let Some(challenge) = challenge {
-            self.held().challenge = Some(challenge.to_owned());
+            self.lock_state().challenge = Some(challenge.to_owned());
         }
     }
 
-    fn require(&self, why: &str) -> AuthError {
-        self.held().required = Some(why.to_owned());
+    fn require_login(&self, why: &str) -> AuthError {
+        self.lock_state().required = Some(why.to_owned());
         AuthError::Required(why.to_owned())
     }
 
-    fn held(&self) -> MutexGuard<'_, Held> {
+    fn lock_state(&self) -> MutexGuard<'_, AccountState> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Held {
-    fn is(&self, login: &Arc<Login>) -> bool {
+impl AccountState {
+    fn is_current_login(&self, login: &Arc<LoginCredentials>) -> bool {
         let held = self.login.as_ref();
         held.is_some_and(|held| Arc::ptr_eq(held, login))
     }

@@ -88,18 +88,18 @@ impl AuthError {
 }
 
 /// Whether an authorization server refuses the client and not the login. RFC 6749, 5.2.
-pub(super) fn names_client(why: &str) -> bool {
+pub(super) fn is_client_rejection(why: &str) -> bool {
     let names = ["invalid_client", "unauthorized_client"];
     names.iter().any(|name| why.contains(name))
 }
 
 /// One line of what a stranger wrote, of a length that one can read.
-pub(super) fn told(text: &str) -> String {
-    const MOST: usize = 300;
+pub(super) fn one_line_excerpt(text: &str) -> String {
+    const MAX_EXCERPT_CHARS: usize = 300;
     let words: String = text
         .chars()
         .map(|c| if c.is_control() { ' ' } else { c })
-        .take(MOST)
+        .take(MAX_EXCERPT_CHARS)
         .collect();
     words.split_whitespace().collect::<Vec<_>>().join(" ")
 }

@@ -13,11 +13,11 @@ use keyring::v1::Entry;
 use tokio::{task::spawn_blocking, time::timeout};
 use tracing::warn;
 
-use super::record::Secrets;
+use super::login_record::LoginSecrets;
 
 /// It may ask its user to unlock it, on a screen where nobody sits.
-const PATIENCE: Duration = Duration::from_secs(5);
-const SERVICE: &str = "muxd";
+const KEYRING_TIMEOUT: Duration = Duration::from_secs(5);
+const KEYRING_SERVICE: &str = "muxd";
 
 #[derive(Clone, Debug)]
 pub(super) struct Keyring {
@@ -29,7 +29,7 @@ pub(super) struct Keyring {
 
 /// It did not answer, or not with what was asked for.
 #[derive(Debug, Eq, PartialEq)]
-pub(super) struct Silent;
+pub(super) struct KeyringUnavailable;
 
 impl Keyring {
     pub(super) fn new(scope: &str) -> Self {
@@ -40,32 +40,32 @@ impl Keyring {
     }
 
     /// Why it counts as none.
-    pub(super) fn absence(&self) -> Option<String> {
-        self.absent().clone()
+    pub(super) fn unavailable_reason(&self) -> Option<String> {
+        self.lock_unavailable_reason().clone()
     }
 
     /// Somebody may have unlocked it, or started it.
-    pub(super) fn try_again(&self) {
-        *self.absent() = None;
+    pub(super) fn reset_availability(&self) {
+        *self.lock_unavailable_reason() = None;
     }
 
     /// `None` if it has none.
-    pub(super) async fn read(&self, id: &str) -> Result<Option<Secrets>, Silent> {
+    pub(super) async fn read(&self, id: &str) -> Result<Option<LoginSecrets>, KeyringUnavailable> {
         let text = self.read_text(id).await?;
         Ok(text.and_then(|text| serde_json::from_slice(&text).ok()))
     }
 
     /// The same of what is no login.
-    pub(super) async fn read_text(&self, id: &str) -> Result<Option<Vec<u8>>, Silent> {
-        let text = self.ask(id, |entry| match entry.get_secret() {
+    pub(super) async fn read_text(&self, id: &str) -> Result<Option<Vec<u8>>, KeyringUnavailable> {
+        let text = self.query_keyring(id, |entry| match entry.get_secret() {
             Err(keyring::Error::NoEntry) => Ok(None),
             found => found.map(Some),
         });
-        text.await.ok_or(Silent)
+        text.await.ok_or(KeyringUnavailable)
     }
 
     /// Whether it has them now.
-    pub(super) async fn write(&self, id: &str, secrets: &Secrets) -> bool {
+    pub(super) async fn write(&self, id: &str, secrets: &LoginSecrets) -> bool {
         let Ok(text) = serde_json::to_vec(secrets) else {
             return false;
         };
@@ -73,12 +73,12 @@ impl Keyring {
     }
 
     pub(super) async fn write_text(&self, id: &str, text: Vec<u8>) -> bool {
-        let written = self.ask(id, move |entry| entry.set_secret(&text));
+        let written = self.query_keyring(id, move |entry| entry.set_secret(&text));
         written.await.is_some()
     }
 
     pub(super) async fn forget(&self, id: &str) {
-        let forgotten = self.ask(id, |entry| match entry.delete_credential() {
+        let forgotten = self.query_keyring(id, |entry| match entry.delete_credential() {
             Err(keyring::Error::NoEntry) => Ok(()),
             outcome => outcome,
         });
@@ -86,17 +86,17 @@ impl Keyring {
         _ = forgotten.await;
     }
 
-    async fn ask<T: Send + 'static>(
+    async fn query_keyring<T: Send + 'static>(
         &self,
         id: &str,
         question: impl FnOnce(Entry) -> keyring::Result<T> + Send + 'static,
     ) -> Option<T> {
-        if self.absence().is_some() {
+        if self.unavailable_reason().is_some() {
             return None;
         }
         let name = format!("{id}@{}", self.scope);
         let asked = spawn_blocking(move || match Entry::store_status() {
-            Ok(()) => Entry::new(SERVICE, &name)
+            Ok(()) => Entry::new(KEYRING_SERVICE, &name)
                 .and_then(question)
                 .map_err(|error| {
                     let absent = matches!(error, keyring::Error::NoStorageAccess(_));
@@ -104,7 +104,7 @@ impl Keyring {
                 }),
             Err(error) => Err((true, error.to_string())),
         });
-        let problem = match timeout(PATIENCE, asked).await {
+        let problem = match timeout(KEYRING_TIMEOUT, asked).await {
             Ok(Ok(Ok(answer))) => return Some(answer),
             Ok(Ok(Err((true, problem)))) => problem,
             Ok(Ok(Err((false, problem)))) => {
@@ -115,14 +115,14 @@ impl Keyring {
                 warn!("the keyring's library failed");
                 return None;
             }
-            Err(_) => format!("it did not answer within {PATIENCE:?}"),
+            Err(_) => format!("it did not answer within {KEYRING_TIMEOUT:?}"),
         };
         // Whoever said so first is as right.
-        self.absent().get_or_insert(problem);
+        self.lock_unavailable_reason().get_or_insert(problem);
         None
     }
 
-    fn absent(&self) -> MutexGuard<'_, Option<String>> {
+    fn lock_unavailable_reason(&self) -> MutexGuard<'_, Option<String>> {
         self.absent.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

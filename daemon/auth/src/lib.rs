@@ -1,25 +1,35 @@
 //! Servers behind a login: OAuth 2.1 as MCP has it.
 //!
-//! A `login` sends the user with a question (`authority`) to the authorization server and waits for him to
-//! come back (`callback`); the `account` then has the token for every request, asks for the next one
-//! (`endpoint`) before it ends, and says when somebody has to sign in again. Tokens are kept in the `store`, and so
-//! are the secrets that the configuration names (`secrets`).
+//! It knows `mux-http`, `mux-settings`, `mux-secrets`, files and text, and of MCP the OAuth part of rmcp. It knows no
+//! session: `mux-upstream` asks for a token for each request.
 //!
-//! Invariant: a token leaves the daemon in requests to the server that it is for, and to the authorization
-//! server that gave it, alone. It stands in no log, no error, no answer, and no worker.
+//! - `login_attempt` is one attempt: it sends the user to the authorization server with a question (`authorization_request`), and waits for
+//!   the browser (`callback_server`).
+//! - `account` has the token for every request; `token_refresh` replaces a stale one over `auth_server_client` before it ends, in one
+//!   task, and saves what comes before it is used. It reports when the user has to sign in again; `error` words why
+//!   there is no token.
+//! - `credential_store` is where credentials are kept, in the `keyring` or a `credential_file`, each login as a `login_record`; `store/named` and
+//!   `named_secrets` hold the secrets that the configuration names. `issuer_bindings` says which issuer a client of the user belongs
+//!   to.
+//!
+//! A login belongs to a server's address, client and that client's secret, never to its name. `mux-config`'s
+//! environment puts the value of a named secret into an entry; no error repeats what an entry keeps secret.
+//!
+//! Invariant: a token leaves the daemon in requests to the server that it is for, and to the authorization server that
+//! gave it, alone. It appears in no log, no error, no answer and no worker.
 
 mod account;
-mod authority;
-mod callback;
-mod endpoint;
+mod auth_server_client;
+mod authorization_request;
+mod callback_server;
+mod credential_file;
+mod credential_store;
 mod error;
-mod file;
-mod issuers;
+mod issuer_bindings;
 mod keyring;
-mod login;
-mod record;
-mod secrets;
-mod store;
+mod login_attempt;
+mod login_record;
+mod named_secrets;
 
 use std::{
     collections::HashMap,
@@ -32,42 +42,42 @@ use std::{
 };
 
 pub use self::{
-    account::{Account, Standing},
-    endpoint::MakeClient,
+    account::{Account, LoginStatus},
+    auth_server_client::HttpClientFactory,
     error::AuthError,
-    login::{Attempt, Opening, SignedIn},
-    secrets::{KeptSecret, MOST_SECRET},
+    login_attempt::{CompletedLogin, LoginAttempt, SessionOpener},
+    named_secrets::{MAX_SECRET_BYTES, StoredSecretInfo},
 };
 use self::{
-    authority::Terms,
-    callback::{Callback, redirect_uri},
-    issuers::Issuers,
-    record::{Key, canonical},
-    store::Store,
+    authorization_request::LoginOptions,
+    callback_server::{CallbackServer, redirect_uri},
+    credential_store::CredentialStore,
+    issuer_bindings::IssuerBindings,
+    login_record::{LoginKey, canonical},
 };
-use mux_settings::{Oauth, Remote};
+use mux_settings::{OauthSetting, RemoteServer};
 use mux_text::random_name::random_name;
 
 /// A server with the issuer that its entry names, if it names one: a login of another issuer is not used.
-type AccountKey = (Key, Option<String>);
+type AccountKey = (LoginKey, Option<String>);
 
 /// All logins of one user.
 #[derive(Debug)]
 pub struct Auth {
-    store: Arc<Store>,
-    client: MakeClient,
+    store: Arc<CredentialStore>,
+    client: HttpClientFactory,
     /// Whether the keyring is used unless the configuration says otherwise.
     keyring: bool,
-    issuers: Arc<Issuers>,
+    issuers: Arc<IssuerBindings>,
     accounts: Mutex<HashMap<AccountKey, Arc<Account>>>,
     /// The last one of each server.
-    attempts: Mutex<HashMap<String, Arc<Attempt>>>,
+    attempts: Mutex<HashMap<String, Arc<LoginAttempt>>>,
     last: AtomicU64,
 }
 
 /// Where credentials are kept.
 #[derive(Clone, Debug)]
-pub struct Kept<'a> {
+pub struct CredentialLocation<'a> {
     pub keyring: bool,
     pub file: &'a Path,
     /// Why the keyring is not used, where it was to be.
@@ -78,18 +88,18 @@ pub struct Kept<'a> {
 
 /// What became of a login that was ended.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct LoggedOut {
+pub struct LogoutOutcome {
     pub was_signed_in: bool,
     pub revoked: bool,
     pub problem: Option<String>,
 }
 
 impl Auth {
-    /// `file` is where credentials are kept, or what is known of those in the keyring.
-    pub fn open(file: PathBuf, keyring: bool, client: MakeClient) -> Arc<Self> {
+    /// `credential_file` is where credentials are kept, or what is known of those in the keyring.
+    pub fn open(file: PathBuf, keyring: bool, client: HttpClientFactory) -> Arc<Self> {
         Arc::new(Self {
-            issuers: Arc::new(Issuers::new(file.with_file_name("issuers.json"))),
-            store: Arc::new(Store::open(file, keyring)),
+            issuers: Arc::new(IssuerBindings::new(file.with_file_name("issuers.json"))),
+            store: Arc::new(CredentialStore::open(file, keyring)),
             client,
             keyring,
             accounts: Mutex::default(),
@@ -104,12 +114,12 @@ impl Auth {
     }
 
     /// Who keeps the token for this server; `None` where nobody signs in.
-    pub fn account(&self, remote: &Remote) -> Option<Arc<Account>> {
-        let (terms, key, server) = self.terms(remote)?;
-        let mut accounts = locked(&self.accounts);
+    pub fn account(&self, remote: &RemoteServer) -> Option<Arc<Account>> {
+        let (terms, key, server) = self.login_options(remote)?;
+        let mut accounts = lock_ignoring_poison(&self.accounts);
         let account = accounts.entry((key.clone(), terms.issuer.clone()));
         let account = account.or_insert_with(|| {
-            Arc::new(Account::new(account::Parts {
+            Arc::new(Account::new(account::AccountParts {
                 key,
                 server,
                 store: Arc::clone(&self.store),
@@ -128,38 +138,40 @@ impl Auth {
     pub async fn login(
         &self,
         server: &str,
-        remote: &Remote,
-        opening: Opening,
-    ) -> Result<Arc<Attempt>, AuthError> {
+        remote: &RemoteServer,
+        opening: SessionOpener,
+    ) -> Result<Arc<LoginAttempt>, AuthError> {
         let inapplicable = || {
             let why = "it is not one to sign in to: its entry has `oauth = false`, a `socket`, or an \
                        Authorization header of its own";
             AuthError::Inapplicable(why.into())
         };
         let account = self.account(remote).ok_or_else(inapplicable)?;
-        let (terms, ..) = self.terms(remote).ok_or_else(inapplicable)?;
+        let (terms, ..) = self.login_options(remote).ok_or_else(inapplicable)?;
         if let Some(problem) = self.store.problem() {
             return Err(AuthError::Store(problem));
         }
-        let before = locked(&self.attempts).remove(server);
+        let before = lock_ignoring_poison(&self.attempts).remove(server);
         if let Some(before) = before {
-            before.give_up().await;
+            before.cancel_attempt().await;
         }
-        let callback = callback(&terms, &account).await?;
-        let question = authority::question(&account, &terms, &callback.redirect_uri()).await?;
+        let callback = bind_callback(&terms, &account).await?;
+        let question =
+            authorization_request::question(&account, &terms, &callback.redirect_uri()).await?;
         let number = self.last.fetch_add(1, Ordering::Relaxed) + 1;
         let id = format!("login-{number}-{}", random_name());
-        let attempt = Attempt::begin(id, server, account, question, callback, opening);
-        let before = locked(&self.attempts).insert(server.to_owned(), Arc::clone(&attempt));
+        let attempt = LoginAttempt::begin(id, server, account, question, callback, opening);
+        let before =
+            lock_ignoring_poison(&self.attempts).insert(server.to_owned(), Arc::clone(&attempt));
         if let Some(before) = before {
             // Two were begun at once: the later one counts.
-            before.give_up().await;
+            before.cancel_attempt().await;
         }
         Ok(attempt)
     }
 
-    pub fn attempt(&self, id: &str) -> Result<Arc<Attempt>, AuthError> {
-        let attempts = locked(&self.attempts);
+    pub fn attempt(&self, id: &str) -> Result<Arc<LoginAttempt>, AuthError> {
+        let attempts = lock_ignoring_poison(&self.attempts);
         let found = attempts.values().find(|attempt| attempt.id == id);
         found.cloned().ok_or_else(|| {
             let is_ours = id
@@ -174,23 +186,23 @@ impl Auth {
     }
 
     /// How long a user may take.
-    pub fn limit(&self) -> Duration {
-        login::LIMIT
+    pub fn login_timeout(&self) -> Duration {
+        login_attempt::LOGIN_TIMEOUT
     }
 
     /// Ends the login at this server: with its authorization server, if that can be asked, and here.
-    pub async fn logout(&self, remote: &Remote) -> Result<LoggedOut, AuthError> {
+    pub async fn logout(&self, remote: &RemoteServer) -> Result<LogoutOutcome, AuthError> {
         let Some(account) = self.account(remote) else {
-            return Ok(LoggedOut::default());
+            return Ok(LogoutOutcome::default());
         };
         if let Some(problem) = self.store.problem() {
             return Err(AuthError::Store(problem));
         }
         let login = account.login().await;
-        let record = account.known();
+        let record = account.known_record();
         account.forget();
         let Some(record) = record else {
-            return Ok(LoggedOut::default());
+            return Ok(LogoutOutcome::default());
         };
         account.remember_issuer(&record.issuer).await?;
         // First here: a token that nobody has any more is as good as revoked.
@@ -199,23 +211,23 @@ impl Auth {
             (None, _) => Err("the authorization server offers no revocation".into()),
             (_, None) => Err("the keyring that holds the token does not answer".into()),
             (Some(endpoint), Some(login)) => {
-                let secrets = account.completed(&login.secrets);
+                let secrets = account.add_client_secret(&login.secrets);
                 match account.endpoints().await {
                     Ok(endpoints) => endpoints.revoke(endpoint, &record, &secrets).await,
                     Err(problem) => Err(problem),
                 }
             }
         };
-        Ok(LoggedOut {
+        Ok(LogoutOutcome {
             was_signed_in: true,
             revoked: revoked.is_ok(),
             problem: revoked.err(),
         })
     }
 
-    pub fn kept(&self) -> Kept<'_> {
+    pub fn credential_location(&self) -> CredentialLocation<'_> {
         let (keyring, note) = self.store.keyring();
-        Kept {
+        CredentialLocation {
             keyring,
             file: self.store.path(),
             note,
@@ -224,8 +236,8 @@ impl Auth {
     }
 
     /// What the entry says, where it does not rule out that somebody signs in.
-    fn terms(&self, remote: &Remote) -> Option<(Terms, Key, url::Url)> {
-        let Oauth::On {
+    fn login_options(&self, remote: &RemoteServer) -> Option<(LoginOptions, LoginKey, url::Url)> {
+        let OauthSetting::On {
             client_id,
             client_secret,
             issuer,
@@ -243,12 +255,12 @@ impl Auth {
         }
         let server = canonical(remote.url.expose())?;
         let client_secret = client_secret.clone();
-        let key = Key {
+        let key = LoginKey {
             resource: server.to_string(),
             client: client_id.clone(),
-            proof: client_secret.as_ref().map(Key::proof),
+            proof: client_secret.as_ref().map(LoginKey::proof),
         };
-        let terms = Terms {
+        let terms = LoginOptions {
             client_id: client_id.clone(),
             client_secret,
             issuer: issuer.clone(),
@@ -260,26 +272,29 @@ impl Auth {
 }
 
 /// The port that the entry names, the one that we are registered with, or any.
-async fn callback(terms: &Terms, account: &Account) -> Result<Callback, AuthError> {
+async fn bind_callback(
+    terms: &LoginOptions,
+    account: &Account,
+) -> Result<CallbackServer, AuthError> {
     if let Some(port) = terms.port {
         let taken =
             |error| AuthError::PortTaken(format!("oauth.port = {port} cannot be used: {error}"));
-        return Callback::bind(port).await.map_err(taken);
+        return CallbackServer::bind(port).await.map_err(taken);
     }
-    let registered = account.known().and_then(|record| {
+    let registered = account.known_record().and_then(|record| {
         let port = url::Url::parse(&record.redirect).ok()?.port()?;
         (redirect_uri(port) == record.redirect).then_some(port)
     });
     if let Some(port) = registered
-        && let Ok(callback) = Callback::bind(port).await
+        && let Ok(callback) = CallbackServer::bind(port).await
     {
         return Ok(callback);
     }
     let taken = |error| AuthError::PortTaken(format!("no port of 127.0.0.1 can be used: {error}"));
-    Callback::bind(0).await.map_err(taken)
+    CallbackServer::bind(0).await.map_err(taken)
 }
 
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+fn lock_ignoring_poison<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -289,9 +304,9 @@ mod tests {
 
     use super::*;
     use mux_config::{Config, environment::Environment};
-    use mux_settings::{Link, Settings};
+    use mux_settings::{ServerEndpoint, Settings};
 
-    fn remote(secret: &str) -> Remote {
+    fn remote(secret: &str) -> RemoteServer {
         let entry = format!(
             "[servers.a]\nurl = \"https://x.test/mcp\"\noauth = {{ client_id = \"mine\"{secret} }}\n"
         );
@@ -305,7 +320,7 @@ mod tests {
             .unwrap()
             .link
         {
-            Link::Remote(remote) => remote,
+            ServerEndpoint::Remote(remote) => remote,
             other => panic!("{other:?}"),
         }
     }
@@ -313,7 +328,7 @@ mod tests {
     #[tokio::test]
     async fn entries_that_give_one_client_two_secrets_share_no_account() {
         let home = tempfile::tempdir().unwrap();
-        let client = mux_http::http_client::builder;
+        let client = mux_http::http_client::client_builder;
         let auth = Auth::open(home.path().join("credentials.json"), false, client);
         let account = |secret| auth.account(&remote(secret)).unwrap();
         let (one, two, none) = (
@@ -323,7 +338,7 @@ mod tests {
         );
         assert!(!Arc::ptr_eq(&one, &two) && !Arc::ptr_eq(&one, &none));
         assert!(Arc::ptr_eq(&one, &account(", client_secret = \"one\"")));
-        let own = |account: &Account| account.completed(&Default::default()).client;
+        let own = |account: &Account| account.add_client_secret(&Default::default()).client;
         assert_eq!(own(&one), Some(Secret::new("one")));
         assert_eq!((own(&two), own(&none)), (Some(Secret::new("two")), None));
         assert!(

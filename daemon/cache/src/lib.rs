@@ -1,20 +1,32 @@
 //! What the daemon knows and could find out again: catalogs, types, shapes, verdicts.
 //!
-//! Invariant: a value that comes back is the one that was put, and nothing that happens to the disk
-//! costs more than what was on it. This file alone names the store, which is fast and not reliable:
-//! whatever it does is fenced (`store`), asked on two threads of our own (`reader`, `writer`), and
-//! waited for with a limit.
+//! It knows `mux-text` for digests and nothing else of this workspace. It alone depends on the store (`sled`), which is
+//! fast and not reliable.
+//!
+//! - `store` asks the store on disk and fences each question; `reader` and `writer` are our two threads for it, `write_queue`
+//!   what waits to be written, `shared_state` what they and their callers share, `limits` the limits and timeouts.
+//! - `envelope` surrounds a value with its space, key and checksum; `cache_dir` has the directories: the lock, and the
+//!   quarantine for a damaged store; `memory_store` is the cache where there is no disk.
+//! - `timer_slack` gives the store's own threads a large timer slack; `panic_hook` sends their panics to the log.
+//!
+//! A store that cannot be opened within 500 ms, or was being opened when a process died, is moved aside.
+//!
+//! Invariants:
+//!
+//! - A value that comes back is the one that was put. Nothing that happens to the disk costs more than what was on it.
+//! - The store is asked on threads of our own and waited for with a limit.
+//! - The cache holds nothing that cannot be learned again: no approval, pin or token.
 
+mod cache_dir;
 mod envelope;
-mod hush;
-mod leisure;
-mod memory;
-mod place;
-mod queue;
+mod limits;
+mod memory_store;
+mod panic_hook;
 mod reader;
-mod shared;
-mod sizes;
+mod shared_state;
 mod store;
+mod timer_slack;
+mod write_queue;
 mod writer;
 
 use std::{
@@ -25,34 +37,34 @@ use std::{
     time::Duration,
 };
 
-use mux_text::digest::Key;
+use mux_text::digest::DigestKey;
 use sled::{Config, Db, Mode, Tree};
 use tokio::{
     sync::{oneshot, watch},
     time::timeout,
 };
 
-pub use self::sizes::MOST_VALUE;
+pub use self::limits::MAX_VALUE_BYTES;
 use self::{
-    place::Place,
-    queue::Write,
-    shared::{Found, Phase, Shared},
-    sizes::{FLUSHING, MOST_ON_DISK, OPENING, READING, READING_ALL},
-    store::{Entries, Opener, Store, StoreError},
+    cache_dir::CacheDir,
+    limits::{FLUSH_TIMEOUT, MAX_DISK_BYTES, OPEN_TIMEOUT, READ_ALL_TIMEOUT, READ_TIMEOUT},
+    shared_state::{CacheLookup, CachePhase, SharedCache},
+    store::{Store, StoreEntries, StoreError, StoreOpener},
+    write_queue::WriteRequest,
 };
 
 /// What one store is called; another format or another version of it never opens it.
-const STORE: &str = "sled-0.34";
+const STORE_VERSION: &str = "sled-0.34";
 /// Ours, and those that the store starts for itself.
-const THREADS: &[&str] = &[READER, WRITER, CLOSER, "sled-io-"];
-const READER: &str = "cache-reader";
-const WRITER: &str = "cache-writer";
-const CLOSER: &str = "cache-closer";
+const CACHE_THREAD_NAMES: &[&str] = &[READER_THREAD, WRITER_THREAD, CLOSER_THREAD, "sled-io-"];
+const READER_THREAD: &str = "cache-reader";
+const WRITER_THREAD: &str = "cache-writer";
+const CLOSER_THREAD: &str = "cache-closer";
 /// What the store keeps in memory of what it read.
-const PAGES: u64 = 16 << 20;
+const PAGE_CACHE_BYTES: u64 = 16 << 20;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Space {
+pub enum CacheSpace {
     Catalogs,
     Types,
     Shapes,
@@ -76,10 +88,10 @@ pub struct CacheStatus {
 
 /// Cheap to clone. The last clone that goes closes it in the background.
 #[derive(Clone)]
-pub struct Cache(Arc<Held>);
+pub struct Cache(Arc<CacheInner>);
 
-struct Held {
-    shared: Arc<Shared>,
+struct CacheInner {
+    shared: Arc<SharedCache>,
     /// Ends when the store is closed.
     open: watch::Receiver<()>,
 }
@@ -90,22 +102,22 @@ impl Cache {
     /// too, or another process has it, it lives in memory only. An opening that takes longer goes on;
     /// until it ends everything is a miss and what is put waits. Must be called inside a tokio runtime.
     pub async fn open(folder: PathBuf) -> Self {
-        Self::open_with(folder, Box::new(open_trees), MOST_ON_DISK).await
+        Self::open_with(folder, Box::new(open_trees), MAX_DISK_BYTES).await
     }
 
     /// One that lives in memory only.
     pub fn memory() -> Self {
-        let phase = Phase::Memory(memory::Memory::default());
-        let shared = Arc::new(Shared::new(phase));
+        let phase = CachePhase::Memory(memory_store::MemoryStore::default());
+        let shared = Arc::new(SharedCache::new(phase));
         let open = watch::channel(()).1;
-        Self(Arc::new(Held { shared, open }))
+        Self(Arc::new(CacheInner { shared, open }))
     }
 
     /// Anything that is wrong with a value is a miss, and a store that does not answer too.
-    pub async fn get(&self, space: Space, key: Key) -> Option<Vec<u8>> {
+    pub async fn get(&self, space: CacheSpace, key: DigestKey) -> Option<Vec<u8>> {
         let value = match self.shared().find(space, key) {
-            Found::Now(value) => value,
-            Found::Later(found) => match timeout(READING, found).await {
+            CacheLookup::Now(value) => value,
+            CacheLookup::Later(found) => match timeout(READ_TIMEOUT, found).await {
                 Ok(answer) => answer.ok().flatten(),
                 Err(_) => {
                     self.shared().give_up_if_silent();
@@ -118,34 +130,35 @@ impl Cache {
     }
 
     /// Returns at once. A write that finds the line full, or the disk, is dropped; what was there
-    /// before then stays. A value that is longer than [`MOST_VALUE`] is not kept.
-    pub fn put(&self, space: Space, key: Key, value: Vec<u8>) {
-        let value = (value.len() <= MOST_VALUE).then(|| Arc::new(value));
+    /// before then stays. A value that is longer than [`MAX_VALUE_BYTES`] is not kept.
+    pub fn put(&self, space: CacheSpace, key: DigestKey, value: Vec<u8>) {
+        let value = (value.len() <= MAX_VALUE_BYTES).then(|| Arc::new(value));
         self.shared().enter(space, key, value);
     }
 
-    pub fn remove(&self, space: Space, key: Key) {
+    pub fn remove(&self, space: CacheSpace, key: DigestKey) {
         self.shared().enter(space, key, None);
     }
 
-    pub async fn clear(&self, space: Space) {
+    pub async fn clear(&self, space: CacheSpace) {
         let cleared = self.shared().ask(
-            |done| Write::Clear(space, done),
+            |done| WriteRequest::Clear(space, done),
             |memory| memory.clear(space),
         );
         if let Err(cleared) = cleared {
-            drop(timeout(READING_ALL, cleared).await);
+            drop(timeout(READ_ALL_TIMEOUT, cleared).await);
         }
     }
 
     /// In no order. None of it if that takes longer than a second.
-    pub async fn all(&self, space: Space) -> Vec<(Key, Vec<u8>)> {
-        let all = self
-            .shared()
-            .ask(|all| Write::All(space, all), |memory| memory.all(space));
+    pub async fn all(&self, space: CacheSpace) -> Vec<(DigestKey, Vec<u8>)> {
+        let all = self.shared().ask(
+            |all| WriteRequest::All(space, all),
+            |memory| memory.all(space),
+        );
         match all {
             Ok(all) => all,
-            Err(all) => match timeout(READING_ALL, all).await {
+            Err(all) => match timeout(READ_ALL_TIMEOUT, all).await {
                 Ok(all) => all.unwrap_or_default(),
                 Err(_) => Vec::new(),
             },
@@ -154,8 +167,8 @@ impl Cache {
 
     /// Everything that was put before is on the disk, unless that takes longer than two seconds.
     pub async fn flush(&self) {
-        if let Err(flushed) = self.shared().ask(Write::Flush, |_| ()) {
-            drop(timeout(FLUSHING, flushed).await);
+        if let Err(flushed) = self.shared().ask(WriteRequest::Flush, |_| ()) {
+            drop(timeout(FLUSH_TIMEOUT, flushed).await);
         }
     }
 
@@ -170,53 +183,54 @@ impl Cache {
     pub fn status(&self) -> CacheStatus {
         let state = self.shared().state();
         let mut status = state.status.clone();
-        if matches!(state.phase, Phase::Opening) {
+        if matches!(state.phase, CachePhase::Opening) {
             status.problem = Some("it is still being opened".into());
         }
         status
     }
 
-    async fn open_with(folder: PathBuf, opener: Opener, most: u64) -> Self {
-        hush::hush(THREADS);
-        let shared = Arc::new(Shared::new(Phase::Opening));
-        let version = format!("v{}-{STORE}", envelope::FORMAT);
+    async fn open_with(folder: PathBuf, opener: StoreOpener, most: u64) -> Self {
+        panic_hook::hush(CACHE_THREAD_NAMES);
+        let shared = Arc::new(SharedCache::new(CachePhase::Opening));
+        let version = format!("v{}-{STORE_VERSION}", envelope::ENVELOPE_FORMAT);
         let (opened, is_open) = oneshot::channel();
         let reader = Arc::clone(&shared);
         let writer = Arc::clone(&shared);
-        let take = move || Place::take(&folder, &version, opener);
+        let take = move || CacheDir::take(&folder, &version, opener);
         let (closed, open) = watch::channel(());
-        let started = start(READER, move || reader::run(&reader)).and_then(|()| {
-            start(WRITER, move || {
-                writer::run(writer, take, most, opened);
-                drop(closed);
-            })
-        });
+        let started =
+            spawn_thread(READER_THREAD, move || reader::run_reader(&reader)).and_then(|()| {
+                spawn_thread(WRITER_THREAD, move || {
+                    writer::run_writer(writer, take, most, opened);
+                    drop(closed);
+                })
+            });
         if let Err(error) = started {
             shared.forsake(format!("its threads do not start: {error}"));
         }
-        drop(timeout(OPENING, is_open).await);
-        Self(Arc::new(Held { shared, open }))
+        drop(timeout(OPEN_TIMEOUT, is_open).await);
+        Self(Arc::new(CacheInner { shared, open }))
     }
 
-    fn shared(&self) -> &Shared {
+    fn shared(&self) -> &SharedCache {
         &self.0.shared
     }
 }
 
-impl Drop for Held {
+impl Drop for CacheInner {
     fn drop(&mut self) {
         self.shared.close();
     }
 }
 
 /// One that may be lost in the store, and is not waited for.
-fn start(name: &str, work: impl FnOnce() + Send + 'static) -> io::Result<()> {
+fn spawn_thread(name: &str, work: impl FnOnce() + Send + 'static) -> io::Result<()> {
     let thread = thread::Builder::new().name(name.into());
     thread.spawn(work).map(drop)
 }
 
 /// The store, with one tree for each space.
-struct Trees {
+struct SledStore {
     db: Db,
     catalogs: Tree,
     types: Tree,
@@ -230,12 +244,12 @@ fn open_trees(path: &Path) -> Result<Box<dyn Store>, StoreError> {
     let db = Config::new()
         .path(path)
         .mode(Mode::LowSpace)
-        .cache_capacity(PAGES)
+        .cache_capacity(PAGE_CACHE_BYTES)
         // Its own thread would sync the file twice a second for ever, cannot be told from one that
         // panicked, and is waited for without a limit when the store is dropped: `writer` flushes.
         .flush_every_ms(None)
         .open()?;
-    Ok(Box::new(Trees {
+    Ok(Box::new(SledStore {
         catalogs: db.open_tree("catalogs")?,
         types: db.open_tree("types")?,
         shapes: db.open_tree("shapes")?,
@@ -246,40 +260,40 @@ fn open_trees(path: &Path) -> Result<Box<dyn Store>, StoreError> {
     }))
 }
 
-impl Trees {
-    fn tree(&self, space: Space) -> &Tree {
+impl SledStore {
+    fn tree(&self, space: CacheSpace) -> &Tree {
         match space {
-            Space::Catalogs => &self.catalogs,
-            Space::Types => &self.types,
-            Space::Shapes => &self.shapes,
-            Space::Verdicts => &self.verdicts,
-            Space::Eras => &self.eras,
-            Space::Usage => &self.usage,
+            CacheSpace::Catalogs => &self.catalogs,
+            CacheSpace::Types => &self.types,
+            CacheSpace::Shapes => &self.shapes,
+            CacheSpace::Verdicts => &self.verdicts,
+            CacheSpace::Eras => &self.eras,
+            CacheSpace::Usage => &self.usage,
         }
     }
 }
 
-impl Store for Trees {
-    fn get(&self, space: Space, key: &Key) -> Result<Option<Vec<u8>>, StoreError> {
+impl Store for SledStore {
+    fn get(&self, space: CacheSpace, key: &DigestKey) -> Result<Option<Vec<u8>>, StoreError> {
         let value = self.tree(space).get(key)?;
         Ok(value.map(|value| value.to_vec()))
     }
 
-    fn put(&self, space: Space, key: &Key, sealed: Vec<u8>) -> Result<(), StoreError> {
+    fn put(&self, space: CacheSpace, key: &DigestKey, sealed: Vec<u8>) -> Result<(), StoreError> {
         self.tree(space).insert(key, sealed)?;
         Ok(())
     }
 
-    fn remove(&self, space: Space, key: &[u8]) -> Result<(), StoreError> {
+    fn remove(&self, space: CacheSpace, key: &[u8]) -> Result<(), StoreError> {
         self.tree(space).remove(key)?;
         Ok(())
     }
 
-    fn clear(&self, space: Space) -> Result<(), StoreError> {
+    fn clear(&self, space: CacheSpace) -> Result<(), StoreError> {
         Ok(self.tree(space).clear()?)
     }
 
-    fn all(&self, space: Space) -> Result<Entries, StoreError> {
+    fn all(&self, space: CacheSpace) -> Result<StoreEntries, StoreError> {
         let entries = self.tree(space).iter().map(|entry| {
             let (key, value) = entry?;
             Ok((key.to_vec(), value.to_vec()))

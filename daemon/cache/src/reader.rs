@@ -5,23 +5,23 @@
 use std::{sync::Arc, time::Instant};
 
 use super::{
-    Key, Space, envelope,
-    shared::{Phase, Read, Shared},
+    CacheSpace, DigestKey, envelope,
+    shared_state::{CachePhase, PendingRead, SharedCache},
     store::{Store, StoreError},
 };
 
 /// Until the cache is closed or lives in memory.
-pub(super) fn run(shared: &Shared) {
+pub(super) fn run_reader(shared: &SharedCache) {
     let mut state = shared.state();
     loop {
-        if state.closed || matches!(state.phase, Phase::Memory(_)) {
+        if state.closed || matches!(state.phase, CachePhase::Memory(_)) {
             return;
         }
-        let Some(Read { space, key, answer }) = state.reads.pop_front() else {
+        let Some(PendingRead { space, key, answer }) = state.reads.pop_front() else {
             state = shared.wait_for_read(state);
             continue;
         };
-        let Phase::Disk(store) = &state.phase else {
+        let CachePhase::Disk(store) = &state.phase else {
             // Without an answer it is a miss.
             continue;
         };
@@ -31,7 +31,7 @@ pub(super) fn run(shared: &Shared) {
         let (store, epoch) = (Arc::clone(store), state.epoch);
         state.reading = Some(Instant::now());
         drop(state);
-        let found = store.ask(|store| look(store, space, &key));
+        let found = store.run_fenced(|store| read_value(store, space, &key));
         drop(store);
         state = shared.state();
         state.reading = None;
@@ -48,7 +48,11 @@ pub(super) fn run(shared: &Shared) {
     }
 }
 
-fn look(store: &dyn Store, space: Space, key: &Key) -> Result<Option<Vec<u8>>, StoreError> {
+fn read_value(
+    store: &dyn Store,
+    space: CacheSpace,
+    key: &DigestKey,
+) -> Result<Option<Vec<u8>>, StoreError> {
     let Some(sealed) = store.get(space, key)? else {
         return Ok(None);
     };

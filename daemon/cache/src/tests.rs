@@ -13,13 +13,13 @@ use std::{
 
 use super::*;
 
-const KEY: Key = [1; 32];
-const OTHER: Key = [2; 32];
+const KEY: DigestKey = [1; 32];
+const OTHER: DigestKey = [2; 32];
 /// Nothing here takes so long unless it hangs.
 const HANG: Duration = Duration::from_secs(20);
 
 #[derive(Clone, Copy, PartialEq)]
-enum Fault {
+enum StoreFault {
     None,
     Panics,
     Hangs,
@@ -27,64 +27,64 @@ enum Fault {
     IsFull,
 }
 
-type Kept = HashMap<(Space, Vec<u8>), Vec<u8>>;
+type Kept = HashMap<(CacheSpace, Vec<u8>), Vec<u8>>;
 
 /// A store in memory; what is wrong with it can be said while it is used.
 #[derive(Clone)]
-struct Fake {
+struct FakeStore {
     entries: Arc<Mutex<Kept>>,
-    fault: Arc<Mutex<Fault>>,
+    fault: Arc<Mutex<StoreFault>>,
 }
 
-impl Default for Fake {
+impl Default for FakeStore {
     fn default() -> Self {
         Self {
             entries: Arc::default(),
-            fault: Arc::new(Mutex::new(Fault::None)),
+            fault: Arc::new(Mutex::new(StoreFault::None)),
         }
     }
 }
 
-impl Fake {
-    fn goes(&self, fault: Fault) {
+impl FakeStore {
+    fn goes(&self, fault: StoreFault) {
         *self.fault.lock().unwrap() = fault;
     }
 
     fn answer(&self) -> Result<(), StoreError> {
         let fault = *self.fault.lock().unwrap();
         match fault {
-            Fault::None => Ok(()),
-            Fault::Panics => panic!("on purpose"),
-            Fault::Hangs => loop {
+            StoreFault::None => Ok(()),
+            StoreFault::Panics => panic!("on purpose"),
+            StoreFault::Hangs => loop {
                 thread::park();
             },
-            Fault::Fails => Err(StoreError::Broken("on purpose".into())),
-            Fault::IsFull => Err(io::Error::from(io::ErrorKind::StorageFull).into()),
+            StoreFault::Fails => Err(StoreError::Broken("on purpose".into())),
+            StoreFault::IsFull => Err(io::Error::from(io::ErrorKind::StorageFull).into()),
         }
     }
 }
 
-impl Store for Fake {
-    fn get(&self, space: Space, key: &Key) -> Result<Option<Vec<u8>>, StoreError> {
+impl Store for FakeStore {
+    fn get(&self, space: CacheSpace, key: &DigestKey) -> Result<Option<Vec<u8>>, StoreError> {
         self.answer()?;
         let entries = self.entries.lock().unwrap();
         Ok(entries.get(&(space, key.to_vec())).cloned())
     }
 
-    fn put(&self, space: Space, key: &Key, sealed: Vec<u8>) -> Result<(), StoreError> {
+    fn put(&self, space: CacheSpace, key: &DigestKey, sealed: Vec<u8>) -> Result<(), StoreError> {
         self.answer()?;
         let mut entries = self.entries.lock().unwrap();
         entries.insert((space, key.to_vec()), sealed);
         Ok(())
     }
 
-    fn remove(&self, space: Space, key: &[u8]) -> Result<(), StoreError> {
+    fn remove(&self, space: CacheSpace, key: &[u8]) -> Result<(), StoreError> {
         self.answer()?;
         self.entries.lock().unwrap().remove(&(space, key.to_vec()));
         Ok(())
     }
 
-    fn clear(&self, space: Space) -> Result<(), StoreError> {
+    fn clear(&self, space: CacheSpace) -> Result<(), StoreError> {
         self.answer()?;
         self.entries
             .lock()
@@ -93,7 +93,7 @@ impl Store for Fake {
         Ok(())
     }
 
-    fn all(&self, space: Space) -> Result<Entries, StoreError> {
+    fn all(&self, space: CacheSpace) -> Result<StoreEntries, StoreError> {
         self.answer()?;
         let entries = self.entries.lock().unwrap();
         let entries = entries.iter().filter(|((of, _), _)| *of == space);
@@ -111,10 +111,10 @@ impl Store for Fake {
     }
 }
 
-type Answers = Vec<Result<Fake, StoreError>>;
+type Answers = Vec<Result<FakeStore, StoreError>>;
 
 /// Opens these one after the other.
-fn openers(mut answers: Answers) -> Opener {
+fn openers(mut answers: Answers) -> StoreOpener {
     answers.reverse();
     let answers = Mutex::new(answers);
     Box::new(move |path| {
@@ -130,7 +130,7 @@ fn openers(mut answers: Answers) -> Opener {
 }
 
 async fn open(folder: &Path, answers: Answers) -> Cache {
-    Cache::open_with(folder.to_path_buf(), openers(answers), MOST_ON_DISK).await
+    Cache::open_with(folder.to_path_buf(), openers(answers), MAX_DISK_BYTES).await
 }
 
 /// Waits until this is so, for as long as something is done about it.
@@ -151,7 +151,7 @@ fn quarantined(folder: &Path) -> bool {
 }
 
 /// On a busy machine an answer may come too late.
-async fn get(cache: &Cache, space: Space, key: Key) -> Vec<u8> {
+async fn get(cache: &Cache, space: CacheSpace, key: DigestKey) -> Vec<u8> {
     let began = Instant::now();
     loop {
         if let Some(value) = cache.get(space, key).await {
@@ -162,36 +162,36 @@ async fn get(cache: &Cache, space: Space, key: Key) -> Vec<u8> {
 }
 
 async fn works(cache: &Cache) {
-    cache.put(Space::Types, OTHER, b"new".to_vec());
+    cache.put(CacheSpace::Types, OTHER, b"new".to_vec());
     cache.flush().await;
-    assert_eq!(get(cache, Space::Types, OTHER).await, b"new");
-    let all = cache.all(Space::Types).await;
+    assert_eq!(get(cache, CacheSpace::Types, OTHER).await, b"new");
+    let all = cache.all(CacheSpace::Types).await;
     assert!(all.contains(&(OTHER, b"new".to_vec())), "{all:?}");
-    cache.clear(Space::Types).await;
-    assert_eq!(cache.get(Space::Types, OTHER).await, None);
+    cache.clear(CacheSpace::Types).await;
+    assert_eq!(cache.get(CacheSpace::Types, OTHER).await, None);
 }
 
 #[tokio::test]
 async fn a_store_that_panics_is_replaced_once_and_then_there_is_memory() {
-    for fault in [Fault::Panics, Fault::Fails] {
+    for fault in [StoreFault::Panics, StoreFault::Fails] {
         let home = tempfile::tempdir().unwrap();
-        let (first, second) = (Fake::default(), Fake::default());
+        let (first, second) = (FakeStore::default(), FakeStore::default());
         let cache = open(home.path(), vec![Ok(first.clone()), Ok(second.clone())]).await;
-        cache.put(Space::Types, KEY, b"lost".to_vec());
+        cache.put(CacheSpace::Types, KEY, b"lost".to_vec());
         cache.flush().await;
-        assert_eq!(get(&cache, Space::Types, KEY).await, b"lost");
+        assert_eq!(get(&cache, CacheSpace::Types, KEY).await, b"lost");
 
         first.goes(fault);
-        assert_eq!(cache.get(Space::Types, KEY).await, None);
+        assert_eq!(cache.get(CacheSpace::Types, KEY).await, None);
         let status = until(&cache, |status| status.began_anew.is_some()).await;
         assert!(status.began_anew.unwrap().contains("on purpose"));
         assert!(quarantined(home.path()));
         until(&cache, |status| status.problem.is_none()).await;
         works(&cache).await;
-        assert_eq!(cache.get(Space::Types, KEY).await, None);
+        assert_eq!(cache.get(CacheSpace::Types, KEY).await, None);
 
         second.goes(fault);
-        cache.put(Space::Types, KEY, b"again".to_vec());
+        cache.put(CacheSpace::Types, KEY, b"again".to_vec());
         let status = until(&cache, |status| {
             let problem = status.problem.as_deref();
             problem.is_some_and(|problem| problem.contains("twice"))
@@ -218,14 +218,14 @@ fn a_store_that_panics_says_nothing_on_standard_error() {
 #[tokio::test]
 async fn a_store_that_does_not_answer_is_given_up() {
     let home = tempfile::tempdir().unwrap();
-    let fake = Fake::default();
+    let fake = FakeStore::default();
     let cache = open(home.path(), vec![Ok(fake.clone())]).await;
-    cache.put(Space::Types, KEY, b"value".to_vec());
+    cache.put(CacheSpace::Types, KEY, b"value".to_vec());
     cache.flush().await;
-    fake.goes(Fault::Hangs);
+    fake.goes(StoreFault::Hangs);
     let began = Instant::now();
     while cache.status().problem.is_none() {
-        assert_eq!(cache.get(Space::Types, KEY).await, None);
+        assert_eq!(cache.get(CacheSpace::Types, KEY).await, None);
         assert!(began.elapsed() < HANG);
     }
     works(&cache).await;
@@ -238,9 +238,9 @@ async fn a_store_that_does_not_answer_is_given_up() {
 #[tokio::test]
 async fn a_slow_start_is_not_waited_for_and_not_thrown_away() {
     let home = tempfile::tempdir().unwrap();
-    let fake = Fake::default();
+    let fake = FakeStore::default();
     let (go, gone): (_, Receiver<()>) = channel();
-    let opener: Opener = Box::new({
+    let opener: StoreOpener = Box::new({
         let (fake, gone) = (fake.clone(), Mutex::new(gone));
         move |_| {
             gone.lock().unwrap().recv().unwrap();
@@ -248,12 +248,12 @@ async fn a_slow_start_is_not_waited_for_and_not_thrown_away() {
         }
     });
     let began = Instant::now();
-    let cache = Cache::open_with(home.path().into(), opener, MOST_ON_DISK).await;
+    let cache = Cache::open_with(home.path().into(), opener, MAX_DISK_BYTES).await;
     assert!(began.elapsed() < HANG);
     assert!(cache.status().problem.unwrap().contains("being opened"));
-    assert_eq!(cache.get(Space::Types, OTHER).await, None);
-    cache.put(Space::Types, KEY, b"early".to_vec());
-    assert_eq!(get(&cache, Space::Types, KEY).await, b"early");
+    assert_eq!(cache.get(CacheSpace::Types, OTHER).await, None);
+    cache.put(CacheSpace::Types, KEY, b"early".to_vec());
+    assert_eq!(get(&cache, CacheSpace::Types, KEY).await, b"early");
     go.send(()).unwrap();
     until(&cache, |status| status.problem.is_none()).await;
     cache.flush().await;
@@ -264,13 +264,13 @@ async fn a_slow_start_is_not_waited_for_and_not_thrown_away() {
 #[tokio::test]
 async fn a_store_without_room_is_left_as_it_is() {
     let home = tempfile::tempdir().unwrap();
-    let fake = Fake::default();
+    let fake = FakeStore::default();
     let cache = open(home.path(), vec![Ok(fake.clone())]).await;
-    fake.goes(Fault::IsFull);
-    cache.put(Space::Types, KEY, b"value".to_vec());
+    fake.goes(StoreFault::IsFull);
+    cache.put(CacheSpace::Types, KEY, b"value".to_vec());
     let status = until(&cache, |status| status.problem.is_some()).await;
     assert!(status.problem.unwrap().contains("cannot be written"));
-    assert_eq!(get(&cache, Space::Types, KEY).await, b"value");
+    assert_eq!(get(&cache, CacheSpace::Types, KEY).await, b"value");
     works(&cache).await;
     assert!(!quarantined(home.path()));
 }
@@ -280,7 +280,7 @@ async fn what_does_not_open_is_set_aside_unless_it_may_be_sound() {
     let full = || io::Error::from(io::ErrorKind::StorageFull).into();
     let broken = || StoreError::Broken("torn".into());
     let cases: [(Answers, bool, Option<&str>); 4] = [
-        (vec![Err(broken()), Ok(Fake::default())], true, None),
+        (vec![Err(broken()), Ok(FakeStore::default())], true, None),
         (vec![Err(broken()), Err(broken())], true, Some("torn")),
         (vec![Err(full())], false, Some("does not open")),
         (vec![Err(StoreError::Locked)], false, Some("holds its lock")),
@@ -301,10 +301,12 @@ async fn what_does_not_open_is_set_aside_unless_it_may_be_sound() {
 #[tokio::test]
 async fn a_store_that_ended_its_process_while_it_opened_is_not_opened_again() {
     let home = tempfile::tempdir().unwrap();
-    let version = home.path().join(format!("v{}-{STORE}", envelope::FORMAT));
+    let version = home
+        .path()
+        .join(format!("v{}-{STORE_VERSION}", envelope::ENVELOPE_FORMAT));
     fs::create_dir_all(version.join("store-3")).unwrap();
     fs::write(version.join("opening"), "").unwrap();
-    let cache = open(home.path(), vec![Ok(Fake::default())]).await;
+    let cache = open(home.path(), vec![Ok(FakeStore::default())]).await;
     let status = cache.status();
     assert!(status.began_anew.unwrap().contains("did not come back"));
     assert!(quarantined(home.path()) && version.join("store-4").is_dir());
@@ -317,25 +319,26 @@ async fn a_full_cache_forgets_what_is_quickly_made_anew() {
     let home = tempfile::tempdir().unwrap();
     let open = || Cache::open_with(home.path().into(), Box::new(open_trees), 4 << 20);
     let cache = open().await;
-    cache.put(Space::Shapes, KEY, b"learned".to_vec());
-    cache.put(Space::Catalogs, KEY, b"listed".to_vec());
+    cache.put(CacheSpace::Shapes, KEY, b"learned".to_vec());
+    cache.put(CacheSpace::Catalogs, KEY, b"listed".to_vec());
     for number in 0..64_u8 {
-        cache.put(Space::Types, [number; 32], vec![number; 200 << 10]);
+        cache.put(CacheSpace::Types, [number; 32], vec![number; 200 << 10]);
     }
     // A flush waits for a slow disk for two seconds only.
-    while !cache.all(Space::Types).await.is_empty() || cache.status().bytes_on_disk >= 4 << 20 {
+    while !cache.all(CacheSpace::Types).await.is_empty() || cache.status().bytes_on_disk >= 4 << 20
+    {
         cache.flush().await;
     }
     cache.flush().await;
     drop(cache);
-    let version = format!("v{}-{STORE}", envelope::FORMAT);
+    let version = format!("v{}-{STORE_VERSION}", envelope::ENVELOPE_FORMAT);
     let lock = fs::File::open(home.path().join(version).join("lock"));
     lock.unwrap().lock().unwrap();
     let cache = open().await;
     assert_eq!(cache.status().problem, None);
-    assert_eq!(get(&cache, Space::Shapes, KEY).await, b"learned");
+    assert_eq!(get(&cache, CacheSpace::Shapes, KEY).await, b"learned");
     assert_eq!(
-        cache.all(Space::Catalogs).await,
+        cache.all(CacheSpace::Catalogs).await,
         [(KEY, b"listed".to_vec())]
     );
     works(&cache).await;
@@ -344,12 +347,12 @@ async fn a_full_cache_forgets_what_is_quickly_made_anew() {
 #[tokio::test]
 async fn a_value_that_is_not_whole_is_a_miss_and_goes() {
     let home = tempfile::tempdir().unwrap();
-    let fake = Fake::default();
+    let fake = FakeStore::default();
     let cache = open(home.path(), vec![Ok(fake.clone())]).await;
     for (space, key) in [
-        (Space::Types, KEY),
-        (Space::Types, OTHER),
-        (Space::Shapes, KEY),
+        (CacheSpace::Types, KEY),
+        (CacheSpace::Types, OTHER),
+        (CacheSpace::Shapes, KEY),
     ] {
         cache.put(space, key, b"value".to_vec());
     }
@@ -357,10 +360,10 @@ async fn a_value_that_is_not_whole_is_a_miss_and_goes() {
     for sealed in fake.entries.lock().unwrap().values_mut() {
         *sealed.last_mut().unwrap() ^= 1;
     }
-    assert_eq!(cache.get(Space::Types, KEY).await, None);
+    assert_eq!(cache.get(CacheSpace::Types, KEY).await, None);
     assert_eq!(fake.entries.lock().unwrap().len(), 2);
-    assert_eq!(cache.all(Space::Types).await, []);
-    assert_eq!(cache.all(Space::Shapes).await, []);
+    assert_eq!(cache.all(CacheSpace::Types).await, []);
+    assert_eq!(cache.all(CacheSpace::Shapes).await, []);
     assert_eq!(fake.entries.lock().unwrap().len(), 0);
     let missed = CacheStatus {
         misses: 1,
@@ -372,13 +375,16 @@ async fn a_value_that_is_not_whole_is_a_miss_and_goes() {
 #[tokio::test]
 async fn a_value_that_is_too_long_takes_the_place_of_none() {
     let home = tempfile::tempdir().unwrap();
-    let cache = open(home.path(), vec![Ok(Fake::default())]).await;
-    cache.put(Space::Types, KEY, b"short".to_vec());
-    cache.put(Space::Types, KEY, vec![0; MOST_VALUE + 1]);
-    assert_eq!(cache.get(Space::Types, KEY).await, None);
-    cache.put(Space::Types, KEY, vec![0; MOST_VALUE]);
+    let cache = open(home.path(), vec![Ok(FakeStore::default())]).await;
+    cache.put(CacheSpace::Types, KEY, b"short".to_vec());
+    cache.put(CacheSpace::Types, KEY, vec![0; MAX_VALUE_BYTES + 1]);
+    assert_eq!(cache.get(CacheSpace::Types, KEY).await, None);
+    cache.put(CacheSpace::Types, KEY, vec![0; MAX_VALUE_BYTES]);
     cache.flush().await;
-    assert_eq!(get(&cache, Space::Types, KEY).await.len(), MOST_VALUE);
+    assert_eq!(
+        get(&cache, CacheSpace::Types, KEY).await.len(),
+        MAX_VALUE_BYTES
+    );
 }
 
 #[tokio::test]

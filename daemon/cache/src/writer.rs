@@ -8,17 +8,18 @@ use tokio::sync::oneshot;
 use tracing::{info, warn};
 
 use super::{
-    Key, Space, envelope,
-    place::{Opened, Place, PlaceError},
-    queue::Write,
-    shared::{Phase, Shared, State},
-    sizes::{FLUSH_AFTER, MOST_KEPT},
-    store::{Entries, InUse, Store, StoreError},
+    CacheSpace, DigestKey,
+    cache_dir::{CacheDir, CacheDirError, OpenedStore},
+    envelope,
+    limits::{FLUSH_DELAY, MAX_KEPT_BYTES},
+    shared_state::{CachePhase, CacheState, SharedCache},
+    store::{OpenStore, Store, StoreEntries, StoreError},
+    write_queue::WriteRequest,
 };
 
-pub(super) struct Writer {
-    shared: Arc<Shared>,
-    place: Place,
+pub(super) struct CacheWriter {
+    shared: Arc<SharedCache>,
+    place: CacheDir,
     /// Bytes on the disk.
     most: u64,
     /// Since when something is written that may not be on the disk.
@@ -28,9 +29,9 @@ pub(super) struct Writer {
 }
 
 /// Opens the store, tells so, and serves until the cache is closed or lives in memory.
-pub(super) fn run(
-    shared: Arc<Shared>,
-    take: impl FnOnce() -> Result<Place, PlaceError>,
+pub(super) fn run_writer(
+    shared: Arc<SharedCache>,
+    take: impl FnOnce() -> Result<CacheDir, CacheDirError>,
     most: u64,
     opened: oneshot::Sender<()>,
 ) {
@@ -39,7 +40,7 @@ pub(super) fn run(
         let opened = place.open()?;
         Ok((place, opened))
     });
-    let (place, (store, why)): (Place, Opened) = match place {
+    let (place, (store, why)): (CacheDir, OpenedStore) = match place {
         Ok(done) => done,
         Err(error) => {
             shared.forsake(error.to_string());
@@ -48,36 +49,36 @@ pub(super) fn run(
     };
     let took = began.elapsed();
     shared.state().status.began_anew = why;
-    let mut writer = Writer {
+    let mut writer = CacheWriter {
         shared,
         place,
         most,
         unflushed: None,
         began_anew: false,
     };
-    writer.measure(&store);
+    writer.disk_bytes(&store);
     writer.shared.opened(store);
     info!(?took, "the cache is open");
     // Nobody may wait any more, after a slow start.
     let _ = opened.send(());
-    writer.serve();
+    writer.serve_queue();
 }
 
-impl Writer {
-    fn serve(&mut self) {
+impl CacheWriter {
+    fn serve_queue(&mut self) {
         loop {
             let shared = Arc::clone(&self.shared);
             let mut state = shared.state();
             if let Some(why) = state.broken.take() {
                 drop(state);
-                self.begin_anew(&why);
+                self.replace_broken_store(&why);
                 continue;
             }
-            let Phase::Disk(store) = &state.phase else {
+            let CachePhase::Disk(store) = &state.phase else {
                 return;
             };
             let (store, epoch) = (Arc::clone(store), state.epoch);
-            let due = self.unflushed.map(|since| since + FLUSH_AFTER);
+            let due = self.unflushed.map(|since| since + FLUSH_DELAY);
             let due = due.map(|due| due.saturating_duration_since(Instant::now()));
             let done = if due.is_some_and(|left| left.is_zero()) {
                 state.writing = Some(Instant::now());
@@ -87,7 +88,7 @@ impl Writer {
                 self.write(state, &store, write)
             } else if state.closed {
                 // The reader lets go of it before it waits: the lock is held until all is on the disk.
-                state.phase = Phase::Opening;
+                state.phase = CachePhase::Opening;
                 drop(state);
                 if let Some(store) = Arc::into_inner(store) {
                     store.close();
@@ -114,18 +115,18 @@ impl Writer {
     /// One thing from the line. The lock is given back before the store is asked.
     fn write(
         &mut self,
-        mut state: std::sync::MutexGuard<'_, State>,
-        store: &InUse,
-        write: Write,
+        mut state: std::sync::MutexGuard<'_, CacheState>,
+        store: &OpenStore,
+        write: WriteRequest,
     ) -> Result<(), StoreError> {
         state.writing = Some(Instant::now());
         match write {
-            Write::Entry(space, key, number) => {
+            WriteRequest::Entry(space, key, number) => {
                 let Some(content) = state.queue.content(space, &key, number) else {
                     return Ok(());
                 };
                 drop(state);
-                let done = store.ask(|store| match content {
+                let done = store.run_fenced(|store| match content {
                     Some(value) => store.put(space, &key, envelope::seal(space, &key, &value)),
                     None => store.remove(space, &key),
                 });
@@ -137,21 +138,21 @@ impl Writer {
                 self.shared.state().queue.done(space, &key, number);
                 done
             }
-            Write::Clear(space, done) => {
+            WriteRequest::Clear(space, done) => {
                 drop(state);
-                store.ask(|store| store.clear(space))?;
+                store.run_fenced(|store| store.clear(space))?;
                 self.unflushed.get_or_insert_with(Instant::now);
                 // Who has waited too long is not there any more, here and below.
                 let _ = done.send(());
                 Ok(())
             }
-            Write::All(space, answer) => {
+            WriteRequest::All(space, answer) => {
                 drop(state);
-                let entries = store.ask(|store| whole(store, space))?;
+                let entries = store.run_fenced(|store| intact_values(store, space))?;
                 drop(answer.send(entries));
                 Ok(())
             }
-            Write::Flush(done) => {
+            WriteRequest::Flush(done) => {
                 drop(state);
                 self.flush(store)?;
                 let _ = done.send(());
@@ -160,25 +161,25 @@ impl Writer {
         }
     }
 
-    fn flush(&mut self, store: &InUse) -> Result<(), StoreError> {
-        store.ask(|store| store.flush())?;
+    fn flush(&mut self, store: &OpenStore) -> Result<(), StoreError> {
+        store.run_fenced(|store| store.flush())?;
         self.unflushed = None;
-        if self.measure(store) > self.most {
-            self.shrink(store)?;
+        if self.disk_bytes(store) > self.most {
+            self.compact(store)?;
         }
         Ok(())
     }
 
-    fn measure(&self, store: &InUse) -> u64 {
+    fn disk_bytes(&self, store: &OpenStore) -> u64 {
         // What cannot be measured is not too much.
-        let bytes = store.ask(|store| store.bytes()).unwrap_or(0);
+        let bytes = store.run_fenced(|store| store.bytes()).unwrap_or(0);
         self.shared.state().status.bytes_on_disk = bytes;
         bytes
     }
 
     /// Goes on with a store that holds only what took long to learn. Copying is the one way that
     /// surely gives room back.
-    fn shrink(&mut self, store: &InUse) -> Result<(), StoreError> {
+    fn compact(&mut self, store: &OpenStore) -> Result<(), StoreError> {
         info!("the cache is too long; it forgets types and verdicts");
         let smaller = match self.place.beside() {
             Ok(smaller) => smaller,
@@ -187,10 +188,10 @@ impl Writer {
                 return Ok(());
             }
         };
-        let copied = smaller.ask(|smaller| {
-            for space in [Space::Catalogs, Space::Shapes] {
-                let mut left = MOST_KEPT;
-                for (key, value) in store.ask(|store| whole(store, space))? {
+        let copied = smaller.run_fenced(|smaller| {
+            for space in [CacheSpace::Catalogs, CacheSpace::Shapes] {
+                let mut left = MAX_KEPT_BYTES;
+                for (key, value) in store.run_fenced(|store| intact_values(store, space))? {
                     if let Some(less) = left.checked_sub(value.len()) {
                         left = less;
                         smaller.put(space, &key, envelope::seal(space, &key, &value))?;
@@ -204,9 +205,9 @@ impl Writer {
                 .forsake(format!("it cannot be made shorter: {error}"));
             return Ok(());
         }
-        self.measure(&smaller);
+        self.disk_bytes(&smaller);
         let mut state = self.shared.state();
-        if let Phase::Disk(current) = &mut state.phase {
+        if let CachePhase::Disk(current) = &mut state.phase {
             *current = Arc::new(smaller);
             state.epoch += 1;
         }
@@ -215,7 +216,7 @@ impl Writer {
         Ok(())
     }
 
-    fn begin_anew(&mut self, why: &str) {
+    fn replace_broken_store(&mut self, why: &str) {
         if self.began_anew {
             self.shared.forsake(format!("it broke twice: {why}"));
             return;
@@ -224,7 +225,7 @@ impl Writer {
         self.unflushed = None;
         match self.place.begin_anew(why) {
             Ok(store) => {
-                self.measure(&store);
+                self.disk_bytes(&store);
                 self.shared.state().status.began_anew = Some(why.to_owned());
                 self.shared.opened(store);
             }
@@ -237,11 +238,14 @@ impl Writer {
 }
 
 /// All that is whole in a space. What is not is removed.
-fn whole(store: &dyn Store, space: Space) -> Result<Vec<(Key, Vec<u8>)>, StoreError> {
-    let entries: Entries = store.all(space)?;
+fn intact_values(
+    store: &dyn Store,
+    space: CacheSpace,
+) -> Result<Vec<(DigestKey, Vec<u8>)>, StoreError> {
+    let entries: StoreEntries = store.all(space)?;
     let mut whole = Vec::with_capacity(entries.len());
     for (name, sealed) in entries {
-        let key: Option<Key> = name.as_slice().try_into().ok();
+        let key: Option<DigestKey> = name.as_slice().try_into().ok();
         match key.and_then(|key| Some((key, envelope::unseal(space, &key, &sealed)?))) {
             Some(entry) => whole.push(entry),
             None => store.remove(space, &name)?,

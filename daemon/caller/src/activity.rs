@@ -6,17 +6,17 @@ use tokio::sync::watch;
 
 /// Counts clients and detached runs, and knows when there has been none for long enough.
 #[derive(Clone, Debug)]
-pub struct Activity(Arc<Inner>);
+pub struct Activity(Arc<ActivityWatches>);
 
 #[derive(Debug)]
-struct Inner {
-    clients: watch::Sender<Clients>,
+struct ActivityWatches {
+    clients: watch::Sender<ClientCounts>,
     idle_exit: watch::Sender<Option<Duration>>,
 }
 
 /// All in one place, so that nobody is let in after the decision to go.
 #[derive(Clone, Copy, Debug, Default)]
-struct Clients {
+struct ClientCounts {
     count: usize,
     /// Runs that need no client.
     detached: usize,
@@ -27,21 +27,21 @@ struct Clients {
 }
 
 /// Whoever started the daemon is on the way, and gets this long however impatient we are.
-const FIRST: Duration = Duration::from_secs(5);
+const FIRST_CLIENT_TIMEOUT: Duration = Duration::from_secs(5);
 
-impl Clients {
-    fn nobody(self) -> bool {
+impl ClientCounts {
+    fn has_no_clients(self) -> bool {
         self.count == 0 && self.detached == 0
     }
 }
 
 /// A client or a detached run that is there.
-pub struct Present {
+pub struct ActivityGuard {
     activity: Activity,
     detached: bool,
 }
 
-impl Drop for Present {
+impl Drop for ActivityGuard {
     fn drop(&mut self) {
         self.activity.0.clients.send_modify(|clients| {
             if self.detached {
@@ -56,13 +56,13 @@ impl Drop for Present {
 impl Activity {
     /// `idle_exit` is `None` for a daemon that never leaves by itself.
     pub fn new(idle_exit: Option<Duration>) -> Self {
-        let clients = watch::Sender::new(Clients::default());
+        let clients = watch::Sender::new(ClientCounts::default());
         let idle_exit = watch::Sender::new(idle_exit);
-        Self(Arc::new(Inner { clients, idle_exit }))
+        Self(Arc::new(ActivityWatches { clients, idle_exit }))
     }
 
     /// Counts a client until it goes; `None` if the daemon is ending.
-    pub fn client(&self) -> Option<Present> {
+    pub fn admit_client(&self) -> Option<ActivityGuard> {
         let admitted = self.0.clients.send_if_modified(|clients| {
             if !clients.closed {
                 clients.count += 1;
@@ -70,7 +70,7 @@ impl Activity {
             }
             !clients.closed
         });
-        admitted.then(|| Present {
+        admitted.then(|| ActivityGuard {
             activity: self.clone(),
             detached: false,
         })
@@ -78,27 +78,27 @@ impl Activity {
 
     /// Counts a run that goes on without the client that asks for it. That client is there now, so that
     /// the decision to leave cannot have been made for want of anybody.
-    pub fn detached(&self) -> Present {
+    pub fn admit_detached_run(&self) -> ActivityGuard {
         self.0.clients.send_modify(|clients| clients.detached += 1);
-        Present {
+        ActivityGuard {
             activity: self.clone(),
             detached: true,
         }
     }
 
-    pub fn clients(&self) -> usize {
+    pub fn client_count(&self) -> usize {
         self.0.clients.borrow().count
     }
 
     /// Lets nobody in any more.
-    pub fn close(&self) {
+    pub fn close_to_clients(&self) {
         self.0.clients.send_modify(|clients| clients.closed = true);
     }
 
     /// The same, if nobody is here.
     fn close_if_empty(&self) -> bool {
         self.0.clients.send_if_modified(|clients| {
-            clients.closed |= clients.nobody();
+            clients.closed |= clients.has_no_clients();
             clients.closed
         })
     }
@@ -109,14 +109,20 @@ impl Activity {
 
     /// Resolves when nobody has been there for the whole time, and from then on lets nobody in. Every
     /// other run belongs to a client.
-    pub async fn idle(&self) {
+    pub async fn wait_until_idle(&self) {
         let mut clients = self.0.clients.subscribe();
         let mut idle_exit = self.0.idle_exit.subscribe();
         loop {
             let now = *clients.borrow_and_update();
             let patience = *idle_exit.borrow_and_update();
-            let patience = patience.map(|time| if now.seen { time } else { time.max(FIRST) });
-            let nobody = now.nobody();
+            let patience = patience.map(|time| {
+                if now.seen {
+                    time
+                } else {
+                    time.max(FIRST_CLIENT_TIMEOUT)
+                }
+            });
+            let nobody = now.has_no_clients();
             let over = async {
                 match patience {
                     Some(patience) if nobody => tokio::time::sleep(patience).await,
@@ -144,26 +150,26 @@ mod tests {
     async fn a_daemon_is_idle_only_after_the_whole_time_without_anybody() {
         let activity = Activity::new(Some(3 * HOUR));
         let started = tokio::time::Instant::now();
-        let present = activity.client().unwrap();
-        tokio::join!(activity.idle(), async {
+        let present = activity.admit_client().unwrap();
+        tokio::join!(activity.wait_until_idle(), async {
             tokio::time::sleep(2 * HOUR).await;
             drop(present);
             tokio::time::sleep(HOUR).await;
-            drop(activity.client().unwrap());
+            drop(activity.admit_client().unwrap());
         });
         assert_eq!(started.elapsed(), 6 * HOUR);
-        assert!(activity.client().is_none(), "the decision is made");
+        assert!(activity.admit_client().is_none(), "the decision is made");
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_detached_run_keeps_the_daemon_and_is_no_client() {
         let activity = Activity::new(Some(HOUR));
         let started = tokio::time::Instant::now();
-        let client = activity.client().unwrap();
-        let run = activity.detached();
+        let client = activity.admit_client().unwrap();
+        let run = activity.admit_detached_run();
         drop(client);
-        assert_eq!(activity.clients(), 0);
-        tokio::join!(activity.idle(), async {
+        assert_eq!(activity.client_count(), 0);
+        tokio::join!(activity.wait_until_idle(), async {
             tokio::time::sleep(5 * HOUR).await;
             drop(run);
         });
@@ -174,7 +180,7 @@ mod tests {
     async fn never_means_never() {
         let activity = Activity::new(None);
         assert!(
-            tokio::time::timeout(1000 * HOUR, activity.idle())
+            tokio::time::timeout(1000 * HOUR, activity.wait_until_idle())
                 .await
                 .is_err()
         );

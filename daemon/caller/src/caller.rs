@@ -2,22 +2,22 @@
 
 use std::{path::PathBuf, sync::Arc};
 
-use super::{AskKind, Cause, Clock, Mailbox, Origin};
-use mux_telemetry::trace::Trace;
+use super::{CallCause, ClientOrigin, Mailbox, PausableClock, QuestionKind};
+use mux_telemetry::trace::TraceScope;
 
 /// Who waits for a call, and why it is made.
 #[derive(Clone, Debug, Default)]
 pub struct Caller {
     /// Of the connection; none if nobody can be told or asked.
     pub mailbox: Option<Arc<Mailbox>>,
-    pub cause: Cause,
-    pub origin: Arc<Origin>,
+    pub cause: CallCause,
+    pub origin: Arc<ClientOrigin>,
     /// The directory in which the client works.
     pub workspace: Option<PathBuf>,
     /// Of the whole of which the call is a part.
-    pub clock: Arc<Clock>,
+    pub clock: Arc<PausableClock>,
     /// In which what is sent for it belongs.
-    pub trace: Trace,
+    pub trace: TraceScope,
 }
 
 impl Caller {
@@ -29,6 +29,6 @@ impl Caller {
     /// Whether its client says that it can ask its user whether a call may be made.
     pub fn can_approve(&self) -> bool {
         let mailbox = self.mailbox.as_ref();
-        mailbox.is_some_and(|mailbox| mailbox.answers(AskKind::Approval))
+        mailbox.is_some_and(|mailbox| mailbox.can_answer(QuestionKind::Approval))
     }
 }

@@ -16,39 +16,39 @@ use tokio::{
 };
 
 use super::{
-    Answer, AskKind, Cause, News, Notice, Origin,
-    line::{self, Line},
-    news::Edition,
+    CallCause, ClientAnswer, ClientNotice, ClientOrigin, ListChangeNotifier, QuestionKind,
+    list_changes::ListVersions,
+    notice_queue::{self, NoticeQueue},
 };
 
 /// A longer log or a longer word on progress is dropped as a whole.
-const LONGEST: usize = 256 << 10;
+const MAX_NOTICE_BYTES: usize = 256 << 10;
 /// About how many bytes of notices go into one page.
-const PAGE: usize = 1 << 20;
+const MAX_NOTICE_PAGE_BYTES: usize = 1 << 20;
 
 /// Whether an answer has the shape that the question wants; what is wrong with it.
-pub(super) type Check = fn(&Value) -> Result<(), String>;
+pub(super) type QuestionAnswerCheck = fn(&Value) -> Result<(), String>;
 
 #[derive(Debug)]
 pub struct Mailbox {
     connection: u64,
     /// Who is at the other end.
-    origin: Arc<Origin>,
-    pool: watch::Receiver<Edition>,
-    state: Mutex<State>,
+    origin: Arc<ClientOrigin>,
+    pool: watch::Receiver<ListVersions>,
+    state: Mutex<MailboxState>,
     /// Counts what has come.
     arrived: watch::Sender<u64>,
 }
 
 /// Guarded by `Mailbox::state`.
 #[derive(Debug, Default)]
-struct State {
+struct MailboxState {
     /// What the client can answer; none before it has said so.
-    answers: Option<Vec<AskKind>>,
+    answers: Option<Vec<QuestionKind>>,
     /// The pool as the client knows it.
-    seen: Edition,
-    line: Line,
-    open: HashMap<u64, Open>,
+    seen: ListVersions,
+    line: NoticeQueue,
+    open: HashMap<u64, OpenQuestion>,
     /// Of open questions.
     bytes: usize,
     last_ask: u64,
@@ -56,32 +56,32 @@ struct State {
 }
 
 #[derive(Debug)]
-struct Open {
-    answer: oneshot::Sender<Answer>,
-    check: Check,
+struct OpenQuestion {
+    answer: oneshot::Sender<ClientAnswer>,
+    check: QuestionAnswerCheck,
     bytes: usize,
 }
 
 /// What a server wants to know.
 #[derive(Debug)]
-pub struct Question {
+pub struct ClientQuestion {
     /// None if muxd itself asks.
     pub server: Option<String>,
-    pub cause: Cause,
-    pub kind: AskKind,
+    pub cause: CallCause,
+    pub kind: QuestionKind,
     /// The server's own name for it, where it has one.
     pub key: Option<String>,
     /// As MCP has them.
     pub params: Value,
-    pub check: Check,
+    pub check: QuestionAnswerCheck,
 }
 
 impl Mailbox {
-    pub fn new(connection: u64, origin: Arc<Origin>, pool: &News) -> Arc<Self> {
+    pub fn new(connection: u64, origin: Arc<ClientOrigin>, pool: &ListChangeNotifier) -> Arc<Self> {
         Arc::new(Self {
             connection,
             origin,
-            pool: pool.listen(),
+            pool: pool.subscribe_versions(),
             state: Mutex::default(),
             arrived: watch::Sender::new(0),
         })
@@ -92,7 +92,7 @@ impl Mailbox {
     }
 
     /// Who answers what is asked here.
-    pub fn origin(&self) -> &Origin {
+    pub fn origin(&self) -> &ClientOrigin {
         &self.origin
     }
 
@@ -103,12 +103,12 @@ impl Mailbox {
     }
 
     /// Whether the connection has ended.
-    pub fn has_gone(&self) -> bool {
+    pub fn is_closed(&self) -> bool {
         self.state().gone
     }
 
     /// Whether the client has said that it answers questions of this kind.
-    pub fn answers(&self, kind: AskKind) -> bool {
+    pub fn can_answer(&self, kind: QuestionKind) -> bool {
         let state = self.state();
         !state.gone
             && state
@@ -117,22 +117,22 @@ impl Mailbox {
                 .is_some_and(|can| can.contains(&kind))
     }
 
-    pub fn tell(&self, notice: Notice) {
+    pub fn push_notice(&self, notice: ClientNotice) {
         if !self.is_read() {
             return;
         }
-        if line::size(&notice) <= LONGEST {
-            self.enter(&mut self.state(), notice);
+        if notice_queue::notice_bytes(&notice) <= MAX_NOTICE_BYTES {
+            self.enqueue(&mut self.state(), notice);
         }
     }
 
     /// What has come after `after`, as soon as there is something, or nothing when the time is over.
-    pub async fn read(
+    pub async fn read_after(
         &self,
         after: u64,
         wait: Duration,
-        answers: Vec<AskKind>,
-    ) -> Vec<(u64, Notice)> {
+        answers: Vec<QuestionKind>,
+    ) -> Vec<(u64, ClientNotice)> {
         let (mut arrived, mut pool) = (self.arrived.subscribe(), self.pool.clone());
         {
             let mut state = self.state();
@@ -147,12 +147,12 @@ impl Mailbox {
             let edition = *pool.borrow_and_update();
             let page = {
                 let mut state = self.state();
-                let changed = edition.since(state.seen);
+                let changed = edition.changes_since(state.seen);
                 state.seen = edition;
                 if changed.any() {
-                    self.enter(&mut state, Notice::Changed(changed));
+                    self.enqueue(&mut state, ClientNotice::Changed(changed));
                 }
-                state.line.page(after, PAGE)
+                state.line.take_page(after, MAX_NOTICE_PAGE_BYTES)
             };
             let news = async {
                 tokio::select! {
@@ -172,7 +172,7 @@ impl Mailbox {
     }
 
     /// Asks the client; none if it does not answer such questions, has gone, or has too many open.
-    pub fn ask(self: &Arc<Self>, question: Question) -> Option<Asked> {
+    pub fn ask(self: &Arc<Self>, question: ClientQuestion) -> Option<PendingQuestion> {
         let mut state = self.state();
         let can = state.answers.as_ref();
         if state.gone || !can.is_some_and(|can| can.contains(&question.kind)) {
@@ -180,7 +180,7 @@ impl Mailbox {
         }
         let (answer, answered) = oneshot::channel();
         let ask = state.last_ask + 1;
-        let notice = Notice::Ask {
+        let notice = ClientNotice::Ask {
             ask,
             server: question.server,
             cause: question.cause,
@@ -188,8 +188,8 @@ impl Mailbox {
             key: question.key,
             params: question.params,
         };
-        let bytes = line::size(&notice);
-        if state.bytes + bytes > line::MOST_BYTES {
+        let bytes = notice_queue::notice_bytes(&notice);
+        if state.bytes + bytes > notice_queue::MAX_QUEUED_NOTICE_BYTES {
             return None;
         }
         state.bytes += bytes;
@@ -197,14 +197,14 @@ impl Mailbox {
         let check = question.check;
         state.open.insert(
             ask,
-            Open {
+            OpenQuestion {
                 answer,
                 check,
                 bytes,
             },
         );
-        self.enter(&mut state, notice);
-        Some(Asked {
+        self.enqueue(&mut state, notice);
+        Some(PendingQuestion {
             mailbox: Arc::clone(self),
             ask,
             answered,
@@ -213,12 +213,12 @@ impl Mailbox {
 
     /// The client answers. An answer of the wrong shape leaves the question open; one to a question that
     /// is not open changes nothing.
-    pub fn answer(&self, ask: u64, answer: Answer) -> Result<(), String> {
+    pub fn answer(&self, ask: u64, answer: ClientAnswer) -> Result<(), String> {
         let mut state = self.state();
         let Some(open) = state.open.get(&ask) else {
             return Ok(());
         };
-        if let Answer::Result(value) = &answer {
+        if let ClientAnswer::Result(value) = &answer {
             (open.check)(value)?;
         }
         if let Some(open) = state.close(ask) {
@@ -232,15 +232,15 @@ impl Mailbox {
     pub fn close(&self) {
         let mut state = self.state();
         let answers = state.answers.take();
-        *state = State {
+        *state = MailboxState {
             answers,
             gone: true,
-            ..State::default()
+            ..MailboxState::default()
         };
     }
 
-    fn enter(&self, state: &mut State, notice: Notice) {
-        let State { line, open, .. } = state;
+    fn enqueue(&self, state: &mut MailboxState, notice: ClientNotice) {
+        let MailboxState { line, open, .. } = state;
         line.push(notice, |ask| open.contains_key(&ask));
         self.arrived.send_modify(|count| *count += 1);
     }
@@ -248,19 +248,19 @@ impl Mailbox {
     fn withdraw(&self, ask: u64) {
         let mut state = self.state();
         if state.close(ask).is_some() {
-            let State { line, open, .. } = &mut *state;
+            let MailboxState { line, open, .. } = &mut *state;
             line.withdraw(ask, |ask| open.contains_key(&ask));
             self.arrived.send_modify(|count| *count += 1);
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, MailboxState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl State {
-    fn close(&mut self, ask: u64) -> Option<Open> {
+impl MailboxState {
+    fn close(&mut self, ask: u64) -> Option<OpenQuestion> {
         let open = self.open.remove(&ask)?;
         self.bytes -= open.bytes;
         Some(open)
@@ -269,20 +269,20 @@ impl State {
 
 /// A question that waits for its answer. Dropping it withdraws it.
 #[derive(Debug)]
-pub struct Asked {
+pub struct PendingQuestion {
     mailbox: Arc<Mailbox>,
     ask: u64,
-    answered: oneshot::Receiver<Answer>,
+    answered: oneshot::Receiver<ClientAnswer>,
 }
 
-impl Asked {
+impl PendingQuestion {
     /// None if the client has gone.
-    pub async fn answered(&mut self) -> Option<Answer> {
+    pub async fn wait_for_answer(&mut self) -> Option<ClientAnswer> {
         (&mut self.answered).await.ok()
     }
 }
 
-impl Drop for Asked {
+impl Drop for PendingQuestion {
     fn drop(&mut self) {
         self.mailbox.withdraw(self.ask);
     }
@@ -293,14 +293,14 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::Changed;
+    use crate::ListChanges;
 
     const SOON: Duration = Duration::from_secs(5);
 
-    fn question(kind: AskKind) -> Question {
-        Question {
+    fn question(kind: QuestionKind) -> ClientQuestion {
+        ClientQuestion {
             server: Some("s".into()),
-            cause: Cause::default(),
+            cause: CallCause::default(),
             kind,
             key: None,
             params: json!({ "message": "?" }),
@@ -313,51 +313,58 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_client_that_never_listened_is_told_and_asked_nothing() {
-        let news = News::default();
+        let news = ListChangeNotifier::default();
         let mailbox = Mailbox::new(1, Arc::default(), &news);
-        news.tell(Changed::ALL);
-        mailbox.tell(Notice::Withdrawn { ask: 1 });
-        assert!(mailbox.ask(question(AskKind::Sampling)).is_none());
-        let heard = mailbox.read(0, SOON, vec![AskKind::Sampling]).await;
+        news.notify_changed(ListChanges::ALL);
+        mailbox.push_notice(ClientNotice::Withdrawn { ask: 1 });
+        assert!(mailbox.ask(question(QuestionKind::Sampling)).is_none());
+        let heard = mailbox
+            .read_after(0, SOON, vec![QuestionKind::Sampling])
+            .await;
         assert!(heard.is_empty(), "{heard:?}");
-        assert!(mailbox.ask(question(AskKind::Elicitation)).is_none());
-        assert!(mailbox.ask(question(AskKind::Sampling)).is_some());
+        assert!(mailbox.ask(question(QuestionKind::Elicitation)).is_none());
+        assert!(mailbox.ask(question(QuestionKind::Sampling)).is_some());
     }
 
     #[tokio::test(start_paused = true)]
     async fn changes_of_the_pool_are_told_once_and_together() {
-        let news = News::default();
+        let news = ListChangeNotifier::default();
         let mailbox = Mailbox::new(1, Arc::default(), &news);
-        assert!(mailbox.read(0, Duration::ZERO, vec![]).await.is_empty());
-        let (heard, ()) = tokio::join!(mailbox.read(0, SOON, vec![]), async {
-            news.tell(Changed::TOOLS);
+        assert!(
+            mailbox
+                .read_after(0, Duration::ZERO, vec![])
+                .await
+                .is_empty()
+        );
+        let (heard, ()) = tokio::join!(mailbox.read_after(0, SOON, vec![]), async {
+            news.notify_changed(ListChanges::TOOLS);
         });
-        assert_eq!(heard, [(1, Notice::Changed(Changed::TOOLS))]);
-        news.tell(Changed::TOOLS);
-        news.tell(Changed::PROMPTS);
-        let heard = mailbox.read(1, SOON, vec![]).await;
-        let both = Changed::TOOLS.and(Changed::PROMPTS);
-        assert_eq!(heard, [(2, Notice::Changed(both))]);
-        assert!(mailbox.read(2, SOON, vec![]).await.is_empty());
+        assert_eq!(heard, [(1, ClientNotice::Changed(ListChanges::TOOLS))]);
+        news.notify_changed(ListChanges::TOOLS);
+        news.notify_changed(ListChanges::PROMPTS);
+        let heard = mailbox.read_after(1, SOON, vec![]).await;
+        let both = ListChanges::TOOLS.merged_with(ListChanges::PROMPTS);
+        assert_eq!(heard, [(2, ClientNotice::Changed(both))]);
+        assert!(mailbox.read_after(2, SOON, vec![]).await.is_empty());
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_question_is_answered_in_its_shape_withdrawn_or_lost_with_the_client() {
-        let mailbox = Mailbox::new(1, Arc::default(), &News::default());
-        let kinds = || vec![AskKind::Elicitation];
-        mailbox.read(0, Duration::ZERO, kinds()).await;
-        let mut asked = mailbox.ask(question(AskKind::Elicitation)).unwrap();
-        assert!(mailbox.answer(1, Answer::Result(json!(7))).is_err());
-        assert_eq!(mailbox.answer(99, Answer::Result(json!(7))), Ok(()));
-        let answer = Answer::Result(json!({ "action": "accept" }));
+        let mailbox = Mailbox::new(1, Arc::default(), &ListChangeNotifier::default());
+        let kinds = || vec![QuestionKind::Elicitation];
+        mailbox.read_after(0, Duration::ZERO, kinds()).await;
+        let mut asked = mailbox.ask(question(QuestionKind::Elicitation)).unwrap();
+        assert!(mailbox.answer(1, ClientAnswer::Result(json!(7))).is_err());
+        assert_eq!(mailbox.answer(99, ClientAnswer::Result(json!(7))), Ok(()));
+        let answer = ClientAnswer::Result(json!({ "action": "accept" }));
         mailbox.answer(1, answer.clone()).unwrap();
-        assert_eq!(asked.answered().await, Some(answer));
+        assert_eq!(asked.wait_for_answer().await, Some(answer));
         drop(asked);
-        assert_eq!(mailbox.read(0, SOON, kinds()).await.len(), 1);
-        drop(mailbox.ask(question(AskKind::Elicitation)).unwrap());
-        let mut lost = mailbox.ask(question(AskKind::Elicitation)).unwrap();
+        assert_eq!(mailbox.read_after(0, SOON, kinds()).await.len(), 1);
+        drop(mailbox.ask(question(QuestionKind::Elicitation)).unwrap());
+        let mut lost = mailbox.ask(question(QuestionKind::Elicitation)).unwrap();
         mailbox.close();
-        assert_eq!(lost.answered().await, None);
-        assert!(mailbox.ask(question(AskKind::Elicitation)).is_none());
+        assert_eq!(lost.wait_for_answer().await, None);
+        assert!(mailbox.ask(question(QuestionKind::Elicitation)).is_none());
     }
 }

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use super::Origin;
+use super::ClientOrigin;
 
 /// The client programs of the user himself, by the names that they give in `hello`: the command line, the page, and the
 /// extension for VS Code.
@@ -16,12 +16,12 @@ pub enum RunAccess {
     /// Those of everybody, also by their numbers: a client of the user himself.
     Everyone,
     /// Those of the same client and agent, by their whole ids.
-    Own(Arc<Origin>),
+    Own(Arc<ClientOrigin>),
 }
 
 impl RunAccess {
     /// `for_agent`: the client said that it speaks for an agent, whatever it is called.
-    pub fn of(origin: &Arc<Origin>, for_agent: bool) -> Self {
+    pub fn of(origin: &Arc<ClientOrigin>, for_agent: bool) -> Self {
         let is_user = USER_CLIENTS.contains(&origin.client.as_str());
         match is_user && origin.agent.is_none() && !for_agent {
             true => Self::Everyone,
@@ -30,11 +30,11 @@ impl RunAccess {
     }
 
     /// Whether a run that was begun by `owner` is found.
-    pub fn allows(&self, owner: &Origin) -> bool {
+    pub fn allows(&self, owner: &ClientOrigin) -> bool {
         self.allows_names(&owner.client, owner.agent.as_deref())
     }
 
-    /// Like [`Self::allows`], by the names of the owner.
+    /// Like [`Self::retry_allows`], by the names of the owner.
     pub fn allows_names(&self, client: &str, agent: Option<&str>) -> bool {
         match self {
             Self::Everyone => true,
@@ -50,10 +50,10 @@ impl RunAccess {
     }
 
     /// Whether the user behind this connection may be asked what a run of `owner` wants to know.
-    pub fn may_answer(&self, owner: &Origin) -> bool {
+    pub fn may_answer(&self, owner: &ClientOrigin) -> bool {
         match self {
             Self::Everyone => true,
-            Self::Own(origin) => origin.is_as(owner),
+            Self::Own(origin) => origin.is_same_client(owner),
         }
     }
 }
@@ -62,8 +62,8 @@ impl RunAccess {
 mod tests {
     use super::*;
 
-    fn origin(client: &str, agent: Option<&str>, workspace: Option<&str>) -> Arc<Origin> {
-        Arc::new(Origin::new(client, agent, workspace.map(Into::into)))
+    fn origin(client: &str, agent: Option<&str>, workspace: Option<&str>) -> Arc<ClientOrigin> {
+        Arc::new(ClientOrigin::new(client, agent, workspace.map(Into::into)))
     }
 
     #[test]

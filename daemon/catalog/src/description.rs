@@ -6,7 +6,7 @@ use std::borrow::Cow;
 
 use serde_json::{Map, Value};
 
-use super::Standing;
+use super::PinStatus;
 
 /// What a server says of a tool, before it is checked.
 #[derive(Clone, Debug, Default)]
@@ -21,7 +21,7 @@ pub struct ToolDescription {
     /// Everything else of MCP's `Tool`.
     pub extra: Map<String, Value>,
     /// What was found when it was held against its pin.
-    pub standing: Standing,
+    pub standing: PinStatus,
 }
 
 impl ToolDescription {
@@ -122,7 +122,7 @@ impl ToolDescription {
             read_only,
             destructive,
             extra: members,
-            standing: Standing::default(),
+            standing: PinStatus::default(),
         })
     }
 }

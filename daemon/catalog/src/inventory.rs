@@ -3,19 +3,19 @@
 //! Invariant: the text is never longer than its budget by our own count, names every server if their names fit, and is
 //! shared between the servers in turns, so that one with thousands of tools leaves room for the others.
 
-mod order;
-mod tokens;
+mod token_estimate;
+mod tool_order;
 
-pub use self::{order::by_need, tokens::tokens};
+pub use self::{token_estimate::tokens, tool_order::by_need};
 
 /// After so many signatures that are too long for what is left, a server gets none any more.
-const MISSES: usize = 3;
+const MAX_SIGNATURE_MISSES: usize = 3;
 /// A name that takes so great a part of the budget is not shown.
-const LARGEST_SHARE: usize = 8;
+const NAME_BUDGET_DIVISOR: usize = 8;
 
 /// A server's tools by their names, in the order in which they are shown.
 #[derive(Clone, Debug, Default)]
-pub struct Listed {
+pub struct InventoryServer {
     pub server: String,
     /// As a program writes it after `mux.`.
     pub spelled: String,
@@ -26,7 +26,7 @@ pub struct Listed {
     pub has_instructions: bool,
 }
 
-impl Listed {
+impl InventoryServer {
     fn place(&self, rank: usize) -> Option<usize> {
         let place = match self.order.is_empty() {
             true => rank,
@@ -38,7 +38,7 @@ impl Listed {
 
 /// What can be said of one tool.
 #[derive(Clone, Debug, Default)]
-pub struct Line {
+pub struct InventoryLine {
     /// With its path.
     pub signature: String,
     /// The first sentence of its description.
@@ -54,11 +54,11 @@ pub struct Inventory {
 }
 
 /// `line` is asked, by the places of server and tool, only for as many as may fit.
-pub fn of(
-    servers: &[Listed],
+pub fn render_inventory(
+    servers: &[InventoryServer],
     unknown: &[String],
     budget: usize,
-    line: impl Fn(usize, usize) -> Line,
+    line: impl Fn(usize, usize) -> InventoryLine,
 ) -> Inventory {
     let total = servers.iter().map(|server| server.tools.len()).sum();
     let mut last_lines = match unknown {
@@ -73,19 +73,19 @@ pub fn of(
             telling.join(", ")
         );
         // They can be found without it, and tools come first.
-        if tokens(&line) <= budget / LARGEST_SHARE {
+        if tokens(&line) <= budget / NAME_BUDGET_DIVISOR {
             last_lines.push_str(&line);
         }
     }
-    if let Some(text) = complete(servers, &last_lines, budget, &line) {
+    if let Some(text) = complete_text(servers, &last_lines, budget, &line) {
         let shown = total;
         return Inventory { text, shown, total };
     }
-    let mut partial = Partial::new(servers, total, budget, &last_lines);
+    let mut partial = PartialInventory::new(servers, total, budget, &last_lines);
     if partial.used > budget {
         let known = servers.iter().map(|server| server.server.as_str());
         let all = known.chain(unknown.iter().map(String::as_str));
-        return names_alone(&all.collect::<Vec<_>>(), total, budget);
+        return server_names_only(&all.collect::<Vec<_>>(), total, budget);
     }
     partial.name_in_turns();
     if partial.shown() == total {
@@ -99,17 +99,17 @@ pub fn of(
 }
 
 /// Every tool with its signature, and with a sentence if there is room for all of these.
-fn complete(
-    servers: &[Listed],
+fn complete_text(
+    servers: &[InventoryServer],
     last_lines: &str,
     budget: usize,
-    line: &impl Fn(usize, usize) -> Line,
+    line: &impl Fn(usize, usize) -> InventoryLine,
 ) -> Option<String> {
     let total: usize = servers.iter().map(|server| server.tools.len()).sum();
     let head = format!(
         "COMPLETE: the signatures of all {} of {}.\n",
-        count(total, "tool"),
-        count(servers.len(), "server")
+        count_with_noun(total, "tool"),
+        count_with_noun(servers.len(), "server")
     );
     let mut used = tokens(&head) + tokens(last_lines);
     let mut lines = Vec::new();
@@ -124,7 +124,7 @@ fn complete(
         }
     }
     let mut text = head;
-    let told: Vec<String> = lines.iter().map(Line::told).collect();
+    let told: Vec<String> = lines.iter().map(InventoryLine::line_text).collect();
     let with_sentences = tokens(&text) + tokens(last_lines);
     let with_sentences = told
         .iter()
@@ -143,8 +143,8 @@ fn complete(
     (used <= budget).then_some(text)
 }
 
-impl Line {
-    fn told(&self) -> String {
+impl InventoryLine {
+    fn line_text(&self) -> String {
         match &self.summary {
             Some(summary) => format!("{} // {summary}", self.signature),
             None => self.signature.clone(),
@@ -153,25 +153,25 @@ impl Line {
 }
 
 /// A text that does not hold everything.
-struct Partial<'a> {
+struct PartialInventory<'a> {
     budget: usize,
     used: usize,
     total: usize,
-    servers: Vec<Part<'a>>,
+    servers: Vec<ServerPart<'a>>,
 }
 
 /// What is shown of one server.
-struct Part<'a> {
-    server: &'a Listed,
+struct ServerPart<'a> {
+    server: &'a InventoryServer,
     /// Places of the tools that are shown by name.
     named: Vec<usize>,
     /// Places of the tools that are shown with their signature.
     signed: Vec<(usize, String)>,
 }
 
-impl<'a> Partial<'a> {
-    fn new(servers: &'a [Listed], total: usize, budget: usize, last_lines: &str) -> Self {
-        let parts = servers.iter().map(|server| Part {
+impl<'a> PartialInventory<'a> {
+    fn new(servers: &'a [InventoryServer], total: usize, budget: usize, last_lines: &str) -> Self {
+        let parts = servers.iter().map(|server| ServerPart {
             server,
             named: Vec::new(),
             signed: Vec::new(),
@@ -184,13 +184,13 @@ impl<'a> Partial<'a> {
         };
         let heads = partial.servers.iter().map(|part| {
             // With everything that stands around its names.
-            tokens(&format!("{}: , …\n", part.head()))
+            tokens(&format!("{}: , …\n", part.full_heading()))
         });
         // The numbers in the first line may still grow.
         let head = [
-            head(total, total, total),
-            head(total, total, 0),
-            head(0, total, 0),
+            heading(total, total, total),
+            heading(total, total, 0),
+            heading(0, total, 0),
         ];
         let head = head.iter().map(|head| tokens(head)).max();
         partial.used = head.unwrap_or_default() + heads.sum::<usize>() + tokens(last_lines);
@@ -204,7 +204,7 @@ impl<'a> Partial<'a> {
 
     /// One name of each server in turn, until the next one does not fit.
     fn name_in_turns(&mut self) {
-        let most = self.budget / LARGEST_SHARE;
+        let most = self.budget / NAME_BUDGET_DIVISOR;
         let longest = self.servers.iter().map(|part| part.server.tools.len());
         for rank in 0..longest.max().unwrap_or_default() {
             for part in &mut self.servers {
@@ -226,7 +226,7 @@ impl<'a> Partial<'a> {
     }
 
     /// One signature of each server in turn in place of its name, as long as there is room.
-    fn sign_in_turns(&mut self, line: &impl Fn(usize, usize) -> Line) {
+    fn sign_in_turns(&mut self, line: &impl Fn(usize, usize) -> InventoryLine) {
         let mut left: Vec<(usize, usize)> = vec![(0, 0); self.servers.len()];
         let mut is_over = false;
         while !is_over {
@@ -234,7 +234,11 @@ impl<'a> Partial<'a> {
             for (place, (part, (next, misses))) in
                 self.servers.iter_mut().zip(&mut left).enumerate()
             {
-                let Some(tool) = part.server.place(*next).filter(|_| *misses < MISSES) else {
+                let Some(tool) = part
+                    .server
+                    .place(*next)
+                    .filter(|_| *misses < MAX_SIGNATURE_MISSES)
+                else {
                     continue;
                 };
                 is_over = false;
@@ -259,9 +263,9 @@ impl<'a> Partial<'a> {
             part.signed.sort_unstable();
         }
         let signed = self.servers.iter().map(|part| part.signed.len()).sum();
-        let mut text = head(self.shown(), self.total, signed);
+        let mut text = heading(self.shown(), self.total, signed);
         for part in &self.servers {
-            text.push_str(&part.head());
+            text.push_str(&part.full_heading());
             let names = part
                 .named
                 .iter()
@@ -284,9 +288,9 @@ impl<'a> Partial<'a> {
     }
 }
 
-impl Part<'_> {
-    fn head(&self) -> String {
-        let tools = count(self.server.tools.len(), "tool");
+impl ServerPart<'_> {
+    fn full_heading(&self) -> String {
+        let tools = count_with_noun(self.server.tools.len(), "tool");
         format!("{} ({tools})", self.server.spelled)
     }
 }
@@ -296,8 +300,8 @@ fn name_cost(name: &str) -> usize {
     tokens(name) + 1
 }
 
-fn head(shown: usize, total: usize, signed: usize) -> String {
-    let tools = count(total, "tool");
+fn heading(shown: usize, total: usize, signed: usize) -> String {
+    let tools = count_with_noun(total, "tool");
     match (shown < total, signed) {
         (true, _) => format!(
             "PARTIAL: the names of {shown} of {tools}, without signatures; find the others with search or \
@@ -314,14 +318,17 @@ fn head(shown: usize, total: usize, signed: usize) -> String {
 }
 
 /// Names of servers until the budget is used.
-fn names_alone(servers: &[&str], total: usize, budget: usize) -> Inventory {
+fn server_names_only(servers: &[&str], total: usize, budget: usize) -> Inventory {
     let of = |names: &[&str]| {
         let left = servers.len() - names.len();
-        let mut text = format!("PARTIAL: the servers of {}: ", count(total, "tool"));
+        let mut text = format!(
+            "PARTIAL: the servers of {}: ",
+            count_with_noun(total, "tool")
+        );
         text.push_str(&names.join(", "));
         if left > 0 {
             let and = if names.is_empty() { "" } else { " and " };
-            let more = count(left, "more server");
+            let more = count_with_noun(left, "more server");
             text.push_str(&format!("{and}{more}"));
         }
         text.push_str("; use search or mux.search(\"words\").\n");
@@ -345,7 +352,7 @@ fn names_alone(servers: &[&str], total: usize, budget: usize) -> Inventory {
     Inventory { text, shown, total }
 }
 
-fn count(n: usize, what: &str) -> String {
+fn count_with_noun(n: usize, what: &str) -> String {
     match n {
         1 => format!("1 {what}"),
         n => format!("{n} {what}s"),
@@ -353,4 +360,4 @@ fn count(n: usize, what: &str) -> String {
 }
 
 #[cfg(test)]
-mod laws;
+mod proptests;

@@ -11,10 +11,10 @@
 //!
 //! Invariant: a pin is made at first sight or by somebody's word, and by nothing else.
 
-mod book;
-mod difference;
-mod file;
-mod writer;
+mod definition_diff;
+mod pin_book;
+mod pin_file;
+mod pin_writer;
 
 use mux_text::canonical_json;
 use std::{
@@ -28,54 +28,55 @@ use std::{
 use tokio::sync::{oneshot, watch};
 use tracing::{info, warn};
 
-pub use self::book::AcceptError;
+pub use self::pin_book::AcceptError;
 use self::{
-    book::{Book, Listed, State},
-    file::{Found, Owner},
-    writer::Writer,
+    pin_book::{DigestedTool, PinBook, PinBookState},
+    pin_file::{PinFile, PinOwner},
+    pin_writer::PinWriter,
 };
 use crate::{ToolDescription, ToolSet};
-use mux_settings::{Link, OnChange, ServerDefinition};
-use mux_text::digest::{Digest, Key};
+use mux_settings::{OnChange, ServerDefinition, ServerEndpoint};
+use mux_text::digest::{Digest, DigestKey};
 
 /// All servers' pins.
 #[derive(Debug)]
 pub struct Pins {
     folder: PathBuf,
     /// As far as somebody has asked for them.
-    books: Mutex<HashMap<Owner, Arc<Mutex<Kept>>>>,
-    writer: Writer,
+    books: Mutex<HashMap<PinOwner, Arc<Mutex<LoadedPins>>>>,
+    writer: PinWriter,
     /// Sent whenever somebody has accepted something.
     accepted: watch::Sender<()>,
 }
 
 #[derive(Debug)]
-struct Kept {
-    book: Book,
+struct LoadedPins {
+    book: PinBook,
     /// What is wrong with the file.
     problem: Option<String>,
 }
 
 /// The longest definition that is shown.
-const SHOWN: usize = 256 << 10;
+const MAX_SHOWN_DEFINITION_BYTES: usize = 256 << 10;
 
 /// A canonical text for people: JSON with its names in order, and with what nobody sees escaped. `None` if it is too long.
-pub fn readable(definition: &str) -> Option<String> {
-    Some(canonical_json::to_readable(definition)).filter(|text| text.len() <= SHOWN)
+pub fn readable_definition(definition: &str) -> Option<String> {
+    Some(canonical_json::to_readable(definition))
+        .filter(|text| text.len() <= MAX_SHOWN_DEFINITION_BYTES)
 }
 
 /// One server's pins, and what becomes of what is not as pinned.
 #[derive(Clone, Debug)]
 pub struct PinKey {
-    owner: Owner,
+    owner: PinOwner,
     on_change: OnChange,
 }
 
 /// One tool beside its pin.
 #[derive(Clone, Debug)]
-pub struct Pinned {
+pub struct PinnedTool {
     pub name: String,
-    pub digest: Option<Key>,
+    pub digest: Option<DigestKey>,
     /// Seconds since 1970.
     pub since: Option<u64>,
 }
@@ -90,19 +91,19 @@ impl PinKey {
     pub fn of(name: &str, definition: &ServerDefinition) -> Self {
         let digest = Digest::new().text(name);
         let digest = match &definition.link {
-            Link::Process(process) => {
+            ServerEndpoint::Process(process) => {
                 let written = process.written.iter();
                 written.fold(digest.text("command"), |digest, word| digest.text(word))
             }
-            Link::Remote(remote) => {
+            ServerEndpoint::Remote(remote) => {
                 let socket = remote.socket.as_ref().map(|path| path.to_string_lossy());
                 let digest = digest.text("url").text(&remote.written);
-                digest.maybe(socket.as_deref())
+                digest.optional_text(socket.as_deref())
             }
-            Link::Source(source) => digest.text("source").text(&source.written),
+            ServerEndpoint::Source(source) => digest.text("source").text(&source.written),
         };
         Self {
-            owner: Owner {
+            owner: PinOwner {
                 server: name.to_owned(),
                 definition: blake3::Hash::from(digest.key()).to_hex().to_string(),
             },
@@ -115,7 +116,7 @@ impl Pins {
     /// The folder is made with the first pin.
     pub fn open(folder: PathBuf) -> io::Result<Arc<Self>> {
         Ok(Arc::new(Self {
-            writer: Writer::start(folder.clone())?,
+            writer: PinWriter::start(folder.clone())?,
             folder,
             books: Mutex::default(),
             accepted: watch::Sender::new(()),
@@ -123,14 +124,18 @@ impl Pins {
     }
 
     /// How the tools that a server lists now stand; those that nobody has seen before are pinned.
-    pub fn judge(&self, key: &PinKey, tools: Vec<ToolDescription>) -> Vec<ToolDescription> {
+    pub fn compare_with_pins(
+        &self,
+        key: &PinKey,
+        tools: Vec<ToolDescription>,
+    ) -> Vec<ToolDescription> {
         if key.on_change == OnChange::Off {
             return tools;
         }
-        let kept = self.kept(&key.owner);
-        let listed = listed(&kept, tools);
+        let kept = self.loaded_pins(&key.owner);
+        let listed = digest_tools(&kept, tools);
         let mut kept = lock(&kept);
-        let (judged, pinned) = kept.book.judge(listed, key.on_change, now());
+        let (judged, pinned) = kept.book.judge(listed, key.on_change, unix_seconds());
         if pinned {
             self.write(&key.owner, &kept.book, None);
         }
@@ -138,12 +143,16 @@ impl Pins {
     }
 
     /// The same for those that it listed when it was last connected: nothing is pinned.
-    pub fn recall(&self, key: &PinKey, tools: Vec<ToolDescription>) -> Vec<ToolDescription> {
+    pub fn compare_remembered(
+        &self,
+        key: &PinKey,
+        tools: Vec<ToolDescription>,
+    ) -> Vec<ToolDescription> {
         if key.on_change == OnChange::Off {
             return tools;
         }
-        let kept = self.kept(&key.owner);
-        let listed = listed(&kept, tools);
+        let kept = self.loaded_pins(&key.owner);
+        let listed = digest_tools(&kept, tools);
         let kept = lock(&kept);
         kept.book.recall(listed, key.on_change)
     }
@@ -154,17 +163,17 @@ impl Pins {
         &self,
         key: &PinKey,
         offered: &ToolSet,
-        seen: &[(String, Key)],
+        seen: &[(String, DigestKey)],
     ) -> Result<io::Result<()>, AcceptError> {
         if key.on_change == OnChange::Off {
             return Err(AcceptError::Off);
         }
         let (done, written) = oneshot::channel();
         {
-            let kept = self.kept(&key.owner);
+            let kept = self.loaded_pins(&key.owner);
             let mut kept = lock(&kept);
-            kept.book.accept(offered, seen, now())?;
-            if kept.book.state == State::Known {
+            kept.book.accept(offered, seen, unix_seconds())?;
+            if kept.book.state == PinBookState::Known {
                 kept.problem = None;
             }
             self.write(&key.owner, &kept.book, Some(done));
@@ -181,12 +190,12 @@ impl Pins {
     }
 
     /// What is pinned of each of these tools, in their order.
-    pub fn of(&self, key: &PinKey, tools: &ToolSet) -> Vec<Pinned> {
-        let kept = (key.on_change != OnChange::Off).then(|| self.kept(&key.owner));
+    pub fn of(&self, key: &PinKey, tools: &ToolSet) -> Vec<PinnedTool> {
+        let kept = (key.on_change != OnChange::Off).then(|| self.loaded_pins(&key.owner));
         let kept = kept.as_deref().map(lock);
         let pinned = tools.iter().map(|tool| {
             let pin = kept.as_ref().and_then(|kept| kept.book.pin(&tool.name));
-            Pinned {
+            PinnedTool {
                 name: tool.name.clone(),
                 digest: pin.map(|pin| pin.digest),
                 since: pin.map(|pin| pin.since),
@@ -216,24 +225,29 @@ impl Pins {
         _ = tokio::time::timeout(within, self.writer.settled()).await;
     }
 
-    fn write(&self, owner: &Owner, book: &Book, done: Option<oneshot::Sender<io::Result<()>>>) {
-        let whole = book.state == State::Known;
+    fn write(
+        &self,
+        owner: &PinOwner,
+        book: &PinBook,
+        done: Option<oneshot::Sender<io::Result<()>>>,
+    ) {
+        let whole = book.state == PinBookState::Known;
         self.writer
-            .write(owner, file::encode(owner, book), whole, done);
+            .write(owner, pin_file::encode(owner, book), whole, done);
     }
 
-    fn kept(&self, owner: &Owner) -> Arc<Mutex<Kept>> {
+    fn loaded_pins(&self, owner: &PinOwner) -> Arc<Mutex<LoadedPins>> {
         let mut books = self.books();
         if let Some(kept) = books.get(owner) {
             return Arc::clone(kept);
         }
-        let (book, problem) = match file::read(&self.folder, owner) {
-            Found::Nothing => (Book::default(), None),
-            Found::Book(book) => (book, None),
-            Found::Damaged(why) => {
-                let book = Book {
-                    state: State::Lost,
-                    ..Book::default()
+        let (book, problem) = match pin_file::read(&self.folder, owner) {
+            PinFile::Nothing => (PinBook::default(), None),
+            PinFile::Book(book) => (book, None),
+            PinFile::Damaged(why) => {
+                let book = PinBook {
+                    state: PinBookState::Lost,
+                    ..PinBook::default()
                 };
                 let server = &owner.server;
                 let problem = format!(
@@ -243,28 +257,28 @@ impl Pins {
                 (book, Some(problem))
             }
         };
-        let kept = Arc::new(Mutex::new(Kept { book, problem }));
+        let kept = Arc::new(Mutex::new(LoadedPins { book, problem }));
         books.insert(owner.clone(), Arc::clone(&kept));
         kept
     }
 
-    fn books(&self) -> MutexGuard<'_, HashMap<Owner, Arc<Mutex<Kept>>>> {
+    fn books(&self) -> MutexGuard<'_, HashMap<PinOwner, Arc<Mutex<LoadedPins>>>> {
         self.books.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Done while the book is not locked: lists may be long.
-fn listed(kept: &Mutex<Kept>, tools: Vec<ToolDescription>) -> Vec<Listed> {
+fn digest_tools(kept: &Mutex<LoadedPins>, tools: Vec<ToolDescription>) -> Vec<DigestedTool> {
     let whole = lock(kept).book.whole();
-    let listed = tools.into_iter().map(|tool| Listed::of(tool, &whole));
+    let listed = tools.into_iter().map(|tool| DigestedTool::of(tool, &whole));
     listed.collect()
 }
 
-fn lock(kept: &Mutex<Kept>) -> MutexGuard<'_, Kept> {
+fn lock(kept: &Mutex<LoadedPins>) -> MutexGuard<'_, LoadedPins> {
     kept.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn now() -> u64 {
+fn unix_seconds() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     since.unwrap_or_default().as_secs()
 }

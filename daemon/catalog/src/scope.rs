@@ -1,7 +1,7 @@
 //! What one agent sees of the tools, in the directory in which it works.
 //!
 //! Invariant: a tool that is hidden from an agent cannot be told from one that does not exist. Whoever works for an
-//! agent looks at a server's tools through [`Scope::offered`] where they are shown, through [`Scope::view`] where one is
+//! agent looks at a server's tools through [`SelectionScope::offered`] where they are shown, through [`SelectionScope::snapshot`] where one is
 //! called, and at nothing beside these.
 
 use std::{
@@ -15,85 +15,85 @@ use std::{
 
 use mux_typegen::names::{spell, tool_paths, tool_spellings};
 
-use super::{Known, Tool, ToolSet, search::Finder};
+use super::{KnownServer, Tool, ToolSet, search::ToolSearch};
 use mux_policy::Policy;
 use mux_settings::{
-    Agents, View,
-    projects::{Denials, Outlook, Workplace},
+    AgentView, AgentViews,
+    projects::{ProjectDenials, ProjectView, WorkspaceContext},
 };
 use mux_text::glob::{glob, may_match_below};
 
 /// Nothing has this name: whatever hides it hides everything of its server.
-const NO_NAME: &str = "\u{f8f0}\u{f8f7}\u{f8f1}\u{f8f6}\u{f8f2}\u{f8f5}\u{f8f3}\u{f8f4}\u{f8f0}\u{f8f1}\u{f8f5}\u{f8f2}";
+const IMPOSSIBLE_NAME: &str = "\u{f8f0}\u{f8f7}\u{f8f1}\u{f8f6}\u{f8f2}\u{f8f5}\u{f8f3}\u{f8f4}\u{f8f0}\u{f8f1}\u{f8f5}\u{f8f2}";
 
 /// Everybody's scopes, made anew with each configuration.
 #[derive(Debug, Default)]
 pub struct Scopes {
     everybody: Arc<Scope>,
     agents: HashMap<String, Arc<Scope>>,
-    projects: BTreeMap<Arc<Path>, Arc<Outlook>>,
-    denials: Denials,
+    projects: BTreeMap<Arc<Path>, Arc<ProjectView>>,
+    denials: ProjectDenials,
     /// The same in one directory, made when somebody comes there.
-    within: Mutex<Within>,
+    within: Mutex<WorkplaceScopes>,
     /// Of all that were made in this process.
     number: u64,
 }
 
 /// By place, and by agent.
-type Within = HashMap<(Workplace, Option<String>), Arc<Scope>>;
+type WorkplaceScopes = HashMap<(WorkspaceContext, Option<String>), Arc<Scope>>;
 
 /// Directories whose scopes are kept; they are quickly made.
-const MOST_PLACES: usize = 1000;
+const MAX_WORKPLACE_SCOPES: usize = 1000;
 
 /// What one agent sees.
 #[derive(Debug, Default)]
 pub struct Scope {
-    sight: Arc<Sight>,
+    sight: Arc<VisibleTools>,
     /// Globs of the paths that are offered as ordinary tools.
     direct: Vec<String>,
     /// Of those who work in one.
-    project: Option<Arc<Outlook>>,
+    project: Option<Arc<ProjectView>>,
     /// What projects deny there, the nearest first.
     denied: Vec<Arc<Policy>>,
     /// From where the agent looks.
-    place: Workplace,
+    place: WorkspaceContext,
     /// By which configuration it was made.
     number: u64,
 }
 
 /// Shared by all agents who see the same tools.
 #[derive(Debug, Default)]
-struct Sight {
+struct VisibleTools {
     exclude: Vec<String>,
     /// The last of each server: what can be called.
-    views: Mutex<HashMap<Arc<str>, Seen>>,
+    views: Mutex<HashMap<Arc<str>, FilteredToolSet>>,
     /// The last of each server: what models are shown of it.
-    offered: Mutex<HashMap<Arc<str>, Seen>>,
-    finder: Finder,
+    offered: Mutex<HashMap<Arc<str>, FilteredToolSet>>,
+    finder: ToolSearch,
 }
 
 /// What is left of a server's tools, beside what it was made from.
 #[derive(Debug)]
-struct Seen {
+struct FilteredToolSet {
     of: Arc<ToolSet>,
     view: Arc<ToolSet>,
 }
 
 impl Scopes {
     pub fn new(
-        agents: &Agents,
-        projects: BTreeMap<Arc<Path>, Arc<Outlook>>,
-        denials: Denials,
+        agents: &AgentViews,
+        projects: BTreeMap<Arc<Path>, Arc<ProjectView>>,
+        denials: ProjectDenials,
     ) -> Self {
-        static NUMBER: AtomicU64 = AtomicU64::new(1);
-        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let mut sights: Vec<Arc<Sight>> = Vec::new();
-        let mut scope = |view: &View| {
+        static NEXT_NUMBER: AtomicU64 = AtomicU64::new(1);
+        let number = NEXT_NUMBER.fetch_add(1, Ordering::Relaxed);
+        let mut sights: Vec<Arc<VisibleTools>> = Vec::new();
+        let mut scope = |view: &AgentView| {
             let known = sights.iter().find(|sight| sight.exclude == view.exclude);
             let sight = known.cloned().unwrap_or_else(|| {
-                let sight = Arc::new(Sight {
+                let sight = Arc::new(VisibleTools {
                     exclude: view.exclude.clone(),
-                    ..Sight::default()
+                    ..VisibleTools::default()
                 });
                 sights.push(Arc::clone(&sight));
                 sight
@@ -108,7 +108,7 @@ impl Scopes {
         Self {
             everybody: scope(agents.everybody()),
             agents: agents
-                .own()
+                .configured_agents()
                 .map(|(name, view)| (name.to_owned(), scope(view)))
                 .collect(),
             projects,
@@ -119,17 +119,17 @@ impl Scopes {
     }
 
     /// What somebody sees now who had this scope. `agent` as he was asked for it.
-    pub fn again(&self, scope: &Arc<Scope>, agent: Option<&str>) -> Arc<Scope> {
+    pub fn refresh_scope(&self, scope: &Arc<Scope>, agent: Option<&str>) -> Arc<Scope> {
         match scope.number == self.number {
             true => Arc::clone(scope),
-            false => self.within(&scope.place, agent),
+            false => self.scope_within(&scope.place, agent),
         }
     }
 
     /// The same for one who works in a directory.
-    pub fn within(&self, place: &Workplace, agent: Option<&str>) -> Arc<Scope> {
+    pub fn scope_within(&self, place: &WorkspaceContext, agent: Option<&str>) -> Arc<Scope> {
         let outside = self.of(agent);
-        if *place == Workplace::default() {
+        if *place == WorkspaceContext::default() {
             return outside;
         }
         // Agents without a word of their own are everybody.
@@ -150,9 +150,9 @@ impl Scopes {
         let sight = match (same, &outlook) {
             (Some(scope), _) => Arc::clone(&scope.sight),
             (None, None) => Arc::clone(&outside.sight),
-            (None, Some(_)) => Arc::new(Sight {
+            (None, Some(_)) => Arc::new(VisibleTools {
                 exclude: outside.sight.exclude.clone(),
-                ..Sight::default()
+                ..VisibleTools::default()
             }),
         };
         let own_direct = outlook.iter().flat_map(|outlook| &outlook.direct);
@@ -164,7 +164,7 @@ impl Scopes {
             place: place.clone(),
             number: self.number,
         });
-        if within.len() >= MOST_PLACES {
+        if within.len() >= MAX_WORKPLACE_SCOPES {
             within.clear();
         }
         within.insert(key, Arc::clone(&scope));
@@ -173,7 +173,7 @@ impl Scopes {
 
     /// Every approved text above the place counts, and the one that is there. Neither a nearer file nor a repository
     /// in between takes anything away.
-    fn denied(&self, place: &Workplace, outlook: Option<&Outlook>) -> Vec<Arc<Policy>> {
+    fn denied(&self, place: &WorkspaceContext, outlook: Option<&ProjectView>) -> Vec<Arc<Policy>> {
         let above = place.dirs.iter().flat_map(|dir| dir.ancestors());
         let root = outlook.map(|outlook| &*outlook.root);
         let mut denied: Vec<Arc<Policy>> = Vec::new();
@@ -188,10 +188,10 @@ impl Scopes {
     }
 
     /// Where a client works that was there before: the project that its directory lies in, among those that are known.
-    pub fn workplace_of(&self, workspace: &Path) -> Workplace {
+    pub fn workplace_of(&self, workspace: &Path) -> WorkspaceContext {
         let mut above = workspace.ancestors();
         let project = above.find_map(|dir| self.projects.get_key_value(dir));
-        Workplace {
+        WorkspaceContext {
             project: project.map(|(root, _)| Arc::clone(root)),
             dirs: vec![workspace.to_owned()],
         }
@@ -213,7 +213,7 @@ impl Scope {
         if self.sight.exclude.is_empty() {
             return Arc::clone(tools);
         }
-        kept(&self.sight.views, &first.server, tools, |tool| {
+        cached_view(&self.sight.views, &first.server, tools, |tool| {
             self.hides(tool)
         })
     }
@@ -226,7 +226,7 @@ impl Scope {
         let Some(one) = view.iter().find(|tool| for_apps(tool)) else {
             return view;
         };
-        kept(&self.sight.offered, &one.server, &view, for_apps)
+        cached_view(&self.sight.offered, &one.server, &view, for_apps)
     }
 
     /// Whether a server of this project, or of none, is one that is seen here.
@@ -235,7 +235,7 @@ impl Scope {
     }
 
     /// The project in which the agent works.
-    pub fn project(&self) -> Option<&Outlook> {
+    pub fn project(&self) -> Option<&ProjectView> {
         self.project.as_deref()
     }
 
@@ -265,7 +265,7 @@ impl Scope {
 
     /// Whether nothing of this server can be seen, whatever its tools are.
     pub fn hides_server(&self, server: &str) -> bool {
-        self.hides_path(server, NO_NAME)
+        self.hides_path(server, IMPOSSIBLE_NAME)
     }
 
     /// The same for what is no tool, such as `resources/read` of a server.
@@ -283,7 +283,7 @@ impl Scope {
         let spellings = || tool_spellings(name);
         let mut left_out = left_out.iter();
         left_out.any(|pattern| spellings().iter().any(|name| glob(pattern, name)))
-            || hides(&self.sight.exclude, server, name)
+            || is_path_hidden(&self.sight.exclude, server, name)
     }
 
     /// Whether any tool is hidden whose name begins so.
@@ -294,7 +294,7 @@ impl Scope {
     }
 
     /// What models are shown of these servers.
-    pub fn seen(&self, mut servers: Vec<Known>) -> Vec<Known> {
+    pub fn visible_servers(&self, mut servers: Vec<KnownServer>) -> Vec<KnownServer> {
         servers.retain(|server| !self.hides_server(&server.name));
         for server in &mut servers {
             server.tools = server.tools.as_ref().map(|tools| self.offered(tools));
@@ -307,7 +307,7 @@ impl Scope {
         matches(&self.direct, tool)
     }
 
-    pub fn finder(&self) -> &Finder {
+    pub fn finder(&self) -> &ToolSearch {
         &self.sight.finder
     }
 
@@ -317,20 +317,20 @@ impl Scope {
 }
 
 /// The tools without the hidden ones, made anew when they are others.
-fn kept(
-    views: &Mutex<HashMap<Arc<str>, Seen>>,
+fn cached_view(
+    views: &Mutex<HashMap<Arc<str>, FilteredToolSet>>,
     server: &Arc<str>,
     tools: &Arc<ToolSet>,
     hidden: impl Fn(&Tool) -> bool,
 ) -> Arc<ToolSet> {
     let mut views = views.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(Seen { of, view }) = views.get(server)
+    if let Some(FilteredToolSet { of, view }) = views.get(server)
         && Arc::ptr_eq(of, tools)
     {
         return Arc::clone(view);
     }
     let view = Arc::new(tools.without(hidden));
-    let seen = Seen {
+    let seen = FilteredToolSet {
         of: Arc::clone(tools),
         view: Arc::clone(&view),
     };
@@ -340,11 +340,11 @@ fn kept(
 
 /// Whether the tool's path is meant.
 fn matches(patterns: &[String], tool: &Tool) -> bool {
-    hides(patterns, &tool.server, &tool.name)
+    is_path_hidden(patterns, &tool.server, &tool.name)
 }
 
 /// Whether the path is meant, however it is written.
-fn hides(patterns: &[String], server: &str, name: &str) -> bool {
+fn is_path_hidden(patterns: &[String], server: &str, name: &str) -> bool {
     if patterns.is_empty() {
         return false;
     }
@@ -366,7 +366,7 @@ mod tests {
         let config = Config::parse(config, "c").unwrap();
         let home = std::path::Path::new("/home/me");
         let agents = Settings::resolve(config, &Default::default(), home).agents;
-        Scopes::new(&agents, BTreeMap::new(), Denials::new())
+        Scopes::new(&agents, BTreeMap::new(), ProjectDenials::new())
     }
 
     fn set(server: &str, names: &[&str]) -> Arc<ToolSet> {
@@ -462,7 +462,7 @@ mod tests {
         let agents = Settings::resolve(config, &Default::default(), home).agents;
         let (one, two): (Arc<Path>, Arc<Path>) = (Path::new("/1").into(), Path::new("/2").into());
         let outlook = |root: &Arc<Path>| {
-            let outlook = Outlook {
+            let outlook = ProjectView {
                 root: Arc::clone(root),
                 withheld: BTreeMap::new(),
                 denied: Arc::default(),
@@ -472,27 +472,28 @@ mod tests {
             (Arc::clone(root), Arc::new(outlook))
         };
         let projects = BTreeMap::from([outlook(&one), outlook(&two)]);
-        let scopes = Scopes::new(&agents, projects, Denials::new());
-        let place = |root: &Arc<Path>| Workplace {
+        let scopes = Scopes::new(&agents, projects, ProjectDenials::new());
+        let place = |root: &Arc<Path>| WorkspaceContext {
             project: Some(Arc::clone(root)),
             dirs: vec![root.to_path_buf()],
         };
-        let nobody = scopes.within(&Workplace::default(), None);
-        let there = scopes.within(&place(&one), Some("stranger"));
+        let nobody = scopes.scope_within(&WorkspaceContext::default(), None);
+        let there = scopes.scope_within(&place(&one), Some("stranger"));
         assert!(nobody.sees_project(None) && !nobody.sees_project(Some(&one)));
         assert!(there.sees_project(None) && there.sees_project(Some(&one)));
         assert!(!there.sees_project(Some(&two)));
         assert!(
-            Arc::ptr_eq(&there, &scopes.within(&place(&one), None)),
+            Arc::ptr_eq(&there, &scopes.scope_within(&place(&one), None)),
             "it is kept"
         );
-        let elsewhere = scopes.within(&place(&Path::new("/3").into()), None);
+        let elsewhere = scopes.scope_within(&place(&Path::new("/3").into()), None);
         assert!(Arc::ptr_eq(&elsewhere.sight, &scopes.of(None).sight));
-        let [small, also] = ["small", "also"].map(|agent| scopes.within(&place(&one), Some(agent)));
+        let [small, also] =
+            ["small", "also"].map(|agent| scopes.scope_within(&place(&one), Some(agent)));
         assert!(small.hides_server("web") && Arc::ptr_eq(&small.sight, &also.sight));
         assert!(!Arc::ptr_eq(
             &there.sight,
-            &scopes.within(&place(&two), None).sight
+            &scopes.scope_within(&place(&two), None).sight
         ));
         assert_eq!(there.direct, ["db.show"]);
     }

@@ -6,10 +6,10 @@
 //! Invariant: whoever searches sees the tools that there are at that moment. An index that is older is built anew
 //! first, off the path of calls, and one at a time.
 
-mod cursor;
-mod index;
-mod segment;
-pub(super) mod words;
+mod index_segment;
+mod search_cursor;
+mod search_index;
+pub(super) mod word_splitting;
 
 use std::sync::Arc;
 
@@ -17,20 +17,20 @@ use arc_swap::ArcSwapOption;
 use mux_wire::{Fault, Kind};
 use tokio::{sync::Semaphore, task::spawn_blocking};
 
-pub use self::index::{Hit, Index};
-use self::{cursor::Cursor, segment::Segment};
-use super::{Known, Tool, ToolSet};
-use mux_process::{blocking_pool, freed_memory};
+pub use self::search_index::{IndexHit, SearchIndex};
+use self::{index_segment::IndexSegment, search_cursor::SearchCursor};
+use super::{KnownServer, Tool, ToolSet};
+use mux_process::{blocking_pool, malloc_trim};
 
 /// The longest query in bytes.
-const LONGEST: usize = 2_000;
+const MAX_QUERY_BYTES: usize = 2_000;
 
 /// To index more tools leaves memory behind that is worth asking for.
-const MANY: usize = 100;
+const MEMORY_TRIM_TOOLS: usize = 100;
 
 /// What is looked for.
 #[derive(Clone, Debug, Default)]
-pub struct Query {
+pub struct SearchQuery {
     pub text: String,
     /// Only the tools of this server, by its configured name.
     pub server: Option<String>,
@@ -41,15 +41,15 @@ pub struct Query {
 
 /// The best first.
 #[derive(Clone, Debug)]
-pub struct Page {
-    pub hits: Vec<Found>,
+pub struct SearchResults {
+    pub hits: Vec<SearchHit>,
     /// On all pages.
     pub total: usize,
     pub next: Option<String>,
 }
 
 #[derive(Clone, Debug)]
-pub struct Found {
+pub struct SearchHit {
     pub tools: Arc<ToolSet>,
     pub tool: Arc<Tool>,
     /// How many words of the query it matches, and a fraction that says how well; more for an exact name.
@@ -58,12 +58,12 @@ pub struct Found {
 
 /// Finds tools among those that one kind of agent sees.
 #[derive(Debug)]
-pub struct Finder {
-    index: ArcSwapOption<Index>,
+pub struct ToolSearch {
+    index: ArcSwapOption<SearchIndex>,
     builder: Semaphore,
 }
 
-impl Default for Finder {
+impl Default for ToolSearch {
     fn default() -> Self {
         Self {
             index: ArcSwapOption::default(),
@@ -72,9 +72,9 @@ impl Default for Finder {
     }
 }
 
-impl Finder {
+impl ToolSearch {
     /// The index of these servers, built if there is none of just them yet.
-    pub async fn index(&self, servers: &[Known]) -> Result<Arc<Index>, Fault> {
+    pub async fn index(&self, servers: &[KnownServer]) -> Result<Arc<SearchIndex>, Fault> {
         let lost = || Fault::new(Kind::Internal, "the search was lost in the daemon");
         let fitting = || self.index.load_full().filter(|index| index.is_of(servers));
         if let Some(index) = fitting() {
@@ -85,30 +85,34 @@ impl Finder {
             return Ok(index);
         }
         let (old, servers) = (self.index.load_full(), servers.to_vec());
-        let build = spawn_blocking(move || Arc::new(Index::build(&servers, old.as_deref())));
+        let build = spawn_blocking(move || Arc::new(SearchIndex::build(&servers, old.as_deref())));
         let index = build.await.map_err(|_| lost())?;
-        if index.len() > MANY {
-            freed_memory::give_back_soon();
+        if index.len() > MEMORY_TRIM_TOOLS {
+            malloc_trim::give_back_soon();
         }
         self.index.store(Some(Arc::clone(&index)));
         Ok(index)
     }
 
-    pub async fn search(&self, servers: &[Known], query: &Query) -> Result<Page, Fault> {
-        if query.text.len() > LONGEST {
-            let (length, most) = (query.text.len(), LONGEST);
+    pub async fn search(
+        &self,
+        servers: &[KnownServer],
+        query: &SearchQuery,
+    ) -> Result<SearchResults, Fault> {
+        if query.text.len() > MAX_QUERY_BYTES {
+            let (length, most) = (query.text.len(), MAX_QUERY_BYTES);
             let message = format!("the query is {length} bytes, over the limit of {most}");
             return Err(Fault::new(Kind::Validation, message).hint("a few words are enough"));
         }
         let index = self.index(servers).await?;
-        let cursor = Cursor::of(&index, query);
+        let cursor = SearchCursor::of(&index, query);
         let from = cursor.start(query.cursor.as_deref())?;
         let (of, text) = (Arc::clone(&index), query.text.clone());
         let (server, limit) = (query.server.clone(), query.limit);
         let rank = move || of.rank(&text, server.as_deref(), from, limit);
         let ranked = blocking_pool::run(rank).await;
         let end = from.saturating_add(ranked.hits.len());
-        Ok(Page {
+        Ok(SearchResults {
             next: (end < ranked.total && !ranked.hits.is_empty()).then(|| cursor.at(end)),
             total: ranked.total,
             hits: ranked

@@ -14,12 +14,12 @@ use mux_typegen::{Observed, ToolDecl};
 use serde_json::{Map, Value};
 
 use super::{
-    Standing, ToolDescription, arguments::Arguments, draft::Draft, imitation::Look,
-    results::Results,
+    PinStatus, ToolDescription, argument_check::ArgumentSchema, lookalikes::NameSkeleton,
+    tool_drafts::ToolDraft, tool_results::ResultSchema,
 };
-use mux_policy::Hints;
-use mux_text::digest::Key;
-use mux_text::hygiene::clean;
+use mux_policy::ToolHints;
+use mux_text::digest::DigestKey;
+use mux_text::sanitize::clean;
 
 /// A tool as its server describes it.
 #[derive(Debug)]
@@ -52,20 +52,20 @@ pub struct Tool {
     /// The HTTP method of an operation, as the source wrote it that made a tool of it.
     pub verb: Option<Box<str>>,
     /// Names everything that its types depend on: the same key has the same types.
-    pub key: Key,
+    pub key: DigestKey,
     /// Names the whole definition: another one may mean another tool under the same name.
-    pub definition_key: Key,
-    pub standing: Standing,
-    pub(super) arguments: Arguments,
-    pub(super) results: Results,
-    look: OnceLock<Look>,
+    pub definition_key: DigestKey,
+    pub standing: PinStatus,
+    pub(super) arguments: ArgumentSchema,
+    pub(super) results: ResultSchema,
+    look: OnceLock<NameSkeleton>,
     signature: OnceLock<Box<str>>,
 }
 
 impl Tool {
     /// What it says of itself, for policy.
-    pub fn hints(&self) -> Hints {
-        Hints {
+    pub fn hints(&self) -> ToolHints {
+        ToolHints {
             read_only: self.read_only,
             destructive: self.destructive,
             idempotent: self.idempotent,
@@ -75,7 +75,7 @@ impl Tool {
 
     /// Made of nothing that its server's list was read from: what is held for long between what is not keeps pages from being
     /// given back.
-    pub(super) fn new(server: &Arc<str>, sheet: &Arc<str>, words: &str, draft: Draft) -> Self {
+    pub(super) fn new(server: &Arc<str>, sheet: &Arc<str>, words: &str, draft: ToolDraft) -> Self {
         let word = |place: Range<usize>| words[place].to_owned();
         Self {
             server: Arc::clone(server),
@@ -98,8 +98,8 @@ impl Tool {
             key: draft.key,
             definition_key: draft.definition_key,
             standing: draft.standing,
-            arguments: Arguments::default(),
-            results: Results::default(),
+            arguments: ArgumentSchema::default(),
+            results: ResultSchema::default(),
             look: OnceLock::new(),
             signature: OnceLock::new(),
         }
@@ -161,8 +161,8 @@ impl Tool {
     }
 
     /// As its name is compared with others.
-    pub(super) fn look(&self) -> &Look {
-        self.look.get_or_init(|| Look::of(&self.name))
+    pub(super) fn name_skeleton(&self) -> &NameSkeleton {
+        self.look.get_or_init(|| NameSkeleton::of(&self.name))
     }
 
     /// Its name for the eye: what nobody sees is left out.

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use toml::{Table, Value};
 
-use super::{LimitsEntry, PolicyEntry, read, unknown_key};
+use super::{LimitsEntry, PolicyEntry, deserialize_entry, unknown_key_message};
 
 /// `[agents.NAME]`: what holds for one agent in place of what holds for all.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -23,16 +23,16 @@ pub struct AgentEntry {
 /// What serde reads of it.
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Written {
+struct AgentTable {
     check: Option<String>,
     exclude: Vec<String>,
     direct: Option<Vec<String>>,
     limits: LimitsEntry,
 }
 
-const KEYS: &[&str] = &["check", "exclude", "direct", "limits", "policy"];
+const AGENT_KEYS: &[&str] = &["check", "exclude", "direct", "limits", "policy"];
 /// What a program is given, run by run. The others are shared by all agents.
-const LIMITS: &[&str] = &[
+const AGENT_LIMIT_KEYS: &[&str] = &[
     "wall",
     "cpu",
     "calls",
@@ -55,24 +55,27 @@ impl AgentEntry {
         let Value::Table(mut table) = value else {
             return Err(format!("{what} must be a table"));
         };
-        let policy = table.remove("policy").map(PolicyEntry::list);
-        let unknown: Vec<String> = others(&table, KEYS);
+        let policy = table.remove("policy").map(PolicyEntry::read_rules);
+        let unknown: Vec<String> = unknown_keys(&table, AGENT_KEYS);
         for key in unknown {
             table.remove(&key);
-            problems.push(format!("{what} {} is ignored", unknown_key(&key, KEYS)));
+            problems.push(format!(
+                "{what} {} is ignored",
+                unknown_key_message(&key, AGENT_KEYS)
+            ));
         }
         if let Some(Value::Table(limits)) = table.get_mut("limits") {
-            for key in others(limits, LIMITS) {
+            for key in unknown_keys(limits, AGENT_LIMIT_KEYS) {
                 limits.remove(&key);
                 problems.push(match LimitsEntry::KEYS.contains(&key.as_str()) {
                     true => format!(
                         "{what} limits.{key} is ignored: it is the same for all agents, see [limits]"
                     ),
-                    false => format!("{what} limits: {} is ignored", unknown_key(&key, LIMITS)),
+                    false => format!("{what} limits: {} is ignored", unknown_key_message(&key, AGENT_LIMIT_KEYS)),
                 });
             }
         }
-        let written: Written = read(Value::Table(table), &what)?;
+        let written: AgentTable = deserialize_entry(Value::Table(table), &what)?;
         Ok(Self {
             check: written.check,
             exclude: written.exclude,
@@ -83,7 +86,7 @@ impl AgentEntry {
     }
 }
 
-fn others(table: &Table, known: &[&str]) -> Vec<String> {
+fn unknown_keys(table: &Table, known: &[&str]) -> Vec<String> {
     let keys = table.keys();
     let others = keys.filter(|key| !known.contains(&key.as_str()));
     others.cloned().collect()

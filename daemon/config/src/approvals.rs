@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::Size;
+use super::SizeEntry;
 
 /// `[approvals]`. Times are texts such as `"4m"`.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq)]
@@ -14,7 +14,7 @@ pub struct ApprovalsEntry {
     pub held: Option<usize>,
     pub held_per_run: Option<usize>,
     /// What of a run's calls and results is kept for running it again.
-    pub log: Option<Size>,
+    pub log: Option<SizeEntry>,
     /// How long what nobody answered is kept.
     pub keep: Option<String>,
     /// Whether the desktop is told.

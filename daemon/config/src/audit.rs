@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::Size;
+use super::SizeEntry;
 
 /// `[audit]`
 #[derive(Clone, Debug, Default, Deserialize, PartialEq)]
@@ -13,5 +13,5 @@ pub struct AuditEntry {
     /// How old a line may be, such as `"90d"`.
     pub keep: Option<String>,
     /// Of all files together.
-    pub size: Option<Size>,
+    pub size: Option<SizeEntry>,
 }

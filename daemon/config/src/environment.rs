@@ -4,8 +4,8 @@
 //! Invariant: a server sees a short list of names from here plus what its entry declares; everything
 //! else that a login shell exports stays here and serves `${VAR}` and `${cmd:…}` only.
 
-mod commands;
-mod parts;
+mod command_values;
+mod text_references;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -16,19 +16,19 @@ use std::{
 use mux_secrets::Secret;
 use tracing::warn;
 
-pub use self::commands::{Commands, Told};
+pub use self::command_values::{CommandOutput, CommandValues};
 use self::{
-    commands::Answer,
-    parts::{Part, parts},
+    command_values::CommandValue,
+    text_references::{TextPart, parts},
 };
 pub use self::{
-    commands::{MOST, WITHIN},
-    parts::is_secret_name,
+    command_values::{COMMAND_TIMEOUT, MAX_COMMAND_OUTPUT_BYTES},
+    text_references::is_secret_name,
 };
 use mux_keeper::SpawnSpec;
 
 /// What every program may expect to see.
-const PASSED: &[&str] = &[
+const PASSED_VARIABLES: &[&str] = &[
     "PATH",
     "HOME",
     "USER",
@@ -50,22 +50,22 @@ const PASSED: &[&str] = &[
 ];
 /// What a login shell is given besides, so that entries can ask for it by `${NAME}`: a session sets it and not a profile.
 /// No server has it unless its entry says so: whoever reaches an SSH agent can sign with the user's keys.
-const FOR_ENTRIES: &[&str] = &["SSH_AUTH_SOCK"];
+const SHELL_ONLY_VARIABLES: &[&str] = &["SSH_AUTH_SOCK"];
 /// Stands between what a profile prints and what we asked for.
-const MARK: &[u8] = b"\0mux-environment\0";
+const OUTPUT_MARKER: &[u8] = b"\0mux-environment\0";
 const FALLBACK_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
 /// Stands for `${workspace}` in what is expanded. No variable holds a NUL.
-pub const WORKSPACE: &str = "\0workspace\0";
+pub const WORKSPACE_PLACEHOLDER: &str = "\0workspace\0";
 
 /// Names and values.
 #[derive(Clone, Default, PartialEq)]
 pub struct Environment {
     variables: BTreeMap<String, Secret>,
     /// What the commands of the configuration told.
-    commands: BTreeMap<String, Answer>,
+    commands: BTreeMap<String, CommandValue>,
     /// The named secrets of the user.
-    secrets: BTreeMap<String, Answer>,
+    secrets: BTreeMap<String, CommandValue>,
     /// Why the login shell told none.
     untold: Option<String>,
 }
@@ -89,7 +89,7 @@ impl Environment {
     }
 
     /// Commands count as if each had told something.
-    pub fn suppose(&mut self, commands: BTreeSet<String>) {
+    pub fn assume_command_values(&mut self, commands: BTreeSet<String>) {
         let answers = commands
             .into_iter()
             .map(|command| (command, Ok("told".into())));
@@ -114,8 +114,8 @@ impl Environment {
             .get("SHELL")
             .map_or("/bin/sh", Secret::expose)
             .to_owned();
-        let answer = run(question(&shell, &basis)).await;
-        let found = answer.and_then(|text| read(&text).ok_or("it told none".into()));
+        let answer = run(shell_spawn_spec(&shell, &basis)).await;
+        let found = answer.and_then(|text| parse_shell_output(&text).ok_or("it told none".into()));
         found.unwrap_or_else(|problem| {
             warn!(
                 shell,
@@ -123,19 +123,19 @@ impl Environment {
             );
             Self {
                 untold: Some(format!("{shell}: {problem}")),
-                ..basis.given_to_shell()
+                ..basis.passed_to_shell()
             }
         })
     }
 
     /// Why it is not that of the login shell.
-    pub fn untold(&self) -> Option<&str> {
+    pub fn capture_problem(&self) -> Option<&str> {
         self.untold.as_deref()
     }
 
     /// Adds the lines of the `env` file, `NAME=value` each; they win. Says which lines it left out.
     /// `path` is for that.
-    pub fn overlay(&mut self, text: &str, path: &Path) -> Vec<String> {
+    pub fn apply_env_file(&mut self, text: &str, path: &Path) -> Vec<String> {
         let mut problems = Vec::new();
         for (index, line) in text.lines().enumerate() {
             let line = line.trim();
@@ -144,7 +144,7 @@ impl Environment {
                 continue;
             }
             match line.split_once('=') {
-                Some((name, value)) if is_name(name.trim()) => {
+                Some((name, value)) if is_variable_name(name.trim()) => {
                     self.variables
                         .insert(name.trim().to_owned(), unquote(value.trim()).into());
                 }
@@ -160,8 +160,8 @@ impl Environment {
     }
 
     /// The short list that every server sees.
-    pub fn passed(&self) -> Self {
-        let mut passed: BTreeMap<_, _> = PASSED
+    pub fn passed_to_servers(&self) -> Self {
+        let mut passed: BTreeMap<_, _> = PASSED_VARIABLES
             .iter()
             .filter_map(|name| Some(((*name).to_owned(), self.variables.get(*name)?.clone())))
             .collect();
@@ -175,9 +175,9 @@ impl Environment {
     }
 
     /// That list, and what entries may ask for although no profile sets it.
-    fn given_to_shell(&self) -> Self {
-        let mut given = self.passed();
-        for name in FOR_ENTRIES {
+    fn passed_to_shell(&self) -> Self {
+        let mut given = self.passed_to_servers();
+        for name in SHELL_ONLY_VARIABLES {
             if let Some(value) = self.variables.get(*name) {
                 given.variables.insert((*name).to_owned(), value.clone());
             }
@@ -196,21 +196,23 @@ impl Environment {
     }
 
     /// The same where no session is meant.
-    pub fn expand_here(&self, text: &str) -> Result<String, String> {
+    pub fn expand_without_workspace(&self, text: &str) -> Result<String, String> {
         match self.expand(text)? {
-            text if text.contains(WORKSPACE) => Err("`${workspace}` has no meaning here".into()),
+            text if text.contains(WORKSPACE_PLACEHOLDER) => {
+                Err("`${workspace}` has no meaning here".into())
+            }
             text => Ok(text),
         }
     }
 
     /// `${NAME}` replaced by its value, `${cmd:…}` by what the command told, `${keyring:NAME}` by that secret,
-    /// `${workspace}` by [`WORKSPACE`], `$$` by a dollar sign.
+    /// `${workspace}` by [`WORKSPACE_PLACEHOLDER`], `$$` by a dollar sign.
     pub fn expand(&self, text: &str) -> Result<String, String> {
         let mut out = String::with_capacity(text.len());
         for part in parts(text)? {
             match part {
-                Part::Plain(plain) => out.push_str(plain),
-                reference => out.push_str(self.value(reference)?),
+                TextPart::Plain(plain) => out.push_str(plain),
+                reference => out.push_str(self.reference_value(reference)?),
             }
         }
         Ok(out)
@@ -218,22 +220,26 @@ impl Environment {
 
     /// What the references of a text stand for, where that may be a secret: everything but what every server
     /// sees anyhow.
-    pub fn hidden_in<'a>(&'a self, text: &'a str) -> Vec<&'a str> {
+    pub fn secrets_of_text<'a>(&'a self, text: &'a str) -> Vec<&'a str> {
         let parts = parts(text).unwrap_or_default().into_iter();
         let hidden = parts.filter(|part| match part {
-            Part::Plain(_) => false,
-            Part::Variable { name, .. } => *name != "workspace" && !PASSED.contains(name),
-            Part::Command(_) | Part::Secret(_) => true,
+            TextPart::Plain(_) => false,
+            TextPart::Variable { name, .. } => {
+                *name != "workspace" && !PASSED_VARIABLES.contains(name)
+            }
+            TextPart::Command(_) | TextPart::Secret(_) => true,
         });
-        hidden.filter_map(|part| self.value(part).ok()).collect()
+        hidden
+            .filter_map(|part| self.reference_value(part).ok())
+            .collect()
     }
 
-    fn value<'a>(&'a self, reference: Part<'a>) -> Result<&'a str, String> {
+    fn reference_value<'a>(&'a self, reference: TextPart<'a>) -> Result<&'a str, String> {
         let (answer, what) = match reference {
-            Part::Plain(plain) => return Ok(plain),
-            Part::Variable { name, default } => return self.variable(name, default),
-            Part::Command(command) => (self.commands.get(command), "`${cmd:…}`"),
-            Part::Secret(name) => (self.secrets.get(name), "`${keyring:…}`"),
+            TextPart::Plain(plain) => return Ok(plain),
+            TextPart::Variable { name, default } => return self.variable_value(name, default),
+            TextPart::Command(command) => (self.commands.get(command), "`${cmd:…}`"),
+            TextPart::Secret(name) => (self.secrets.get(name), "`${keyring:…}`"),
         };
         match answer {
             Some(answer) => answer.as_ref().map(Secret::expose).map_err(Clone::clone),
@@ -244,10 +250,14 @@ impl Environment {
         }
     }
 
-    fn variable<'a>(&'a self, name: &str, default: Option<&'a str>) -> Result<&'a str, String> {
+    fn variable_value<'a>(
+        &'a self,
+        name: &str,
+        default: Option<&'a str>,
+    ) -> Result<&'a str, String> {
         let found = self.variables.get(name).map(Secret::expose);
         // A project's is its root; anybody else's is that of a session.
-        let found = found.or((name == "workspace").then_some(WORKSPACE));
+        let found = found.or((name == "workspace").then_some(WORKSPACE_PLACEHOLDER));
         match default {
             // As a shell has it: an empty one is none.
             Some(default) => Ok(found.filter(|value| !value.is_empty()).unwrap_or(default)),
@@ -274,7 +284,7 @@ pub fn commands_in(text: &str) -> BTreeSet<String> {
     let parts = parts(text).unwrap_or_default().into_iter();
     parts
         .filter_map(|part| match part {
-            Part::Command(command) => Some(command.to_owned()),
+            TextPart::Command(command) => Some(command.to_owned()),
             _ => None,
         })
         .collect()
@@ -285,19 +295,19 @@ pub fn secrets_in(text: &str) -> BTreeSet<String> {
     let parts = parts(text).unwrap_or_default().into_iter();
     parts
         .filter_map(|part| match part {
-            Part::Secret(name) => Some(name.to_owned()),
+            TextPart::Secret(name) => Some(name.to_owned()),
             _ => None,
         })
         .collect()
 }
 
-fn question(shell: &str, basis: &Environment) -> SpawnSpec {
+fn shell_spawn_spec(shell: &str, basis: &Environment) -> SpawnSpec {
     let program = "printf '\\0mux-environment\\0'; env -0";
     SpawnSpec {
         program: shell.into(),
         args: ["-l", "-c", program].map(OsString::from).into(),
         env: basis
-            .given_to_shell()
+            .passed_to_shell()
             .iter()
             .map(|(name, value)| (name.into(), value.into()))
             .collect(),
@@ -306,21 +316,21 @@ fn question(shell: &str, basis: &Environment) -> SpawnSpec {
     }
 }
 
-fn read(printed: &[u8]) -> Option<Environment> {
+fn parse_shell_output(printed: &[u8]) -> Option<Environment> {
     let start = printed
-        .windows(MARK.len())
-        .position(|window| window == MARK)?
-        + MARK.len();
+        .windows(OUTPUT_MARKER.len())
+        .position(|window| window == OUTPUT_MARKER)?
+        + OUTPUT_MARKER.len();
     let found: BTreeMap<String, String> = printed[start..]
         .split(|byte| *byte == 0)
         .filter_map(|pair| std::str::from_utf8(pair).ok()?.split_once('='))
-        .filter(|(name, _)| is_name(name))
+        .filter(|(name, _)| is_variable_name(name))
         .map(|(name, value)| (name.to_owned(), value.to_owned()))
         .collect();
     found.contains_key("PATH").then(|| Environment::of(found))
 }
 
-fn is_name(name: &str) -> bool {
+fn is_variable_name(name: &str) -> bool {
     !name.is_empty()
         && !name.starts_with(|c: char| c.is_ascii_digit())
         && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
@@ -373,7 +383,7 @@ mod tests {
         let missing = env.expand("${keyring:GONE}").unwrap_err();
         assert!(missing.contains("GONE is not set"), "{missing}");
         assert_eq!(
-            env.hidden_in("${HOME}/x ${TOKEN} ${keyring:K} ${keyring:GONE} ${NO:-d}"),
+            env.secrets_of_text("${HOME}/x ${TOKEN} ${keyring:K} ${keyring:GONE} ${NO:-d}"),
             ["t0ken", "k3y", "d"]
         );
         let shown = format!("{env:?}");
@@ -385,7 +395,7 @@ mod tests {
     fn the_env_file_wins_and_its_bad_lines_are_counted_but_not_shown() {
         let text = "# keys\nexport A=\"new\"\nB = 'b c'\ns3cret\n";
         let mut env = env(&[("A", "old")]);
-        let problems = env.overlay(text, Path::new("env"));
+        let problems = env.apply_env_file(text, Path::new("env"));
         assert_eq!(env.expand("${A} ${B}").unwrap(), "new b c");
         assert_eq!(problems.len(), 1);
         assert!(problems[0].contains("line 4") && !problems[0].contains("s3cret"));
@@ -425,7 +435,11 @@ mod tests {
             ]);
             let found = Environment::capture(basis, output).await;
             assert_eq!(found.expand("${SSH_AUTH_SOCK}").unwrap(), "/a", "{shell}");
-            assert_eq!(found.passed().get("SSH_AUTH_SOCK"), None, "{shell}");
+            assert_eq!(
+                found.passed_to_servers().get("SSH_AUTH_SOCK"),
+                None,
+                "{shell}"
+            );
         }
     }
 }

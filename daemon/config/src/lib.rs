@@ -1,21 +1,36 @@
 //! The configuration file as the user wrote it.
 //!
-//! Invariant: one entry that cannot be used disables that entry alone. Only a file that is not TOML,
-//! or whose top level is wrong, is refused as a whole.
+//! It knows `mux-secrets`, `mux-text`, and the keeper, through which commands are run. It knows no server, session or
+//! settings: `mux-settings` turns this into checked values.
+//!
+//! - `agents`, `approvals`, `audit`, `limits`, `metrics`, `pins`, `policy`, `sources` and `telemetry` are the sections
+//!   as written; the top level and servers are here. `line_index` finds on which line of the file something is, `expanded_texts`
+//!   which texts are expanded and what they name, `parse_errors` what a mistake in a file is called.
+//! - `environment` is the environment that servers get: the user's login shell's and the `env` file's, and never that
+//!   of the client that started the daemon. `environment/parts` takes texts apart, `environment/commands` asks commands
+//!   (`${cmd:…}`). A named secret (`${keyring:NAME}`) is a value of the credential store, which `environment` puts in.
+//!
+//! Invariants:
+//!
+//! - One entry that cannot be used disables that entry alone. Only a file that is not TOML, or whose top level is
+//!   wrong, is refused as a whole.
+//! - No message repeats a value of the file: it may be half of a secret.
+//! - A server sees a short list of variables and what its entry declares; everything else that a login shell exports
+//!   serves `${VAR}` and `${cmd:…}` only.
 
 mod agents;
 mod approvals;
 mod audit;
 pub mod environment;
+mod expanded_texts;
 mod limits;
-mod lines;
+mod line_index;
 mod metrics;
-pub mod mistake;
+pub mod parse_errors;
 mod pins;
 mod policy;
 mod sources;
 mod telemetry;
-mod texts;
 
 use std::{collections::BTreeMap, path::Path};
 
@@ -26,8 +41,8 @@ pub use self::approvals::ApprovalsEntry;
 pub use self::{
     agents::AgentEntry,
     audit::AuditEntry,
-    limits::{LimitsEntry, Size},
-    lines::Lines,
+    limits::{LimitsEntry, SizeEntry},
+    line_index::LineIndex,
     metrics::MetricsEntry,
     pins::PinsEntry,
     policy::{AnnotationsEntry, PolicyEntry},
@@ -36,7 +51,7 @@ pub use self::{
 };
 use mux_text::did_you_mean::nearest;
 
-const TOP_LEVEL: &[&str] = &[
+const TOP_LEVEL_KEYS: &[&str] = &[
     "servers",
     "sources",
     "policy",
@@ -247,7 +262,7 @@ impl Config {
     pub fn parse(text: &str, path: &str) -> Result<Self, ConfigError> {
         let table: Table = toml::from_str(text).map_err(|e| ConfigError::Syntax {
             path: path.to_owned(),
-            message: mistake::syntax(&e, text),
+            message: parse_errors::syntax(&e, text),
         })?;
         Self::of(table).map_err(|message| ConfigError::Shape {
             path: path.to_owned(),
@@ -260,23 +275,24 @@ impl Config {
         let mut config = Self::default();
         for (key, value) in table {
             match key.as_str() {
-                "servers" => config.servers = entries(value, "servers", read_server)?,
-                "sources" => config.sources = entries(value, "sources", SourceEntry::read)?,
-                "policy" if value.is_array() => config.policy = PolicyEntry::list(value),
+                "servers" => config.servers = read_entries(value, "servers", read_server)?,
+                "sources" => config.sources = read_entries(value, "sources", SourceEntry::read)?,
+                "policy" if value.is_array() => config.policy = PolicyEntry::read_rules(value),
                 "policy" => return Err("`policy` must be rules: [[policy]]".into()),
-                "limits" => config.limits = read(value, "limits")?,
-                "check" => config.check = read(value, "check")?,
+                "limits" => config.limits = deserialize_entry(value, "limits")?,
+                "check" => config.check = deserialize_entry(value, "check")?,
                 "agents" => config.read_agents(value)?,
-                "pins" => config.pins = read(value, "pins")?,
-                "audit" => config.audit = read(value, "audit")?,
-                "metrics" => config.metrics = read(value, "metrics")?,
-                "approvals" => config.approvals = read(value, "approvals")?,
-                "telemetry" => config.telemetry = read(value, "telemetry")?,
-                "daemon" => config.daemon = read(value, "daemon")?,
+                "pins" => config.pins = deserialize_entry(value, "pins")?,
+                "audit" => config.audit = deserialize_entry(value, "audit")?,
+                "metrics" => config.metrics = deserialize_entry(value, "metrics")?,
+                "approvals" => config.approvals = deserialize_entry(value, "approvals")?,
+                "telemetry" => config.telemetry = deserialize_entry(value, "telemetry")?,
+                "daemon" => config.daemon = deserialize_entry(value, "daemon")?,
                 unknown => {
-                    config
-                        .problems
-                        .push(format!("{} is ignored", unknown_key(unknown, TOP_LEVEL)));
+                    config.problems.push(format!(
+                        "{} is ignored",
+                        unknown_key_message(unknown, TOP_LEVEL_KEYS)
+                    ));
                 }
             }
         }
@@ -296,7 +312,7 @@ impl Config {
 }
 
 /// The tables of a section, each read by itself.
-fn entries<T>(
+fn read_entries<T>(
     value: Value,
     section: &str,
     read: fn(Value) -> Result<T, String>,
@@ -311,27 +327,27 @@ fn entries<T>(
 }
 
 fn read_server(value: Value) -> Result<ServerEntry, String> {
-    known_keys(
+    check_keys(
         &value,
         ServerEntry::KEYS,
         "must be a table with `command`, as in [servers.NAME]",
     )?;
-    read(value, "the entry")
+    deserialize_entry(value, "the entry")
 }
 
-fn known_keys(value: &Value, known: &[&str], shape: &str) -> Result<(), String> {
+fn check_keys(value: &Value, known: &[&str], shape: &str) -> Result<(), String> {
     let Value::Table(table) = value else {
         return Err(shape.to_owned());
     };
     if let Some(unknown) = table.keys().find(|key| !known.contains(&key.as_str())) {
-        return Err(unknown_key(unknown, known));
+        return Err(unknown_key_message(unknown, known));
     }
     if let Some(Value::Table(tools)) = table.get("tools")
         && let Some(unknown) = tools
             .keys()
             .find(|key| !["exclude", "direct"].contains(&key.as_str()))
     {
-        return Err(unknown_key(
+        return Err(unknown_key_message(
             &format!("tools.{unknown}"),
             &["tools.exclude", "tools.direct"],
         ));
@@ -339,13 +355,16 @@ fn known_keys(value: &Value, known: &[&str], shape: &str) -> Result<(), String> 
     Ok(())
 }
 
-fn read<T: serde::de::DeserializeOwned>(value: Value, what: &str) -> Result<T, String> {
+fn deserialize_entry<T: serde::de::DeserializeOwned>(
+    value: Value,
+    what: &str,
+) -> Result<T, String> {
     value
         .try_into()
-        .map_err(|error| format!("{what}: {}", mistake::shape(&error)))
+        .map_err(|error| format!("{what}: {}", parse_errors::shape(&error)))
 }
 
-fn unknown_key(key: &str, known: &[&str]) -> String {
+fn unknown_key_message(key: &str, known: &[&str]) -> String {
     match nearest(key, known.iter().copied()) {
         Some(near) => format!("unknown key `{key}` (did you mean `{near}`?)"),
         None => format!("unknown key `{key}` (known: {})", known.join(", ")),

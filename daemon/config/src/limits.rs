@@ -8,21 +8,21 @@ use serde::Deserialize;
 pub struct LimitsEntry {
     pub wall: Option<String>,
     pub cpu: Option<String>,
-    pub heap: Option<Size>,
-    pub buffers: Option<Size>,
+    pub heap: Option<SizeEntry>,
+    pub buffers: Option<SizeEntry>,
     pub calls: Option<u32>,
     pub calls_at_once: Option<usize>,
     pub calls_per_server: Option<usize>,
     pub starts: Option<usize>,
     pub ask: Option<String>,
     pub ask_total: Option<String>,
-    pub argument: Option<Size>,
-    pub console: Option<Size>,
-    pub source: Option<Size>,
-    pub emitted: Option<Size>,
+    pub argument: Option<SizeEntry>,
+    pub console: Option<SizeEntry>,
+    pub source: Option<SizeEntry>,
+    pub emitted: Option<SizeEntry>,
     pub timers: Option<u32>,
-    pub inline: Option<Size>,
-    pub kept: Option<Size>,
+    pub inline: Option<SizeEntry>,
+    pub kept: Option<SizeEntry>,
     pub kept_for: Option<String>,
     pub workers: Option<usize>,
     pub queue: Option<usize>,
@@ -56,7 +56,7 @@ impl LimitsEntry {
 /// Bytes: a number, or a text such as `"64MiB"`.
 #[derive(Clone, Debug, Deserialize, PartialEq)]
 #[serde(untagged)]
-pub enum Size {
+pub enum SizeEntry {
     Bytes(u64),
     Text(String),
 }

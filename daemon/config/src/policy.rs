@@ -5,7 +5,7 @@
 
 use toml::{Table, Value};
 
-use super::unknown_key;
+use super::unknown_key_message;
 
 /// One rule.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -39,7 +39,7 @@ pub struct AnnotationsEntry {
     pub open_world: Option<bool>,
 }
 
-const KEYS: &[&str] = &[
+const RULE_KEYS: &[&str] = &[
     "match",
     "action",
     "server",
@@ -51,24 +51,24 @@ const KEYS: &[&str] = &[
     "arguments",
     "reason",
 ];
-const HINTS: &[&str] = &["read_only", "destructive", "idempotent", "open_world"];
+const ANNOTATION_KEYS: &[&str] = &["read_only", "destructive", "idempotent", "open_world"];
 
 impl PolicyEntry {
     /// The rules of a list. What is no list is one rule that nobody understands.
-    pub(super) fn list(value: Value) -> Vec<Self> {
+    pub(super) fn read_rules(value: Value) -> Vec<Self> {
         match value {
-            Value::Array(entries) => entries.into_iter().map(Self::read).collect(),
-            _ => vec![Self::misunderstood("a policy is a list of rules")],
+            Value::Array(entries) => entries.into_iter().map(Self::read_rule).collect(),
+            _ => vec![Self::unreadable_rule("a policy is a list of rules")],
         }
     }
 
-    fn read(value: Value) -> Self {
+    fn read_rule(value: Value) -> Self {
         let Value::Table(table) = value else {
-            return Self::misunderstood("a rule is a table with `match` and `action`");
+            return Self::unreadable_rule("a rule is a table with `match` and `action`");
         };
         let mut entry = Self::default();
         for (key, value) in table {
-            entry.take(&key, value);
+            entry.read_rule_key(&key, value);
         }
         if entry.action.is_empty() && entry.mistakes.is_empty() {
             entry.mistakes.push("`action` is missing".into());
@@ -77,14 +77,14 @@ impl PolicyEntry {
     }
 
     /// The paths that it is about.
-    pub fn matches(&self) -> Vec<String> {
+    pub fn path_globs(&self) -> Vec<String> {
         match self.paths.is_empty() {
             true => vec!["*".into()],
             false => self.paths.clone(),
         }
     }
 
-    fn take(&mut self, key: &str, value: Value) {
+    fn read_rule_key(&mut self, key: &str, value: Value) {
         match key {
             "match" => self.paths = self.texts(key, value).unwrap_or_default(),
             "action" => self.action = self.text(key, value).unwrap_or_default(),
@@ -96,15 +96,15 @@ impl PolicyEntry {
             "reason" => self.reason = self.text(key, value),
             "annotations" => {
                 for (name, value) in self.table(key, value) {
-                    self.take_hint(&name, &value);
+                    self.read_annotation(&name, &value);
                 }
             }
             "arguments" => self.arguments = self.table(key, value).into_iter().collect(),
-            unknown => self.mistakes.push(unknown_key(unknown, KEYS)),
+            unknown => self.mistakes.push(unknown_key_message(unknown, RULE_KEYS)),
         }
     }
 
-    fn take_hint(&mut self, name: &str, value: &Value) {
+    fn read_annotation(&mut self, name: &str, value: &Value) {
         let hints = &mut self.annotations;
         let place = match name {
             "read_only" => &mut hints.read_only,
@@ -112,7 +112,10 @@ impl PolicyEntry {
             "idempotent" => &mut hints.idempotent,
             "open_world" => &mut hints.open_world,
             unknown => {
-                let unknown = format!("annotations.{}", unknown_key(unknown, HINTS));
+                let unknown = format!(
+                    "annotations.{}",
+                    unknown_key_message(unknown, ANNOTATION_KEYS)
+                );
                 return self.mistakes.push(unknown);
             }
         };
@@ -164,7 +167,7 @@ impl PolicyEntry {
         }
     }
 
-    fn misunderstood(what: &str) -> Self {
+    fn unreadable_rule(what: &str) -> Self {
         Self {
             mistakes: vec![what.to_owned()],
             ..Self::default()

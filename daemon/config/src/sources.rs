@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use toml::Value;
 
-use super::{ToolsEntry, known_keys};
+use super::{ToolsEntry, check_keys};
 
 /// `[sources.NAME]`: an API whose description makes it a server like any other.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq)]
@@ -85,12 +85,12 @@ impl SourceEntry {
     ];
 
     pub(super) fn read(value: Value) -> Result<Self, String> {
-        known_keys(
+        check_keys(
             &value,
             Self::KEYS,
             "must be a table with `openapi` or `graphql`, as in [sources.NAME]",
         )?;
-        super::read(value, "the entry")
+        super::deserialize_entry(value, "the entry")
     }
 
     /// Where it is, as it was written.
@@ -99,7 +99,7 @@ impl SourceEntry {
     }
 
     /// Those that are expanded.
-    pub(super) fn values(&self) -> impl Iterator<Item = &str> {
+    pub(super) fn expanded_values(&self) -> impl Iterator<Item = &str> {
         let credentials = self.auth.values().flat_map(|credential| match credential {
             CredentialEntry::Text(text) => [Some(text), None],
             CredentialEntry::Basic(basic) => [Some(&basic.username), Some(&basic.password)],

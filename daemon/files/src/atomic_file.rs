@@ -17,10 +17,10 @@ use nix::{fcntl::OFlag, unistd::geteuid};
 
 /// Held by whoever writes a file, by its path: what is not whole yet has one name for each file, so that a crash
 /// leaves one at most, which the next writer replaces.
-static TURNS: [Mutex<()>; 16] = [const { Mutex::new(()) }; 16];
+static WRITE_LOCKS: [Mutex<()>; 16] = [const { Mutex::new(()) }; 16];
 
 /// A file to which lines are appended, and its length. Where a crash tore the last line, it is at the end behind that.
-pub fn lines(path: &Path) -> io::Result<(File, u64)> {
+pub fn open_for_append(path: &Path) -> io::Result<(File, u64)> {
     let mut options = File::options();
     let options = options.read(true).append(true).create(true).mode(0o600);
     let mut file = options.open(path)?;
@@ -48,7 +48,7 @@ pub fn write_with(
     content: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> io::Result<File> {
     let hash = BuildHasherDefault::<DefaultHasher>::default().hash_one(path);
-    let turn = &TURNS[(hash % TURNS.len() as u64) as usize];
+    let turn = &WRITE_LOCKS[(hash % WRITE_LOCKS.len() as u64) as usize];
     let _turn = turn.lock().unwrap_or_else(PoisonError::into_inner);
     let folder = path.parent().unwrap_or(Path::new("/"));
     DirBuilder::new()

@@ -24,51 +24,51 @@ use tokio::{
 use tracing::debug;
 
 /// So long nothing may happen until a burst is over.
-const QUIET: Duration = Duration::from_millis(250);
+const BURST_QUIET_PERIOD: Duration = Duration::from_millis(250);
 /// A burst that does not end is looked at all the same.
-const LONGEST_BURST: Duration = Duration::from_secs(2);
+const MAX_BURST: Duration = Duration::from_secs(2);
 /// Links that lead to links.
-const MOST_LINKS: usize = 16;
+const MAX_SYMLINK_DEPTH: usize = 16;
 
 /// What tells of changes.
-pub struct Watching {
+pub struct FileWatcher {
     /// Or why there is none.
-    watcher: Given,
+    watcher: WatcherResult,
     /// Asks the system for one.
-    ask: fn(&Arc<Wanted>) -> Given,
+    ask: fn(&Arc<WatchedNames>) -> WatcherResult,
     /// The directories, each as it was when its watch began: another one may stand there later.
-    armed: BTreeMap<PathBuf, Identity>,
-    wanted: Arc<Wanted>,
+    armed: BTreeMap<PathBuf, DirIdentity>,
+    wanted: Arc<WatchedNames>,
 }
 
-type Given = Result<Box<dyn Watcher + Send>, String>;
+type WatcherResult = Result<Box<dyn Watcher + Send>, String>;
 
-fn watcher(wanted: &Arc<Wanted>) -> Given {
+fn new_watcher(wanted: &Arc<WatchedNames>) -> WatcherResult {
     let heard = Arc::clone(wanted);
-    let watcher = notify::recommended_watcher(move |event| heard.hear(event));
+    let watcher = notify::recommended_watcher(move |event| heard.on_event(event));
     watcher
         .map(|watcher| Box::new(watcher) as _)
         .map_err(|error| error.to_string())
 }
 
 /// Device and number of a directory.
-type Identity = (u64, u64);
+type DirIdentity = (u64, u64);
 
 /// What the watcher's own thread looks at.
 #[derive(Default)]
-struct Wanted {
+struct WatchedNames {
     /// Of the files, and of directories that are yet to come.
     names: RwLock<HashSet<OsString>>,
     stirred: Notify,
 }
 
-impl Watching {
+impl FileWatcher {
     pub fn start() -> Self {
-        let wanted = Arc::new(Wanted::default());
-        Self::with(watcher, &wanted)
+        let wanted = Arc::new(WatchedNames::default());
+        Self::with(new_watcher, &wanted)
     }
 
-    fn with(ask: fn(&Arc<Wanted>) -> Given, wanted: &Arc<Wanted>) -> Self {
+    fn with(ask: fn(&Arc<WatchedNames>) -> WatcherResult, wanted: &Arc<WatchedNames>) -> Self {
         Self {
             watcher: ask(wanted),
             ask,
@@ -79,8 +79,8 @@ impl Watching {
 
     /// From now on watches these files, whether they are there yet or not, and no others. Says what
     /// cannot be watched.
-    pub fn cover(&mut self, files: &BTreeSet<PathBuf>) -> Vec<String> {
-        let mut cover = Cover::default();
+    pub fn set_files(&mut self, files: &BTreeSet<PathBuf>) -> Vec<String> {
+        let mut cover = WatchPlan::default();
         for file in files {
             cover.add(file);
         }
@@ -95,7 +95,7 @@ impl Watching {
         }
         let watcher = match &mut self.watcher {
             Ok(watcher) => watcher,
-            Err(problem) => return vec![unwatched(None, problem)],
+            Err(problem) => return vec![unwatched_message(None, problem)],
         };
         self.armed.retain(|dir, was| {
             let kept = cover.dirs.get(dir) == Some(was);
@@ -114,22 +114,22 @@ impl Watching {
                 Ok(()) => _ = self.armed.insert(dir, identity),
                 // It went away at this moment, which its parent tells.
                 Err(_) if identity_of(&dir).is_none() => self.wanted.stirred.notify_one(),
-                Err(error) => problems.push(unwatched(Some(&dir), &error.to_string())),
+                Err(error) => problems.push(unwatched_message(Some(&dir), &error.to_string())),
             }
         }
         problems
     }
 
     /// Resolves when something has happened, and then nothing more for a moment.
-    pub fn stirred(&self) -> impl Future<Output = ()> + use<> {
+    pub fn wait_for_change(&self) -> impl Future<Output = ()> + use<> {
         let wanted = Arc::clone(&self.wanted);
         async move {
             let stirred = &wanted.stirred;
             stirred.notified().await;
-            let last = Instant::now() + LONGEST_BURST;
+            let last = Instant::now() + MAX_BURST;
             loop {
                 let left = last.saturating_duration_since(Instant::now());
-                match timeout(QUIET.min(left), stirred.notified()).await {
+                match timeout(BURST_QUIET_PERIOD.min(left), stirred.notified()).await {
                     Ok(()) if Instant::now() < last => {}
                     Ok(()) | Err(_) => return,
                 }
@@ -138,8 +138,8 @@ impl Watching {
     }
 }
 
-impl Wanted {
-    fn hear(&self, event: notify::Result<Event>) {
+impl WatchedNames {
+    fn on_event(&self, event: notify::Result<Event>) {
         let relevant = match &event {
             Ok(event) => self.concerns(event),
             // Events may have been lost.
@@ -171,16 +171,16 @@ impl Wanted {
 
 /// What has to be watched for some files.
 #[derive(Default)]
-struct Cover {
-    dirs: BTreeMap<PathBuf, Identity>,
+struct WatchPlan {
+    dirs: BTreeMap<PathBuf, DirIdentity>,
     names: HashSet<OsString>,
 }
 
-impl Cover {
+impl WatchPlan {
     /// A file, and whatever it is a link to.
     fn add(&mut self, file: &Path) {
         let mut file = file.to_owned();
-        for _ in 0..MOST_LINKS {
+        for _ in 0..MAX_SYMLINK_DEPTH {
             self.add_one(&file);
             match std::fs::read_link(&file) {
                 Ok(target) => file = file.parent().unwrap_or(Path::new("/")).join(target),
@@ -202,20 +202,20 @@ impl Cover {
     }
 }
 
-fn unwatched(dir: Option<&Path>, why: &str) -> String {
+fn unwatched_message(dir: Option<&Path>, why: &str) -> String {
     let what = dir.map_or_else(|| "files".into(), |dir| dir.display().to_string());
     format!("{what} cannot be watched ({why})")
 }
 
 #[cfg(unix)]
-fn identity_of(dir: &Path) -> Option<Identity> {
+fn identity_of(dir: &Path) -> Option<DirIdentity> {
     use std::os::unix::fs::MetadataExt as _;
     let found = std::fs::metadata(dir).ok().filter(|found| found.is_dir())?;
     Some((found.dev(), found.ino()))
 }
 
 #[cfg(not(unix))]
-fn identity_of(dir: &Path) -> Option<Identity> {
+fn identity_of(dir: &Path) -> Option<DirIdentity> {
     dir.is_dir().then_some((0, 0))
 }
 
@@ -234,8 +234,10 @@ mod tests {
     }
 
     /// Whatever was written before is heard first.
-    async fn told(watching: &Watching) {
-        timeout(HANG, watching.stirred()).await.expect("a wake");
+    async fn told(watching: &FileWatcher) {
+        timeout(HANG, watching.wait_for_change())
+            .await
+            .expect("a wake");
     }
 
     #[tokio::test]
@@ -243,8 +245,8 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("config.toml");
         let other = dir.path().join("new");
-        let mut watching = Watching::start();
-        assert!(watching.cover(&set(&[&file])).is_empty());
+        let mut watching = FileWatcher::start();
+        assert!(watching.set_files(&set(&[&file])).is_empty());
         fs::write(&file, "1").unwrap();
         told(&watching).await;
         fs::write(&file, "2").unwrap();
@@ -259,7 +261,11 @@ mod tests {
         told(&watching).await;
         fs::write(&other, "5").unwrap();
         fs::read(&file).unwrap();
-        assert!(timeout(QUIET, watching.stirred()).await.is_err());
+        assert!(
+            timeout(BURST_QUIET_PERIOD, watching.wait_for_change())
+                .await
+                .is_err()
+        );
     }
 
     #[tokio::test]
@@ -267,26 +273,26 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let home = dir.path().join("config/mux");
         let (file, store) = (home.join("config.toml"), dir.path().join("store"));
-        let mut watching = Watching::start();
+        let mut watching = FileWatcher::start();
         let files = set(&[&file]);
-        watching.cover(&files);
+        watching.set_files(&files);
         fs::create_dir_all(&home).unwrap();
         told(&watching).await;
-        watching.cover(&files);
+        watching.set_files(&files);
         fs::create_dir(&store).unwrap();
         fs::write(store.join("mine.toml"), "1").unwrap();
         std::os::unix::fs::symlink("../../store/mine.toml", &file).unwrap();
         told(&watching).await;
-        watching.cover(&files);
+        watching.set_files(&files);
         fs::write(store.join("mine.toml"), "2").unwrap();
         told(&watching).await;
         // The directory is taken away, and another one stands in its place.
         fs::rename(&home, dir.path().join("config/old")).unwrap();
         told(&watching).await;
-        watching.cover(&files);
+        watching.set_files(&files);
         fs::create_dir(&home).unwrap();
         told(&watching).await;
-        watching.cover(&files);
+        watching.set_files(&files);
         fs::write(&file, "3").unwrap();
         told(&watching).await;
     }
@@ -295,18 +301,22 @@ mod tests {
     async fn a_burst_is_one_wake() {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("config.toml");
-        let mut watching = Watching::start();
-        watching.cover(&set(&[&file]));
+        let mut watching = FileWatcher::start();
+        watching.set_files(&set(&[&file]));
         for n in 0..100 {
             fs::write(&file, n.to_string()).unwrap();
         }
         told(&watching).await;
-        assert!(timeout(QUIET, watching.stirred()).await.is_err());
+        assert!(
+            timeout(BURST_QUIET_PERIOD, watching.wait_for_change())
+                .await
+                .is_err()
+        );
     }
 
-    struct Full;
+    struct FullWatcher;
 
-    impl Watcher for Full {
+    impl Watcher for FullWatcher {
         fn new<F: EventHandler>(_: F, _: Config) -> notify::Result<Self> {
             Ok(Self)
         }
@@ -328,16 +338,16 @@ mod tests {
     fn what_cannot_be_watched_is_said() {
         let dir = tempfile::tempdir().unwrap();
         let files = set(&[&dir.path().join("config.toml")]);
-        let mut watching = Watching::with(|_| Ok(Box::new(Full)), &Arc::default());
-        let problems = watching.cover(&files);
+        let mut watching = FileWatcher::with(|_| Ok(Box::new(FullWatcher)), &Arc::default());
+        let problems = watching.set_files(&files);
         assert!(
             problems[0].contains(dir.path().to_str().unwrap()),
             "{problems:?}"
         );
-        let mut watching = Watching::with(|_| Err("too many".into()), &Arc::default());
-        assert!(watching.cover(&files)[0].contains("too many"));
+        let mut watching = FileWatcher::with(|_| Err("too many".into()), &Arc::default());
+        assert!(watching.set_files(&files)[0].contains("too many"));
         // The system has one again.
-        watching.ask = watcher;
-        assert_eq!(watching.cover(&files), [""; 0]);
+        watching.ask = new_watcher;
+        assert_eq!(watching.set_files(&files), [""; 0]);
     }
 }

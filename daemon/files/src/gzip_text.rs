@@ -12,25 +12,25 @@ use flate2::{Compression, read::GzDecoder, write::GzEncoder};
 use serde::Serialize;
 
 /// With what every such text begins, and no JSON and no TypeScript does.
-const MAGIC: [u8; 2] = [0x1f, 0x8b];
+const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
 /// Of the shortest: head and end of a gzip member.
-const SHORTEST: usize = 18;
+const MIN_GZIP_BYTES: usize = 18;
 /// What a text of JSON that is made piece by piece is gathered to.
-const PIECE: usize = 32 << 10;
+const WRITE_BUFFER_BYTES: usize = 32 << 10;
 
 /// A text as gzip has it.
 #[derive(Clone, Eq, PartialEq)]
-pub struct Packed(Arc<[u8]>);
+pub struct GzipText(Arc<[u8]>);
 
-impl Packed {
+impl GzipText {
     pub fn of(text: &str) -> Self {
-        Self::written(|out| out.write_all(text.as_bytes()))
+        Self::compress_with(|out| out.write_all(text.as_bytes()))
     }
 
     /// The JSON text of a value, which is never there as a whole.
     pub fn json(value: &impl Serialize) -> Self {
-        Self::written(|out| {
-            let mut out = BufWriter::with_capacity(PIECE, out);
+        Self::compress_with(|out| {
+            let mut out = BufWriter::with_capacity(WRITE_BUFFER_BYTES, out);
             serde_json::to_writer(&mut out, value)?;
             out.flush()
         })
@@ -38,7 +38,7 @@ impl Packed {
 
     /// What was packed earlier. `None` if this was not.
     pub fn from_bytes(bytes: Vec<u8>) -> Option<Self> {
-        let is_one = bytes.starts_with(&MAGIC) && bytes.len() >= SHORTEST;
+        let is_one = bytes.starts_with(&GZIP_MAGIC) && bytes.len() >= MIN_GZIP_BYTES;
         is_one.then(|| Self(bytes.into()))
     }
 
@@ -48,7 +48,7 @@ impl Packed {
 
     /// The text, if it is one of at most so many bytes.
     pub fn read(&self, most: usize) -> Option<String> {
-        let length = self.length();
+        let length = self.unpacked_bytes();
         if length > most {
             return None;
         }
@@ -61,12 +61,12 @@ impl Packed {
     }
 
     /// As gzip notes it at the end.
-    fn length(&self) -> usize {
+    fn unpacked_bytes(&self) -> usize {
         let end = self.0.last_chunk::<4>().copied();
         end.map_or(0, |end| u32::from_le_bytes(end) as usize)
     }
 
-    fn written(write: impl FnOnce(&mut GzEncoder<Vec<u8>>) -> io::Result<()>) -> Self {
+    fn compress_with(write: impl FnOnce(&mut GzEncoder<Vec<u8>>) -> io::Result<()>) -> Self {
         let mut out = GzEncoder::new(Vec::new(), Compression::fast());
         let written = write(&mut out).and_then(|()| out.finish());
         // Nothing fails in memory; what did would be read as nothing.
@@ -74,9 +74,14 @@ impl Packed {
     }
 }
 
-impl fmt::Debug for Packed {
+impl fmt::Debug for GzipText {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Packed({} in {} bytes)", self.length(), self.0.len())
+        write!(
+            f,
+            "Packed({} in {} bytes)",
+            self.unpacked_bytes(),
+            self.0.len()
+        )
     }
 }
 
@@ -90,30 +95,30 @@ mod tests {
     fn what_is_read_is_what_was_packed() {
         let long = "größer, ".repeat(100_000);
         for text in ["", "x", long.as_str()] {
-            let packed = Packed::of(text);
+            let packed = GzipText::of(text);
             assert_eq!(packed.read(long.len()).as_deref(), Some(text));
-            let again = Packed::from_bytes(packed.bytes().to_vec()).unwrap();
+            let again = GzipText::from_bytes(packed.bytes().to_vec()).unwrap();
             assert_eq!(again, packed);
         }
-        let packed = Packed::of(&long);
+        let packed = GzipText::of(&long);
         assert!(packed.bytes().len() * 50 < long.len(), "{packed:?}");
         assert_eq!(packed.read(long.len() - 1), None);
         let value = json!({ "a": [1, "two", null] });
-        let text = Packed::json(&value).read(100);
+        let text = GzipText::json(&value).read(100);
         assert_eq!(text, Some(value.to_string()));
     }
 
     #[test]
     fn what_is_not_whole_is_nothing() {
-        let bytes = Packed::of("some words, and some words").bytes().to_vec();
+        let bytes = GzipText::of("some words, and some words").bytes().to_vec();
         for place in 10..bytes.len() {
             let mut flipped = bytes.clone();
             flipped[place] ^= 4;
-            let read = Packed::from_bytes(flipped).and_then(|packed| packed.read(1 << 20));
+            let read = GzipText::from_bytes(flipped).and_then(|packed| packed.read(1 << 20));
             assert_eq!(read, None, "byte {place}");
         }
-        for other in [&b"[1]"[..], b"", &MAGIC, b"declare const mux"] {
-            assert!(Packed::from_bytes(other.to_vec()).is_none());
+        for other in [&b"[1]"[..], b"", &GZIP_MAGIC, b"declare const mux"] {
+            assert!(GzipText::from_bytes(other.to_vec()).is_none());
         }
     }
 }

@@ -4,7 +4,7 @@
 //! time only, which is no bound on a bad day.
 //!
 //! Invariant: whole lines only, and nobody waits or fails for them. What the disk does not take is counted, told by
-//! [`unwritten`] for as long as it is so, and said in the file itself as soon as that takes something again.
+//! [`unwritable_logs`] for as long as it is so, and said in the file itself as soon as that takes something again.
 
 use std::{
     collections::BTreeMap,
@@ -18,26 +18,28 @@ use std::{
 use crate::atomic_file;
 
 /// A file that has grown to this many bytes becomes the one before.
-const MOST: u64 = 10 << 20;
+const MAX_LOG_FILE_BYTES: u64 = 10 << 20;
 /// Of one log, with the one that is written.
-const FILES: u32 = 5;
+const MAX_LOG_FILES: u32 = 5;
 
 /// Logs of this process that the disk does not take. Whoever writes one tells of it here, since a log is opened
 /// wherever there is something to say.
-static UNWRITTEN: Mutex<BTreeMap<PathBuf, String>> = Mutex::new(BTreeMap::new());
+static UNWRITABLE_LOGS: Mutex<BTreeMap<PathBuf, String>> = Mutex::new(BTreeMap::new());
 
 /// The logs that cannot be written now, each with the reason.
-pub fn unwritten() -> BTreeMap<PathBuf, String> {
-    told().clone()
+pub fn unwritable_logs() -> BTreeMap<PathBuf, String> {
+    lock_unwritable().clone()
 }
 
-fn told() -> MutexGuard<'static, BTreeMap<PathBuf, String>> {
-    UNWRITTEN.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock_unwritable() -> MutexGuard<'static, BTreeMap<PathBuf, String>> {
+    UNWRITABLE_LOGS
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
 }
 
 /// One log. It is made with its first line.
 #[derive(Debug)]
-pub struct Rotated {
+pub struct RotatingLog {
     path: PathBuf,
     most: u64,
     file: Option<File>,
@@ -45,9 +47,9 @@ pub struct Rotated {
     lost: u64,
 }
 
-impl Rotated {
+impl RotatingLog {
     pub fn new(path: PathBuf) -> Self {
-        Self::of(path, MOST)
+        Self::of(path, MAX_LOG_FILE_BYTES)
     }
 
     fn of(path: PathBuf, most: u64) -> Self {
@@ -63,14 +65,14 @@ impl Rotated {
     pub fn append(&mut self, lines: &[u8]) {
         let lost = self.lost;
         let written = match lost {
-            0 => self.put(lines),
-            _ => self.put(&[gap(lost).as_bytes(), lines].concat()),
+            0 => self.write_lines(lines),
+            _ => self.write_lines(&[gap_line(lost).as_bytes(), lines].concat()),
         };
         match written {
             Ok(()) => {
                 if lost > 0 {
                     self.lost = 0;
-                    told().remove(&self.path);
+                    lock_unwritable().remove(&self.path);
                 }
             }
             Err(error) => {
@@ -78,18 +80,18 @@ impl Rotated {
                 self.lost += lines.max(1) as u64;
                 // Another look at the path: the disk may be another one by then.
                 self.file = None;
-                told().insert(self.path.clone(), error.to_string());
+                lock_unwritable().insert(self.path.clone(), error.to_string());
             }
         }
     }
 
-    fn put(&mut self, lines: &[u8]) -> io::Result<()> {
-        let mut length = self.current()?;
+    fn write_lines(&mut self, lines: &[u8]) -> io::Result<()> {
+        let mut length = self.open_current()?;
         if length > 0 && length + lines.len() as u64 > self.most {
             self.file = None;
             // If that fails the log goes on in the same file: one that is too long is better than none.
             drop(rotate(&self.path));
-            length = self.current()?;
+            length = self.open_current()?;
         }
         let file = self.file.as_mut().ok_or(io::ErrorKind::NotFound)?;
         if let Err(error) = file.write_all(lines) {
@@ -105,7 +107,7 @@ impl Rotated {
 
     /// Has the file that stands there now, which another daemon may have rotated, or somebody removed. Gives its
     /// length.
-    fn current(&mut self) -> io::Result<u64> {
+    fn open_current(&mut self) -> io::Result<u64> {
         let there = fs::metadata(&self.path).ok();
         let ours = match (&self.file, there) {
             (Some(file), Some(there)) => is_same(&file.metadata()?, &there).then_some(there.len()),
@@ -114,7 +116,7 @@ impl Rotated {
         let length = match ours {
             Some(length) => length,
             None => {
-                let (file, length) = atomic_file::lines(&self.path)?;
+                let (file, length) = atomic_file::open_for_append(&self.path)?;
                 self.file = Some(file);
                 length
             }
@@ -123,17 +125,17 @@ impl Rotated {
     }
 }
 
-impl Drop for Rotated {
+impl Drop for RotatingLog {
     fn drop(&mut self) {
         if self.lost > 0 {
             // Nobody will write it any more, and nobody could mend it.
-            told().remove(&self.path);
+            lock_unwritable().remove(&self.path);
         }
     }
 }
 
 /// Each call is one event with its line end, as `tracing` writes them.
-impl Write for Rotated {
+impl Write for RotatingLog {
     fn write(&mut self, event: &[u8]) -> io::Result<usize> {
         self.append(event);
         Ok(event.len())
@@ -144,7 +146,7 @@ impl Write for Rotated {
     }
 }
 
-fn gap(lost: u64) -> String {
+fn gap_line(lost: u64) -> String {
     match lost {
         1 => "... 1 line is missing here: the disk did not take it\n".into(),
         lost => format!("... {lost} lines are missing here: the disk did not take them\n"),
@@ -156,17 +158,17 @@ fn is_same(one: &Metadata, other: &Metadata) -> bool {
 }
 
 fn rotate(path: &Path) -> io::Result<()> {
-    for number in (1..FILES - 1).rev() {
+    for number in (1..MAX_LOG_FILES - 1).rev() {
         // One that is not there yet makes no gap.
         drop(fs::rename(
-            numbered(path, number),
-            numbered(path, number + 1),
+            numbered_path(path, number),
+            numbered_path(path, number + 1),
         ));
     }
-    fs::rename(path, numbered(path, 1))
+    fs::rename(path, numbered_path(path, 1))
 }
 
-fn numbered(path: &Path, number: u32) -> PathBuf {
+fn numbered_path(path: &Path, number: u32) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(format!(".{number}"));
     name.into()
@@ -174,7 +176,7 @@ fn numbered(path: &Path, number: u32) -> PathBuf {
 
 /// Removes logs of a folder, those that were written longest ago first, until the rest is no longer than `most`
 /// bytes. Those that are written now are the last.
-pub fn sweep(folder: &Path, most: u64) -> io::Result<()> {
+pub fn sweep_logs(folder: &Path, most: u64) -> io::Result<()> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();
@@ -209,13 +211,13 @@ mod tests {
     fn a_log_rotates_between_lines_and_keeps_the_last_five_files() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("x.log");
-        let mut log = Rotated::of(path.clone(), 100);
+        let mut log = RotatingLog::of(path.clone(), 100);
         for number in 0..100 {
             log.append(format!("line {number:04}\n").as_bytes());
         }
         let mut all = String::new();
-        for number in (1..FILES).rev() {
-            let text = read(&numbered(&path, number));
+        for number in (1..MAX_LOG_FILES).rev() {
+            let text = read(&numbered_path(&path, number));
             assert_eq!(text.len(), 100, "{text:?}");
             all.push_str(&text);
         }
@@ -231,13 +233,13 @@ mod tests {
     fn a_line_that_is_longer_than_a_file_has_one_of_its_own() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("x.log");
-        let mut log = Rotated::of(path.clone(), 10);
+        let mut log = RotatingLog::of(path.clone(), 10);
         log.append(b"short\n");
         log.append(b"a line that is longer\n");
         log.append(b"short\n");
         assert_eq!(read(&path), "short\n");
-        assert_eq!(read(&numbered(&path, 1)), "a line that is longer\n");
-        assert_eq!(read(&numbered(&path, 2)), "short\n");
+        assert_eq!(read(&numbered_path(&path, 1)), "a line that is longer\n");
+        assert_eq!(read(&numbered_path(&path, 2)), "short\n");
     }
 
     #[test]
@@ -245,8 +247,8 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("x.log");
         fs::write(&path, "one\ntor").unwrap();
-        Rotated::new(path.clone()).append(b"two\n");
-        Rotated::new(path.clone()).append(b"three\n");
+        RotatingLog::new(path.clone()).append(b"two\n");
+        RotatingLog::new(path.clone()).append(b"three\n");
         assert_eq!(read(&path), "one\ntor\ntwo\nthree\n");
     }
 
@@ -254,7 +256,7 @@ mod tests {
     fn what_another_daemon_rotated_or_somebody_removed_is_not_written_to() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("x.log");
-        let mut log = Rotated::new(path.clone());
+        let mut log = RotatingLog::new(path.clone());
         log.append(b"one\n");
         rotate(&path).unwrap();
         log.append(b"two\n");
@@ -268,10 +270,10 @@ mod tests {
     fn what_is_lost_is_told_as_long_as_it_is_so_and_counted_in_the_file() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("gone").join("x.log");
-        let mut log = Rotated::new(path.clone());
+        let mut log = RotatingLog::new(path.clone());
         log.append(b"one\n");
         log.append(b"two\nthree\n");
-        let why = unwritten().remove(&path).unwrap();
+        let why = unwritable_logs().remove(&path).unwrap();
         assert!(why.contains("No such file"), "{why}");
         fs::create_dir(path.parent().unwrap()).unwrap();
         log.append(b"four\n");
@@ -279,7 +281,7 @@ mod tests {
             read(&path),
             "... 3 lines are missing here: the disk did not take them\nfour\n"
         );
-        assert_eq!(unwritten().get(&path), None);
+        assert_eq!(unwritable_logs().get(&path), None);
     }
 
     #[test]
@@ -292,7 +294,7 @@ mod tests {
             file.set_modified(then).unwrap();
         }
         fs::write(dir.path().join("notes.txt"), [0; 1000]).unwrap();
-        sweep(dir.path(), 250).unwrap();
+        sweep_logs(dir.path(), 250).unwrap();
         let mut left: Vec<_> = fs::read_dir(dir.path())
             .unwrap()
             .map(|entry| entry.unwrap().file_name().into_string().unwrap())

@@ -1,4 +1,4 @@
-//! A call that policy wants somebody to be asked for, on its way through [`Approvals`](mux_approvals::Approvals).
+//! A call that policy wants somebody to be asked for, on its way through [`ProjectApprovals`](mux_approvals::Approvals).
 //!
 //! Invariant: what goes out behind it are the arguments that were shown, of the tool that was shown.
 
@@ -8,16 +8,21 @@ use mux_wire::{Fault, Kind};
 use serde_json::Value;
 
 use super::{
-    Arguments, Asking, CallObserver, Gateway,
-    permission::{Ask, Permission, What},
+    CallArguments, CallContext, CallObserver, Gateway,
+    permission::{ApprovalReason, PermissionRequest, PermissionSubject},
 };
-use mux_approvals::{Asker, Cover, Subject, Word};
-use mux_audit::Entry;
+use mux_approvals::{ApprovalCover, ApprovalEvent, ApprovalRequester, ApprovalSubject};
+use mux_audit::CallAuditGuard;
 use mux_text::digest::Digest;
 use mux_upstream::Server;
 
 /// What an answer is good for: this tool, of a server with this entry, asked for this reason.
-fn cover(path: &str, server: &Server, tool: &Value, ask: &Ask) -> Result<Cover, Fault> {
+fn approval_cover(
+    path: &str,
+    server: &Server,
+    tool: &Value,
+    ask: &ApprovalReason,
+) -> Result<ApprovalCover, Fault> {
     let pins = server.pin_key()?;
     let written = server
         .definition()
@@ -25,90 +30,92 @@ fn cover(path: &str, server: &Server, tool: &Value, ask: &Ask) -> Result<Cover, 
         .map_or([0; 32], |known| *known.written.key());
     let digest = Digest::new().text(pins.definition()).bytes(&written);
     let definition = blake3::Hash::from(digest.key()).to_hex();
-    Ok(Cover::new(path, &definition, tool, &ask.identity))
+    Ok(ApprovalCover::new(path, &definition, tool, &ask.identity))
 }
 
 impl Gateway {
     /// Returns when somebody has approved the call of a tool, with the arguments in the words in which they were shown;
     /// or says that nobody has.
-    pub(super) async fn approved(
+    pub(super) async fn approve_call(
         &self,
-        ask: Ask,
-        (wanted, raw): (&Permission<'_>, bool),
+        ask: ApprovalReason,
+        (wanted, raw): (&PermissionRequest<'_>, bool),
         observer: &dyn CallObserver,
-        entry: &mut Entry,
-    ) -> Result<Arguments, Fault> {
-        let &Permission {
+        entry: &mut CallAuditGuard,
+    ) -> Result<CallArguments, Fault> {
+        let &PermissionRequest {
             path,
             server,
             asking,
             ..
         } = wanted;
-        let What::Tool(tool, arguments) = &wanted.what else {
+        let PermissionSubject::Tool(tool, arguments) = &wanted.what else {
             return Err(Fault::new(
                 Kind::Internal,
                 "only the call of a tool has arguments",
             ));
         };
         // What would be refused anyhow, nobody is asked for.
-        let read = Value::Object(self.readers.read(tool, arguments).await?);
-        let cover = cover(path, server, &tool.definition(), &ask)?;
+        let read = Value::Object(self.readers.read_checked(tool, arguments).await?);
+        let cover = approval_cover(path, server, &tool.definition(), &ask)?;
         let rule = ask.rule.trim_matches('"').to_owned();
         let (why, origin) = ((ask.rule, ask.reason), Arc::clone(&asking.caller.origin));
-        let subject = Subject::new(path.to_owned(), cover, &read, why, origin);
-        let arguments = Arguments::Json(Arc::clone(&subject.arguments));
-        self.settled(subject, &rule, (wanted, raw), observer, entry)
+        let subject = ApprovalSubject::new(path.to_owned(), cover, &read, why, origin);
+        let arguments = CallArguments::Json(Arc::clone(&subject.arguments));
+        self.ask_and_recheck(subject, &rule, (wanted, raw), observer, entry)
             .await?;
         Ok(arguments)
     }
 
     /// The same for what is asked of a server beside its tools, and for what a server asks.
-    pub(super) async fn approved_offer(
+    pub(super) async fn approve_offer(
         &self,
-        ask: Ask,
-        wanted: &Permission<'_>,
+        ask: ApprovalReason,
+        wanted: &PermissionRequest<'_>,
         observer: &dyn CallObserver,
-        entry: &mut Entry,
+        entry: &mut CallAuditGuard,
     ) -> Result<(), Fault> {
-        let &Permission {
+        let &PermissionRequest {
             path,
             server,
             asking,
             ..
         } = wanted;
         let (given, from_server) = match &wanted.what {
-            What::Offer(given) => (given, false),
-            What::Request(params) => (*params, true),
-            What::Tool(..) => return Err(Fault::new(Kind::Internal, "a tool is no offer")),
+            PermissionSubject::Offer(given) => (given, false),
+            PermissionSubject::Request(params) => (*params, true),
+            PermissionSubject::Tool(..) => {
+                return Err(Fault::new(Kind::Internal, "a tool is no offer"));
+            }
         };
         // A tool may have the name of what its server asks.
         let what = match from_server {
             true => Value::from("request"),
             false => Value::Null,
         };
-        let cover = cover(path, server, &what, &ask)?;
+        let cover = approval_cover(path, server, &what, &ask)?;
         let rule = ask.rule.trim_matches('"').to_owned();
         let (why, origin) = ((ask.rule, ask.reason), Arc::clone(&asking.caller.origin));
-        let subject = Subject::new(path.to_owned(), cover, given, why, origin);
+        let subject = ApprovalSubject::new(path.to_owned(), cover, given, why, origin);
         let subject = match from_server {
             true => subject.of_server_request(),
             false => subject.of_offer(),
         };
-        self.settled(subject, &rule, (wanted, true), observer, entry)
+        self.ask_and_recheck(subject, &rule, (wanted, true), observer, entry)
             .await
     }
 
     /// Asks, and decides once more if the rules are others by then.
-    async fn settled(
+    async fn ask_and_recheck(
         &self,
-        subject: Subject,
+        subject: ApprovalSubject,
         rule: &str,
-        (wanted, raw): (&Permission<'_>, bool),
+        (wanted, raw): (&PermissionRequest<'_>, bool),
         observer: &dyn CallObserver,
-        entry: &mut Entry,
+        entry: &mut CallAuditGuard,
     ) -> Result<(), Fault> {
         let caller = &wanted.asking.caller;
-        let decision = match self.approvals.is_covered(&subject, caller) {
+        let decision = match self.approvals.is_granted_for(&subject, caller) {
             true => "granted",
             false => "approved",
         };
@@ -118,7 +125,7 @@ impl Gateway {
             .await
             .inspect_err(|fault| {
                 if fault.kind == Kind::Denied {
-                    entry.decided("denied", rule);
+                    entry.set_decision("denied", rule);
                 }
             });
         answered?;
@@ -126,23 +133,23 @@ impl Gateway {
             // They may say no by now. That somebody would be asked again is what just happened.
             self.permit(wanted, entry).await?;
         }
-        entry.decided(decision, rule);
+        entry.set_decision(decision, rule);
         Ok(())
     }
 
     async fn ask_user(
         &self,
-        subject: Subject,
-        (asking, raw): (&Asking, bool),
+        subject: ApprovalSubject,
+        (asking, raw): (&CallContext, bool),
         observer: &dyn CallObserver,
     ) -> Result<(), Fault> {
-        let asker = Asker {
+        let asker = ApprovalRequester {
             caller: &asking.caller,
             dossier: asking.dossier.as_ref(),
             place: asking.place,
             raw,
         };
-        let tell = |word: Word<'_>| observer.approval(word);
+        let tell = |word: ApprovalEvent<'_>| observer.approval_changed(word);
         self.approvals.ask(subject, asker, &tell).await
     }
 }

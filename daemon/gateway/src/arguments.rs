@@ -13,25 +13,25 @@ use mux_catalog::Tool;
 use mux_process::blocking_pool;
 use mux_text::{
     json_depth,
-    json_weight::{self, LONG, MAX_WEIGHT},
+    json_weight::{self, MAX_JSON_WEIGHT, MIN_OFFLOAD_BYTES},
 };
 
 /// Long arguments that are read at the same moment.
-const READERS: usize = 2;
+const MAX_CONCURRENT_READERS: usize = 2;
 /// Rules are applied to arguments up to this length by the thread that has them: a thousand regular expressions take
 /// some milliseconds then. To longer ones they are applied by the blocking pool.
 const MAX_INLINE_JUDGED_BYTES: usize = 4 << 10;
 
 /// The arguments of a call, before the tool is known.
 #[derive(Clone)]
-pub enum Arguments {
+pub enum CallArguments {
     /// JSON text.
     Json(Arc<str>),
     /// Names with text, as a person typed them.
     Typed(Vec<(String, String)>),
 }
 
-impl Arguments {
+impl CallArguments {
     /// Long ones are written as text by the blocking pool.
     pub async fn of_value(value: Value) -> Self {
         Self::Json(json_weight::to_text(value).await.into())
@@ -45,17 +45,17 @@ impl Arguments {
         }
     }
 
-    pub(super) async fn check_nesting(&self) -> Result<(), Fault> {
+    pub(super) async fn check_depth_off_thread(&self) -> Result<(), Fault> {
         match self.are_long() {
             true => {
                 let arguments = self.clone();
-                blocking_pool::run(move || arguments.nesting()).await
+                blocking_pool::run(move || arguments.check_depth()).await
             }
-            false => self.nesting(),
+            false => self.check_depth(),
         }
     }
 
-    fn nesting(&self) -> Result<(), Fault> {
+    fn check_depth(&self) -> Result<(), Fault> {
         match self {
             Self::Json(text) => json_depth::check(text, "the argument"),
             Self::Typed(pairs) => pairs
@@ -66,7 +66,7 @@ impl Arguments {
 
     /// They are read only when their call has its place among those of the server.
     pub(super) fn are_long(&self) -> bool {
-        self.bytes() > LONG
+        self.bytes() > MIN_OFFLOAD_BYTES
     }
 
     fn bytes(&self) -> usize {
@@ -89,7 +89,7 @@ impl Arguments {
 
     /// The same as JSON text; what does not fit as it looks.
     pub(super) fn as_text(&self, tool: &Tool) -> String {
-        let read = self.as_values(tool).or_else(|_| self.as_they_look());
+        let read = self.as_values(tool).or_else(|_| self.as_guessed_values());
         read.map_or_else(
             |_| String::new(),
             |values| Value::Object(values).to_string(),
@@ -97,7 +97,7 @@ impl Arguments {
     }
 
     /// The same where nobody knows the tool.
-    pub(super) fn as_they_look(&self) -> Result<Map<String, Value>, Fault> {
+    pub(super) fn as_guessed_values(&self) -> Result<Map<String, Value>, Fault> {
         let none = |why: String| Fault::new(Kind::Validation, why);
         match self {
             Self::Json(text) => {
@@ -119,11 +119,13 @@ impl Arguments {
 /// Refuses arguments that would take many times the room of their text.
 fn check_weight(text: &str) -> Result<(), Fault> {
     // As many values do not fit into less.
-    if text.len() <= LONG || json_weight::of(text.as_bytes(), MAX_WEIGHT).is_some() {
+    if text.len() <= MIN_OFFLOAD_BYTES
+        || json_weight::of(text.as_bytes(), MAX_JSON_WEIGHT).is_some()
+    {
         return Ok(());
     }
-    let rule = json_weight::RULE;
-    let message = format!("the arguments hold more than {MAX_WEIGHT} JSON values, {rule}");
+    let rule = json_weight::WEIGHT_RULE_TEXT;
+    let message = format!("the arguments hold more than {MAX_JSON_WEIGHT} JSON values, {rule}");
     let hint =
         "this limit is fixed: call the tool several times with a part of them, or give it a text";
     Err(Fault::new(Kind::Limit, message).hint(hint))
@@ -131,30 +133,30 @@ fn check_weight(text: &str) -> Result<(), Fault> {
 
 /// Reads arguments, long ones a few at a time.
 #[derive(Debug)]
-pub(super) struct Readers(Semaphore);
+pub(super) struct ArgumentReaders(Semaphore);
 
-impl Readers {
+impl ArgumentReaders {
     pub(super) fn new() -> Self {
-        Self(Semaphore::new(READERS))
+        Self(Semaphore::new(MAX_CONCURRENT_READERS))
     }
 
     /// The values that fit the tool's schema, or what is wrong with them.
-    pub(super) async fn read(
+    pub(super) async fn read_checked(
         &self,
         tool: &Arc<Tool>,
-        arguments: &Arguments,
+        arguments: &CallArguments,
     ) -> Result<Map<String, Value>, Fault> {
         let read = self
-            .with_values(tool, arguments, LONG, |read| read)
+            .with_values(tool, arguments, MIN_OFFLOAD_BYTES, |read| read)
             .await??;
         tool.check_arguments(read).await
     }
 
     /// What policy says of the values, or of why there are none.
-    pub(super) async fn judged<T: Send + 'static>(
+    pub(super) async fn judge_arguments<T: Send + 'static>(
         &self,
         tool: &Arc<Tool>,
-        arguments: &Arguments,
+        arguments: &CallArguments,
         judge: impl FnOnce(Result<Map<String, Value>, Fault>) -> T + Send + 'static,
     ) -> Result<T, Fault> {
         self.with_values(tool, arguments, MAX_INLINE_JUDGED_BYTES, judge)
@@ -162,7 +164,7 @@ impl Readers {
     }
 
     /// What policy says of a value that is no arguments of a tool.
-    pub(super) async fn judged_value<T: Send + 'static>(
+    pub(super) async fn judge_value_off_thread<T: Send + 'static>(
         value: &Value,
         judge: impl FnOnce(&Value) -> T + Send + 'static,
     ) -> T {
@@ -177,7 +179,7 @@ impl Readers {
     async fn with_values<T: Send + 'static>(
         &self,
         tool: &Arc<Tool>,
-        arguments: &Arguments,
+        arguments: &CallArguments,
         max_inline_bytes: usize,
         make: impl FnOnce(Result<Map<String, Value>, Fault>) -> T + Send + 'static,
     ) -> Result<T, Fault> {

@@ -9,19 +9,20 @@ use mux_wire::{Fault, Kind};
 use serde_json::Value;
 
 use super::{
-    Arguments, Gateway,
+    CallArguments, Gateway,
     graphql_policy::{GraphqlFunction, functions_rule, strictness},
-    permission::{other_spellings, own_verb},
+    permission::{http_method, other_spellings},
 };
-use mux_caller::Origin;
+use mux_caller::ClientOrigin;
 use mux_catalog::{Scope, Tool};
 use mux_policy::{
-    Action, Explanation, Given, Hints, Question, Ruling, SERVER_REQUESTS, Verdict, spellings,
+    EffectivePolicy, GivenArguments, PolicyQuestion, PolicyVerdict, RuleAction, SERVER_REQUESTS,
+    ToolHints, VerdictExplanation, spellings,
 };
 use mux_sources::EquivalentField;
 
 /// What a server can be asked beside its tools, by the names of MCP.
-const METHODS: &[&str] = &[
+const OFFER_METHODS: &[&str] = &[
     "resources/list",
     "resources/templates/list",
     "resources/read",
@@ -32,10 +33,10 @@ const METHODS: &[&str] = &[
 ];
 
 /// A call that somebody thinks of.
-pub struct Supposed<'a> {
+pub struct HypotheticalCall<'a> {
     pub path: &'a str,
-    pub arguments: Option<Arguments>,
-    pub origin: &'a Origin,
+    pub arguments: Option<CallArguments>,
+    pub origin: &'a ClientOrigin,
     /// What the agent sees, and what there is.
     pub scope: &'a Scope,
     pub sight: &'a Scope,
@@ -43,19 +44,19 @@ pub struct Supposed<'a> {
 
 /// What policy says of it.
 #[derive(Debug)]
-pub struct Told {
+pub struct CallExplanation {
     /// Canonical, if the tool is known.
     pub path: String,
     pub tool: Option<Arc<Tool>>,
     pub verb: Option<String>,
-    pub hints: Hints,
-    pub explanation: Explanation,
+    pub hints: ToolHints,
+    pub explanation: VerdictExplanation,
     /// What somebody should know who reads it.
     pub notes: Vec<String>,
 }
 
 impl Gateway {
-    pub async fn explain(&self, supposed: Supposed<'_>) -> Result<Told, Fault> {
+    pub async fn explain(&self, supposed: HypotheticalCall<'_>) -> Result<CallExplanation, Fault> {
         let written = supposed.path.trim();
         let written = written.strip_prefix("mux.").unwrap_or(written);
         let Some((name, method)) = written.split_once('.') else {
@@ -63,7 +64,7 @@ impl Gateway {
             return Err(Fault::new(Kind::Validation, message).hint("a path is `server.tool`"));
         };
         let mut notes = Vec::new();
-        let server = self.upstreams.find_seen(name, supposed.sight).ok();
+        let server = self.upstreams.find_visible(name, supposed.sight).ok();
         let known = server.as_ref().and_then(|server| server.tools());
         let tool = known.as_ref().and_then(|tools| tools.find(method)).cloned();
         let server_name = server.as_ref().map_or(name, |server| server.name());
@@ -73,7 +74,7 @@ impl Gateway {
         match (&server, &known, &tool) {
             (None, ..) => notes.push(format!("there is no server `{name}`")),
             (_, _, Some(_)) => {}
-            _ if METHODS.contains(&method) || SERVER_REQUESTS.contains(&method) => {}
+            _ if OFFER_METHODS.contains(&method) || SERVER_REQUESTS.contains(&method) => {}
             (_, None, _) => notes.push(format!(
                 "the tools of `{server_name}` are not known yet: `mux tools --server {server_name}` asks it"
             )),
@@ -89,18 +90,20 @@ impl Gateway {
         }
         let hints = tool.as_deref().map(Tool::hints).unwrap_or_default();
         let both = server.as_ref().zip(tool.as_deref());
-        let verb = both.and_then(|(server, tool)| own_verb(server, tool));
+        let verb = both.and_then(|(server, tool)| http_method(server, tool));
         let values = match supposed.arguments {
-            Some(arguments) => Some(values(tool.as_deref(), &arguments, &mut notes).await),
+            Some(arguments) => {
+                Some(hypothetical_values(tool.as_deref(), &arguments, &mut notes).await)
+            }
             None => None,
         };
         let given = match &values {
-            None => Given::Unread,
-            Some(None) => Given::Unreadable,
-            Some(Some(values)) => Given::Values(values),
+            None => GivenArguments::Unread,
+            Some(None) => GivenArguments::Unreadable,
+            Some(Some(values)) => GivenArguments::Values(values),
         };
         let others = other_spellings(&path, tool.as_deref());
-        let question = Question {
+        let question = PolicyQuestion {
             path: &path,
             from_server,
             spellings: &others,
@@ -116,11 +119,11 @@ impl Gateway {
         let mut explanation = ruling.explain(&question);
         let function = both.and_then(|(server, tool)| self.graphql_function(server, tool));
         if let Some(function) = function {
-            let stricter = reached(&function, &question, ruling, &explanation, &mut notes);
+            let stricter = explain_graphql(&function, &question, ruling, &explanation, &mut notes);
             explanation = stricter.unwrap_or(explanation);
         }
         let verb = verb.map(str::to_owned);
-        Ok(Told {
+        Ok(CallExplanation {
             path,
             tool,
             verb,
@@ -132,27 +135,33 @@ impl Gateway {
 }
 
 /// Of a call whose arguments say what it does: what decides, if it is something that the call reaches.
-fn reached(
+fn explain_graphql(
     function: &GraphqlFunction,
-    question: &Question<'_>,
-    ruling: Ruling<'_>,
-    own: &Explanation,
+    question: &PolicyQuestion<'_>,
+    ruling: EffectivePolicy<'_>,
+    own: &VerdictExplanation,
     notes: &mut Vec<String>,
-) -> Option<Explanation> {
+) -> Option<VerdictExplanation> {
     let values = match question.given {
         // What is denied anyway is not looked at.
-        Given::Values(_) if own.verdict.action == Action::Deny => return None,
-        Given::Values(Value::Object(values)) if function.does_as_told(values) => values,
-        Given::Unread if function.takes_any() => {
+        GivenArguments::Values(_) if own.verdict.action == RuleAction::Deny => return None,
+        GivenArguments::Values(Value::Object(values))
+            if function.is_decided_by_arguments(values) =>
+        {
+            values
+        }
+        GivenArguments::Unread if function.takes_any_document() => {
             let told = "what its query reaches is decided on, too: give `query=…`";
             notes.push(told.into());
             return None;
         }
-        Given::Unread | Given::Unreadable | Given::Values(_) => return None,
+        GivenArguments::Unread | GivenArguments::Unreadable | GivenArguments::Values(_) => {
+            return None;
+        }
     };
-    let defaults_count = !function.takes_any() || own.verdict.is_default();
+    let defaults_count = !function.takes_any_document() || own.verdict.is_default();
     let mut strictest = (strictness(&own.verdict), None);
-    let mut consider = |path: &str, explanation: Explanation| {
+    let mut consider = |path: &str, explanation: VerdictExplanation| {
         let strict = strictness(&explanation.verdict);
         if strict > strictest.0 && (defaults_count || !explanation.verdict.is_default()) {
             strictest = (strict, Some((path.to_owned(), explanation)));
@@ -169,15 +178,15 @@ fn reached(
         };
         let path = format!("{}.{}", question.server(), field.function);
         let other = spellings(question.server(), field.function, field.function);
-        let hints = Hints::of_annotations(field.annotations);
-        let destructive = field.may_destroy.then_some(Hints::DESTRUCTIVE);
+        let hints = ToolHints::of_annotations(field.annotations);
+        let destructive = field.may_destroy.then_some(ToolHints::DESTRUCTIVE);
         for hints in [Some(hints), destructive].into_iter().flatten() {
-            let asked = Question {
+            let asked = PolicyQuestion {
                 path: &path,
                 spellings: &other,
                 hints,
                 verb: None,
-                given: Given::Values(&arguments),
+                given: GivenArguments::Values(&arguments),
                 ..*question
             };
             consider(&path, ruling.explain(&asked));
@@ -193,24 +202,24 @@ fn reached(
         (Ok(reach), None) => reach,
     };
     if reach.may_destroy {
-        let hints = Hints::DESTRUCTIVE;
+        let hints = ToolHints::DESTRUCTIVE;
         consider(
             question.path,
-            ruling.explain(&Question { hints, ..*question }),
+            ruling.explain(&PolicyQuestion { hints, ..*question }),
         );
     }
     if let Some(why) = reach.undecided {
-        notes.push(match function.is_open() {
+        notes.push(match function.has_schema() {
             true => format!("it is not known what the call does: {why}"),
             false => "what its query reaches is known when the source is open".into(),
         });
-        if let Some(rule) = functions_rule(ruling, question).filter(|_| function.is_open()) {
-            let verdict = Verdict {
-                action: Action::Deny,
+        if let Some(rule) = functions_rule(ruling, question).filter(|_| function.has_schema()) {
+            let verdict = PolicyVerdict {
+                action: RuleAction::Deny,
                 rule: Some(Arc::clone(rule)),
             };
             let own = own.clone();
-            return Some(Explanation { verdict, ..own });
+            return Some(VerdictExplanation { verdict, ..own });
         }
     }
     let (path, explanation) = strictest.1?;
@@ -221,15 +230,18 @@ fn reached(
 }
 
 /// The values as a call of the tool would have them; as what they look like, if nobody knows it.
-async fn values(
+async fn hypothetical_values(
     tool: Option<&Tool>,
-    arguments: &Arguments,
+    arguments: &CallArguments,
     notes: &mut Vec<String>,
 ) -> Option<Value> {
-    let read = arguments.check_nesting().await.and_then(|()| match tool {
-        Some(tool) => arguments.as_values(tool),
-        None => arguments.as_they_look(),
-    });
+    let read = arguments
+        .check_depth_off_thread()
+        .await
+        .and_then(|()| match tool {
+            Some(tool) => arguments.as_values(tool),
+            None => arguments.as_guessed_values(),
+        });
     match read {
         Ok(values) => {
             if let Some(tool) = tool

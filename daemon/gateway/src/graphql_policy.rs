@@ -18,26 +18,27 @@ use mux_wire::{Fault, Kind};
 use serde_json::{Map, Value};
 use tokio::{sync::Semaphore, time::timeout};
 
-use super::{Gateway, permission::Asked};
+use super::{Gateway, permission::CallerQuestion};
 use mux_catalog::Tool;
 use mux_policy::{
-    Action, DECISION_TIMEOUT, Decision, Given, Hints, Question, Ruling, Verdict, spellings,
+    DECISION_TIMEOUT, EffectivePolicy, GivenArguments, PolicyDecision, PolicyQuestion,
+    PolicyVerdict, RuleAction, ToolHints, spellings,
 };
 use mux_process::blocking_pool;
-use mux_settings::{Link, SourceKind};
+use mux_settings::{ServerEndpoint, SourceKind};
 use mux_sources::{
-    DocumentError, EquivalentField, FieldJudge, Reach, Source, graphql_does_as_told,
+    CallEffects, DocumentError, EquivalentField, FieldJudge, Source, graphql_does_as_told,
     graphql_fields_without_schema, takes_any_graphql,
 };
 use mux_text::glob::may_match_below;
 use mux_upstream::Server;
 
 /// Documents that are judged at the same time, beside all other work.
-const DOCUMENT_JUDGES: usize = 2;
+const MAX_CONCURRENT_JUDGES: usize = 2;
 /// In line for one.
-const LINE_TIMEOUT: Duration = Duration::from_secs(30);
+const JUDGE_QUEUE_TIMEOUT: Duration = Duration::from_secs(30);
 /// What functions of a GraphQL source are called begins so.
-const FUNCTIONS: [&str; 3] = ["query", "mutation", "subscription"];
+const GRAPHQL_FUNCTION_PREFIXES: [&str; 3] = ["query", "mutation", "subscription"];
 
 /// A function of a GraphQL source that is to be called.
 #[derive(Clone, Debug)]
@@ -54,11 +55,13 @@ impl Gateway {
     pub(super) fn graphql_function(&self, server: &Server, tool: &Tool) -> Option<GraphqlFunction> {
         let definition = server.definition().as_ref().ok()?;
         match &definition.link {
-            Link::Source(source) if source.kind == SourceKind::Graphql => Some(GraphqlFunction {
-                name: tool.name.clone(),
-                source: self.upstreams.sources().current(server.name()),
-                exclude: definition.exclude.clone(),
-            }),
+            ServerEndpoint::Source(source) if source.kind == SourceKind::Graphql => {
+                Some(GraphqlFunction {
+                    name: tool.name.clone(),
+                    source: self.upstreams.sources().current(server.name()),
+                    exclude: definition.exclude.clone(),
+                })
+            }
             _ => None,
         }
     }
@@ -66,15 +69,15 @@ impl Gateway {
 
 impl GraphqlFunction {
     /// Whether it takes any document.
-    pub(super) fn takes_any(&self) -> bool {
+    pub(super) fn takes_any_document(&self) -> bool {
         takes_any_graphql(&self.name)
     }
 
-    pub(super) fn does_as_told(&self, arguments: &Map<String, Value>) -> bool {
+    pub(super) fn is_decided_by_arguments(&self, arguments: &Map<String, Value>) -> bool {
         graphql_does_as_told(&self.name, arguments)
     }
 
-    pub(super) fn is_open(&self) -> bool {
+    pub(super) fn has_schema(&self) -> bool {
         self.source.is_some()
     }
 
@@ -82,7 +85,7 @@ impl GraphqlFunction {
         &self,
         arguments: &Map<String, Value>,
         judge: &mut FieldJudge<'_>,
-    ) -> Result<Reach, DocumentError> {
+    ) -> Result<CallEffects, DocumentError> {
         match &self.source {
             Some(source) => source.equivalent_fields(&self.name, arguments, judge),
             None => graphql_fields_without_schema(&self.name, arguments, judge),
@@ -92,14 +95,18 @@ impl GraphqlFunction {
     /// Whether the entry leaves out some functions, whichever they are.
     fn leaves_out_functions(&self) -> bool {
         let mut exclude = self.exclude.iter();
-        exclude.any(|glob| FUNCTIONS.iter().any(|name| may_match_below(glob, name)))
+        exclude.any(|glob| {
+            GRAPHQL_FUNCTION_PREFIXES
+                .iter()
+                .any(|name| may_match_below(glob, name))
+        })
     }
 }
 
 /// A verdict, and what it is about.
 #[derive(Clone, Debug)]
-pub(super) struct Judged {
-    pub(super) verdict: Verdict,
+pub(super) struct PolicyJudgment {
+    pub(super) verdict: PolicyVerdict,
     /// The path that it is about, where that is not the one of the call.
     pub(super) through: Option<String>,
     /// Why it cannot be known what the call does, if it is denied for that.
@@ -110,12 +117,12 @@ pub(super) struct Judged {
     pub(super) identity: String,
 }
 
-impl Judged {
-    pub(super) fn of(verdict: Verdict) -> Self {
+impl PolicyJudgment {
+    pub(super) fn of(verdict: PolicyVerdict) -> Self {
         Self {
             identity: match verdict.action {
-                Action::Ask => identity(&verdict),
-                Action::Allow | Action::Deny => String::new(),
+                RuleAction::Ask => verdict_identity(&verdict),
+                RuleAction::Allow | RuleAction::Deny => String::new(),
             },
             verdict,
             through: None,
@@ -131,23 +138,23 @@ pub(super) struct DocumentJudges(Arc<Semaphore>);
 
 impl DocumentJudges {
     pub(super) fn new() -> Self {
-        Self(Arc::new(Semaphore::new(DOCUMENT_JUDGES)))
+        Self(Arc::new(Semaphore::new(MAX_CONCURRENT_JUDGES)))
     }
 
     /// Of a call that `own` does not deny.
     pub(super) async fn judge(
         &self,
-        asked: Asked,
+        asked: CallerQuestion,
         function: GraphqlFunction,
-        own: Verdict,
+        own: PolicyVerdict,
         arguments: Map<String, Value>,
-    ) -> Result<Judged, Fault> {
+    ) -> Result<PolicyJudgment, Fault> {
         let path = asked.path.clone();
-        let turn = timeout(LINE_TIMEOUT, Arc::clone(&self.0).acquire_owned()).await;
+        let turn = timeout(JUDGE_QUEUE_TIMEOUT, Arc::clone(&self.0).acquire_owned()).await;
         let Ok(Ok(turn)) = turn else {
             let message = format!(
-                "too many GraphQL documents wait to be judged: `documents_at_once` is {DOCUMENT_JUDGES}, and none was \
-                 done within {LINE_TIMEOUT:?}"
+                "too many GraphQL documents wait to be judged: `documents_at_once` is {MAX_CONCURRENT_JUDGES}, and none was \
+                 done within {JUDGE_QUEUE_TIMEOUT:?}"
             );
             return Err(Fault::new(Kind::Busy, message)
                 .hint("call it again, and fewer at once")
@@ -162,28 +169,28 @@ impl DocumentJudges {
     }
 }
 
-impl Asked {
+impl CallerQuestion {
     /// Takes as long as the document is made for, within its limits.
     fn judge_document(
         &self,
         function: &GraphqlFunction,
-        own: Verdict,
+        own: PolicyVerdict,
         arguments: &Map<String, Value>,
-    ) -> Result<Judged, Fault> {
+    ) -> Result<PolicyJudgment, Fault> {
         // A rule that names `graphql` knows that it takes any document.
-        let defaults_count = !function.takes_any() || own.is_default();
-        let mut judged = Judged::of(own);
+        let defaults_count = !function.takes_any_document() || own.is_default();
+        let mut judged = PolicyJudgment::of(own);
         let mut asking = BTreeSet::new();
         let mut known = HashSet::new();
         let mut fault = None;
         let began = Instant::now();
         let mut judge = |field: &mut EquivalentField<'_, '_>| {
-            let path = format!("{}.{}", self.server(), field.function);
+            let path = format!("{}.{}", self.server_name(), field.function);
             if began.elapsed() > DECISION_TIMEOUT {
-                fault = Some(timed_out("fields of the document").path(&self.path));
+                fault = Some(policy_timeout_fault("fields of the document").path(&self.path));
                 return ControlFlow::Break(());
             }
-            let verdict = match self.verdict_of(function, &path, field) {
+            let verdict = match self.field_verdict(function, &path, field) {
                 Ok(verdict) => verdict,
                 Err(wrong) => {
                     fault = Some(wrong);
@@ -196,15 +203,15 @@ impl Asked {
             if verdict.is_default() && !defaults_count {
                 return ControlFlow::Continue(());
             }
-            if verdict.action == Action::Ask {
-                asking.insert(identity(&verdict));
+            if verdict.action == RuleAction::Ask {
+                asking.insert(verdict_identity(&verdict));
             }
             if strictness(&verdict) > strictness(&judged.verdict) {
                 (judged.verdict, judged.through) = (verdict, Some(path));
             }
             match judged.verdict.action {
-                Action::Deny => ControlFlow::Break(()),
-                Action::Allow | Action::Ask => ControlFlow::Continue(()),
+                RuleAction::Deny => ControlFlow::Break(()),
+                RuleAction::Allow | RuleAction::Ask => ControlFlow::Continue(()),
             }
         };
         let reach = function.equivalent_fields(arguments, &mut judge);
@@ -213,8 +220,8 @@ impl Asked {
         }
         let reach = match reach {
             Ok(reach) => reach,
-            Err(DocumentError::Stopped) => Reach::default(),
-            Err(error) => return Err(fault_of(&error).path(&self.path)),
+            Err(DocumentError::Stopped) => CallEffects::default(),
+            Err(error) => return Err(document_fault(&error).path(&self.path)),
         };
         if reach.may_destroy {
             let own = self.decide_as_destructive(arguments)?;
@@ -224,17 +231,17 @@ impl Asked {
         }
         if let Some(why) = reach
             .undecided
-            .filter(|_| judged.verdict.action != Action::Deny)
-            && let Some((rule, named)) = self.names_functions(function)
+            .filter(|_| judged.verdict.action != RuleAction::Deny)
+            && let Some((rule, named)) = self.find_functions_rule(function)
         {
-            judged.verdict = Verdict {
-                action: Action::Deny,
+            judged.verdict = PolicyVerdict {
+                action: RuleAction::Deny,
                 rule,
             };
             judged.undecided = Some(format!("{why}, and {named} functions of its source"));
         }
-        if judged.verdict.action == Action::Ask {
-            asking.insert(identity(&judged.verdict));
+        if judged.verdict.action == RuleAction::Ask {
+            asking.insert(verdict_identity(&judged.verdict));
             asking.extend(judged.reaches.iter().map(|path| format!("reaches {path}")));
             judged.identity = asking.into_iter().collect::<Vec<_>>().join("\n");
         }
@@ -242,89 +249,98 @@ impl Asked {
     }
 
     /// What the function of a field may do with its arguments, in this document.
-    fn verdict_of(
+    fn field_verdict(
         &self,
         function: &GraphqlFunction,
         path: &str,
         field: &mut EquivalentField<'_, '_>,
-    ) -> Result<Verdict, Fault> {
-        let (server, name) = (self.server(), field.function);
+    ) -> Result<PolicyVerdict, Fault> {
+        let (server, name) = (self.server_name(), field.function);
         if self.scope.hides_tool(server, name, &function.exclude) {
             let message = format!("the query reaches `{path}`, which there is not");
             return Err(Fault::new(Kind::NotFound, message).path(&self.path));
         }
         let spellings = spellings(server, name, name);
-        let hints = Hints::of_annotations(field.annotations);
+        let hints = ToolHints::of_annotations(field.annotations);
         let mut arguments = None;
-        let mut decide = |hints: Hints, field: &mut EquivalentField<'_, '_>| {
-            let unread = self.decide_of(path, &spellings, hints, None, Given::Unread);
-            if let Decision::Made(verdict) = unread {
+        let mut decide = |hints: ToolHints, field: &mut EquivalentField<'_, '_>| {
+            let unread = self.decide_of(path, &spellings, hints, None, GivenArguments::Unread);
+            if let PolicyDecision::Made(verdict) = unread {
                 return Ok(verdict);
             }
             let values = match &arguments {
                 Some(values) => values,
                 None => {
                     let read = field.arguments();
-                    let read = read.map_err(|error| fault_of(&error).path(&self.path))?;
+                    let read = read.map_err(|error| document_fault(&error).path(&self.path))?;
                     arguments.insert(read)
                 }
             };
-            made(self.decide_of(path, &spellings, hints, None, Given::Values(values)))
+            final_verdict(self.decide_of(
+                path,
+                &spellings,
+                hints,
+                None,
+                GivenArguments::Values(values),
+            ))
         };
         let verdict = decide(hints, field)?;
         if !field.may_destroy || hints.destructive == Some(true) {
             return Ok(verdict);
         }
-        let other = decide(Hints::DESTRUCTIVE, field)?;
-        Ok(stricter(verdict, other))
+        let other = decide(ToolHints::DESTRUCTIVE, field)?;
+        Ok(stricter_verdict(verdict, other))
     }
 
     /// Of the call itself, as if its tool called itself destructive.
-    fn decide_as_destructive(&self, arguments: &Map<String, Value>) -> Result<Verdict, Fault> {
+    fn decide_as_destructive(
+        &self,
+        arguments: &Map<String, Value>,
+    ) -> Result<PolicyVerdict, Fault> {
         let arguments = Value::Object(arguments.clone());
-        let (hints, verb) = (Hints::DESTRUCTIVE, self.verb.as_deref());
-        let given = Given::Values(&arguments);
-        made(self.decide_of(&self.path, &self.spellings, hints, verb, given))
+        let (hints, verb) = (ToolHints::DESTRUCTIVE, self.verb.as_deref());
+        let given = GivenArguments::Values(&arguments);
+        final_verdict(self.decide_of(&self.path, &self.spellings, hints, verb, given))
     }
 
     /// The first rule that may stop a function of this source, whatever its name is, or what else does; in words.
-    fn names_functions(
+    fn find_functions_rule(
         &self,
         function: &GraphqlFunction,
     ) -> Option<(Option<Arc<mux_policy::Rule>>, String)> {
-        let server = self.server();
+        let server = self.server_name();
         let ruling = self.ruling();
-        let question = self.question(&self.path, &[], self.hints, None, Given::Unread);
+        let question = self.question(&self.path, &[], self.hints, None, GivenArguments::Unread);
         if let Some(rule) = functions_rule(ruling, &question) {
             let named = format!("the policy \"{}\" is about", rule.text());
             return Some((Some(Arc::clone(rule)), named));
         }
-        let mut names = FUNCTIONS.iter();
+        let mut names = GRAPHQL_FUNCTION_PREFIXES.iter();
         let hidden = function.leaves_out_functions()
             || names.any(|name| self.scope.may_hide_below(server, name));
         hidden.then(|| (None, "`exclude` leaves out".to_owned()))
     }
 
-    fn server(&self) -> &str {
+    fn server_name(&self) -> &str {
         self.path.split_once('.').map_or("", |(server, _)| server)
     }
 }
 
 /// The first rule that denies or asks for functions of the question's source, or for some of them.
 pub(super) fn functions_rule<'a>(
-    ruling: Ruling<'a>,
-    question: &Question<'_>,
+    ruling: EffectivePolicy<'a>,
+    question: &PolicyQuestion<'_>,
 ) -> Option<&'a Arc<mux_policy::Rule>> {
     let server = question.server();
     let mut paths: Vec<String> = Vec::new();
-    for name in FUNCTIONS {
+    for name in GRAPHQL_FUNCTION_PREFIXES {
         paths.push(format!("{server}.{name}"));
         paths.push(format!("{}.{name}", spell(server)));
     }
     ruling.strict_rule_below(question, &paths)
 }
 
-fn fault_of(error: &DocumentError) -> Fault {
+fn document_fault(error: &DocumentError) -> Fault {
     match error {
         DocumentError::Limit { remedy, .. } => {
             Fault::new(Kind::Limit, error.to_string()).hint(*remedy)
@@ -336,19 +352,19 @@ fn fault_of(error: &DocumentError) -> Fault {
 }
 
 /// A decision that was made with everything there is.
-pub(super) fn made(decision: Decision) -> Result<Verdict, Fault> {
+pub(super) fn final_verdict(decision: PolicyDecision) -> Result<PolicyVerdict, Fault> {
     match decision {
-        Decision::Made(verdict) => Ok(verdict),
-        Decision::NeedsArguments => Err(Fault::new(
+        PolicyDecision::Made(verdict) => Ok(verdict),
+        PolicyDecision::NeedsArguments => Err(Fault::new(
             Kind::Internal,
             "policy wants arguments that it has",
         )),
-        Decision::TimedOut => Err(timed_out("arguments")),
+        PolicyDecision::TimedOut => Err(policy_timeout_fault("arguments")),
     }
 }
 
 /// `what` kept the rules busy for longer than they may be.
-fn timed_out(what: &str) -> Fault {
+fn policy_timeout_fault(what: &str) -> Fault {
     let message = format!(
         "the rules of [[policy]] were not through with the {what} within `policy_time`, {DECISION_TIMEOUT:?}"
     );
@@ -358,12 +374,12 @@ fn timed_out(what: &str) -> Fault {
     )
 }
 
-fn identity(verdict: &Verdict) -> String {
+fn verdict_identity(verdict: &PolicyVerdict) -> String {
     let rule = verdict.rule.as_ref();
     rule.map_or_else(|| "the default".into(), |rule| rule.identity())
 }
 
-fn stricter(one: Verdict, other: Verdict) -> Verdict {
+fn stricter_verdict(one: PolicyVerdict, other: PolicyVerdict) -> PolicyVerdict {
     match strictness(&other) > strictness(&one) {
         true => other,
         false => one,
@@ -371,12 +387,12 @@ fn stricter(one: Verdict, other: Verdict) -> Verdict {
 }
 
 /// The default asks only where somebody can be asked at once, a rule always.
-pub(super) fn strictness(verdict: &Verdict) -> u8 {
+pub(super) fn strictness(verdict: &PolicyVerdict) -> u8 {
     match verdict.action {
-        Action::Allow => 0,
-        Action::Ask if verdict.is_default() => 1,
-        Action::Ask => 2,
-        Action::Deny => 3,
+        RuleAction::Allow => 0,
+        RuleAction::Ask if verdict.is_default() => 1,
+        RuleAction::Ask => 2,
+        RuleAction::Deny => 3,
     }
 }
 

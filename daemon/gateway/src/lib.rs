@@ -1,23 +1,46 @@
-//! The one way of every tool call, whoever makes it: guest, command line, pass-through.
+//! The one path of every tool call, whether a guest, the command line or a pass-through makes it, and of what is
+//! requested beside tools.
 //!
-//! resolve the server → its session → resolve the tool as the caller sees it → policy → arguments → a place in line →
-//! the call → the value.
+//! It knows upstream, catalog, policy, approvals, audit and callers. It knows no run and no wire type.
 //!
-//! Invariant: policy is asked here and nowhere else, with the canonical path, after every other
-//! spelling of the name has been resolved.
+//! resolve the server → its session → resolve the tool as the caller sees it → policy, which may hold the call → its
+//! pin → arguments → a place among the server's calls → the call, once → the value.
+//!
+//! - `permission` alone asks policy. It asks before anything is revealed of a call's arguments; rules that look at
+//!   arguments decide on the text that is sent. `explanation` says what policy would answer, without a call; `approval`
+//!   takes a call through `mux-approvals`.
+//! - `graphql_policy` judges what a GraphQL document or selection does, each field of a root type as its function, off
+//!   the runtime's threads and within limits.
+//! - `arguments` reads arguments, long ones beside other work; `resolve_tool` resolves the tool that a call would reach;
+//!   `dispatch` looks at the tool once more before its call goes out; `call_attempts` says whether a call may be sent again;
+//!   `call_fault` words a call without a result.
+//! - `resources_and_prompts` is the same path for resources, prompts and completions; `server_requests` lets policy decide on what
+//!   servers ask of clients (elicitation, sampling, roots): `mux-upstream` hands over the question and the way to its
+//!   answer.
+//! - `spans` names what is sent, for traces: a span begins for each call, and its context goes down to the request's
+//!   `_meta` or headers.
+//!
+//! An audit entry begins before a name is resolved and ends with the outcome. A call takes the scope of its moment:
+//! rules and servers that change during a run count from then on.
+//!
+//! Invariants:
+//!
+//! - Policy is asked here and nowhere else, with the canonical path, after every other spelling of the name has been
+//!   resolved: for step programs as for all others, and for what servers ask.
+//! - A call goes out at most once, unless it provably never left, or tool and user both declare it harmless.
 
 mod approval;
 mod arguments;
-mod attempts;
+mod call_attempts;
+mod call_fault;
+mod dispatch;
 mod explanation;
-mod failure;
 mod graphql_policy;
-mod offers;
 mod permission;
-mod reached;
+mod resolve_tool;
+mod resources_and_prompts;
 mod server_requests;
 mod spans;
-mod standing;
 
 use std::{
     collections::BTreeMap,
@@ -30,35 +53,35 @@ use mux_wire::{Fault, Kind, Target};
 use serde_json::Value;
 use tracing::{debug, info_span};
 
-pub use self::{
-    arguments::Arguments,
-    explanation::{Supposed, Told},
-    offers::{Asking, Offered},
-};
 use self::{
-    arguments::Readers,
-    attempts::Attempts,
-    failure::failure,
+    arguments::ArgumentReaders,
+    call_attempts::CallAttempts,
+    call_fault::fault_of_call_error,
+    dispatch::DispatchedCall,
     graphql_policy::DocumentJudges,
-    permission::{Permission, What},
-    reached::asked,
-    standing::Sent,
+    permission::{PermissionRequest, PermissionSubject},
+    resolve_tool::requested_path,
 };
-use mux_approvals::{Approvals, Word};
-use mux_audit::{Audit, Entry};
-use mux_caller::{Origin, Progress};
+pub use self::{
+    arguments::CallArguments,
+    explanation::{CallExplanation, HypotheticalCall},
+    resources_and_prompts::{CallContext, OfferLists},
+};
+use mux_approvals::{ApprovalEvent, Approvals};
+use mux_audit::{AuditLog, CallAuditGuard};
+use mux_caller::{ClientOrigin, ProgressUpdate};
 use mux_catalog::{Scope, Scopes, Tool, ToolSet, value_of};
-use mux_policy::Policies;
+use mux_policy::PolicySet;
 use mux_settings::{
-    Agents, ResultCheck,
-    projects::{Denials, Outlook, Workplace},
+    AgentViews, ResultCheck,
+    projects::{ProjectDenials, ProjectView, WorkspaceContext},
 };
 use mux_telemetry::{
     metrics::CallMeter,
-    trace::{Trace, Tracer},
+    trace::{TraceScope, Tracer},
 };
 use mux_text::json_weight;
-use mux_upstream::{Held, Sending, Server, Upstreams, Whose};
+use mux_upstream::{CallerIdentity, HeldSession, RequestOptions, Server, Upstreams};
 
 /// Is told what happens to a call.
 pub trait CallObserver: Send + Sync {
@@ -68,51 +91,51 @@ pub trait CallObserver: Send + Sync {
     /// The call goes out. `path` is canonical. Gives the number by which its end is told.
     fn call_started(&self, path: &str) -> u32;
     /// The server tells how far the call is; not more often than somebody can follow.
-    fn call_progress(&self, call: u32, path: &str, progress: Progress);
+    fn call_progress(&self, call: u32, path: &str, progress: ProgressUpdate);
     fn call_ended(&self, call: u32, path: &str, took: Duration, outcome: Result<usize, &Fault>);
     /// The call must be approved, and waits; or it waits no more.
-    fn approval(&self, word: Word<'_>);
+    fn approval_changed(&self, word: ApprovalEvent<'_>);
     /// Its server ended before it answered, and the call is sent again because it does no harm.
-    fn call_repeated(&self, path: &str, cause: &str);
+    fn call_retried(&self, path: &str, cause: &str);
 }
 
 /// Resolves names, asks policy, and calls.
 #[derive(Debug)]
 pub struct Gateway {
     upstreams: Arc<Upstreams>,
-    audit: Arc<Audit>,
-    policies: RwLock<Arc<Policies>>,
+    audit: Arc<AuditLog>,
+    policies: RwLock<Arc<PolicySet>>,
     scopes: RwLock<Scopes>,
     approvals: Arc<Approvals>,
-    readers: Readers,
+    readers: ArgumentReaders,
     documents: DocumentJudges,
     tracer: Tracer,
 }
 
 /// One call as somebody asks for it.
-pub struct Call {
+pub struct ToolCall {
     pub target: Target,
-    pub arguments: Arguments,
+    pub arguments: CallArguments,
     /// A shorter time than the server's own.
     pub within: Option<Duration>,
-    pub asking: Asking,
+    pub asking: CallContext,
 }
 
 impl Gateway {
     pub fn new(
         upstreams: Arc<Upstreams>,
         approvals: Arc<Approvals>,
-        audit: Arc<Audit>,
+        audit: Arc<AuditLog>,
         tracer: Tracer,
     ) -> Self {
-        approvals.tell(&audit);
+        approvals.set_audit(&audit);
         Self {
             upstreams,
             audit,
             policies: RwLock::default(),
             scopes: RwLock::default(),
             approvals,
-            readers: Readers::new(),
+            readers: ArgumentReaders::new(),
             documents: DocumentJudges::new(),
             tracer,
         }
@@ -123,7 +146,7 @@ impl Gateway {
     }
 
     /// Where calls and decisions are written down.
-    pub fn audit(&self) -> &Arc<Audit> {
+    pub fn audit(&self) -> &Arc<AuditLog> {
         &self.audit
     }
 
@@ -137,7 +160,7 @@ impl Gateway {
     }
 
     /// From now on these rules hold; those that held before go on counting.
-    pub fn set_policies(&self, policies: Policies) {
+    pub fn set_policies(&self, policies: PolicySet) {
         policies.follow(&self.policies());
         *self
             .policies
@@ -146,17 +169,17 @@ impl Gateway {
     }
 
     /// The rules that are in force.
-    pub fn policies(&self) -> Arc<Policies> {
+    pub fn policies(&self) -> Arc<PolicySet> {
         let policies = self.policies.read();
         Arc::clone(&policies.unwrap_or_else(std::sync::PoisonError::into_inner))
     }
 
     /// Who sees what from now on. The index of what they see is made anew.
-    pub fn set_views(
+    pub fn set_scopes(
         &self,
-        agents: &Agents,
-        projects: BTreeMap<Arc<Path>, Arc<Outlook>>,
-        denials: Denials,
+        agents: &AgentViews,
+        projects: BTreeMap<Arc<Path>, Arc<ProjectView>>,
+        denials: ProjectDenials,
     ) {
         let scopes = Scopes::new(agents, projects, denials);
         *self
@@ -166,59 +189,59 @@ impl Gateway {
     }
 
     /// What an agent sees now in the directory in which it works.
-    pub fn scope(&self, agent: Option<&str>, place: &Workplace) -> Arc<Scope> {
+    pub fn scope(&self, agent: Option<&str>, place: &WorkspaceContext) -> Arc<Scope> {
         self.scopes
             .read()
             .unwrap_or_else(std::sync::PoisonError::into_inner)
-            .within(place, agent)
+            .scope_within(place, agent)
     }
 
     /// What it sees by the configuration of this moment: a run may have begun long ago.
-    pub fn scope_now(&self, asking: &Asking) -> Arc<Scope> {
+    pub fn scope_now(&self, asking: &CallContext) -> Arc<Scope> {
         let agent = asking.caller.origin.agent.as_deref();
         self.scopes
             .read()
             .unwrap_or_else(std::sync::PoisonError::into_inner)
-            .again(&asking.scope, agent)
+            .refresh_scope(&asking.scope, agent)
     }
 
     /// What the caller's agent sees in the directory in which it works.
-    fn scope_of(&self, origin: &Origin) -> Arc<Scope> {
+    fn scope_of(&self, origin: &ClientOrigin) -> Arc<Scope> {
         let scopes = self.scopes.read();
         let scopes = scopes.unwrap_or_else(std::sync::PoisonError::into_inner);
         let place = origin.workspace.as_deref();
         let place = place.map(|workspace| scopes.workplace_of(workspace));
-        scopes.within(&place.unwrap_or_default(), origin.agent.as_deref())
+        scopes.scope_within(&place.unwrap_or_default(), origin.agent.as_deref())
     }
 
     /// Makes one call and gives the value that a program gets, as JSON text. However it ends, it is written down.
-    pub async fn call(&self, call: Call, observer: &dyn CallObserver) -> Result<String, Fault> {
-        let (path, arguments) = (asked(&call.target), call.arguments.as_json());
-        let mut entry = self.audit.call(&path, arguments, &call.asking.caller);
-        let mut meter = self.upstreams.metrics().call();
-        let outcome = self.make(call, observer, (&mut entry, &mut meter));
+    pub async fn call(&self, call: ToolCall, observer: &dyn CallObserver) -> Result<String, Fault> {
+        let (path, arguments) = (requested_path(&call.target), call.arguments.as_json());
+        let mut entry = self.audit.begin_call(&path, arguments, &call.asking.caller);
+        let mut meter = self.upstreams.metrics().begin_call();
+        let outcome = self.execute_call(call, observer, (&mut entry, &mut meter));
         let outcome = outcome.await;
         meter.ended(outcome.as_ref().err().map(|fault| fault.kind));
-        entry.ended(outcome.as_ref().map(String::len));
+        entry.finish(outcome.as_ref().map(String::len));
         outcome
     }
 
-    async fn make(
+    async fn execute_call(
         &self,
-        mut call: Call,
+        mut call: ToolCall,
         observer: &dyn CallObserver,
-        (entry, meter): (&mut Entry, &mut CallMeter),
+        (entry, meter): (&mut CallAuditGuard, &mut CallMeter),
     ) -> Result<String, Fault> {
         call.asking.scope = self.scope_now(&call.asking);
-        let (server, name, raw) = self.resolve(call.target, &call.asking.scope)?;
+        let (server, name, raw) = self.resolve_server(call.target, &call.asking.scope)?;
         meter.at(server.meters());
-        let (within, whole) = call_times(&server, call.within)?;
+        let (within, whole) = call_timeouts(&server, call.within)?;
         let caller = Arc::clone(&call.asking.caller);
-        let (whose, trace) = (Whose::of(&caller), &caller.trace);
-        let Held {
+        let (whose, trace) = (CallerIdentity::of(&caller), &caller.trace);
+        let HeldSession {
             mut slot,
             mut session,
-        } = ready(&server, (&whose, trace), observer).await?;
+        } = ready_session(&server, (&whose, trace), observer).await?;
         let tools = session.current_tools().await;
         let scope = &call.asking.scope;
         let seen = |tools| match scope.view(tools).find(&name) {
@@ -231,51 +254,54 @@ impl Gateway {
             tool => tool,
         }?;
         let path = tool.path();
-        entry.resolved(&path);
+        entry.set_path(&path);
         meter.of_tool(&tool.name);
         if !call.arguments.are_long() {
             // What was typed is known now, however the call ends.
-            entry.read(|| call.arguments.as_text(&tool));
+            entry.set_arguments(|| call.arguments.as_text(&tool));
         }
-        let wanted = Permission {
+        let wanted = PermissionRequest {
             path: &path,
             server: &server,
-            what: What::Tool(&tool, &call.arguments),
+            what: PermissionSubject::Tool(&tool, &call.arguments),
             asking: &call.asking,
         };
         let ask = self.permit(&wanted, entry).await?;
         tool.check_standing()?;
         call.arguments
-            .check_nesting()
+            .check_depth_off_thread()
             .await
             .map_err(|fault| fault.path(&path))?;
         if let Some(ask) = ask {
-            call.arguments = self.approved(ask, (&wanted, raw), observer, entry).await?;
+            call.arguments = self
+                .approve_call(ask, (&wanted, raw), observer, entry)
+                .await?;
             // It may have taken minutes.
-            Held { slot, session } = ready(&server, (&whose, trace), observer).await?;
+            HeldSession { slot, session } =
+                ready_session(&server, (&whose, trace), observer).await?;
         }
         // What nobody has a place for is kept as text.
         let early = match call.arguments.are_long() {
-            true => Some(slot.place(&call.asking.turn).await),
+            true => Some(slot.acquire_call(&call.asking.turn).await),
             false => None,
         };
-        let arguments = self.readers.read(&tool, &call.arguments).await?;
-        entry.read(|| serde_json::to_string(&arguments).unwrap_or_default());
+        let arguments = self.readers.read_checked(&tool, &call.arguments).await?;
+        entry.set_arguments(|| serde_json::to_string(&arguments).unwrap_or_default());
         let mut place = match early {
             Some(place) => place,
-            None => slot.place(&call.asking.turn).await,
+            None => slot.acquire_call(&call.asking.turn).await,
         };
         let span = info_span!("call", path);
         let started = Instant::now();
         let number = observer.call_started(&path);
-        entry.numbered(number);
+        entry.set_call_number(number);
         meter.sent();
-        self.upstreams.catalog().used(&tool);
-        let mut attempts = Attempts::of(&server);
+        self.upstreams.catalog().count_use(&tool);
+        let mut attempts = CallAttempts::of(&server);
         let mut read = Some(arguments);
         let sent = loop {
-            let traced = spans::call(trace, &server, &session, &tool.name);
-            let sending = Sending {
+            let traced = spans::tool_call_span(trace, &server, &session, &tool.name);
+            let sending = RequestOptions {
                 caller: Some(&call.asking.caller),
                 place: Some(&place),
                 within,
@@ -284,39 +310,41 @@ impl Gateway {
                 trace: traced.trace().context().map(|context| &**context),
             };
             let lets = |tool: &Tool| {
-                let lets = server.serves(&slot, &whose) && attempts.lets(tool);
-                if let (true, Some(cause)) = (lets, attempts.repeats()) {
-                    observer.call_repeated(&path, cause);
+                let lets = server.serves(&slot, &whose) && attempts.allows_send(tool);
+                if let (true, Some(cause)) = (lets, attempts.take_retry_cause()) {
+                    observer.call_retried(&path, cause);
                 }
                 lets
             };
             let (read, given) = (read.take(), (&call.arguments, &call.asking));
             let at = (&*server, &*session);
-            let sent = self.send(at, &tool, read, given, &lets, &sending).await;
-            traced.ended(|| spans::failed(sent.as_ref().map(|sent| &sent.answer)));
-            if !attempts.another(&sent) {
-                break attempts.outcome(sent);
+            let sent = self
+                .dispatch_call(at, &tool, read, given, &lets, &sending)
+                .await;
+            traced.end_with(|| spans::error_type(sent.as_ref().map(|sent| &sent.answer)));
+            if !attempts.should_retry(&sent) {
+                break attempts.into_outcome(sent);
             }
-            let next = match ready(&server, (&whose, trace), observer).await {
+            let next = match ready_session(&server, (&whose, trace), observer).await {
                 Ok(next) => next,
-                Err(fault) => break attempts.outcome(Err(fault)),
+                Err(fault) => break attempts.into_outcome(Err(fault)),
             };
             if !Arc::ptr_eq(&next.slot, &slot) {
                 // The two may be places of one line.
                 drop(place);
-                place = next.slot.place(&call.asking.turn).await;
+                place = next.slot.acquire_call(&call.asking.turn).await;
             }
-            Held { slot, session } = next;
+            HeldSession { slot, session } = next;
         };
         let took = started.elapsed();
         let outcome = match sent {
-            Ok(Sent { tool, answer }) => match answer {
+            Ok(DispatchedCall { tool, answer }) => match answer {
                 Ok(result) if raw => Ok(json_weight::to_text(result).await),
                 Ok(result) => {
                     let value = value_of(&tool, result, result_check(&server)).await;
-                    self.observed(&tool, value).await
+                    self.learn_output_type(&tool, value).await
                 }
-                Err(error) => Err(failure(&path, error).await),
+                Err(error) => Err(fault_of_call_error(&path, error).await),
             },
             Err(fault) => Err(fault),
         };
@@ -326,7 +354,7 @@ impl Gateway {
     }
 
     /// The text of a value, from which its type is learned if nobody has declared it.
-    async fn observed(
+    async fn learn_output_type(
         &self,
         tool: &Arc<Tool>,
         value: Result<Value, Fault>,
@@ -341,7 +369,11 @@ impl Gateway {
     }
 
     /// The server and the tool's name as the caller spelled it.
-    fn resolve(&self, target: Target, scope: &Scope) -> Result<(Arc<Server>, String, bool), Fault> {
+    fn resolve_server(
+        &self,
+        target: Target,
+        scope: &Scope,
+    ) -> Result<(Arc<Server>, String, bool), Fault> {
         if let Some(fault) = target.too_long() {
             return Err(fault);
         }
@@ -368,18 +400,18 @@ impl Gateway {
         };
         let found = self
             .upstreams
-            .find_seen(&server, scope)
+            .find_visible(&server, scope)
             .map_err(|f| f.path(format!("{server}.{tool}")))?;
         Ok((found, tool, raw))
     }
 }
 
 /// The caller's session, with word to the observer if it has to be opened first.
-async fn ready(
+async fn ready_session(
     server: &Server,
-    (whose, trace): (&Whose, &Trace),
+    (whose, trace): (&CallerIdentity, &TraceScope),
     observer: &dyn CallObserver,
-) -> Result<Held, Fault> {
+) -> Result<HeldSession, Fault> {
     if let Some(held) = server.open_session(whose) {
         return Ok(held);
     }
@@ -387,15 +419,15 @@ async fn ready(
         observer.server_starting(server.name());
     }
     let asked = Instant::now();
-    let span = spans::opening(trace, server);
+    let span = spans::session_open_span(trace, server);
     let held = server.session(whose).await;
-    span.ended(|| held.as_ref().err().map(|fault| fault.kind.to_string()));
+    span.end_with(|| held.as_ref().err().map(|fault| fault.kind.to_string()));
     let held = held?;
     observer.server_ready(server.name(), asked.elapsed());
     Ok(held)
 }
 
-pub fn find(tools: &ToolSet, server: &str, name: &str) -> Result<Arc<Tool>, Fault> {
+pub fn find_tool(tools: &ToolSet, server: &str, name: &str) -> Result<Arc<Tool>, Fault> {
     match tools.find(name) {
         Some(tool) => Ok(Arc::clone(tool)),
         None => Err(no_such_tool(tools, server, name)),
@@ -403,7 +435,11 @@ pub fn find(tools: &ToolSet, server: &str, name: &str) -> Result<Arc<Tool>, Faul
 }
 
 /// The tool of this name, and those in the group of this name.
-pub fn named(tools: &ToolSet, server: &str, name: &str) -> Result<Vec<Arc<Tool>>, Fault> {
+pub fn find_tools_or_group(
+    tools: &ToolSet,
+    server: &str,
+    name: &str,
+) -> Result<Vec<Arc<Tool>>, Fault> {
     let (tool, group) = (tools.find(name), tools.in_group(name));
     let named: Vec<_> = tool.into_iter().chain(group).cloned().collect();
     match named.is_empty() {
@@ -434,7 +470,7 @@ fn result_check(server: &Server) -> ResultCheck {
 
 /// How long one call of this server may be quiet, and take; what somebody asks for is the whole of it. Without
 /// any time it would be sent, and cancelled at once.
-fn call_times(server: &Server, asked: Option<Duration>) -> Result<(Duration, Duration), Fault> {
+fn call_timeouts(server: &Server, asked: Option<Duration>) -> Result<(Duration, Duration), Fault> {
     let Ok(definition) = server.definition() else {
         // It has no session.
         return Ok((Duration::ZERO, Duration::ZERO));

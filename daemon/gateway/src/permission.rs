@@ -10,33 +10,34 @@ use mux_wire::{Fault, Kind};
 use serde_json::Value;
 
 use super::{
-    Arguments, Asking, Gateway,
-    arguments::Readers,
-    graphql_policy::{Judged, made},
+    CallArguments, CallContext, Gateway,
+    arguments::ArgumentReaders,
+    graphql_policy::{PolicyJudgment, final_verdict},
 };
-use mux_audit::Entry;
-use mux_caller::Origin;
+use mux_audit::CallAuditGuard;
+use mux_caller::ClientOrigin;
 use mux_catalog::{Scope, Tool};
 use mux_policy::{
-    Action, Decision, Given, Hints, List, Policies, Question, Ruling, Verdict, spellings,
+    EffectivePolicy, GivenArguments, PolicyDecision, PolicyQuestion, PolicySet, PolicyVerdict,
+    RuleAction, RuleList, ToolHints, spellings,
 };
-use mux_settings::Link;
+use mux_settings::ServerEndpoint;
 use mux_upstream::Server;
 
 /// Why somebody is asked where no rule says so.
-const DEFAULT: &str = "the default, since it calls itself destructive";
+const DEFAULT_ASK_REASON: &str = "the default, since it calls itself destructive";
 
 /// What somebody is about to do.
-pub(super) struct Permission<'a> {
+pub(super) struct PermissionRequest<'a> {
     /// Canonical.
     pub(super) path: &'a str,
     pub(super) server: &'a Server,
-    pub(super) what: What<'a>,
-    pub(super) asking: &'a Asking,
+    pub(super) what: PermissionSubject<'a>,
+    pub(super) asking: &'a CallContext,
 }
 
-pub(super) enum What<'a> {
-    Tool(&'a Arc<Tool>, &'a Arguments),
+pub(super) enum PermissionSubject<'a> {
+    Tool(&'a Arc<Tool>, &'a CallArguments),
     /// What is no tool, and takes this.
     Offer(Value),
     /// What the server asks of the caller, with its params.
@@ -45,17 +46,17 @@ pub(super) enum What<'a> {
 
 /// Why somebody is asked.
 #[derive(Clone, Debug)]
-pub(super) struct Ask {
+pub(super) struct ApprovalReason {
     pub(super) rule: String,
     pub(super) reason: Option<String>,
     /// Names that, where two rules read alike.
     pub(super) identity: String,
 }
 
-impl Ask {
+impl ApprovalReason {
     /// Whoever has written a rule can be told of what it stops. Nobody has written the default: it asks only where
     /// the client that makes the call can ask its user at once, or could when its run began.
-    fn of(judged: &Judged, asking: &Asking) -> Option<Self> {
+    fn of(judged: &PolicyJudgment, asking: &CallContext) -> Option<Self> {
         let (verdict, identity) = (&judged.verdict, judged.identity.clone());
         match &verdict.rule {
             Some(rule) => Some(Self {
@@ -64,7 +65,7 @@ impl Ask {
                 identity,
             }),
             None => (asking.asks || asking.caller.can_approve()).then(|| Self {
-                rule: DEFAULT.into(),
+                rule: DEFAULT_ASK_REASON.into(),
                 reason: None,
                 identity,
             }),
@@ -73,8 +74,8 @@ impl Ask {
 }
 
 /// Of what nobody is asked for: clients read lists, and complete what is typed, of their own accord and all the time.
-pub(super) fn nobody_asked(path: &str, ask: Option<Ask>) -> Result<(), Fault> {
-    let Some(Ask { rule, .. }) = ask else {
+pub(super) fn deny_if_ask(path: &str, ask: Option<ApprovalReason>) -> Result<(), Fault> {
+    let Some(ApprovalReason { rule, .. }) = ask else {
         return Ok(());
     };
     let message = format!(
@@ -86,14 +87,14 @@ pub(super) fn nobody_asked(path: &str, ask: Option<Ask>) -> Result<(), Fault> {
 }
 
 /// A question that does not depend on whoever asks it any more.
-pub(super) struct Asked {
-    policies: Arc<Policies>,
+pub(super) struct CallerQuestion {
+    policies: Arc<PolicySet>,
     pub(super) scope: Arc<Scope>,
-    origin: Arc<Origin>,
+    origin: Arc<ClientOrigin>,
     pub(super) path: String,
     from_server: bool,
     pub(super) spellings: Vec<String>,
-    pub(super) hints: Hints,
+    pub(super) hints: ToolHints,
     pub(super) verb: Option<String>,
 }
 
@@ -102,81 +103,90 @@ impl Gateway {
     /// and after it they are checked.
     pub(super) async fn permit(
         &self,
-        wanted: &Permission<'_>,
-        entry: &mut Entry,
-    ) -> Result<Option<Ask>, Fault> {
-        let judged = self.judged(wanted).await?;
+        wanted: &PermissionRequest<'_>,
+        entry: &mut CallAuditGuard,
+    ) -> Result<Option<ApprovalReason>, Fault> {
+        let judged = self.judge_request(wanted).await?;
         let (verdict, rule) = (&judged.verdict, judged.verdict.rule.as_ref());
         self.policies().count_verdict(verdict);
-        entry.reaches(&judged.reaches);
-        entry.decided(
+        entry.set_reached(&judged.reaches);
+        entry.set_decision(
             verdict.action.word(),
             &rule.map_or_else(|| "default".into(), |rule| rule.text()),
         );
         match verdict.action {
-            Action::Allow => Ok(None),
-            Action::Deny => Err(denied(wanted.path, &judged)),
-            Action::Ask => {
-                let ask = Ask::of(&judged, wanted.asking);
+            RuleAction::Allow => Ok(None),
+            RuleAction::Deny => Err(denied_fault(wanted.path, &judged)),
+            RuleAction::Ask => {
+                let ask = ApprovalReason::of(&judged, wanted.asking);
                 if ask.is_none() {
-                    entry.decided(Action::Allow.word(), "default");
+                    entry.set_decision(RuleAction::Allow.word(), "default");
                 }
                 Ok(ask)
             }
         }
     }
 
-    async fn judged(&self, wanted: &Permission<'_>) -> Result<Judged, Fault> {
-        let asked = self.asked(wanted);
+    async fn judge_request(&self, wanted: &PermissionRequest<'_>) -> Result<PolicyJudgment, Fault> {
+        let asked = self.caller_question(wanted);
         let (tool, arguments) = match &wanted.what {
-            What::Offer(given) => return asked.judge_value(given).await,
-            What::Request(params) => return asked.judge_value(params).await,
-            What::Tool(tool, arguments) => (tool, arguments),
+            PermissionSubject::Offer(given) => return asked.judge_value(given).await,
+            PermissionSubject::Request(params) => return asked.judge_value(params).await,
+            PermissionSubject::Tool(tool, arguments) => (tool, arguments),
         };
         let function = self.graphql_function(wanted.server, tool);
-        if let Decision::Made(verdict) = asked.decide(Given::Unread)
-            && (function.is_none() || verdict.action == Action::Deny)
+        if let PolicyDecision::Made(verdict) = asked.decide(GivenArguments::Unread)
+            && (function.is_none() || verdict.action == RuleAction::Deny)
         {
-            return Ok(Judged::of(verdict));
+            return Ok(PolicyJudgment::of(verdict));
         }
-        if arguments.check_nesting().await.is_err() {
-            return asked.judge(Given::Unreadable);
+        if arguments.check_depth_off_thread().await.is_err() {
+            return asked.judge(GivenArguments::Unreadable);
         }
         let Some(function) = function else {
             let judge = move |read: Result<_, Fault>| match read {
-                Ok(values) => asked.judge(Given::Values(&Value::Object(values))),
-                Err(_) => asked.judge(Given::Unreadable),
+                Ok(values) => asked.judge(GivenArguments::Values(&Value::Object(values))),
+                Err(_) => asked.judge(GivenArguments::Unreadable),
             };
-            return self.readers.judged(tool, arguments, judge).await?;
+            return self.readers.judge_arguments(tool, arguments, judge).await?;
         };
         let read = move |read: Result<_, Fault>| -> Result<_, Fault> {
             let (own, values) = match read {
                 Ok(values) => {
                     let values = Value::Object(values);
-                    (made(asked.decide(Given::Values(&values)))?, values)
+                    (
+                        final_verdict(asked.decide(GivenArguments::Values(&values)))?,
+                        values,
+                    )
                 }
-                Err(_) => (made(asked.decide(Given::Unreadable))?, Value::Null),
+                Err(_) => (
+                    final_verdict(asked.decide(GivenArguments::Unreadable))?,
+                    Value::Null,
+                ),
             };
             Ok((asked, own, values))
         };
-        let (asked, own, values) = self.readers.judged(tool, arguments, read).await??;
+        let (asked, own, values) = self
+            .readers
+            .judge_arguments(tool, arguments, read)
+            .await??;
         match values {
             Value::Object(values)
-                if own.action != Action::Deny && function.does_as_told(&values) =>
+                if own.action != RuleAction::Deny && function.is_decided_by_arguments(&values) =>
             {
                 self.documents.judge(asked, function, own, values).await
             }
-            _ => Ok(Judged::of(own)),
+            _ => Ok(PolicyJudgment::of(own)),
         }
     }
 
-    fn asked(&self, wanted: &Permission<'_>) -> Asked {
+    fn caller_question(&self, wanted: &PermissionRequest<'_>) -> CallerQuestion {
         let tool = match &wanted.what {
-            What::Tool(tool, _) => Some(&***tool),
-            What::Offer(_) | What::Request(_) => None,
+            PermissionSubject::Tool(tool, _) => Some(&***tool),
+            PermissionSubject::Offer(_) | PermissionSubject::Request(_) => None,
         };
-        Asked {
-            from_server: matches!(wanted.what, What::Request(_)),
+        CallerQuestion {
+            from_server: matches!(wanted.what, PermissionSubject::Request(_)),
             policies: self.policies(),
             scope: self.scope_now(wanted.asking),
             origin: Arc::clone(&wanted.asking.caller.origin),
@@ -184,28 +194,28 @@ impl Gateway {
             spellings: other_spellings(wanted.path, tool),
             hints: tool.map(Tool::hints).unwrap_or_default(),
             verb: tool
-                .and_then(|tool| own_verb(wanted.server, tool))
+                .and_then(|tool| http_method(wanted.server, tool))
                 .map(str::to_owned),
         }
     }
 }
 
-impl Asked {
-    async fn judge_value(self, value: &Value) -> Result<Judged, Fault> {
-        match self.decide(Given::Unread) {
-            Decision::Made(verdict) => Ok(Judged::of(verdict)),
-            Decision::NeedsArguments | Decision::TimedOut => {
-                let judge = move |value: &Value| self.judge(Given::Values(value));
-                Readers::judged_value(value, judge).await
+impl CallerQuestion {
+    async fn judge_value(self, value: &Value) -> Result<PolicyJudgment, Fault> {
+        match self.decide(GivenArguments::Unread) {
+            PolicyDecision::Made(verdict) => Ok(PolicyJudgment::of(verdict)),
+            PolicyDecision::NeedsArguments | PolicyDecision::TimedOut => {
+                let judge = move |value: &Value| self.judge(GivenArguments::Values(value));
+                ArgumentReaders::judge_value_off_thread(value, judge).await
             }
         }
     }
 
-    fn judge(&self, given: Given<'_>) -> Result<Judged, Fault> {
-        made(self.decide(given)).map(Judged::of)
+    fn judge(&self, given: GivenArguments<'_>) -> Result<PolicyJudgment, Fault> {
+        final_verdict(self.decide(given)).map(PolicyJudgment::of)
     }
 
-    pub(super) fn decide(&self, given: Given<'_>) -> Decision {
+    pub(super) fn decide(&self, given: GivenArguments<'_>) -> PolicyDecision {
         self.decide_of(
             &self.path,
             &self.spellings,
@@ -220,10 +230,10 @@ impl Asked {
         &self,
         path: &str,
         spellings: &[String],
-        hints: Hints,
+        hints: ToolHints,
         verb: Option<&str>,
-        given: Given<'_>,
-    ) -> Decision {
+        given: GivenArguments<'_>,
+    ) -> PolicyDecision {
         let question = self.question(path, spellings, hints, verb, given);
         self.ruling().decide(&question)
     }
@@ -232,11 +242,11 @@ impl Asked {
         &'a self,
         path: &'a str,
         spellings: &'a [String],
-        hints: Hints,
+        hints: ToolHints,
         verb: Option<&'a str>,
-        given: Given<'a>,
-    ) -> Question<'a> {
-        Question {
+        given: GivenArguments<'a>,
+    ) -> PolicyQuestion<'a> {
+        PolicyQuestion {
             path,
             from_server: self.from_server,
             spellings,
@@ -250,20 +260,20 @@ impl Asked {
     }
 
     /// The rules that are in force for whoever asks.
-    pub(super) fn ruling(&self) -> Ruling<'_> {
+    pub(super) fn ruling(&self) -> EffectivePolicy<'_> {
         self.policies
             .of(self.origin.agent.as_deref(), self.scope.denied())
     }
 }
 
 #[cfg(test)]
-impl Asked {
+impl CallerQuestion {
     /// By `mux`, of a tool that says this of itself.
-    pub(super) fn by_mux(policies: Policies, path: &str, hints: Hints) -> Self {
+    pub(super) fn by_mux(policies: PolicySet, path: &str, hints: ToolHints) -> Self {
         Self {
             policies: Arc::new(policies),
             scope: Arc::default(),
-            origin: Arc::new(Origin::new("mux", None, None)),
+            origin: Arc::new(ClientOrigin::new("mux", None, None)),
             path: path.to_owned(),
             from_server: false,
             spellings: Vec::new(),
@@ -286,15 +296,15 @@ pub(super) fn other_spellings(path: &str, tool: Option<&Tool>) -> Vec<String> {
 }
 
 /// The HTTP method of a tool that a source made.
-pub(super) fn own_verb<'a>(server: &Server, tool: &'a Tool) -> Option<&'a str> {
+pub(super) fn http_method<'a>(server: &Server, tool: &'a Tool) -> Option<&'a str> {
     let definition = server.definition().as_ref().ok()?;
     match definition.link {
-        Link::Source(_) => tool.verb.as_deref(),
-        Link::Process(_) | Link::Remote(_) => None,
+        ServerEndpoint::Source(_) => tool.verb.as_deref(),
+        ServerEndpoint::Process(_) | ServerEndpoint::Remote(_) => None,
     }
 }
 
-fn denied(called: &str, judged: &Judged) -> Fault {
+fn denied_fault(called: &str, judged: &PolicyJudgment) -> Fault {
     let verdict = &judged.verdict;
     if let Some(why) = &judged.undecided {
         let server = called.split('.').next().unwrap_or(called);
@@ -304,10 +314,10 @@ fn denied(called: &str, judged: &Judged) -> Fault {
         ));
     }
     let path = judged.through.as_deref().unwrap_or(called);
-    denied_by(path, verdict).path(called)
+    denied_by_rule_fault(path, verdict).path(called)
 }
 
-fn denied_by(path: &str, verdict: &Verdict) -> Fault {
+fn denied_by_rule_fault(path: &str, verdict: &PolicyVerdict) -> Fault {
     let Some(rule) = &verdict.rule else {
         // By default only sampling is.
         let hint = format!("`[[policy]]` with match = \"{path}\" and action = \"allow\" allows it");
@@ -318,9 +328,9 @@ fn denied_by(path: &str, verdict: &Verdict) -> Fault {
         .hint(hint)
         .path(path);
     };
-    let (text, because) = (rule.text(), because(verdict));
+    let (text, because) = (rule.text(), reason_suffix(verdict));
     let message = match &*rule.list {
-        List::Project(root, _) => format!(
+        RuleList::Project(root, _) => format!(
             "{path} is denied by the policy \"{text}\" of the project in {}{because}",
             root.display()
         ),
@@ -339,7 +349,7 @@ fn denied_by(path: &str, verdict: &Verdict) -> Fault {
     }
 }
 
-fn because(verdict: &Verdict) -> String {
+fn reason_suffix(verdict: &PolicyVerdict) -> String {
     let reason = verdict.reason();
     reason.map_or_else(String::new, |reason| format!(": {reason}"))
 }

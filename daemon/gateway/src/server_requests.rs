@@ -11,40 +11,40 @@ use mux_wire::{Fault, Kind};
 use serde_json::Value;
 
 use super::{
-    Asking, CallObserver, Gateway,
-    permission::{Permission, What},
+    CallContext, CallObserver, Gateway,
+    permission::{PermissionRequest, PermissionSubject},
 };
-use mux_approvals::Word;
-use mux_audit::Entry;
-use mux_caller::Progress;
-use mux_upstream::{NotAnswered, ServerRequest, ServerRequestPolicy};
+use mux_approvals::ApprovalEvent;
+use mux_audit::CallAuditGuard;
+use mux_caller::ProgressUpdate;
+use mux_upstream::{ServerRequest, ServerRequestError, ServerRequestPolicy};
 
 impl ServerRequestPolicy for Gateway {
-    fn pass<'a>(
+    fn answer_if_allowed<'a>(
         &'a self,
         request: ServerRequest<'a>,
-        answer: BoxFuture<'a, Result<Value, NotAnswered>>,
-    ) -> BoxFuture<'a, Result<Value, NotAnswered>> {
+        answer: BoxFuture<'a, Result<Value, ServerRequestError>>,
+    ) -> BoxFuture<'a, Result<Value, ServerRequestError>> {
         Box::pin(async move {
             let mut entry = match request.caller {
                 Some(caller) => {
                     let path = format!("{}.{}", request.name, request.method);
-                    let mut entry = self.audit().call(&path, None, caller);
-                    entry.read(|| request.params.to_string());
+                    let mut entry = self.audit().begin_call(&path, None, caller);
+                    entry.set_arguments(|| request.params.to_string());
                     entry
                 }
-                None => Entry::none(),
+                None => CallAuditGuard::disabled(),
             };
-            let outcome = match self.lets(&request, &mut entry).await {
+            let outcome = match self.permit_server_request(&request, &mut entry).await {
                 Ok(()) => answer.await,
                 Err(fault) => {
-                    entry.ended(Err(&fault));
-                    return Err(NotAnswered::Denied(Box::new(fault)));
+                    entry.finish(Err(&fault));
+                    return Err(ServerRequestError::Denied(Box::new(fault)));
                 }
             };
             match &outcome {
-                Ok(value) => entry.ended(Ok(value.to_string().len())),
-                Err(why) => entry.ended(Err(&Fault::new(why.kind(), why.to_string()))),
+                Ok(value) => entry.finish(Ok(value.to_string().len())),
+                Err(why) => entry.finish(Err(&Fault::new(why.kind(), why.to_string()))),
             }
             outcome
         })
@@ -52,10 +52,14 @@ impl ServerRequestPolicy for Gateway {
 }
 
 impl Gateway {
-    async fn lets(&self, request: &ServerRequest<'_>, entry: &mut Entry) -> Result<(), Fault> {
+    async fn permit_server_request(
+        &self,
+        request: &ServerRequest<'_>,
+        entry: &mut CallAuditGuard,
+    ) -> Result<(), Fault> {
         let path = format!("{}.{}", request.name, request.method);
         let mut servers = self.upstreams().all().into_iter();
-        let server = servers.find(|server| server.is_identity(request.identity));
+        let server = servers.find(|server| server.has_identity(request.identity));
         let server = server.ok_or_else(|| {
             // Its last session ends just now.
             Fault::new(
@@ -64,7 +68,7 @@ impl Gateway {
             )
         })?;
         let caller = request.caller.cloned().unwrap_or_default();
-        let asking = Asking {
+        let asking = CallContext {
             turn: Turn {
                 owner: String::new(),
                 client: 0,
@@ -75,10 +79,10 @@ impl Gateway {
             place: None,
             asks: false,
         };
-        let wanted = Permission {
+        let wanted = PermissionRequest {
             path: &path,
             server: &server,
-            what: What::Request(request.params),
+            what: PermissionSubject::Request(request.params),
             asking: &asking,
         };
         let Some(ask) = self.permit(&wanted, entry).await? else {
@@ -89,21 +93,21 @@ impl Gateway {
             return Err(Fault::new(Kind::Denied, message).path(path));
         }
         (request.held)();
-        self.approved_offer(ask, &wanted, &Unobserved, entry).await
+        self.approve_offer(ask, &wanted, &NoopObserver, entry).await
     }
 }
 
 /// The caller hears of the approval by its notices: what a server asks is no call of its run.
-struct Unobserved;
+struct NoopObserver;
 
-impl CallObserver for Unobserved {
+impl CallObserver for NoopObserver {
     fn server_starting(&self, _: &str) {}
     fn server_ready(&self, _: &str, _: Duration) {}
     fn call_started(&self, _: &str) -> u32 {
         0
     }
-    fn call_progress(&self, _: u32, _: &str, _: Progress) {}
+    fn call_progress(&self, _: u32, _: &str, _: ProgressUpdate) {}
     fn call_ended(&self, _: u32, _: &str, _: Duration, _: Result<usize, &Fault>) {}
-    fn approval(&self, _: Word<'_>) {}
-    fn call_repeated(&self, _: &str, _: &str) {}
+    fn approval_changed(&self, _: ApprovalEvent<'_>) {}
+    fn call_retried(&self, _: &str, _: &str) {}
 }

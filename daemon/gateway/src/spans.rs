@@ -6,66 +6,76 @@
 use mux_wire::Fault;
 use serde_json::Value;
 
-use mux_settings::Link;
-use mux_telemetry::trace::{Kind, Span, Trace};
-use mux_upstream::{CallError, Server, Session, Wanted};
+use mux_settings::ServerEndpoint;
+use mux_telemetry::trace::{Span, SpanKind, TraceScope};
+use mux_upstream::{CallError, ContentRequest, Server, Session};
 
 /// Somebody waits until a session is open.
-pub(super) fn opening(trace: &Trace, server: &Server) -> Span {
-    let mut span = trace.begin(Kind::Internal, || "session open".into());
-    of_server(&mut span, server);
+pub(super) fn session_open_span(trace: &TraceScope, server: &Server) -> Span {
+    let mut span = trace.begin_span(SpanKind::Internal, || "session open".into());
+    set_server_attributes(&mut span, server);
     span
 }
 
-pub(super) fn call(trace: &Trace, server: &Server, session: &Session, tool: &str) -> Span {
-    let is_source = matches!(link(server), Some(Link::Source(_)));
-    let mut span = trace.begin(Kind::Client, || match is_source {
+pub(super) fn tool_call_span(
+    trace: &TraceScope,
+    server: &Server,
+    session: &Session,
+    tool: &str,
+) -> Span {
+    let is_source = matches!(server_link(server), Some(ServerEndpoint::Source(_)));
+    let mut span = trace.begin_span(SpanKind::Client, || match is_source {
         true => format!("execute_tool {tool}"),
         false => format!("tools/call {tool}"),
     });
-    of_server(&mut span, server);
+    set_server_attributes(&mut span, server);
     span.set("gen_ai.operation.name", || Some("execute_tool"));
     span.set("gen_ai.tool.name", || Some(tool));
     if !is_source {
-        of_mcp(&mut span, session, "tools/call");
+        set_mcp_attributes(&mut span, session, "tools/call");
     }
     span
 }
 
 /// What is asked for beside tools.
-pub(super) fn offer(trace: &Trace, server: &Server, session: &Session, wanted: &Wanted) -> Span {
+pub(super) fn offer_request_span(
+    trace: &TraceScope,
+    server: &Server,
+    session: &Session,
+    wanted: &ContentRequest,
+) -> Span {
     let method = wanted.method();
     let prompt = match wanted {
-        Wanted::Prompt { name, .. } => Some(name.as_str()),
-        Wanted::Resource { .. } | Wanted::Completion(_) => None,
+        ContentRequest::Prompt { name, .. } => Some(name.as_str()),
+        ContentRequest::Resource { .. } | ContentRequest::Completion(_) => None,
     };
-    let mut span = trace.begin(Kind::Client, || match prompt {
+    let mut span = trace.begin_span(SpanKind::Client, || match prompt {
         Some(name) => format!("{method} {name}"),
         None => method.to_owned(),
     });
-    of_server(&mut span, server);
+    set_server_attributes(&mut span, server);
     span.set("gen_ai.prompt.name", || prompt);
-    of_mcp(&mut span, session, method);
+    set_mcp_attributes(&mut span, session, method);
     span
 }
 
 /// In which way it went wrong, if it did.
-pub(super) fn failed(answer: Result<&Result<Value, CallError>, &Fault>) -> Option<String> {
+pub(super) fn error_type(answer: Result<&Result<Value, CallError>, &Fault>) -> Option<String> {
     match answer {
         Ok(Ok(result)) => (result["isError"] == true).then(|| "tool_error".into()),
         Ok(Err(CallError::Refused { code, .. })) => Some(code.to_string()),
-        Ok(Err(error)) => Some(super::failure::kind(error).to_string()),
+        Ok(Err(error)) => Some(super::call_fault::fault_kind(error).to_string()),
         Err(fault) => Some(fault.kind.to_string()),
     }
 }
 
-fn of_server(span: &mut Span, server: &Server) {
+fn set_server_attributes(span: &mut Span, server: &Server) {
     span.set("mux.server", || Some(server.name()));
-    let (transport, url) = match link(server) {
-        Some(Link::Process(_)) => ("pipe", None),
-        Some(Link::Remote(remote)) if remote.socket.is_some() => ("unix", None),
-        Some(Link::Remote(remote)) => ("tcp", url::Url::parse(remote.url.expose()).ok()),
-        Some(Link::Source(_)) | None => return,
+    let (transport, url) = match server_link(server) {
+        Some(ServerEndpoint::Process(_)) => ("pipe", None),
+        Some(ServerEndpoint::Remote(remote)) if remote.socket.is_some() => ("unix", None),
+        Some(ServerEndpoint::Remote(remote)) => ("tcp", url::Url::parse(remote.url.expose()).ok()),
+        Some(ServerEndpoint::Source(_)) | None => return,
     };
     span.set("network.transport", || Some(transport));
     span.set("server.address", || {
@@ -76,12 +86,12 @@ fn of_server(span: &mut Span, server: &Server) {
     });
 }
 
-fn of_mcp(span: &mut Span, session: &Session, method: &str) {
+fn set_mcp_attributes(span: &mut Span, session: &Session, method: &str) {
     span.set("mcp.method.name", || Some(method));
     span.set("mcp.protocol.version", || session.protocol.clone());
 }
 
-fn link(server: &Server) -> Option<&Link> {
+fn server_link(server: &Server) -> Option<&ServerEndpoint> {
     let definition = server.definition().as_ref().ok();
     definition.map(|definition| &definition.link)
 }

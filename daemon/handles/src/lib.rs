@@ -1,15 +1,24 @@
-//! Values that are too long for a message: kept on the disk, named by their content, read in parts.
+//! Values that are too long for a message: kept on disk, named by their content, read in pages.
 //!
-//! Invariants: no file is touched on a thread of the runtime, and a value that cannot be kept is not lost while a message
-//! can carry it. Nothing lists the names: whoever has one was given it, or has the value. Nobody loses a value to another
-//! who keeps more.
+//! It knows callers, settings and `mux-process`. It knows no run: the runs hand it results and parts.
+//!
+//! - `handle_name` is the name of a value, 128 bits of its hash; `value_folder` the files, one for each value; `value_index` what is kept,
+//!   for which `value_owner`, in the order of its last use; `value_store` puts both together; `value_page` cuts a text into pages of
+//!   whole characters.
+//!
+//! Invariants:
+//!
+//! - No file is touched on a thread of the runtime.
+//! - A value that cannot be kept is not lost while a message can carry it (up to 12 MiB).
+//! - Nothing lists the names: a client has one because it was given, or because it has the value. No owner loses a
+//!   value to another who keeps more.
 
-mod folder;
-mod name;
-mod owner;
-mod page;
-mod shelf;
-mod store;
+mod handle_name;
+mod value_folder;
+mod value_index;
+mod value_owner;
+mod value_page;
+mod value_store;
 
 use std::{
     io,
@@ -25,34 +34,34 @@ use tokio::{
 };
 use tracing::warn;
 
-pub use self::page::Page;
+pub use self::value_page::ValuePage;
 use self::{
-    name::Name,
-    owner::Owner,
-    store::{KeepError, PATIENCE, Store},
+    handle_name::HandleName,
+    value_owner::ValueOwner,
+    value_store::{DISK_TIMEOUT, KeepError, ValueStore},
 };
-use mux_caller::Origin;
+use mux_caller::ClientOrigin;
 use mux_settings::StoredValueLimits;
 
 /// Files that are read or written at once.
-const AT_ONCE: usize = 4;
+const MAX_CONCURRENT_DISK_TASKS: usize = 4;
 /// How long it is left alone after it did not answer.
-const REST: Duration = Duration::from_secs(60);
+const DISK_BACKOFF: Duration = Duration::from_secs(60);
 /// How often the folder is rid of what has expired.
-const CLEANING: Duration = Duration::from_secs(10 * 60);
+const EXPIRY_SWEEP_INTERVAL: Duration = Duration::from_secs(10 * 60);
 /// What a message carries if the disk does not; a frame is 16 MiB and JSON may grow when it is written
 /// anew.
-const MOST_INLINE: usize = 12 << 20;
+const MAX_INLINE_BYTES: usize = 12 << 20;
 /// A value as JSON text, or where it is kept.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Held {
+pub enum InlineOrStored {
     Inline(String),
-    Stored(Handle),
+    Stored(ValueHandle),
 }
 
 /// A value that is kept.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Handle {
+pub struct ValueHandle {
     pub name: String,
     /// Of its JSON text.
     pub bytes: u64,
@@ -62,121 +71,130 @@ pub struct Handle {
 }
 
 #[derive(Clone)]
-pub struct Handles {
-    inner: Arc<Inner>,
-    owner: Owner,
+pub struct StoredValues {
+    inner: Arc<StoredValuesInner>,
+    owner: ValueOwner,
 }
 
-struct Inner {
-    store: Store,
+struct StoredValuesInner {
+    store: ValueStore,
     /// What earlier daemons have left has been counted.
     opened: watch::Receiver<bool>,
     places: Arc<Semaphore>,
-    refusal: Mutex<Refusal>,
+    refusal: Mutex<KeepFailureState>,
 }
 
 /// What became of the last value that was to be kept. Guarded by `Inner::refusal`.
 #[derive(Default)]
-struct Refusal {
+struct KeepFailureState {
     /// The disk refused it, which was told.
     told: bool,
     /// The disk did not answer: nobody else waits for it before this.
     rest: Option<Instant>,
 }
 
-impl Handles {
+impl StoredValues {
     /// Looks in the background at what is in the folder. Must be called inside a tokio runtime.
     pub fn open(folder: PathBuf, terms: StoredValueLimits) -> Self {
         let (sender, opened) = watch::channel(false);
-        let inner = Arc::new(Inner {
-            store: Store::new(folder, terms),
+        let inner = Arc::new(StoredValuesInner {
+            store: ValueStore::new(folder, terms),
             opened,
-            places: Arc::new(Semaphore::new(AT_ONCE)),
+            places: Arc::new(Semaphore::new(MAX_CONCURRENT_DISK_TASKS)),
             refusal: Mutex::default(),
         });
         let handles = Self {
             inner: Arc::clone(&inner),
-            owner: Owner::default(),
+            owner: ValueOwner::default(),
         };
         let store = Arc::downgrade(&inner);
         tokio::spawn(async move {
-            drop(tokio::task::spawn_blocking(move || inner.store.take_stock()).await);
+            drop(tokio::task::spawn_blocking(move || inner.store.load_existing()).await);
             sender.send_replace(true);
-            let mut ticks = interval(CLEANING);
+            let mut ticks = interval(EXPIRY_SWEEP_INTERVAL);
             ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
             loop {
                 ticks.tick().await;
                 let Some(inner) = store.upgrade() else { return };
-                drop(tokio::task::spawn_blocking(move || inner.store.clean()).await);
+                drop(tokio::task::spawn_blocking(move || inner.store.remove_expired()).await);
             }
         });
         handles
     }
 
     /// What is kept from here on is kept for this client and its agent.
-    pub fn of(&self, origin: &Origin) -> Self {
+    pub fn for_origin(&self, origin: &ClientOrigin) -> Self {
         Self {
             inner: Arc::clone(&self.inner),
-            owner: Owner::of(origin),
+            owner: ValueOwner::of(origin),
         }
     }
 
-    pub fn set_terms(&self, terms: StoredValueLimits) {
-        self.inner.store.set_terms(terms);
+    pub fn set_limits(&self, terms: StoredValueLimits) {
+        self.inner.store.update_limits(terms);
     }
 
     /// Longer values are kept.
-    pub fn inline(&self) -> usize {
-        self.inner.store.terms().inline.min(MOST_INLINE)
+    pub fn max_inline_bytes(&self) -> usize {
+        self.inner.store.limits().inline.min(MAX_INLINE_BYTES)
     }
 
     /// The value itself if it is short, otherwise its handle. A value that cannot be kept stays what it
     /// is where a message can carry it; what is amiss is told then. `what` begins the error.
-    pub async fn hold(&self, text: String, what: &str) -> Result<(Held, Option<String>), Fault> {
-        if text.len() <= self.inline() {
-            return Ok((Held::Inline(text), None));
+    pub async fn inline_or_keep(
+        &self,
+        text: String,
+        what: &str,
+    ) -> Result<(InlineOrStored, Option<String>), Fault> {
+        if text.len() <= self.max_inline_bytes() {
+            return Ok((InlineOrStored::Inline(text), None));
         }
         let text = Arc::new(text);
         let error = match self.try_keep(Arc::clone(&text)).await {
-            Ok(handle) => return Ok((Held::Stored(handle), None)),
+            Ok(handle) => return Ok((InlineOrStored::Stored(handle), None)),
             Err(error) => error,
         };
         let bytes = text.len();
-        if bytes <= MOST_INLINE {
+        if bytes <= MAX_INLINE_BYTES {
             let warning = format!("{what} is {bytes} bytes and could not be kept: {error}");
-            return Ok((Held::Inline(Arc::unwrap_or_clone(text)), Some(warning)));
+            return Ok((
+                InlineOrStored::Inline(Arc::unwrap_or_clone(text)),
+                Some(warning),
+            ));
         }
-        Err(lost(what, bytes, &error))
+        Err(not_kept_fault(what, bytes, &error))
     }
 
     /// Keeps a value, however short it is.
-    pub async fn keep(&self, text: String, what: &str) -> Result<Handle, Fault> {
+    pub async fn keep(&self, text: String, what: &str) -> Result<ValueHandle, Fault> {
         let bytes = text.len();
         let kept = self.try_keep(Arc::new(text)).await;
-        kept.map_err(|error| lost(what, bytes, &error))
+        kept.map_err(|error| not_kept_fault(what, bytes, &error))
     }
 
     /// A part of a value. An offset within a character is moved back to its beginning; no character is
     /// torn at the end either, so that the pages together are the text.
-    pub async fn read(
+    pub async fn read_page(
         &self,
         handle: &str,
         offset: u64,
         length: Option<u64>,
-    ) -> Result<Page, Fault> {
-        let name = Name::parse(handle)?;
-        let read = self.on_disk(move |store| store.read(&name, offset, length));
-        read.await.unwrap_or_else(|error| Err(unreadable(&error)))
+    ) -> Result<ValuePage, Fault> {
+        let name = HandleName::parse(handle)?;
+        let read = self.run_on_disk_thread(move |store| store.read(&name, offset, length));
+        read.await
+            .unwrap_or_else(|error| Err(unreadable_fault(&error)))
     }
 
     /// All of a value, if it is no longer than this.
-    pub async fn whole(&self, handle: &str, most: usize) -> Result<String, Fault> {
-        let name = Name::parse(handle)?;
-        let read = self.on_disk(move |store| store.whole(&name, most));
-        read.await.unwrap_or_else(|error| Err(unreadable(&error)))
+    pub async fn read_whole(&self, handle: &str, most: usize) -> Result<String, Fault> {
+        let name = HandleName::parse(handle)?;
+        let read = self.run_on_disk_thread(move |store| store.read_all(&name, most));
+        read.await
+            .unwrap_or_else(|error| Err(unreadable_fault(&error)))
     }
 
-    async fn try_keep(&self, text: Arc<String>) -> Result<Handle, KeepError> {
+    async fn try_keep(&self, text: Arc<String>) -> Result<ValueHandle, KeepError> {
         if self
             .refusal()
             .rest
@@ -185,10 +203,10 @@ impl Handles {
             return Err(KeepError::Slow);
         }
         let owner = self.owner.clone();
-        let kept = self.on_disk(move |store| store.keep(&text, &owner));
+        let kept = self.run_on_disk_thread(move |store| store.keep(&text, &owner));
         let kept = kept.await.and_then(|kept| kept);
         let mut refusal = self.refusal();
-        refusal.rest = matches!(kept, Err(KeepError::Slow)).then(|| Instant::now() + REST);
+        refusal.rest = matches!(kept, Err(KeepError::Slow)).then(|| Instant::now() + DISK_BACKOFF);
         let told = refusal.told;
         refusal.told = matches!(kept, Err(KeepError::Disk(_) | KeepError::Slow));
         if let Err(error) = &kept
@@ -200,7 +218,7 @@ impl Handles {
         kept
     }
 
-    fn refusal(&self) -> MutexGuard<'_, Refusal> {
+    fn refusal(&self) -> MutexGuard<'_, KeepFailureState> {
         self.inner
             .refusal
             .lock()
@@ -208,9 +226,9 @@ impl Handles {
     }
 
     /// Does it on a thread that may wait for the disk.
-    async fn on_disk<T: Send + 'static>(
+    async fn run_on_disk_thread<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&Store) -> T + Send + 'static,
+        work: impl FnOnce(&ValueStore) -> T + Send + 'static,
     ) -> Result<T, KeepError> {
         let inner = Arc::clone(&self.inner);
         let done = async move {
@@ -225,7 +243,7 @@ impl Handles {
             })
             .await
         };
-        match timeout(PATIENCE, done).await {
+        match timeout(DISK_TIMEOUT, done).await {
             Ok(Ok(value)) => Ok(value),
             Ok(Err(failure)) => Err(KeepError::Disk(io::Error::other(failure))),
             Err(_) => Err(KeepError::Slow),
@@ -233,7 +251,7 @@ impl Handles {
     }
 }
 
-fn lost(what: &str, bytes: usize, error: &KeepError) -> Fault {
+fn not_kept_fault(what: &str, bytes: usize, error: &KeepError) -> Fault {
     let message = format!("{what} is {bytes} bytes and could not be kept: {error}");
     match error {
         KeepError::OverQuota { .. } => Fault::new(Kind::Limit, message)
@@ -245,7 +263,7 @@ fn lost(what: &str, bytes: usize, error: &KeepError) -> Fault {
     }
 }
 
-fn unreadable(error: &KeepError) -> Fault {
+fn unreadable_fault(error: &KeepError) -> Fault {
     Fault::new(
         Kind::Unavailable,
         format!("the value cannot be read: {error}"),

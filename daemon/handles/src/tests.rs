@@ -14,8 +14,8 @@ fn terms(quota: u64, inline: usize) -> StoredValueLimits {
     }
 }
 
-fn open(home: &Path) -> Handles {
-    Handles::open(home.join("results"), terms(1 << 20, 100))
+fn open(home: &Path) -> StoredValues {
+    StoredValues::open(home.join("results"), terms(1 << 20, 100))
 }
 
 /// JSON text of so many bytes that begins with this letter.
@@ -23,18 +23,18 @@ fn long(letter: char, bytes: usize) -> String {
     format!("\"{}\"", letter.to_string().repeat(bytes - 2))
 }
 
-async fn stored(handles: &Handles, text: &str) -> Handle {
-    match handles.hold(text.into(), "it").await.unwrap() {
-        (Held::Stored(handle), None) => handle,
+async fn stored(handles: &StoredValues, text: &str) -> ValueHandle {
+    match handles.inline_or_keep(text.into(), "it").await.unwrap() {
+        (InlineOrStored::Stored(handle), None) => handle,
         other => panic!("{other:?}"),
     }
 }
 
-async fn all(handles: &Handles, handle: &Handle) -> Result<String, Fault> {
-    handles.whole(&handle.name, usize::MAX).await
+async fn all(handles: &StoredValues, handle: &ValueHandle) -> Result<String, Fault> {
+    handles.read_whole(&handle.name, usize::MAX).await
 }
 
-async fn kind(handles: &Handles, handle: &Handle) -> Kind {
+async fn kind(handles: &StoredValues, handle: &ValueHandle) -> Kind {
     all(handles, handle).await.unwrap_err().kind
 }
 
@@ -52,8 +52,8 @@ async fn a_long_value_is_kept_under_one_name_and_a_short_one_is_not() {
     let home = tempfile::tempdir().unwrap();
     let handles = open(home.path());
     let short = long('a', 100);
-    let held = handles.hold(short.clone(), "it").await.unwrap();
-    assert_eq!(held, (Held::Inline(short), None));
+    let held = handles.inline_or_keep(short.clone(), "it").await.unwrap();
+    assert_eq!(held, (InlineOrStored::Inline(short), None));
     let text = long('ä', 1000);
     let handle = stored(&handles, &text).await;
     assert_eq!(handle.bytes, text.len() as u64);
@@ -61,15 +61,15 @@ async fn a_long_value_is_kept_under_one_name_and_a_short_one_is_not() {
     assert_eq!(stored(&handles, &text).await.name, handle.name);
     assert_eq!(names(home.path()), [handle.name.as_str()]);
     assert_eq!(all(&handles, &handle).await.unwrap(), text);
-    let page = handles.read(&handle.name, 2, Some(4)).await.unwrap();
+    let page = handles.read_page(&handle.name, 2, Some(4)).await.unwrap();
     assert_eq!(
         (page.text.as_str(), page.offset, page.next),
         ("ää", 1, Some(5))
     );
-    let fault = handles.whole(&handle.name, 10).await.unwrap_err();
+    let fault = handles.read_whole(&handle.name, 10).await.unwrap_err();
     assert_eq!(fault.kind, Kind::Limit);
     assert!(fault.hint.unwrap().contains("mux.read(\"h_"));
-    let fault = handles.read("h_..", 0, None).await.unwrap_err();
+    let fault = handles.read_page("h_..", 0, None).await.unwrap_err();
     assert_eq!(fault.kind, Kind::Validation);
 }
 
@@ -101,7 +101,7 @@ async fn the_next_daemon_finds_what_is_right_and_removes_what_is_not() {
     fs::write(folder.join("notes.txt"), "x").unwrap();
     let secret = home.path().join("secret");
     fs::write(&secret, long('s', 1000)).unwrap();
-    let link = Name::of("link");
+    let link = HandleName::of("link");
     symlink(&secret, folder.join(link.as_str())).unwrap();
 
     let second = open(home.path());
@@ -109,7 +109,7 @@ async fn the_next_daemon_finds_what_is_right_and_removes_what_is_not() {
     let fault = all(&second, &bad).await.unwrap_err();
     assert_eq!(fault.kind, Kind::NotFound);
     assert!(fault.message.contains("damaged"), "{}", fault.message);
-    let fault = second.read(link.as_str(), 0, None).await.unwrap_err();
+    let fault = second.read_page(link.as_str(), 0, None).await.unwrap_err();
     assert_eq!(fault.kind, Kind::NotFound);
     assert_eq!(names(home.path()), [good.name.as_str()]);
     assert!(secret.exists());
@@ -139,7 +139,7 @@ async fn a_link_in_place_of_a_value_is_not_followed() {
 #[tokio::test]
 async fn the_quota_holds_and_what_was_used_longest_ago_gives_way() {
     let home = tempfile::tempdir().unwrap();
-    let handles = Handles::open(home.path().join("results"), terms(2500, 100));
+    let handles = StoredValues::open(home.path().join("results"), terms(2500, 100));
     let a = stored(&handles, &long('a', 1000)).await;
     let b = stored(&handles, &long('b', 1000)).await;
     all(&handles, &a).await.unwrap();
@@ -150,16 +150,21 @@ async fn the_quota_holds_and_what_was_used_longest_ago_gives_way() {
     assert!(hint.contains("kept_for") && hint.contains("2500"), "{hint}");
     assert_eq!(names(home.path()).len(), 2);
     // What is over the quota alone is carried, with a word, and evicts nothing.
-    let (held, warning) = handles.hold(long('d', 3000), "the result").await.unwrap();
-    assert!(matches!(held, Held::Inline(_)));
+    let (held, warning) = handles
+        .inline_or_keep(long('d', 3000), "the result")
+        .await
+        .unwrap();
+    assert!(matches!(held, InlineOrStored::Inline(_)));
     assert!(warning.unwrap().contains("2500 bytes"));
     assert_eq!(names(home.path()).len(), 2);
-    let huge = handles.hold(long('e', MOST_INLINE + 1), "the result").await;
+    let huge = handles
+        .inline_or_keep(long('e', MAX_INLINE_BYTES + 1), "the result")
+        .await;
     let fault = huge.unwrap_err();
     assert_eq!(fault.kind, Kind::Limit);
     assert!(fault.hint.unwrap().contains("`kept` in [limits]"));
     // A smaller quota holds from the next start on.
-    let next = Handles::open(home.path().join("results"), terms(1500, 100));
+    let next = StoredValues::open(home.path().join("results"), terms(1500, 100));
     assert!(all(&next, &c).await.is_ok());
     assert_eq!(names(home.path()).len(), 1);
 }
@@ -177,7 +182,7 @@ async fn a_value_expires_by_the_time_in_its_file() {
     assert_eq!(kind(&second, &old).await, Kind::NotFound);
     assert!(all(&second, &new).await.is_ok());
     assert_eq!(names(home.path()), [new.name.as_str()]);
-    second.set_terms(StoredValueLimits {
+    second.set_limits(StoredValueLimits {
         keep_for: Duration::ZERO,
         ..terms(1 << 20, 100)
     });
@@ -192,8 +197,11 @@ async fn a_disk_that_refuses_loses_nothing() {
     fs::write(&folder, "in the way").unwrap();
     let handles = open(home.path());
     let text = long('a', 1000);
-    let (held, warning) = handles.hold(text.clone(), "the result").await.unwrap();
-    assert_eq!(held, Held::Inline(text.clone()));
+    let (held, warning) = handles
+        .inline_or_keep(text.clone(), "the result")
+        .await
+        .unwrap();
+    assert_eq!(held, InlineOrStored::Inline(text.clone()));
     let warning = warning.unwrap();
     assert!(warning.contains("the result is 1000 bytes"), "{warning}");
     let fault = handles.keep(text.clone(), "it").await.unwrap_err();
@@ -215,8 +223,8 @@ async fn a_folder_that_is_a_link_is_neither_read_nor_written() {
     fs::write(elsewhere.join("notes.txt"), "mine").unwrap();
     symlink(&elsewhere, home.path().join("results")).unwrap();
     let handles = open(home.path());
-    let (held, warning) = handles.hold(long('a', 1000), "it").await.unwrap();
-    assert!(matches!(held, Held::Inline(_)));
+    let (held, warning) = handles.inline_or_keep(long('a', 1000), "it").await.unwrap();
+    assert!(matches!(held, InlineOrStored::Inline(_)));
     assert!(warning.unwrap().contains("no directory"));
     assert_eq!(fs::read_dir(&elsewhere).unwrap().count(), 1);
 }
@@ -224,7 +232,7 @@ async fn a_folder_that_is_a_link_is_neither_read_nor_written() {
 #[tokio::test]
 async fn many_at_once_agree_on_what_is_kept() {
     let home = tempfile::tempdir().unwrap();
-    let handles = Handles::open(home.path().join("results"), terms(20_000, 100));
+    let handles = StoredValues::open(home.path().join("results"), terms(20_000, 100));
     let one = |number: usize| {
         let handles = handles.clone();
         async move {

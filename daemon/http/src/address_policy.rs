@@ -19,7 +19,7 @@ use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use url::{Host, Url};
 
 /// Cloud services that hand out a machine's credentials or configuration, at addresses that are not link-local.
-const METADATA_V4: [Ipv4Addr; 3] = [
+const METADATA_ADDRESSES_V4: [Ipv4Addr; 3] = [
     // Alibaba Cloud.
     Ipv4Addr::new(100, 100, 100, 200),
     // Azure.
@@ -28,7 +28,7 @@ const METADATA_V4: [Ipv4Addr; 3] = [
     Ipv4Addr::new(192, 0, 0, 192),
 ];
 /// AWS.
-const METADATA_V6: Ipv6Addr = Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254);
+const METADATA_ADDRESS_V6: Ipv6Addr = Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254);
 
 /// The addresses that one party may name. Clones share what a connection has shown of that party's own address.
 #[derive(Clone, Debug)]
@@ -55,7 +55,7 @@ pub enum AddressClass {
 
 /// Why an address is not contacted.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Refused {
+pub enum AddressRefusal {
     NotHttps,
     NoHost,
     /// The user may allow it by naming the origin.
@@ -68,7 +68,7 @@ impl AddressPolicy {
     /// What an MCP server may name: public addresses, and those of its own class. A host name counts as private if all
     /// its addresses are.
     pub async fn of_server(server: &Url, proxies: &Arc<[String]>) -> Self {
-        let mut class = written_class(server).unwrap_or(AddressClass::Public);
+        let mut class = class_of_url(server).unwrap_or(AddressClass::Public);
         if class == AddressClass::Public
             && let Some(Host::Domain(name)) = server.host()
         {
@@ -104,7 +104,7 @@ impl AddressPolicy {
     /// Allows the class of an address as it is written: `localhost` and IP addresses have one, other names are public
     /// until a connection shows otherwise.
     pub fn allow_class_of(&mut self, url: &Url) {
-        match written_class(url) {
+        match class_of_url(url) {
             Some(AddressClass::Loopback) => self.loopback = true,
             Some(AddressClass::Private) => self.private = true,
             Some(AddressClass::Public | AddressClass::Never) | None => {}
@@ -132,13 +132,13 @@ impl AddressPolicy {
     }
 
     /// Judges an address as it is written. Host names are judged again by [`Resolve`].
-    pub fn check(&self, url: &Url) -> Result<(), Refused> {
+    pub fn check(&self, url: &Url) -> Result<(), AddressRefusal> {
         match url.scheme() {
             "https" => {}
             "http" if self.plain => {}
-            _ => return Err(Refused::NotHttps),
+            _ => return Err(AddressRefusal::NotHttps),
         }
-        let class = written_class(url).ok_or(Refused::NoHost)?;
+        let class = class_of_url(url).ok_or(AddressRefusal::NoHost)?;
         if class != AddressClass::Never && self.named.contains(&url.origin().ascii_serialization())
         {
             return Ok(());
@@ -147,10 +147,10 @@ impl AddressPolicy {
         match self.admits(class) {
             // The resolver is not told the port.
             true if is_name && self.names_host(url.host_str().unwrap_or_default()) => {
-                Err(Refused::OtherOrigin)
+                Err(AddressRefusal::OtherOrigin)
             }
             true => Ok(()),
-            false => Err(Refused::Class(class)),
+            false => Err(AddressRefusal::Class(class)),
         }
     }
 
@@ -193,9 +193,9 @@ impl Resolve for AddressPolicy {
             let first = found.first().map(|address| class_of(address.ip()));
             let admitted: Vec<SocketAddr> = found.into_iter().filter(fit).collect();
             match (admitted.is_empty(), first) {
-                (true, Some(class)) => Err(RefusedName {
+                (true, Some(class)) => Err(RefusedHostName {
                     name: name.to_owned(),
-                    why: Refused::Class(class),
+                    why: AddressRefusal::Class(class),
                 }
                 .into()),
                 (true, None) => Err(format!("{name} has no address").into()),
@@ -208,16 +208,16 @@ impl Resolve for AddressPolicy {
 /// A host name that is not contacted because of the addresses that it has now.
 #[derive(Debug, thiserror::Error)]
 #[error("{name} {why}")]
-struct RefusedName {
+struct RefusedHostName {
     name: String,
-    why: Refused,
+    why: AddressRefusal,
 }
 
 /// Whether a request was refused by the resolver, and why.
-pub fn refusal_in(error: &(dyn std::error::Error + 'static)) -> Option<Refused> {
+pub fn refusal_in(error: &(dyn std::error::Error + 'static)) -> Option<AddressRefusal> {
     let mut next = Some(error);
     while let Some(error) = next {
-        if let Some(refused) = error.downcast_ref::<RefusedName>() {
+        if let Some(refused) = error.downcast_ref::<RefusedHostName>() {
             return Some(refused.why);
         }
         next = error.source();
@@ -225,7 +225,7 @@ pub fn refusal_in(error: &(dyn std::error::Error + 'static)) -> Option<Refused> 
     None
 }
 
-impl std::fmt::Display for Refused {
+impl std::fmt::Display for AddressRefusal {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             Self::NotHttps => "is not https",
@@ -245,24 +245,24 @@ impl std::fmt::Display for Refused {
 }
 
 /// The class of an address as it is written; `None` if it has no host.
-pub fn written_class(url: &Url) -> Option<AddressClass> {
+pub fn class_of_url(url: &Url) -> Option<AddressClass> {
     Some(match url.host()? {
         Host::Ipv4(address) => class_of(address.into()),
         Host::Ipv6(address) => class_of(address.into()),
-        Host::Domain(name) if is_local(name) => AddressClass::Loopback,
+        Host::Domain(name) if is_localhost_name(name) => AddressClass::Loopback,
         Host::Domain(_) => AddressClass::Public,
     })
 }
 
 /// An address without what may be secret in it.
-pub fn shown(url: &Url) -> String {
+pub fn url_without_secrets(url: &Url) -> String {
     let host = url.host_str().unwrap_or_default();
     let port = url.port().map(|port| format!(":{port}"));
     let port = port.unwrap_or_default();
     format!("{}://{host}{port}{}", url.scheme(), url.path())
 }
 
-fn is_local(name: &str) -> bool {
+fn is_localhost_name(name: &str) -> bool {
     let name = name.trim_end_matches('.').to_ascii_lowercase();
     name == "localhost" || name.ends_with(".localhost")
 }
@@ -270,7 +270,7 @@ fn is_local(name: &str) -> bool {
 pub fn class_of(address: IpAddr) -> AddressClass {
     match address {
         IpAddr::V4(address) => class_v4(address),
-        IpAddr::V6(address) => match embedded(address) {
+        IpAddr::V6(address) => match embedded_ipv4(address) {
             Some(address) => class_v4(address),
             None => class_v6(address),
         },
@@ -279,7 +279,7 @@ pub fn class_of(address: IpAddr) -> AddressClass {
 
 fn class_v4(address: Ipv4Addr) -> AddressClass {
     let [a, b, ..] = address.octets();
-    if METADATA_V4.contains(&address) {
+    if METADATA_ADDRESSES_V4.contains(&address) {
         AddressClass::Never
     } else if address.is_loopback() || address.is_unspecified() {
         // Connecting to 0.0.0.0 connects to this machine.
@@ -299,7 +299,7 @@ fn class_v4(address: Ipv4Addr) -> AddressClass {
 
 fn class_v6(address: Ipv6Addr) -> AddressClass {
     let [first, second, third, ..] = address.segments();
-    if address == METADATA_V6 {
+    if address == METADATA_ADDRESS_V6 {
         AddressClass::Never
     } else if address.is_loopback() || address.is_unspecified() {
         AddressClass::Loopback
@@ -317,7 +317,7 @@ fn class_v6(address: Ipv6Addr) -> AddressClass {
 }
 
 /// The address of the older kind within one that was mapped or translated.
-fn embedded(address: Ipv6Addr) -> Option<Ipv4Addr> {
+fn embedded_ipv4(address: Ipv6Addr) -> Option<Ipv4Addr> {
     let [a, b, c, d, e, f, g, h] = address.segments();
     let of = |high: u16, low: u16| Some(Ipv4Addr::from((u32::from(high) << 16) | u32::from(low)));
     match [a, b, c, d, e, f] {
@@ -433,21 +433,21 @@ mod tests {
             ("http://10.0.0.1:8080/x", Ok(())),
             (
                 "http://10.0.0.1/x",
-                Err(Refused::Class(AddressClass::Private)),
+                Err(AddressRefusal::Class(AddressClass::Private)),
             ),
             ("http://api.corp/x", Ok(())),
-            ("https://api.corp/x", Err(Refused::OtherOrigin)),
+            ("https://api.corp/x", Err(AddressRefusal::OtherOrigin)),
             ("http://localhost/x", Ok(())),
             (
                 "http://localhost:81/x",
-                Err(Refused::Class(AddressClass::Loopback)),
+                Err(AddressRefusal::Class(AddressClass::Loopback)),
             ),
             (
                 "http://169.254.169.254/x",
-                Err(Refused::Class(AddressClass::Never)),
+                Err(AddressRefusal::Class(AddressClass::Never)),
             ),
             ("http://elsewhere.example/x", Ok(())),
-            ("ftp://elsewhere.example/x", Err(Refused::NotHttps)),
+            ("ftp://elsewhere.example/x", Err(AddressRefusal::NotHttps)),
         ] {
             assert_eq!(policy.check(&url(address)), verdict, "{address}");
         }

@@ -9,60 +9,66 @@ use std::{fs, path::Path, sync::Once, time::Duration};
 use reqwest::{Certificate, Client, ClientBuilder, NoProxy, Proxy, redirect};
 use url::Url;
 
-use mux_settings::{Network, Variable};
+use mux_settings::{NetworkSettings, NetworkVariable};
 
 /// Until a connection stands, TLS included.
-const CONNECT: Duration = Duration::from_secs(10);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Shorter than the 5 s after which Node and uvicorn close a connection: a request that meets its
 /// closing is lost, and nobody can say whether it was taken.
-const IDLE: Duration = Duration::from_secs(4);
-const MOST_REDIRECTS: usize = 5;
+const POOL_IDLE_TIMEOUT: Duration = Duration::from_secs(4);
+const MAX_REDIRECTS: usize = 5;
 
 /// A client for everything that is asked of one server. With a `socket` it connects to that, whatever
 /// the host.
-pub fn build(network: &Network, socket: Option<&Path>) -> Result<Client, String> {
-    builder(network, socket)?
+pub fn build_client(network: &NetworkSettings, socket: Option<&Path>) -> Result<Client, String> {
+    client_builder(network, socket)?
         .build()
         .map_err(|error| format!("the HTTP client cannot be made: {}", error.without_url()))
 }
 
 /// The same before it is made, for those who want something else of it.
-pub fn builder(network: &Network, socket: Option<&Path>) -> Result<ClientBuilder, String> {
-    static PROVIDER: Once = Once::new();
-    PROVIDER.call_once(|| {
+pub fn client_builder(
+    network: &NetworkSettings,
+    socket: Option<&Path>,
+) -> Result<ClientBuilder, String> {
+    static INSTALL_CRYPTO_PROVIDER: Once = Once::new();
+    INSTALL_CRYPTO_PROVIDER.call_once(|| {
         // Somebody else may have installed one.
         drop(rustls::crypto::ring::default_provider().install_default());
     });
     let mut builder = Client::builder()
         .user_agent(concat!("muxd/", env!("CARGO_PKG_VERSION")))
-        .connect_timeout(CONNECT)
-        .pool_idle_timeout(IDLE)
+        .connect_timeout(CONNECT_TIMEOUT)
+        .pool_idle_timeout(POOL_IDLE_TIMEOUT)
         .tcp_nodelay(true)
         .referer(false)
-        .redirect(redirect::Policy::custom(same_place))
+        .redirect(redirect::Policy::custom(follow_same_origin))
         // Without this the daemon's own environment would be read.
         .no_proxy();
-    builder = trust(builder, network)?;
+    builder = add_root_certificates(builder, network)?;
     match socket {
         Some(socket) => Ok(builder.unix_socket(socket)),
-        None => proxies(builder, network),
+        None => add_proxies(builder, network),
     }
 }
 
 /// Only from one path to another of the same origin, and only so that the request stays what it is.
-fn same_place(attempt: redirect::Attempt<'_>) -> redirect::Action {
+fn follow_same_origin(attempt: redirect::Attempt<'_>) -> redirect::Action {
     let keeps_method = matches!(attempt.status().as_u16(), 307 | 308);
     let from = attempt.previous().first().map(Url::origin);
     let stays = from.as_ref() == Some(&attempt.url().origin());
-    match keeps_method && stays && attempt.previous().len() <= MOST_REDIRECTS {
+    match keeps_method && stays && attempt.previous().len() <= MAX_REDIRECTS {
         true => attempt.follow(),
         false => attempt.stop(),
     }
 }
 
 /// What the system trusts, and `SSL_CERT_FILE`.
-fn trust(builder: ClientBuilder, network: &Network) -> Result<ClientBuilder, String> {
-    let Some(Variable { name, value: file }) = &network.certificates else {
+fn add_root_certificates(
+    builder: ClientBuilder,
+    network: &NetworkSettings,
+) -> Result<ClientBuilder, String> {
+    let Some(NetworkVariable { name, value: file }) = &network.certificates else {
         return Ok(builder);
     };
     let file = file.expose();
@@ -75,17 +81,20 @@ fn trust(builder: ClientBuilder, network: &Network) -> Result<ClientBuilder, Str
     }
 }
 
-fn proxies(mut builder: ClientBuilder, network: &Network) -> Result<ClientBuilder, String> {
+fn add_proxies(
+    mut builder: ClientBuilder,
+    network: &NetworkSettings,
+) -> Result<ClientBuilder, String> {
     let none = network.no_proxy.as_ref();
     let none = none.and_then(|hosts| NoProxy::from_string(hosts.value.expose()));
-    type Make = fn(&str) -> reqwest::Result<Proxy>;
-    let make: [(_, Make); 3] = [
+    type MakeProxy = fn(&str) -> reqwest::Result<Proxy>;
+    let make: [(_, MakeProxy); 3] = [
         (&network.http_proxy, |url| Proxy::http(url)),
         (&network.https_proxy, |url| Proxy::https(url)),
         (&network.all_proxy, |url| Proxy::all(url)),
     ];
     for (variable, make) in make {
-        let Some(Variable { name, value }) = variable else {
+        let Some(NetworkVariable { name, value }) = variable else {
             continue;
         };
         // Its text is not repeated: it may hold a password.
@@ -99,8 +108,8 @@ fn proxies(mut builder: ClientBuilder, network: &Network) -> Result<ClientBuilde
 mod tests {
     use super::*;
 
-    fn variable(name: &str, value: &str) -> Option<Variable> {
-        Some(Variable {
+    fn variable(name: &str, value: &str) -> Option<NetworkVariable> {
+        Some(NetworkVariable {
             name: name.into(),
             value: value.into(),
         })
@@ -108,19 +117,19 @@ mod tests {
 
     #[test]
     fn what_cannot_be_used_is_named_without_its_secret() {
-        let mut network = Network {
+        let mut network = NetworkSettings {
             https_proxy: variable("https_proxy", "http://me:s3cret@["),
-            ..Network::default()
+            ..NetworkSettings::default()
         };
-        let error = build(&network, None).unwrap_err();
+        let error = build_client(&network, None).unwrap_err();
         assert_eq!(error, "https_proxy is no address of a proxy");
         network.https_proxy = variable("https_proxy", "http://me:pa%20ss@p:1");
-        assert!(build(&network, None).is_ok());
-        let known = network.secrets();
+        assert!(build_client(&network, None).is_ok());
+        let known = network.known_secrets();
         assert!(known.iter().any(|secret| secret.expose() == "pa%20ss"));
         assert!(!format!("{network:?}").contains("pa%20ss"));
         network.certificates = variable("SSL_CERT_FILE", "/nonexistent/ca.pem");
-        let error = build(&network, None).unwrap_err();
+        let error = build_client(&network, None).unwrap_err();
         assert!(error.contains("SSL_CERT_FILE = /nonexistent"), "{error}");
     }
 }

@@ -29,7 +29,7 @@ pub enum KeeperError {
     NoAnswer(Duration),
 }
 
-/// One program cannot be started.  Only `Keeper` says anything about the next one.
+/// One program cannot be started.  Only `KeeperProcess` says anything about the next one.
 #[derive(Debug, Error)]
 pub enum SpawnError {
     #[error("find the program {}: {reason}", program.display())]

@@ -1,66 +1,80 @@
-//! The keeper: a small process of its own that starts and owns every server that the daemon speaks
-//! to over stdio.
+//! The keeper: a small process of its own that starts and owns every server that the daemon speaks to over stdio.
 //!
-//! Invariant: every child of the daemon, with its whole tree, is gone 2 s after the daemon is,
-//! however the daemon died.  The daemon cannot promise that itself (nothing runs in it after
-//! SIGKILL), so on Linux it starts `muxd keeper`, which has no threads, is the subreaper of every
-//! server tree, passes the ends of their pipes to the daemon, and ends the trees when the daemon's
-//! end of their common socket closes.  Above the keeper stands its guard, which ends what a keeper
-//! leaves that was killed itself; what is left of all three the next keeper ends.  Elsewhere `direct` stands in, which promises less.
+//! It knows `mux-process` and nothing of MCP: other daemons could use it for their child processes. It starts servers
+//! only; workers are started by the daemon itself.
 //!
-//! The daemon's side is [`Keeper`] and [`KeptChild`]; the keeper process is [`run_keeper`].  What
-//! they say to each other stands in `wire`.
+//! The daemon cannot promise to end its children itself, because nothing runs in it after SIGKILL. On Linux it
+//! therefore starts `muxd keeper`, which has no threads, is the subreaper of every server tree, passes the ends of
+//! their pipes to the daemon, and ends the trees when the daemon's end of their common socket closes. Above the keeper
+//! is its guard, forked from it before it has a child: the next subreaper, which ends what a killed keeper leaves. The
+//! next keeper ends what outlives all three. Elsewhere `direct_children` replaces it, which promises less (process groups only).
 //!
-//! The crate knows `mux-process` and nothing of MCP: others could use it to own the child processes of a daemon.
+//! - The daemon's side is [`KeeperProcess`] (`keeper_handle`) and [`KeptChild`] (`kept_child`). `keeper_owner` is the task that owns the keeper
+//!   process and its table of children, `keeper_link` its end of the socket, `sweep_dead_keeper` ends what a killed keeper owned, `program_lookup`
+//!   searches `PATH`, `error` says what went wrong.
+//! - The keeper process is [`run_keeper`] (`keeper_process`): one thread, one loop over its socket, its signals (`signals`) and
+//!   its clock. `daemon_socket` is its end of the socket, `launch_child` one child from request to exec, `child_entry` a child in the
+//!   table, `process_trees` how trees end, `process_table` who descends from whom (read from `/proc`), `keeper_lock` the wait for the
+//!   previous keeper, `daemons` the daemons that it serves (one, or two at an upgrade), `orphans` what the last keeper
+//!   of this home left, `keeper_guard` its parent process.
+//! - What they say to each other is `wire`; `descriptor_passing` moves bytes and descriptors through the socket.
+//!
+//! Invariants:
+//!
+//! - Every child of the daemon, with its whole tree, is gone 2 s after the daemon, however the daemon died, unless
+//!   keeper and guard die in the same instant: then with the next daemon (Linux; elsewhere process groups only).
+//! - A child inherits nothing but its three pipes, the environment of its request, and the limits that muxd was started
+//!   with. The daemon, the keeper and its guard are not dumpable: no process of the user can read their memory
+//!   (`mux_process::core_dumps`).
 
-mod child;
 mod error;
-mod handle;
-mod lookup;
+mod keeper_handle;
+mod kept_child;
+mod program_lookup;
 
 #[cfg(target_os = "linux")]
-mod control;
+mod child_entry;
 #[cfg(target_os = "linux")]
-mod entry;
+mod daemon_socket;
 #[cfg(target_os = "linux")]
-mod guard;
+mod daemons;
 #[cfg(target_os = "linux")]
-mod launch;
+pub mod descriptor_passing;
 #[cfg(target_os = "linux")]
-mod link;
+mod keeper_guard;
 #[cfg(target_os = "linux")]
-mod lock;
+mod keeper_link;
 #[cfg(target_os = "linux")]
-mod masters;
+mod keeper_lock;
 #[cfg(target_os = "linux")]
-mod owner;
+mod keeper_owner;
 #[cfg(target_os = "linux")]
-pub mod passing;
+mod keeper_process;
+#[cfg(target_os = "linux")]
+mod launch_child;
+#[cfg(target_os = "linux")]
+mod orphans;
 #[cfg(target_os = "linux")]
 mod process_table;
 #[cfg(target_os = "linux")]
-mod remains;
-#[cfg(target_os = "linux")]
-mod serve;
+mod process_trees;
 #[cfg(target_os = "linux")]
 mod signals;
 #[cfg(target_os = "linux")]
-mod sweep;
-#[cfg(target_os = "linux")]
-mod trees;
+mod sweep_dead_keeper;
 #[cfg(target_os = "linux")]
 pub mod wire;
 
 // Built for tests everywhere, so that it cannot rot on the platform that most of us work on.
 #[cfg(any(not(target_os = "linux"), test))]
-mod direct;
+mod direct_children;
 
-pub use child::{ChildExit, KeptChild, SpawnSpec};
 #[cfg(not(target_os = "linux"))]
-pub use direct::run_keeper;
+pub use direct_children::run_keeper;
 pub use error::{KeeperError, SpawnError};
-pub use handle::Keeper;
+pub use keeper_handle::Keeper;
 #[cfg(target_os = "linux")]
-pub use handle::KeeperOffer;
+pub use keeper_handle::KeeperOffer;
 #[cfg(target_os = "linux")]
-pub use serve::run_keeper;
+pub use keeper_process::run_keeper;
+pub use kept_child::{ChildExit, KeptChild, SpawnSpec};

@@ -9,12 +9,12 @@ use nix::unistd::Pid;
 
 /// The variable that every child gets and its descendants inherit, also those that left its process
 /// group and lost their parent.
-pub(super) const MARKER: &str = "MUX_KEPT";
+pub(super) const MARKER_VARIABLE: &str = "MUX_KEPT";
 
-pub(super) struct ProcessTable(Vec<Process>);
+pub(super) struct ProcessTable(Vec<ProcessEntry>);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Process {
+pub(super) struct ProcessEntry {
     pub(super) pid: Pid,
     pub(super) parent: Pid,
     pub(super) group: Pid,
@@ -32,13 +32,13 @@ impl ProcessTable {
     }
 
     /// The children of `parent`, those that have ended among them.
-    pub(super) fn children(&self, parent: Pid) -> impl Iterator<Item = Process> {
+    pub(super) fn children(&self, parent: Pid) -> impl Iterator<Item = ProcessEntry> {
         let all = self.0.iter().copied();
         all.filter(move |process| process.parent == parent)
     }
 
     /// Everything that runs, but for `pid` and what it descends from.
-    pub(super) fn others(&self, pid: Pid) -> impl Iterator<Item = Process> {
+    pub(super) fn unrelated_to(&self, pid: Pid) -> impl Iterator<Item = ProcessEntry> {
         let mut spared = HashSet::from([pid]);
         let mut below = pid;
         while let Some(process) = self.0.iter().find(|process| process.pid == below)
@@ -51,8 +51,11 @@ impl ProcessTable {
     }
 
     /// `roots` and everything below them.
-    pub(super) fn trees(&self, roots: impl IntoIterator<Item = Process>) -> Vec<Process> {
-        let mut found: Vec<Process> = roots.into_iter().collect();
+    pub(super) fn with_descendants(
+        &self,
+        roots: impl IntoIterator<Item = ProcessEntry>,
+    ) -> Vec<ProcessEntry> {
+        let mut found: Vec<ProcessEntry> = roots.into_iter().collect();
         // A snapshot that was read while pids were given again could hold a circle.
         let mut seen: HashSet<Pid> = found.iter().map(|process| process.pid).collect();
         let mut next = 0;
@@ -91,14 +94,14 @@ pub(super) fn marker_of(pid: Pid) -> Option<Vec<u8>> {
     let mut variables = environ.split(|byte| *byte == 0);
     variables.find_map(|variable| {
         let value = variable
-            .strip_prefix(MARKER.as_bytes())?
+            .strip_prefix(MARKER_VARIABLE.as_bytes())?
             .strip_prefix(b"=")?;
         Some(value.to_vec())
     })
 }
 
 /// `pid (command) state parent group …`, where the command may hold spaces and parentheses.
-fn parse_stat(stat: &[u8]) -> Option<Process> {
+fn parse_stat(stat: &[u8]) -> Option<ProcessEntry> {
     let open = stat.iter().position(|byte| *byte == b'(')?;
     let close = stat.iter().rposition(|byte| *byte == b')')?;
     let number = |text: &str| text.trim().parse().ok().map(Pid::from_raw);
@@ -107,7 +110,7 @@ fn parse_stat(stat: &[u8]) -> Option<Process> {
         .ok()?
         .split_whitespace();
     let state = rest.next()?;
-    Some(Process {
+    Some(ProcessEntry {
         pid,
         zombie: matches!(state, "Z" | "X" | "x"),
         parent: number(rest.next()?)?,
@@ -119,8 +122,8 @@ fn parse_stat(stat: &[u8]) -> Option<Process> {
 mod tests {
     use super::*;
 
-    fn process(pid: i32, parent: i32, group: i32) -> Process {
-        Process {
+    fn process(pid: i32, parent: i32, group: i32) -> ProcessEntry {
+        ProcessEntry {
             pid: Pid::from_raw(pid),
             parent: Pid::from_raw(parent),
             group: Pid::from_raw(group),
@@ -150,14 +153,14 @@ mod tests {
             .children(Pid::from_raw(1))
             .filter(|it| it.group.as_raw() == 2);
         let pids: Vec<i32> = table
-            .trees(roots)
+            .with_descendants(roots)
             .iter()
             .map(|it| it.pid.as_raw())
             .collect();
         assert_eq!(pids, [2, 3, 4]);
 
         let circle = ProcessTable(vec![process(2, 3, 2), process(3, 2, 2)]);
-        assert_eq!(circle.trees([process(2, 3, 2)]).len(), 2);
+        assert_eq!(circle.with_descendants([process(2, 3, 2)]).len(), 2);
     }
 
     #[test]
@@ -177,7 +180,7 @@ mod tests {
             process(5, 3, 5),
         ]);
         let pids: Vec<i32> = table
-            .others(Pid::from_raw(3))
+            .unrelated_to(Pid::from_raw(3))
             .map(|it| it.pid.as_raw())
             .collect();
         assert_eq!(pids, [4, 5]);

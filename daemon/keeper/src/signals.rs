@@ -24,7 +24,7 @@ use nix::{
 
 /// Those that the outside may send: systemd to its whole control group, a terminal, a lost socket.
 /// Whether to end is the daemon's decision, and its end is seen on the socket.
-const BLOCKED: [Signal; 6] = [
+const BLOCKED_SIGNALS: [Signal; 6] = [
     Signal::SIGCHLD,
     Signal::SIGHUP,
     Signal::SIGINT,
@@ -33,10 +33,10 @@ const BLOCKED: [Signal; 6] = [
     Signal::SIGTERM,
 ];
 
-pub(super) struct Signals(SignalFd);
+pub(super) struct BlockedSignals(SignalFd);
 
 /// What [`reap`] found.
-pub(super) enum Reaped {
+pub(super) enum ReapOutcome {
     Ended(Pid, ExitStatus),
     /// There are children, and all of them run.
     AllRun,
@@ -44,16 +44,16 @@ pub(super) enum Reaped {
     NoChild,
 }
 
-impl Signals {
+impl BlockedSignals {
     /// Must come first in the life of the keeper.
     pub(super) fn block() -> io::Result<Self> {
-        let set: SigSet = BLOCKED.into_iter().collect();
+        let set: SigSet = BLOCKED_SIGNALS.into_iter().collect();
         set.thread_block()?;
         // What our parent ignored we would ignore too, and hand on to every child; an ignored
         // SIGCHLD would also take the exits of our children from us.
-        BLOCKED.into_iter().try_for_each(default_action)?;
+        BLOCKED_SIGNALS.into_iter().try_for_each(default_action)?;
         let flags = SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK;
-        Ok(Signals(SignalFd::with_flags(&set, flags)?))
+        Ok(BlockedSignals(SignalFd::with_flags(&set, flags)?))
     }
 
     /// Forgets what has come.  A wake-up is all that a signal means here.
@@ -62,7 +62,7 @@ impl Signals {
     }
 }
 
-impl AsFd for Signals {
+impl AsFd for BlockedSignals {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.as_fd()
     }
@@ -72,15 +72,15 @@ impl AsFd for Signals {
 ///
 /// nix's `waitpid` loses the pid of a child that died of a real-time signal.
 #[expect(unsafe_code, reason = "std waits only for one child that it started")]
-pub(super) fn reap() -> Reaped {
+pub(super) fn reap() -> ReapOutcome {
     let mut status = 0;
     // SAFETY: the pointer is to a live, writable int, which is all that waitpid asks.
     let pid = unsafe { libc::waitpid(-1, &mut status, libc::WNOHANG) };
     match pid {
-        0 => Reaped::AllRun,
+        0 => ReapOutcome::AllRun,
         // The only error that these arguments can cause is ECHILD.
-        ..0 => Reaped::NoChild,
-        pid => Reaped::Ended(Pid::from_raw(pid), ExitStatus::from_raw(status)),
+        ..0 => ReapOutcome::NoChild,
+        pid => ReapOutcome::Ended(Pid::from_raw(pid), ExitStatus::from_raw(status)),
     }
 }
 

@@ -9,13 +9,13 @@ use std::{collections::VecDeque, ffi::OsString, os::unix::ffi::OsStringExt};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use thiserror::Error;
 
-use super::child::{Ending, SpawnSpec};
+use super::kept_child::{SpawnSpec, StopSignal};
 
 /// Both sides are the same binary, except while an upgrade replaces it: then this differs.
-pub const WIRE: u32 = 2;
+pub const KEEPER_PROTOCOL_VERSION: u32 = 2;
 
 /// The longest frame, without its length.  Linux takes at most 2 MiB of arguments and environment.
-pub const FRAME_CAP: usize = 1 << 20;
+pub const MAX_FRAME_BYTES: usize = 1 << 20;
 
 /// Standard input (write end), output and error (read ends) of a new child, in this order.
 pub(super) const FDS_PER_CHILD: usize = 3;
@@ -23,12 +23,12 @@ pub(super) const FDS_PER_CHILD: usize = 3;
 /// What the daemon asks.  `id` is chosen by the daemon and never used twice.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Request {
+pub(super) enum KeeperRequest {
     Spawn(SpawnRequest),
     /// To the child's process group and all its descendants; an unknown `id` is ignored.
     Signal {
         id: u64,
-        signal: Ending,
+        signal: StopSignal,
     },
     /// Another daemon is to be served beside this one, over the socket that comes with it.
     Admit {},
@@ -41,18 +41,18 @@ pub(super) enum Request {
 #[derive(Serialize, Deserialize)]
 pub(super) struct SpawnRequest {
     pub(super) id: u64,
-    pub(super) program: Text,
-    pub(super) args: Vec<Text>,
+    pub(super) program: OsText,
+    pub(super) args: Vec<OsText>,
     /// The whole environment of the child, but for the marker that the keeper adds.
-    pub(super) env: Vec<(Text, Text)>,
-    pub(super) cwd: Text,
+    pub(super) env: Vec<(OsText, OsText)>,
+    pub(super) cwd: OsText,
     pub(super) tag: String,
 }
 
 /// What the keeper answers and reports.
 #[derive(Serialize, Deserialize, Debug)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Event {
+pub(super) enum KeeperEvent {
     /// The first frame: from here on the keeper owns what it is asked to start. The `id`s that this
     /// daemon chooses are above `base`, so that no two daemons choose the same.
     Hello { wire: u32, base: u64 },
@@ -88,14 +88,14 @@ pub(super) enum SpawnFailure {
 /// A string of the operating system: JSON text where it is UTF-8, an array of bytes where not.
 #[derive(Serialize, Deserialize, Clone, PartialEq, Debug)]
 #[serde(untagged)]
-pub(super) enum Text {
+pub(super) enum OsText {
     Utf8(String),
     Bytes(Vec<u8>),
 }
 
 #[derive(Debug, Error)]
 pub enum FrameError {
-    #[error("encode a frame of {0} bytes, where {FRAME_CAP} is the most")]
+    #[error("encode a frame of {0} bytes, where {MAX_FRAME_BYTES} is the most")]
     TooLong(usize),
     #[error("encode or decode the JSON of a frame")]
     Json(#[from] serde_json::Error),
@@ -103,16 +103,16 @@ pub enum FrameError {
 
 /// Bytes as they came from the socket, cut into frames.
 #[derive(Default)]
-pub struct Inbox(VecDeque<u8>);
+pub struct FrameBuffer(VecDeque<u8>);
 
-impl Inbox {
+impl FrameBuffer {
     pub fn push(&mut self, bytes: &[u8]) {
         self.0.extend(bytes);
     }
 
     /// Whether a whole frame must be in it, which can be taken out before more is put in.
     pub(super) fn is_full(&self) -> bool {
-        self.0.len() >= 4 + FRAME_CAP
+        self.0.len() >= 4 + MAX_FRAME_BYTES
     }
 
     /// The next whole frame, if one has arrived.
@@ -121,7 +121,7 @@ impl Inbox {
             return Ok(None);
         };
         let length = u32::from_le_bytes(*prefix) as usize;
-        if length > FRAME_CAP {
+        if length > MAX_FRAME_BYTES {
             return Err(FrameError::TooLong(length));
         }
         let Some(body) = self.0.make_contiguous().get(4..4 + length) else {
@@ -133,11 +133,11 @@ impl Inbox {
     }
 }
 
-pub fn encode(message: &impl Serialize) -> Result<Vec<u8>, FrameError> {
+pub fn encode_frame(message: &impl Serialize) -> Result<Vec<u8>, FrameError> {
     let mut frame = vec![0; 4];
     serde_json::to_writer(&mut frame, message)?;
     let length = frame.len() - 4;
-    if length > FRAME_CAP {
+    if length > MAX_FRAME_BYTES {
         return Err(FrameError::TooLong(length));
     }
     frame[..4].copy_from_slice(&(length as u32).to_le_bytes());
@@ -149,7 +149,7 @@ impl SpawnRequest {
         SpawnRequest {
             id,
             program: spec.program.into_os_string().into(),
-            args: spec.args.into_iter().map(Text::from).collect(),
+            args: spec.args.into_iter().map(OsText::from).collect(),
             env: spec
                 .env
                 .into_iter()
@@ -161,20 +161,20 @@ impl SpawnRequest {
     }
 }
 
-impl From<OsString> for Text {
+impl From<OsString> for OsText {
     fn from(text: OsString) -> Self {
         match text.into_string() {
-            Ok(text) => Text::Utf8(text),
-            Err(text) => Text::Bytes(text.into_vec()),
+            Ok(text) => OsText::Utf8(text),
+            Err(text) => OsText::Bytes(text.into_vec()),
         }
     }
 }
 
-impl From<Text> for OsString {
-    fn from(text: Text) -> Self {
+impl From<OsText> for OsString {
+    fn from(text: OsText) -> Self {
         match text {
-            Text::Utf8(text) => text.into(),
-            Text::Bytes(bytes) => OsString::from_vec(bytes),
+            OsText::Utf8(text) => text.into(),
+            OsText::Bytes(bytes) => OsString::from_vec(bytes),
         }
     }
 }
@@ -185,14 +185,14 @@ mod tests {
 
     #[test]
     fn frames_survive_any_cut() {
-        let mut bytes = encode(&Event::Hello { wire: 2, base: 0 }).unwrap();
-        bytes.extend(encode(&Event::Gone { id: 7 }).unwrap());
+        let mut bytes = encode_frame(&KeeperEvent::Hello { wire: 2, base: 0 }).unwrap();
+        bytes.extend(encode_frame(&KeeperEvent::Gone { id: 7 }).unwrap());
         for cut in 0..bytes.len() {
-            let mut inbox = Inbox::default();
+            let mut inbox = FrameBuffer::default();
             let mut seen = Vec::new();
             for part in [&bytes[..cut], &bytes[cut..]] {
                 inbox.push(part);
-                while let Some(event) = inbox.next_message::<Event>().unwrap() {
+                while let Some(event) = inbox.next_message::<KeeperEvent>().unwrap() {
                     seen.push(format!("{event:?}"));
                 }
             }
@@ -207,21 +207,21 @@ mod tests {
     #[test]
     fn text_keeps_every_byte() {
         for bytes in [&b"plain"[..], b"gr\xc3\xbcn", b"\xff\x00\xfe", b""] {
-            let text = Text::from(OsString::from_vec(bytes.to_vec()));
+            let text = OsText::from(OsString::from_vec(bytes.to_vec()));
             let json = serde_json::to_string(&text).unwrap();
-            let back: Text = serde_json::from_str(&json).unwrap();
+            let back: OsText = serde_json::from_str(&json).unwrap();
             assert_eq!(OsString::from(back).into_vec(), bytes, "{json}");
         }
     }
 
     #[test]
     fn a_frame_over_the_cap_is_refused_on_both_sides() {
-        let long = "x".repeat(FRAME_CAP);
-        assert!(matches!(encode(&long), Err(FrameError::TooLong(_))));
-        let mut inbox = Inbox::default();
-        inbox.push(&(FRAME_CAP as u32 + 1).to_le_bytes());
+        let long = "x".repeat(MAX_FRAME_BYTES);
+        assert!(matches!(encode_frame(&long), Err(FrameError::TooLong(_))));
+        let mut inbox = FrameBuffer::default();
+        inbox.push(&(MAX_FRAME_BYTES as u32 + 1).to_le_bytes());
         assert!(matches!(
-            inbox.next_message::<Event>(),
+            inbox.next_message::<KeeperEvent>(),
             Err(FrameError::TooLong(_))
         ));
     }

@@ -1,17 +1,33 @@
-//! Who may call what: rules in order, the first that applies decides. Pure. Asked in one place, [the gateway],
-//! for every call on every path.
+//! Who may call what: rules in order; the first that applies decides. Pure. Asked in one place, the gateway, for every
+//! call on every path.
 //!
-//! Invariant: a question has one answer, whoever asks it on whatever way: it depends on the call, the caller's names
-//! and the rules, and on nothing else.
+//! It knows `mux-config` (rules as written), `mux-text` (globs) and `mux-typegen` (how names are spelled). It knows no
+//! server, session or caller.
+//!
+//! - `rule` is one rule, compiled once and found by its server; `policy_question` what is asked and answered; `policy_sets` the
+//!   lists of everybody and of agents, with counts; `policy_explanation` each rule up to the one that decides, in the same code as
+//!   the decision.
+//! - `argument_condition` is a condition on the arguments of a call: a `argument_path` in them, a `argument_test`, and a `argument_readings`: what a server
+//!   may make of a value.
+//!
+//! Denials of projects come first, then the agent's own list or everybody's. A rule with a mistake denies. A place in
+//! the arguments leads to a value, to nothing, or astray. `argument_readings` lists what a server may make of a value, so that a
+//! test is met, not met, or in doubt: a rule that allows wants the first, every other rule is content with the last.
+//!
+//! Without a rule a destructive tool is asked for only where the client says, when the work begins, that it can ask its
+//! user at once, and in runs that are resumed; an MCP tool that says nothing of itself counts as not destructive.
+//!
+//! Invariant: a question has one answer, in whatever way it is asked: it depends on the call, the caller's names and
+//! the rules, and on nothing else.
 
-mod arguments;
-mod explain;
-mod place;
-mod policies;
-mod question;
-mod reading;
+mod argument_condition;
+mod argument_path;
+mod argument_readings;
+mod argument_test;
+mod policy_explanation;
+mod policy_question;
+mod policy_sets;
 mod rule;
-mod test;
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -22,10 +38,13 @@ use std::{
 use mux_typegen::names::spell;
 
 pub use self::{
-    explain::{Explanation, Outcome, Step},
-    policies::{DECISION_TIMEOUT, Policies, Ruling},
-    question::{Action, Decision, Given, Hints, Question, SERVER_REQUESTS, Verdict, spellings},
-    rule::{List, ProjectText, Rule},
+    policy_explanation::{ExplanationStep, RuleOutcome, VerdictExplanation},
+    policy_question::{
+        GivenArguments, PolicyDecision, PolicyQuestion, PolicyVerdict, RuleAction, SERVER_REQUESTS,
+        ToolHints, spellings,
+    },
+    policy_sets::{DECISION_TIMEOUT, EffectivePolicy, PolicySet},
+    rule::{ProjectText, Rule, RuleList},
 };
 use mux_config::PolicyEntry;
 
@@ -43,7 +62,7 @@ impl Policy {
     /// `home` stands for `~`. A rule that cannot be understood denies what it matches, and is told of.
     pub fn new(
         entries: &[PolicyEntry],
-        list: List,
+        list: RuleList,
         home: &Path,
         problems: &mut Vec<String>,
     ) -> Self {
@@ -75,12 +94,16 @@ impl Policy {
 
     /// The first rule that may deny or ask for a call by this caller whose path begins in one of these ways, with some
     /// arguments and hints.
-    fn strict_below(&self, question: &Question<'_>, heads: &[String]) -> Option<&Arc<Rule>> {
-        let mut about = self.about(question.server());
+    fn strict_rule_in_list(
+        &self,
+        question: &PolicyQuestion<'_>,
+        heads: &[String],
+    ) -> Option<&Arc<Rule>> {
+        let mut about = self.rules_for_server(question.server());
         about.find(|rule| rule.may_stop_below(question, heads))
     }
 
-    fn says_as(&self, other: &Self) -> bool {
+    fn says_same(&self, other: &Self) -> bool {
         let written = |policy: &Self| {
             let rules = policy.rules.iter();
             rules.map(|rule| rule.written.clone()).collect::<Vec<_>>()
@@ -95,13 +118,13 @@ impl Policy {
     /// The directory of the project whose approved text it is, if that is not the one that is there.
     pub fn approved_before(&self) -> Option<&Path> {
         match &*self.rules.first()?.list {
-            List::Project(root, ProjectText::Approved) => Some(root),
+            RuleList::Project(root, ProjectText::Approved) => Some(root),
             _ => None,
         }
     }
 
     /// The rules that may be about a server, in their order.
-    fn about(&self, server: &str) -> impl Iterator<Item = &Arc<Rule>> {
+    fn rules_for_server(&self, server: &str) -> impl Iterator<Item = &Arc<Rule>> {
         let own = self.of_server.get(&*spell(server));
         let own = own.map_or(&[][..], Vec::as_slice);
         let (mut own, mut any) = (own.iter().peekable(), self.of_any.iter().peekable());
@@ -127,12 +150,12 @@ impl PartialEq for Policy {
 /// What nobody has a rule for: allowed, and to be asked where a tool calls itself destructive and somebody can answer.
 /// A tool that says nothing of itself is allowed, although MCP would have it destructive then: nearly every tool
 /// would be asked for. A server uses its client's model only where a rule says so.
-fn default_verdict(question: &Question<'_>) -> Verdict {
-    Verdict {
+fn default_verdict(question: &PolicyQuestion<'_>) -> PolicyVerdict {
+    PolicyVerdict {
         action: match question.hints.is_destructive() {
-            _ if question.is_sampling() => Action::Deny,
-            Some(true) => Action::Ask,
-            _ => Action::Allow,
+            _ if question.is_sampling() => RuleAction::Deny,
+            Some(true) => RuleAction::Ask,
+            _ => RuleAction::Allow,
         },
         rule: None,
     }

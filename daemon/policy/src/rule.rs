@@ -14,16 +14,16 @@ use std::{
 use mux_typegen::names::spell;
 
 use super::{
-    Action, Given, Hints, Question,
-    arguments::Condition,
-    test::{LARGEST_REGEX, LARGEST_UNAPPROVED_REGEX},
+    GivenArguments, PolicyQuestion, RuleAction, ToolHints,
+    argument_condition::ArgumentCondition,
+    argument_test::{MAX_REGEX_BYTES, MAX_UNAPPROVED_REGEX_BYTES},
 };
 use mux_config::{AnnotationsEntry, PolicyEntry};
 use mux_text::glob::{Glob, may_match_below};
 
 /// Whose list a rule stands in.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub enum List {
+pub enum RuleList {
     /// `[[policy]]` of config.toml.
     Everybody,
     /// `[agents.NAME] policy`.
@@ -47,8 +47,8 @@ pub enum ProjectText {
 pub struct Rule {
     /// From 1, in its list.
     pub number: usize,
-    pub list: Arc<List>,
-    pub action: Action,
+    pub list: Arc<RuleList>,
+    pub action: RuleAction,
     pub(super) written: PolicyEntry,
     pub(super) paths: Vec<Glob>,
     /// The same as programs spell them. Empty in a rule that allows.
@@ -57,7 +57,7 @@ pub struct Rule {
     agents: Option<Vec<Glob>>,
     clients: Option<Vec<Glob>>,
     workspaces: Option<Vec<Glob>>,
-    pub(super) arguments: Vec<Condition>,
+    pub(super) arguments: Vec<ArgumentCondition>,
     mistakes: Vec<String>,
     /// How often it has decided.
     pub(super) decided: AtomicU64,
@@ -65,20 +65,20 @@ pub struct Rule {
 
 /// Whether a rule applies.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub(super) enum Holds {
+pub(super) enum RuleMatch {
     Yes,
     /// It asks, and whether its conditions are met depends on what the server makes of the arguments. A later rule may
     /// deny.
     InDoubt,
     /// The first condition that is not met.
-    No(Unmet),
+    No(UnmetCondition),
     /// On the arguments, which have not been read.
     Depends,
 }
 
 /// A condition that is not met.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Unmet {
+pub(super) enum UnmetCondition {
     Match,
     Server,
     Agent,
@@ -95,11 +95,11 @@ impl Rule {
     pub(super) fn compile(
         written: PolicyEntry,
         number: usize,
-        list: &Arc<List>,
+        list: &Arc<RuleList>,
         home: &Path,
     ) -> Self {
         let mut mistakes = written.mistakes.clone();
-        let mut known = Action::ALL.into_iter();
+        let mut known = RuleAction::ALL.into_iter();
         let action = known.find(|action| action.word() == written.action);
         if action.is_none() && !written.action.is_empty() {
             mistakes.push(format!(
@@ -110,7 +110,7 @@ impl Rule {
         let globs = |texts: &[String]| texts.iter().map(|text| Glob::new(text)).collect();
         let some = |texts: &Option<Vec<String>>| texts.as_deref().map(globs);
         let workspaces = written.workspaces.as_deref().map(|texts| {
-            let texts = texts.iter().map(|text| directory(text, home));
+            let texts = texts.iter().map(|text| directory_glob(text, home));
             let read = texts.collect::<Result<Vec<Glob>, String>>();
             read.unwrap_or_else(|mistake| {
                 mistakes.push(mistake);
@@ -119,23 +119,26 @@ impl Rule {
         });
         let mut arguments = Vec::new();
         let largest_regex = match **list {
-            List::Project(_, ProjectText::Unapproved) => LARGEST_UNAPPROVED_REGEX,
-            _ => LARGEST_REGEX,
+            RuleList::Project(_, ProjectText::Unapproved) => MAX_UNAPPROVED_REGEX_BYTES,
+            _ => MAX_REGEX_BYTES,
         };
         for (place, test) in &written.arguments {
-            match Condition::read(place, test, largest_regex) {
+            match ArgumentCondition::read(place, test, largest_regex) {
                 Ok(condition) => arguments.push(condition),
                 Err(mistake) => mistakes.push(format!("arguments: {mistake}")),
             }
         }
         let action = match mistakes.is_empty() {
-            true => action.unwrap_or(Action::Deny),
-            false => Action::Deny,
+            true => action.unwrap_or(RuleAction::Deny),
+            false => RuleAction::Deny,
         };
         let spelled = match action {
-            Action::Allow => Vec::new(),
-            Action::Ask | Action::Deny => {
-                let odd = written.paths.iter().map(|path| (path, spelled(path)));
+            RuleAction::Allow => Vec::new(),
+            RuleAction::Ask | RuleAction::Deny => {
+                let odd = written
+                    .paths
+                    .iter()
+                    .map(|path| (path, glob_as_spelled(path)));
                 let odd = odd.filter(|(path, spelled)| *path != spelled);
                 odd.map(|(_, spelled)| Glob::new(&spelled)).collect()
             }
@@ -161,7 +164,7 @@ impl Rule {
     pub fn conditions(&self) -> Vec<String> {
         let list = |name: &str, texts: &Option<Vec<String>>| {
             let texts = texts.as_ref()?;
-            Some(format!("{name} = {}", listed(texts)))
+            Some(format!("{name} = {}", quoted_list(texts)))
         };
         let written = &self.written;
         let mut all: Vec<String> = [
@@ -174,7 +177,7 @@ impl Rule {
         .into_iter()
         .flatten()
         .collect();
-        for (name, wanted) in hints(&written.annotations) {
+        for (name, wanted) in annotation_hints(&written.annotations) {
             if let Some(wanted) = wanted {
                 all.push(format!("annotations.{name} = {wanted}"));
             }
@@ -186,7 +189,7 @@ impl Rule {
 
     /// The paths that it is about.
     pub fn matches(&self) -> Vec<String> {
-        self.written.matches()
+        self.written.path_globs()
     }
 
     /// The same in one text, as an error has it.
@@ -204,7 +207,7 @@ impl Rule {
         (!self.mistakes.is_empty()).then(|| self.mistakes.join("; "))
     }
 
-    pub fn decided(&self) -> u64 {
+    pub fn decision_count(&self) -> u64 {
         self.decided.load(Ordering::Relaxed)
     }
 
@@ -230,47 +233,47 @@ impl Rule {
 
     /// Whether it may deny or ask for a call by this caller whose path begins in one of these ways. None of those is one
     /// of HTTP, with a verb.
-    pub(super) fn may_stop_below(&self, question: &Question<'_>, heads: &[String]) -> bool {
+    pub(super) fn may_stop_below(&self, question: &PolicyQuestion<'_>, heads: &[String]) -> bool {
         let is_about = |glob: &Glob| {
             let mut heads = heads.iter();
             heads.any(|head| may_match_below(glob.as_str(), head))
         };
-        self.action != Action::Allow
+        self.action != RuleAction::Allow
             && self.written.verbs.is_none()
             && (self.paths.is_empty() || self.paths.iter().chain(&self.spelled).any(is_about))
             && self.unmet_by_caller(question).is_none()
     }
 
-    pub(super) fn holds(&self, question: &Question<'_>) -> Holds {
+    pub(super) fn match_rule(&self, question: &PolicyQuestion<'_>) -> RuleMatch {
         let about = |path: &str| {
             let mut globs = self.paths.iter().chain(&self.spelled);
             globs.any(|glob| glob.matches(path) && question.is_named_by(glob.as_str()))
         };
-        let strict = self.action != Action::Allow;
+        let strict = self.action != RuleAction::Allow;
         let mut spellings = question.spellings.iter().filter(|_| strict);
         let met =
             self.paths.is_empty() || about(question.path) || spellings.any(|path| about(path));
         if !met || (self.paths.is_empty() && question.from_server) {
-            return Holds::No(Unmet::Match);
+            return RuleMatch::No(UnmetCondition::Match);
         }
         if let Some(unmet) = self.unmet_by_caller(question) {
-            return Holds::No(unmet);
+            return RuleMatch::No(unmet);
         }
-        if !said(&self.written.annotations, question.hints) {
-            return Holds::No(Unmet::Annotations);
+        if !annotations_match(&self.written.annotations, question.hints) {
+            return RuleMatch::No(UnmetCondition::Annotations);
         }
         if let Some(verbs) = &self.written.verbs {
             let is = |verb: &str| verbs.iter().any(|wanted| wanted.eq_ignore_ascii_case(verb));
             if !question.verb.is_some_and(is) {
-                return Holds::No(Unmet::Verb);
+                return RuleMatch::No(UnmetCondition::Verb);
             }
         }
         self.arguments_hold(question.given)
     }
 
     /// What it asks of the server, and of whoever calls.
-    fn unmet_by_caller(&self, question: &Question<'_>) -> Option<Unmet> {
-        let strict = self.action != Action::Allow;
+    fn unmet_by_caller(&self, question: &PolicyQuestion<'_>) -> Option<UnmetCondition> {
+        let strict = self.action != RuleAction::Allow;
         let none_of = |globs: &Option<Vec<Glob>>, text: Option<&str>| {
             globs.as_deref().is_some_and(|globs| {
                 !text.is_some_and(|text| globs.iter().any(|glob| glob.matches(text)))
@@ -279,42 +282,44 @@ impl Rule {
         let server = question.server();
         let elsewhere = none_of(&self.servers, Some(server));
         if elsewhere && (!strict || none_of(&self.servers, Some(&spell(server)))) {
-            return Some(Unmet::Server);
+            return Some(UnmetCondition::Server);
         }
         if none_of(&self.agents, question.agent) {
-            return Some(Unmet::Agent);
+            return Some(UnmetCondition::Agent);
         }
         if none_of(&self.clients, Some(question.client)) {
-            return Some(Unmet::Client);
+            return Some(UnmetCondition::Client);
         }
         if let Some(globs) = &self.workspaces
-            && !question.workspace.is_some_and(|dir| lies_in(dir, globs))
+            && !question
+                .workspace
+                .is_some_and(|dir| is_in_directories(dir, globs))
         {
-            return Some(Unmet::Workspace);
+            return Some(UnmetCondition::Workspace);
         }
         None
     }
 
-    fn arguments_hold(&self, given: Given<'_>) -> Holds {
+    fn arguments_hold(&self, given: GivenArguments<'_>) -> RuleMatch {
         if self.arguments.is_empty() {
-            return Holds::Yes;
+            return RuleMatch::Yes;
         }
         match given {
-            Given::Unread => Holds::Depends,
+            GivenArguments::Unread => RuleMatch::Depends,
             // They go nowhere, and what is wrong with them is nobody's business who might be denied.
-            Given::Unreadable if self.action == Action::Deny => Holds::Yes,
-            Given::Unreadable => Holds::No(Unmet::Argument(0)),
-            Given::Values(values) => {
-                let every = self.action == Action::Allow;
+            GivenArguments::Unreadable if self.action == RuleAction::Deny => RuleMatch::Yes,
+            GivenArguments::Unreadable => RuleMatch::No(UnmetCondition::Argument(0)),
+            GivenArguments::Values(values) => {
+                let every = self.action == RuleAction::Allow;
                 let mut conditions = self.arguments.iter();
                 if let Some(at) = conditions.position(|condition| !condition.holds(values, every)) {
-                    return Holds::No(Unmet::Argument(at));
+                    return RuleMatch::No(UnmetCondition::Argument(at));
                 }
                 let mut conditions = self.arguments.iter();
-                let asks = self.action == Action::Ask;
+                let asks = self.action == RuleAction::Ask;
                 match asks && conditions.any(|condition| condition.is_in_doubt(values)) {
-                    true => Holds::InDoubt,
-                    false => Holds::Yes,
+                    true => RuleMatch::InDoubt,
+                    false => RuleMatch::Yes,
                 }
             }
         }
@@ -322,7 +327,7 @@ impl Rule {
 }
 
 /// The glob of a path as programs spell that path, so that a rule may mix both spellings.
-fn spelled(path: &str) -> String {
+fn glob_as_spelled(path: &str) -> String {
     let mut spelled = String::with_capacity(path.len());
     let mut in_run = false;
     for c in path.chars() {
@@ -344,7 +349,7 @@ fn spelled(path: &str) -> String {
 }
 
 /// A directory and everything below it; globs stay what they are.
-fn directory(text: &str, home: &Path) -> Result<Glob, String> {
+fn directory_glob(text: &str, home: &Path) -> Result<Glob, String> {
     let path = match text.strip_prefix('~') {
         Some(rest) if rest.is_empty() || rest.starts_with('/') => {
             format!("{}{rest}", home.display())
@@ -359,7 +364,7 @@ fn directory(text: &str, home: &Path) -> Result<Glob, String> {
 }
 
 /// Whether the directory, or one above it, is meant.
-fn lies_in(directory: &Path, globs: &[Glob]) -> bool {
+fn is_in_directories(directory: &Path, globs: &[Glob]) -> bool {
     let mut plain = PathBuf::new();
     for part in directory.components() {
         match part {
@@ -372,7 +377,7 @@ fn lies_in(directory: &Path, globs: &[Glob]) -> bool {
     all.any(|dir| globs.iter().any(|glob| glob.matches(&dir)))
 }
 
-fn said(wanted: &AnnotationsEntry, hints: Hints) -> bool {
+fn annotations_match(wanted: &AnnotationsEntry, hints: ToolHints) -> bool {
     let is = |wanted: Option<bool>, said: Option<bool>| wanted.is_none() || wanted == said;
     is(wanted.read_only, Some(hints.is_read_only()))
         && is(wanted.idempotent, Some(hints.is_idempotent()))
@@ -381,7 +386,7 @@ fn said(wanted: &AnnotationsEntry, hints: Hints) -> bool {
 }
 
 /// Each with what a rule wants of it.
-pub(super) fn hints(entry: &AnnotationsEntry) -> [(&'static str, Option<bool>); 4] {
+pub(super) fn annotation_hints(entry: &AnnotationsEntry) -> [(&'static str, Option<bool>); 4] {
     [
         ("read_only", entry.read_only),
         ("destructive", entry.destructive),
@@ -390,7 +395,7 @@ pub(super) fn hints(entry: &AnnotationsEntry) -> [(&'static str, Option<bool>); 
     ]
 }
 
-pub(super) fn listed(texts: &[String]) -> String {
+pub(super) fn quoted_list(texts: &[String]) -> String {
     match texts {
         [only] => format!("{only:?}"),
         several => format!("{several:?}"),

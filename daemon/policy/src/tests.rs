@@ -8,35 +8,35 @@ use mux_config::Config;
 
 const HOME: &str = "/home/me";
 
-pub(super) fn policies(text: &str) -> (Policies, Vec<String>) {
+pub(super) fn policies(text: &str) -> (PolicySet, Vec<String>) {
     let config = Config::parse(text, "c").unwrap();
     let mut problems = Vec::new();
     let (agents, home) = (&config.agents, Path::new(HOME));
-    let policies = Policies::resolve(&config.policy, agents, home, &mut problems);
+    let policies = PolicySet::resolve(&config.policy, agents, home, &mut problems);
     (policies, problems)
 }
 
 /// Nothing is known but the path.
-pub(super) fn call(path: &str) -> Question<'_> {
-    Question {
+pub(super) fn call(path: &str) -> PolicyQuestion<'_> {
+    PolicyQuestion {
         path,
         from_server: false,
         spellings: &[],
-        hints: Hints::default(),
+        hints: ToolHints::default(),
         verb: None,
         agent: None,
         client: "mux",
         workspace: None,
-        given: Given::Unread,
+        given: GivenArguments::Unread,
     }
 }
 
 /// `allow 2`: the second rule decides so; `allow -`: the default does.
-fn decided(policies: &Policies, question: &Question<'_>) -> String {
+fn decided(policies: &PolicySet, question: &PolicyQuestion<'_>) -> String {
     match policies.decide(question, &[]) {
-        Decision::NeedsArguments => "arguments".into(),
-        Decision::TimedOut => "timeout".into(),
-        Decision::Made(verdict) => {
+        PolicyDecision::NeedsArguments => "arguments".into(),
+        PolicyDecision::TimedOut => "timeout".into(),
+        PolicyDecision::Made(verdict) => {
             policies.count_verdict(&verdict);
             let number = verdict.rule.as_ref().map(|rule| rule.number.to_string());
             let number = number.unwrap_or_else(|| "-".into());
@@ -81,8 +81,8 @@ fn the_first_match_wins_and_a_slip_denies() {
 #[test]
 fn every_condition_must_be_met() {
     let annotations = json!({ "destructiveHint": true, "openWorldHint": false });
-    let question = Question {
-        hints: Hints::of_annotations(&annotations),
+    let question = PolicyQuestion {
+        hints: ToolHints::of_annotations(&annotations),
         verb: Some("DELETE"),
         agent: Some("small-model"),
         client: "claude-code",
@@ -144,7 +144,7 @@ fn another_spelling_goes_around_no_rule_and_opens_none() {
     let all = |path: &str, shown: &str| {
         let (server, name) = path.split_once('.').unwrap();
         let spellings = spellings(server, name, shown);
-        let question = Question {
+        let question = PolicyQuestion {
             spellings: &spellings,
             ..call(path)
         };
@@ -158,10 +158,10 @@ fn another_spelling_goes_around_no_rule_and_opens_none() {
 
 #[test]
 fn what_a_tool_does_not_say_is_not_taken_for_said() {
-    let hints = |read_only, destructive| Hints {
+    let hints = |read_only, destructive| ToolHints {
         read_only,
         destructive,
-        ..Hints::default()
+        ..ToolHints::default()
     };
     let (policies, _) = policies(
         "[[policy]]\nmatch = \"a.*\"\nannotations = { destructive = false }\naction = \"allow\"\n\
@@ -178,7 +178,7 @@ fn what_a_tool_does_not_say_is_not_taken_for_said() {
         ("c.x", hints(None, Some(false)), "allow -"),
         ("c.x", hints(Some(false), None), "allow -"),
     ] {
-        let question = Question {
+        let question = PolicyQuestion {
             hints,
             ..call(path)
         };
@@ -222,8 +222,10 @@ fn arguments_are_read_only_where_a_rule_looks_at_them() {
         ),
         ("fs.write", Some(json!({ "paths": "/etc/b" })), "allow -"),
     ] {
-        let given = arguments.as_ref().map_or(Given::Unread, Given::Values);
-        let question = Question {
+        let given = arguments
+            .as_ref()
+            .map_or(GivenArguments::Unread, GivenArguments::Values);
+        let question = PolicyQuestion {
             given,
             ..call(path)
         };
@@ -238,8 +240,8 @@ fn arguments_are_read_only_where_a_rule_looks_at_them() {
         ("fs.read", "deny 2"),
         ("a.b", "allow -"),
     ] {
-        let given = Given::Unreadable;
-        let question = Question {
+        let given = GivenArguments::Unreadable;
+        let question = PolicyQuestion {
             given,
             ..call(path)
         };
@@ -255,7 +257,7 @@ fn an_agent_has_its_own_rules_in_place_of_everybodys() {
     let (policies, problems) = policies(text);
     assert_eq!(problems, Vec::<String>::new());
     let of = |agent, path| {
-        let question = Question {
+        let question = PolicyQuestion {
             agent,
             ..call(path)
         };
@@ -269,16 +271,16 @@ fn an_agent_has_its_own_rules_in_place_of_everybodys() {
 
     // A project comes first, whoever asks, and its counts are nobody else's.
     let deny = Config::parse("[[policy]]\nmatch = \"b.*\"\naction = \"deny\"\n", "c").unwrap();
-    let list = List::Project(Path::new("/p").into(), ProjectText::Approved);
+    let list = RuleList::Project(Path::new("/p").into(), ProjectText::Approved);
     let project = Policy::new(&deny.policy, list, Path::new(HOME), &mut Vec::new());
-    let question = Question {
+    let question = PolicyQuestion {
         agent: Some("own"),
         ..call("b.x")
     };
-    let Decision::Made(verdict) = policies.decide(&question, &[project.into()]) else {
+    let PolicyDecision::Made(verdict) = policies.decide(&question, &[project.into()]) else {
         panic!()
     };
-    assert_eq!(verdict.action, Action::Deny);
+    assert_eq!(verdict.action, RuleAction::Deny);
     assert_eq!(
         verdict.whence().unwrap(),
         "rule 1 of [[policy]] of /p/.mux.toml as you approved it"
@@ -298,7 +300,7 @@ fn a_rule_that_stays_goes_on_counting() {
     let counts: Vec<u64> = after
         .of(None, &[])
         .rules()
-        .map(|rule| rule.decided())
+        .map(|rule| rule.decision_count())
         .collect();
     assert_eq!(counts, [0, 1, 3]);
     assert_eq!(after.by_default(), (1, 0));
@@ -316,7 +318,7 @@ fn an_explanation_says_which_condition_was_not_met() {
     );
     let arguments = json!({ "n": 2 });
     let told = |given| {
-        let question = Question {
+        let question = PolicyQuestion {
             given,
             ..call("a.x")
         };
@@ -327,8 +329,11 @@ fn an_explanation_says_which_condition_was_not_met() {
             .collect();
         (explanation.verdict.action, explanation.depends, words)
     };
-    let (action, depends, words) = told(Given::Values(&arguments));
-    assert_eq!((action, depends, words.len()), (Action::Allow, false, 5));
+    let (action, depends, words) = told(GivenArguments::Values(&arguments));
+    assert_eq!(
+        (action, depends, words.len()),
+        (RuleAction::Allow, false, 5)
+    );
     for (word, part) in words.iter().zip([
         "Elsewhere match: it is about \"b.*\"",
         "Unmet agent: a caller without --agent is not \"big\"",
@@ -338,8 +343,8 @@ fn an_explanation_says_which_condition_was_not_met() {
     ]) {
         assert_eq!(word, part);
     }
-    let (action, depends, words) = told(Given::Unread);
-    assert_eq!((action, depends), (Action::Allow, true));
+    let (action, depends, words) = told(GivenArguments::Unread);
+    assert_eq!((action, depends), (RuleAction::Allow, true));
     assert!(words[2].starts_with("Depends"), "{words:?}");
     // Nothing was counted.
     assert_eq!(policies.by_default(), (0, 0));
@@ -359,9 +364,12 @@ fn a_thousand_rules_are_looked_up_by_server() {
         "{text}[[policy]]\nmatch = \"*.last\"\naction = \"ask\"\n"
     ));
     let policy = policies.of(None, &[]).own;
-    assert_eq!(policy.about("s3").count(), 51);
-    assert_eq!(policy.about("unknown").count(), 1);
-    let numbers: Vec<usize> = policy.about("s3").map(|rule| rule.number).collect();
+    assert_eq!(policy.rules_for_server("s3").count(), 51);
+    assert_eq!(policy.rules_for_server("unknown").count(), 1);
+    let numbers: Vec<usize> = policy
+        .rules_for_server("s3")
+        .map(|rule| rule.number)
+        .collect();
     assert!(numbers.is_sorted(), "{numbers:?}");
     assert_eq!(decided(&policies, &call("s3.tool_983_x")), "deny 984");
     assert_eq!(decided(&policies, &call("s3.last")), "ask 1001");
@@ -404,7 +412,7 @@ fn what_a_server_asks_is_decided_by_rules_that_name_it_and_sampling_is_denied_wi
         ("d.sampling/createMessage", true, "deny -"),
         ("e.elicitation/create", true, "allow -"),
     ] {
-        let question = Question {
+        let question = PolicyQuestion {
             from_server,
             ..call(path)
         };

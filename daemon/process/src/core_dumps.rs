@@ -16,24 +16,24 @@ use nix::sys::{
 };
 
 /// The limit of core files, soft and hard, as it was at the start.
-static BEFORE: OnceLock<(rlim_t, rlim_t)> = OnceLock::new();
+static CORE_LIMIT_AT_START: OnceLock<(rlim_t, rlim_t)> = OnceLock::new();
 
 /// To be called before anything secret is read and before anything is started. A fork inherits it.
-pub fn forbid() {
+pub fn forbid_core_dumps() {
     // Neither can fail: anybody may give these up.
     _ = prctl::set_dumpable(false);
     let Ok((soft, hard)) = getrlimit(Resource::RLIMIT_CORE) else {
         return;
     };
     // The hard limit stays, or no child could have the soft one back.
-    _ = BEFORE.set((soft, hard));
+    _ = CORE_LIMIT_AT_START.set((soft, hard));
     _ = setrlimit(Resource::RLIMIT_CORE, 0, hard);
 }
 
-/// Sets the limit as it was before [`forbid`]. For a child between fork and exec: makes one system call on two numbers,
+/// Sets the limit as it was before [`forbid_core_dumps`]. For a child between fork and exec: makes one system call on two numbers,
 /// and neither allocates nor takes a lock.
-pub fn restore_limit() -> nix::Result<()> {
-    match BEFORE.get() {
+pub fn restore_core_limit() -> nix::Result<()> {
+    match CORE_LIMIT_AT_START.get() {
         Some((soft, hard)) => setrlimit(Resource::RLIMIT_CORE, *soft, *hard),
         None => Ok(()),
     }
@@ -44,9 +44,9 @@ pub fn restore_limit() -> nix::Result<()> {
     unsafe_code,
     reason = "only the new process can set its own limit before it becomes another program"
 )]
-pub fn give_back(command: &mut tokio::process::Command) {
+pub fn restore_for_child(command: &mut tokio::process::Command) {
     // SAFETY: see `restore_limit`.
     unsafe {
-        command.pre_exec(|| Ok(restore_limit()?));
+        command.pre_exec(|| Ok(restore_core_limit()?));
     }
 }

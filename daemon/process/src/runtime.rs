@@ -11,24 +11,24 @@ use std::{io, thread, time::Duration};
 use tokio::runtime::{Builder, Runtime};
 
 /// Threads for connections, sessions and runs.
-const FEWEST: usize = 2;
-const MOST: usize = 8;
+const MIN_WORKER_THREADS: usize = 2;
+const MAX_WORKER_THREADS: usize = 8;
 /// A thread that blocks leaves when it was not needed for so long; one is needed more often.
-const KEPT: Duration = Duration::from_secs(90);
-const NEEDED: Duration = Duration::from_secs(40);
+const BLOCKING_THREAD_KEEP_ALIVE: Duration = Duration::from_secs(90);
+const BLOCKING_THREAD_PING_INTERVAL: Duration = Duration::from_secs(40);
 
 /// Those that a daemon cannot do without: tokio's own would panic half way.
-const FIRST: usize = 4;
+const MIN_STARTABLE_THREADS: usize = 4;
 
 /// The runtime, or why the system does not start its threads. `watch_polls`: [`longest_poll`] is known.
-pub fn build(watch_polls: bool) -> io::Result<Runtime> {
-    let processors = thread::available_parallelism().map_or(FEWEST, usize::from);
-    let threads = processors.clamp(FEWEST, MOST);
-    probe(threads + FIRST)?;
+pub fn build_runtime(watch_polls: bool) -> io::Result<Runtime> {
+    let processors = thread::available_parallelism().map_or(MIN_WORKER_THREADS, usize::from);
+    let threads = processors.clamp(MIN_WORKER_THREADS, MAX_WORKER_THREADS);
+    probe_threads(threads + MIN_STARTABLE_THREADS)?;
     let mut builder = Builder::new_multi_thread();
     builder
         .worker_threads(threads)
-        .thread_keep_alive(KEPT)
+        .thread_keep_alive(BLOCKING_THREAD_KEEP_ALIVE)
         .enable_all();
     #[cfg(target_os = "linux")]
     let watch = watch_polls.then(|| poll_watch::PollWatch::on(&mut builder));
@@ -41,7 +41,7 @@ pub fn build(watch_polls: bool) -> io::Result<Runtime> {
         // A process has one runtime.
         drop(POLL_WATCH.set(watch));
     }
-    runtime.spawn(keep_one());
+    runtime.spawn(keep_blocking_thread());
     Ok(runtime)
 }
 
@@ -59,7 +59,7 @@ static POLL_WATCH: std::sync::OnceLock<std::sync::Arc<poll_watch::PollWatch>> =
     std::sync::OnceLock::new();
 
 /// Starts so many threads at once, and lets them go.
-fn probe(count: usize) -> io::Result<()> {
+fn probe_threads(count: usize) -> io::Result<()> {
     let (hold, held) = std::sync::mpsc::channel::<()>();
     let held = std::sync::Arc::new(std::sync::Mutex::new(held));
     let mut threads = Vec::new();
@@ -83,11 +83,11 @@ fn probe(count: usize) -> io::Result<()> {
     started
 }
 
-async fn keep_one() {
+async fn keep_blocking_thread() {
     loop {
         // It ends only with the runtime.
         drop(tokio::task::spawn_blocking(|| ()).await);
-        tokio::time::sleep(NEEDED).await;
+        tokio::time::sleep(BLOCKING_THREAD_PING_INTERVAL).await;
     }
 }
 
@@ -97,7 +97,7 @@ mod tests {
 
     #[test]
     fn it_is_built_where_there_are_threads() {
-        let runtime = build(false).unwrap();
+        let runtime = build_runtime(false).unwrap();
         assert_eq!(runtime.block_on(async { 7 }), 7);
     }
 }

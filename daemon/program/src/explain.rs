@@ -8,44 +8,44 @@ use mux_typegen::names::spell;
 use serde_json::Value;
 
 use super::{
-    OnError, Order, Plan,
-    reference::{Key, Part, Reference, Root},
-    template::{Piece, Template},
+    OnError, StepOrder, StepPlan,
+    reference::{PathKey, ReferenceRoot, StepPart, ValueReference},
+    template::{Template, TextPiece},
 };
 
 /// Names that a constant cannot have, or that the program needs itself.
-const TAKEN: &str = "mux text Promise JSON undefined console arguments eval NaN Infinity await async break \
+const RESERVED_NAMES: &str = "mux text Promise JSON undefined console arguments eval NaN Infinity await async break \
 case catch class const continue debugger default delete do else enum export extends \
 false finally for function if implements import in instanceof interface let new null \
 package private protected public return static super switch this throw true try typeof \
 var void while with yield globalThis";
 
-const TEXT: &str =
+const TEXT_HELPER_SOURCE: &str =
     "const text = (value: unknown) => typeof value === \"string\" ? value : JSON.stringify(value);";
 
 /// That program.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Explained {
+pub struct ExplainedProgram {
     pub source: String,
     /// The line on which each step is called, counted from 1.
     pub lines: Vec<usize>,
 }
 
 /// `order` is the one in which the steps go.
-pub fn explain(plan: &Plan, order: &Order) -> Explained {
-    let writer = Writer::new(plan, order);
-    let mut lines = Lines::default();
+pub fn explain_as_typescript(plan: &StepPlan, order: &StepOrder) -> ExplainedProgram {
+    let writer = TypeScriptWriter::new(plan, order);
+    let mut lines = SourceLines::default();
     let mut called = vec![0; plan.steps.len()];
-    if writer.joins_texts() {
-        lines.push(TEXT.into());
+    if writer.needs_text_helper() {
+        lines.push(TEXT_HELPER_SOURCE.into());
     }
     for wave in order.waves() {
         for index in wave.iter().copied() {
-            lines.extend(writer.given(index));
+            lines.extend(writer.args_declaration(index));
         }
         if let [only] = wave[..] {
-            let (name, call) = (&writer.names[only], writer.call(only, "await "));
-            let remark = writer.remark(only);
+            let (name, call) = (&writer.names[only], writer.call_expression(only, "await "));
+            let remark = writer.line_comment(only);
             called[only] = lines.push(format!("const {name} = {call};{remark}"));
             continue;
         }
@@ -55,7 +55,10 @@ pub fn explain(plan: &Plan, order: &Order) -> Explained {
             names.join(", ")
         ));
         for index in wave {
-            let (call, remark) = (writer.call(index, ""), writer.remark(index));
+            let (call, remark) = (
+                writer.call_expression(index, ""),
+                writer.line_comment(index),
+            );
             called[index] = lines.push(format!("  {call},{remark}"));
         }
         lines.push("]);".into());
@@ -65,7 +68,7 @@ pub fn explain(plan: &Plan, order: &Order) -> Explained {
         None => writer.names.last().cloned().unwrap_or_default(),
     };
     lines.push(format!("return {result};"));
-    Explained {
+    ExplainedProgram {
         source: lines.text,
         lines: called,
     }
@@ -73,12 +76,12 @@ pub fn explain(plan: &Plan, order: &Order) -> Explained {
 
 /// Lines of a program, none of which holds a break.
 #[derive(Default)]
-struct Lines {
+struct SourceLines {
     text: String,
     count: usize,
 }
 
-impl Lines {
+impl SourceLines {
     /// Gives the number of the line.
     fn push(&mut self, line: String) -> usize {
         self.text.push_str(&line);
@@ -94,9 +97,9 @@ impl Lines {
     }
 }
 
-struct Writer<'a> {
-    plan: &'a Plan,
-    order: &'a Order,
+struct TypeScriptWriter<'a> {
+    plan: &'a StepPlan,
+    order: &'a StepOrder,
     /// Of the results.
     names: Vec<String>,
     /// Of what was given, for the steps of which that is asked.
@@ -106,22 +109,28 @@ struct Writer<'a> {
     is_open: Vec<bool>,
 }
 
-impl<'a> Writer<'a> {
-    fn new(plan: &'a Plan, order: &'a Order) -> Self {
-        let mut taken: HashSet<String> = TAKEN.split_whitespace().map(str::to_owned).collect();
-        let names = plan.steps.iter().map(|step| name(&step.id, &mut taken));
+impl<'a> TypeScriptWriter<'a> {
+    fn new(plan: &'a StepPlan, order: &'a StepOrder) -> Self {
+        let mut taken: HashSet<String> = RESERVED_NAMES
+            .split_whitespace()
+            .map(str::to_owned)
+            .collect();
+        let names = plan
+            .steps
+            .iter()
+            .map(|step| unique_identifier(&step.id, &mut taken));
         let names: Vec<String> = names.collect();
         let args = names
             .iter()
-            .map(|step| name(&format!("{step}_args"), &mut taken));
+            .map(|step| unique_identifier(&format!("{step}_args"), &mut taken));
         let args = args.collect();
         let mut shows_args = vec![false; plan.steps.len()];
         let templates = plan.steps.iter().map(|step| &step.args);
         for template in templates.chain(&plan.returns) {
             template.references(&mut |reference| {
-                if let Root::Step {
+                if let ReferenceRoot::Step {
                     index,
-                    part: Part::Args,
+                    part: StepPart::Args,
                 } = reference.root
                 {
                     shows_args[index] = true;
@@ -143,21 +152,24 @@ impl<'a> Writer<'a> {
         }
     }
 
-    fn joins_texts(&self) -> bool {
+    fn needs_text_helper(&self) -> bool {
         let templates = self.plan.steps.iter().map(|step| &step.args);
-        templates.chain(&self.plan.returns).any(has_text)
+        templates.chain(&self.plan.returns).any(has_text_template)
     }
 
     /// What a step is given, where somebody asks for it.
-    fn given(&self, index: usize) -> Option<String> {
+    fn args_declaration(&self, index: usize) -> Option<String> {
         let given = || self.expression(&self.plan.steps[index].args, false);
         let shown = self.shows_args[index].then(given)?;
         let name = &self.args[index];
-        Some(format!("const {name} = {};", self.guarded(index, shown)))
+        Some(format!(
+            "const {name} = {};",
+            self.guard_missing(index, shown)
+        ))
     }
 
     /// The call of a step, or nothing where something that it needs is missing.
-    fn call(&self, index: usize, wait: &str) -> String {
+    fn call_expression(&self, index: usize, wait: &str) -> String {
         let step = &self.plan.steps[index];
         let (server, tool) = step.tool.split_once('.').unwrap_or((&step.tool, ""));
         let args = match self.shows_args[index] {
@@ -171,10 +183,10 @@ impl<'a> Writer<'a> {
         };
         let call = format!(
             "{wait}mux{}{}({args}){caught}",
-            member(server),
-            member_of_server(tool)
+            member_access(server),
+            tool_member_access(tool)
         );
-        self.guarded(index, call)
+        self.guard_missing(index, call)
     }
 
     fn can_be_skipped(&self, index: usize) -> bool {
@@ -183,7 +195,7 @@ impl<'a> Writer<'a> {
             .any(|need| self.is_open[*need])
     }
 
-    fn guarded(&self, index: usize, expression: String) -> String {
+    fn guard_missing(&self, index: usize, expression: String) -> String {
         let open = self.order.needs[index]
             .iter()
             .filter(|need| self.is_open[**need]);
@@ -196,13 +208,17 @@ impl<'a> Writer<'a> {
         }
     }
 
-    fn remark(&self, index: usize) -> String {
+    fn line_comment(&self, index: usize) -> String {
         let step = &self.plan.steps[index];
         let mut words = Vec::new();
         if self.names[index] != step.id {
             words.push(step.id.clone());
         }
-        words.extend(step.description.as_deref().map(super::mistake::short));
+        words.extend(
+            step.description
+                .as_deref()
+                .map(super::program_mistake::short_text),
+        );
         match words.is_empty() {
             true => String::new(),
             false => format!("  // {}", words.join(": ")),
@@ -211,18 +227,18 @@ impl<'a> Writer<'a> {
 
     fn expression(&self, template: &Template, in_return: bool) -> String {
         match template {
-            Template::Fixed(value) => literal(value),
-            Template::Whole(reference) => self.value(reference, in_return),
+            Template::Fixed(value) => value_literal(value),
+            Template::Whole(reference) => self.value_expression(reference, in_return),
             Template::Text(pieces) => {
                 let pieces = pieces.iter().map(|piece| match piece {
-                    Piece::Text(text) => text
+                    TextPiece::Text(text) => text
                         .replace('\\', "\\\\")
                         .replace('`', "\\`")
                         .replace('\n', "\\n")
                         .replace('\r', "\\r")
                         .replace("${", "\\${"),
-                    Piece::Value(reference) => {
-                        format!("${{text({})}}", self.value(reference, in_return))
+                    TextPiece::Value(reference) => {
+                        format!("${{text({})}}", self.value_expression(reference, in_return))
                     }
                 });
                 format!("`{}`", pieces.collect::<String>())
@@ -238,7 +254,11 @@ impl<'a> Writer<'a> {
                 let members: Vec<String> = members
                     .iter()
                     .map(|(name, value)| {
-                        format!("{}: {}", property(name), self.expression(value, in_return))
+                        format!(
+                            "{}: {}",
+                            property_key(name),
+                            self.expression(value, in_return)
+                        )
                     })
                     .collect();
                 format!("{{ {} }}", members.join(", "))
@@ -247,23 +267,23 @@ impl<'a> Writer<'a> {
     }
 
     /// A value. Only the result of the program may be made from what is missing.
-    fn value(&self, reference: &Reference, in_return: bool) -> String {
+    fn value_expression(&self, reference: &ValueReference, in_return: bool) -> String {
         let (root, is_open) = match reference.root {
-            Root::Input => ("mux.input".to_owned(), false),
-            Root::Step { index, part } => {
+            ReferenceRoot::Input => ("mux.input".to_owned(), false),
+            ReferenceRoot::Step { index, part } => {
                 let name = match part {
-                    Part::Result => &self.names[index],
-                    Part::Args => &self.args[index],
+                    StepPart::Result => &self.names[index],
+                    StepPart::Args => &self.args[index],
                 };
                 // The arguments of a step are there whenever its result is, which the compiler cannot know.
-                let sure = match part == Part::Args && self.can_be_skipped(index) {
+                let sure = match part == StepPart::Args && self.can_be_skipped(index) {
                     true => "!",
                     false => "",
                 };
                 (format!("{name}{sure}"), self.is_open[index])
             }
         };
-        let path = way(&reference.path);
+        let path = access_path(&reference.path);
         match is_open && in_return {
             true => {
                 let root = root.trim_end_matches('!');
@@ -279,17 +299,17 @@ impl<'a> Writer<'a> {
     }
 }
 
-fn has_text(template: &Template) -> bool {
+fn has_text_template(template: &Template) -> bool {
     match template {
         Template::Text(_) => true,
-        Template::Array(items) => items.iter().any(has_text),
-        Template::Object(members) => members.iter().any(|(_, member)| has_text(member)),
+        Template::Array(items) => items.iter().any(has_text_template),
+        Template::Object(members) => members.iter().any(|(_, member)| has_text_template(member)),
         Template::Fixed(_) | Template::Whole(_) => false,
     }
 }
 
 /// A constant for something of this name.
-fn name(wanted: &str, taken: &mut HashSet<String>) -> String {
+fn unique_identifier(wanted: &str, taken: &mut HashSet<String>) -> String {
     let mut name: String = wanted
         .chars()
         .map(|c| {
@@ -309,26 +329,26 @@ fn name(wanted: &str, taken: &mut HashSet<String>) -> String {
     name
 }
 
-fn way(path: &[Key]) -> String {
-    let step = |key: &Key| match key {
-        Key::Index(index) if index.len() < 10 && (index == "0" || !index.starts_with('0')) => {
+fn access_path(path: &[PathKey]) -> String {
+    let step = |key: &PathKey| match key {
+        PathKey::Index(index) if index.len() < 10 && (index == "0" || !index.starts_with('0')) => {
             format!("[{index}]")
         }
-        key => member(key.name()),
+        key => member_access(key.name()),
     };
     path.iter().map(step).collect()
 }
 
 /// How a member is asked for.
 /// Dots make groups.
-fn member_of_server(tool: &str) -> String {
+fn tool_member_access(tool: &str) -> String {
     match spell(tool) == tool {
         true => format!(".{tool}"),
-        false => member(tool),
+        false => member_access(tool),
     }
 }
 
-fn member(name: &str) -> String {
+fn member_access(name: &str) -> String {
     match is_identifier(name) {
         true => format!(".{name}"),
         false => format!("[{}]", Value::from(name)),
@@ -336,7 +356,7 @@ fn member(name: &str) -> String {
 }
 
 /// How a member is written down. `__proto__` is a member only in brackets.
-fn property(name: &str) -> String {
+fn property_key(name: &str) -> String {
     match name {
         "__proto__" => "[\"__proto__\"]".into(),
         name if is_identifier(name) => name.into(),
@@ -350,17 +370,17 @@ fn is_identifier(name: &str) -> bool {
 }
 
 /// A value as it is written in a program.
-fn literal(value: &Value) -> String {
+fn value_literal(value: &Value) -> String {
     match value {
         Value::Array(items) => {
-            let items: Vec<String> = items.iter().map(literal).collect();
+            let items: Vec<String> = items.iter().map(value_literal).collect();
             format!("[{}]", items.join(", "))
         }
         Value::Object(members) if members.is_empty() => "{}".into(),
         Value::Object(members) => {
             let members: Vec<String> = members
                 .iter()
-                .map(|(name, value)| format!("{}: {}", property(name), literal(value)))
+                .map(|(name, value)| format!("{}: {}", property_key(name), value_literal(value)))
                 .collect();
             format!("{{ {} }}", members.join(", "))
         }

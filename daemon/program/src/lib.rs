@@ -1,4 +1,4 @@
-//! JSON step programs: what stands in one, what its references mean, and in which order its steps may go.
+//! JSON step programs: what one holds, what its references mean, and in which order its steps may go. Pure.
 //!
 //! ```json
 //! { "steps": [
@@ -7,35 +7,43 @@
 //! ] }
 //! ```
 //!
-//! Invariant: nothing here calls a tool. A program that was read refers only to steps before it, so that
-//! going through them in their order always comes to an end.
+//! It knows `mux-text`, `mux-typegen` and `mux-wire` for bounded text, spellings and faults. It knows no server or
+//! tool.
+//!
+//! - `program_parser` makes of JSON text a program, or a failure that names every mistake (`program_mistake`, with `read/ahead` and
+//!   `read/texts`); `reference` is what is written between `{{` and `}}`, `template` arguments with references in them,
+//!   `json_path` the way from a value to one inside it; `step_order` says which steps wait for which; `explain` the TypeScript
+//!   that a program amounts to.
+//!
+//! Invariant: nothing here calls a tool. A program that was read refers only to steps before it, so that going through
+//! them in their order always ends.
 
 mod explain;
-mod mistake;
-mod order;
-mod path;
-mod read;
+mod json_path;
+mod program_mistake;
+mod program_parser;
 mod reference;
+mod step_order;
 mod template;
 
 #[cfg(test)]
-mod laws;
+mod proptests;
 
-pub use self::mistake::{short, together};
+pub use self::program_mistake::{combine_faults, short_text};
 use std::collections::BTreeSet;
 
 pub use self::{
-    explain::{Explained, explain},
-    order::Order,
-    path::{Missing, pick},
-    read::read,
-    reference::{Key, Part, Reference, Root},
-    template::{Filling, Template, Values},
+    explain::{ExplainedProgram, explain_as_typescript},
+    json_path::{MissingValue, value_at_path},
+    program_parser::parse_program,
+    reference::{PathKey, ReferenceRoot, StepPart, ValueReference},
+    step_order::StepOrder,
+    template::{FillError, ReferenceValues, Template},
 };
 
 /// What a program is written in.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub enum Language {
+pub enum ProgramLanguage {
     /// Or JavaScript.
     #[default]
     TypeScript,
@@ -45,14 +53,14 @@ pub enum Language {
 
 /// A program that can run.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Plan {
-    pub steps: Vec<Step>,
+pub struct StepPlan {
+    pub steps: Vec<PlanStep>,
     /// The result of the program; without it, that of the last step.
     pub returns: Option<Template>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub struct Step {
+pub struct PlanStep {
     pub id: String,
     /// `server.tool`.
     pub tool: String,
@@ -74,7 +82,7 @@ pub enum OnError {
     Continue,
 }
 
-impl Plan {
+impl StepPlan {
     /// What it is called in a list.
     pub fn title(&self) -> String {
         let tools: Vec<&str> = self.steps.iter().map(|step| step.tool.as_str()).collect();
@@ -83,10 +91,10 @@ impl Plan {
     }
 
     /// The steps whose results, or arguments, something in this template is made from.
-    pub fn needs(template: &Template) -> Vec<usize> {
+    pub fn needed_steps(template: &Template) -> Vec<usize> {
         let mut needs = BTreeSet::new();
         template.references(&mut |reference| {
-            if let Root::Step { index, .. } = reference.root {
+            if let ReferenceRoot::Step { index, .. } = reference.root {
                 needs.insert(index);
             }
         });

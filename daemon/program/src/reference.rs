@@ -11,26 +11,26 @@
 //! Invariant: reading one is total, and takes time in proportion to its length.
 
 /// The name of what the caller gave.
-pub(super) const INPUT: &str = "input";
+pub(super) const INPUT_NAME: &str = "input";
 
 /// Where a value comes from.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Reference {
-    pub root: Root,
-    pub path: Vec<Key>,
+pub struct ValueReference {
+    pub root: ReferenceRoot,
+    pub path: Vec<PathKey>,
     /// As it was written, between the braces.
     pub text: String,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Root {
+pub enum ReferenceRoot {
     Input,
-    Step { index: usize, part: Part },
+    Step { index: usize, part: StepPart },
 }
 
 /// What there is of a step that has ended well.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Part {
+pub enum StepPart {
     Result,
     /// As they were sent.
     Args,
@@ -38,13 +38,13 @@ pub enum Part {
 
 /// One step of the way.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub enum Key {
+pub enum PathKey {
     Name(String),
     /// As it is written: an index of an array, or the name of a member.
     Index(String),
 }
 
-impl Key {
+impl PathKey {
     /// As the name of a member.
     pub fn name(&self) -> &str {
         match self {
@@ -55,18 +55,18 @@ impl Key {
 
 /// A reference before anybody knows what its name means.
 #[derive(Debug, PartialEq)]
-pub(super) struct Parsed {
+pub(super) struct ParsedReference {
     pub(super) name: String,
-    pub(super) path: Vec<Key>,
+    pub(super) path: Vec<PathKey>,
     /// Bytes up to and with the closing braces.
     pub(super) length: usize,
 }
 
 /// Reads what stands behind `{{`, or says in words what is wrong with it.
-pub(super) fn parse(text: &str) -> Result<Parsed, String> {
-    let mut rest = Rest { text, at: 0 };
-    rest.blanks();
-    let name = rest.word();
+pub(super) fn parse_reference(text: &str) -> Result<ParsedReference, String> {
+    let mut rest = ReferenceScanner { text, at: 0 };
+    rest.skip_whitespace();
+    let name = rest.read_word();
     if name.is_empty() {
         return Err(match rest.peek() {
             None => "`{{` is not closed".into(),
@@ -77,45 +77,45 @@ pub(super) fn parse(text: &str) -> Result<Parsed, String> {
     let name = name.to_owned();
     let mut path = Vec::new();
     loop {
-        rest.blanks();
-        if rest.takes("}}") {
+        rest.skip_whitespace();
+        if rest.consume("}}") {
             break;
         }
         match rest.next() {
             None => return Err("`{{` is not closed".into()),
             Some('.') => {
-                let word = rest.word();
+                let word = rest.read_word();
                 if word.is_empty() {
                     return Err("behind a dot comes a name or an index".into());
                 }
-                path.push(key(word));
+                path.push(path_key(word));
             }
-            Some('[') => path.push(rest.bracket()?),
+            Some('[') => path.push(rest.read_bracket()?),
             Some(other) => {
                 return Err(format!("{other:?} cannot stand in a reference"));
             }
         }
     }
-    Ok(Parsed {
+    Ok(ParsedReference {
         name,
         path,
         length: rest.at,
     })
 }
 
-fn key(word: &str) -> Key {
+fn path_key(word: &str) -> PathKey {
     match word.bytes().all(|byte| byte.is_ascii_digit()) {
-        true => Key::Index(word.to_owned()),
-        false => Key::Name(word.to_owned()),
+        true => PathKey::Index(word.to_owned()),
+        false => PathKey::Name(word.to_owned()),
     }
 }
 
-struct Rest<'a> {
+struct ReferenceScanner<'a> {
     text: &'a str,
     at: usize,
 }
 
-impl<'a> Rest<'a> {
+impl<'a> ReferenceScanner<'a> {
     fn peek(&self) -> Option<char> {
         self.text[self.at..].chars().next()
     }
@@ -126,7 +126,7 @@ impl<'a> Rest<'a> {
         Some(next)
     }
 
-    fn takes(&mut self, what: &str) -> bool {
+    fn consume(&mut self, what: &str) -> bool {
         let there = self.text[self.at..].starts_with(what);
         if there {
             self.at += what.len();
@@ -134,14 +134,14 @@ impl<'a> Rest<'a> {
         there
     }
 
-    fn blanks(&mut self) {
+    fn skip_whitespace(&mut self) {
         while self.peek().is_some_and(char::is_whitespace) {
             self.next();
         }
     }
 
     /// Letters of any language, digits, and what names are joined with.
-    fn word(&mut self) -> &'a str {
+    fn read_word(&mut self) -> &'a str {
         let from = self.at;
         while self
             .peek()
@@ -153,34 +153,34 @@ impl<'a> Rest<'a> {
     }
 
     /// An index or a quoted name, up to the closing bracket.
-    fn bracket(&mut self) -> Result<Key, String> {
-        self.blanks();
+    fn read_bracket(&mut self) -> Result<PathKey, String> {
+        self.skip_whitespace();
         let key = match self.peek() {
             Some(quote @ ('"' | '\'')) => {
                 self.next();
-                Key::Name(self.quoted(quote)?)
+                PathKey::Name(self.read_quoted(quote)?)
             }
-            _ => match key(self.word()) {
-                Key::Index(index) if !index.is_empty() => Key::Index(index),
-                Key::Name(name) if name.starts_with('-') => {
+            _ => match path_key(self.read_word()) {
+                PathKey::Index(index) if !index.is_empty() => PathKey::Index(index),
+                PathKey::Name(name) if name.starts_with('-') => {
                     return Err(format!("[{name}]: an index counts from 0"));
                 }
-                Key::Name(name) => {
+                PathKey::Name(name) => {
                     return Err(format!("a name in brackets stands in quotes: [\"{name}\"]"));
                 }
-                Key::Index(_) => {
+                PathKey::Index(_) => {
                     return Err("in brackets stands an index or a name in quotes".into());
                 }
             },
         };
-        self.blanks();
-        match self.takes("]") {
+        self.skip_whitespace();
+        match self.consume("]") {
             true => Ok(key),
             false => Err("a `]` is missing".into()),
         }
     }
 
-    fn quoted(&mut self, quote: char) -> Result<String, String> {
+    fn read_quoted(&mut self, quote: char) -> Result<String, String> {
         let mut name = String::new();
         loop {
             match self.next() {
@@ -199,8 +199,8 @@ mod tests {
 
     #[test]
     fn names_and_ways_are_read_in_every_form() {
-        let name = |name: &str| Key::Name(name.into());
-        let index = |index: &str| Key::Index(index.into());
+        let name = |name: &str| PathKey::Name(name.into());
+        let index = |index: &str| PathKey::Index(index.into());
         for (text, root, path) in [
             ("a}}", "a", vec![]),
             ("a.result.b}}", "a", vec![name("result"), name("b")]),
@@ -214,11 +214,11 @@ mod tests {
             ("my-step.größe}}", "my-step", vec![name("größe")]),
             ("1.2}}", "1", vec![index("2")]),
         ] {
-            let parsed = parse(text).unwrap();
+            let parsed = parse_reference(text).unwrap();
             assert_eq!((parsed.name.as_str(), parsed.path), (root, path), "{text}");
             assert_eq!(parsed.length, text.len(), "{text}");
         }
-        assert_eq!(parse(" a }} rest").unwrap().length, 5);
+        assert_eq!(parse_reference(" a }} rest").unwrap().length, 5);
     }
 
     #[test]
@@ -240,7 +240,7 @@ mod tests {
             ("a[\"x}}", "not closed with"),
             ("a | upper}}", "'|'"),
         ] {
-            let said = parse(text).unwrap_err();
+            let said = parse_reference(text).unwrap_err();
             assert!(said.contains(word), "{text}: {said}");
         }
     }

@@ -12,42 +12,42 @@ use serde::Serialize as _;
 use serde_json::{Value, ser::Formatter};
 
 use super::{
-    path::{self, Missing},
-    reference::Reference,
+    json_path::{self, MissingValue},
+    reference::ValueReference,
 };
 
 /// Each reference reads the whole of its value. Many of them into long values would keep a thread for minutes.
-const MOST_READ: usize = 256 << 20;
+const MAX_SCANNED_BYTES: usize = 256 << 20;
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum Template {
     /// There is no reference in it.
     Fixed(Value),
     /// The value itself.
-    Whole(Reference),
+    Whole(ValueReference),
     /// A text with values in it.
-    Text(Vec<Piece>),
+    Text(Vec<TextPiece>),
     Array(Vec<Template>),
     Object(Vec<(String, Template)>),
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub enum Piece {
+pub enum TextPiece {
     Text(String),
-    Value(Reference),
+    Value(ValueReference),
 }
 
 /// What references stand for.
-pub trait Values {
+pub trait ReferenceValues {
     /// The JSON text at the root of a reference.
-    fn text(&self, reference: &Reference) -> Option<&str>;
+    fn root_text(&self, reference: &ValueReference) -> Option<&str>;
 }
 
 /// Why a template cannot be filled.
 #[derive(Debug, PartialEq)]
-pub enum Filling {
+pub enum FillError {
     /// There is no such value.
-    Missing(Reference, Missing),
+    Missing(ValueReference, MissingValue),
     /// What is to be sent would be longer than so many bytes.
     TooLong(usize),
     /// To find all its values, more than so many bytes would have to be read.
@@ -60,13 +60,13 @@ impl Template {
     }
 
     /// All references, in the order in which they stand.
-    pub fn references<'a>(&'a self, each: &mut dyn FnMut(&'a Reference)) {
+    pub fn references<'a>(&'a self, each: &mut dyn FnMut(&'a ValueReference)) {
         match self {
             Self::Fixed(_) => {}
             Self::Whole(reference) => each(reference),
             Self::Text(pieces) => {
                 for piece in pieces {
-                    if let Piece::Value(reference) = piece {
+                    if let TextPiece::Value(reference) = piece {
                         each(reference);
                     }
                 }
@@ -80,8 +80,8 @@ impl Template {
 
     /// The JSON text with all values in their places, `most` bytes at most. A value that `values` does not
     /// have is null.
-    pub fn fill(&self, values: &dyn Values, most: usize) -> Result<String, Filling> {
-        let mut out = Out {
+    pub fn fill(&self, values: &dyn ReferenceValues, most: usize) -> Result<String, FillError> {
+        let mut out = BoundedJson {
             text: String::new(),
             most,
             read: 0,
@@ -90,23 +90,23 @@ impl Template {
         Ok(out.text)
     }
 
-    fn write(&self, values: &dyn Values, out: &mut Out) -> Result<(), Filling> {
+    fn write(&self, values: &dyn ReferenceValues, out: &mut BoundedJson) -> Result<(), FillError> {
         match self {
             Self::Fixed(value) => out.push(&value.to_string()),
             Self::Whole(reference) => {
-                let text = out.found(reference, values)?;
+                let text = out.resolve_value(reference, values)?;
                 out.push(text)
             }
             Self::Text(pieces) => {
                 out.push("\"")?;
                 for piece in pieces {
                     match piece {
-                        Piece::Text(text) => out.within(text)?,
-                        Piece::Value(reference) => {
-                            let text = out.found(reference, values)?;
+                        TextPiece::Text(text) => out.push_quoted(text)?,
+                        TextPiece::Value(reference) => {
+                            let text = out.resolve_value(reference, values)?;
                             // What is longer than all may be is not worth reading.
-                            out.has_room(text.len() / 6)?;
-                            out.within(&in_text(text))?;
+                            out.check_room(text.len() / 6)?;
+                            out.push_quoted(&text_of_json(text))?;
                         }
                     }
                 }
@@ -135,12 +135,12 @@ impl Template {
 }
 
 /// A value as it stands within a text.
-pub(super) fn in_text(json: &str) -> String {
+pub(super) fn text_of_json(json: &str) -> String {
     match serde_json::from_str(json) {
         Ok(Value::String(text)) => text,
         Ok(value) => {
             let mut bytes = Vec::new();
-            let mut writer = serde_json::Serializer::with_formatter(&mut bytes, AsProgramsDo);
+            let mut writer = serde_json::Serializer::with_formatter(&mut bytes, JsNumberFormatter);
             match value.serialize(&mut writer) {
                 Ok(()) => String::from_utf8_lossy(&bytes).into_owned(),
                 Err(_) => json.to_owned(),
@@ -152,9 +152,9 @@ pub(super) fn in_text(json: &str) -> String {
 }
 
 /// Writes numbers as a TypeScript program would: `1` and not `1.0`.
-struct AsProgramsDo;
+struct JsNumberFormatter;
 
-impl Formatter for AsProgramsDo {
+impl Formatter for JsNumberFormatter {
     fn write_f64<W: ?Sized + io::Write>(&mut self, writer: &mut W, number: f64) -> io::Result<()> {
         let size = number.abs();
         if number == 0.0 {
@@ -172,48 +172,48 @@ impl Formatter for AsProgramsDo {
 }
 
 /// Grows no further than it may.
-struct Out {
+struct BoundedJson {
     text: String,
     most: usize,
     /// Bytes of values in which a way was looked for.
     read: usize,
 }
 
-impl Out {
-    fn found<'a>(
+impl BoundedJson {
+    fn resolve_value<'a>(
         &mut self,
-        reference: &Reference,
-        values: &'a dyn Values,
-    ) -> Result<&'a str, Filling> {
-        let Some(text) = values.text(reference) else {
+        reference: &ValueReference,
+        values: &'a dyn ReferenceValues,
+    ) -> Result<&'a str, FillError> {
+        let Some(text) = values.root_text(reference) else {
             return Ok("null");
         };
         if !reference.path.is_empty() {
             self.read = self.read.saturating_add(text.len());
         }
-        if self.read > MOST_READ {
-            return Err(Filling::TooMuch(MOST_READ));
+        if self.read > MAX_SCANNED_BYTES {
+            return Err(FillError::TooMuch(MAX_SCANNED_BYTES));
         }
-        let lost = |missing| Filling::Missing(reference.clone(), missing);
-        path::pick(text, &reference.path).map_err(lost)
+        let lost = |missing| FillError::Missing(reference.clone(), missing);
+        json_path::value_at_path(text, &reference.path).map_err(lost)
     }
 
-    fn has_room(&self, length: usize) -> Result<(), Filling> {
+    fn check_room(&self, length: usize) -> Result<(), FillError> {
         match self.text.len().saturating_add(length) > self.most {
-            true => Err(Filling::TooLong(self.most)),
+            true => Err(FillError::TooLong(self.most)),
             false => Ok(()),
         }
     }
 
-    fn push(&mut self, text: &str) -> Result<(), Filling> {
-        self.has_room(text.len())?;
+    fn push(&mut self, text: &str) -> Result<(), FillError> {
+        self.check_room(text.len())?;
         self.text.push_str(text);
         Ok(())
     }
 
     /// Within a JSON text, so that nothing in it ends that.
-    fn within(&mut self, text: &str) -> Result<(), Filling> {
-        self.has_room(text.len())?;
+    fn push_quoted(&mut self, text: &str) -> Result<(), FillError> {
+        self.check_room(text.len())?;
         let quoted = Value::from(text).to_string();
         self.push(&quoted[1..quoted.len() - 1])
     }
@@ -238,7 +238,7 @@ mod tests {
             ("null", "null"),
             ("{\"a\": [1.0, true, \"x\"]}", "{\"a\":[1,true,\"x\"]}"),
         ] {
-            assert_eq!(in_text(json), expected, "{json}");
+            assert_eq!(text_of_json(json), expected, "{json}");
         }
     }
 }

@@ -1,7 +1,7 @@
 //! What happened in a run, in order, for whoever wants to read it from any point on.
 //!
-//! Invariant: numbers count up from 1 without gaps, and [`Happening::Ended`] is the last. Of what a server says over and
-//! over no more is kept than [`MAX_LOG_BYTES`]; what the program itself says has limits of its own.
+//! Invariant: numbers count up from 1 without gaps, and [`RunEvent::Ended`] is the last. Of what a server says over and
+//! over no more is kept than [`MAX_EVENT_LOG_BYTES`]; what the program itself says has limits of its own.
 
 use std::{
     sync::{
@@ -15,20 +15,20 @@ use mux_wire::{Fault, Level};
 use tokio::sync::watch;
 
 use super::StepEvent;
-use mux_caller::{Ending, Progress, Request};
-use mux_handles::{Handle, Held};
+use mux_caller::{ApprovalOutcome, ApprovalRequest, ProgressUpdate};
+use mux_handles::{InlineOrStored, ValueHandle};
 
 /// One thing that happened.
 #[derive(Clone, Debug)]
-pub struct Event {
+pub struct SequencedEvent {
     pub seq: u64,
     /// Since the run was accepted.
     pub at: Duration,
-    pub what: Happening,
+    pub what: RunEvent,
 }
 
 #[derive(Clone, Debug)]
-pub enum Happening {
+pub enum RunEvent {
     /// Comes before the start, and only if there is something to tell.
     Checked {
         warnings: Vec<Fault>,
@@ -50,7 +50,7 @@ pub enum Happening {
     CallProgress {
         call: u32,
         path: String,
-        progress: Progress,
+        progress: ProgressUpdate,
     },
     CallEnded {
         call: u32,
@@ -65,37 +65,37 @@ pub enum Happening {
         text: String,
     },
     /// An MCP content block.
-    Emitted(Held),
+    Emitted(InlineOrStored),
     /// It goes on with what this run began: so many of its calls are not sent again.
     Resumed {
         run: String,
         calls: usize,
     },
     /// A call waits for somebody's approval.
-    ApprovalAsked(Request),
+    ApprovalAsked(ApprovalRequest),
     /// It waits no more.
     ApprovalOver {
         approval: String,
         path: String,
-        ending: Ending,
+        ending: ApprovalOutcome,
     },
     /// The recording that was asked for.
-    Recorded(Handle),
+    Recorded(ValueHandle),
     /// The result, or the failure.
-    Ended(Result<Held, Fault>),
+    Ended(Result<InlineOrStored, Fault>),
 }
 
-impl Happening {
+impl RunEvent {
     /// About how much room it takes, here and in a frame.
     fn bytes(&self) -> usize {
         let text = match self {
             Self::Console { text, .. } => text.len(),
-            Self::Emitted(Held::Inline(text)) | Self::Ended(Ok(Held::Inline(text))) => text.len(),
-            Self::Emitted(Held::Stored(handle)) | Self::Ended(Ok(Held::Stored(handle))) => {
-                handle.preview.len()
-            }
+            Self::Emitted(InlineOrStored::Inline(text))
+            | Self::Ended(Ok(InlineOrStored::Inline(text))) => text.len(),
+            Self::Emitted(InlineOrStored::Stored(handle))
+            | Self::Ended(Ok(InlineOrStored::Stored(handle))) => handle.preview.len(),
             Self::Checked { warnings, .. } => {
-                let words = |fault: &Fault| fault.message.len() + SMALL;
+                let words = |fault: &Fault| fault.message.len() + EVENT_OVERHEAD_BYTES;
                 warnings.iter().map(words).sum()
             }
             Self::ApprovalAsked(asked) => asked.arguments.len() + asked.path.len(),
@@ -112,20 +112,20 @@ impl Happening {
             }
             _ => 0,
         };
-        text + SMALL
+        text + EVENT_OVERHEAD_BYTES
     }
 }
 
 /// What an event takes beside its text.
-const SMALL: usize = 128;
+const EVENT_OVERHEAD_BYTES: usize = 128;
 /// A run whose events take more is told no more of the progress of its calls, and of failures the first words.
-const MAX_LOG_BYTES: usize = 16 << 20;
-const FIRST_WORDS: usize = 256;
+const MAX_EVENT_LOG_BYTES: usize = 16 << 20;
+const MAX_TRUNCATED_FAULT_BYTES: usize = 256;
 
 /// The events of one run.
 pub struct EventLog {
     started: Instant,
-    events: Mutex<Events>,
+    events: Mutex<EventLogState>,
     /// Of all events together.
     bytes: AtomicUsize,
     /// The number of the last event.
@@ -133,8 +133,8 @@ pub struct EventLog {
 }
 
 #[derive(Default)]
-struct Events {
-    kept: Vec<Event>,
+struct EventLogState {
+    kept: Vec<SequencedEvent>,
     left_out: u64,
 }
 
@@ -153,21 +153,21 @@ impl EventLog {
     }
 
     /// The number of the last event.
-    pub fn last(&self) -> u64 {
+    pub fn last_seq(&self) -> u64 {
         *self.last.borrow()
     }
 
     /// After the last event there is no other.
-    pub(super) fn push(&self, what: Happening) {
+    pub(super) fn push(&self, what: RunEvent) {
         let last = {
             let mut events = self.events.lock().unwrap_or_else(PoisonError::into_inner);
             let last = events.kept.last().map(|event| &event.what);
-            if matches!(last, Some(Happening::Ended(_))) {
+            if matches!(last, Some(RunEvent::Ended(_))) {
                 return;
             }
-            let full = self.bytes() + what.bytes() > MAX_LOG_BYTES;
+            let full = self.bytes() + what.bytes() > MAX_EVENT_LOG_BYTES;
             let (what, left_out) = match what {
-                Happening::CallProgress { .. } if full => {
+                RunEvent::CallProgress { .. } if full => {
                     events.left_out += 1;
                     let told = match events.left_out {
                         1 => "no more of it is kept; it is only counted".into(),
@@ -175,14 +175,14 @@ impl EventLog {
                     };
                     (None, Some(told))
                 }
-                Happening::CallEnded {
+                RunEvent::CallEnded {
                     outcome,
                     call,
                     path,
                     took,
                 } if full => {
-                    let outcome = outcome.map_err(shortened);
-                    let ended = Happening::CallEnded {
+                    let outcome = outcome.map_err(truncate_fault);
+                    let ended = RunEvent::CallEnded {
                         call,
                         path,
                         took,
@@ -190,24 +190,24 @@ impl EventLog {
                     };
                     (Some(ended), None)
                 }
-                Happening::Ended(_) if events.left_out > 0 => {
+                RunEvent::Ended(_) if events.left_out > 0 => {
                     let told = format!("{} times nothing of it was kept", events.left_out);
                     (Some(what), Some(told))
                 }
                 what => (Some(what), None),
             };
-            let told = left_out.map(|told| Happening::Console {
+            let told = left_out.map(|told| RunEvent::Console {
                 level: Level::Warn,
                 text: format!(
                     "[mux] the progress of calls takes more than {} MiB: {told}",
-                    MAX_LOG_BYTES >> 20
+                    MAX_EVENT_LOG_BYTES >> 20
                 ),
             });
             for what in told.into_iter().chain(what) {
                 self.bytes.fetch_add(what.bytes(), Ordering::Relaxed);
                 let seq = events.kept.len() as u64 + 1;
                 let at = self.started.elapsed();
-                events.kept.push(Event { seq, at, what });
+                events.kept.push(SequencedEvent { seq, at, what });
             }
             events.kept.len() as u64
         };
@@ -216,7 +216,7 @@ impl EventLog {
 
     /// The events after `after`, as soon as there is one, or none when the time is over. No more
     /// than fit into `most` bytes, but one at least.
-    pub async fn after(&self, after: u64, wait: Duration, most: usize) -> Vec<Event> {
+    pub async fn read_after(&self, after: u64, wait: Duration, most: usize) -> Vec<SequencedEvent> {
         let mut last = self.last.subscribe();
         let arrived = last.wait_for(|seq| *seq > after);
         // Neither the end of the time nor of the run is an error: there is just nothing new.
@@ -241,13 +241,13 @@ impl EventLog {
 }
 
 /// What went wrong, in few words.
-fn shortened(mut fault: Fault) -> Fault {
+fn truncate_fault(mut fault: Fault) -> Fault {
     for text in [Some(&mut fault.message), fault.hint.as_mut()]
         .into_iter()
         .flatten()
     {
-        if text.len() > FIRST_WORDS {
-            text.truncate(text.floor_char_boundary(FIRST_WORDS));
+        if text.len() > MAX_TRUNCATED_FAULT_BYTES {
+            text.truncate(text.floor_char_boundary(MAX_TRUNCATED_FAULT_BYTES));
             text.push('…');
         }
     }
@@ -265,13 +265,13 @@ mod tests {
         let log = EventLog::new();
         let message = Some("x".repeat(2_000));
         for call in 0..20_000 {
-            let progress = Progress {
+            let progress = ProgressUpdate {
                 progress: 1.0,
                 total: None,
                 message: message.clone(),
             };
             let path = "s.t".to_owned();
-            log.push(Happening::CallProgress {
+            log.push(RunEvent::CallProgress {
                 call,
                 path,
                 progress,
@@ -280,22 +280,26 @@ mod tests {
         for call in 0..1_000 {
             let outcome = Err(Fault::new(Kind::Tool, "y".repeat(4_000)));
             let (path, took) = ("s.t".to_owned(), Duration::ZERO);
-            log.push(Happening::CallEnded {
+            log.push(RunEvent::CallEnded {
                 call,
                 path,
                 took,
                 outcome,
             });
         }
-        assert!(log.bytes() < MAX_LOG_BYTES + (1 << 20), "{}", log.bytes());
-        log.push(Happening::Ended(Ok(Held::Inline("1".into()))));
-        let events = log.after(0, Duration::ZERO, usize::MAX).await;
-        let ended = |event: &&Event| matches!(event.what, Happening::CallEnded { .. });
+        assert!(
+            log.bytes() < MAX_EVENT_LOG_BYTES + (1 << 20),
+            "{}",
+            log.bytes()
+        );
+        log.push(RunEvent::Ended(Ok(InlineOrStored::Inline("1".into()))));
+        let events = log.read_after(0, Duration::ZERO, usize::MAX).await;
+        let ended = |event: &&SequencedEvent| matches!(event.what, RunEvent::CallEnded { .. });
         assert_eq!(events.iter().filter(ended).count(), 1_000);
         let numbers: Vec<u64> = events.iter().map(|event| event.seq).collect();
         assert_eq!(numbers, (1..=events.len() as u64).collect::<Vec<_>>());
         let told = events.iter().filter_map(|event| match &event.what {
-            Happening::Console { text, .. } => Some(text.as_str()),
+            RunEvent::Console { text, .. } => Some(text.as_str()),
             _ => None,
         });
         let told: Vec<&str> = told.collect();
@@ -310,10 +314,10 @@ mod tests {
         let log = EventLog::new();
         for length in [10, 1000, 5000, 10] {
             let (level, text) = (Level::Log, "x".repeat(length));
-            log.push(Happening::Console { level, text });
+            log.push(RunEvent::Console { level, text });
         }
         for (after, expected) in [(0, vec![1, 2]), (2, vec![3]), (3, vec![4]), (4, vec![])] {
-            let page = log.after(after, Duration::ZERO, 2000).await;
+            let page = log.read_after(after, Duration::ZERO, 2000).await;
             assert_eq!(page.iter().map(|e| e.seq).collect::<Vec<_>>(), expected);
         }
     }
@@ -321,16 +325,20 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_reader_waits_for_the_next_event_and_can_read_again_from_any_point() {
         let log = EventLog::new();
-        assert!(log.after(0, Duration::from_secs(5), ALL).await.is_empty());
-        log.push(Happening::Started);
+        assert!(
+            log.read_after(0, Duration::from_secs(5), ALL)
+                .await
+                .is_empty()
+        );
+        log.push(RunEvent::Started);
         let (_, events) = tokio::join!(
-            async { log.push(Happening::Ended(Ok(Held::Inline("1".into())))) },
-            log.after(1, Duration::from_secs(5), ALL)
+            async { log.push(RunEvent::Ended(Ok(InlineOrStored::Inline("1".into())))) },
+            log.read_after(1, Duration::from_secs(5), ALL)
         );
         assert_eq!(events.iter().map(|e| e.seq).collect::<Vec<_>>(), [2]);
-        log.push(Happening::Started);
-        let all = log.after(0, Duration::ZERO, ALL).await;
+        log.push(RunEvent::Started);
+        let all = log.read_after(0, Duration::ZERO, ALL).await;
         assert_eq!(all.iter().map(|e| e.seq).collect::<Vec<_>>(), [1, 2]);
-        assert!(log.after(99, Duration::ZERO, ALL).await.is_empty());
+        assert!(log.read_after(99, Duration::ZERO, ALL).await.is_empty());
     }
 }

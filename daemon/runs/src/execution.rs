@@ -1,6 +1,6 @@
 //! One run from its acceptance to its outcome.
 //!
-//! Invariant: whatever becomes of it, [`Finish`] tells how it ended, and its dossier is closed before.
+//! Invariant: whatever becomes of it, [`OutcomeGuard`] tells how it ended, and its dossier is closed before.
 
 use std::sync::Arc;
 
@@ -10,50 +10,49 @@ use tokio_util::sync::CancellationToken;
 use tracing::info;
 
 use super::{
-    Runs,
-    deck::Deck,
-    events::Happening,
-    finish::{Finish, with_warning},
-    host::Host,
-    parts,
-    reach::Reach,
-    recorder::{Recorder, warning},
+    Runs, content_block,
+    event_writer::{EventWriter, console_warning},
+    events::RunEvent,
+    outcome_guard::{OutcomeGuard, with_warning},
+    recording_mode::RecordingMode,
     run::Run,
+    run_context::RunContext,
     steps,
+    tool_host::RunToolHost,
 };
-use crate::inspect::{Inspection, Inspector};
-use mux_gateway::Asking;
-use mux_handles::Held;
-use mux_program::Plan;
-use mux_telemetry::trace::Kind as SpanKind;
+use crate::program_check::{CheckFindings, ProgramChecker};
+use mux_gateway::CallContext;
+use mux_handles::InlineOrStored;
+use mux_program::StepPlan;
+use mux_telemetry::trace::SpanKind;
 
 /// What is special about one.
-pub(super) struct Manner {
+pub(super) struct ExecutionOptions {
     /// The agent whose terms the check follows, if there is to be one.
     pub(super) checked_for: Option<Option<String>>,
     /// The run with which it goes on, and how many calls of that had ended.
     pub(super) again: Option<(String, usize)>,
     /// It is recorded, or answered from a recording.
-    pub(super) deck: Option<Deck>,
+    pub(super) deck: Option<RecordingMode>,
 }
 
 impl Runs {
     /// In which way it failed, if it did.
-    pub(super) async fn execute(
+    pub(super) async fn execute_run(
         self: Arc<Self>,
         run: Arc<Run>,
-        (request, plan): (RunRequest, Option<Result<Plan, Fault>>),
-        asking: Asking,
-        Manner {
+        (request, plan): (RunRequest, Option<Result<StepPlan, Fault>>),
+        asking: CallContext,
+        ExecutionOptions {
             checked_for,
             again,
             deck,
-        }: Manner,
+        }: ExecutionOptions,
     ) -> Option<Kind> {
         info!("run accepted");
-        let handles = self.handles.of(run.origin());
-        let recorder = Recorder::new(Arc::clone(&run), handles.clone());
-        let finish = Finish {
+        let handles = self.handles.for_origin(run.origin());
+        let recorder = EventWriter::new(Arc::clone(&run), handles.clone());
+        let finish = OutcomeGuard {
             runs: &self,
             run: &run,
             recorder: &recorder,
@@ -63,16 +62,16 @@ impl Runs {
         let (approvals, dossier) = (self.gateway.approvals(), asking.dossier.clone());
         let is_again = again.is_some();
         if let (Some((former, calls)), Some(dossier)) = (again, &dossier) {
-            if let Err(fault) = approvals.begin_again(dossier, &former).await {
+            if let Err(fault) = approvals.take_over_record(dossier, &former).await {
                 let kind = fault.kind;
-                finish.with(Err(fault));
+                finish.set_outcome(Err(fault));
                 return Some(kind);
             }
             let run = former;
-            recorder.push(Happening::Resumed { run, calls });
+            recorder.push(RunEvent::Resumed { run, calls });
         }
         let deck = deck.map(Arc::new);
-        let reach = Reach::new(
+        let reach = RunContext::new(
             gateway,
             handles.clone(),
             asking,
@@ -82,53 +81,58 @@ impl Runs {
         let checks = checked_for.map(|agent| (&self.inspector, agent));
         let outcome = match plan {
             Some(plan) => match plan {
-                Ok(plan) => steps::run(plan, request, (reach, checks), &run.cancel).await,
+                Ok(plan) => steps::run_steps(plan, request, (reach, checks), &run.cancel).await,
                 Err(fault) => Err(fault),
             },
-            None => self.in_isolate(request, (reach, checks), &run.cancel).await,
+            None => {
+                self.run_in_isolate(request, (reach, checks), &run.cancel)
+                    .await
+            }
         };
         let upstreams = self.gateway.upstreams();
-        let recording = deck.and_then(|deck| deck.finish(&outcome, upstreams));
+        let recording = deck.and_then(|deck| deck.finish_recording(&outcome, upstreams));
         let outcome = match outcome {
-            Ok(text) => parts::held_result(text, &handles).await,
+            Ok(text) => content_block::store_result(text, &handles).await,
             Err(fault) => Err(fault),
         };
         let outcome = outcome.map(|(held, word)| {
             if let Some(word) = word {
-                recorder.push(warning(&word));
+                recorder.push(console_warning(&word));
             }
             held
         });
         match &outcome {
-            Ok(Held::Inline(text)) => info!(bytes = text.len(), "run ended"),
-            Ok(Held::Stored(handle)) => info!(bytes = handle.bytes, "run ended"),
+            Ok(InlineOrStored::Inline(text)) => info!(bytes = text.len(), "run ended"),
+            Ok(InlineOrStored::Stored(handle)) => info!(bytes = handle.bytes, "run ended"),
             Err(fault) => info!(kind = %fault.kind, bytes = fault.message.len(), "run failed"),
         }
-        recorder.settled().await;
+        recorder.wait_until_written().await;
         if let Some(recording) = recording {
             let kept = match recording {
                 Ok(text) => handles.keep(text, "the recording").await,
                 Err(fault) => Err(fault),
             };
             recorder.push(match kept {
-                Ok(handle) => Happening::Recorded(handle),
-                Err(fault) => warning(&fault.message),
+                Ok(handle) => RunEvent::Recorded(handle),
+                Err(fault) => console_warning(&fault.message),
             });
         }
         let failed = outcome.as_ref().err().map(|fault| fault.kind);
         if let Some(dossier) = &dossier {
-            let keeps = failed.is_some_and(|kind| keeps(kind, is_again, dossier.has_news()));
-            approvals.run_over(dossier, keeps).await;
+            let keeps = failed.is_some_and(|kind| {
+                keeps_pending_approvals(kind, is_again, dossier.has_new_calls())
+            });
+            approvals.end_run(dossier, keeps).await;
         }
-        finish.with(outcome);
+        finish.set_outcome(outcome);
         failed
     }
 
     /// A TypeScript program, checked first if that is asked for.
-    async fn in_isolate(
+    async fn run_in_isolate(
         &self,
         request: RunRequest,
-        (reach, checks): (Reach, Option<(&Inspector, Option<String>)>),
+        (reach, checks): (RunContext, Option<(&ProgramChecker, Option<String>)>),
         cancel: &CancellationToken,
     ) -> Result<String, Fault> {
         let mut warnings = Vec::new();
@@ -138,28 +142,29 @@ impl Runs {
                 .asking
                 .caller
                 .trace
-                .begin(SpanKind::Internal, || "check".into());
-            let look = inspector.before_run(&request.source, agent.as_deref(), whom, &request.turn);
+                .begin_span(SpanKind::Internal, || "check".into());
+            let look =
+                inspector.check_before_run(&request.source, agent.as_deref(), whom, &request.turn);
             let found = tokio::select! {
                 found = look => found,
                 // The pool sees it, too, and says so.
-                () = cancel.cancelled() => Inspection::default(),
+                () = cancel.cancelled() => CheckFindings::default(),
             };
             let refusal = found.refusal();
-            span.ended(|| refusal.as_ref().map(|fault| fault.kind.to_string()));
+            span.end_with(|| refusal.as_ref().map(|fault| fault.kind.to_string()));
             if let Some(refusal) = refusal {
                 info!(errors = found.errors.len(), "run refused");
                 return Err(refusal);
             }
             warnings.clone_from(&found.warnings);
             if found.unchecked.is_some() || !found.warnings.is_empty() {
-                reach.observer.recorder().push(Happening::Checked {
+                reach.observer.writer().push(RunEvent::Checked {
                     warnings: found.warnings,
                     unchecked: found.unchecked,
                 });
             }
         }
-        let host = Arc::new(Host::new(reach));
+        let host = Arc::new(RunToolHost::new(reach));
         let outcome = self.pool.run(request, host, cancel).await;
         outcome.map_err(|fault| with_warning(fault, &warnings))
     }
@@ -167,7 +172,7 @@ impl Runs {
 
 /// Whether what waits of a run that failed waits on. Of one that goes on with another it does where the failure says
 /// nothing of the program, such as that somebody stopped it or no worker was there, and where it did nothing new.
-fn keeps(kind: Kind, is_again: bool, has_news: bool) -> bool {
+fn keeps_pending_approvals(kind: Kind, is_again: bool, has_news: bool) -> bool {
     match kind {
         Kind::Pending => true,
         Kind::Cancelled | Kind::Busy | Kind::Unavailable | Kind::Internal => is_again,
@@ -187,14 +192,14 @@ mod tests {
             Kind::Unavailable,
             Kind::Internal,
         ] {
-            assert!(keeps(kind, true, true), "{kind}");
-            assert!(!keeps(kind, false, false), "{kind}");
+            assert!(keeps_pending_approvals(kind, true, true), "{kind}");
+            assert!(!keeps_pending_approvals(kind, false, false), "{kind}");
         }
         for kind in [Kind::Runtime, Kind::Timeout, Kind::Memory, Kind::Denied] {
-            assert!(keeps(kind, true, false), "{kind}");
-            assert!(!keeps(kind, true, true), "{kind}");
-            assert!(!keeps(kind, false, false), "{kind}");
+            assert!(keeps_pending_approvals(kind, true, false), "{kind}");
+            assert!(!keeps_pending_approvals(kind, true, true), "{kind}");
+            assert!(!keeps_pending_approvals(kind, false, false), "{kind}");
         }
-        assert!(keeps(Kind::Pending, false, true));
+        assert!(keeps_pending_approvals(Kind::Pending, false, true));
     }
 }

@@ -1,25 +1,52 @@
 //! Programs that run, and those that ran lately.
 //!
-//! Invariant: a run's events outlive it for a while, and the last of them says how it ended. Nothing
-//! here waits for whoever reads them.
+//! It knows the gateway, the catalog, the sandbox, handles, approvals, the type checker, programs and callers. It knows
+//! no client's wire type; `mux-daemon` calls it.
+//!
+//! - `registry` has the runs, `run` one of them, `events` its numbered events, `event_writer` writes them in order, `title`
+//!   its name in a list.
+//! - `execution` is one run from its acceptance to its outcome, `outcome_guard` the last event, `program_check` what is wrong with a
+//!   program before it runs: syntax from a worker, types from `mux-typecheck`, in one report (`inspect/report`).
+//! - `tool_host` is what one run may do, the `ToolHost` of the sandbox. `run_context` is what its calls are made with, `tool_call`
+//!   one call; `builtins` what the daemon answers itself: `mux.read` (`own/read`), `mux.search` and its kin
+//!   (`own/discovery`), resources and prompts (`own/offers`); `content_block` checks what a worker hands over.
+//! - `tool_discovery` is finding tools, for programs and clients alike.
+//! - `steps` runs a step program: `step_schedule` and `step_call` step after another, `preflight` what is wrong before the first call,
+//!   `step_values`, `step_event` and `step_summary`.
+//! - `recording` is a run on record: `call_recorder` writes it down, `file_format` is the file, `mask_secrets` strips what the daemon has
+//!   `known_secrets` to be secret and what has a published token format, `call_replayer` answers a program from it; `recording_mode` is what a
+//!   recording does with one run's calls.
+//!
+//! A program of steps is read whole, or refused with all that is wrong. Each step goes through the gateway as soon as
+//! those before it have ended; tools that say that they change something keep their order. A run whose check fails to
+//! arrive runs unchecked, and says so.
+//!
+//! A value of a call goes to the program whole, up to what a frame carries (16 MiB): working on it there is what a
+//! program is for. Only what leaves a run, or fits no frame, becomes a handle.
+//!
+//! Invariants:
+//!
+//! - A run's events outlive it for a while, and the last of them says how it ended. Nothing here waits for readers.
+//! - Runs, their events, approvals and `resume` are found through `RunAccess` alone.
+//! - Credentials that the daemon knows are stripped from a recording before it leaves the daemon.
 
-mod calling;
-mod deck;
-pub mod discovery;
+mod builtins;
+mod content_block;
+mod event_writer;
 mod events;
 mod execution;
-mod finish;
-mod host;
-pub mod inspect;
-mod own;
-mod parts;
-mod reach;
-mod recorder;
+mod outcome_guard;
+pub mod program_check;
 pub mod recording;
+mod recording_mode;
 mod registry;
 mod run;
+mod run_context;
 mod steps;
 mod title;
+mod tool_call;
+pub mod tool_discovery;
+mod tool_host;
 
 use std::{
     sync::{
@@ -36,75 +63,77 @@ use tokio::time::timeout;
 use tokio_util::task::{TaskTracker, task_tracker::TaskTrackerToken};
 use tracing::{Instrument, info_span};
 
-use self::{deck::Deck, execution::Manner, registry::Registry};
 pub use self::{
-    events::{Event, EventLog, Happening},
-    registry::Counts,
-    run::{Calls, Run, State, View},
-    steps::{Language, News, StepEvent},
+    events::{EventLog, RunEvent, SequencedEvent},
+    registry::RunTotals,
+    run::{CallCounts, Run, RunSnapshot, RunStatus},
+    steps::{ProgramLanguage, StepEvent, StepProgress},
 };
+use self::{execution::ExecutionOptions, recording_mode::RecordingMode, registry::RunRegistry};
 use crate::{
-    inspect::{Inspection, Inspector},
-    recording::{Player, Recording, Script, Tape},
+    program_check::{CheckFindings, ProgramChecker},
+    recording::{CallRecorder, CallReplayer, RecordedProgram, RunRecording},
 };
-use mux_approvals::{Began, Dossier, Resumed};
-use mux_caller::{AskKind, Caller, Cause, Mailbox, Origin, RunAccess, activity::Present};
+use mux_approvals::{ProgramStart, ResumableRun, ResumedRun};
+use mux_caller::{
+    CallCause, Caller, ClientOrigin, Mailbox, QuestionKind, RunAccess, activity::ActivityGuard,
+};
 use mux_catalog::Scope;
-use mux_gateway::{Asking, Gateway};
-use mux_handles::Handles;
+use mux_gateway::{CallContext, Gateway};
+use mux_handles::StoredValues;
 use mux_settings::RunLimits;
-use mux_telemetry::trace::{Context, Kind as SpanKind};
+use mux_telemetry::trace::{SpanKind, TraceContext};
 use mux_text::random_name::random_name;
-use mux_upstream::Whose;
+use mux_upstream::CallerIdentity;
 
 /// After a drain: for what was cancelled to end, and for clients to read how their runs ended.
-const LAST_WORDS: Duration = Duration::from_secs(1);
+const DRAIN_GRACE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// What a client asks for.
-pub struct Program {
+pub struct RunSpec {
     pub source: String,
-    pub language: Language,
+    pub language: ProgramLanguage,
     /// JSON text of `mux.input`.
     pub input: String,
     pub wall: Option<Duration>,
     /// Runs of one owner may follow each other in one worker process.
     pub turn: Turn,
-    pub origin: Arc<Origin>,
+    pub origin: Arc<ClientOrigin>,
     /// What it sees, from its start to its end.
     pub scope: Arc<Scope>,
     /// Of the connection that may be asked for it. Nobody is asked for a run that is detached.
     pub mailbox: Option<Arc<Mailbox>>,
     /// The trace in which somebody wants it.
-    pub trace: Option<Context>,
+    pub trace: Option<TraceContext>,
     /// Its types are looked at first, if the configuration wants that.
     pub check: bool,
     /// All that it asks for and is told is kept, and handed to whoever follows it.
     pub record: bool,
     /// It is answered from this, and nothing is sent.
-    pub replay: Option<Recording>,
+    pub replay: Option<RunRecording>,
     /// What it goes on with.
-    pub resumed: Option<Resumed>,
+    pub resumed: Option<ResumedRun>,
     /// For a run that does not end with its connection: keeps the daemon from leaving meanwhile.
-    pub detached: Option<Present>,
+    pub detached: Option<ActivityGuard>,
 }
 
 /// Between two looks at a run that says nothing.
-const WHILE: Duration = Duration::from_secs(1);
+const RUN_POLL_INTERVAL: Duration = Duration::from_secs(1);
 
 /// A call outside of runs that is under way.
-pub struct Admitted {
+pub struct CallAdmissionGuard {
     _work: TaskTrackerToken,
     _call: TaskTrackerToken,
 }
 
 pub struct Runs {
     gateway: Arc<Gateway>,
-    inspector: Inspector,
+    inspector: ProgramChecker,
     pool: Pool,
-    handles: Handles,
+    handles: StoredValues,
     limits: Mutex<RunLimits>,
     next: AtomicU64,
-    registry: Mutex<Registry>,
+    registry: Mutex<RunRegistry>,
     /// Runs, and calls outside of runs.
     work: TaskTracker,
     /// Calls outside of runs alone.
@@ -116,9 +145,9 @@ pub struct Runs {
 impl Runs {
     pub fn new(
         gateway: Arc<Gateway>,
-        inspector: Inspector,
+        inspector: ProgramChecker,
         pool: Pool,
-        handles: Handles,
+        handles: StoredValues,
         limits: Limits,
     ) -> Arc<Self> {
         Arc::new(Self {
@@ -139,7 +168,7 @@ impl Runs {
         &self.pool
     }
 
-    pub fn inspector(&self) -> &Inspector {
+    pub fn inspector(&self) -> &ProgramChecker {
         &self.inspector
     }
 
@@ -148,7 +177,7 @@ impl Runs {
     }
 
     /// Accepts a program and starts it in the background.
-    pub fn start(self: &Arc<Self>, program: Program) -> Result<Arc<Run>, Fault> {
+    pub fn start(self: &Arc<Self>, program: RunSpec) -> Result<Arc<Run>, Fault> {
         let mut limits = self.limits(program.origin.agent.as_deref());
         if let Some(wall) = program.wall {
             let (least, most) = Limits::WALL_RANGE;
@@ -163,8 +192,8 @@ impl Runs {
         }
         let agent = program.check.then(|| program.origin.agent.clone());
         let plan = match program.language {
-            Language::TypeScript => None,
-            Language::Json => Some(steps::read(&program.source, &limits)),
+            ProgramLanguage::TypeScript => None,
+            ProgramLanguage::Json => Some(steps::parse_steps(&program.source, &limits)),
         };
         let title = plan.as_ref().map(|plan| match plan {
             Ok(plan) => plan.title(),
@@ -173,14 +202,14 @@ impl Runs {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         let names = match &program.replay {
             Some(recording) => recording.program.names.clone(),
-            None => self.names(&program.scope),
+            None => self.global_names_json(&program.scope),
         };
         let deck = match program.replay {
-            Some(recording) => Some(Deck::Player(Player::new(recording.calls))),
+            Some(recording) => Some(RecordingMode::Player(CallReplayer::new(recording.calls))),
             None => program.record.then(|| {
-                let script = Script {
+                let script = RecordedProgram {
                     source: program.source.clone(),
-                    steps: program.language == Language::Json,
+                    steps: program.language == ProgramLanguage::Json,
                     input: serde_json::from_str(&program.input).unwrap_or_default(),
                     timeout_ms: program
                         .wall
@@ -188,13 +217,13 @@ impl Runs {
                     agent: program.origin.agent.clone(),
                     names: names.clone(),
                 };
-                Deck::Tape(Tape::default(), script)
+                RecordingMode::Tape(CallRecorder::default(), script)
             }),
         };
         // Nobody has to hear how a detached run ended.
         let unheard = program.detached.is_none().then(|| self.unheard.token());
         let origin = Arc::clone(&program.origin);
-        let began = Began {
+        let began = ProgramStart {
             source: program.source.as_str().into(),
             language: program.language,
             input: program.input.as_str().into(),
@@ -222,8 +251,8 @@ impl Runs {
         let past = program.resumed.map(|resumed| resumed.past);
         let again = past
             .as_ref()
-            .map(|past| (past.run().to_owned(), past.ended()));
-        let dossier = Dossier::new(&run.id, began, approvals.terms().log, past);
+            .map(|past| (past.run().to_owned(), past.ended_call_count()));
+        let dossier = ResumableRun::new(&run.id, began, approvals.terms().log, past);
         let request = RunRequest {
             source: program.source,
             input: program.input,
@@ -231,23 +260,23 @@ impl Runs {
             limits,
             turn: program.turn,
         };
-        let can_approve = |mailbox: &Arc<Mailbox>| mailbox.answers(AskKind::Approval);
+        let can_approve = |mailbox: &Arc<Mailbox>| mailbox.can_answer(QuestionKind::Approval);
         // What is asked is no choice of whoever writes the program, or goes on with it.
         let asks = again.is_some() || program.mailbox.as_ref().is_some_and(can_approve);
         let tracer = self.gateway.tracer();
-        let mut traced = tracer.begin(program.trace, SpanKind::Server, || "run".into());
+        let mut traced = tracer.begin_trace(program.trace, SpanKind::Server, || "run".into());
         traced.set("mux.run.id", || Some(run.id.clone()));
         traced.set("mux.client", || Some(origin.client.clone()));
         traced.set("gen_ai.agent.name", || origin.agent.clone());
         let caller = Arc::new(Caller {
             mailbox: program.mailbox.filter(|_| !run.is_detached()),
-            cause: Cause::Run(run.id.clone()),
+            cause: CallCause::Run(run.id.clone()),
             workspace: origin.workspace.clone(),
             origin,
             clock: Arc::default(),
             trace: traced.trace().clone(),
         });
-        let manner = Manner {
+        let manner = ExecutionOptions {
             checked_for: agent,
             again,
             deck,
@@ -256,7 +285,7 @@ impl Runs {
         let span = info_span!(parent: None, "run", id = run.id);
         let (this, asked) = (Arc::clone(self), Arc::clone(&run));
         let task = async move {
-            let asking = Asking {
+            let asking = CallContext {
                 turn: request.turn.clone(),
                 scope: program.scope,
                 caller,
@@ -264,8 +293,10 @@ impl Runs {
                 place: None,
                 asks,
             };
-            let kind = this.execute(asked, (request, plan), asking, manner).await;
-            traced.ended(|| kind.map(|kind| kind.to_string()));
+            let kind = this
+                .execute_run(asked, (request, plan), asking, manner)
+                .await;
+            traced.end_with(|| kind.map(|kind| kind.to_string()));
             drop((admitted, program.detached));
         };
         tokio::spawn(task.instrument(span));
@@ -273,9 +304,9 @@ impl Runs {
     }
 
     /// Room for a call outside of a run. A drain waits until the token is dropped.
-    pub fn admit(&self) -> Result<Admitted, Fault> {
+    pub fn admit(&self) -> Result<CallAdmissionGuard, Fault> {
         let work = self.admit_to(&self.registry())?;
-        Ok(Admitted {
+        Ok(CallAdmissionGuard {
             _work: work,
             _call: self.calls.token(),
         })
@@ -289,7 +320,7 @@ impl Runs {
     }
 
     /// Under the lock of the registry, so that nothing begins behind the back of a drain.
-    fn admit_to(&self, registry: &Registry) -> Result<TaskTrackerToken, Fault> {
+    fn admit_to(&self, registry: &RunRegistry) -> Result<TaskTrackerToken, Fault> {
         if registry.draining {
             let mut fault = Fault::new(Kind::Unavailable, "the daemon is ending").hint("try again");
             // A client knows by it that it may ask the next daemon.
@@ -304,12 +335,12 @@ impl Runs {
         &self,
         source: String,
         agent: Option<&str>,
-        (scope, whose): (&Scope, &Whose),
+        (scope, whose): (&Scope, &CallerIdentity),
         turn: &Turn,
-    ) -> Result<Inspection, Fault> {
+    ) -> Result<CheckFindings, Fault> {
         let (limits, inspector) = (self.limits(agent), &self.inspector);
         inspector
-            .all(source, agent, (scope, whose), turn, &limits)
+            .check_program(source, agent, (scope, whose), turn, &limits)
             .await
     }
 
@@ -319,17 +350,19 @@ impl Runs {
     }
 
     /// The error for an id under which nothing is found.
-    pub fn unknown(&self, id: &str, access: &RunAccess) -> Fault {
-        self.registry().unknown(id, access)
+    pub fn unknown_run_fault(&self, id: &str, access: &RunAccess) -> Fault {
+        self.registry().run_not_found(id, access)
     }
 
     /// Resolves when it has ended, or nobody knows of it any more.
-    pub async fn over(&self, id: &str) {
+    pub async fn wait_until_ended(&self, id: &str) {
         let Ok(run) = self.find(id, &RunAccess::Everyone) else {
             return;
         };
         while !run.has_ended() {
-            run.events.after(run.events.last(), WHILE, 1).await;
+            run.events
+                .read_after(run.events.last_seq(), RUN_POLL_INTERVAL, 1)
+                .await;
         }
     }
 
@@ -340,7 +373,7 @@ impl Runs {
         runs
     }
 
-    pub fn counts(&self) -> Counts {
+    pub fn run_totals(&self) -> RunTotals {
         self.registry().counts()
     }
 
@@ -355,9 +388,9 @@ impl Runs {
                 run.cancel();
             }
             // Calls outside of runs go on until their sessions are closed.
-            _ = timeout(LAST_WORDS, self.work.wait()).await;
+            _ = timeout(DRAIN_GRACE_TIMEOUT, self.work.wait()).await;
         }
-        _ = timeout(LAST_WORDS, self.unheard.wait()).await;
+        _ = timeout(DRAIN_GRACE_TIMEOUT, self.unheard.wait()).await;
     }
 
     /// How a program of steps would be written as a TypeScript program.
@@ -367,16 +400,16 @@ impl Runs {
         agent: Option<&str>,
         scope: &Scope,
     ) -> Result<String, Fault> {
-        let plan = steps::read(source, &self.limits(agent))?;
+        let plan = steps::parse_steps(source, &self.limits(agent))?;
         let changes = steps::known_changes(&plan, self.gateway.upstreams(), scope);
-        let order = mux_program::Order::of(&plan, &changes);
-        Ok(mux_program::explain(&plan, &order).source)
+        let order = mux_program::StepOrder::of(&plan, &changes);
+        Ok(mux_program::explain_as_typescript(&plan, &order).source)
     }
 
     /// What `Object.keys(mux)` shows, in lines of JSON: the servers, whether their tools stand in groups, and the
     /// tools of those that were open once.
-    fn names(&self, scope: &Scope) -> String {
-        let known = self.gateway.upstreams().known_seen(scope);
+    fn global_names_json(&self, scope: &Scope) -> String {
+        let known = self.gateway.upstreams().known_visible(scope);
         let mut servers = serde_json::Map::new();
         let mut outlines = String::new();
         for server in &known {
@@ -396,7 +429,7 @@ impl Runs {
         limits.of(agent).clone()
     }
 
-    fn registry(&self) -> MutexGuard<'_, Registry> {
+    fn registry(&self) -> MutexGuard<'_, RunRegistry> {
         self.registry.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -17,44 +17,44 @@ use mux_caller::{RunAccess, one_line};
 use mux_text::did_you_mean::nearest_few;
 
 /// Runs that have ended and can still be read, and the bytes of their events.
-const KEPT: usize = 200;
-const KEPT_BYTES: usize = 32 << 20;
+const MAX_KEPT_RUNS: usize = 200;
+const MAX_KEPT_EVENT_BYTES: usize = 32 << 20;
 /// How long after its end.
-const KEPT_FOR: Duration = Duration::from_secs(60 * 60);
+const RUN_RETENTION: Duration = Duration::from_secs(60 * 60);
 
 /// Counts since the daemon started.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Counts {
+pub struct RunTotals {
     pub running: usize,
     pub succeeded: u64,
     pub failed: u64,
 }
 
 #[derive(Default)]
-pub(super) struct Registry {
+pub(super) struct RunRegistry {
     runs: HashMap<String, Arc<Run>>,
     /// The order in which they ended.
-    ended: VecDeque<Ended>,
+    ended: VecDeque<EndedRun>,
     ended_bytes: usize,
-    counts: Counts,
+    counts: RunTotals,
     pub(super) draining: bool,
 }
 
-struct Ended {
+struct EndedRun {
     run: Arc<Run>,
     at: Instant,
     /// Of its events.
     bytes: usize,
 }
 
-impl Registry {
+impl RunRegistry {
     pub(super) fn insert(&mut self, run: &Arc<Run>) {
         self.forget_old();
         self.runs.insert(run.id.clone(), Arc::clone(run));
         self.counts.running += 1;
     }
 
-    pub(super) fn counts(&self) -> Counts {
+    pub(super) fn counts(&self) -> RunTotals {
         self.counts
     }
 
@@ -76,17 +76,19 @@ impl Registry {
         let mut meant = self.runs.values().filter(is_meant);
         match (meant.next(), meant.next()) {
             (Some(run), None) => Ok(Arc::clone(run)),
-            _ => Err(self.unknown(id, access)),
+            _ => Err(self.run_not_found(id, access)),
         }
     }
 
     /// It names no run that `access` does not find.
-    pub(super) fn unknown(&self, id: &str, access: &RunAccess) -> Fault {
+    pub(super) fn run_not_found(&self, id: &str, access: &RunAccess) -> Fault {
         let shown = one_line(id);
         let reached = self.runs.values().filter(|run| access.allows(run.origin()));
         let near = nearest_few(&shown, reached.map(|run| run.id.as_str()), 3);
-        let kept = humantime::format_duration(KEPT_FOR);
-        let kept = format!("{KEPT} at most, for {kept} after their end, and not across a restart");
+        let kept = humantime::format_duration(RUN_RETENTION);
+        let kept = format!(
+            "{MAX_KEPT_RUNS} at most, for {kept} after their end, and not across a restart"
+        );
         let near = match &near[..] {
             [] => String::new(),
             near => format!("did you mean {}? ", near.join(", ")),
@@ -98,7 +100,7 @@ impl Registry {
     }
 
     /// Before its last event is written, so that who has read it is counted right.
-    pub(super) fn count(&mut self, succeeded: bool) {
+    pub(super) fn count_ended(&mut self, succeeded: bool) {
         self.counts.running -= 1;
         if succeeded {
             self.counts.succeeded += 1;
@@ -108,16 +110,16 @@ impl Registry {
     }
 
     /// Keeps a run that has ended, and forgets the oldest of those that were heard.
-    pub(super) fn keep(&mut self, run: &Arc<Run>) {
+    pub(super) fn keep_ended(&mut self, run: &Arc<Run>) {
         let bytes = run.events.bytes();
         self.ended_bytes += bytes;
-        self.ended.push_back(Ended {
+        self.ended.push_back(EndedRun {
             run: Arc::clone(run),
             at: Instant::now(),
             bytes,
         });
-        while (self.ended.len() > KEPT || self.ended_bytes > KEPT_BYTES)
-            && let Some(place) = self.ended.iter().position(|ended| ended.run.is_heard())
+        while (self.ended.len() > MAX_KEPT_RUNS || self.ended_bytes > MAX_KEPT_EVENT_BYTES)
+            && let Some(place) = self.ended.iter().position(|ended| ended.run.is_end_read())
         {
             self.forget(place);
         }
@@ -129,7 +131,7 @@ impl Registry {
         while self
             .ended
             .front()
-            .is_some_and(|run| run.at.elapsed() >= KEPT_FOR)
+            .is_some_and(|run| run.at.elapsed() >= RUN_RETENTION)
         {
             self.forget(0);
         }
@@ -146,26 +148,26 @@ impl Registry {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use mux_caller::Origin;
+    use mux_caller::ClientOrigin;
 
     const ALL: RunAccess = RunAccess::Everyone;
 
-    fn ended(registry: &mut Registry, id: &str) -> Arc<Run> {
+    fn ended(registry: &mut RunRegistry, id: &str) -> Arc<Run> {
         ended_of(registry, id, Arc::default())
     }
 
-    fn ended_of(registry: &mut Registry, id: &str, origin: Arc<Origin>) -> Arc<Run> {
+    fn ended_of(registry: &mut RunRegistry, id: &str, origin: Arc<ClientOrigin>) -> Arc<Run> {
         let run = Arc::new(Run::new(id.into(), "return 1", origin, None));
         registry.insert(&run);
         run.set_ended(None);
-        registry.count(true);
-        registry.keep(&run);
+        registry.count_ended(true);
+        registry.keep_ended(&run);
         run
     }
 
     #[test]
     fn a_run_is_found_by_its_number_if_that_says_which() {
-        let mut registry = Registry::default();
+        let mut registry = RunRegistry::default();
         for id in ["abc-1", "abc-12", "def-12"] {
             ended(&mut registry, id);
         }
@@ -183,15 +185,15 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn what_has_ended_is_kept_in_number_and_time() {
-        let mut registry = Registry::default();
-        for number in 0..KEPT + 10 {
+        let mut registry = RunRegistry::default();
+        for number in 0..MAX_KEPT_RUNS + 10 {
             ended(&mut registry, &format!("a-{number}"));
         }
-        assert_eq!(registry.all().len(), KEPT);
+        assert_eq!(registry.all().len(), MAX_KEPT_RUNS);
         assert!(registry.find("a-9", &ALL).is_err() && registry.find("a-10", &ALL).is_ok());
         let running = Arc::new(Run::new("a-0".into(), "", Arc::default(), None));
         registry.insert(&running);
-        tokio::time::advance(KEPT_FOR).await;
+        tokio::time::advance(RUN_RETENTION).await;
         assert_eq!(registry.all().len(), 1);
         assert!(registry.find("a-0", &ALL).is_ok());
         assert_eq!((registry.ended_bytes, registry.counts().running), (0, 1));
@@ -199,8 +201,8 @@ mod tests {
 
     #[test]
     fn a_run_of_somebody_else_is_not_found_by_any_name_and_no_error_names_it() {
-        let mut registry = Registry::default();
-        let origin = |agent| Arc::new(Origin::new("agent", Some(agent), None));
+        let mut registry = RunRegistry::default();
+        let origin = |agent| Arc::new(ClientOrigin::new("agent", Some(agent), None));
         let (small, big) = (origin("small"), origin("big"));
         ended_of(&mut registry, "abc-1", Arc::clone(&small));
         ended_of(&mut registry, "def-2", Arc::clone(&big));

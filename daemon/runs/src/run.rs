@@ -12,34 +12,34 @@ use tokio::time::Instant;
 use tokio_util::{sync::CancellationToken, task::task_tracker::TaskTrackerToken};
 
 use super::{EventLog, title};
-use mux_caller::Origin;
+use mux_caller::ClientOrigin;
 
 /// One run, running or ended.
 pub struct Run {
     pub id: String,
     pub events: EventLog,
     pub(super) cancel: CancellationToken,
-    origin: Arc<Origin>,
+    origin: Arc<ClientOrigin>,
     detached: bool,
     title: String,
     accepted: SystemTime,
     began: Instant,
-    progress: Mutex<Progress>,
+    progress: Mutex<RunProgress>,
     /// Held until somebody has read how it ended, or nobody will.
     unheard: Mutex<Option<TaskTrackerToken>>,
 }
 
 /// Guarded by `Run::progress`.
 #[derive(Clone, Debug, Default)]
-struct Progress {
-    state: State,
-    calls: Calls,
+struct RunProgress {
+    state: RunStatus,
+    calls: CallCounts,
     error: Option<Fault>,
     ended: Option<Instant>,
 }
 
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub enum State {
+pub enum RunStatus {
     /// In line for a worker.
     #[default]
     Waiting,
@@ -50,7 +50,7 @@ pub enum State {
 
 /// Tool calls so far.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub struct Calls {
+pub struct CallCounts {
     pub started: u32,
     /// Well or not.
     pub ended: u32,
@@ -59,14 +59,14 @@ pub struct Calls {
 
 /// A run as it is at one moment.
 #[derive(Clone, Debug)]
-pub struct View {
+pub struct RunSnapshot {
     pub id: String,
-    pub origin: Arc<Origin>,
+    pub origin: Arc<ClientOrigin>,
     pub detached: bool,
     pub title: String,
     pub accepted: SystemTime,
-    pub state: State,
-    pub calls: Calls,
+    pub state: RunStatus,
+    pub calls: CallCounts,
     /// From its acceptance to its end, or to now.
     pub took: Duration,
     pub error: Option<Fault>,
@@ -78,7 +78,7 @@ impl Run {
     pub(super) fn new(
         id: String,
         source: &str,
-        origin: Arc<Origin>,
+        origin: Arc<ClientOrigin>,
         unheard: Option<TaskTrackerToken>,
     ) -> Self {
         Self {
@@ -87,7 +87,7 @@ impl Run {
             cancel: CancellationToken::new(),
             origin,
             detached: unheard.is_none(),
-            title: title::of(source),
+            title: title::program_title(source),
             accepted: SystemTime::now(),
             began: Instant::now(),
             progress: Mutex::default(),
@@ -96,7 +96,7 @@ impl Run {
     }
 
     /// Who asked for it.
-    pub fn origin(&self) -> &Origin {
+    pub fn origin(&self) -> &ClientOrigin {
         &self.origin
     }
 
@@ -117,18 +117,18 @@ impl Run {
     }
 
     /// Nobody has to be waited for to read its last event.
-    pub fn set_heard(&self) {
+    pub fn set_end_read(&self) {
         drop(self.unheard().take());
     }
 
-    pub fn is_heard(&self) -> bool {
+    pub fn is_end_read(&self) -> bool {
         self.unheard().is_none()
     }
 
-    pub fn view(&self) -> View {
+    pub fn snapshot(&self) -> RunSnapshot {
         let progress = self.progress().clone();
         let until = progress.ended.unwrap_or_else(Instant::now);
-        View {
+        RunSnapshot {
             id: self.id.clone(),
             origin: Arc::clone(&self.origin),
             detached: self.detached,
@@ -138,7 +138,7 @@ impl Run {
             calls: progress.calls,
             took: until.saturating_duration_since(self.began),
             error: progress.error,
-            events: self.events.last(),
+            events: self.events.last_seq(),
         }
     }
 
@@ -152,12 +152,12 @@ impl Run {
 
     pub(super) fn set_running(&self) {
         let mut progress = self.progress();
-        if progress.state == State::Waiting {
-            progress.state = State::Running;
+        if progress.state == RunStatus::Waiting {
+            progress.state = RunStatus::Running;
         }
     }
 
-    pub(super) fn count(&self, change: impl FnOnce(&mut Calls)) {
+    pub(super) fn update_call_counts(&self, change: impl FnOnce(&mut CallCounts)) {
         change(&mut self.progress().calls);
     }
 
@@ -166,7 +166,7 @@ impl Run {
         let mut progress = self.progress();
         if progress.ended.is_none() {
             progress.ended = Some(Instant::now());
-            progress.state = error.map_or(State::Succeeded, |_| State::Failed);
+            progress.state = error.map_or(RunStatus::Succeeded, |_| RunStatus::Failed);
             // The last event has the details.
             progress.error = error.map(|fault| Fault {
                 details: None,
@@ -175,7 +175,7 @@ impl Run {
         }
     }
 
-    fn progress(&self) -> MutexGuard<'_, Progress> {
+    fn progress(&self) -> MutexGuard<'_, RunProgress> {
         self.progress.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -193,22 +193,22 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_run_moves_forward_only() {
         let run = Run::new("a-1".into(), "return 1", Arc::default(), None);
-        assert_eq!(run.view().state, State::Waiting);
+        assert_eq!(run.snapshot().state, RunStatus::Waiting);
         run.set_running();
-        run.count(|calls| calls.started += 1);
+        run.update_call_counts(|calls| calls.started += 1);
         tokio::time::advance(Duration::from_secs(2)).await;
-        assert_eq!(run.view().state, State::Running);
+        assert_eq!(run.snapshot().state, RunStatus::Running);
         run.set_ended(Some(&Fault::new(Kind::Timeout, "too long")));
         tokio::time::advance(Duration::from_secs(2)).await;
         run.set_running();
         run.set_ended(None);
-        let view = run.view();
+        let view = run.snapshot();
         assert_eq!(
             (view.state, view.took),
-            (State::Failed, Duration::from_secs(2))
+            (RunStatus::Failed, Duration::from_secs(2))
         );
         assert_eq!(view.calls.started, 1);
         assert_eq!(view.error.unwrap().message, "too long");
-        assert!(view.detached && run.is_heard());
+        assert!(view.detached && run.is_end_read());
     }
 }

@@ -6,12 +6,12 @@
 //!
 //! Invariant: who sees the steps in their order sees what he would see if they had gone one by one.
 
-mod ahead;
-mod course;
-mod news;
-mod one;
-mod summary;
-mod values;
+mod preflight;
+mod step_call;
+mod step_event;
+mod step_schedule;
+mod step_summary;
+mod step_values;
 
 use std::sync::Arc;
 
@@ -22,83 +22,85 @@ use tokio::{task::spawn_blocking, time::Instant};
 use tokio_util::sync::CancellationToken;
 use tracing::{Instrument, info};
 
-pub(super) use self::ahead::known_changes;
-pub use self::news::{News, StepEvent};
+pub(super) use self::preflight::known_changes;
+pub use self::step_event::{StepEvent, StepProgress};
 use self::{
-    course::Course,
-    one::One,
-    values::{Kept, Sources},
+    step_call::StepCall,
+    step_schedule::StepSchedule,
+    step_values::{KeptStepValues, TemplateInputs},
 };
-use super::{Happening, reach::Reach};
-use crate::inspect::Inspector;
-pub use mux_program::Language;
-use mux_program::{Filling, Order, Plan};
-use mux_telemetry::trace::Kind as SpanKind;
+use super::{RunEvent, run_context::RunContext};
+use crate::program_check::ProgramChecker;
+pub use mux_program::ProgramLanguage;
+use mux_program::{FillError, StepOrder, StepPlan};
+use mux_telemetry::trace::SpanKind;
 
 /// The program, if it is one and no longer than a run of these limits may be.
-pub(super) fn read(source: &str, limits: &Limits) -> Result<Plan, Fault> {
+pub(super) fn parse_steps(source: &str, limits: &Limits) -> Result<StepPlan, Fault> {
     limits::fitting_source(source, limits)?;
-    mux_program::read(source, limits.calls as usize)
+    mux_program::parse_program(source, limits.calls as usize)
 }
 
 /// Runs it to its end and gives the summary of its steps with the result.
-pub(super) async fn run(
-    plan: Plan,
+pub(super) async fn run_steps(
+    plan: StepPlan,
     request: RunRequest,
-    (reach, checks): (Reach, Option<(&Inspector, Option<String>)>),
+    (reach, checks): (RunContext, Option<(&ProgramChecker, Option<String>)>),
     cancel: &CancellationToken,
 ) -> Result<String, Fault> {
     let stopped = || Fault::new(Kind::Cancelled, "the run was cancelled");
     let trace = &reach.asking.caller.trace;
-    let span = trace.begin(SpanKind::Internal, || "check".into());
-    let before = ahead::look(&plan, &reach, checks);
+    let span = trace.begin_span(SpanKind::Internal, || "check".into());
+    let before = preflight::run_preflight(&plan, &reach, checks);
     let ahead = tokio::select! {
         biased;
         () = cancel.cancelled() => return Err(stopped()),
         ahead = before => ahead,
     };
-    span.ended(|| ahead.as_ref().err().map(|fault| fault.kind.to_string()));
+    span.end_with(|| ahead.as_ref().err().map(|fault| fault.kind.to_string()));
     let ahead = ahead?;
-    let recorder = Arc::clone(reach.observer.recorder());
+    let recorder = Arc::clone(reach.observer.writer());
     recorder.run().set_running();
-    recorder.push(Happening::Started);
-    let order = Order::of(&plan, &ahead.changes);
+    recorder.push(RunEvent::Started);
+    let order = StepOrder::of(&plan, &ahead.changes);
     let plan = Arc::new(plan);
-    let mut course = Course::new(Arc::clone(&plan), order);
-    let mut kept = Kept::new(&plan, request.input);
+    let mut course = StepSchedule::new(Arc::clone(&plan), order);
+    let mut kept = KeptStepValues::new(&plan, request.input);
     let mut running = FuturesUnordered::new();
     let caller = Arc::clone(&reach.asking.caller);
-    let over = caller.clock.over(Instant::now(), request.limits.wall);
+    let over = caller
+        .clock
+        .wait_until_elapsed(Instant::now(), request.limits.wall);
     tokio::pin!(over);
     let early = loop {
         while running.len() < request.limits.calls_at_once
-            && let Some((index, halt)) = course.next()
+            && let Some((index, halt)) = course.next_ready()
         {
-            recorder.push(course.started(index));
-            let one = One {
+            recorder.push(course.started_event(index));
+            let one = StepCall {
                 plan: Arc::clone(&plan),
                 index,
-                values: kept.of(&plan.steps[index].args),
+                values: kept.inputs_of(&plan.steps[index].args),
                 most: request.limits.argument as usize,
                 reach: reach.clone(),
             };
-            running.push(one.go(halt).in_current_span());
+            running.push(one.run_until_halted(halt).in_current_span());
         }
         tokio::select! {
             biased;
             () = cancel.cancelled() => break Some(stopped()),
             () = &mut over => {
-                break Some(limits::timed_out(request.limits.wall, &course.on_their_way()));
+                break Some(limits::timed_out(request.limits.wall, &course.describe_running()));
             }
             ended = running.next() => match ended {
                 None => break None,
                 Some(mut ended) => {
                     let index = ended.index;
                     if let Ok(value) = &mut ended.outcome {
-                        ended.outcome = kept.take(index, value.clone());
+                        ended.outcome = kept.keep_output(index, value.clone());
                     }
-                    recorder.push(course.event(&ended));
-                    for (skipped, happening) in course.ended(ended) {
+                    recorder.push(course.ended_event(&ended));
+                    for (skipped, happening) in course.finish_step(ended) {
                         kept.release(&plan.steps[skipped].args);
                         recorder.push(happening);
                     }
@@ -110,41 +112,43 @@ pub(super) async fn run(
     // Calls that are on their way are cancelled with this.
     drop(running);
     let failure = early.or_else(|| course.failure());
-    for happening in course.close(failure.as_ref()) {
+    for happening in course.cancel_remaining(failure.as_ref()) {
         recorder.push(happening);
     }
     info!(steps = plan.steps.len(), "steps ended");
     if let Some(fault) = failure {
-        return Err(course.told(fault));
+        return Err(course.with_step_details(fault));
     }
     let result = match &plan.returns {
         Some(returns) => {
-            let (values, plan) = (kept.of(returns), Arc::clone(&plan));
+            let (values, plan) = (kept.inputs_of(returns), Arc::clone(&plan));
             let most = request.limits.result as usize;
-            let made = spawn_blocking(move || result(&plan, &values, most));
+            let made = spawn_blocking(move || fill_result(&plan, &values, most));
             let lost = |_| Fault::new(Kind::Internal, "the result was lost in the daemon");
             let made = made.await.map_err(lost).and_then(|made| made);
-            made.map_err(|fault| course.told(fault))?
+            made.map_err(|fault| course.with_step_details(fault))?
         }
-        None => kept.last().map_or_else(|| "null".into(), str::to_owned),
+        None => kept
+            .last_result()
+            .map_or_else(|| "null".into(), str::to_owned),
     };
-    summary::document(course.summary(), result, &reach.handles).await
+    step_summary::summary_document(course.summary(), result, &reach.handles).await
 }
 
 /// What `return` says, with all values in their places.
-fn result(plan: &Plan, values: &Sources, most: usize) -> Result<String, Fault> {
+fn fill_result(plan: &StepPlan, values: &TemplateInputs, most: usize) -> Result<String, Fault> {
     let Some(returns) = &plan.returns else {
         return Ok("null".into());
     };
     returns.fill(values, most).map_err(|why| match why {
-        Filling::TooLong(most) => Fault::new(
+        FillError::TooLong(most) => Fault::new(
             Kind::Limit,
             format!("the result of the program would be over the limit of {most} bytes"),
         )
         .hint("return less, or read what a step gave by its handle"),
-        Filling::TooMuch(most) => one::too_much_to_read(most),
-        Filling::Missing(reference, missing) => {
-            one::leads_nowhere(plan, "`return`", &reference, &missing, values)
+        FillError::TooMuch(most) => step_call::scan_limit_fault(most),
+        FillError::Missing(reference, missing) => {
+            step_call::missing_value_fault(plan, "`return`", &reference, &missing, values)
         }
     })
 }

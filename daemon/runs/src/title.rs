@@ -3,7 +3,7 @@
 use mux_caller::one_line;
 
 /// The first line that is no comment and no fence; empty for a program without one.
-pub(super) fn of(source: &str) -> String {
+pub(super) fn program_title(source: &str) -> String {
     let mut in_comment = false;
     source
         .lines()
@@ -48,7 +48,7 @@ mod tests {
             ("a\u{1b}[31m\tb", "a [31m b"),
             (&long, &cut),
         ] {
-            assert_eq!(of(source), expected, "{source:?}");
+            assert_eq!(program_title(source), expected, "{source:?}");
         }
     }
 }

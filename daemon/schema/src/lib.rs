@@ -1,12 +1,16 @@
 //! A JSON schema of a stranger, compiled, and values held against it, both within bounds.
 //!
-//! Invariant: no reference is ever fetched, and no schema, however it is made, takes longer than its steps and its time,
-//! nor more than a moment of a thread of the runtime. What is too heavy is not compiled ([`weight`]); what cannot be
-//! decided in those steps is not decided.
+//! It knows `mux-process`, to move work off the runtime's threads.
+//!
+//! - [`weight`] is how much work and memory compiling a schema takes; a schema that is too heavy is not compiled.
+//!   `schema_cache` holds compiled schemas within a bound; `metered_json` values count how often a validator looks at them.
+//!
+//! Invariant: no reference is ever fetched, and no schema takes longer than its steps and its time, nor more than a
+//! moment of a thread of the runtime. What cannot be decided in those steps is not decided.
 
-mod kept;
-mod metered;
-mod weight;
+mod metered_json;
+mod schema_cache;
+mod schema_weight;
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
@@ -20,39 +24,39 @@ use jsonschema::{
 };
 use serde_json::{Value, json};
 
-pub use self::kept::SchemaSlot;
+pub use self::schema_cache::SchemaSlot;
 use self::{
-    metered::{Budget, Exhausted, Metered, Node},
-    weight::Weight,
+    metered_json::{BudgetExhausted, CheckBudget, MeteredJson, MeteredNode},
+    schema_weight::SchemaWeight,
 };
 use mux_process::blocking_pool;
 
 /// Looks at values, over one check. A value of a result is looked at some ten times.
-const STEPS: u64 = 2_000_000;
+const MAX_CHECK_STEPS: u64 = 2_000_000;
 /// So many take less time than to have another thread go on.
-const INLINE_STEPS: u64 = 20_000;
+const MAX_INLINE_STEPS: u64 = 20_000;
 /// Of one check. Steps are not all alike: one may compare a value with thousands.
-const CPU_TIME: Duration = Duration::from_secs(2);
+const CHECK_CPU_TIMEOUT: Duration = Duration::from_secs(2);
 /// What a state of a compiled pattern takes, about.
-const STATE_BYTES: usize = 256;
+const PATTERN_STATE_BYTES: usize = 256;
 /// Of one regular expression on one text.
-const BACKTRACKS: usize = 100_000;
+const MAX_BACKTRACKS: usize = 100_000;
 /// How many mistakes are named.
-const SHOWN: usize = 5;
+const MAX_SHOWN_MISTAKES: usize = 5;
 /// Among more values none is named: the validator makes all its errors before it gives the first, and
 /// one takes up to two kilobytes.
-const SEARCHED: usize = 10_000;
+const MAX_SEARCHED_VALUES: usize = 10_000;
 
 /// A schema, compiled.
 #[derive(Debug)]
-pub struct Schema {
-    validator: Validator<Metered>,
-    weight: Weight,
+pub struct CompiledSchema {
+    validator: Validator<MeteredJson>,
+    weight: SchemaWeight,
 }
 
 /// What a schema says of a value.
 #[derive(Debug, Eq, PartialEq)]
-pub enum Verdict {
+pub enum SchemaVerdict {
     Fits,
     /// With the first few places, in the words that were asked for.
     Fails(Vec<String>),
@@ -62,7 +66,7 @@ pub enum Verdict {
 
 /// How a mistake is told.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Words {
+pub enum MistakeWording {
     /// To whoever wrote the value: with the value itself.
     Author,
     /// To somebody else: where, and what was expected; the value may be secret or poisoned.
@@ -71,29 +75,29 @@ pub enum Words {
 
 /// Whether values can be held against it.
 pub fn can_be_checked(schema: &Value) -> bool {
-    Schema::compile(schema).is_ok()
+    CompiledSchema::compile(schema).is_ok()
 }
 
 /// Whether a pattern can be compiled, and what it takes then or would take, in bytes.
 pub fn try_pattern(pattern: &str) -> (bool, usize) {
     let schema = json!({ "pattern": pattern });
-    match Schema::compile(&schema) {
+    match CompiledSchema::compile(&schema) {
         Ok(compiled) => (true, compiled.weight.largest_pattern),
         Err(_) => (
             false,
-            weight::of(&schema).map_or(0, |it| it.largest_pattern),
+            schema_weight::of(&schema).map_or(0, |it| it.largest_pattern),
         ),
     }
 }
 
-impl Schema {
+impl CompiledSchema {
     /// An error tells a person why it cannot be used.
     pub fn compile(schema: &Value) -> Result<Self, String> {
-        let weight = weight::of(schema)?;
+        let weight = schema_weight::of(schema)?;
         let patterns = PatternOptions::fancy_regex()
-            .backtrack_limit(BACKTRACKS)
-            .size_limit(weight::MAX_COMPILED_PATTERN_BYTES);
-        let validator = jsonschema::options_for::<Metered>()
+            .backtrack_limit(MAX_BACKTRACKS)
+            .size_limit(schema_weight::MAX_COMPILED_PATTERN_BYTES);
+        let validator = jsonschema::options_for::<MeteredJson>()
             .with_pattern_options(patterns)
             .build(schema)
             .map_err(|error| error.to_string())?;
@@ -101,61 +105,70 @@ impl Schema {
     }
 
     /// Holds a value against it, on another thread if that takes more than a moment. Gives the value back.
-    pub async fn check(self: Arc<Self>, value: Value, words: Words) -> (Value, Verdict) {
+    pub async fn check(
+        self: Arc<Self>,
+        value: Value,
+        words: MistakeWording,
+    ) -> (Value, SchemaVerdict) {
         // What one pattern does with one text is no moment.
         if self.weight.largest_pattern == 0
-            && let Some(verdict) = self.check_within(&value, words, INLINE_STEPS)
+            && let Some(verdict) = self.check_within(&value, words, MAX_INLINE_STEPS)
         {
             return (value, verdict);
         }
         let check = move || {
-            let verdict = self.check_within(&value, words, STEPS);
-            (value, verdict.unwrap_or(Verdict::TooMuch))
+            let verdict = self.check_within(&value, words, MAX_CHECK_STEPS);
+            (value, verdict.unwrap_or(SchemaVerdict::TooMuch))
         };
         blocking_pool::run(check).await
     }
 
     /// `None` if the steps or the time were used up.
-    fn check_within(&self, value: &Value, words: Words, steps: u64) -> Option<Verdict> {
-        if self.bounded(steps, || self.validator.is_valid(Node(value)))? {
-            return Some(Verdict::Fits);
+    fn check_within(
+        &self,
+        value: &Value,
+        words: MistakeWording,
+        steps: u64,
+    ) -> Option<SchemaVerdict> {
+        if self.run_within_budget(steps, || self.validator.is_valid(MeteredNode(value)))? {
+            return Some(SchemaVerdict::Fits);
         }
         if !is_searched(value) {
-            if steps < STEPS {
+            if steps < MAX_CHECK_STEPS {
                 return None;
             }
-            let count = count(value);
-            return Some(Verdict::Fails(vec![format!(
-                "one of their {count} values is wrong, and among more than {SEARCHED} none is looked for"
+            let count = count_values(value);
+            return Some(SchemaVerdict::Fails(vec![format!(
+                "one of their {count} values is wrong, and among more than {MAX_SEARCHED_VALUES} none is looked for"
             )]));
         }
         let told = |error: ValidationError<'_>| match words {
-            Words::Author => with_its_value(&error),
-            Words::Stranger => without_its_value(&error),
+            MistakeWording::Author => mistake_with_value(&error),
+            MistakeWording::Stranger => mistake_without_value(&error),
         };
-        let found = self.bounded(steps, || {
-            let errors = self.validator.iter_errors(Node(value));
-            errors.take(SHOWN).map(told).collect()
+        let found = self.run_within_budget(steps, || {
+            let errors = self.validator.iter_errors(MeteredNode(value));
+            errors.take(MAX_SHOWN_MISTAKES).map(told).collect()
         });
         match found {
             // Whoever has more steps looks once more.
-            None if steps < STEPS => None,
-            found => Some(Verdict::Fails(
+            None if steps < MAX_CHECK_STEPS => None,
+            found => Some(SchemaVerdict::Fails(
                 found.unwrap_or_else(|| vec!["somewhere".into()]),
             )),
         }
     }
 
     /// `None` if the steps or the time were used up.
-    fn bounded<T>(&self, steps: u64, work: impl FnOnce() -> T) -> Option<T> {
-        let budget = Budget {
+    fn run_within_budget<T>(&self, steps: u64, work: impl FnOnce() -> T) -> Option<T> {
+        let budget = CheckBudget {
             steps,
-            cpu_time: CPU_TIME,
-            states: self.weight.largest_pattern.div_ceil(STATE_BYTES),
+            cpu_time: CHECK_CPU_TIMEOUT,
+            states: self.weight.largest_pattern.div_ceil(PATTERN_STATE_BYTES),
         };
-        match catch_unwind(AssertUnwindSafe(|| metered::within(budget, work))) {
+        match catch_unwind(AssertUnwindSafe(|| metered_json::within(budget, work))) {
             Ok(done) => Some(done),
-            Err(cause) if cause.is::<Exhausted>() => None,
+            Err(cause) if cause.is::<BudgetExhausted>() => None,
             Err(cause) => resume_unwind(cause),
         }
     }
@@ -163,31 +176,33 @@ impl Schema {
 
 /// Whether it has so few values that the wrong one is looked for.
 fn is_searched(value: &Value) -> bool {
-    fn left(value: &Value, most: usize) -> Option<usize> {
+    fn values_left(value: &Value, most: usize) -> Option<usize> {
         let most = most.checked_sub(1)?;
         match value {
-            Value::Array(items) => items.iter().try_fold(most, |most, item| left(item, most)),
+            Value::Array(items) => items
+                .iter()
+                .try_fold(most, |most, item| values_left(item, most)),
             Value::Object(fields) => fields
                 .values()
-                .try_fold(most, |most, field| left(field, most)),
+                .try_fold(most, |most, field| values_left(field, most)),
             _ => Some(most),
         }
     }
-    left(value, SEARCHED).is_some()
+    values_left(value, MAX_SEARCHED_VALUES).is_some()
 }
 
-fn with_its_value(error: &ValidationError<'_>) -> String {
+fn mistake_with_value(error: &ValidationError<'_>) -> String {
     let place = error.instance_path().to_string();
     let place = place.trim_start_matches('/').replace('/', ".");
-    let message = shortened(&error.to_string());
+    let message = shorten_message(&error.to_string());
     match place.is_empty() {
         true => message,
         false => format!("{place}: {message}"),
     }
 }
 
-fn without_its_value(error: &ValidationError<'_>) -> String {
-    let place = shortened(&error.instance_path().to_string());
+fn mistake_without_value(error: &ValidationError<'_>) -> String {
+    let place = shorten_message(&error.instance_path().to_string());
     let what = match error.kind() {
         ValidationErrorKind::Type { kind } => {
             let expected = match kind {
@@ -197,12 +212,15 @@ fn without_its_value(error: &ValidationError<'_>) -> String {
                     several.join(" or ")
                 }
             };
-            format!("expected {expected}, got {}", shape(error.instance()))
+            format!(
+                "expected {expected}, got {}",
+                json_type_name(error.instance())
+            )
         }
         ValidationErrorKind::Required { property } => {
             format!(
                 "the property {} is missing",
-                shortened(&property.to_string())
+                shorten_message(&property.to_string())
             )
         }
         ValidationErrorKind::AdditionalProperties { unexpected }
@@ -211,7 +229,7 @@ fn without_its_value(error: &ValidationError<'_>) -> String {
             format!("{count} of its properties are not in the schema")
         }
         kind => {
-            let got = shape(error.instance());
+            let got = json_type_name(error.instance());
             format!("`{}` does not hold for this {got}", kind.keyword())
         }
     };
@@ -219,17 +237,17 @@ fn without_its_value(error: &ValidationError<'_>) -> String {
 }
 
 /// The values in a value, itself included. It is not nested deep: that was asked before.
-pub fn count(value: &Value) -> usize {
+pub fn count_values(value: &Value) -> usize {
     let inside: usize = match value {
-        Value::Array(items) => items.iter().map(count).sum(),
-        Value::Object(fields) => fields.values().map(count).sum(),
+        Value::Array(items) => items.iter().map(count_values).sum(),
+        Value::Object(fields) => fields.values().map(count_values).sum(),
         _ => 0,
     };
     inside + 1
 }
 
 /// The word of JSON Schema for it.
-fn shape(value: &Value) -> &'static str {
+fn json_type_name(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
         Value::Bool(_) => "boolean",
@@ -241,13 +259,13 @@ fn shape(value: &Value) -> &'static str {
 }
 
 /// A value in an error is cut: it may be a whole file.
-fn shortened(message: &str) -> String {
-    const MOST: usize = 300;
-    if message.len() <= MOST {
+fn shorten_message(message: &str) -> String {
+    const MAX_MESSAGE_BYTES: usize = 300;
+    if message.len() <= MAX_MESSAGE_BYTES {
         return message.to_owned();
     }
-    let head = &message[..message.floor_char_boundary(MOST / 2)];
-    let tail = &message[message.ceil_char_boundary(message.len() - MOST / 2)..];
+    let head = &message[..message.floor_char_boundary(MAX_MESSAGE_BYTES / 2)];
+    let tail = &message[message.ceil_char_boundary(message.len() - MAX_MESSAGE_BYTES / 2)..];
     format!("{head} … {tail}")
 }
 
@@ -255,10 +273,10 @@ fn shortened(message: &str) -> String {
 mod tests {
     use super::*;
 
-    fn verdict(schema: Value, value: Value) -> Verdict {
-        let schema = Schema::compile(&schema).unwrap();
-        let verdict = schema.check_within(&value, Words::Stranger, STEPS);
-        verdict.unwrap_or(Verdict::TooMuch)
+    fn verdict(schema: Value, value: Value) -> SchemaVerdict {
+        let schema = CompiledSchema::compile(&schema).unwrap();
+        let verdict = schema.check_within(&value, MistakeWording::Stranger, MAX_CHECK_STEPS);
+        verdict.unwrap_or(SchemaVerdict::TooMuch)
     }
 
     #[test]
@@ -290,7 +308,7 @@ mod tests {
             ),
             (json!(["secret"]), "/: expected object, got array"),
         ] {
-            let Verdict::Fails(told) = verdict(schema.clone(), value.clone()) else {
+            let SchemaVerdict::Fails(told) = verdict(schema.clone(), value.clone()) else {
                 panic!("{value}");
             };
             assert!(told[0].starts_with(expected), "{value}: {told:?}");
@@ -298,7 +316,7 @@ mod tests {
         }
         assert_eq!(
             verdict(schema, json!({ "id": 1, "tags": ["x", null] })),
-            Verdict::Fits
+            SchemaVerdict::Fits
         );
     }
 
@@ -316,7 +334,7 @@ mod tests {
         let schema = json!({ "$defs": definitions, "$ref": "#/$defs/l59" });
         let value = (0..59).fold(json!(1), |inside, _| json!([inside]));
         // With or without an answer, it comes: a test that hangs has failed.
-        assert_ne!(verdict(schema, value), Verdict::Fits);
+        assert_ne!(verdict(schema, value), SchemaVerdict::Fits);
 
         let twice = json!({ "anyOf": [{ "$ref": "#/$defs/a" }, { "$ref": "#/$defs/a" }] });
         let mut definitions = serde_json::Map::new();
@@ -330,7 +348,7 @@ mod tests {
         definitions.insert("a".into(), json!({ "$ref": "#/$defs/0" }));
         let mut schema = twice;
         schema["$defs"] = Value::Object(definitions);
-        assert_eq!(verdict(schema, json!(1)), Verdict::TooMuch);
+        assert_eq!(verdict(schema, json!(1)), SchemaVerdict::TooMuch);
     }
 
     #[test]
@@ -338,8 +356,11 @@ mod tests {
         let schema = json!({ "type": "array", "items": { "type": "object", "required": ["a"],
             "properties": { "a": { "type": "integer" } } } });
         let mut rows = vec![json!({ "a": 1 }); 100_000];
-        assert_eq!(verdict(schema.clone(), json!(rows)), Verdict::Fits);
+        assert_eq!(verdict(schema.clone(), json!(rows)), SchemaVerdict::Fits);
         rows.push(json!({}));
-        assert!(matches!(verdict(schema, json!(rows)), Verdict::Fails(_)));
+        assert!(matches!(
+            verdict(schema, json!(rows)),
+            SchemaVerdict::Fails(_)
+        ));
     }
 }

@@ -9,20 +9,20 @@ use mux_config::{AgentEntry, ServerEntry, SourceEntry, ToolsEntry};
 
 /// What the agents see.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Agents {
-    everybody: View,
+pub struct AgentViews {
+    everybody: AgentView,
     /// Of those that have a view of their own.
-    agents: BTreeMap<String, View>,
+    agents: BTreeMap<String, AgentView>,
 }
 
 /// Globs of canonical paths.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub struct View {
+pub struct AgentView {
     pub exclude: Vec<String>,
     pub direct: Vec<String>,
 }
 
-impl Agents {
+impl AgentViews {
     pub(super) fn resolve(
         agents: &BTreeMap<String, AgentEntry>,
         servers: &BTreeMap<String, Result<ServerEntry, String>>,
@@ -41,7 +41,7 @@ impl Agents {
                 let patterns = tools.direct.iter();
                 patterns.map(move |glob| format!("{name}.{glob}"))
             });
-        let everybody = View {
+        let everybody = AgentView {
             exclude: Vec::new(),
             direct: direct.flatten().collect(),
         };
@@ -50,7 +50,7 @@ impl Agents {
             .filter(|(_, agent)| !agent.exclude.is_empty() || agent.direct.is_some())
             .map(|(name, agent)| {
                 let direct = agent.direct.as_ref().unwrap_or(&everybody.direct);
-                let view = View {
+                let view = AgentView {
                     exclude: agent.exclude.clone(),
                     direct: direct.clone(),
                 };
@@ -62,17 +62,17 @@ impl Agents {
         }
     }
 
-    pub fn everybody(&self) -> &View {
+    pub fn everybody(&self) -> &AgentView {
         &self.everybody
     }
 
     /// What one of them sees.
-    pub fn of(&self, agent: Option<&str>) -> &View {
+    pub fn of(&self, agent: Option<&str>) -> &AgentView {
         let own = agent.and_then(|agent| self.agents.get(agent));
         own.unwrap_or(&self.everybody)
     }
 
-    pub fn own(&self) -> impl Iterator<Item = (&str, &View)> {
+    pub fn configured_agents(&self) -> impl Iterator<Item = (&str, &AgentView)> {
         self.agents.iter().map(|(name, view)| (name.as_str(), view))
     }
 }
@@ -93,9 +93,9 @@ mod tests {
         .unwrap();
         assert_eq!(config.problems.len(), 1, "{:?}", config.problems);
         assert!(config.problems[0].contains("[agents.plain] unknown key `limit`"));
-        let agents = Agents::resolve(&config.agents, &config.servers, &config.sources);
+        let agents = AgentViews::resolve(&config.agents, &config.servers, &config.sources);
         let of = |name: &str| {
-            let own = agents.own().find(|(own, _)| *own == name);
+            let own = agents.configured_agents().find(|(own, _)| *own == name);
             own.map_or(agents.everybody(), |(_, view)| view)
         };
         assert_eq!(of("nobody").direct, ["files.show_*"]);

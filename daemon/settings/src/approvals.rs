@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use super::limits::Reader;
+use super::setting_limits::SectionReader;
 use mux_config::ApprovalsEntry;
 
 const MINUTE: Duration = Duration::from_secs(60);
@@ -40,7 +40,7 @@ impl Default for ApprovalTerms {
 impl ApprovalTerms {
     pub(super) fn resolve(entry: &ApprovalsEntry, problems: &mut Vec<String>) -> Self {
         let mut this = Self::default();
-        let mut read = Reader {
+        let mut read = SectionReader {
             what: "approvals".into(),
             otherwise: "the default holds",
             problems,

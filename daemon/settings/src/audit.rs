@@ -4,13 +4,13 @@ use std::{str::FromStr, time::Duration};
 
 use bytesize::ByteSize;
 
-use super::duration;
-use mux_config::{AuditEntry, Size};
+use super::parse_setting_duration;
+use mux_config::{AuditEntry, SizeEntry};
 
 /// A shorter log would lose today's calls.
-const SHORTEST: Duration = Duration::from_secs(60 * 60);
-const SMALLEST: u64 = 1 << 20;
-const LARGEST: u64 = 1 << 40;
+const MIN_RETENTION: Duration = Duration::from_secs(60 * 60);
+const MIN_LOG_BYTES: u64 = 1 << 20;
+const MAX_LOG_BYTES: u64 = 1 << 40;
 
 /// How much is kept.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -35,15 +35,15 @@ pub(super) fn resolve(entry: &AuditEntry, problems: &mut Vec<String>) -> (bool, 
     let mut terms = AuditRetention::default();
     let mut wrong = |problem: String| problems.push(format!("{problem}; the default holds"));
     if let Some(text) = &entry.keep {
-        match duration(text, "audit.keep") {
-            Ok(keep) if keep >= SHORTEST => terms.keep = keep,
+        match parse_setting_duration(text, "audit.keep") {
+            Ok(keep) if keep >= MIN_RETENTION => terms.keep = keep,
             Ok(_) => wrong(format!("audit.keep = {text:?} is less than 1h")),
             Err(problem) => wrong(problem),
         }
     }
     let size = entry.size.as_ref().map(|size| match size {
-        Size::Bytes(bytes) => Ok(*bytes),
-        Size::Text(text) => match ByteSize::from_str(text) {
+        SizeEntry::Bytes(bytes) => Ok(*bytes),
+        SizeEntry::Text(text) => match ByteSize::from_str(text) {
             Ok(size) => Ok(size.as_u64()),
             Err(_) => Err(format!(
                 "audit.size = {text:?} is not a size such as \"64MiB\""
@@ -52,7 +52,7 @@ pub(super) fn resolve(entry: &AuditEntry, problems: &mut Vec<String>) -> (bool, 
     });
     match size {
         None => {}
-        Some(Ok(bytes)) if (SMALLEST..=LARGEST).contains(&bytes) => terms.size = bytes,
+        Some(Ok(bytes)) if (MIN_LOG_BYTES..=MAX_LOG_BYTES).contains(&bytes) => terms.size = bytes,
         Some(Ok(_)) => wrong("audit.size is not between 1MiB and 1TiB".into()),
         Some(Err(problem)) => wrong(problem),
     }

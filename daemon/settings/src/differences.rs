@@ -4,11 +4,13 @@
 
 use std::collections::BTreeMap;
 
-use super::{Link, Process, Remote, ServerDefinition, ServerSettings, Source};
+use super::{
+    ProcessServer, RemoteServer, ServerDefinition, ServerEndpoint, ServerSettings, SourceDefinition,
+};
 
 /// What became of the servers.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub struct Differences {
+pub struct ConfigChanges {
     pub added: Vec<String>,
     pub removed: Vec<String>,
     /// With the keys that differ.
@@ -16,20 +18,20 @@ pub struct Differences {
     pub unchanged: Vec<String>,
 }
 
-impl Differences {
+impl ConfigChanges {
     pub fn between(
         old: &BTreeMap<String, ServerSettings>,
         new: &BTreeMap<String, ServerSettings>,
     ) -> Self {
         let mut found = Self {
-            removed: missing(old, new),
-            added: missing(new, old),
+            removed: servers_missing_in(old, new),
+            added: servers_missing_in(new, old),
             ..Self::default()
         };
         for (name, new) in new {
             match old.get(name) {
                 Some(old) if old == new => found.unchanged.push(name.clone()),
-                Some(old) => drop(found.changed.insert(name.clone(), keys(old, new))),
+                Some(old) => drop(found.changed.insert(name.clone(), changed_keys(old, new))),
                 None => {}
             }
         }
@@ -37,7 +39,7 @@ impl Differences {
     }
 }
 
-fn missing(
+fn servers_missing_in(
     these: &BTreeMap<String, ServerSettings>,
     in_those: &BTreeMap<String, ServerSettings>,
 ) -> Vec<String> {
@@ -48,20 +50,20 @@ fn missing(
         .collect()
 }
 
-fn keys(old: &ServerSettings, new: &ServerSettings) -> Vec<String> {
+fn changed_keys(old: &ServerSettings, new: &ServerSettings) -> Vec<String> {
     match (&old.definition, &new.definition) {
-        (Ok(old), Ok(new)) => of_definitions(old, new),
+        (Ok(old), Ok(new)) => definition_changes(old, new),
         (Err(_), Ok(_)) => vec!["it can be used now".into()],
         (Ok(_), Err(_)) => vec!["it cannot be used any more".into()],
         (Err(_), Err(_)) => vec!["it cannot be used for another reason".into()],
     }
 }
 
-fn of_definitions(old: &ServerDefinition, new: &ServerDefinition) -> Vec<String> {
+fn definition_changes(old: &ServerDefinition, new: &ServerDefinition) -> Vec<String> {
     let mut keys = match (&old.link, &new.link) {
-        (Link::Process(old), Link::Process(new)) => of_processes(old, new),
-        (Link::Remote(old), Link::Remote(new)) => of_remotes(old, new),
-        (Link::Source(old), Link::Source(new)) => of_sources(old, new),
+        (ServerEndpoint::Process(old), ServerEndpoint::Process(new)) => process_changes(old, new),
+        (ServerEndpoint::Remote(old), ServerEndpoint::Remote(new)) => remote_changes(old, new),
+        (ServerEndpoint::Source(old), ServerEndpoint::Source(new)) => source_changes(old, new),
         _ => vec!["command".into(), "url".into()],
     };
     let same = [
@@ -81,36 +83,36 @@ fn of_definitions(old: &ServerDefinition, new: &ServerDefinition) -> Vec<String>
         ("era", old.era == new.era),
         ("check_results", old.check_results == new.check_results),
     ];
-    keys.extend(others(&same));
+    keys.extend(differing_keys(&same));
     if keys.is_empty() {
         keys.push("its entry".into());
     }
     keys
 }
 
-fn of_processes(old: &Process, new: &Process) -> Vec<String> {
-    let mut keys = others(&[
+fn process_changes(old: &ProcessServer, new: &ProcessServer) -> Vec<String> {
+    let mut keys = differing_keys(&[
         ("command", old.command == new.command),
         ("args", old.args == new.args),
         ("cwd", old.cwd == new.cwd),
     ]);
-    keys.extend(entries("env", &old.env, &new.env));
+    keys.extend(differing_entries("env", &old.env, &new.env));
     keys
 }
 
-fn of_remotes(old: &Remote, new: &Remote) -> Vec<String> {
-    let mut keys = others(&[
+fn remote_changes(old: &RemoteServer, new: &RemoteServer) -> Vec<String> {
+    let mut keys = differing_keys(&[
         ("url", old.url == new.url),
         ("transport", old.transport == new.transport),
         ("socket", old.socket == new.socket),
         ("oauth", old.oauth == new.oauth),
     ]);
-    keys.extend(entries("headers", &old.headers, &new.headers));
+    keys.extend(differing_entries("headers", &old.headers, &new.headers));
     keys
 }
 
-fn of_sources(old: &Source, new: &Source) -> Vec<String> {
-    let mut keys = others(&[
+fn source_changes(old: &SourceDefinition, new: &SourceDefinition) -> Vec<String> {
+    let mut keys = differing_keys(&[
         ("openapi or graphql", old.kind == new.kind),
         ("its description", old.description == new.description),
         ("base_url", old.base_url == new.base_url),
@@ -121,18 +123,22 @@ fn of_sources(old: &Source, new: &Source) -> Vec<String> {
         ("refresh", old.refresh == new.refresh),
         ("depth", old.depth == new.depth),
     ]);
-    keys.extend(entries("variables", &old.variables, &new.variables));
-    keys.extend(entries("headers", &old.headers, &new.headers));
+    keys.extend(differing_entries(
+        "variables",
+        &old.variables,
+        &new.variables,
+    ));
+    keys.extend(differing_entries("headers", &old.headers, &new.headers));
     keys
 }
 
-fn others(keys: &[(&str, bool)]) -> Vec<String> {
+fn differing_keys(keys: &[(&str, bool)]) -> Vec<String> {
     let keys = keys.iter().filter(|(_, same)| !same);
     keys.map(|(key, _)| (*key).to_owned()).collect()
 }
 
 /// Those of a table whose values differ, or that one side lacks.
-fn entries<V: PartialEq>(
+fn differing_entries<V: PartialEq>(
     table: &str,
     old: &BTreeMap<String, V>,
     new: &BTreeMap<String, V>,
@@ -176,13 +182,13 @@ mod tests {
              [servers.e]\ncommnd = \"e\"\n",
             "two",
         );
-        let found = Differences::between(&old, &new);
+        let found = ConfigChanges::between(&old, &new);
         assert_eq!(found.added, ["n"]);
         assert_eq!(found.removed, ["c"]);
         assert_eq!(found.unchanged, ["b"]);
         assert_eq!(found.changed["a"], ["args", "env.T", "env.V", "env.W"]);
         assert_eq!(found.changed["d"], ["headers.Authorization", "retry"]);
         assert_eq!(found.changed["e"], ["it cannot be used any more"]);
-        assert_eq!(Differences::between(&new, &new).unchanged.len(), 5);
+        assert_eq!(ConfigChanges::between(&new, &new).unchanged.len(), 5);
     }
 }

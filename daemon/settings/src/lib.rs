@@ -1,25 +1,46 @@
 //! The configuration, resolved: defaults filled in, variables expanded, every value checked.
 //!
-//! Invariant: what is passed down from here has no `Option` that means "default". Library code below
-//! reads neither the environment nor the working directory.
+//! It knows `mux-config` (the file as written), `mux-policy`, `mux-secrets` and the sandbox's limits. It knows no
+//! server, session or client.
+//!
+//! - `server`, `source`, `agents`, `check_mode`, `setting_limits`, `project_approvals`, `audit`, `metrics`, `pins`, `telemetry` resolve
+//!   each section; `source/values` checks a source's values, `remote` the address of a server behind a URL and how it
+//!   is shown; `roots` and `workspace` what depends on where a client works.
+//! - `settings_report` says for each value where it comes from, `differences` what one configuration says otherwise than
+//!   another, `entry_fingerprint` names an entry by its texts as they are in the file.
+//! - `projects` are servers that a project's files define: read (`project_files`, `mcp_json`), parsed (`project_content`), approved by
+//!   digest (`project_approvals`), resolved (`project_servers`). Approved servers join the user's under the key `name@root`. `sources`
+//!   in a project's file are ignored, and reported.
+//!
+//! Denials of projects come first, those of every approved text above the caller's directory, kept in `projects.json`,
+//! and those of the text that is there now.
+//!
+//! Invariants:
+//!
+//! - What is passed down from here has no `Option` that means "default". Library code below reads neither the
+//!   environment nor the working directory.
+//! - A value out of its range is a problem that names the range, and the default holds; no message repeats a value that
+//!   may be a secret.
+//! - A file of a project that the user has not approved, as it is now and where it is now, starts nothing and runs
+//!   nothing.
 
 mod agents;
 mod approvals;
 mod audit;
-mod checks;
+mod check_mode;
 mod differences;
-mod limits;
+mod entry_fingerprint;
 mod metrics;
 mod pins;
 pub mod projects;
 mod remote;
-mod report;
 mod roots;
 mod server;
+mod setting_limits;
+mod settings_report;
 mod source;
 mod telemetry;
 mod workspace;
-mod written;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -32,29 +53,29 @@ use std::{
 use mux_typegen::names::{RESERVED_SERVERS, is_server_name, spell};
 
 pub use self::{
-    agents::{Agents, View},
+    agents::{AgentView, AgentViews},
     approvals::ApprovalTerms,
     audit::AuditRetention,
-    checks::{Checks, Strictness},
-    differences::Differences,
-    limits::{Allowed, AskLimits, RunLimits, StoredValueLimits},
+    check_mode::{CheckMode, CheckModes},
+    differences::ConfigChanges,
+    entry_fingerprint::EntryFingerprint,
     pins::OnChange,
-    remote::{Network, Variable},
-    report::{Row, Whence},
-    roots::Roots,
+    remote::{NetworkSettings, NetworkVariable},
+    roots::RootsSetting,
     server::{
-        Era, Link, Oauth, Process, Remote, RemoteTransport, ResultCheck, Retry, ServerDefinition,
-        Share,
+        OauthSetting, ProcessServer, ProtocolEra, RemoteServer, RemoteTransport, ResultCheck,
+        RetryPolicy, ServerDefinition, ServerEndpoint, ShareMode,
     },
-    source::{Credential, Place, Rate, Source, SourceKind},
-    telemetry::{Telemetry, Unusable},
-    written::Written,
+    setting_limits::{AskLimits, LimitSettings, RunLimits, StoredValueLimits},
+    settings_report::{SettingOrigin, SettingRow},
+    source::{DescriptionLocation, RequestRate, SourceCredential, SourceDefinition, SourceKind},
+    telemetry::{TelemetrySettings, UnusableEndpoint},
 };
 
 use mux_config::{Config, ServerEntry, environment::Environment};
-use mux_policy::Policies;
+use mux_policy::PolicySet;
 
-const IDLE_EXIT: Duration = Duration::from_secs(3 * 60 * 60);
+const DEFAULT_IDLE_EXIT: Duration = Duration::from_secs(3 * 60 * 60);
 
 /// What the daemon works with.
 #[derive(Clone, Debug)]
@@ -64,13 +85,13 @@ pub struct Settings {
     pub disabled: BTreeMap<String, String>,
     /// Which of the names are those of sources, switched off or not.
     pub sources: BTreeSet<String>,
-    pub policy: Policies,
-    pub limits: Allowed,
+    pub policy: PolicySet,
+    pub limits: LimitSettings,
     pub approvals: ApprovalTerms,
     /// Of the runs of each agent.
     pub runs: RunLimits,
-    pub checks: Checks,
-    pub agents: Agents,
+    pub checks: CheckModes,
+    pub agents: AgentViews,
     /// What happens to a tool that is not what it was, unless its server's entry says otherwise.
     pub on_change: OnChange,
     /// Whether calls and decisions are written down, and how much of that is kept.
@@ -82,7 +103,7 @@ pub struct Settings {
     /// Whether tokens go into the system's keyring; `None`: as the place of the daemon suggests.
     pub keyring: Option<bool>,
     /// Where spans are sent, if anywhere.
-    pub telemetry: Option<Result<Telemetry, Unusable>>,
+    pub telemetry: Option<Result<TelemetrySettings, UnusableEndpoint>>,
     /// What was ignored, and why.
     pub problems: Vec<String>,
 }
@@ -124,16 +145,16 @@ impl Settings {
     /// `home` is the directory in which servers start unless they say otherwise.
     pub fn resolve(config: Config, environment: &Environment, home: &Path) -> Self {
         let mut problems = config.problems;
-        let limits = Allowed::resolve(&config.limits, &mut problems);
+        let limits = LimitSettings::resolve(&config.limits, &mut problems);
         let approvals = ApprovalTerms::resolve(&config.approvals, &mut problems);
         let runs = RunLimits::resolve(&limits.run, &config.agents, &mut problems);
         let idle_exit = match config.daemon.idle_exit.as_deref() {
-            None => Some(IDLE_EXIT),
+            None => Some(DEFAULT_IDLE_EXIT),
             Some("never") => None,
             Some(text) => Some(
-                duration(text, "daemon.idle_exit").unwrap_or_else(|problem| {
+                parse_setting_duration(text, "daemon.idle_exit").unwrap_or_else(|problem| {
                     problems.push(problem);
-                    IDLE_EXIT
+                    DEFAULT_IDLE_EXIT
                 }),
             ),
         };
@@ -148,12 +169,12 @@ impl Settings {
             }
         };
         let path = |text: &str| {
-            let path = environment.expand_here(text)?;
+            let path = environment.expand_without_workspace(text)?;
             Ok(home.join(path).to_string_lossy().into_owned())
         };
-        let checks = Checks::resolve(&config.check, &config.agents, path, &mut problems);
-        let agents = Agents::resolve(&config.agents, &config.servers, &config.sources);
-        let policy = Policies::resolve(&config.policy, &config.agents, home, &mut problems);
+        let checks = CheckModes::resolve(&config.check, &config.agents, path, &mut problems);
+        let agents = AgentViews::resolve(&config.agents, &config.servers, &config.sources);
+        let policy = PolicySet::resolve(&config.policy, &config.agents, home, &mut problems);
         let names = config.servers.keys().chain(config.sources.keys());
         let names: Vec<String> = names.cloned().collect();
         let on_change = pins::resolve(&config.pins, &mut problems);
@@ -168,7 +189,7 @@ impl Settings {
                 && off.enabled == Some(false)
             {
                 let address = off.url.as_deref().map(mux_secrets::url::shown);
-                disabled.insert(name, address.unwrap_or_else(|| masked(off)));
+                disabled.insert(name, address.unwrap_or_else(|| masked_command_line(off)));
                 continue;
             }
             let definition = check_name(&name, &names)
@@ -243,13 +264,13 @@ impl Settings {
 }
 
 /// An entry's command line, without what looks like a secret.
-fn masked(entry: &ServerEntry) -> String {
+fn masked_command_line(entry: &ServerEntry) -> String {
     let words: Vec<String> = entry.command.iter().chain(&entry.args).cloned().collect();
     server::command_line(&mux_secrets::arguments::masked(&words))
 }
 
 /// The whole command line or URL of an entry that somebody is about to approve.
-pub fn whole(entry: &ServerEntry) -> String {
+pub fn full_command_line(entry: &ServerEntry) -> String {
     match &entry.url {
         Some(url) => url.clone(),
         None => server::command_line(entry.command.iter().chain(&entry.args)),
@@ -279,7 +300,7 @@ pub fn check_name(name: &str, all: &[String]) -> Result<(), String> {
     }
 }
 
-fn duration(text: &str, what: &str) -> Result<Duration, String> {
+fn parse_setting_duration(text: &str, what: &str) -> Result<Duration, String> {
     humantime::parse_duration(text)
         .map_err(|e| format!("{what} = {text:?} is not a duration such as \"30s\" ({e})"))
 }
@@ -345,7 +366,7 @@ mod tests {
         let settings = Settings::resolve(config, &environment, Path::new("/home/me"));
         let a = settings.servers["a"].definition.as_ref().unwrap();
         assert_eq!(a.link.shown(), "${HOME}/bin/x \"a b\"");
-        let Link::Process(process) = &a.link else {
+        let ServerEndpoint::Process(process) = &a.link else {
             panic!("{a:?}");
         };
         assert_eq!(process.command, "/home/me/bin/x");

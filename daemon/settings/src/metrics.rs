@@ -7,7 +7,7 @@ use mux_config::MetricsEntry;
 /// What is wrong leaves it off.
 pub(super) fn resolve(entry: &MetricsEntry, problems: &mut Vec<String>) -> Option<SocketAddr> {
     let text = entry.listen.as_deref()?;
-    match address(text) {
+    match parse_listen_address(text) {
         Ok(address) => Some(address),
         Err(problem) => {
             problems.push(format!("metrics.listen = {text:?} {problem}; it stays off"));
@@ -16,7 +16,7 @@ pub(super) fn resolve(entry: &MetricsEntry, problems: &mut Vec<String>) -> Optio
     }
 }
 
-fn address(text: &str) -> Result<SocketAddr, &'static str> {
+fn parse_listen_address(text: &str) -> Result<SocketAddr, &'static str> {
     let local = text.strip_prefix("localhost:").and_then(|port| {
         let port = port.parse().ok()?;
         Some(SocketAddr::from((Ipv4Addr::LOCALHOST, port)))

@@ -14,14 +14,16 @@ pub enum OnChange {
 }
 
 impl OnChange {
-    pub(super) const WORDS: &[(&str, Self)] = &[
+    pub(super) const ON_CHANGE_WORDS: &[(&str, Self)] = &[
         ("refuse", Self::Refuse),
         ("warn", Self::Warn),
         ("off", Self::Off),
     ];
 
     pub(super) fn word(self) -> &'static str {
-        let known = Self::WORDS.iter().find(|(_, meant)| *meant == self);
+        let known = Self::ON_CHANGE_WORDS
+            .iter()
+            .find(|(_, meant)| *meant == self);
         known.map_or("", |(word, _)| word)
     }
 }
@@ -31,7 +33,9 @@ pub(super) fn resolve(entry: &PinsEntry, problems: &mut Vec<String>) -> OnChange
     let Some(word) = entry.on_change.as_deref() else {
         return OnChange::default();
     };
-    let known = OnChange::WORDS.iter().find(|(known, _)| *known == word);
+    let known = OnChange::ON_CHANGE_WORDS
+        .iter()
+        .find(|(known, _)| *known == word);
     match known {
         Some((_, meant)) => *meant,
         None => {

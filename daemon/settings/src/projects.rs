@@ -4,11 +4,11 @@
 //! nothing, and gives nobody a server. To deny needs no approval, and is never undone by a change of the file: what the
 //! approved text denies holds until the user revokes the approval.
 
-mod approvals;
-mod content;
-mod files;
 mod mcp_json;
-mod resolve;
+mod project_approvals;
+mod project_content;
+mod project_files;
+mod project_servers;
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
@@ -19,22 +19,22 @@ use std::{
 use mux_typegen::names::spell;
 
 use mux_config::PolicyEntry;
-use mux_policy::{List, Policy, ProjectText};
+use mux_policy::{Policy, ProjectText, RuleList};
 
 pub use self::{
-    approvals::{Approval, Approvals},
-    content::{Content, Defined},
-    files::{Files, Place, find},
+    project_approvals::{ProjectApproval, ProjectApprovals},
+    project_content::{DefinedServer, ProjectContent},
+    project_files::{ProjectFiles, ProjectLocation, find},
 };
 
 /// What is known of the projects in which somebody works or worked.
 #[derive(Debug)]
 pub struct Projects {
-    approvals: Approvals,
+    approvals: ProjectApprovals,
     /// By canonical path, as they were last read.
-    read: BTreeMap<Arc<Path>, Files>,
+    read: BTreeMap<Arc<Path>, ProjectFiles>,
     /// The directories in which clients work, as they named them.
-    visits: HashMap<PathBuf, Visit>,
+    visits: HashMap<PathBuf, WorkspaceVisit>,
     /// Counts what changed, files and approvals.
     changes: u64,
     /// How much of that is in force.
@@ -43,16 +43,16 @@ pub struct Projects {
 
 /// One directory in which clients work.
 #[derive(Debug)]
-struct Visit {
+struct WorkspaceVisit {
     clients: usize,
-    place: Place,
+    place: ProjectLocation,
     /// The directory as it was named, and every one to which that has led.
     dirs: Vec<PathBuf>,
 }
 
 /// Where a client works.
 #[derive(Clone, Debug, Default, Eq, Hash, PartialEq)]
-pub struct Workplace {
+pub struct WorkspaceContext {
     /// The project to which the directory belongs.
     pub project: Option<Arc<Path>>,
     /// The directory by its name and without links. What was approved in it, or above it, denies.
@@ -60,23 +60,23 @@ pub struct Workplace {
 }
 
 /// What approved texts deny, by the directory of their project.
-pub type Denials = BTreeMap<Arc<Path>, Arc<Policy>>;
+pub type ProjectDenials = BTreeMap<Arc<Path>, Arc<Policy>>;
 
 /// A project as the user sees it.
 #[derive(Clone, Debug)]
 pub struct Project {
     pub root: Arc<Path>,
-    pub files: Files,
-    pub content: Content,
-    pub standing: Standing,
+    pub files: ProjectFiles,
+    pub content: ProjectContent,
+    pub standing: ApprovalStatus,
     /// What was approved, if anything was.
-    pub approved: Option<Approval>,
+    pub approved: Option<ProjectApproval>,
     /// What the approved text denies, where the files say something else now.
     pub still_denied: Vec<PolicyEntry>,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Standing {
+pub enum ApprovalStatus {
     /// Nobody has approved anything there.
     New,
     /// Something else was approved.
@@ -86,7 +86,7 @@ pub enum Standing {
 
 /// What those who work in a project see of it.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Outlook {
+pub struct ProjectView {
     pub root: Arc<Path>,
     /// The servers of files that are not approved, each with its file.
     pub withheld: BTreeMap<String, &'static str>,
@@ -99,17 +99,17 @@ pub struct Outlook {
 }
 
 /// What was found of a directory and its project.
-pub type Looked = (Place, Option<Files>);
+pub type WorkspaceScan = (ProjectLocation, Option<ProjectFiles>);
 
 /// Reads what there is, from the disk.
-pub fn look(workspace: &Path, home: &Path) -> Looked {
+pub fn scan_workspace(workspace: &Path, home: &Path) -> WorkspaceScan {
     let place = find(workspace, home);
-    let files = place.root.as_deref().and_then(Files::read);
+    let files = place.root.as_deref().and_then(ProjectFiles::read);
     (place, files)
 }
 
 impl Projects {
-    pub fn new(approvals: Approvals) -> Self {
+    pub fn new(approvals: ProjectApprovals) -> Self {
         Self {
             approvals,
             read: BTreeMap::new(),
@@ -134,20 +134,20 @@ impl Projects {
     }
 
     /// A client has come; what is known of the directory stays so.
-    pub fn came(&mut self, workspace: &Path) {
+    pub fn client_arrived(&mut self, workspace: &Path) {
         let visit = self
             .visits
             .entry(workspace.to_owned())
-            .or_insert_with(|| Visit {
+            .or_insert_with(|| WorkspaceVisit {
                 clients: 0,
-                place: Place::default(),
-                dirs: vec![named(workspace)],
+                place: ProjectLocation::default(),
+                dirs: vec![lexical_path(workspace)],
             });
         visit.clients += 1;
     }
 
     /// A client has gone.
-    pub fn left(&mut self, workspace: &Path) {
+    pub fn client_left(&mut self, workspace: &Path) {
         if let Some(visit) = self.visits.get_mut(workspace) {
             visit.clients -= 1;
             if visit.clients == 0 {
@@ -157,14 +157,14 @@ impl Projects {
     }
 
     /// What was found there now.
-    pub fn seen(&mut self, workspace: &Path, (place, files): Looked) {
+    pub fn update_workspace(&mut self, workspace: &Path, (place, files): WorkspaceScan) {
         if let Some(root) = &place.root {
-            self.read_again(root, files);
+            self.update_project(root, files);
         }
         // There was a file in one of these, perhaps, and there is none now.
         for dir in &place.looked_in {
             if place.root.as_ref() != Some(dir) {
-                self.read_again(dir, None);
+                self.update_project(dir, None);
             }
         }
         if let Some(visit) = self.visits.get_mut(workspace) {
@@ -174,7 +174,7 @@ impl Projects {
     }
 
     /// What the files of a project say now; `None` if they are gone.
-    pub fn read_again(&mut self, root: &Path, files: Option<Files>) {
+    pub fn update_project(&mut self, root: &Path, files: Option<ProjectFiles>) {
         if self.read.get(root) == files.as_ref() {
             return;
         }
@@ -194,28 +194,28 @@ impl Projects {
     }
 
     /// Where somebody works whose client has come.
-    pub fn workplace(&self, workspace: &Path) -> Workplace {
+    pub fn workplace(&self, workspace: &Path) -> WorkspaceContext {
         let dirs = self.visits.get(workspace).map(|visit| visit.dirs.clone());
-        Workplace {
+        WorkspaceContext {
             project: self.of(workspace),
-            dirs: dirs.unwrap_or_else(|| vec![named(workspace)]),
+            dirs: dirs.unwrap_or_else(|| vec![lexical_path(workspace)]),
         }
     }
 
     /// The same of a directory that was just looked at, and in which nobody needs to work.
-    pub fn workplace_at(&self, workspace: &Path, place: &Place) -> Workplace {
+    pub fn workplace_at(&self, workspace: &Path, place: &ProjectLocation) -> WorkspaceContext {
         let root = place.root.as_deref();
         let known = root.and_then(|root| self.read.get_key_value(root));
-        let mut dirs = vec![named(workspace)];
+        let mut dirs = vec![lexical_path(workspace)];
         add_directory(&mut dirs, place);
-        Workplace {
+        WorkspaceContext {
             project: known.map(|(root, _)| Arc::clone(root)),
             dirs,
         }
     }
 
     /// The nearest directory that was approved, whether there are files in it or not.
-    pub fn approved_above(&self, workplace: &Workplace) -> Option<PathBuf> {
+    pub fn approved_above(&self, workplace: &WorkspaceContext) -> Option<PathBuf> {
         let mut above = workplace.dirs.iter().flat_map(|dir| dir.ancestors());
         above
             .find(|dir| self.approvals.of(dir).is_some())
@@ -231,37 +231,37 @@ impl Projects {
     }
 
     /// The files whose change, or appearance, may change something.
-    pub fn watched(&self) -> BTreeSet<PathBuf> {
+    pub fn watched_files(&self) -> BTreeSet<PathBuf> {
         let roots = self.read.keys().map(|root| root.to_path_buf());
         let visits = self.visits.values();
         let dirs = roots.chain(visits.flat_map(|visit| visit.place.looked_in.iter().cloned()));
-        dirs.flat_map(|dir| files::NAMES.map(|name| dir.join(name)))
+        dirs.flat_map(|dir| project_files::PROJECT_FILE_NAMES.map(|name| dir.join(name)))
             .collect()
     }
 
     /// Everything that is known of a project.
     pub fn project(&self, root: &Path) -> Option<Project> {
         let (root, files) = self.read.get_key_value(root)?;
-        Some(self.described(Arc::clone(root), files.clone()))
+        Some(self.describe_project(Arc::clone(root), files.clone()))
     }
 
     /// The same of one that was just read, and in which nobody works.
-    pub fn described(&self, root: Arc<Path>, files: Files) -> Project {
+    pub fn describe_project(&self, root: Arc<Path>, files: ProjectFiles) -> Project {
         let approved = self.approvals.of(&root);
         let standing = match approved {
-            None => Standing::New,
+            None => ApprovalStatus::New,
             Some(approval) if files.digest().as_ref() == Some(&approval.digest) => {
-                Standing::Approved
+                ApprovalStatus::Approved
             }
-            Some(_) => Standing::Changed,
+            Some(_) => ApprovalStatus::Changed,
         };
         Project {
             still_denied: match (standing, approved) {
-                (Standing::Changed, Some(approval)) => approval.denied(),
+                (ApprovalStatus::Changed, Some(approval)) => approval.denied(),
                 _ => Vec::new(),
             },
             approved: approved.cloned(),
-            content: Content::of(&files),
+            content: ProjectContent::of(&files),
             root,
             files,
             standing,
@@ -273,7 +273,7 @@ impl Projects {
         roots.filter_map(|root| self.project(root)).collect()
     }
 
-    pub fn approvals(&self) -> &Approvals {
+    pub fn approvals(&self) -> &ProjectApprovals {
         &self.approvals
     }
 
@@ -285,16 +285,17 @@ impl Projects {
     }
 
     /// What approved texts deny, whether their files are still there or not. `home` stands for `~` in rules.
-    pub fn denials(&self, home: &Path) -> Denials {
+    pub fn denials(&self, home: &Path) -> ProjectDenials {
         let all = self.approvals.all().map(|(root, approval)| {
             let root: Arc<Path> = root.into();
             let files = self.read.get(&root);
-            let is_current = files.and_then(Files::digest).as_ref() == Some(&approval.digest);
+            let is_current =
+                files.and_then(ProjectFiles::digest).as_ref() == Some(&approval.digest);
             let text = match is_current {
                 true => ProjectText::Current,
                 false => ProjectText::Approved,
             };
-            let list = List::Project(Arc::clone(&root), text);
+            let list = RuleList::Project(Arc::clone(&root), text);
             // Mistakes are told where the text is approved, and in `mux project show`.
             let denied = Policy::new(&approval.denied(), list, home, &mut Vec::new());
             (root, Arc::new(denied))
@@ -306,13 +307,13 @@ impl Projects {
     /// The user has seen this content and approves it. Refused if it is another one by now.
     pub fn approve(&mut self, root: &Path, seen: &str) -> Result<(), String> {
         let files = self.read.get(root);
-        let texts = files.and_then(Files::texts);
+        let texts = files.and_then(ProjectFiles::texts);
         let texts = texts.ok_or("there is no file in it that can be read")?;
-        if files.and_then(Files::digest).as_deref() != Some(seen) {
+        if files.and_then(ProjectFiles::digest).as_deref() != Some(seen) {
             return Err("its files are others by now than those that you saw".into());
         }
         let texts = texts.into_iter();
-        let approval = Approval {
+        let approval = ProjectApproval {
             digest: seen.to_owned(),
             files: texts
                 .map(|(name, text)| (name.to_owned(), text.to_owned()))
@@ -332,9 +333,9 @@ impl Projects {
     }
 }
 
-impl Outlook {
+impl ProjectView {
     /// How to have a server that the project would give.
-    pub fn withholds(&self, name: &str) -> Option<String> {
+    pub fn withheld_server_hint(&self, name: &str) -> Option<String> {
         let mut withheld = self.withheld.iter();
         let (known, file) = withheld.find(|(known, _)| spell(known) == spell(name))?;
         Some(format!(
@@ -345,7 +346,7 @@ impl Outlook {
 
 impl Project {
     pub fn is_approved(&self) -> bool {
-        self.standing == Standing::Approved
+        self.standing == ApprovalStatus::Approved
     }
 
     /// The servers that it gives, if the user's own are these: a name that they have is theirs. And what
@@ -353,7 +354,7 @@ impl Project {
     pub fn servers<'a>(
         &'a self,
         taken: &[String],
-    ) -> (BTreeMap<&'a str, &'a Defined>, Vec<String>) {
+    ) -> (BTreeMap<&'a str, &'a DefinedServer>, Vec<String>) {
         let mut notes = Vec::new();
         let mut servers = BTreeMap::new();
         for (name, defined) in &self.content.servers {
@@ -373,7 +374,7 @@ impl Project {
     }
 
     /// What those who work there are told while it is not approved.
-    pub fn invitation(&self) -> String {
+    pub fn approval_notice(&self) -> String {
         let files: Vec<&str> = self.files.files.iter().map(|(name, _)| *name).collect();
         let names: Vec<String> = self
             .content
@@ -386,7 +387,7 @@ impl Project {
             names => format!("defines {}", names.join(", ")),
         };
         let standing = match self.standing {
-            Standing::Changed => "has changed since you approved it",
+            ApprovalStatus::Changed => "has changed since you approved it",
             _ => "is not approved",
         };
         let denials = match (self.still_denied.is_empty(), self.content.denied.is_empty()) {
@@ -405,19 +406,19 @@ impl Project {
 }
 
 /// Directories that one name has led to.
-const MOST_DIRECTORIES: usize = 8;
+const MAX_VISIT_DIRECTORIES: usize = 8;
 
-fn add_directory(dirs: &mut Vec<PathBuf>, place: &Place) {
+fn add_directory(dirs: &mut Vec<PathBuf>, place: &ProjectLocation) {
     if let Some(dir) = &place.workspace
         && !dirs.contains(dir)
-        && dirs.len() < MOST_DIRECTORIES
+        && dirs.len() < MAX_VISIT_DIRECTORIES
     {
         dirs.push(dir.clone());
     }
 }
 
 /// A path without `.` and `..`, whatever there is on the disk.
-fn named(path: &Path) -> PathBuf {
+fn lexical_path(path: &Path) -> PathBuf {
     let mut named = PathBuf::new();
     for part in path.components() {
         match part {

@@ -5,34 +5,34 @@
 
 use mux_secrets::{KnownSecrets, Secret, url};
 
-use super::Remote;
+use super::RemoteServer;
 use mux_config::environment::Environment;
 
 /// What lies between us and a server, as the user's environment has it. Never the daemon's own.
 #[derive(Clone, Default, PartialEq)]
-pub struct Network {
+pub struct NetworkSettings {
     /// Each with the name of the variable that it comes from.
-    pub http_proxy: Option<Variable>,
-    pub https_proxy: Option<Variable>,
-    pub all_proxy: Option<Variable>,
+    pub http_proxy: Option<NetworkVariable>,
+    pub https_proxy: Option<NetworkVariable>,
+    pub all_proxy: Option<NetworkVariable>,
     /// Hosts for which there is none.
-    pub no_proxy: Option<Variable>,
+    pub no_proxy: Option<NetworkVariable>,
     /// A file of certificates that are trusted beside the system's.
-    pub certificates: Option<Variable>,
+    pub certificates: Option<NetworkVariable>,
 }
 
 /// A variable that is set, and not to nothing.
 #[derive(Clone, PartialEq)]
-pub struct Variable {
+pub struct NetworkVariable {
     pub name: String,
     pub value: Secret,
 }
 
-impl Network {
+impl NetworkSettings {
     pub fn of(environment: &Environment) -> Self {
         let variable = |name: &str| {
             let value = environment.get(name)?;
-            (!value.trim().is_empty()).then(|| Variable {
+            (!value.trim().is_empty()).then(|| NetworkVariable {
                 name: name.to_owned(),
                 value: value.into(),
             })
@@ -57,7 +57,7 @@ impl Network {
     }
 
     /// What may stand in a proxy's address and must not stand elsewhere.
-    pub fn secrets(&self) -> KnownSecrets {
+    pub fn known_secrets(&self) -> KnownSecrets {
         let mut known = KnownSecrets::new();
         for proxy in [&self.http_proxy, &self.https_proxy, &self.all_proxy]
             .into_iter()
@@ -69,16 +69,16 @@ impl Network {
     }
 }
 
-impl std::fmt::Debug for Network {
+impl std::fmt::Debug for NetworkSettings {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         // A proxy's address may hold a password.
-        f.debug_struct("Network").finish_non_exhaustive()
+        f.debug_struct("NetworkSettings").finish_non_exhaustive()
     }
 }
 
-impl Remote {
+impl RemoteServer {
     /// The address without what may be a secret in it: a user with a password, the values of a query.
-    pub fn shown(&self) -> String {
+    pub fn redacted_url(&self) -> String {
         let mut shown = url::shown(&self.written);
         if let Some(socket) = &self.socket {
             shown.push_str(&format!(" over {}", socket.display()));
@@ -87,8 +87,8 @@ impl Remote {
     }
 
     /// What no error repeats, though a server may say it: values of headers, of the query, and passwords.
-    pub fn secrets(&self) -> KnownSecrets {
-        let mut known = self.network.secrets();
+    pub fn known_secrets(&self) -> KnownSecrets {
+        let mut known = self.network.known_secrets();
         for value in self.headers.values() {
             known.add_header(value.expose());
         }
@@ -101,22 +101,22 @@ impl Remote {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Oauth;
+    use crate::OauthSetting;
 
     #[test]
     fn the_secrets_of_an_entry_are_masked_and_short_words_are_not() {
         let headers = [("Authorization", "Bearer t0ken-123"), ("X-Short", "on")];
-        let remote = Remote {
+        let remote = RemoteServer {
             url: "https://me:p4ssw0rd@h/mcp?key=a%20secret&n=1".into(),
             written: String::new(),
             headers: headers.map(|(n, v)| (n.into(), v.into())).into(),
             transport: None,
             socket: None,
             network: Default::default(),
-            oauth: Oauth::Off,
+            oauth: OauthSetting::Off,
         };
         let said = "bearer Bearer t0ken-123 or t0ken-123, p4ssw0rd, a%20secret, a secret; 1 is on";
-        let masker = mux_secrets::Masker::new(&remote.secrets());
+        let masker = mux_secrets::Masker::new(&remote.known_secrets());
         assert_eq!(
             masker.text(said),
             "bearer *** or ***, ***, ***, ***; 1 is on"
@@ -133,8 +133,8 @@ mod tests {
             ("HTTPS_PROXY", "c"),
         ];
         let pairs = pairs.map(|(name, value)| (name.to_owned(), value.to_owned()));
-        let network = Network::of(&Environment::of(pairs));
-        let name = |variable: Option<Variable>| {
+        let network = NetworkSettings::of(&Environment::of(pairs));
+        let name = |variable: Option<NetworkVariable>| {
             variable.map(|v| format!("{}={}", v.name, v.value.expose()))
         };
         assert_eq!(name(network.http_proxy).as_deref(), Some("http_proxy=b"));

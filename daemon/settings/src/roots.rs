@@ -6,18 +6,18 @@ use std::path::{Path, PathBuf};
 
 use mux_secrets::Secret;
 
-use super::{Link, Process};
+use super::{ProcessServer, ServerEndpoint};
 use mux_config::{RootsEntry, environment::Environment};
 
 /// A server that has roots drops the directories of its arguments for them.
-const PREFERS_ROOTS: &[&str] = &[
+const SERVERS_PREFERRING_ROOTS: &[&str] = &[
     "mcp-server-filesystem",
     "@modelcontextprotocol/server-filesystem",
     "server-filesystem",
 ];
 
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub enum Roots {
+pub enum RootsSetting {
     /// Those of the client, or the directory in which it works.
     Workspace,
     /// It is not told that there may be any.
@@ -25,15 +25,15 @@ pub enum Roots {
     These(Vec<PathBuf>),
 }
 
-impl Roots {
+impl RootsSetting {
     pub(super) fn resolve(
         entry: Option<&RootsEntry>,
-        link: &Link,
+        link: &ServerEndpoint,
         environment: &Environment,
         home: &Path,
     ) -> Result<Self, String> {
         match entry {
-            None => Ok(Self::found(link)),
+            None => Ok(Self::infer_roots(link)),
             Some(RootsEntry::Word(word)) => match word.as_str() {
                 "workspace" => Ok(Self::Workspace),
                 "none" => Ok(Self::Off),
@@ -42,23 +42,24 @@ impl Roots {
                 )),
             },
             Some(RootsEntry::Directories(directories)) => {
-                let expand = |text: &String| Ok(home.join(environment.expand_here(text)?));
+                let expand =
+                    |text: &String| Ok(home.join(environment.expand_without_workspace(text)?));
                 let these: Result<_, String> = directories.iter().map(expand).collect();
                 Ok(Self::These(these?))
             }
         }
     }
 
-    fn found(link: &Link) -> Self {
+    fn infer_roots(link: &ServerEndpoint) -> Self {
         match link {
-            Link::Process(process) if has_directories(process) => Self::Off,
+            ServerEndpoint::Process(process) if has_directories(process) => Self::Off,
             _ => Self::Workspace,
         }
     }
 }
 
 /// Whether it is one of those, and directories follow its name.
-fn has_directories(process: &Process) -> bool {
+fn has_directories(process: &ProcessServer) -> bool {
     let arguments = process.args.iter().map(Secret::expose);
     let words = std::iter::once(process.command.as_str()).chain(arguments);
     let mut after = words.skip_while(|word| !prefers_roots(word));
@@ -70,7 +71,7 @@ fn prefers_roots(word: &str) -> bool {
     let end = word.char_indices().skip(1).find(|(_, c)| *c == '@');
     let word = end.map_or(word, |(end, _)| &word[..end]);
     let last = word.rsplit(['/', '\\']).next().unwrap_or(word);
-    PREFERS_ROOTS.contains(&word) || PREFERS_ROOTS.contains(&last)
+    SERVERS_PREFERRING_ROOTS.contains(&word) || SERVERS_PREFERRING_ROOTS.contains(&last)
 }
 
 #[cfg(test)]
@@ -79,7 +80,7 @@ mod tests {
     use crate::Settings;
     use mux_config::Config;
 
-    fn roots(entry: &str) -> Result<Roots, String> {
+    fn roots(entry: &str) -> Result<RootsSetting, String> {
         let config = Config::parse(&format!("[servers.a]\n{entry}"), "c").unwrap();
         let environment = Environment::of([("D".into(), "/d".into())]);
         let settings = Settings::resolve(config, &environment, Path::new("/home/me"));
@@ -90,11 +91,11 @@ mod tests {
     #[test]
     fn what_the_entry_says_stands() {
         for (entry, expected) in [
-            ("roots = \"workspace\"", Roots::Workspace),
-            ("roots = \"none\"", Roots::Off),
+            ("roots = \"workspace\"", RootsSetting::Workspace),
+            ("roots = \"none\"", RootsSetting::Off),
             (
                 "roots = [\"${D}/x\", \"notes\"]",
-                Roots::These(vec!["/d/x".into(), "/home/me/notes".into()]),
+                RootsSetting::These(vec!["/d/x".into(), "/home/me/notes".into()]),
             ),
         ] {
             let found = roots(&format!("command = \"x\"\n{entry}")).unwrap();
@@ -109,21 +110,24 @@ mod tests {
         for (entry, expected) in [
             (
                 "command = \"/bin/mcp-server-filesystem\"\nargs = [\"/n\"]",
-                Roots::Off,
+                RootsSetting::Off,
             ),
             (
                 "command = \"npx\"\nargs = [\"-y\", \"@modelcontextprotocol/server-filesystem@2025.8\", \"/n\"]",
-                Roots::Off,
+                RootsSetting::Off,
             ),
             (
                 "command = \"npx\"\nargs = [\"-y\", \"@modelcontextprotocol/server-filesystem\"]",
-                Roots::Workspace,
+                RootsSetting::Workspace,
             ),
             (
                 "command = \"mcp-server-git\"\nargs = [\"/n\"]",
-                Roots::Workspace,
+                RootsSetting::Workspace,
             ),
-            ("url = \"https://h/server-filesystem\"", Roots::Workspace),
+            (
+                "url = \"https://h/server-filesystem\"",
+                RootsSetting::Workspace,
+            ),
         ] {
             assert_eq!(roots(entry).unwrap(), expected, "{entry}");
         }

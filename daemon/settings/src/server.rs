@@ -13,34 +13,34 @@ use std::{
 use mux_secrets::{KnownSecrets, Secret, arguments, is_secret, may_be_generated};
 
 use super::{
-    AskLimits, OnChange, Roots, duration, remote::Network, source::Source, workspace::below,
-    written::Written,
+    AskLimits, OnChange, RootsSetting, entry_fingerprint::EntryFingerprint, parse_setting_duration,
+    remote::NetworkSettings, source::SourceDefinition, workspace::resolve_path,
 };
 use mux_config::{
     OauthEntry, ServerEntry,
-    environment::{Environment, WORKSPACE},
+    environment::{Environment, WORKSPACE_PLACEHOLDER},
 };
 
-const START_TIMEOUT: Duration = Duration::from_secs(60);
-const CALL_TIMEOUT: Duration = Duration::from_secs(300);
-const TOTAL_TIMEOUT: Duration = Duration::from_secs(60 * 60);
+const DEFAULT_SERVER_START_TIMEOUT: Duration = Duration::from_secs(60);
+const DEFAULT_SERVER_CALL_TIMEOUT: Duration = Duration::from_secs(300);
+const DEFAULT_SERVER_TOTAL_TIMEOUT: Duration = Duration::from_secs(60 * 60);
 /// A session that closes sooner is closed before it was of use.
-const SHORTEST_IDLE: Duration = Duration::from_secs(1);
+const MIN_IDLE_CLOSE: Duration = Duration::from_secs(1);
 
 /// Everything that decides what a session of a server is. Two equal definitions share one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ServerDefinition {
-    pub link: Link,
+    pub link: ServerEndpoint,
     /// Globs of tool names that are not offered.
     pub exclude: Vec<String>,
     /// `None`: as the server's behaviour shows.
-    pub share: Option<Share>,
-    pub roots: Roots,
+    pub share: Option<ShareMode>,
+    pub roots: RootsSetting,
     /// Opened with the daemon, and again after its end, without anybody's need.
     pub eager: bool,
     /// A session that nobody has used for so long is closed. `None`: as its key says.
     pub idle_close: Option<Duration>,
-    pub retry: Retry,
+    pub retry: RetryPolicy,
     pub start_timeout: Duration,
     /// One call, from its last sign of life.
     pub call_timeout: Duration,
@@ -54,23 +54,23 @@ pub struct ServerDefinition {
     pub pins: OnChange,
     pub check_results: ResultCheck,
     /// The only era in which sessions are opened. `None`: found out, and changed if tools need the other one.
-    pub era: Option<Era>,
+    pub era: Option<ProtocolEra>,
     /// Its entry as it stands in the file.
-    pub written: Written,
+    pub written: EntryFingerprint,
 }
 
 /// How a server is reached.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Link {
-    Process(Process),
-    Remote(Remote),
+pub enum ServerEndpoint {
+    Process(ProcessServer),
+    Remote(RemoteServer),
     /// No server at all: the daemon itself calls the API.
-    Source(Source),
+    Source(SourceDefinition),
 }
 
 /// A program that speaks over its standard streams.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Process {
+pub struct ProcessServer {
     pub command: String,
     pub args: Vec<Secret>,
     /// Command and arguments as they were written: an expanded variable may be a secret.
@@ -83,7 +83,7 @@ pub struct Process {
 
 /// A server behind a URL.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Remote {
+pub struct RemoteServer {
     pub url: Secret,
     /// As it was written: an expanded variable may be a secret.
     pub written: String,
@@ -92,8 +92,8 @@ pub struct Remote {
     pub transport: Option<RemoteTransport>,
     /// A Unix socket to which the requests go, whatever host the URL names.
     pub socket: Option<PathBuf>,
-    pub network: Arc<Network>,
-    pub oauth: Oauth,
+    pub network: Arc<NetworkSettings>,
+    pub oauth: OauthSetting,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -104,7 +104,7 @@ pub enum RemoteTransport {
 
 /// What a user has said of signing in.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Oauth {
+pub enum OauthSetting {
     /// Never: an answer of 401 is an error like any other.
     Off,
     /// Where the server asks for it. Empty values are found out.
@@ -121,15 +121,15 @@ pub enum Oauth {
 
 /// A generation of the protocol.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Era {
+pub enum ProtocolEra {
     /// Up to 2025-11-25: a session begins with `initialize`, and the server sends requests of its own.
     Legacy,
     /// From 2026-07-28 on: every request stands alone, and the server sends none.
     Modern,
 }
 
-impl Era {
-    const WORDS: &[(&str, Option<Self>)] = &[
+impl ProtocolEra {
+    const ERA_WORDS: &[(&str, Option<Self>)] = &[
         ("auto", None),
         ("2026-07-28", Some(Self::Modern)),
         ("2025-11-25", Some(Self::Legacy)),
@@ -146,7 +146,7 @@ impl Era {
 
 /// Who shares one session.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
-pub enum Share {
+pub enum ShareMode {
     User,
     Workspace,
     Client,
@@ -155,7 +155,7 @@ pub enum Share {
 
 /// Which calls may be sent again when nobody knows whether they happened.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub enum Retry {
+pub enum RetryPolicy {
     #[default]
     Never,
     /// Those of tools that are annotated as read-only.
@@ -176,8 +176,8 @@ pub enum ResultCheck {
     Off,
 }
 
-impl Retry {
-    pub(super) const WORDS: &[(&str, Self)] = &[
+impl RetryPolicy {
+    pub(super) const RETRY_WORDS: &[(&str, Self)] = &[
         ("never", Self::Never),
         ("read_only", Self::ReadOnly),
         ("idempotent", Self::Idempotent),
@@ -185,20 +185,20 @@ impl Retry {
 }
 
 impl ResultCheck {
-    pub(super) const WORDS: &[(&str, Self)] = &[
+    pub(super) const RESULT_CHECK_WORDS: &[(&str, Self)] = &[
         ("error", Self::Error),
         ("warn", Self::Warn),
         ("off", Self::Off),
     ];
 }
 
-impl Link {
+impl ServerEndpoint {
     /// The command line or URL as one would write it, with the names of variables and without their
     /// values, or what else looks like a secret.
     pub fn shown(&self) -> String {
         match self {
             Self::Process(process) => command_line(&arguments::masked(&process.written)),
-            Self::Remote(remote) => remote.shown(),
+            Self::Remote(remote) => remote.redacted_url(),
             Self::Source(source) => source.shown(),
         }
     }
@@ -223,11 +223,18 @@ pub(super) fn command_line<'a>(words: impl IntoIterator<Item = &'a String>) -> S
 }
 
 /// A time of an entry, or what holds without one.
-pub(super) fn time(text: Option<&str>, what: &str, default: Duration) -> Result<Duration, String> {
-    text.map_or(Ok(default), |text| duration(text, what))
+pub(super) fn parse_time(
+    text: Option<&str>,
+    what: &str,
+    default: Duration,
+) -> Result<Duration, String> {
+    text.map_or(Ok(default), |text| parse_setting_duration(text, what))
 }
 
-pub(super) fn at_once(written: Option<usize>, default: usize) -> Result<usize, String> {
+pub(super) fn resolve_calls_at_once(
+    written: Option<usize>,
+    default: usize,
+) -> Result<usize, String> {
     let calls = written.unwrap_or(default);
     match (1..=256).contains(&calls) {
         true => Ok(calls),
@@ -244,23 +251,23 @@ impl ServerDefinition {
         home: &Path,
         (calls_at_once, ask, on_change): (usize, AskLimits, OnChange),
     ) -> Result<Self, String> {
-        let calls_at_once = at_once(entry.calls_at_once, calls_at_once)?;
-        let link = link(entry.clone(), environment, home)?;
+        let calls_at_once = resolve_calls_at_once(entry.calls_at_once, calls_at_once)?;
+        let link = resolve_link(entry.clone(), environment, home)?;
         let this = Self {
-            written: Written::of_server(&entry),
-            roots: Roots::resolve(entry.roots.as_ref(), &link, environment, home)?,
+            written: EntryFingerprint::of_server(&entry),
+            roots: RootsSetting::resolve(entry.roots.as_ref(), &link, environment, home)?,
             exclude: entry.tools.exclude.clone(),
-            share: choice(
+            share: parse_choice(
                 entry.share.as_deref(),
                 "share",
                 &[
-                    ("user", Share::User),
-                    ("workspace", Share::Workspace),
-                    ("client", Share::Client),
-                    ("run", Share::Run),
+                    ("user", ShareMode::User),
+                    ("workspace", ShareMode::Workspace),
+                    ("client", ShareMode::Client),
+                    ("run", ShareMode::Run),
                 ],
             )?,
-            eager: choice(
+            eager: parse_choice(
                 entry.start.as_deref(),
                 "start",
                 &[("lazy", false), ("eager", true)],
@@ -269,44 +276,50 @@ impl ServerDefinition {
             idle_close: match entry.idle_close.as_deref() {
                 None => None,
                 Some("never") => Some(Duration::MAX),
-                Some(text) => match duration(text, "idle_close")? {
-                    soon if soon < SHORTEST_IDLE => {
+                Some(text) => match parse_setting_duration(text, "idle_close")? {
+                    soon if soon < MIN_IDLE_CLOSE => {
                         return Err("idle_close must be at least 1s, or \"never\"".into());
                     }
                     time => Some(time),
                 },
             },
-            retry: choice(entry.retry.as_deref(), "retry", Retry::WORDS)?.unwrap_or_default(),
-            start_timeout: time(
+            retry: parse_choice(entry.retry.as_deref(), "retry", RetryPolicy::RETRY_WORDS)?
+                .unwrap_or_default(),
+            start_timeout: parse_time(
                 entry.start_timeout.as_deref(),
                 "start_timeout",
-                START_TIMEOUT,
+                DEFAULT_SERVER_START_TIMEOUT,
             )?,
-            call_timeout: time(entry.call_timeout.as_deref(), "call_timeout", CALL_TIMEOUT)?,
-            total_timeout: time(
+            call_timeout: parse_time(
+                entry.call_timeout.as_deref(),
+                "call_timeout",
+                DEFAULT_SERVER_CALL_TIMEOUT,
+            )?,
+            total_timeout: parse_time(
                 entry.total_timeout.as_deref(),
                 "total_timeout",
-                TOTAL_TIMEOUT,
+                DEFAULT_SERVER_TOTAL_TIMEOUT,
             )?,
             calls_at_once,
             ask,
-            pins: choice(entry.pins.as_deref(), "pins", OnChange::WORDS)?.unwrap_or(on_change),
-            check_results: choice(
+            pins: parse_choice(entry.pins.as_deref(), "pins", OnChange::ON_CHANGE_WORDS)?
+                .unwrap_or(on_change),
+            check_results: parse_choice(
                 entry.check_results.as_deref(),
                 "check_results",
-                ResultCheck::WORDS,
+                ResultCheck::RESULT_CHECK_WORDS,
             )?
             .unwrap_or_default(),
-            era: choice(entry.era.as_deref(), "era", Era::WORDS)?.flatten(),
+            era: parse_choice(entry.era.as_deref(), "era", ProtocolEra::ERA_WORDS)?.flatten(),
             link,
         };
-        if let (Some(Era::Modern), Link::Remote(remote)) = (this.era, &this.link)
+        if let (Some(ProtocolEra::Modern), ServerEndpoint::Remote(remote)) = (this.era, &this.link)
             && remote.transport == Some(RemoteTransport::Sse)
         {
             return Err("transport = \"sse\" carries no era = \"2026-07-28\"".into());
         }
         match this.share {
-            Some(Share::User) if this.uses_workspace() => {
+            Some(ShareMode::User) if this.uses_workspace() => {
                 Err("share = \"user\" leaves `${workspace}` without a meaning".into())
             }
             _ => Ok(this),
@@ -314,7 +327,11 @@ impl ServerDefinition {
     }
 }
 
-fn link(entry: ServerEntry, environment: &Environment, home: &Path) -> Result<Link, String> {
+fn resolve_link(
+    entry: ServerEntry,
+    environment: &Environment,
+    home: &Path,
+) -> Result<ServerEndpoint, String> {
     let remote = [
         ("headers", !entry.headers.is_empty()),
         ("transport", entry.transport.is_some()),
@@ -337,11 +354,11 @@ fn link(entry: ServerEntry, environment: &Environment, home: &Path) -> Result<Li
         }
         (Some(_), None) => {
             misplaced(&remote, "url")?;
-            process(entry, environment, home).map(Link::Process)
+            resolve_process(entry, environment, home).map(ServerEndpoint::Process)
         }
         (None, Some(_)) => {
             misplaced(&local, "command")?;
-            self::remote(entry, environment, home).map(Link::Remote)
+            self::resolve_remote(entry, environment, home).map(ServerEndpoint::Remote)
         }
     }
 }
@@ -356,7 +373,7 @@ fn secrets_of_process(
     let mut known = KnownSecrets::new();
     known.add_all(arguments::secrets(args));
     for written in args.iter().chain(variables.values()) {
-        known.add_all(environment.hidden_in(written));
+        known.add_all(environment.secrets_of_text(written));
     }
     for (name, written) in variables {
         let value = environment.expand(written).unwrap_or_default();
@@ -367,7 +384,11 @@ fn secrets_of_process(
     known
 }
 
-fn process(entry: ServerEntry, environment: &Environment, home: &Path) -> Result<Process, String> {
+fn resolve_process(
+    entry: ServerEntry,
+    environment: &Environment,
+    home: &Path,
+) -> Result<ProcessServer, String> {
     let expand = |text: &String| environment.expand(text);
     let command = entry.command.unwrap_or_default();
     let written = std::iter::once(&command)
@@ -378,7 +399,7 @@ fn process(entry: ServerEntry, environment: &Environment, home: &Path) -> Result
     if command.trim().is_empty() {
         return Err("`command` is empty".into());
     }
-    Ok(Process {
+    Ok(ProcessServer {
         hidden: secrets_of_process(&entry.args, &entry.env, environment),
         command,
         written,
@@ -387,19 +408,23 @@ fn process(entry: ServerEntry, environment: &Environment, home: &Path) -> Result
             .iter()
             .map(|arg| expand(arg).map(Secret::from))
             .collect::<Result<_, _>>()?,
-        env: expanded(&entry.env, environment)?,
+        env: expand_values(&entry.env, environment)?,
         cwd: match &entry.cwd {
-            Some(cwd) => below(home, &expand(cwd)?),
+            Some(cwd) => resolve_path(home, &expand(cwd)?),
             None => home.to_owned(),
         },
     })
 }
 
-fn remote(entry: ServerEntry, environment: &Environment, home: &Path) -> Result<Remote, String> {
+fn resolve_remote(
+    entry: ServerEntry,
+    environment: &Environment,
+    home: &Path,
+) -> Result<RemoteServer, String> {
     let written = entry.url.unwrap_or_default();
     let url = environment.expand(&written)?;
     // A folder is a path, which any URL may hold.
-    match url::Url::parse(&url.replace(WORKSPACE, "/workspace")) {
+    match url::Url::parse(&url.replace(WORKSPACE_PLACEHOLDER, "/workspace")) {
         Ok(parsed) if matches!(parsed.scheme(), "http" | "https") && parsed.has_host() => {}
         // The text is not repeated: it may hold a secret.
         _ => return Err("`url` must be http:// or https:// and a host".into()),
@@ -409,38 +434,44 @@ fn remote(entry: ServerEntry, environment: &Environment, home: &Path) -> Result<
         ("streamable-http", Some(RemoteTransport::StreamableHttp)),
         ("sse", Some(RemoteTransport::Sse)),
     ];
-    Ok(Remote {
+    Ok(RemoteServer {
         url: url.into(),
         written,
-        headers: expanded(&entry.headers, environment)?,
-        transport: choice(entry.transport.as_deref(), "transport", &transport)?.flatten(),
+        headers: expand_values(&entry.headers, environment)?,
+        transport: parse_choice(entry.transport.as_deref(), "transport", &transport)?.flatten(),
         socket: match &entry.socket {
-            Some(socket) => Some(below(home, &environment.expand(socket)?)),
+            Some(socket) => Some(resolve_path(home, &environment.expand(socket)?)),
             None => None,
         },
-        network: Arc::new(Network::of(environment)),
-        oauth: oauth(entry.oauth, environment)?,
+        network: Arc::new(NetworkSettings::of(environment)),
+        oauth: resolve_oauth(entry.oauth, environment)?,
     })
 }
 
-fn oauth(entry: Option<OauthEntry>, environment: &Environment) -> Result<Oauth, String> {
+fn resolve_oauth(
+    entry: Option<OauthEntry>,
+    environment: &Environment,
+) -> Result<OauthSetting, String> {
     let own = match entry {
-        Some(OauthEntry::Switch(false)) => return Ok(Oauth::Off),
+        Some(OauthEntry::Switch(false)) => return Ok(OauthSetting::Off),
         None | Some(OauthEntry::Switch(true)) => Default::default(),
         Some(OauthEntry::Own(own)) => own,
     };
-    let expand = |text: Option<String>| text.map(|text| environment.expand_here(&text)).transpose();
-    Ok(Oauth::On {
+    let expand = |text: Option<String>| {
+        text.map(|text| environment.expand_without_workspace(&text))
+            .transpose()
+    };
+    Ok(OauthSetting::On {
         client_id: expand(own.client_id)?,
         client_secret: expand(own.client_secret)?.map(Secret::new),
-        issuer: expand(own.issuer)?.map(issuer).transpose()?,
+        issuer: expand(own.issuer)?.map(parse_issuer).transpose()?,
         scopes: own.scopes,
         port: own.port,
     })
 }
 
 /// RFC 8414: an address without a query or a fragment.
-fn issuer(text: String) -> Result<String, String> {
+fn parse_issuer(text: String) -> Result<String, String> {
     let is_one = |url: url::Url| {
         let is_web = matches!(url.scheme(), "http" | "https") && url.has_host();
         is_web && url.query().is_none() && url.fragment().is_none()
@@ -453,7 +484,7 @@ fn issuer(text: String) -> Result<String, String> {
     }
 }
 
-fn expanded(
+fn expand_values(
     pairs: &BTreeMap<String, String>,
     environment: &Environment,
 ) -> Result<BTreeMap<String, Secret>, String> {
@@ -464,7 +495,7 @@ fn expanded(
 }
 
 /// One of a few words; `None` if the key was left out.
-pub(super) fn choice<T: Copy>(
+pub(super) fn parse_choice<T: Copy>(
     text: Option<&str>,
     key: &str,
     choices: &[(&str, T)],

@@ -2,7 +2,7 @@
 //!
 //! Invariant: no credential is in anything that is shown of a source.
 
-mod values;
+mod source_values;
 
 use std::{
     collections::BTreeMap,
@@ -15,27 +15,29 @@ use std::{
 
 use mux_secrets::Secret;
 
-use self::values::{is_http, origins, rate, scopes, secret_headers};
+use self::source_values::{is_http, origins, rate, scopes, secret_headers};
 use super::{
-    AskLimits, Link, OnChange, ResultCheck, Retry, Roots, ServerDefinition, Share, duration,
-    remote::Network,
-    server::{at_once, choice, time},
-    written::Written,
+    AskLimits, OnChange, ResultCheck, RetryPolicy, RootsSetting, ServerDefinition, ServerEndpoint,
+    ShareMode,
+    entry_fingerprint::EntryFingerprint,
+    parse_setting_duration,
+    remote::NetworkSettings,
+    server::{parse_choice, parse_time, resolve_calls_at_once},
 };
 use mux_config::{CredentialEntry, SourceEntry, environment::Environment};
 
-const START_TIMEOUT: Duration = Duration::from_secs(120);
-const CALL_TIMEOUT: Duration = Duration::from_secs(60);
-const TOTAL_TIMEOUT: Duration = Duration::from_secs(10 * 60);
-const REFRESH: Duration = Duration::from_secs(24 * 60 * 60);
-const DEPTH: u32 = 2;
+const DEFAULT_SOURCE_START_TIMEOUT: Duration = Duration::from_secs(120);
+const DEFAULT_SOURCE_CALL_TIMEOUT: Duration = Duration::from_secs(60);
+const DEFAULT_SOURCE_TOTAL_TIMEOUT: Duration = Duration::from_secs(10 * 60);
+const DEFAULT_REFRESH_INTERVAL: Duration = Duration::from_secs(24 * 60 * 60);
+const DEFAULT_SELECTION_DEPTH: u32 = 2;
 
 /// An API behind a description.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Source {
+pub struct SourceDefinition {
     pub kind: SourceKind,
     /// `None`: a GraphQL endpoint is asked for its schema.
-    pub description: Option<Place>,
+    pub description: Option<DescriptionLocation>,
     /// Address of the description, or of the endpoint, as it was written: a variable may be a secret.
     pub written: String,
     /// Where its functions are called; of a GraphQL source its endpoint.
@@ -48,15 +50,15 @@ pub struct Source {
     /// Values of those that are secrets, however their headers are called.
     pub secret_headers: Vec<Secret>,
     /// By the name of the security scheme for which it is.
-    pub credentials: BTreeMap<String, Credential>,
+    pub credentials: BTreeMap<String, SourceCredential>,
     /// Those that a token is fetched for; `None`: all that operations name.
     pub scopes: Option<Vec<String>>,
-    pub rate: Option<Rate>,
+    pub rate: Option<RequestRate>,
     /// How old a description from elsewhere may be before it is asked for again.
     pub refresh: Duration,
     /// Of a selection that nobody gives.
     pub depth: u32,
-    pub network: Arc<Network>,
+    pub network: Arc<NetworkSettings>,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -67,14 +69,14 @@ pub enum SourceKind {
 
 /// Where a description is.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub enum Place {
+pub enum DescriptionLocation {
     File(PathBuf),
     Url(String),
 }
 
 /// What proves who calls.
 #[derive(Clone, PartialEq)]
-pub enum Credential {
+pub enum SourceCredential {
     /// A key, or a token.
     Text(Secret),
     Basic {
@@ -85,12 +87,12 @@ pub enum Credential {
 
 /// So many requests in a time.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct Rate {
+pub struct RequestRate {
     pub count: NonZeroU32,
     pub per: Duration,
 }
 
-impl Source {
+impl SourceDefinition {
     /// Its address without what may be a secret in it.
     pub fn shown(&self) -> String {
         shown(&self.written)
@@ -105,7 +107,7 @@ pub(super) fn shown(written: &str) -> String {
     }
 }
 
-impl fmt::Debug for Credential {
+impl fmt::Debug for SourceCredential {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Credential")
     }
@@ -119,40 +121,50 @@ impl ServerDefinition {
         home: &Path,
         (calls_at_once, ask, on_change): (usize, AskLimits, OnChange),
     ) -> Result<Self, String> {
-        let calls_at_once = at_once(entry.calls_at_once, calls_at_once)?;
+        let calls_at_once = resolve_calls_at_once(entry.calls_at_once, calls_at_once)?;
         Ok(Self {
-            written: Written::of_source(&entry),
+            written: EntryFingerprint::of_source(&entry),
             exclude: entry.tools.exclude.clone(),
-            share: Some(Share::User),
+            share: Some(ShareMode::User),
             eager: false,
             idle_close: Some(Duration::MAX),
-            retry: choice(entry.retry.as_deref(), "retry", Retry::WORDS)?.unwrap_or_default(),
-            start_timeout: START_TIMEOUT,
-            call_timeout: time(entry.call_timeout.as_deref(), "call_timeout", CALL_TIMEOUT)?,
-            total_timeout: time(
+            retry: parse_choice(entry.retry.as_deref(), "retry", RetryPolicy::RETRY_WORDS)?
+                .unwrap_or_default(),
+            start_timeout: DEFAULT_SOURCE_START_TIMEOUT,
+            call_timeout: parse_time(
+                entry.call_timeout.as_deref(),
+                "call_timeout",
+                DEFAULT_SOURCE_CALL_TIMEOUT,
+            )?,
+            total_timeout: parse_time(
                 entry.total_timeout.as_deref(),
                 "total_timeout",
-                TOTAL_TIMEOUT,
+                DEFAULT_SOURCE_TOTAL_TIMEOUT,
             )?,
             calls_at_once,
             ask,
-            pins: choice(entry.pins.as_deref(), "pins", OnChange::WORDS)?.unwrap_or(on_change),
-            check_results: choice(
+            pins: parse_choice(entry.pins.as_deref(), "pins", OnChange::ON_CHANGE_WORDS)?
+                .unwrap_or(on_change),
+            check_results: parse_choice(
                 entry.check_results.as_deref(),
                 "check_results",
-                ResultCheck::WORDS,
+                ResultCheck::RESULT_CHECK_WORDS,
             )?
             // An API's description is seldom as strict as what it describes.
             .unwrap_or(ResultCheck::Warn),
             era: None,
-            roots: Roots::Off,
-            link: Link::Source(source(entry, environment, home)?),
+            roots: RootsSetting::Off,
+            link: ServerEndpoint::Source(resolve_source(entry, environment, home)?),
         })
     }
 }
 
-fn source(entry: SourceEntry, environment: &Environment, home: &Path) -> Result<Source, String> {
-    let expand = |text: &String| environment.expand_here(text);
+fn resolve_source(
+    entry: SourceEntry,
+    environment: &Environment,
+    home: &Path,
+) -> Result<SourceDefinition, String> {
+    let expand = |text: &String| environment.expand_without_workspace(text);
     let (kind, written) = match (&entry.openapi, &entry.graphql) {
         (Some(_), Some(_)) => {
             return Err("an entry has `openapi` or `graphql`, and not both".into());
@@ -200,9 +212,9 @@ fn source(entry: SourceEntry, environment: &Environment, home: &Path) -> Result<
         SourceKind::Graphql => entry.schema.as_ref(),
     };
     let place = |text: String| match text.contains("://") {
-        true if is_http(&text) => Ok(Place::Url(text)),
+        true if is_http(&text) => Ok(DescriptionLocation::Url(text)),
         true => Err("a description is a file, or http:// or https:// and a host".to_owned()),
-        false => Ok(Place::File(home.join(text))),
+        false => Ok(DescriptionLocation::File(home.join(text))),
     };
     let table = |pairs: &BTreeMap<String, String>| {
         let pairs = pairs.iter();
@@ -211,14 +223,16 @@ fn source(entry: SourceEntry, environment: &Environment, home: &Path) -> Result<
             .collect::<Result<BTreeMap<_, _>, String>>()
     };
     let credential = |entry: &CredentialEntry| match entry {
-        CredentialEntry::Text(text) => Ok::<_, String>(Credential::Text(expand(text)?.into())),
-        CredentialEntry::Basic(basic) => Ok(Credential::Basic {
+        CredentialEntry::Text(text) => {
+            Ok::<_, String>(SourceCredential::Text(expand(text)?.into()))
+        }
+        CredentialEntry::Basic(basic) => Ok(SourceCredential::Basic {
             username: expand(&basic.username)?,
             password: expand(&basic.password)?.into(),
         }),
     };
     let credentials = entry.auth.iter();
-    Ok(Source {
+    Ok(SourceDefinition {
         kind,
         description: described.map(expand).transpose()?.map(place).transpose()?,
         written,
@@ -236,15 +250,15 @@ fn source(entry: SourceEntry, environment: &Environment, home: &Path) -> Result<
         scopes: entry.scopes.as_deref().map(scopes).transpose()?,
         rate: entry.rate.as_deref().map(rate).transpose()?,
         refresh: match &entry.refresh {
-            Some(text) => duration(text, "refresh")?,
-            None => REFRESH,
+            Some(text) => parse_setting_duration(text, "refresh")?,
+            None => DEFAULT_REFRESH_INTERVAL,
         },
         depth: match entry.depth {
             Some(depth @ 1..=6) => depth,
-            None => DEPTH,
+            None => DEFAULT_SELECTION_DEPTH,
             Some(_) => return Err("depth must be a number from 1 to 6".into()),
         },
-        network: Arc::new(Network::of(environment)),
+        network: Arc::new(NetworkSettings::of(environment)),
     })
 }
 
@@ -268,20 +282,23 @@ mod tests {
              auth = { key = \"${TOKEN}\", login = { username = \"u\", password = \"${TOKEN}\" } }\n",
         )
         .unwrap();
-        let Link::Source(source) = &definition.link else {
+        let ServerEndpoint::Source(source) = &definition.link else {
             panic!("{definition:?}");
         };
         assert_eq!(
             source.description,
-            Some(Place::File("/home/me/api.json".into()))
+            Some(DescriptionLocation::File("/home/me/api.json".into()))
         );
         assert_eq!(source.rate.unwrap().count.get(), 10);
-        assert_eq!(source.credentials["key"], Credential::Text("hidden".into()));
+        assert_eq!(
+            source.credentials["key"],
+            SourceCredential::Text("hidden".into())
+        );
         assert!(!format!("{definition:?}").contains("hidden"));
         let definition = resolve(
             "[sources.a]\nopenapi = \"x\"\norigins = [\"HTTPS://Up.Example:443/\", \"http://h:8080\"]\n",
         );
-        let Link::Source(source) = definition.unwrap().link else {
+        let ServerEndpoint::Source(source) = definition.unwrap().link else {
             panic!("no source");
         };
         assert_eq!(source.origins, ["https://up.example", "http://h:8080"]);
@@ -332,7 +349,7 @@ mod tests {
         .unwrap();
         let settings = Settings::resolve(config, &Environment::default(), Path::new("/"));
         let command = settings.servers["a"].definition.as_ref().unwrap();
-        assert!(matches!(command.link, Link::Process(_)));
+        assert!(matches!(command.link, ServerEndpoint::Process(_)));
         assert!(
             settings.problems[0].contains("[sources.a]"),
             "{:?}",

@@ -6,30 +6,30 @@
 use percent_encoding::percent_decode_str;
 use url::Url;
 
-use super::Network;
+use super::NetworkSettings;
 use mux_config::{TelemetryEntry, environment::Environment};
 
 /// Below an endpoint.
-const PATH: &str = "v1/traces";
-const SERVICE: &str = "service.name";
+const TRACES_PATH: &str = "v1/traces";
+const SERVICE_NAME_ATTRIBUTE: &str = "service.name";
 
 /// A collector, and in whose name it is told.
 #[derive(Clone, PartialEq)]
-pub struct Telemetry {
+pub struct TelemetrySettings {
     pub url: String,
     /// The same without what may be a secret in it.
     pub shown: String,
     pub headers: Vec<(String, String)>,
     pub resource: Vec<(String, String)>,
-    pub network: Network,
+    pub network: NetworkSettings,
 }
 
 /// An address that somebody has named, and what is wrong with it.
-pub type Unusable = (String, String);
+pub type UnusableEndpoint = (String, String);
 
-impl std::fmt::Debug for Telemetry {
+impl std::fmt::Debug for TelemetrySettings {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Telemetry")
+        f.debug_struct("TelemetrySettings")
             .field("to", &self.shown)
             .finish_non_exhaustive()
     }
@@ -38,21 +38,21 @@ impl std::fmt::Debug for Telemetry {
 pub(super) fn resolve(
     entry: &TelemetryEntry,
     environment: &Environment,
-) -> Option<Result<Telemetry, Unusable>> {
+) -> Option<Result<TelemetrySettings, UnusableEndpoint>> {
     if entry.enabled == Some(false) {
         return None;
     }
     match &entry.endpoint {
-        Some(written) => Some(of_entry(entry, written, environment)),
-        None => of_environment(entry, environment),
+        Some(written) => Some(telemetry_of_entry(entry, written, environment)),
+        None => telemetry_of_environment(entry, environment),
     }
 }
 
-fn of_entry(
+fn telemetry_of_entry(
     entry: &TelemetryEntry,
     written: &str,
     environment: &Environment,
-) -> Result<Telemetry, Unusable> {
+) -> Result<TelemetrySettings, UnusableEndpoint> {
     let shown = mux_secrets::url::shown(written);
     let wrong = |key: &str| {
         let shown = shown.clone();
@@ -60,29 +60,29 @@ fn of_entry(
         move |problem: String| (shown, format!("telemetry.{key}: {problem}"))
     };
     let base = environment
-        .expand_here(written)
+        .expand_without_workspace(written)
         .map_err(wrong("endpoint"))?;
-    let url = below(&base).map_err(wrong("endpoint"))?;
+    let url = traces_url(&base).map_err(wrong("endpoint"))?;
     let headers = entry.headers.iter().map(|(name, value)| {
-        let value = environment.expand_here(value);
+        let value = environment.expand_without_workspace(value);
         Ok((
             name.clone(),
             value.map_err(wrong(&format!("headers.{name}")))?,
         ))
     });
-    Ok(Telemetry {
+    Ok(TelemetrySettings {
         url,
-        headers: headers.collect::<Result<_, Unusable>>()?,
+        headers: headers.collect::<Result<_, UnusableEndpoint>>()?,
         shown,
-        resource: resource(entry, environment),
-        network: Network::of(environment),
+        resource: resource_attributes(entry, environment),
+        network: NetworkSettings::of(environment),
     })
 }
 
-fn of_environment(
+fn telemetry_of_environment(
     entry: &TelemetryEntry,
     environment: &Environment,
-) -> Option<Result<Telemetry, Unusable>> {
+) -> Option<Result<TelemetrySettings, UnusableEndpoint>> {
     let get = |name: &str| {
         environment
             .get(name)
@@ -99,10 +99,10 @@ fn of_environment(
     }
     let (written, url) = match get("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") {
         // It is the whole address.
-        Some(whole) => (whole, checked(whole)),
+        Some(whole) => (whole, check_endpoint(whole)),
         None => {
             let base = get("OTEL_EXPORTER_OTLP_ENDPOINT")?;
-            (base, below(base))
+            (base, traces_url(base))
         }
     };
     let shown = mux_secrets::url::shown(written);
@@ -111,27 +111,30 @@ fn of_environment(
                        the port for it (4318), in [telemetry] endpoint or for muxd in the file `env`";
         return Some(Err((shown, problem.into())));
     }
-    let headers = pairs(either("HEADERS").unwrap_or_default());
+    let headers = parse_pairs(either("HEADERS").unwrap_or_default());
     Some(match url {
         Err(problem) => Err((
             shown,
             format!("the endpoint of OTEL_EXPORTER_OTLP: {problem}"),
         )),
-        Ok(url) => Ok(Telemetry {
+        Ok(url) => Ok(TelemetrySettings {
             url,
             shown,
             headers,
-            resource: resource(entry, environment),
-            network: Network::of(environment),
+            resource: resource_attributes(entry, environment),
+            network: NetworkSettings::of(environment),
         }),
     })
 }
 
-fn below(base: &str) -> Result<String, String> {
-    checked(&format!("{}/{PATH}", base.trim().trim_end_matches('/')))
+fn traces_url(base: &str) -> Result<String, String> {
+    check_endpoint(&format!(
+        "{}/{TRACES_PATH}",
+        base.trim().trim_end_matches('/')
+    ))
 }
 
-fn checked(text: &str) -> Result<String, String> {
+fn check_endpoint(text: &str) -> Result<String, String> {
     let url = Url::parse(text.trim()).ok();
     match url {
         Some(url) if matches!(url.scheme(), "http" | "https") && url.has_host() => Ok(url.into()),
@@ -141,19 +144,19 @@ fn checked(text: &str) -> Result<String, String> {
 }
 
 /// Who we are.
-fn resource(entry: &TelemetryEntry, environment: &Environment) -> Vec<(String, String)> {
-    let own = environment.get("OTEL_RESOURCE_ATTRIBUTES").map(pairs);
+fn resource_attributes(entry: &TelemetryEntry, environment: &Environment) -> Vec<(String, String)> {
+    let own = environment.get("OTEL_RESOURCE_ATTRIBUTES").map(parse_pairs);
     let mut resource = own.unwrap_or_default();
     let named = entry
         .service
         .as_deref()
         .or_else(|| environment.get("OTEL_SERVICE_NAME"));
     if let Some(name) = named.filter(|name| !name.is_empty()) {
-        resource.retain(|(key, _)| key != SERVICE);
-        resource.push((SERVICE.into(), name.into()));
+        resource.retain(|(key, _)| key != SERVICE_NAME_ATTRIBUTE);
+        resource.push((SERVICE_NAME_ATTRIBUTE.into(), name.into()));
     }
     for (key, value) in [
-        (SERVICE, "muxd"),
+        (SERVICE_NAME_ATTRIBUTE, "muxd"),
         ("service.version", env!("CARGO_PKG_VERSION")),
     ] {
         if !resource.iter().any(|(known, _)| known == key) {
@@ -164,7 +167,7 @@ fn resource(entry: &TelemetryEntry, environment: &Environment) -> Vec<(String, S
 }
 
 /// `key=value,key=value`, percent-encoded; what is none is left out.
-fn pairs(text: &str) -> Vec<(String, String)> {
+fn parse_pairs(text: &str) -> Vec<(String, String)> {
     let decoded = |text: &str| {
         percent_decode_str(text.trim())
             .decode_utf8_lossy()
@@ -207,12 +210,19 @@ mod tests {
         assert_eq!(own.url, "http://me:pw@127.0.0.1:4318/v1/traces");
         assert_eq!(own.shown, "http://127.0.0.1:4318/");
         assert_eq!(own.headers, [("X".to_owned(), "t0ken".to_owned())]);
-        assert!(own.resource.contains(&(SERVICE.into(), "mine".into())));
+        assert!(
+            own.resource
+                .contains(&(SERVICE_NAME_ATTRIBUTE.into(), "mine".into()))
+        );
         assert!(!format!("{own:?}").contains("t0ken"));
         let theirs = resolve(&entry(""), &environment).unwrap().unwrap();
         assert_eq!(theirs.url, "http://elsewhere:4318/v1/traces");
         assert_eq!(theirs.headers[0].1, "Basic theirs");
-        assert!(theirs.resource.contains(&(SERVICE.into(), "theirs".into())));
+        assert!(
+            theirs
+                .resource
+                .contains(&(SERVICE_NAME_ATTRIBUTE.into(), "theirs".into()))
+        );
         assert!(resolve(&entry("enabled = false"), &environment).is_none());
     }
 
@@ -231,7 +241,7 @@ mod tests {
             .unwrap();
         assert_eq!(found.url, "http://b/spans");
         let resource = [
-            (SERVICE, "x"),
+            (SERVICE_NAME_ATTRIBUTE, "x"),
             ("team", "a,b"),
             ("service.version", "0.1.0"),
         ];

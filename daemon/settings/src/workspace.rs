@@ -6,62 +6,67 @@ use std::path::{Path, PathBuf};
 
 use mux_secrets::Secret;
 
-use super::{Link, ServerDefinition};
-use mux_config::environment::WORKSPACE;
+use super::{ServerDefinition, ServerEndpoint};
+use mux_config::environment::WORKSPACE_PLACEHOLDER;
 
 impl ServerDefinition {
     /// Whether its sessions differ by workspace.
     pub fn uses_workspace(&self) -> bool {
-        let holds = |text: &Secret| text.expose().contains(WORKSPACE);
+        let holds = |text: &Secret| text.expose().contains(WORKSPACE_PLACEHOLDER);
         match &self.link {
-            Link::Process(process) => {
-                process.command.contains(WORKSPACE)
+            ServerEndpoint::Process(process) => {
+                process.command.contains(WORKSPACE_PLACEHOLDER)
                     || process.args.iter().chain(process.env.values()).any(holds)
-                    || process.cwd.to_string_lossy().contains(WORKSPACE)
+                    || process
+                        .cwd
+                        .to_string_lossy()
+                        .contains(WORKSPACE_PLACEHOLDER)
             }
-            Link::Remote(remote) => {
+            ServerEndpoint::Remote(remote) => {
                 let socket = remote.socket.as_ref();
                 holds(&remote.url)
                     || remote.headers.values().any(holds)
-                    || socket.is_some_and(|path| path.to_string_lossy().contains(WORKSPACE))
+                    || socket
+                        .is_some_and(|path| path.to_string_lossy().contains(WORKSPACE_PLACEHOLDER))
             }
-            Link::Source(_) => false,
+            ServerEndpoint::Source(_) => false,
         }
     }
 
     /// The definition in a workspace.
-    pub fn at(&self, workspace: &Path) -> Self {
+    pub fn in_workspace(&self, workspace: &Path) -> Self {
         let mut this = self.clone();
         let here = workspace.to_string_lossy();
-        let fill = |text: &mut Secret| *text = text.expose().replace(WORKSPACE, &here).into();
+        let fill =
+            |text: &mut Secret| *text = text.expose().replace(WORKSPACE_PLACEHOLDER, &here).into();
         let fill_path = |path: &mut PathBuf| {
             let text = path.to_string_lossy();
-            if text.contains(WORKSPACE) {
-                *path = PathBuf::from(text.replace(WORKSPACE, &here));
+            if text.contains(WORKSPACE_PLACEHOLDER) {
+                *path = PathBuf::from(text.replace(WORKSPACE_PLACEHOLDER, &here));
             }
         };
         match &mut this.link {
-            Link::Process(process) => {
-                process.command = process.command.replace(WORKSPACE, &here);
+            ServerEndpoint::Process(process) => {
+                process.command = process.command.replace(WORKSPACE_PLACEHOLDER, &here);
                 process.args.iter_mut().for_each(fill);
                 process.env.values_mut().for_each(fill);
                 fill_path(&mut process.cwd);
             }
-            Link::Remote(remote) => {
+            ServerEndpoint::Remote(remote) => {
                 fill(&mut remote.url);
                 remote.headers.values_mut().for_each(fill);
                 remote.socket.iter_mut().for_each(fill_path);
             }
             // Nothing of it may hold a workspace.
-            Link::Source(_) => {}
+            ServerEndpoint::Source(_) => {}
         }
         this
     }
 }
 
 /// A path of the configuration: where the workspace is, that is where it begins.
-pub(super) fn below(home: &Path, text: &str) -> PathBuf {
-    match text.starts_with(WORKSPACE) {
+pub(super) fn resolve_path(home: &Path, text: &str) -> PathBuf {
+    match text.starts_with(WORKSPACE_PLACEHOLDER) {
         true => PathBuf::from(text),
         false => home.join(text),
     }

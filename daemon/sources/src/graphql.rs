@@ -7,59 +7,62 @@
 //!
 //! Invariant: a function does what its name says and nothing beside it: one operation with one field.
 
-mod answer;
-mod arguments;
-mod asking;
-mod call;
-mod chosen;
-mod credentials;
-mod document;
-mod endpoint;
+mod argument_schema;
+mod custom_selection;
+mod default_selection;
+mod description_text;
+mod entry_schemes;
 mod equivalent_fields;
-mod functions;
+mod function_call;
+mod graphql_endpoint;
+mod graphql_response;
 mod introspection;
-mod literal;
-mod model;
-mod results;
-mod scalars;
+mod introspection_fetcher;
+mod query_document;
+mod result_schema;
+mod scalar_types;
+mod schema_model;
 mod sdl;
-mod selection;
 #[cfg(test)]
 mod tests;
-mod words;
+mod tool_list;
+mod value_literal;
 
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use self::{arguments::SELECT, endpoint::Endpoint, functions::ANY, model::Schema};
+use self::{
+    argument_schema::SELECT_ARGUMENT, graphql_endpoint::GraphqlEndpoint,
+    schema_model::GraphqlSchema, tool_list::ANY_QUERY_TOOL,
+};
 pub use self::{
-    document::DocumentError,
-    equivalent_fields::{EquivalentField, FieldJudge, Reach},
+    equivalent_fields::{CallEffects, EquivalentField, FieldJudge},
+    query_document::DocumentError,
 };
 use super::{
     Source,
-    description::{Document, Origin},
-    http::{Api, Origins},
-    making::Making,
+    description::{DescriptionDocument, DescriptionOrigin},
+    http::{AllowedOrigins, ApiClient},
+    source_config::SourceConfig,
     weight,
 };
-use mux_settings::Place;
+use mux_settings::DescriptionLocation;
 
 /// Of an introspection, by their weight. As much as a description of OpenAPI may have.
-const MOST_VALUES: usize = 4_000_000;
+const MAX_INTROSPECTION_VALUES: usize = 4_000_000;
 
 /// Whether what a call of this function does stands in its arguments: a document, or a selection.
-pub fn does_as_told(function: &str, arguments: &Map<String, Value>) -> bool {
-    takes_any(function)
+pub fn depends_on_arguments(function: &str, arguments: &Map<String, Value>) -> bool {
+    takes_any_document(function)
         || arguments
-            .get(SELECT)
+            .get(SELECT_ARGUMENT)
             .is_some_and(|choice| !choice.is_null())
 }
 
 /// Whether the function of this name takes any document.
-pub fn takes_any(function: &str) -> bool {
-    function == ANY
+pub fn takes_any_document(function: &str) -> bool {
+    function == ANY_QUERY_TOOL
 }
 
 /// What a call does while the schema is not known.
@@ -67,70 +70,80 @@ pub fn equivalent_fields_without_schema(
     function: &str,
     arguments: &Map<String, Value>,
     judge: &mut FieldJudge<'_>,
-) -> Result<Reach, DocumentError> {
-    if !takes_any(function) {
-        return Ok(Reach {
+) -> Result<CallEffects, DocumentError> {
+    if !takes_any_document(function) {
+        return Ok(CallEffects {
             undecided: Some("the schema is not known".into()),
-            ..Reach::default()
+            ..CallEffects::default()
         });
     }
-    let deadline = equivalent_fields::deadline();
-    let document = document::Document::read(call::document_of(arguments)?)?;
+    let deadline = equivalent_fields::judging_deadline();
+    let document = query_document::QueryDocument::read(function_call::document_of(arguments)?)?;
     let given = arguments.get("variables").and_then(Value::as_object);
-    equivalent_fields::of_document(None, &document, given, deadline, judge)
+    equivalent_fields::judge_document(None, &document, given, deadline, judge)
 }
 
 /// Where the schema comes from: what the entry names, or the endpoint itself.
-pub(super) fn origin(making: &Making) -> Result<Origin, String> {
+pub(super) fn schema_origin(making: &SourceConfig) -> Result<DescriptionOrigin, String> {
     match making.settings.description {
         Some(_) => making.described(),
-        None => Ok(Origin::Far(asking::far(making, api(making)?))),
+        None => Ok(DescriptionOrigin::Far(introspection_fetcher::far(
+            making,
+            endpoint_api(making)?,
+        ))),
     }
 }
 
-pub(super) fn read(making: &Making, document: &Document) -> Result<Arc<dyn Source>, String> {
+pub(super) fn read(
+    making: &SourceConfig,
+    document: &DescriptionDocument,
+) -> Result<Arc<dyn Source>, String> {
     let place = match &making.settings.description {
-        Some(Place::File(path)) => path.display().to_string(),
-        Some(Place::Url(_)) => "the schema".to_owned(),
+        Some(DescriptionLocation::File(path)) => path.display().to_string(),
+        Some(DescriptionLocation::Url(_)) => "the schema".to_owned(),
         None => making.settings.shown(),
     };
-    let (schema, left_out) = understood(&document.text, &place)?;
-    let endpoint = Endpoint::new(api(making)?, schema, &making.settings, left_out);
+    let (schema, left_out) = parse_schema(&document.text, &place)?;
+    let endpoint = GraphqlEndpoint::new(endpoint_api(making)?, schema, &making.settings, left_out);
     Ok(Arc::new(endpoint))
 }
 
 /// The functions of a schema, as MCP's `Tool`s. `place` is what an error calls it.
-pub fn tools_of(text: &str, place: &str, depth: u32) -> Result<Vec<Value>, String> {
-    let (schema, _) = understood(text, place)?;
-    Ok(functions::all(&schema, depth).tools)
+pub fn schema_tools(text: &str, place: &str, depth: u32) -> Result<Vec<Value>, String> {
+    let (schema, _) = parse_schema(text, place)?;
+    Ok(tool_list::all(&schema, depth).tools)
 }
 
 /// What each of them sends if it is given what it needs and no more.
-pub fn queries_of(text: &str, place: &str, depth: u32) -> Result<Vec<(String, String)>, String> {
-    let (schema, _) = understood(text, place)?;
-    let room = functions::all(&schema, depth).room;
-    call::queries(&schema, depth, &room)
+pub fn schema_queries(
+    text: &str,
+    place: &str,
+    depth: u32,
+) -> Result<Vec<(String, String)>, String> {
+    let (schema, _) = parse_schema(text, place)?;
+    let room = tool_list::all(&schema, depth).room;
+    function_call::queries(&schema, depth, &room)
 }
 
 /// The endpoint itself, to which all of the entry's credentials go.
-fn api(making: &Making) -> Result<Api, String> {
-    let schemes = credentials::schemes(&making.settings.credentials)?;
+fn endpoint_api(making: &SourceConfig) -> Result<ApiClient, String> {
+    let schemes = entry_schemes::schemes(&making.settings.credentials)?;
     let settings = &making.settings;
     let address = settings.base_url.as_deref().unwrap_or_default();
-    let origins = Origins::listed(&making.name, settings).with_calls(address);
+    let origins = AllowedOrigins::listed(&making.name, settings).with_calls(address);
     making.api(address, origins, schemes)
 }
 
 /// A source of a schema at an address where nobody answers, for tests of what is decided on documents.
-pub fn source_of(schema: &str) -> Arc<dyn Source> {
+pub fn source_for_tests(schema: &str) -> Arc<dyn Source> {
     use std::{collections::BTreeMap, time::Duration};
 
-    use super::addresses::Addresses;
+    use super::first_seen_origins::FirstSeenOrigins;
     use mux_http::http_client;
 
-    let settings = mux_settings::Source {
+    let settings = mux_settings::SourceDefinition {
         kind: mux_settings::SourceKind::Graphql,
-        description: Some(Place::File("schema.graphql".into())),
+        description: Some(DescriptionLocation::File("schema.graphql".into())),
         written: "x".into(),
         base_url: Some("http://127.0.0.1:9/graphql".into()),
         variables: BTreeMap::new(),
@@ -144,9 +157,9 @@ pub fn source_of(schema: &str) -> Arc<dyn Source> {
         depth: 2,
         network: Arc::default(),
     };
-    let nowhere = Arc::new(Addresses::new("/nowhere/sources.json".into()));
-    let making = Making::new("blog", &settings, http_client::builder, nowhere);
-    let document = Document {
+    let nowhere = Arc::new(FirstSeenOrigins::new("/nowhere/sources.json".into()));
+    let making = SourceConfig::new("blog", &settings, http_client::client_builder, nowhere);
+    let document = DescriptionDocument {
         text: schema.into(),
         base: None,
     };
@@ -154,13 +167,13 @@ pub fn source_of(schema: &str) -> Arc<dyn Source> {
 }
 
 /// A schema in either form, and how much was left out of it.
-fn understood(text: &str, place: &str) -> Result<(Schema, usize), String> {
+fn parse_schema(text: &str, place: &str) -> Result<(GraphqlSchema, usize), String> {
     let mut schema = match text.trim_start().starts_with('{') {
         true => {
-            if weight::of(text.as_bytes(), MOST_VALUES).is_none() {
+            if weight::of(text.as_bytes(), MAX_INTROSPECTION_VALUES).is_none() {
                 return Err(format!(
-                    "{place}: it holds too many values: more than {MOST_VALUES}, {}",
-                    weight::RULE
+                    "{place}: it holds too many values: more than {MAX_INTROSPECTION_VALUES}, {}",
+                    weight::WEIGHT_RULE_TEXT
                 ));
             }
             let answer: Value = serde_json::from_str(text)

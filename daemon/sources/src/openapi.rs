@@ -7,26 +7,26 @@
 //!
 //! Invariant: everything but the call is pure.
 
-mod answers;
-mod body;
-mod closure;
-mod description;
-mod dialect;
-mod document;
-mod keywords;
-mod media;
-mod members;
-mod names;
+mod function_names;
+mod media_types;
+mod object_members;
+mod openapi_description;
+mod openapi_document;
 mod operation;
-mod paging;
+mod operation_body;
+mod operation_request;
+mod operation_responses;
+mod paging_detection;
+mod parameter_style;
 mod parameters;
-mod request;
-mod security;
-mod servers;
-mod style;
+mod schema_closure;
+mod schema_dialect;
+mod schema_keywords;
+mod schema_walk;
+mod security_requirements;
+mod server_address;
 #[cfg(test)]
 mod tests;
-mod within;
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
@@ -40,46 +40,49 @@ use serde_json::{Map, Value};
 use tracing::info;
 
 pub use self::{
-    description::{Description, LeftOut},
-    servers::Entry,
+    openapi_description::{OpenApiDescription, SkippedOperation},
+    server_address::ServerOverrides,
 };
 use super::{
-    CallFailure, Facts, Note, Source, Telling,
-    addresses::Named,
-    description::Document,
-    http::{Api, MOST_PAGES, Origins, origins},
-    making::Making,
+    CallFailure, CallProgress, Source, SourceNote, SourceReport,
+    description::DescriptionDocument,
+    first_seen_origins::DescribedOrigins,
+    http::{AllowedOrigins, ApiClient, MAX_PAGES, allowed_origins},
+    source_config::SourceConfig,
 };
-use mux_files::gzip_text::Packed;
-use mux_process::freed_memory;
+use mux_files::gzip_text::GzipText;
+use mux_process::malloc_trim;
 
 /// Operations that were left out and are told one by one.
-const TOLD: usize = 20;
+const MAX_LISTED_LEFT_OUT: usize = 20;
 /// Of all functions as JSON: more than a source may list.
-const LONGEST_LIST: usize = 1 << 30;
+const MAX_TOOLS_JSON_BYTES: usize = 1 << 30;
 
 /// A description that was read, and where it is called.
-struct OpenApi {
-    description: Description,
+struct OpenApiSource {
+    description: OpenApiDescription,
     /// As packed JSON: what the catalog holds of them is enough.
-    tools: Packed,
-    api: Api,
+    tools: GzipText,
+    api: ApiClient,
     /// Functions that are called elsewhere, by their addresses.
-    elsewhere: HashMap<String, Api>,
+    elsewhere: HashMap<String, ApiClient>,
     /// What a person should know of where it is called.
-    notes: Vec<Note>,
+    notes: Vec<SourceNote>,
 }
 
 /// Takes a second and hundreds of megabytes for a description of a thousand operations; what is kept is a few.
-pub(super) fn read(making: &Making, document: &Document) -> Result<Arc<dyn Source>, String> {
-    let entry = Entry {
+pub(super) fn read(
+    making: &SourceConfig,
+    document: &DescriptionDocument,
+) -> Result<Arc<dyn Source>, String> {
+    let entry = ServerOverrides {
         base_url: making.settings.base_url.clone(),
         variables: making.settings.variables.clone(),
         at: document.base.clone(),
     };
     let read = || {
-        let mut description = Description::read(&document.text, &entry)?;
-        let tools = Packed::json(&description.take_tools());
+        let mut description = OpenApiDescription::read(&document.text, &entry)?;
+        let tools = GzipText::json(&description.take_tools());
         Ok((tools, description))
     };
     // A thread has its own part of the memory. That of this one is given back whole, since nothing stays there.
@@ -89,9 +92,9 @@ pub(super) fn read(making: &Making, document: &Document) -> Result<Arc<dyn Sourc
         description.settle();
         (tools, description)
     });
-    freed_memory::give_back_small_values();
+    malloc_trim::give_back_small_values();
     let (tools, description) = settled?;
-    let (origins, notes) = trusted(making, &description);
+    let (origins, notes) = trusted_origins(making, &description);
     let api = making.api(description.base(), origins, description.schemes.clone())?;
     let bases = description.operations.values();
     let bases = bases.filter_map(|operation| operation.base.as_ref());
@@ -101,7 +104,7 @@ pub(super) fn read(making: &Making, document: &Document) -> Result<Arc<dyn Sourc
         source = making.name,
         functions, left_out, "description read"
     );
-    Ok(Arc::new(OpenApi {
+    Ok(Arc::new(OpenApiSource {
         description,
         tools,
         api,
@@ -112,12 +115,15 @@ pub(super) fn read(making: &Making, document: &Document) -> Result<Arc<dyn Sourc
 
 /// Where functions may be called and credentials may go: where the user says, and where the description had its functions
 /// called and its tokens fetched when it was first read.
-fn trusted(making: &Making, description: &Description) -> (Origins, Vec<Note>) {
+fn trusted_origins(
+    making: &SourceConfig,
+    description: &OpenApiDescription,
+) -> (AllowedOrigins, Vec<SourceNote>) {
     let (settings, named) = (&making.settings, &description.origins);
-    let origins = Origins::listed(&making.name, settings);
+    let origins = AllowedOrigins::listed(&making.name, settings);
     let (first, mut notes) = match making.first(named) {
         Ok(first) => (first, Vec::new()),
-        Err(problem) => (Named::default(), vec![Note::from(problem)]),
+        Err(problem) => (DescribedOrigins::default(), vec![SourceNote::from(problem)]),
     };
     let known: BTreeSet<&String> = first
         .calls
@@ -128,24 +134,27 @@ fn trusted(making: &Making, description: &Description) -> (Origins, Vec<Note>) {
     let called = operations.filter_map(|operation| {
         let told = operation.origin.as_ref().or(named.calls.as_ref())?;
         let base = operation.base.as_deref().unwrap_or(description.base());
-        known.contains(told).then(|| origins::of(base)).flatten()
+        known
+            .contains(told)
+            .then(|| allowed_origins::of(base))
+            .flatten()
     });
     let origins = origins.with_bare_calls(called).with_tokens(first.tokens);
     if settings.base_url.is_some() || first.calls == named.calls {
         return (origins.with_calls(description.base()), notes);
     }
     if let (Some(now), Some(before)) = (&named.calls, &first.calls) {
-        notes.push(Note::from(format!(
+        notes.push(SourceNote::from(format!(
             "its description has it called at {now}, and at {before} when it was first read"
         )));
     }
     (origins, notes)
 }
 
-impl OpenApi {
+impl OpenApiSource {
     /// Functions that cannot be called, and those that have credentials to send and may not: why, and by name. It depends
     /// on what is known of the description's own address by now.
-    fn stopped(&self) -> (Vec<Note>, BTreeSet<String>) {
+    fn blocked_functions(&self) -> (Vec<SourceNote>, BTreeSet<String>) {
         let mut by_base = HashMap::<Option<&String>, Vec<&String>>::new();
         for (name, operation) in &self.description.operations {
             by_base
@@ -173,16 +182,16 @@ impl OpenApi {
             }
         }
         let notes = counts.into_iter().map(|((text, line), count)| {
-            Note::fixed(format!("{count} of its functions {text}"), line)
+            SourceNote::with_fix(format!("{count} of its functions {text}"), line)
         });
         (notes.collect(), forbidden)
     }
 
-    async fn called(
+    async fn call_operation(
         &self,
         tool: String,
         mut arguments: Map<String, Value>,
-        telling: Telling,
+        telling: CallProgress,
     ) -> Result<Value, CallFailure> {
         let Some(operation) = self.description.operations.get(&tool) else {
             return Err(CallFailure::Unknown(tool));
@@ -192,11 +201,11 @@ impl OpenApi {
             .as_ref()
             .and_then(|_| arguments.shift_remove("$pages")?.as_u64());
         let body = operation.body.as_ref();
-        let media = body.and_then(|body| media::asked(body, &mut arguments));
-        let mut request = request::request(operation, arguments)
+        let media = body.and_then(|body| media_types::asked(body, &mut arguments));
+        let mut request = operation_request::request(operation, arguments)
             .map_err(|misfit| CallFailure::Unfit(misfit.to_string()))?;
         if let Some(media) = media {
-            request.body = request.body.map(|body| media::sent_as(body, media));
+            request.body = request.body.map(|body| media_types::sent_as(body, media));
         }
         let base = operation.base.as_ref();
         let api = base
@@ -204,7 +213,7 @@ impl OpenApi {
             .unwrap_or(&self.api);
         match (&operation.paged, pages) {
             (Some(paged), Some(pages)) if pages > 1 => {
-                let most = usize::try_from(pages).unwrap_or(MOST_PAGES);
+                let most = usize::try_from(pages).unwrap_or(MAX_PAGES);
                 api.pages(&request, paged, most, &telling).await
             }
             _ => api.call(&request, &telling).await,
@@ -212,44 +221,50 @@ impl OpenApi {
     }
 }
 
-impl std::fmt::Debug for OpenApi {
+impl std::fmt::Debug for OpenApiSource {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("OpenApi")
+        f.debug_struct("OpenApiSource")
             .field("description", &self.description.identity())
             .finish_non_exhaustive()
     }
 }
 
-impl Source for OpenApi {
+impl Source for OpenApiSource {
     fn identity(&self) -> (String, String) {
         let (title, version) = self.description.identity();
         (title.to_owned(), version.to_owned())
     }
 
     fn tools(&self) -> Vec<Value> {
-        let text = self.tools.read(LONGEST_LIST).unwrap_or_default();
+        let text = self.tools.read(MAX_TOOLS_JSON_BYTES).unwrap_or_default();
         serde_json::from_str(&text).unwrap_or_default()
     }
 
-    fn functions(&self) -> usize {
+    fn function_count(&self) -> usize {
         self.description.operations.len()
     }
 
-    fn facts(&self) -> Facts {
+    fn report(&self) -> SourceReport {
         let left_out = self.description.left_out();
-        let told = left_out.iter().take(TOLD);
-        let told = told.map(|LeftOut { operation, why }| format!("{operation} is left out: {why}"));
-        let more = left_out.len().saturating_sub(TOLD);
+        let told = left_out.iter().take(MAX_LISTED_LEFT_OUT);
+        let told = told
+            .map(|SkippedOperation { operation, why }| format!("{operation} is left out: {why}"));
+        let more = left_out.len().saturating_sub(MAX_LISTED_LEFT_OUT);
         let more = (more > 0).then(|| format!("{more} more operations are left out"));
-        let notes = self.description.notes().iter().cloned().map(Note::from);
+        let notes = self
+            .description
+            .notes()
+            .iter()
+            .cloned()
+            .map(SourceNote::from);
         let operations = self.description.operations.values();
-        let (stopped, forbidden) = self.stopped();
-        Facts {
+        let (stopped, forbidden) = self.blocked_functions();
+        SourceReport {
             notes: notes
                 .chain(self.notes.iter().cloned())
                 .chain(stopped)
                 .chain(self.api.notes())
-                .chain(told.chain(more).map(Note::from))
+                .chain(told.chain(more).map(SourceNote::from))
                 .collect(),
             missing: self
                 .api
@@ -264,8 +279,8 @@ impl Source for OpenApi {
         self: Arc<Self>,
         tool: String,
         arguments: Map<String, Value>,
-        telling: Telling,
+        telling: CallProgress,
     ) -> BoxFuture<'static, Result<Value, CallFailure>> {
-        Box::pin(async move { self.called(tool, arguments, telling).await })
+        Box::pin(async move { self.call_operation(tool, arguments, telling).await })
     }
 }

@@ -13,40 +13,40 @@ use serde::{Serialize, de::DeserializeOwned};
 use tokio::{io::Interest, net::UnixStream};
 
 use mux_keeper::{
-    passing,
-    wire::{Inbox, encode},
+    descriptor_passing,
+    wire::{FrameBuffer, encode_frame},
 };
 
-pub(super) struct Channel {
+pub(super) struct HandoverChannel {
     stream: UnixStream,
-    inbox: Inbox,
+    inbox: FrameBuffer,
     fds: VecDeque<OwnedFd>,
 }
 
-impl fmt::Debug for Channel {
+impl fmt::Debug for HandoverChannel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Channel").finish_non_exhaustive()
+        f.debug_struct("HandoverChannel").finish_non_exhaustive()
     }
 }
 
-impl Channel {
+impl HandoverChannel {
     pub(super) fn new(stream: StdStream) -> io::Result<Self> {
         stream.set_nonblocking(true)?;
         Ok(Self {
             stream: UnixStream::from_std(stream)?,
-            inbox: Inbox::default(),
+            inbox: FrameBuffer::default(),
             fds: VecDeque::new(),
         })
     }
 
     pub(super) async fn send(&self, frame: &impl Serialize, fds: &[OwnedFd]) -> io::Result<()> {
-        let bytes = encode(frame).map_err(io::Error::other)?;
+        let bytes = encode_frame(frame).map_err(io::Error::other)?;
         let (mut sent, mut fds) = (0, fds);
         while sent < bytes.len() {
             self.stream.writable().await?;
             let stream = &self.stream;
             let went = stream.try_io(Interest::WRITABLE, || {
-                passing::send(stream, &bytes[sent..], fds)
+                descriptor_passing::send(stream, &bytes[sent..], fds)
             });
             match went {
                 Ok(count) => (sent, fds) = (sent + count, &[]),
@@ -67,7 +67,7 @@ impl Channel {
             let mut buffer = [0; 16 << 10];
             let (stream, fds) = (&self.stream, &mut self.fds);
             let received = stream.try_io(Interest::READABLE, || {
-                passing::receive(stream, &mut buffer, fds)
+                descriptor_passing::receive(stream, &mut buffer, fds)
             });
             match received {
                 Ok(0) => return Ok(None),
@@ -99,7 +99,10 @@ mod tests {
     #[tokio::test]
     async fn frames_longer_than_the_socket_takes_arrive_with_their_descriptors() {
         let (near, far) = StdStream::pair().unwrap();
-        let (near, mut far) = (Channel::new(near).unwrap(), Channel::new(far).unwrap());
+        let (near, mut far) = (
+            HandoverChannel::new(near).unwrap(),
+            HandoverChannel::new(far).unwrap(),
+        );
         let long = "x".repeat(700 << 10);
         let sending = async {
             for name in [b"a", b"b"] {

@@ -4,38 +4,38 @@
 //! there on only the old one speaks: sessions, one after the other, and at last `Left`, or its end.
 //!
 //! Invariant: an `Offer` carries the listening socket and the lock, and the socket to the keeper if it says so; a
-//! `Door` the connection, a `Session` the process's standard input, output and error. Nothing else carries descriptors.
+//! `ConnectionState` the connection, a `Session` the process's standard input, output and error. Nothing else carries descriptors.
 
 use serde::{Deserialize, Serialize};
 
-use crate::lifecycle::Legacy;
-use mux_upstream::{HandedPlace, HandedState};
+use crate::lifecycle::InheritedService;
+use mux_upstream::{HandoverKey, HandoverState};
 
 /// Changes with what is said here, and with what a session's state means.
-pub(super) const WIRE: u32 = 1;
+pub(super) const HANDOVER_PROTOCOL_VERSION: u32 = 1;
 
 #[derive(Debug, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum FromOld {
+pub(super) enum PredecessorFrame {
     Offer {
         /// Sessions that are open and may come.
-        awaited: Vec<HandedPlace>,
+        awaited: Vec<HandoverKey>,
         /// The version of the keeper's wire, and its pid.
         keeper: Option<(u32, u32)>,
         /// Who started the first of us, and looks after us.
-        service: Legacy,
+        service: InheritedService,
     },
     /// The store can be opened.
     CacheFree {},
     /// Sessions that are open now and may come. From here on both accept.
     Go {
-        awaited: Vec<HandedPlace>,
+        awaited: Vec<HandoverKey>,
     },
     /// Carries a connection on which runs that go on over there can be read.
     Door {},
-    Session(Box<HandedState>),
+    Session(Box<HandoverState>),
     /// It is busy, and may come later.
-    Withheld(HandedPlace),
+    Withheld(HandoverKey),
     /// What waits for an approval stands on the disk.
     Records {
         /// Runs that go on, and write what is theirs themselves.
@@ -47,7 +47,7 @@ pub(super) enum FromOld {
 
 #[derive(Debug, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum FromNew {
+pub(super) enum SuccessorFrame {
     Hello {
         wire: u32,
         build: String,

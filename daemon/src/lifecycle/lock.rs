@@ -86,7 +86,7 @@ impl InstanceLock {
     }
 
     /// Leaves word for people and clients: who holds it, and where it listens.
-    pub fn sign(&self, pid: u32, socket: &Path) -> io::Result<()> {
+    pub fn write_owner(&self, pid: u32, socket: &Path) -> io::Result<()> {
         let socket = socket.to_owned();
         let mut word = serde_json::to_vec(&Signature { pid, socket })?;
         word.push(b'\n');
@@ -149,7 +149,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("muxd.lock");
         let first = InstanceLock::try_take(&path).unwrap().unwrap();
-        first.sign(7, Path::new("/run/x.sock")).unwrap();
+        first.write_owner(7, Path::new("/run/x.sock")).unwrap();
         assert!(InstanceLock::try_take(&path).unwrap().is_none());
         let patience = Duration::from_millis(20);
         assert!(matches!(

@@ -3,14 +3,14 @@
 use std::time::SystemTime;
 
 use axum::{Router, body::Bytes, http::StatusCode, routing::post};
-use mux_telemetry::trace::{Kind, Tracer};
+use mux_telemetry::trace::{SpanKind, Tracer};
 use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
 use prost::Message as _;
 
 use super::*;
 
 /// Answers each request in turn, the last answer for all that follow, and hands the requests on.
-async fn collector(answers: &'static [u16]) -> (Destination, mpsc::UnboundedReceiver<Bytes>) {
+async fn collector(answers: &'static [u16]) -> (CollectorEndpoint, mpsc::UnboundedReceiver<Bytes>) {
     let (sender, requests) = mpsc::unbounded_channel();
     let answered = Arc::new(Mutex::new(0));
     let take = move |body: Bytes| {
@@ -30,9 +30,9 @@ async fn collector(answers: &'static [u16]) -> (Destination, mpsc::UnboundedRece
     (destination(port), requests)
 }
 
-fn destination(port: u16) -> Destination {
+fn destination(port: u16) -> CollectorEndpoint {
     drop(rustls::crypto::ring::default_provider().install_default());
-    Destination {
+    CollectorEndpoint {
         url: format!("http://127.0.0.1:{port}/v1/traces"),
         shown: String::new(),
         headers: vec![("x-key".into(), "k".into())],
@@ -41,7 +41,7 @@ fn destination(port: u16) -> Destination {
     }
 }
 
-fn tracer(to: Destination) -> Tracer {
+fn tracer(to: CollectorEndpoint) -> Tracer {
     let tracer = Tracer::new(Some(start()));
     tracer.send_to(Some(Ok(to)));
     tracer
@@ -52,10 +52,10 @@ async fn spans_arrive_with_what_was_said_of_them() {
     let (to, mut requests) = collector(&[200]).await;
     let tracer = tracer(to);
     let before = SystemTime::now();
-    let mut span = tracer.begin(None, Kind::Client, || "call".into());
+    let mut span = tracer.begin_trace(None, SpanKind::Client, || "call".into());
     span.set("a", || Some("b"));
     span.set("n", || Some(7));
-    span.ended(|| Some("timeout".into()));
+    span.end_with(|| Some("timeout".into()));
     tracer.close().await;
     let request = ExportTraceServiceRequest::decode(requests.recv().await.unwrap()).unwrap();
     let of_resource = &request.resource_spans[0];
@@ -80,8 +80,8 @@ async fn what_may_be_taken_later_is_sent_again_and_nothing_else_is() {
         let (to, mut requests) = collector(answers).await;
         let tracer = tracer(to);
         tracer
-            .begin(None, Kind::Internal, || "x".into())
-            .ended(|| None);
+            .begin_trace(None, SpanKind::Internal, || "x".into())
+            .end_with(|| None);
         for _ in 0..requests_made {
             requests.recv().await.unwrap();
         }
@@ -101,13 +101,13 @@ async fn a_collector_that_is_down_loses_spans_and_holds_nobody_up() {
         listener.local_addr().unwrap().port()
     };
     let tracer = tracer(destination(port));
-    for _ in 0..3 * QUEUE {
+    for _ in 0..3 * MAX_QUEUED_SPANS {
         tracer
-            .begin(None, Kind::Internal, || "x".into())
-            .ended(|| None);
+            .begin_trace(None, SpanKind::Internal, || "x".into())
+            .end_with(|| None);
     }
     // This thread alone runs the tasks: what did not fit was lost at once.
-    assert_eq!(tracer.report().counts.lost, 2 * QUEUE as u64);
+    assert_eq!(tracer.report().counts.lost, 2 * MAX_QUEUED_SPANS as u64);
     tracer.close().await;
     let counts = tracer.report().counts;
     assert_eq!(counts.sent, 0);

@@ -12,29 +12,32 @@ use mux_proto as wire;
 use serde_json::Value;
 use tokio::time::timeout;
 
-use super::{POLL, convert, door::Door};
-use crate::state::Daemon;
-use mux_approvals::{Approvals, Decision, GoesOn, Grant, Said, State, Verdict, View, beginning};
-use mux_caller::{Ending, Request, RunAccess};
-use mux_runs::Program;
-use mux_settings::projects::Workplace;
+use super::{MAX_LONG_POLL, connection::ConnectionState, convert};
+use crate::daemon::Daemon;
+use mux_approvals::{
+    AnswerStatus, ApprovalSnapshot, ApprovalVerdict, Approvals, Grant, ResumeTarget, UserAnswer,
+    UserDecision, visible_prefix,
+};
+use mux_caller::{ApprovalOutcome, ApprovalRequest, RunAccess};
+use mux_runs::RunSpec;
+use mux_settings::projects::WorkspaceContext;
 use mux_text::json_depth;
 
 /// Arguments in a list, in bytes; of one alone there are all.
-const LISTED: usize = 16 << 10;
-const PREVIEW: usize = 1_000;
+const MAX_LISTED_ARGUMENT_BYTES: usize = 16 << 10;
+const ARGUMENT_PREVIEW_BYTES: usize = 1_000;
 /// About how much a list takes at most.
-const LONGEST: usize = 8 << 20;
+const MAX_APPROVAL_LIST_BYTES: usize = 8 << 20;
 
 pub(super) async fn list(
     daemon: &Daemon,
-    door: &Door,
+    door: &ConnectionState,
     request: wire::ApprovalsRequest,
 ) -> Result<wire::ApprovalList, wire::Error> {
     let (approvals, access) = (daemon.gateway.approvals(), door.access());
-    let mut edition = approvals.watch();
+    let mut edition = approvals.subscribe_changes();
     if let Some(known) = request.known {
-        let wait = Duration::from_millis(request.wait_ms).min(POLL);
+        let wait = Duration::from_millis(request.wait_ms).min(MAX_LONG_POLL);
         // Neither the end of the time nor of the daemon is an error: there is just nothing new.
         drop(timeout(wait, edition.wait_for(|edition| *edition != known)).await);
     }
@@ -44,19 +47,23 @@ pub(super) async fn list(
         ..wire::ApprovalList::default()
     };
     if request.granted {
-        let granted = approvals.granted().into_iter().map(grant);
+        let granted = approvals.list_grants().into_iter().map(grant_info);
         list.granted = granted.filter(|_| access.is_user()).collect();
     } else if let Some(id) = &request.approval {
         let view = approvals.find(id, &access).await.map_err(convert::error)?;
-        let info = info(approvals, &access, &view, usize::MAX);
+        let info = approval_info(approvals, &access, &view, usize::MAX);
         list.approvals.push(info);
     } else {
-        let mut room = LONGEST;
+        let mut room = MAX_APPROVAL_LIST_BYTES;
         let views = approvals.list().await.into_iter();
         for view in views.filter(|view| access.allows(&view.subject.origin)) {
-            let most = LISTED.min(room);
-            let info = info(approvals, &access, &view, most);
-            room = room.saturating_sub(info.arguments.as_ref().map_or(PREVIEW, |_| info.bytes));
+            let most = MAX_LISTED_ARGUMENT_BYTES.min(room);
+            let info = approval_info(approvals, &access, &view, most);
+            room = room.saturating_sub(
+                info.arguments
+                    .as_ref()
+                    .map_or(ARGUMENT_PREVIEW_BYTES, |_| info.bytes),
+            );
             list.approvals.push(info);
         }
     }
@@ -65,17 +72,17 @@ pub(super) async fn list(
 
 pub(super) async fn decide(
     daemon: &Daemon,
-    door: &Door,
+    door: &ConnectionState,
     request: wire::DecideRequest,
 ) -> Result<wire::Decided, wire::Error> {
     let approvals = daemon.gateway.approvals();
     let decision = match request.decision {
-        wire::Decision::Once => Decision::Once,
-        wire::Decision::Session => Decision::Session,
-        wire::Decision::Always => Decision::Always,
-        wire::Decision::Deny => Decision::Deny,
+        wire::Decision::Once => UserDecision::Once,
+        wire::Decision::Session => UserDecision::Session,
+        wire::Decision::Always => UserDecision::Always,
+        wire::Decision::Deny => UserDecision::Deny,
     };
-    let said = Said {
+    let said = UserAnswer {
         decision,
         reason: request.reason,
         shown: request.shown,
@@ -83,9 +90,9 @@ pub(super) async fn decide(
     let access = door.access();
     let decided = approvals.decide(&request.approval, &access, said).await;
     let decided = decided.map_err(convert::error)?;
-    approvals.note_answer(Some(&decided), decision, &door.origin());
+    approvals.audit_answer(Some(&decided), decision, &door.origin());
     Ok(wire::Decided {
-        approval: info(approvals, &access, &decided.view, LISTED),
+        approval: approval_info(approvals, &access, &decided.view, MAX_LISTED_ARGUMENT_BYTES),
         live: decided.live,
         released: decided.released.len(),
         unshown: decided.unshown,
@@ -95,21 +102,21 @@ pub(super) async fn decide(
 
 pub(super) async fn revoke(
     daemon: &Daemon,
-    door: &Door,
+    door: &ConnectionState,
     name: String,
 ) -> Result<wire::GrantInfo, wire::Error> {
     let approvals = daemon.gateway.approvals();
     let revoked = approvals.revoke(name.clone(), &door.access()).await;
     let revoked = revoked.map_err(convert::error)?;
-    approvals.note_revoked(&name, &revoked, &door.origin());
-    Ok(grant((name, revoked)))
+    approvals.audit_revoked(&name, &revoked, &door.origin());
+    Ok(grant_info((name, revoked)))
 }
 
 /// The run has the rights of whoever began it, whoever goes on with it. Questions go to the client that goes on with it if
 /// that may answer for whoever began it, and to nobody otherwise.
 pub(super) async fn resume(
     daemon: &Arc<Daemon>,
-    door: &Door,
+    door: &ConnectionState,
     request: wire::ResumeRequest,
 ) -> Result<wire::Resumed, wire::Error> {
     let (approvals, access) = (daemon.gateway.approvals(), door.access());
@@ -117,15 +124,19 @@ pub(super) async fn resume(
         let run = daemon.runs.find(run, &access);
         run.is_ok_and(|run| !run.has_ended())
     };
-    let found = approvals.resumable(&request.id, &access, lives);
+    let found = approvals.find_resumable(&request.id, &access, lives);
     let resumed = match found.await.map_err(convert::error)? {
-        GoesOn::As(run) => {
+        ResumeTarget::As(run) => {
             let run = match daemon.runs.find(&run, &access) {
                 Ok(run) => run.id.clone(),
                 // It names what was asked for, and not what that has become.
                 Err(_) => match daemon.former.info(&run, &access).await {
                     Some(info) => info.run,
-                    None => return Err(convert::error(daemon.runs.unknown(&request.id, &access))),
+                    None => {
+                        return Err(convert::error(
+                            daemon.runs.unknown_run_fault(&request.id, &access),
+                        ));
+                    }
                 },
             };
             return Ok(wire::Resumed {
@@ -133,7 +144,7 @@ pub(super) async fn resume(
                 replayed: false,
             });
         }
-        GoesOn::Anew(resumed) => *resumed,
+        ResumeTarget::Anew(resumed) => *resumed,
     };
     let origin = Arc::clone(&resumed.began.origin);
     let place = match &origin.workspace {
@@ -142,9 +153,9 @@ pub(super) async fn resume(
             daemon.projects_in_force().await;
             daemon.workplace(workspace)
         }
-        None => Workplace::default(),
+        None => WorkspaceContext::default(),
     };
-    let program = Program {
+    let program = RunSpec {
         trace: None,
         source: resumed.began.source.as_ref().to_owned(),
         language: resumed.began.language,
@@ -160,7 +171,7 @@ pub(super) async fn resume(
         record: false,
         replay: None,
         resumed: Some(resumed),
-        detached: request.detach.then(|| daemon.activity.detached()),
+        detached: request.detach.then(|| daemon.activity.admit_detached_run()),
         origin: Arc::clone(&origin),
     };
     let run = daemon.runs.start(program);
@@ -175,7 +186,12 @@ pub(super) async fn resume(
     })
 }
 
-fn info(approvals: &Approvals, access: &RunAccess, view: &View, most: usize) -> wire::ApprovalInfo {
+fn approval_info(
+    approvals: &Approvals,
+    access: &RunAccess,
+    view: &ApprovalSnapshot,
+    most: usize,
+) -> wire::ApprovalInfo {
     let subject = &view.subject;
     let fits = subject.arguments.len() <= most && json_depth::check(&subject.arguments, "").is_ok();
     let arguments: Option<Value> = match fits {
@@ -190,18 +206,18 @@ fn info(approvals: &Approvals, access: &RunAccess, view: &View, most: usize) -> 
     wire::ApprovalInfo {
         approval: match access.is_user() {
             true => view.id(),
-            false => view.whole_id(),
+            false => view.token_id(),
         },
         state: match &view.state {
-            State::Waiting => wire::ApprovalState::Waiting,
-            State::Pending => wire::ApprovalState::Pending,
-            State::Answered(Verdict::Approved) => wire::ApprovalState::Approved,
-            State::Answered(Verdict::Denied { .. }) => wire::ApprovalState::Denied,
+            AnswerStatus::Waiting => wire::ApprovalState::Waiting,
+            AnswerStatus::Pending => wire::ApprovalState::Pending,
+            AnswerStatus::Answered(ApprovalVerdict::Approved) => wire::ApprovalState::Approved,
+            AnswerStatus::Answered(ApprovalVerdict::Denied { .. }) => wire::ApprovalState::Denied,
         },
         path: subject.path.clone(),
         preview: arguments
             .is_none()
-            .then(|| beginning(&subject.arguments, PREVIEW)),
+            .then(|| visible_prefix(&subject.arguments, ARGUMENT_PREVIEW_BYTES)),
         arguments,
         bytes: subject.arguments.len(),
         client: subject.origin.client.clone(),
@@ -212,11 +228,12 @@ fn info(approvals: &Approvals, access: &RunAccess, view: &View, most: usize) -> 
         reason: subject.reason.clone(),
         cover: subject.cover.hex(),
         since_ms: convert::millis(since),
-        left_ms: (view.state == State::Waiting).then(|| convert::millis(left.unwrap_or_default())),
+        left_ms: (view.state == AnswerStatus::Waiting)
+            .then(|| convert::millis(left.unwrap_or_default())),
     }
 }
 
-fn grant((name, grant): (String, Grant)) -> wire::GrantInfo {
+fn grant_info((name, grant): (String, Grant)) -> wire::GrantInfo {
     wire::GrantInfo {
         grant: name,
         path: grant.path,
@@ -227,7 +244,7 @@ fn grant((name, grant): (String, Grant)) -> wire::GrantInfo {
     }
 }
 
-pub(super) fn asked(request: Request) -> wire::ApprovalAsked {
+pub(super) fn approval_asked(request: ApprovalRequest) -> wire::ApprovalAsked {
     wire::ApprovalAsked {
         approval: request.approval,
         path: request.path,
@@ -240,14 +257,18 @@ pub(super) fn asked(request: Request) -> wire::ApprovalAsked {
     }
 }
 
-pub(super) fn over(approval: String, path: String, ending: Ending) -> wire::ApprovalOver {
+pub(super) fn approval_over(
+    approval: String,
+    path: String,
+    ending: ApprovalOutcome,
+) -> wire::ApprovalOver {
     wire::ApprovalOver {
         approval,
         path,
         ending: match ending {
-            Ending::Approved => wire::ApprovalEnding::Approved,
-            Ending::Denied => wire::ApprovalEnding::Denied,
-            Ending::Pending => wire::ApprovalEnding::Pending,
+            ApprovalOutcome::Approved => wire::ApprovalEnding::Approved,
+            ApprovalOutcome::Denied => wire::ApprovalEnding::Denied,
+            ApprovalOutcome::Pending => wire::ApprovalEnding::Pending,
         },
     }
 }

@@ -7,20 +7,24 @@ use mux_proto as wire;
 use mux_wire::{Fault, Kind};
 use tokio::time::{Instant, timeout, timeout_at};
 
-use super::{budget::Budget, convert, door::Door, sources};
-use mux_catalog::{Catalog, Known, Scope, Tool, ToolSet, Wording, imitations};
-use mux_process::freed_memory;
-use mux_upstream::{Server, Upstreams, Whose};
+use super::{answer_budget::AnswerBudget, connection::ConnectionState, convert, sources};
+use mux_catalog::{Catalog, KnownServer, Scope, Tool, ToolSet, TypeTextAudience, imitations};
+use mux_process::malloc_trim;
+use mux_upstream::{CallerIdentity, Server, Upstreams};
 
 /// An answer of more tools leaves memory behind that is worth asking for.
-const MANY: usize = 100;
+const MEMORY_TRIM_TOOLS: usize = 100;
 
 /// The tools of every server that can be reached; servers are started at the same time.
-type Sets = Vec<(Arc<Server>, Result<Arc<ToolSet>, Fault>)>;
+type ServerToolSets = Vec<(Arc<Server>, Result<Arc<ToolSet>, Fault>)>;
 
 /// Nobody waits for a server whose tools are known from its last session. It is started all the same, so
 /// that a list which has changed is not believed for ever.
-async fn sets(servers: Vec<Arc<Server>>, whose: &Whose, wait: Option<Duration>) -> Sets {
+async fn list_tool_sets(
+    servers: Vec<Arc<Server>>,
+    whose: &CallerIdentity,
+    wait: Option<Duration>,
+) -> ServerToolSets {
     join_all(servers.into_iter().map(|server| async move {
         let tools = match server.tools() {
             Some(tools) => {
@@ -34,7 +38,7 @@ async fn sets(servers: Vec<Arc<Server>>, whose: &Whose, wait: Option<Duration>) 
                 None => server.session(whose).await.map(|held| held.session.tools()),
                 Some(wait) => match timeout(wait, server.session(whose)).await {
                     Ok(held) => held.map(|held| held.session.tools()),
-                    Err(_) => Err(late(server.name(), wait)),
+                    Err(_) => Err(still_starting_fault(server.name(), wait)),
                 },
             },
         };
@@ -43,19 +47,19 @@ async fn sets(servers: Vec<Arc<Server>>, whose: &Whose, wait: Option<Duration>) 
     .await
 }
 
-fn late(server: &str, wait: Duration) -> Fault {
+fn still_starting_fault(server: &str, wait: Duration) -> Fault {
     let message = format!("`{server}` was not ready within {wait:?}");
     Fault::new(Kind::Unavailable, message).hint("it is being started; ask again")
 }
 
 pub(super) async fn tools(
     upstreams: &Upstreams,
-    (scope, whose): (&Scope, &Whose),
+    (scope, whose): (&Scope, &CallerIdentity),
     request: wire::ToolsRequest,
 ) -> Result<wire::ToolList, Fault> {
     let servers = match &request.server {
-        Some(name) => vec![upstreams.find_seen(name, scope)?],
-        None => upstreams.all_seen(scope),
+        Some(name) => vec![upstreams.find_visible(name, scope)?],
+        None => upstreams.visible_servers(scope),
     };
     let words: Vec<String> = request
         .query
@@ -73,19 +77,19 @@ pub(super) async fn tools(
     };
     let catalog = upstreams.catalog();
     let wait = request.wait_ms.map(Duration::from_millis);
-    let detail = Detail {
+    let detail = ToolDetail {
         schemas: request.schemas,
         definitions: request.definitions,
     };
-    let mut budget = Budget::new();
-    let sets = sets(servers, whose, wait).await;
-    let imitated = imitations(&upstreams.known_seen(scope));
+    let mut budget = AnswerBudget::new();
+    let sets = list_tool_sets(servers, whose, wait).await;
+    let imitated = imitations(&upstreams.known_visible(scope));
     for (server, tools) in sets {
         if let (Some(_), Ok(tools)) = (&request.server, &tools)
             && let Some(text) = tools.instructions()
         {
             let told = (server.name().to_owned(), Arc::clone(text));
-            list.instructions.push(convert::instructions(told));
+            list.instructions.push(convert::server_instructions(told));
         }
         let tools = match tools {
             Ok(tools) if request.for_apps || request.definitions => scope.view(&tools),
@@ -96,15 +100,15 @@ pub(super) async fn tools(
             }
         };
         let wanted = |tool: &&Arc<Tool>| {
-            matches(tool, &words) && (!request.direct || scope.offers_directly(tool))
+            tool_matches(tool, &words) && (!request.direct || scope.offers_directly(tool))
         };
         let wanted: Vec<&Arc<Tool>> = tools.iter().filter(wanted).collect();
         let room = request.limit.unwrap_or(usize::MAX);
         let shown = wanted.iter().take(room.saturating_sub(list.tools.len()));
-        let forbidden = sources::forbidden(upstreams, &server);
+        let forbidden = sources::uncallable_functions(upstreams, &server);
         let shown = shown.map(|tool| wire::ToolInfo {
             forbidden: forbidden.contains(&*tool.name),
-            ..info(catalog, scope, &tools, tool, detail)
+            ..tool_info(catalog, scope, &tools, tool, detail)
         });
         let mut warnings = tools.warnings.clone();
         warnings.extend(tools.remarks());
@@ -117,7 +121,7 @@ pub(super) async fn tools(
         }
         let imitated = imitated.iter().filter(|(name, _)| name == server.name());
         warnings.extend(imitated.flat_map(|(_, told)| told.iter().cloned()));
-        match listed(shown, &warnings, &mut budget) {
+        match tool_infos(shown, &warnings, &mut budget) {
             Ok(shown) => {
                 list.tools.extend(shown);
                 list.total += wanted.len();
@@ -129,17 +133,17 @@ pub(super) async fn tools(
             Err(fault) => list.missing.push(budget.missing(server.name(), fault)),
         }
     }
-    if list.tools.len() > MANY {
-        freed_memory::give_back_soon();
+    if list.tools.len() > MEMORY_TRIM_TOOLS {
+        malloc_trim::give_back_soon();
     }
     Ok(list)
 }
 
 /// The tools of one server, if there is room for all of them and for what is said of them.
-fn listed(
+fn tool_infos(
     tools: impl Iterator<Item = wire::ToolInfo>,
     warnings: &[String],
-    budget: &mut Budget,
+    budget: &mut AnswerBudget,
 ) -> Result<Vec<wire::ToolInfo>, Fault> {
     let mut left = *budget;
     left.take(&warnings)?;
@@ -149,7 +153,7 @@ fn listed(
     Ok(listed)
 }
 
-fn matches(tool: &Tool, words: &[String]) -> bool {
+fn tool_matches(tool: &Tool, words: &[String]) -> bool {
     if words.is_empty() {
         return true;
     }
@@ -161,17 +165,17 @@ fn matches(tool: &Tool, words: &[String]) -> bool {
 
 /// How much is said of each tool.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Detail {
+pub(super) struct ToolDetail {
     pub(super) schemas: bool,
     pub(super) definitions: bool,
 }
 
-pub(super) fn info(
+pub(super) fn tool_info(
     catalog: &Catalog,
     scope: &Scope,
     tools: &ToolSet,
     tool: &Tool,
-    detail: Detail,
+    detail: ToolDetail,
 ) -> wire::ToolInfo {
     let observed = Some(catalog.learned().calls(tool));
     wire::ToolInfo {
@@ -197,15 +201,18 @@ pub(super) fn info(
 /// The `.d.ts` of everything, of some servers, or of single tools and groups of them.
 pub(super) async fn types(
     upstreams: &Upstreams,
-    (scope, whose): (&Scope, &Whose),
+    (scope, whose): (&Scope, &CallerIdentity),
     request: wire::TypesRequest,
 ) -> Result<String, Fault> {
     let catalog = upstreams.catalog();
     if request.paths.is_empty() {
-        let servers = upstreams.all_seen(scope);
-        let known = scope.seen(known(sets(servers, whose, None).await));
-        let types = catalog.types(&known, Wording::Reader).await;
-        return carried(&types.text.read());
+        let servers = upstreams.visible_servers(scope);
+        let known =
+            scope.visible_servers(known_servers(list_tool_sets(servers, whose, None).await));
+        let types = catalog
+            .declare_types(&known, TypeTextAudience::Reader)
+            .await;
+        return check_types_length(&types.text.read());
     }
     let (tools, servers): (Vec<_>, Vec<_>) = request
         .paths
@@ -215,9 +222,9 @@ pub(super) async fn types(
     if !servers.is_empty() {
         let servers = servers
             .iter()
-            .map(|name| upstreams.find_seen(name, scope))
+            .map(|name| upstreams.find_visible(name, scope))
             .collect::<Result<_, _>>()?;
-        let sets = sets(servers, whose, None).await;
+        let sets = list_tool_sets(servers, whose, None).await;
         // Somebody asked for just these, so one that cannot be reached is an error.
         for (_, set) in &sets {
             if let Err(fault) = set {
@@ -225,24 +232,29 @@ pub(super) async fn types(
             }
         }
         let types = catalog
-            .types(&scope.seen(known(sets)), Wording::Reader)
+            .declare_types(
+                &scope.visible_servers(known_servers(sets)),
+                TypeTextAudience::Reader,
+            )
             .await;
         out.push_str(&types.text.read());
     }
     for path in tools {
         let (server, name) = path.split_once('.').unwrap_or((&path, ""));
-        let server = upstreams.find_seen(server, scope)?;
-        let (_, set) = sets(vec![Arc::clone(&server)], whose, None).await.remove(0);
-        for tool in mux_gateway::named(&scope.offered(&set?), server.name(), name)? {
+        let server = upstreams.find_visible(server, scope)?;
+        let (_, set) = list_tool_sets(vec![Arc::clone(&server)], whose, None)
+            .await
+            .remove(0);
+        for tool in mux_gateway::find_tools_or_group(&scope.offered(&set?), server.name(), name)? {
             out.push_str(&catalog.declaration(&tool));
         }
     }
-    carried(&out)
+    check_types_length(&out)
 }
 
 /// Types that an answer carries. Programs are checked against longer ones all the same.
-fn carried(text: &str) -> Result<String, Fault> {
-    if Budget::new().take(&text).is_ok() {
+fn check_types_length(text: &str) -> Result<String, Fault> {
+    if AnswerBudget::new().take(&text).is_ok() {
         return Ok(text.to_owned());
     }
     let message = format!(
@@ -255,11 +267,11 @@ fn carried(text: &str) -> Result<String, Fault> {
     ))
 }
 
-fn known(sets: Sets) -> Vec<Known> {
+fn known_servers(sets: ServerToolSets) -> Vec<KnownServer> {
     sets.into_iter()
         .map(|(server, tools)| match tools {
-            Ok(_) => server.known(),
-            Err(fault) => Known {
+            Ok(_) => server.known_tools(),
+            Err(fault) => KnownServer {
                 name: server.name().to_owned(),
                 tools: None,
                 note: Some(fault.message),
@@ -271,20 +283,22 @@ fn known(sets: Sets) -> Vec<Known> {
 /// The declarations of everything once they are others than those of this name, or after a while.
 pub(super) async fn watch_types(
     upstreams: &Upstreams,
-    door: &Door,
+    door: &ConnectionState,
     known: Option<&str>,
     wait: Duration,
 ) -> Result<wire::TypesPage, Fault> {
     let catalog = upstreams.catalog();
-    let mut news = catalog.news();
+    let mut news = catalog.subscribe_changes();
     let until = Instant::now() + wait;
     loop {
         news.mark_unchanged();
-        let seen = upstreams.known_seen(&door.scope());
-        let types = catalog.types(&seen, Wording::Checker).await;
+        let seen = upstreams.known_visible(&door.scope());
+        let types = catalog
+            .declare_types(&seen, TypeTextAudience::Checker)
+            .await;
         let name = blake3::Hash::from(types.hash).to_hex().to_string();
         if known != Some(name.as_str()) {
-            let text = Some(carried(&types.text.read())?);
+            let text = Some(check_types_length(&types.text.read())?);
             return Ok(wire::TypesPage { name, text });
         }
         // An error means that the daemon is ending.
@@ -300,7 +314,7 @@ pub(super) fn forget_types(
 ) -> Result<wire::Forgotten, Fault> {
     let catalog = upstreams.catalog();
     if paths.is_empty() {
-        let tools = catalog.forget(None, None);
+        let tools = catalog.forget_learned(None, None);
         return Ok(wire::Forgotten { tools });
     }
     let mut tools = 0;
@@ -317,7 +331,7 @@ pub(super) fn forget_types(
                 None => name.to_owned(),
             },
         );
-        tools += catalog.forget(Some(server.name()), exact.as_deref());
+        tools += catalog.forget_learned(Some(server.name()), exact.as_deref());
     }
     Ok(wire::Forgotten { tools })
 }
@@ -329,8 +343,8 @@ mod tests {
     #[test]
     fn types_that_no_frame_carries_are_refused_with_a_way_out() {
         let text = "/** \"x\" */\n".repeat(1 << 19);
-        assert_eq!(carried(&text).unwrap(), text);
-        let fault = carried(&text.repeat(3)).unwrap_err();
+        assert_eq!(check_types_length(&text).unwrap(), text);
+        let fault = check_types_length(&text.repeat(3)).unwrap_err();
         assert_eq!(fault.kind, Kind::Limit);
         assert!(fault.hint.unwrap().contains("mux types SERVER"));
     }
@@ -356,12 +370,12 @@ mod tests {
             definition: None,
         };
         let tools = |count| std::iter::repeat_with(tool).take(count);
-        let mut budget = Budget::new();
-        assert_eq!(listed(tools(4), &[], &mut budget).unwrap().len(), 4);
-        let fault = listed(tools(100), &[], &mut budget).unwrap_err();
+        let mut budget = AnswerBudget::new();
+        assert_eq!(tool_infos(tools(4), &[], &mut budget).unwrap().len(), 4);
+        let fault = tool_infos(tools(100), &[], &mut budget).unwrap_err();
         assert_eq!(fault.kind, Kind::Limit);
-        assert_eq!(listed(tools(4), &[], &mut budget).unwrap().len(), 4);
+        assert_eq!(tool_infos(tools(4), &[], &mut budget).unwrap().len(), 4);
         let warnings = vec!["x".repeat(8 << 20)];
-        assert!(listed(tools(0), &warnings, &mut budget).is_err());
+        assert!(tool_infos(tools(0), &warnings, &mut budget).is_err());
     }
 }

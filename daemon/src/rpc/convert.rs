@@ -11,15 +11,15 @@ use mux_proto as wire;
 use mux_wire::{Fault, Level};
 use serde_json::{Value, json};
 
-use super::{approvals, login, program, sources};
-use crate::state::Report;
-use mux_auth::Standing;
-use mux_handles::{Handle, Held, Page};
-use mux_runs::{Event, Happening, inspect::Inspection};
-use mux_settings::{ServerDefinition, Share};
+use super::{approvals, login, program_steps, sources};
+use crate::daemon::LoadReport;
+use mux_auth::LoginStatus;
+use mux_handles::{InlineOrStored, ValueHandle, ValuePage};
+use mux_runs::{RunEvent, SequencedEvent, program_check::CheckFindings};
+use mux_settings::{ServerDefinition, ShareMode};
 use mux_text::json_depth;
 use mux_typecheck::CheckerStatus;
-use mux_upstream::{Server, State, Upstreams};
+use mux_upstream::{Server, UpstreamState, Upstreams};
 
 pub(super) fn welcome() -> wire::Welcome {
     let features = wire::version::FEATURES.iter();
@@ -41,65 +41,66 @@ pub(super) fn error(fault: Fault) -> wire::Error {
         column: fault.column,
         path: fault.path,
         recoverable: fault.recoverable,
-        details: fault.details.map(details),
+        details: fault.details.map(error_details),
     }
 }
 
 /// They are a help and no result: what is more than that is only measured.
-fn details(text: String) -> Value {
-    const MOST: usize = 4 << 20;
+fn error_details(text: String) -> Value {
+    const MAX_DETAIL_BYTES: usize = 4 << 20;
     let readable = || serde_json::from_str(&text).ok();
-    let short =
-        Some(&text).filter(|text| text.len() <= MOST && json_depth::check(text, "").is_ok());
+    let short = Some(&text)
+        .filter(|text| text.len() <= MAX_DETAIL_BYTES && json_depth::check(text, "").is_ok());
     short
         .and_then(|_| readable())
         .unwrap_or_else(|| json!({ "omitted_bytes": text.len() }))
 }
 
 /// A message that is longer than a frame would end the connection without a word.
-pub(super) fn fits(text: &str, value: &Value) -> Result<(), wire::Error> {
+pub(super) fn check_fits_frame(text: &str, value: &Value) -> Result<(), wire::Error> {
     // Room for the envelope.
-    const MOST: usize = wire::transport::MAX_FRAME - 4096;
+    const MAX_FRAME_TEXT_BYTES: usize = wire::transport::MAX_FRAME - 4096;
     // `1e15` is written anew as `1000000000000000.0`, and nothing grows by more.
-    const LARGEST_GROWTH: usize = 5;
-    if text.len() <= MOST / LARGEST_GROWTH {
+    const MAX_ESCAPE_GROWTH: usize = 5;
+    if text.len() <= MAX_FRAME_TEXT_BYTES / MAX_ESCAPE_GROWTH {
         return Ok(());
     }
     let length = serde_json::to_vec(value).map_or(usize::MAX, |text| text.len());
-    if length <= MOST {
+    if length <= MAX_FRAME_TEXT_BYTES {
         return Ok(());
     }
-    let message = format!("the value is {length} bytes, and a message carries {MOST}");
+    let message =
+        format!("the value is {length} bytes, and a message carries {MAX_FRAME_TEXT_BYTES}");
     Err(wire::Error::new(wire::Kind::Limit, message).hint("return only what you need"))
 }
 
 /// JSON text that we made ourselves, or that a worker did.
-fn value(text: &str) -> Result<Value, wire::Error> {
+fn parse_own_json(text: &str) -> Result<Value, wire::Error> {
     json_depth::check(text, "the result").map_err(error)?;
     serde_json::from_str(text)
         .map_err(|e| wire::Error::new(wire::Kind::Internal, format!("the result is not JSON: {e}")))
 }
 
-pub(super) fn event(event: Event) -> wire::Event {
+pub(super) fn event(event: SequencedEvent) -> wire::Event {
     wire::Event {
         seq: event.seq,
         at_ms: millis(event.at),
         event: match event.what {
-            Happening::Checked {
+            RunEvent::Checked {
                 warnings,
                 unchecked,
             } => wire::EventKind::Checked {
                 warnings: warnings.into_iter().map(error).collect(),
                 unchecked,
             },
-            Happening::Started => wire::EventKind::Started {},
-            Happening::ServerStarting { server } => wire::EventKind::ServerStarting { server },
-            Happening::ServerReady { server, took } => wire::EventKind::ServerReady {
+            RunEvent::Started => wire::EventKind::Started {},
+            RunEvent::ServerStarting { server } => wire::EventKind::ServerStarting { server },
+            RunEvent::ServerReady { server, took } => wire::EventKind::ServerReady {
                 server,
                 ms: millis(took),
             },
-            Happening::CallStarted { call, path } => wire::EventKind::CallStarted { call, path },
-            Happening::CallProgress {
+            RunEvent::CallStarted { call, path } => wire::EventKind::CallStarted { call, path },
+            RunEvent::CallProgress {
                 call,
                 path,
                 progress,
@@ -110,7 +111,7 @@ pub(super) fn event(event: Event) -> wire::Event {
                 total: progress.total,
                 message: progress.message,
             },
-            Happening::CallEnded {
+            RunEvent::CallEnded {
                 call,
                 path,
                 took,
@@ -122,28 +123,28 @@ pub(super) fn event(event: Event) -> wire::Event {
                 bytes: *outcome.as_ref().unwrap_or(&0),
                 error: outcome.err().map(error),
             },
-            Happening::Step(event) => program::step(event),
-            Happening::Console { level: l, text } => wire::EventKind::Console {
+            RunEvent::Step(event) => program_steps::step(event),
+            RunEvent::Console { level: l, text } => wire::EventKind::Console {
                 level: level(l),
                 text,
             },
-            Happening::Recorded(recording) => wire::EventKind::Recorded {
+            RunEvent::Recorded(recording) => wire::EventKind::Recorded {
                 recording: handle(recording),
             },
-            Happening::Emitted(part) => wire::EventKind::Emitted {
-                part: held(part).unwrap_or(wire::Held::Value(Value::Null)),
+            RunEvent::Emitted(part) => wire::EventKind::Emitted {
+                part: held_value(part).unwrap_or(wire::Held::Value(Value::Null)),
             },
-            Happening::Resumed { run, calls } => wire::EventKind::Resumed { run, calls },
-            Happening::ApprovalAsked(request) => {
-                wire::EventKind::ApprovalAsked(approvals::asked(request))
+            RunEvent::Resumed { run, calls } => wire::EventKind::Resumed { run, calls },
+            RunEvent::ApprovalAsked(request) => {
+                wire::EventKind::ApprovalAsked(approvals::approval_asked(request))
             }
-            Happening::ApprovalOver {
+            RunEvent::ApprovalOver {
                 approval,
                 path,
                 ending,
-            } => wire::EventKind::ApprovalOver(approvals::over(approval, path, ending)),
-            Happening::Ended(outcome) => wire::EventKind::Ended {
-                outcome: match outcome.map_err(error).and_then(held) {
+            } => wire::EventKind::ApprovalOver(approvals::approval_over(approval, path, ending)),
+            RunEvent::Ended(outcome) => wire::EventKind::Ended {
+                outcome: match outcome.map_err(error).and_then(held_value) {
                     Ok(wire::Held::Value(value)) => wire::Outcome::Result(value),
                     Ok(wire::Held::Stored(handle)) => wire::Outcome::Stored(handle),
                     Err(error) => wire::Outcome::Error(error),
@@ -153,18 +154,18 @@ pub(super) fn event(event: Event) -> wire::Event {
     }
 }
 
-pub(super) fn held(held: Held) -> Result<wire::Held, wire::Error> {
+pub(super) fn held_value(held: InlineOrStored) -> Result<wire::Held, wire::Error> {
     Ok(match held {
-        Held::Inline(text) => {
-            let value = value(&text)?;
-            fits(&text, &value)?;
+        InlineOrStored::Inline(text) => {
+            let value = parse_own_json(&text)?;
+            check_fits_frame(&text, &value)?;
             wire::Held::Value(value)
         }
-        Held::Stored(stored) => wire::Held::Stored(handle(stored)),
+        InlineOrStored::Stored(stored) => wire::Held::Stored(handle(stored)),
     })
 }
 
-fn handle(handle: Handle) -> wire::Handle {
+fn handle(handle: ValueHandle) -> wire::Handle {
     let left = handle.expires.duration_since(SystemTime::now());
     wire::Handle {
         handle: handle.name,
@@ -174,7 +175,7 @@ fn handle(handle: Handle) -> wire::Handle {
     }
 }
 
-pub(super) fn page(page: Page) -> wire::ReadPage {
+pub(super) fn read_page(page: ValuePage) -> wire::ReadPage {
     wire::ReadPage {
         text: page.text,
         offset: page.offset,
@@ -183,15 +184,15 @@ pub(super) fn page(page: Page) -> wire::ReadPage {
     }
 }
 
-pub(super) fn run(run: mux_runs::View) -> wire::RunInfo {
+pub(super) fn run(run: mux_runs::RunSnapshot) -> wire::RunInfo {
     let accepted = run.accepted.duration_since(UNIX_EPOCH).unwrap_or_default();
     wire::RunInfo {
         run: run.id,
         state: match run.state {
-            mux_runs::State::Waiting => wire::RunState::Waiting,
-            mux_runs::State::Running => wire::RunState::Running,
-            mux_runs::State::Succeeded => wire::RunState::Succeeded,
-            mux_runs::State::Failed => wire::RunState::Failed,
+            mux_runs::RunStatus::Waiting => wire::RunState::Waiting,
+            mux_runs::RunStatus::Running => wire::RunState::Running,
+            mux_runs::RunStatus::Succeeded => wire::RunState::Succeeded,
+            mux_runs::RunStatus::Failed => wire::RunState::Failed,
         },
         client: run.origin.client.clone(),
         agent: run.origin.agent.clone(),
@@ -208,7 +209,7 @@ pub(super) fn run(run: mux_runs::View) -> wire::RunInfo {
     }
 }
 
-pub(super) fn inspection(found: Inspection) -> wire::Diagnostics {
+pub(super) fn check_diagnostics(found: CheckFindings) -> wire::Diagnostics {
     wire::Diagnostics {
         errors: found.errors.into_iter().map(error).collect(),
         warnings: found.warnings.into_iter().map(error).collect(),
@@ -216,7 +217,7 @@ pub(super) fn inspection(found: Inspection) -> wire::Diagnostics {
     }
 }
 
-pub(super) fn checker(status: CheckerStatus) -> wire::CheckerStatus {
+pub(super) fn checker_status(status: CheckerStatus) -> wire::CheckerStatus {
     wire::CheckerStatus {
         compiler: status.compiler,
         version: status.version,
@@ -228,7 +229,7 @@ pub(super) fn checker(status: CheckerStatus) -> wire::CheckerStatus {
     }
 }
 
-pub(super) fn instructions((server, text): (String, Arc<str>)) -> wire::ServerInstructions {
+pub(super) fn server_instructions((server, text): (String, Arc<str>)) -> wire::ServerInstructions {
     wire::ServerInstructions {
         server,
         text: text.to_string(),
@@ -246,14 +247,14 @@ fn level(level: Level) -> wire::Level {
 }
 
 /// What `mux doctor` knows it by are its first words.
-const WRITTEN_OUT: &str = "a secret seems to be written out in its `args`: it is shown as ***, and stands in config.toml \
+const SECRET_IN_ARGS_WARNING: &str = "a secret seems to be written out in its `args`: it is shown as ***, and stands in config.toml \
                            and in the list of processes";
 
-pub(super) fn server(upstreams: &Upstreams, server: &Server) -> wire::ServerInfo {
+pub(super) fn server_info(upstreams: &Upstreams, server: &Server) -> wire::ServerInfo {
     let view = server.view();
     let account = login::account(upstreams.auth(), server);
-    let described = sources::described(upstreams, server);
-    let warning = account.as_ref().and_then(|account| account.warning());
+    let described = sources::summarize_source(upstreams, server);
+    let warning = account.as_ref().and_then(|account| account.scope_warning());
     let warning =
         warning.map(|warning| format!("{warning}: `mux servers login {}`", server.name()));
     let remarks = view.tools.as_ref().map(|tools| tools.remarks());
@@ -262,12 +263,12 @@ pub(super) fn server(upstreams: &Upstreams, server: &Server) -> wire::ServerInfo
     warnings.extend(warning);
     let has_secrets = |known: &ServerDefinition| known.link.has_secret_arguments();
     if server.definition().as_ref().is_ok_and(has_secrets) {
-        warnings.push(WRITTEN_OUT.to_owned());
+        warnings.push(SECRET_IN_ARGS_WARNING.to_owned());
     }
-    warnings.extend(described.iter().flat_map(sources::warnings));
+    warnings.extend(described.iter().flat_map(sources::source_warnings));
     wire::ServerInfo {
         name: server.name().to_owned(),
-        state: state(view.state),
+        state: server_state(view.state),
         reason: view.reason,
         command: match server.definition() {
             Ok(definition) => definition.link.shown(),
@@ -284,10 +285,10 @@ pub(super) fn server(upstreams: &Upstreams, server: &Server) -> wire::ServerInfo
         transport: view.transport.map(str::to_owned),
         share: view.share.map(|share| {
             let word = match share {
-                Share::User => "user",
-                Share::Workspace => "workspace",
-                Share::Client => "client",
-                Share::Run => "run",
+                ShareMode::User => "user",
+                ShareMode::Workspace => "workspace",
+                ShareMode::Client => "client",
+                ShareMode::Run => "run",
             };
             word.into()
         }),
@@ -297,24 +298,24 @@ pub(super) fn server(upstreams: &Upstreams, server: &Server) -> wire::ServerInfo
             .into_iter()
             .map(|session| wire::SessionInfo {
                 of: session.of,
-                state: state(session.state),
+                state: server_state(session.state),
                 reason: session.reason,
                 pid: session.pid,
             })
             .collect(),
         auth: account
             .as_ref()
-            .and_then(|account| account.standing())
-            .map(standing),
+            .and_then(|account| account.login_status())
+            .map(auth_state),
         retry_in_ms: view.retry_in.map(millis),
         warnings,
         project: server.project().map(Into::into),
-        source: described.map(sources::info),
+        source: described.map(sources::source_info),
     }
 }
 
 /// A server that is switched off.
-pub(super) fn disabled((name, command): (String, String)) -> wire::ServerInfo {
+pub(super) fn disabled_server_info((name, command): (String, String)) -> wire::ServerInfo {
     wire::ServerInfo {
         name,
         state: wire::ServerState::Disabled,
@@ -340,15 +341,15 @@ pub(super) fn disabled((name, command): (String, String)) -> wire::ServerInfo {
     }
 }
 
-fn standing(standing: Standing) -> wire::AuthState {
+fn auth_state(standing: LoginStatus) -> wire::AuthState {
     match standing {
-        Standing::Required => wire::AuthState::Required,
-        Standing::SignedIn => wire::AuthState::SignedIn,
+        LoginStatus::Required => wire::AuthState::Required,
+        LoginStatus::SignedIn => wire::AuthState::SignedIn,
     }
 }
 
 /// What concerns the servers that are seen from a project, or from nowhere.
-pub(super) fn reload(report: Report, project: Option<&Path>) -> wire::ReloadReport {
+pub(super) fn reload_report(report: LoadReport, project: Option<&Path>) -> wire::ReloadReport {
     let end = project.map(|root| mux_settings::key("", Some(root)));
     let seen = |key: String| match (key.contains('@'), &end) {
         (false, _) => Some(key),
@@ -375,15 +376,15 @@ pub(super) fn millis(duration: std::time::Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
-fn state(state: State) -> wire::ServerState {
+fn server_state(state: UpstreamState) -> wire::ServerState {
     match state {
-        State::Cold => wire::ServerState::Cold,
-        State::Starting => wire::ServerState::Starting,
-        State::Ready => wire::ServerState::Ready,
-        State::Degraded => wire::ServerState::Degraded,
-        State::BackingOff => wire::ServerState::BackingOff,
-        State::Failed => wire::ServerState::Failed,
-        State::Broken => wire::ServerState::Broken,
+        UpstreamState::Cold => wire::ServerState::Cold,
+        UpstreamState::Starting => wire::ServerState::Starting,
+        UpstreamState::Ready => wire::ServerState::Ready,
+        UpstreamState::Degraded => wire::ServerState::Degraded,
+        UpstreamState::BackingOff => wire::ServerState::BackingOff,
+        UpstreamState::Failed => wire::ServerState::Failed,
+        UpstreamState::Broken => wire::ServerState::Broken,
     }
 }
 
@@ -394,9 +395,9 @@ mod tests {
     #[test]
     fn a_value_that_grows_out_of_its_frame_is_an_error_and_no_broken_connection() {
         let fitting = format!("[{}1]", "1,".repeat(2 << 20));
-        assert!(held(Held::Inline(fitting)).is_ok());
+        assert!(held_value(InlineOrStored::Inline(fitting)).is_ok());
         let growing = format!("[{}1]", "1e15,".repeat(1 << 20));
-        let error = held(Held::Inline(growing)).unwrap_err();
+        let error = held_value(InlineOrStored::Inline(growing)).unwrap_err();
         assert_eq!(error.kind, wire::Kind::Limit);
         assert!(error.message.contains("16773120"), "{error:?}");
     }

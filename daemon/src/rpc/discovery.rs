@@ -7,21 +7,21 @@ use mux_wire::Fault;
 use serde::Serialize;
 
 use super::{
-    budget::Budget,
-    catalog::{Detail, info},
+    answer_budget::AnswerBudget,
+    catalog::{ToolDetail, tool_info},
+    connection::ConnectionState,
     convert,
-    door::Door,
 };
-use crate::state::Daemon;
-use mux_runs::discovery::{self, Discovery};
+use crate::daemon::Daemon;
+use mux_runs::tool_discovery::{self, ToolDiscovery};
 
 pub(super) async fn search(
     daemon: &Daemon,
-    door: &Door,
+    door: &ConnectionState,
     request: wire::SearchRequest,
 ) -> Result<wire::SearchPage, Fault> {
     let (scope, whose) = (door.scope(), door.whose());
-    let discovery = Discovery {
+    let discovery = ToolDiscovery {
         upstreams: daemon.gateway.upstreams(),
         scope: &scope,
         whose: &whose,
@@ -33,7 +33,9 @@ pub(super) async fn search(
         cursor,
         wait_ms,
     } = request;
-    discovery.meet(Duration::from_millis(wait_ms)).await;
+    discovery
+        .connect_unlisted(Duration::from_millis(wait_ms))
+        .await;
     let page = discovery.search(query, server.as_deref(), limit, cursor);
     let page = page.await?;
     let catalog = discovery.catalog();
@@ -41,25 +43,25 @@ pub(super) async fn search(
         path: hit.tools.path(&hit.tool),
         server: hit.tool.server.to_string(),
         name: hit.tools.shown(&hit.tool),
-        description: discovery::summary(&hit.tool),
+        description: tool_discovery::description_summary(&hit.tool),
         signature: catalog.signature_in(&hit.tools, &hit.tool),
         score: hit.score,
     });
     Ok(wire::SearchPage {
-        results: fitting(results, &mut Budget::new())?,
+        results: take_while_fitting(results, &mut AnswerBudget::new())?,
         total: page.total,
         next: page.next,
-        unknown: discovery.unknown(),
+        unknown: discovery.unlisted_server_names(),
     })
 }
 
 pub(super) async fn describe(
     daemon: &Daemon,
-    door: &Door,
+    door: &ConnectionState,
     request: wire::DescribeRequest,
 ) -> Result<wire::Descriptions, Fault> {
     let (scope, whose) = (door.scope(), door.whose());
-    let discovery = Discovery {
+    let discovery = ToolDiscovery {
         upstreams: daemon.gateway.upstreams(),
         scope: &scope,
         whose: &whose,
@@ -69,28 +71,31 @@ pub(super) async fn describe(
     let named = (!request.all_instructions).then_some(request.paths.as_slice());
     let instructions = discovery.instructions(named).into_iter();
     let catalog = discovery.catalog();
-    let detail = Detail {
+    let detail = ToolDetail {
         schemas: request.schemas,
-        ..Detail::default()
+        ..ToolDetail::default()
     };
-    let mut budget = Budget::new();
+    let mut budget = AnswerBudget::new();
     let tools = described.iter().map(|found| wire::Description {
         tool: wire::ToolInfo {
             description: found.tool.whole_description().map(str::to_owned),
-            ..info(catalog, &scope, &found.tools, &found.tool, detail)
+            ..tool_info(catalog, &scope, &found.tools, &found.tool, detail)
         },
         declaration: catalog.declaration(&found.tool),
     });
     Ok(wire::Descriptions {
-        tools: fitting(tools, &mut budget)?,
-        instructions: fitting(instructions.map(convert::instructions), &mut budget)?,
-        missing: fitting(missing.into_iter().map(convert::error), &mut budget)?,
+        tools: take_while_fitting(tools, &mut budget)?,
+        instructions: take_while_fitting(
+            instructions.map(convert::server_instructions),
+            &mut budget,
+        )?,
+        missing: take_while_fitting(missing.into_iter().map(convert::error), &mut budget)?,
     })
 }
 
-fn fitting<T: Serialize>(
+fn take_while_fitting<T: Serialize>(
     parts: impl Iterator<Item = T>,
-    budget: &mut Budget,
+    budget: &mut AnswerBudget,
 ) -> Result<Vec<T>, Fault> {
     let fitting = parts.map(|part| budget.take(&part).map(|()| part));
     fitting
@@ -100,16 +105,18 @@ fn fitting<T: Serialize>(
 
 pub(super) async fn inventory(
     daemon: &Daemon,
-    door: &Door,
+    door: &ConnectionState,
     request: wire::InventoryRequest,
 ) -> Result<wire::Inventory, Fault> {
     let (scope, whose) = (door.scope(), door.whose());
-    let discovery = Discovery {
+    let discovery = ToolDiscovery {
         upstreams: daemon.gateway.upstreams(),
         scope: &scope,
         whose: &whose,
     };
-    discovery.meet(Duration::from_millis(request.wait_ms)).await;
+    discovery
+        .connect_unlisted(Duration::from_millis(request.wait_ms))
+        .await;
     let (inventory, unknown) = discovery.inventory(request.budget_tokens).await;
     Ok(wire::Inventory {
         text: inventory.text,
@@ -126,8 +133,13 @@ mod tests {
     #[test]
     fn what_no_frame_carries_is_an_error_that_says_what_to_do() {
         let parts = |count| std::iter::repeat_with(|| "x".repeat(1 << 20)).take(count);
-        assert_eq!(fitting(parts(11), &mut Budget::new()).unwrap().len(), 11);
-        let fault = fitting(parts(20), &mut Budget::new()).unwrap_err();
+        assert_eq!(
+            take_while_fitting(parts(11), &mut AnswerBudget::new())
+                .unwrap()
+                .len(),
+            11
+        );
+        let fault = take_while_fitting(parts(20), &mut AnswerBudget::new()).unwrap_err();
         assert_eq!(fault.kind, mux_wire::Kind::Limit);
         assert!(fault.hint.unwrap().contains("fewer"));
     }

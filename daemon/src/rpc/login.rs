@@ -6,36 +6,36 @@ use std::{sync::Arc, time::Duration};
 
 use mux_proto as wire;
 
-use super::{POLL, convert, door::Door};
-use crate::state::Daemon;
-use mux_audit::Deed;
-use mux_auth::{Account, Auth, AuthError, Opening, SignedIn};
-use mux_config::environment::WORKSPACE;
-use mux_settings::{Link, Remote};
+use super::{MAX_LONG_POLL, connection::ConnectionState, convert};
+use crate::daemon::Daemon;
+use mux_audit::AdminEvent;
+use mux_auth::{Account, Auth, AuthError, CompletedLogin, SessionOpener};
+use mux_config::environment::WORKSPACE_PLACEHOLDER;
+use mux_settings::{RemoteServer, ServerEndpoint};
 use mux_upstream::Server;
 
 /// Who keeps the tokens for a server, if it is one to sign in to.
 pub(super) fn account(auth: &Auth, server: &Server) -> Option<Arc<Account>> {
     match &server.definition().as_ref().ok()?.link {
-        Link::Remote(remote) => auth.account(remote),
-        Link::Process(_) | Link::Source(_) => None,
+        ServerEndpoint::Remote(remote) => auth.account(remote),
+        ServerEndpoint::Process(_) | ServerEndpoint::Source(_) => None,
     }
 }
 
-pub(super) async fn begin(
+pub(super) async fn begin_login(
     daemon: &Arc<Daemon>,
-    door: &Door,
+    door: &ConnectionState,
     name: &str,
 ) -> Result<wire::LoginStarted, wire::Error> {
-    let server = daemon.gateway.upstreams().find_seen(name, &door.sight());
+    let server = daemon.gateway.upstreams().find_visible(name, &door.sight());
     let server = server.map_err(convert::error)?;
-    let remote = remote(&server, door).map_err(|error| failed(server.name(), &error))?;
-    let opening: Opening = Box::new({
+    let remote = login_remote(&server, door).map_err(|error| login_error(server.name(), &error))?;
+    let opening: SessionOpener = Box::new({
         let (server, whose) = (Arc::clone(&server), door.whose());
         let (audit, origin) = (Arc::clone(daemon.gateway.audit()), door.origin());
         move || {
             Box::pin(async move {
-                audit.note(Deed::Login, server.name(), &origin);
+                audit.record_admin_event(AdminEvent::Login, server.name(), &origin);
                 let opened = server.restart(&whose).await;
                 let tools = || server.tools().map_or(0, |tools| tools.len());
                 opened.map(|()| tools()).map_err(|fault| fault.message)
@@ -43,55 +43,55 @@ pub(super) async fn begin(
         }
     });
     let attempt = auth(daemon).login(server.name(), &remote, opening).await;
-    let attempt = attempt.map_err(|error| failed(server.name(), &error))?;
+    let attempt = attempt.map_err(|error| login_error(server.name(), &error))?;
     Ok(wire::LoginStarted {
         login: attempt.id.clone(),
         url: attempt.url.clone(),
         issuer: Some(attempt.issuer.clone()),
         redirect_port: attempt.redirect_port,
-        expires_ms: convert::millis(auth(daemon).limit()),
+        expires_ms: convert::millis(auth(daemon).login_timeout()),
     })
 }
 
-pub(super) async fn wait(
+pub(super) async fn wait_for_login(
     daemon: &Daemon,
     login: &str,
     wait: Duration,
 ) -> Result<wire::LoginState, wire::Error> {
     let attempt = auth(daemon).attempt(login);
-    let attempt = attempt.map_err(|error| failed(login, &error))?;
+    let attempt = attempt.map_err(|error| login_error(login, &error))?;
     let server = attempt.server.clone();
     match attempt.outcome(wait).await {
-        None => Ok(state(server, None)),
-        Some(Ok(signed_in)) => Ok(state(server, Some(signed_in))),
-        Some(Err(error)) => Err(failed(&server, &error)),
+        None => Ok(login_state(server, None)),
+        Some(Ok(signed_in)) => Ok(login_state(server, Some(signed_in))),
+        Some(Err(error)) => Err(login_error(&server, &error)),
     }
 }
 
-pub(super) async fn finish(
+pub(super) async fn finish_login(
     daemon: &Daemon,
     request: wire::LoginFinishRequest,
 ) -> Result<wire::LoginState, wire::Error> {
     let attempt = auth(daemon).attempt(&request.login);
-    let attempt = attempt.map_err(|error| failed(&request.login, &error))?;
-    let finished = attempt.finish(&request.redirect_url).await;
-    finished.map_err(|error| failed(&attempt.server, &error))?;
-    wait(daemon, &request.login, POLL).await
+    let attempt = attempt.map_err(|error| login_error(&request.login, &error))?;
+    let finished = attempt.submit_redirect_url(&request.redirect_url).await;
+    finished.map_err(|error| login_error(&attempt.server, &error))?;
+    wait_for_login(daemon, &request.login, MAX_LONG_POLL).await
 }
 
 pub(super) async fn logout(
     daemon: &Daemon,
-    door: &Door,
+    door: &ConnectionState,
     name: &str,
 ) -> Result<wire::LoggedOut, wire::Error> {
-    let server = daemon.gateway.upstreams().find_seen(name, &door.sight());
+    let server = daemon.gateway.upstreams().find_visible(name, &door.sight());
     let server = server.map_err(convert::error)?;
-    let remote = remote(&server, door).map_err(|error| failed(server.name(), &error))?;
+    let remote = login_remote(&server, door).map_err(|error| login_error(server.name(), &error))?;
     let ended = auth(daemon).logout(&remote).await;
-    let ended = ended.map_err(|error| failed(server.name(), &error))?;
+    let ended = ended.map_err(|error| login_error(server.name(), &error))?;
     if ended.was_signed_in {
         let audit = daemon.gateway.audit();
-        audit.note(Deed::Logout, server.name(), &door.origin());
+        audit.record_admin_event(AdminEvent::Logout, server.name(), &door.origin());
     }
     if ended.was_signed_in && server.is_open() {
         // It goes on as nobody, or says that somebody has to sign in.
@@ -110,24 +110,26 @@ fn auth(daemon: &Daemon) -> &Auth {
 }
 
 /// What the entry says, for the workspace of the one who asks.
-fn remote(server: &Server, door: &Door) -> Result<Remote, AuthError> {
+fn login_remote(server: &Server, door: &ConnectionState) -> Result<RemoteServer, AuthError> {
     let definition = server.definition().as_ref();
     let link = definition.map(|known| match door.whose().workspace {
-        Some(workspace) => known.at(&workspace).link,
+        Some(workspace) => known.in_workspace(&workspace).link,
         None => known.link.clone(),
     });
     match link {
-        Ok(Link::Remote(remote)) if remote.url.expose().contains(WORKSPACE) => {
+        Ok(ServerEndpoint::Remote(remote))
+            if remote.url.expose().contains(WORKSPACE_PLACEHOLDER) =>
+        {
             Err(AuthError::Inapplicable(
                 "its `url` holds ${workspace}, and you work in none: ask from within its directory"
                     .into(),
             ))
         }
-        Ok(Link::Remote(remote)) => Ok(remote),
-        Ok(Link::Process(_)) => Err(AuthError::Inapplicable(
+        Ok(ServerEndpoint::Remote(remote)) => Ok(remote),
+        Ok(ServerEndpoint::Process(_)) => Err(AuthError::Inapplicable(
             "it is a program of yours, and nobody signs in to it".into(),
         )),
-        Ok(Link::Source(_)) => Err(AuthError::Inapplicable(
+        Ok(ServerEndpoint::Source(_)) => Err(AuthError::Inapplicable(
             "it is a source; its credentials stand in `auth` of its entry".into(),
         )),
         Err(problem) => Err(AuthError::Inapplicable(format!(
@@ -136,7 +138,7 @@ fn remote(server: &Server, door: &Door) -> Result<Remote, AuthError> {
     }
 }
 
-fn state(server: String, signed_in: Option<SignedIn>) -> wire::LoginState {
+fn login_state(server: String, signed_in: Option<CompletedLogin>) -> wire::LoginState {
     let pending = signed_in.is_none();
     let (issuer, scopes, opened) = match signed_in {
         Some(signed_in) => (
@@ -161,6 +163,6 @@ fn state(server: String, signed_in: Option<SignedIn>) -> wire::LoginState {
     }
 }
 
-fn failed(server: &str, error: &AuthError) -> wire::Error {
+fn login_error(server: &str, error: &AuthError) -> wire::Error {
     convert::error(error.fault(server))
 }

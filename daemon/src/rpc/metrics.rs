@@ -12,14 +12,16 @@ use futures::FutureExt as _;
 use mux_proto as wire;
 use tokio::task::spawn_blocking;
 
-use crate::state::Daemon;
+use crate::daemon::Daemon;
 use mux_process::runtime::longest_poll;
-use mux_telemetry::metrics::{Format, Moment, Process, ServerMoment, tree_bytes};
-use mux_upstream::{SlotView, State};
+use mux_telemetry::metrics::{
+    MetricsSnapshot, ProcessStats, ServerSnapshot, TextFormat, tree_bytes,
+};
+use mux_upstream::{SlotView, UpstreamState};
 
-pub(super) async fn of(daemon: &Arc<Daemon>) -> wire::MetricsText {
+pub(super) async fn metrics_text(daemon: &Arc<Daemon>) -> wire::MetricsText {
     wire::MetricsText {
-        text: text(daemon, Format::Prometheus).await,
+        text: text(daemon, TextFormat::Prometheus).await,
     }
 }
 
@@ -33,22 +35,22 @@ pub(crate) async fn serve(daemon: &Arc<Daemon>) {
     metrics.port.serve(Arc::new(writer)).await;
 }
 
-async fn text(daemon: &Arc<Daemon>, format: Format) -> String {
-    let mut moment = now(daemon);
+async fn text(daemon: &Arc<Daemon>, format: TextFormat) -> String {
+    let mut moment = current_moment(daemon);
     let slots = slots(daemon);
     // It reads files of the system, one for each process and more.
-    let looked = spawn_blocking(move || (Process::now(), servers(&slots))).await;
+    let looked = spawn_blocking(move || (ProcessStats::now(), server_moments(&slots))).await;
     // They are absent if the daemon is ending.
     (moment.process, moment.servers) = looked.unwrap_or_default();
     daemon.gateway.upstreams().metrics().text(moment, format)
 }
 
-fn now(daemon: &Daemon) -> Moment {
+fn current_moment(daemon: &Daemon) -> MetricsSnapshot {
     let workers = daemon.runs.pool().status();
     let checker = daemon.runs.inspector().status();
     let cache = daemon.gateway.upstreams().catalog().cache();
     let cache = cache.map(|cache| cache.status()).unwrap_or_default();
-    let (held, kept) = daemon.gateway.approvals().waiting();
+    let (held, kept) = daemon.gateway.approvals().waiting_counts();
     let uptime = daemon.started.elapsed();
     let began = SystemTime::now().checked_sub(uptime);
     let began = began.and_then(|began| began.duration_since(UNIX_EPOCH).ok());
@@ -58,12 +60,12 @@ fn now(daemon: &Daemon) -> Moment {
     ];
     build.extend(workers.engine.map(|engine| ("engine", engine)));
     build.extend(workers.engine_version.map(|it| ("engine_version", it)));
-    Moment {
+    MetricsSnapshot {
         build,
         uptime_seconds: uptime.as_secs_f64(),
         started_seconds: began.unwrap_or_default().as_secs_f64(),
-        clients: count(daemon.activity.clients()),
-        running: count(daemon.runs.counts().running),
+        clients: count(daemon.activity.client_count()),
+        running: count(daemon.runs.run_totals().running),
         workers: vec![
             ("ready", count(workers.ready)),
             ("busy", count(workers.busy)),
@@ -77,7 +79,7 @@ fn now(daemon: &Daemon) -> Moment {
         cache_reads: vec![("hit", cache.hits), ("miss", cache.misses)],
         approvals: vec![("held", count(held)), ("kept", count(kept))],
         longest_poll_seconds: longest_poll().map(|poll| poll.as_secs_f64()),
-        ..Moment::default()
+        ..MetricsSnapshot::default()
     }
 }
 
@@ -86,11 +88,11 @@ fn slots(daemon: &Daemon) -> Vec<(String, Vec<SlotView>)> {
     let servers = daemon.gateway.upstreams().all().into_iter();
     let slots = servers.map(|server| {
         let broken = SlotView {
-            state: State::Broken,
+            state: UpstreamState::Broken,
             ..SlotView::default()
         };
         let places = match server.definition() {
-            Ok(_) => server.places(),
+            Ok(_) => server.slot_views(),
             Err(_) => vec![broken],
         };
         (server.meters().label().to_owned(), places)
@@ -98,11 +100,14 @@ fn slots(daemon: &Daemon) -> Vec<(String, Vec<SlotView>)> {
     slots.collect()
 }
 
-fn servers(slots: &[(String, Vec<SlotView>)]) -> BTreeMap<String, ServerMoment> {
-    let mut servers = BTreeMap::<String, ServerMoment>::new();
+fn server_moments(slots: &[(String, Vec<SlotView>)]) -> BTreeMap<String, ServerSnapshot> {
+    let mut servers = BTreeMap::<String, ServerSnapshot>::new();
     for (label, slots) in slots {
         let server = servers.entry(label.clone()).or_default();
-        server.sessions.entry(state(State::Ready)).or_default();
+        server
+            .sessions
+            .entry(state(UpstreamState::Ready))
+            .or_default();
         for slot in slots {
             *server.sessions.entry(state(slot.state)).or_default() += 1;
             if let Some(bytes) = slot.pid.and_then(tree_bytes) {
@@ -113,15 +118,15 @@ fn servers(slots: &[(String, Vec<SlotView>)]) -> BTreeMap<String, ServerMoment> 
     servers
 }
 
-fn state(state: State) -> &'static str {
+fn state(state: UpstreamState) -> &'static str {
     match state {
-        State::Ready => "ready",
-        State::Degraded => "degraded",
-        State::Starting => "starting",
-        State::Cold => "cold",
-        State::Failed => "failed",
-        State::BackingOff => "backing_off",
-        State::Broken => "broken",
+        UpstreamState::Ready => "ready",
+        UpstreamState::Degraded => "degraded",
+        UpstreamState::Starting => "starting",
+        UpstreamState::Cold => "cold",
+        UpstreamState::Failed => "failed",
+        UpstreamState::BackingOff => "backing_off",
+        UpstreamState::Broken => "broken",
     }
 }
 

@@ -4,26 +4,35 @@ use std::time::Duration;
 
 use mux_proto as wire;
 
-use super::{POLL, approvals, door::Door};
-use mux_caller::{Answer, AskKind, Cause, Notice};
+use super::{MAX_LONG_POLL, approvals, connection::ConnectionState};
+use mux_caller::{CallCause, ClientAnswer, ClientNotice, QuestionKind};
 
-pub(super) async fn read(door: &Door, request: wire::NoticesRequest) -> wire::NoticePage {
-    let wait = Duration::from_millis(request.wait_ms).min(POLL);
-    let answers = request.answers.into_iter().map(known).collect();
-    let notices = door.mailbox().read(request.after, wait, answers).await;
+pub(super) async fn read(
+    door: &ConnectionState,
+    request: wire::NoticesRequest,
+) -> wire::NoticePage {
+    let wait = Duration::from_millis(request.wait_ms).min(MAX_LONG_POLL);
+    let answers = request.answers.into_iter().map(ask_kind).collect();
+    let notices = door
+        .mailbox()
+        .read_after(request.after, wait, answers)
+        .await;
     let notices = notices.into_iter().map(|(seq, notice)| wire::Notice {
         seq,
-        notice: outward(notice),
+        notice: notice_kind(notice),
     });
     wire::NoticePage {
         notices: notices.collect(),
     }
 }
 
-pub(super) fn answer(door: &Door, request: wire::AnswerRequest) -> Result<(), wire::Error> {
+pub(super) fn answer(
+    door: &ConnectionState,
+    request: wire::AnswerRequest,
+) -> Result<(), wire::Error> {
     let answer = match request.answer {
-        wire::Answer::Result(value) => Answer::Result(value),
-        wire::Answer::Refused(why) => Answer::Refused(why),
+        wire::Answer::Result(value) => ClientAnswer::Result(value),
+        wire::Answer::Refused(why) => ClientAnswer::Refused(why),
     };
     door.mailbox().answer(request.ask, answer).map_err(|wrong| {
         let message = format!("this is no answer to what was asked: {wrong}");
@@ -31,26 +40,26 @@ pub(super) fn answer(door: &Door, request: wire::AnswerRequest) -> Result<(), wi
     })
 }
 
-fn known(kind: wire::AskKind) -> AskKind {
+fn ask_kind(kind: wire::AskKind) -> QuestionKind {
     match kind {
-        wire::AskKind::Elicitation => AskKind::Elicitation,
-        wire::AskKind::Sampling => AskKind::Sampling,
-        wire::AskKind::Roots => AskKind::Roots,
-        wire::AskKind::Approval => AskKind::Approval,
+        wire::AskKind::Elicitation => QuestionKind::Elicitation,
+        wire::AskKind::Sampling => QuestionKind::Sampling,
+        wire::AskKind::Roots => QuestionKind::Roots,
+        wire::AskKind::Approval => QuestionKind::Approval,
     }
 }
 
-fn outward(notice: Notice) -> wire::NoticeKind {
+fn notice_kind(notice: ClientNotice) -> wire::NoticeKind {
     match notice {
-        Notice::Changed(changed) => wire::NoticeKind::Changed {
+        ClientNotice::Changed(changed) => wire::NoticeKind::Changed {
             tools: changed.tools,
             resources: changed.resources,
             prompts: changed.prompts,
         },
-        Notice::ResourceUpdated { server, uri } => {
+        ClientNotice::ResourceUpdated { server, uri } => {
             wire::NoticeKind::ResourceUpdated { server, uri }
         }
-        Notice::Progress {
+        ClientNotice::Progress {
             cause: of,
             progress,
         } => wire::NoticeKind::Progress {
@@ -59,7 +68,7 @@ fn outward(notice: Notice) -> wire::NoticeKind {
             total: progress.total,
             message: progress.message,
         },
-        Notice::Log {
+        ClientNotice::Log {
             server,
             level,
             logger,
@@ -72,7 +81,7 @@ fn outward(notice: Notice) -> wire::NoticeKind {
             data,
             cause: cause(of),
         },
-        Notice::Ask {
+        ClientNotice::Ask {
             ask,
             server,
             cause: of,
@@ -85,15 +94,15 @@ fn outward(notice: Notice) -> wire::NoticeKind {
             server: server.unwrap_or_else(|| "mux".into()),
             cause: cause(of),
             kind: match kind {
-                AskKind::Elicitation => wire::AskKind::Elicitation,
-                AskKind::Sampling => wire::AskKind::Sampling,
-                AskKind::Roots => wire::AskKind::Roots,
-                AskKind::Approval => wire::AskKind::Approval,
+                QuestionKind::Elicitation => wire::AskKind::Elicitation,
+                QuestionKind::Sampling => wire::AskKind::Sampling,
+                QuestionKind::Roots => wire::AskKind::Roots,
+                QuestionKind::Approval => wire::AskKind::Approval,
             },
             key,
             params,
         },
-        Notice::ElicitationComplete {
+        ClientNotice::ElicitationComplete {
             server,
             id,
             cause: of,
@@ -102,27 +111,27 @@ fn outward(notice: Notice) -> wire::NoticeKind {
             id,
             cause: cause(of),
         },
-        Notice::ApprovalAsked { cause: of, asked } => wire::NoticeKind::ApprovalAsked {
+        ClientNotice::ApprovalAsked { cause: of, asked } => wire::NoticeKind::ApprovalAsked {
             cause: cause(of),
-            asked: approvals::asked(asked),
+            asked: approvals::approval_asked(asked),
         },
-        Notice::ApprovalOver {
+        ClientNotice::ApprovalOver {
             cause: of,
             approval,
             path,
             ending,
         } => wire::NoticeKind::ApprovalOver {
             cause: cause(of),
-            over: approvals::over(approval, path, ending),
+            over: approvals::approval_over(approval, path, ending),
         },
-        Notice::Withdrawn { ask } => wire::NoticeKind::Withdrawn { ask },
-        Notice::Leaving => wire::NoticeKind::Leaving {},
+        ClientNotice::Withdrawn { ask } => wire::NoticeKind::Withdrawn { ask },
+        ClientNotice::Leaving => wire::NoticeKind::Leaving {},
     }
 }
 
-fn cause(cause: Cause) -> wire::Cause {
+fn cause(cause: CallCause) -> wire::Cause {
     match cause {
-        Cause::Run(run) => wire::Cause::Run(run),
-        Cause::Call(token) => wire::Cause::Call(token),
+        CallCause::Run(run) => wire::Cause::Run(run),
+        CallCause::Call(token) => wire::Cause::Call(token),
     }
 }

@@ -5,30 +5,30 @@ use std::sync::Arc;
 use mux_proto as wire;
 use mux_wire::{Fault, Kind};
 
-use super::{budget::Budget, door::Door};
-use mux_audit::Deed;
+use super::{answer_budget::AnswerBudget, connection::ConnectionState};
+use mux_audit::AdminEvent;
 use mux_catalog::{
-    Standing, Tool, ToolSet,
-    pins::{AcceptError, Pinned, readable},
+    PinStatus, Tool, ToolSet,
+    pins::{AcceptError, PinnedTool, readable_definition},
 };
 use mux_gateway::Gateway;
-use mux_upstream::{Server, Upstreams, Whose};
+use mux_upstream::{CallerIdentity, Server, Upstreams};
 
 pub(super) async fn list(
     upstreams: &Upstreams,
-    door: &Door,
+    door: &ConnectionState,
     request: wire::PinsRequest,
 ) -> Result<wire::PinList, Fault> {
-    let server = upstreams.find_seen(&request.server, &door.sight())?;
+    let server = upstreams.find_visible(&request.server, &door.sight())?;
     let tools = match server.tools() {
         Some(tools) if !request.current => tools,
-        _ => asked(&server, &door.whose()).await?,
+        _ => listed_tools(&server, &door.whose()).await?,
     };
     let key = server.pin_key()?;
     let pinned = upstreams.pins().of(&key, &tools);
-    let mut budget = Budget::new();
+    let mut budget = AnswerBudget::new();
     let infos = tools.iter().zip(pinned).map(|(tool, pinned)| {
-        let info = info(tool, pinned);
+        let info = pin_info(tool, pinned);
         budget.take(&info).map(|()| info)
     });
     Ok(wire::PinList {
@@ -39,11 +39,11 @@ pub(super) async fn list(
 
 pub(super) async fn accept(
     gateway: &Gateway,
-    door: &Door,
+    door: &ConnectionState,
     request: wire::AcceptPinsRequest,
 ) -> Result<wire::AcceptedPins, Fault> {
     let upstreams = gateway.upstreams();
-    let server = upstreams.find_seen(&request.server, &door.sight())?;
+    let server = upstreams.find_visible(&request.server, &door.sight())?;
     let seen = request.tools.into_iter().map(|seen| {
         let digest = blake3::Hash::from_hex(&seen.digest);
         let wrong = || format!("the digest of `{}` is none", seen.name);
@@ -59,7 +59,7 @@ pub(super) async fn accept(
         .pins()
         .accept(&server.pin_key()?, &tools, &seen)
         .await;
-    let written = accepted.map_err(|error| refused(server.name(), &error))?;
+    let written = accepted.map_err(|error| accept_fault(server.name(), &error))?;
     written.map_err(|error| {
         let message =
             format!("the pins cannot be written: {error}; what was accepted holds until muxd ends");
@@ -68,17 +68,17 @@ pub(super) async fn accept(
     let names: Vec<&str> = seen.iter().map(|(name, _)| name.as_str()).collect();
     let subject = format!("{}: {}", server.name(), names.join(", "));
     let audit = gateway.audit();
-    audit.note(Deed::PinsAccepted, &subject, &door.origin());
-    session.list_again();
+    audit.record_admin_event(AdminEvent::PinsAccepted, &subject, &door.origin());
+    session.request_tools_refresh();
     session.current_tools().await;
     Ok(wire::AcceptedPins { tools: seen.len() })
 }
 
-async fn asked(server: &Server, whose: &Whose) -> Result<Arc<ToolSet>, Fault> {
+async fn listed_tools(server: &Server, whose: &CallerIdentity) -> Result<Arc<ToolSet>, Fault> {
     Ok(server.session(whose).await?.session.current_tools().await)
 }
 
-fn refused(server: &str, error: &AcceptError) -> Fault {
+fn accept_fault(server: &str, error: &AcceptError) -> Fault {
     let message = format!("nothing was accepted of `{server}`: {error}");
     match error {
         AcceptError::Unknown(_) => Fault::new(Kind::NotFound, message)
@@ -93,21 +93,21 @@ fn refused(server: &str, error: &AcceptError) -> Fault {
     }
 }
 
-fn info(tool: &Tool, pinned: Pinned) -> wire::PinInfo {
+fn pin_info(tool: &Tool, pinned: PinnedTool) -> wire::PinInfo {
     let change = tool.change();
     let digest = change.map(|change| change.digest).or(pinned.digest);
     wire::PinInfo {
         name: tool.name.clone(),
         standing: match (&tool.standing, pinned.digest) {
-            (Standing::Changed(_), _) if tool.is_refused() => wire::PinStanding::Refused,
-            (Standing::Changed(_), _) => wire::PinStanding::Changed,
-            (Standing::New, _) => wire::PinStanding::New,
-            (Standing::Trusted, Some(_)) => wire::PinStanding::Trusted,
-            (Standing::Trusted, None) => wire::PinStanding::Unpinned,
+            (PinStatus::Changed(_), _) if tool.is_refused() => wire::PinStanding::Refused,
+            (PinStatus::Changed(_), _) => wire::PinStanding::Changed,
+            (PinStatus::New, _) => wire::PinStanding::New,
+            (PinStatus::Trusted, Some(_)) => wire::PinStanding::Trusted,
+            (PinStatus::Trusted, None) => wire::PinStanding::Unpinned,
         },
         digest: digest.map(|digest| blake3::Hash::from(digest).to_hex().to_string()),
         since_ms: pinned.since.map(|seconds| seconds.saturating_mul(1000)),
-        before: change.and_then(|change| readable(change.before.as_deref()?)),
-        now: change.and_then(|change| readable(&change.now)),
+        before: change.and_then(|change| readable_definition(change.before.as_deref()?)),
+        now: change.and_then(|change| readable_definition(&change.now)),
     }
 }

@@ -5,21 +5,23 @@ use std::sync::Arc;
 use mux_proto as wire;
 use mux_wire::Fault;
 
-use super::{budget::Budget, door::Door};
-use crate::state::Daemon;
-use mux_caller::Origin;
-use mux_gateway::{Arguments, Supposed, Told};
-use mux_policy::{Action, Hints, List, Outcome, ProjectText, Rule, Step};
+use super::{answer_budget::AnswerBudget, connection::ConnectionState};
+use crate::daemon::Daemon;
+use mux_caller::ClientOrigin;
+use mux_gateway::{CallArguments, CallExplanation, HypotheticalCall};
+use mux_policy::{
+    ExplanationStep, ProjectText, Rule, RuleAction, RuleList, RuleOutcome, ToolHints,
+};
 
 pub(super) fn list(
     daemon: &Daemon,
-    door: &Door,
+    door: &ConnectionState,
     request: &wire::PolicyRequest,
 ) -> Result<wire::PolicyList, Fault> {
     let policies = daemon.gateway.policies();
     let sight = door.sight();
     let ruling = policies.of(request.agent.as_deref(), sight.denied());
-    let mut budget = Budget::new();
+    let mut budget = AnswerBudget::new();
     let rules = ruling.rules().map(|rule| {
         let rule = of_rule(rule);
         budget.take(&rule).map(|()| rule)
@@ -35,7 +37,7 @@ pub(super) fn list(
 
 pub(super) async fn explain(
     daemon: &Arc<Daemon>,
-    door: &Door,
+    door: &ConnectionState,
     request: wire::ExplainPolicyRequest,
 ) -> Result<wire::PolicyExplanation, Fault> {
     let own = door.origin();
@@ -46,15 +48,15 @@ pub(super) async fn explain(
     let workspace = request.workspace.or_else(|| own.workspace.clone());
     let client = request.client.as_deref().unwrap_or(&own.client);
     let agent = request.agent.as_deref();
-    let origin = Origin::new(client, agent, workspace);
+    let origin = ClientOrigin::new(client, agent, workspace);
     let scopes = |agent| daemon.gateway.scope(agent, &place);
     let (scope, sight) = (scopes(agent), scopes(None));
     let arguments = match (request.arguments, request.typed) {
-        (Some(object), _) => Some(Arguments::of_value(object).await),
+        (Some(object), _) => Some(CallArguments::of_value(object).await),
         (None, typed) if typed.is_empty() => None,
-        (None, typed) => Some(Arguments::Typed(typed)),
+        (None, typed) => Some(CallArguments::Typed(typed)),
     };
-    let told = daemon.gateway.explain(Supposed {
+    let told = daemon.gateway.explain(HypotheticalCall {
         path: &request.path,
         arguments,
         origin: &origin,
@@ -64,8 +66,8 @@ pub(super) async fn explain(
     explanation(told.await?)
 }
 
-fn explanation(told: Told) -> Result<wire::PolicyExplanation, Fault> {
-    let mut budget = Budget::new();
+fn explanation(told: CallExplanation) -> Result<wire::PolicyExplanation, Fault> {
+    let mut budget = AnswerBudget::new();
     let steps = told.explanation.steps.iter().map(|step| {
         let step = of_step(step);
         budget.take(&step).map(|()| step)
@@ -83,14 +85,14 @@ fn explanation(told: Told) -> Result<wire::PolicyExplanation, Fault> {
     })
 }
 
-fn of_step(step: &Step) -> wire::PolicyStep {
+fn of_step(step: &ExplanationStep) -> wire::PolicyStep {
     wire::PolicyStep {
         rule: of_rule(&step.rule),
         outcome: match step.outcome {
-            Outcome::Decides => wire::PolicyOutcome::Decides,
-            Outcome::Elsewhere => wire::PolicyOutcome::Elsewhere,
-            Outcome::Unmet => wire::PolicyOutcome::Unmet,
-            Outcome::Depends => wire::PolicyOutcome::Depends,
+            RuleOutcome::Decides => wire::PolicyOutcome::Decides,
+            RuleOutcome::Elsewhere => wire::PolicyOutcome::Elsewhere,
+            RuleOutcome::Unmet => wire::PolicyOutcome::Unmet,
+            RuleOutcome::Depends => wire::PolicyOutcome::Depends,
         },
         because: step.because.clone(),
     }
@@ -98,9 +100,9 @@ fn of_step(step: &Step) -> wire::PolicyStep {
 
 fn of_rule(rule: &Rule) -> wire::PolicyRule {
     let (agent, project, project_text) = match &*rule.list {
-        List::Everybody => (None, None, None),
-        List::Agent(name) => (Some(name.clone()), None, None),
-        List::Project(root, text) => (None, Some(root.to_path_buf()), Some(of_text(*text))),
+        RuleList::Everybody => (None, None, None),
+        RuleList::Agent(name) => (Some(name.clone()), None, None),
+        RuleList::Project(root, text) => (None, Some(root.to_path_buf()), Some(of_text(*text))),
     };
     wire::PolicyRule {
         number: rule.number,
@@ -112,7 +114,7 @@ fn of_rule(rule: &Rule) -> wire::PolicyRule {
         agent,
         project,
         project_text,
-        decided: rule.decided(),
+        decided: rule.decision_count(),
     }
 }
 
@@ -124,15 +126,15 @@ fn of_text(text: ProjectText) -> wire::ProjectText {
     }
 }
 
-fn of_action(action: Action) -> wire::PolicyAction {
+fn of_action(action: RuleAction) -> wire::PolicyAction {
     match action {
-        Action::Allow => wire::PolicyAction::Allow,
-        Action::Ask => wire::PolicyAction::Ask,
-        Action::Deny => wire::PolicyAction::Deny,
+        RuleAction::Allow => wire::PolicyAction::Allow,
+        RuleAction::Ask => wire::PolicyAction::Ask,
+        RuleAction::Deny => wire::PolicyAction::Deny,
     }
 }
 
-fn of_hints(hints: Hints) -> Vec<(String, bool)> {
+fn of_hints(hints: ToolHints) -> Vec<(String, bool)> {
     let all = [
         ("read_only", hints.read_only),
         ("destructive", hints.destructive),

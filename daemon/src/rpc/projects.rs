@@ -7,11 +7,11 @@ use std::{path::Path, sync::Arc};
 use mux_proto::{self as wire, Kind};
 use tracing::warn;
 
-use super::{budget::Budget, door::Door};
-use crate::state::Daemon;
-use mux_audit::Deed;
+use super::{answer_budget::AnswerBudget, connection::ConnectionState};
+use crate::daemon::Daemon;
+use mux_audit::AdminEvent;
 use mux_config::PolicyEntry;
-use mux_settings::projects::{Defined, Project, Standing};
+use mux_settings::projects::{ApprovalStatus, DefinedServer, Project};
 
 pub(super) async fn list(
     daemon: &Arc<Daemon>,
@@ -22,15 +22,17 @@ pub(super) async fn list(
         None => daemon.all_projects().await,
     };
     let list = wire::ProjectList {
-        projects: projects.iter().map(info).collect(),
+        projects: projects.iter().map(project_info).collect(),
     };
-    Budget::new().take(&list).map_err(super::convert::error)?;
+    AnswerBudget::new()
+        .take(&list)
+        .map_err(super::convert::error)?;
     Ok(list)
 }
 
 pub(super) async fn approve(
     daemon: &Arc<Daemon>,
-    door: &Door,
+    door: &ConnectionState,
     request: wire::ApproveProjectRequest,
 ) -> Result<wire::ProjectInfo, wire::Error> {
     let refused = |problem: String| {
@@ -39,67 +41,70 @@ pub(super) async fn approve(
     };
     let approved = daemon.approve(&request.root, request.digest.clone()).await;
     approved.map_err(refused)?;
-    note(daemon, door, Deed::ProjectApproved, &request.root);
-    follow(daemon).await;
+    audit_project(daemon, door, AdminEvent::ProjectApproved, &request.root);
+    apply_to_predecessor(daemon).await;
     let project = daemon.project(&request.root).await;
     let project = project.ok_or_else(|| refused("it is gone".into()))?;
-    Ok(info(&project))
+    Ok(project_info(&project))
 }
 
 pub(super) async fn revoke(
     daemon: &Arc<Daemon>,
-    door: &Door,
+    door: &ConnectionState,
     root: &Path,
 ) -> Result<wire::ProjectRevoked, wire::Error> {
     let revoked = daemon.revoke(root).await;
     let was_approved = revoked.map_err(|problem| wire::Error::new(Kind::Internal, problem))?;
     if was_approved {
-        note(daemon, door, Deed::ProjectRevoked, root);
-        follow(daemon).await;
+        audit_project(daemon, door, AdminEvent::ProjectRevoked, root);
+        apply_to_predecessor(daemon).await;
     }
     Ok(wire::ProjectRevoked { was_approved })
 }
 
 /// It holds for the runs that go on in the daemon before this one, too.
-async fn follow(daemon: &Daemon) {
+async fn apply_to_predecessor(daemon: &Daemon) {
     for problem in daemon.former.reload().await {
         warn!(problem, "the last muxd");
     }
 }
 
-fn note(daemon: &Daemon, door: &Door, deed: Deed, root: &Path) {
+fn audit_project(daemon: &Daemon, door: &ConnectionState, deed: AdminEvent, root: &Path) {
     let subject = root.display().to_string();
-    daemon.gateway.audit().note(deed, &subject, &door.origin());
+    daemon
+        .gateway
+        .audit()
+        .record_admin_event(deed, &subject, &door.origin());
 }
 
-fn info(project: &Project) -> wire::ProjectInfo {
+fn project_info(project: &Project) -> wire::ProjectInfo {
     let gone = project.files.files.is_empty();
     let servers = project.content.servers.iter();
     wire::ProjectInfo {
         root: project.root.to_path_buf(),
         state: match project.standing {
             _ if gone => wire::ProjectState::Gone,
-            Standing::New => wire::ProjectState::New,
-            Standing::Changed => wire::ProjectState::Changed,
-            Standing::Approved => wire::ProjectState::Approved,
+            ApprovalStatus::New => wire::ProjectState::New,
+            ApprovalStatus::Changed => wire::ProjectState::Changed,
+            ApprovalStatus::Approved => wire::ProjectState::Approved,
         },
         digest: project.files.digest().filter(|_| !gone),
-        files: files(project),
+        files: project_files(project),
         servers: servers
-            .map(|(name, defined)| server(name, defined))
+            .map(|(name, defined)| project_server(name, defined))
             .collect(),
-        denied: matches(&project.content.denied),
-        still_denied: matches(&project.still_denied),
+        denied: rule_matches(&project.content.denied),
+        still_denied: rule_matches(&project.still_denied),
         problems: project.content.problems.clone(),
     }
 }
 
-fn matches(rules: &[PolicyEntry]) -> Vec<String> {
-    rules.iter().flat_map(PolicyEntry::matches).collect()
+fn rule_matches(rules: &[PolicyEntry]) -> Vec<String> {
+    rules.iter().flat_map(PolicyEntry::path_globs).collect()
 }
 
 /// Those that are there, and those that were when it was approved.
-fn files(project: &Project) -> Vec<wire::ProjectFile> {
+fn project_files(project: &Project) -> Vec<wire::ProjectFile> {
     let before: &[(String, String)] = match &project.approved {
         Some(approval) => &approval.files,
         None => &[],
@@ -125,7 +130,7 @@ fn files(project: &Project) -> Vec<wire::ProjectFile> {
     files
 }
 
-fn server(name: &str, defined: &Defined) -> wire::ProjectServer {
+fn project_server(name: &str, defined: &DefinedServer) -> wire::ProjectServer {
     let mut server = wire::ProjectServer {
         name: name.to_owned(),
         file: defined.file.to_owned(),
@@ -137,7 +142,7 @@ fn server(name: &str, defined: &Defined) -> wire::ProjectServer {
     };
     match &defined.entry {
         Ok(entry) => {
-            server.command = mux_settings::whole(entry);
+            server.command = mux_settings::full_command_line(entry);
             server.env = entry.env.keys().cloned().collect();
             server.headers = entry.headers.keys().cloned().collect();
             server.commands = entry.commands().into_iter().collect();

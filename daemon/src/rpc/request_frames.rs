@@ -18,42 +18,42 @@ use tokio::{
     task::{JoinHandle, spawn_blocking},
 };
 
-use mux_process::freed_memory;
-use mux_text::json_weight::{self, LONG, MAX_WEIGHT};
+use mux_process::malloc_trim;
+use mux_text::json_weight::{self, MAX_JSON_WEIGHT, MIN_OFFLOAD_BYTES};
 
 pub(super) struct RequestFrames<S, Request> {
     frames: FrameStream<S>,
     /// A long frame that another thread reads.
-    reading: Option<JoinHandle<io::Result<Read<Request>>>>,
+    reading: Option<JoinHandle<io::Result<ParsedFrame<Request>>>>,
     /// A refusal that has not left.
-    unsent: Option<Unsent>,
+    unsent: Option<UnsentRefusal>,
 }
 
-enum Read<Request> {
+enum ParsedFrame<Request> {
     Request(Request),
     /// The frame that says why not.
     Refused(Vec<u8>),
 }
 
-enum Unsent {
+enum UnsentRefusal {
     Refusal(Vec<u8>),
     /// It is among the frames that are on their way.
     Flush,
 }
 
-fn read<Request: DeserializeOwned>(frame: &[u8]) -> io::Result<Read<Request>> {
+fn parse_frame<Request: DeserializeOwned>(frame: &[u8]) -> io::Result<ParsedFrame<Request>> {
     // As many values do not fit into less.
-    if frame.len() > LONG && json_weight::of(frame, MAX_WEIGHT).is_none() {
-        let rule = json_weight::RULE;
+    if frame.len() > MIN_OFFLOAD_BYTES && json_weight::of(frame, MAX_JSON_WEIGHT).is_none() {
+        let rule = json_weight::WEIGHT_RULE_TEXT;
         let why = format!(
-            "the request holds more than {MAX_WEIGHT} JSON values, {rule}: this limit is fixed; ask for less at a time, \
+            "the request holds more than {MAX_JSON_WEIGHT} JSON values, {rule}: this limit is fixed; ask for less at a time, \
              such as a part of the input"
         );
         if let Some(refusal) = transport::refusal(frame, &why) {
-            return Ok(Read::Refused(refusal));
+            return Ok(ParsedFrame::Refused(refusal));
         }
     }
-    transport::read_request(frame).map(Read::Request)
+    transport::read_request(frame).map(ParsedFrame::Request)
 }
 
 impl<S: AsyncRead + AsyncWrite, Request> RequestFrames<S, Request> {
@@ -73,9 +73,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin, Request> RequestFrames<S, Request> {
 
     /// Sends the refusal, if there is one.
     fn poll_refuse(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        if matches!(self.unsent, Some(Unsent::Refusal(_))) {
+        if matches!(self.unsent, Some(UnsentRefusal::Refusal(_))) {
             ready!(self.sink().poll_ready(cx))?;
-            if let Some(Unsent::Refusal(refusal)) = self.unsent.replace(Unsent::Flush) {
+            if let Some(UnsentRefusal::Refusal(refusal)) = self.unsent.replace(UnsentRefusal::Flush)
+            {
                 self.sink().start_send(refusal.into())?;
             }
         }
@@ -108,17 +109,19 @@ where
                 None => match ready!(Pin::new(&mut self.frames).poll_next(cx)) {
                     None => return Poll::Ready(None),
                     Some(Err(error)) => Err(error),
-                    Some(Ok(frame)) if frame.len() <= LONG => read(&frame),
+                    Some(Ok(frame)) if frame.len() <= MIN_OFFLOAD_BYTES => parse_frame(&frame),
                     Some(Ok(frame)) => {
-                        freed_memory::give_back_soon();
-                        self.reading = Some(spawn_blocking(move || read(&frame)));
+                        malloc_trim::give_back_soon();
+                        self.reading = Some(spawn_blocking(move || parse_frame(&frame)));
                         continue;
                     }
                 },
             };
             match read {
-                Ok(Read::Request(request)) => return Poll::Ready(Some(Ok(request))),
-                Ok(Read::Refused(refusal)) => self.unsent = Some(Unsent::Refusal(refusal)),
+                Ok(ParsedFrame::Request(request)) => return Poll::Ready(Some(Ok(request))),
+                Ok(ParsedFrame::Refused(refusal)) => {
+                    self.unsent = Some(UnsentRefusal::Refusal(refusal))
+                }
                 Err(error) => return Poll::Ready(Some(Err(error))),
             }
         }
@@ -168,8 +171,8 @@ mod tests {
         let (ours, theirs) = duplex(1 << 16);
         let mut client = transport::raw_frames(ours);
         let mut daemon = RequestFrames::<_, Value>::new(theirs);
-        let heavy = request(7, &format!("[{}{{}}]", "{},".repeat(MAX_WEIGHT / 4)));
-        let long = request(8, &format!("{:?}", "x".repeat(LONG)));
+        let heavy = request(7, &format!("[{}{{}}]", "{},".repeat(MAX_JSON_WEIGHT / 4)));
+        let long = request(8, &format!("{:?}", "x".repeat(MIN_OFFLOAD_BYTES)));
         let asking = async {
             for frame in [heavy, long, request(9, "1")] {
                 client.send(Bytes::from(frame)).await.unwrap();

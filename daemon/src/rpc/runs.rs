@@ -7,48 +7,48 @@ use std::{sync::Arc, time::Duration};
 
 use mux_proto as wire;
 
-use super::{POLL, convert, door::Door, program};
-use crate::state::Daemon;
+use super::{MAX_LONG_POLL, connection::ConnectionState, convert, program_steps};
+use crate::daemon::Daemon;
 use mux_caller::RunAccess;
 use mux_process::blocking_pool;
 use mux_runs::{
-    Happening, Program, Run, Runs,
-    recording::{Recording, Script},
+    Run, RunEvent, RunSpec, Runs,
+    recording::{RecordedProgram, RunRecording},
 };
-use mux_telemetry::trace::Context;
+use mux_telemetry::trace::TraceContext;
 use mux_text::json_weight;
 
 /// About how many bytes of events go into one page; a frame has room for much more.
-const PAGE: usize = 1 << 20;
+const EVENT_PAGE_BYTES: usize = 1 << 20;
 /// Runs that are listed when nobody says how many.
-const SHOWN: usize = 20;
+const DEFAULT_LISTED_RUNS: usize = 20;
 /// About how long a list gets at most; a frame has room for more.
-const LONGEST: usize = 4 << 20;
+const MAX_RUN_LIST_BYTES: usize = 4 << 20;
 
 pub(super) async fn start(
     daemon: &Daemon,
-    door: &Door,
+    door: &ConnectionState,
     request: wire::RunRequest,
 ) -> Result<wire::RunStarted, wire::Error> {
     let recording = match request.replay {
         Some(recording) => {
-            let read = blocking_pool::run(move || Recording::parse(&recording.to_string()));
+            let read = blocking_pool::run(move || RunRecording::parse(&recording.to_string()));
             Some(read.await.map_err(convert::error)?)
         }
         None => None,
     };
     let script = match &recording {
         Some(recording) => recording.program.clone(),
-        None => Script {
+        None => RecordedProgram {
             steps: request.language == wire::Language::Json,
             source: request.source,
             input: request.input,
             timeout_ms: request.timeout_ms,
-            ..Script::default()
+            ..RecordedProgram::default()
         },
     };
     let language = script.language();
-    let program = Program {
+    let program = RunSpec {
         language,
         source: script.source,
         input: json_weight::to_text(script.input).await,
@@ -63,9 +63,9 @@ pub(super) async fn start(
         mailbox: Some(Arc::clone(door.mailbox())),
         trace: request
             .traceparent
-            .and_then(|parent| Context::parse(&parent, request.tracestate.as_deref())),
+            .and_then(|parent| TraceContext::parse(&parent, request.tracestate.as_deref())),
         resumed: None,
-        detached: request.detach.then(|| daemon.activity.detached()),
+        detached: request.detach.then(|| daemon.activity.admit_detached_run()),
     };
     let run = daemon.runs.start(program).map_err(convert::error)?;
     door.owns(&run);
@@ -75,29 +75,35 @@ pub(super) async fn start(
 
 pub(super) async fn events(
     daemon: &Daemon,
-    door: &Door,
+    door: &ConnectionState,
     request: wire::EventsRequest,
 ) -> Result<wire::EventPage, wire::Error> {
     let access = door.access();
     let run = match daemon.runs.find(&request.run, &access) {
         Ok(run) => run,
         Err(unknown) => {
-            let page = daemon.former.events(&request, &access, POLL, PAGE).await;
+            let page = daemon
+                .former
+                .events(&request, &access, MAX_LONG_POLL, EVENT_PAGE_BYTES)
+                .await;
             return page.ok_or_else(|| convert::error(unknown));
         }
     };
-    let wait = Duration::from_millis(request.wait_ms).min(POLL);
-    let events = run.events.after(request.after, wait, PAGE).await;
+    let wait = Duration::from_millis(request.wait_ms).min(MAX_LONG_POLL);
+    let events = run
+        .events
+        .read_after(request.after, wait, EVENT_PAGE_BYTES)
+        .await;
     if matches!(
         events.last().map(|event| &event.what),
-        Some(Happening::Ended(_))
+        Some(RunEvent::Ended(_))
     ) {
         door.heard(&run);
     }
     Ok(wire::EventPage {
         events: events
             .into_iter()
-            .map(|event| convert::event(program::readable(event, door)))
+            .map(|event| convert::event(program_steps::readable(event, door)))
             .collect(),
     })
 }
@@ -123,7 +129,7 @@ pub(super) async fn info(
     run: &str,
 ) -> Result<wire::RunInfo, wire::Error> {
     match daemon.runs.find(run, access) {
-        Ok(run) => Ok(convert::run(run.view())),
+        Ok(run) => Ok(convert::run(run.snapshot())),
         Err(unknown) => {
             let info = daemon.former.info(run, access).await;
             info.ok_or_else(|| convert::error(unknown))
@@ -133,14 +139,17 @@ pub(super) async fn info(
 
 pub(super) async fn check(
     runs: &Runs,
-    door: &Door,
+    door: &ConnectionState,
     request: wire::CheckRequest,
 ) -> Result<wire::Diagnostics, wire::Error> {
     let (turn, origin) = (door.turn(), door.origin());
     let (agent, scope) = (origin.agent.as_deref(), door.scope());
     let whose = door.whose();
     let found = runs.check(request.source, agent, (&scope, &whose), &turn);
-    found.await.map(convert::inspection).map_err(convert::error)
+    found
+        .await
+        .map(convert::check_diagnostics)
+        .map_err(convert::error)
 }
 
 pub(super) async fn list(
@@ -152,12 +161,14 @@ pub(super) async fn list(
     let own = own.filter(|run: &Arc<Run>| {
         access.allows(run.origin()) && !(request.running && run.has_ended())
     });
-    let mut all: Vec<wire::RunInfo> = own.map(|run| convert::run(run.view())).collect();
+    let mut all: Vec<wire::RunInfo> = own.map(|run| convert::run(run.snapshot())).collect();
     // They were accepted before ours.
     all.extend(daemon.former.list(request.running, access).await);
     let total = all.len();
-    let mut room = LONGEST;
-    let shown = all.into_iter().take(request.limit.unwrap_or(SHOWN));
+    let mut room = MAX_RUN_LIST_BYTES;
+    let shown = all
+        .into_iter()
+        .take(request.limit.unwrap_or(DEFAULT_LISTED_RUNS));
     let shown = shown.take_while(|info| {
         let length = serde_json::to_vec(info).map_or(0, |text| text.len());
         let fits = length <= room;

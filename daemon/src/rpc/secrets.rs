@@ -8,26 +8,26 @@ use mux_proto as wire;
 use mux_secrets::Secret;
 use tracing::warn;
 
-use super::door::Door;
-use crate::state::{Daemon, Trigger};
-use mux_audit::Deed;
-use mux_auth::{Auth, AuthError, KeptSecret, MOST_SECRET};
+use super::connection::ConnectionState;
+use crate::daemon::{Daemon, LoadTrigger};
+use mux_audit::AdminEvent;
+use mux_auth::{Auth, AuthError, MAX_SECRET_BYTES, StoredSecretInfo};
 use mux_config::environment::is_secret_name;
 
 pub(super) async fn set(
     daemon: &Arc<Daemon>,
-    door: &Door,
+    door: &ConnectionState,
     request: wire::SetSecretRequest,
 ) -> Result<wire::SecretInfo, wire::Error> {
     let wire::SetSecretRequest { name, value } = request;
-    check(&name, &value.0)?;
+    check_secret(&name, &value.0)?;
     let kept = auth(daemon).set_secret(&name, Secret::new(value.0)).await;
-    kept.map_err(|error| failed(&error))?;
+    kept.map_err(|error| secret_error(&error))?;
     daemon
         .gateway
         .audit()
-        .note(Deed::SecretSet, &name, &door.origin());
-    put_in_force(daemon).await;
+        .record_admin_event(AdminEvent::SecretSet, &name, &door.origin());
+    apply_secrets(daemon).await;
     let mut all = list(daemon).secrets.into_iter();
     all.find(|info| info.name == name).ok_or_else(|| {
         let message = format!("the secret {name} was removed again meanwhile");
@@ -36,14 +36,14 @@ pub(super) async fn set(
 }
 
 pub(super) fn list(daemon: &Daemon) -> wire::SecretList {
-    let kept = auth(daemon).kept();
+    let kept = auth(daemon).credential_location();
     let set = auth(daemon).secrets();
     let mut used = daemon.secrets();
     let mut secrets: Vec<wire::SecretInfo> = set
         .into_iter()
         .map(|secret| {
             let used_by = used.remove(&secret.name).unwrap_or_default();
-            info(secret, used_by)
+            secret_info(secret, used_by)
         })
         .collect();
     secrets.extend(used.into_iter().map(|(name, used_by)| wire::SecretInfo {
@@ -64,18 +64,18 @@ pub(super) fn list(daemon: &Daemon) -> wire::SecretList {
 
 pub(super) async fn remove(
     daemon: &Arc<Daemon>,
-    door: &Door,
+    door: &ConnectionState,
     name: String,
 ) -> Result<wire::SecretRemoved, wire::Error> {
     let removed = auth(daemon).remove_secret(&name).await;
-    let was_set = removed.map_err(|error| failed(&error))?;
+    let was_set = removed.map_err(|error| secret_error(&error))?;
     let used_by = daemon.secrets().remove(&name).unwrap_or_default();
     if was_set {
         daemon
             .gateway
             .audit()
-            .note(Deed::SecretRemoved, &name, &door.origin());
-        put_in_force(daemon).await;
+            .record_admin_event(AdminEvent::SecretRemoved, &name, &door.origin());
+        apply_secrets(daemon).await;
     }
     Ok(wire::SecretRemoved {
         name,
@@ -85,8 +85,8 @@ pub(super) async fn remove(
 }
 
 /// Here, and in the daemon before this one if runs go on there.
-async fn put_in_force(daemon: &Arc<Daemon>) {
-    let (loaded, others) = tokio::join!(daemon.load(Trigger::Watched), daemon.former.reload());
+async fn apply_secrets(daemon: &Arc<Daemon>) {
+    let (loaded, others) = tokio::join!(daemon.load(LoadTrigger::Watched), daemon.former.reload());
     // What is wrong with the rest of the configuration stands in `status`.
     drop(loaded);
     for problem in others {
@@ -94,7 +94,7 @@ async fn put_in_force(daemon: &Arc<Daemon>) {
     }
 }
 
-fn info(secret: KeptSecret, used_by: BTreeSet<String>) -> wire::SecretInfo {
+fn secret_info(secret: StoredSecretInfo, used_by: BTreeSet<String>) -> wire::SecretInfo {
     wire::SecretInfo {
         name: secret.name,
         place: Some(match secret.in_keyring {
@@ -107,7 +107,7 @@ fn info(secret: KeptSecret, used_by: BTreeSet<String>) -> wire::SecretInfo {
 }
 
 /// The value is not repeated, whatever is wrong with it.
-fn check(name: &str, value: &str) -> Result<(), wire::Error> {
+fn check_secret(name: &str, value: &str) -> Result<(), wire::Error> {
     let wrong = |message: String, hint: &str| {
         Err(wire::Error::new(wire::Kind::Validation, message).hint(hint))
     };
@@ -124,9 +124,9 @@ fn check(name: &str, value: &str) -> Result<(), wire::Error> {
             format!("the value of {name} has a NUL"),
             "no server could be given it",
         ),
-        value if value.len() > MOST_SECRET => {
+        value if value.len() > MAX_SECRET_BYTES => {
             let message = format!(
-                "the value of {name} has {} bytes, over {MOST_SECRET}",
+                "the value of {name} has {} bytes, over {MAX_SECRET_BYTES}",
                 value.len()
             );
             wrong(
@@ -142,6 +142,6 @@ fn auth(daemon: &Daemon) -> &Auth {
     daemon.gateway.upstreams().auth()
 }
 
-fn failed(error: &AuthError) -> wire::Error {
+fn secret_error(error: &AuthError) -> wire::Error {
     wire::Error::new(wire::Kind::Unavailable, error.to_string()).hint("`mux doctor` says more")
 }

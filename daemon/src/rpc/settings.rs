@@ -3,20 +3,20 @@
 use mux_proto as wire;
 use serde_json::json;
 
-use super::door::Door;
-use crate::state::Daemon;
-use mux_policy::List;
-use mux_settings::{Row, Whence};
+use super::connection::ConnectionState;
+use crate::daemon::Daemon;
+use mux_policy::RuleList;
+use mux_settings::{SettingOrigin, SettingRow};
 
 pub(super) fn report(
     daemon: &Daemon,
-    door: &Door,
+    door: &ConnectionState,
     request: &wire::SettingsRequest,
 ) -> wire::SettingsReport {
     let agent = request.agent.as_deref();
     let (rows, said) = daemon.report(agent);
-    let mut settings: Vec<wire::Setting> = rows.into_iter().map(setting).collect();
-    settings.extend(servers(daemon, door));
+    let mut settings: Vec<wire::Setting> = rows.into_iter().map(setting_of_row).collect();
+    settings.extend(server_rows(daemon, door));
     let mut notes = Vec::new();
     if let (Some(agent), false) = (agent, said) {
         notes.push(format!(
@@ -32,8 +32,8 @@ pub(super) fn report(
             from: wire::SettingSource::Project,
             line: None,
             file: match &*rule.list {
-                List::Project(root, _) => Some(root.join(".mux.toml")),
-                List::Everybody | List::Agent(_) => None,
+                RuleList::Project(root, _) => Some(root.join(".mux.toml")),
+                RuleList::Everybody | RuleList::Agent(_) => None,
             },
         }));
     }
@@ -62,14 +62,14 @@ pub(super) async fn check(
     })
 }
 
-fn setting(row: Row) -> wire::Setting {
+fn setting_of_row(row: SettingRow) -> wire::Setting {
     wire::Setting {
         name: row.name,
         value: row.value,
         from: match row.whence {
-            Whence::Default => wire::SettingSource::Default,
-            Whence::Config => wire::SettingSource::Config,
-            Whence::Agent => wire::SettingSource::Agent,
+            SettingOrigin::Default => wire::SettingSource::Default,
+            SettingOrigin::Config => wire::SettingSource::Config,
+            SettingOrigin::Agent => wire::SettingSource::Agent,
         },
         line: row.line,
         file: None,
@@ -77,8 +77,8 @@ fn setting(row: Row) -> wire::Setting {
 }
 
 /// Each with its command line or address, as it was written.
-fn servers(daemon: &Daemon, door: &Door) -> Vec<wire::Setting> {
-    let all = daemon.gateway.upstreams().all_seen(&door.sight());
+fn server_rows(daemon: &Daemon, door: &ConnectionState) -> Vec<wire::Setting> {
+    let all = daemon.gateway.upstreams().visible_servers(&door.sight());
     let disabled = daemon.disabled();
     let names = all.iter().map(|server| server.name());
     let names: Vec<&str> = names.chain(disabled.keys().map(String::as_str)).collect();

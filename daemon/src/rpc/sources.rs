@@ -5,26 +5,26 @@ use std::{collections::BTreeSet, time::SystemTime};
 use mux_proto as wire;
 use mux_wire::{Fault, Kind};
 
-use super::{convert, door::Door};
-use crate::state::Daemon;
-use mux_settings::{Link, Source, SourceKind};
-use mux_sources::Described;
+use super::{connection::ConnectionState, convert};
+use crate::daemon::Daemon;
+use mux_settings::{ServerEndpoint, SourceDefinition, SourceKind};
+use mux_sources::DescriptionStatus;
 use mux_upstream::{Server, Upstreams};
 
 /// Of a source, and of nothing else.
-pub(super) struct Told {
+pub(super) struct SourceSummary {
     kind: SourceKind,
-    described: Described,
+    described: DescriptionStatus,
 }
 
 pub(super) async fn refresh(
     daemon: &Daemon,
-    door: &Door,
+    door: &ConnectionState,
     name: &str,
 ) -> Result<wire::RefreshedSource, wire::Error> {
     let upstreams = daemon.gateway.upstreams();
     let server = upstreams
-        .find_seen(name, &door.sight())
+        .find_visible(name, &door.sight())
         .map_err(convert::error)?;
     let name = server.name();
     if source(&server).is_none() && !daemon.is_source(name) {
@@ -43,7 +43,7 @@ pub(super) async fn refresh(
         Some(Ok(found)) => {
             // Whoever lists its functions next sees these.
             if !found.is_same() {
-                held.session.list_again();
+                held.session.request_tools_refresh();
                 drop(held.session.current_tools().await);
             }
             Ok(wire::RefreshedSource {
@@ -69,16 +69,18 @@ pub(super) async fn refresh(
     }
 }
 
-pub(super) fn described(upstreams: &Upstreams, server: &Server) -> Option<Told> {
+pub(super) fn summarize_source(upstreams: &Upstreams, server: &Server) -> Option<SourceSummary> {
     let source = source(server)?;
-    Some(Told {
+    Some(SourceSummary {
         kind: source.kind,
-        described: upstreams.sources().described(server.name(), source),
+        described: upstreams
+            .sources()
+            .description_status_of(server.name(), source),
     })
 }
 
-pub(super) fn info(told: Told) -> wire::SourceInfo {
-    let Described {
+pub(super) fn source_info(told: SourceSummary) -> wire::SourceInfo {
+    let DescriptionStatus {
         fetched,
         problem,
         facts,
@@ -108,17 +110,17 @@ pub(super) fn info(told: Told) -> wire::SourceInfo {
 }
 
 /// Functions of a source that cannot be called, by name.
-pub(super) fn forbidden(upstreams: &Upstreams, server: &Server) -> BTreeSet<String> {
-    let told = described(upstreams, server);
+pub(super) fn uncallable_functions(upstreams: &Upstreams, server: &Server) -> BTreeSet<String> {
+    let told = summarize_source(upstreams, server);
     told.map(|told| told.described.facts.forbidden)
         .unwrap_or_default()
 }
 
 /// What a user should look at.
-pub(super) fn warnings(told: &Told) -> Vec<String> {
+pub(super) fn source_warnings(told: &SourceSummary) -> Vec<String> {
     let problem = told.described.problem.as_ref().map(|problem| {
         let age = told.described.fetched.and_then(|at| at.elapsed().ok());
-        let age = age.map_or_else(String::new, |age| format!(" of {} ago", rounded(age)));
+        let age = age.map_or_else(String::new, |age| format!(" of {} ago", rounded_age(age)));
         format!("its description{age} is used, since a newer one could not be had: {problem}")
     });
     problem
@@ -127,15 +129,15 @@ pub(super) fn warnings(told: &Told) -> Vec<String> {
         .collect()
 }
 
-fn source(server: &Server) -> Option<&Source> {
+fn source(server: &Server) -> Option<&SourceDefinition> {
     match &server.definition().as_ref().ok()?.link {
-        Link::Source(source) => Some(source),
-        Link::Process(_) | Link::Remote(_) => None,
+        ServerEndpoint::Source(source) => Some(source),
+        ServerEndpoint::Process(_) | ServerEndpoint::Remote(_) => None,
     }
 }
 
 /// In the largest unit of which there is one.
-fn rounded(age: std::time::Duration) -> String {
+fn rounded_age(age: std::time::Duration) -> String {
     let seconds = age.as_secs();
     match seconds {
         0..60 => format!("{seconds} s"),

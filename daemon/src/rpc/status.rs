@@ -3,18 +3,18 @@
 use mux_proto as wire;
 use mux_sandbox::scarce;
 
-use super::{convert, door::Door};
+use super::{connection::ConnectionState, convert};
 use crate::{
-    lifecycle::{Service, Starter},
-    state::Daemon,
+    daemon::Daemon,
+    lifecycle::{ServiceManager, StartOrigin},
 };
 use mux_catalog::imitations;
-use mux_process::descriptors;
+use mux_process::descriptor_limits;
 use mux_telemetry::{metrics, trace::Tracer};
 
-pub(super) fn of(daemon: &Daemon, door: &Door) -> wire::Status {
+pub(super) fn daemon_status(daemon: &Daemon, door: &ConnectionState) -> wire::Status {
     let workers = daemon.runs.pool().status();
-    let counts = daemon.runs.counts();
+    let counts = daemon.runs.run_totals();
     let mut problems = daemon.problems();
     problems.extend(door.notes());
     let cache = daemon.gateway.upstreams().catalog().cache();
@@ -22,7 +22,7 @@ pub(super) fn of(daemon: &Daemon, door: &Door) -> wire::Status {
     let cache =
         cache.map(|why| format!("the cache lives in memory only, until `mux restart`: {why}"));
     problems.extend(daemon.gateway.upstreams().pins().problems());
-    let mut degraded = degraded(daemon);
+    let mut degraded = degraded_conditions(daemon);
     let told = [
         ("workers", workers.problem),
         ("cache", cache),
@@ -39,7 +39,7 @@ pub(super) fn of(daemon: &Daemon, door: &Door) -> wire::Status {
             None => problems.push(message),
         }
     }
-    let kept = daemon.gateway.upstreams().auth().kept();
+    let kept = daemon.gateway.upstreams().auth().credential_location();
     problems.extend(kept.problem);
     wire::Status {
         build: wire::version::BUILD.into(),
@@ -49,7 +49,7 @@ pub(super) fn of(daemon: &Daemon, door: &Door) -> wire::Status {
         engine_version: workers.engine_version,
         uptime_ms: convert::millis(daemon.started.elapsed()),
         rss_bytes: metrics::resident_bytes(),
-        clients: daemon.activity.clients(),
+        clients: daemon.activity.client_count(),
         workers: wire::WorkerStatus {
             ready: workers.ready,
             busy: workers.busy,
@@ -58,7 +58,7 @@ pub(super) fn of(daemon: &Daemon, door: &Door) -> wire::Status {
             layers: workers.layers,
             snapshot: workers.snapshot,
         },
-        checker: convert::checker(daemon.runs.inspector().status()),
+        checker: convert::checker_status(daemon.runs.inspector().status()),
         runs: wire::RunCounts {
             running: counts.running,
             succeeded: counts.succeeded,
@@ -75,12 +75,12 @@ pub(super) fn of(daemon: &Daemon, door: &Door) -> wire::Status {
             file: kept.file.to_owned(),
             note: kept.note,
         }),
-        started: Some(started(&daemon.service)),
-        telemetry: Some(telemetry(daemon.gateway.tracer())),
+        started: Some(started_by(&daemon.service)),
+        telemetry: Some(telemetry_status(daemon.gateway.tracer())),
     }
 }
 
-fn telemetry(tracer: &Tracer) -> wire::TelemetryStatus {
+fn telemetry_status(tracer: &Tracer) -> wire::TelemetryStatus {
     let report = tracer.report();
     wire::TelemetryStatus {
         built_in: report.built_in,
@@ -92,7 +92,7 @@ fn telemetry(tracer: &Tracer) -> wire::TelemetryStatus {
 }
 
 /// What this machine does not give the daemon now.
-fn degraded(daemon: &Daemon) -> Vec<wire::Degraded> {
+fn degraded_conditions(daemon: &Daemon) -> Vec<wire::Degraded> {
     let environment = daemon.environment.borrow();
     let straits = daemon.straits.look(environment.as_ref());
     let all = straits.into_iter().chain(daemon.unwatched());
@@ -105,8 +105,8 @@ fn degraded(daemon: &Daemon) -> Vec<wire::Degraded> {
 }
 
 /// What a client is told who wants more than there are descriptors for.
-pub(super) fn cramped() -> wire::Error {
-    let allowed = descriptors::allowed().unwrap_or_default();
+pub(super) fn descriptors_exhausted() -> wire::Error {
+    let allowed = descriptor_limits::allowed().unwrap_or_default();
     let message =
         format!("muxd has all of its {allowed} file descriptors in use, and takes no more work");
     wire::Error::new(wire::Kind::Busy, message).hint(
@@ -115,13 +115,13 @@ pub(super) fn cramped() -> wire::Error {
     )
 }
 
-fn started(service: &Service) -> wire::Started {
+fn started_by(service: &ServiceManager) -> wire::Started {
     wire::Started {
         by: match service.starter() {
-            Starter::Client => wire::StartedBy::Client,
-            Starter::Hand => wire::StartedBy::Hand,
-            Starter::Systemd => wire::StartedBy::Systemd,
-            Starter::Launchd => wire::StartedBy::Launchd,
+            StartOrigin::Client => wire::StartedBy::Client,
+            StartOrigin::Hand => wire::StartedBy::Hand,
+            StartOrigin::Systemd => wire::StartedBy::Systemd,
+            StartOrigin::Launchd => wire::StartedBy::Launchd,
         },
         service: service.name().map(str::to_owned),
         socket_passed: service.passed().is_some(),
@@ -130,19 +130,24 @@ fn started(service: &Service) -> wire::Started {
 }
 
 /// All of the user's, and those of the project in which he stands.
-pub(super) fn servers(daemon: &Daemon, door: &Door) -> Vec<wire::ServerInfo> {
+pub(super) fn servers(daemon: &Daemon, door: &ConnectionState) -> Vec<wire::ServerInfo> {
     let (upstreams, sight) = (daemon.gateway.upstreams(), door.sight());
-    let servers = upstreams.all_seen(&sight);
+    let servers = upstreams.visible_servers(&sight);
     let servers = servers
         .iter()
-        .map(|server| convert::server(upstreams, server));
+        .map(|server| convert::server_info(upstreams, server));
     let mut servers: Vec<wire::ServerInfo> = servers.collect();
-    for (name, told) in imitations(&upstreams.known_seen(&sight)) {
+    for (name, told) in imitations(&upstreams.known_visible(&sight)) {
         if let Some(server) = servers.iter_mut().find(|server| server.name == name) {
             server.warnings.extend(told);
         }
     }
-    servers.extend(daemon.disabled().into_iter().map(convert::disabled));
+    servers.extend(
+        daemon
+            .disabled()
+            .into_iter()
+            .map(convert::disabled_server_info),
+    );
     for server in &mut servers {
         // One whose entry cannot be used is one all the same.
         if server.project.is_none() && daemon.is_source(&server.name) {

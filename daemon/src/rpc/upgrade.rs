@@ -5,7 +5,7 @@ use serde_json::json;
 use tokio::sync::oneshot;
 
 use super::convert;
-use crate::{handover::Wanted, state::Daemon};
+use crate::{daemon::Daemon, handover::UpgradeTarget};
 
 pub(super) async fn upgrade(
     daemon: &Daemon,
@@ -17,7 +17,7 @@ pub(super) async fn upgrade(
         return Err(wire::Error::new(Kind::Validation, message));
     }
     let (answer, answered) = oneshot::channel();
-    let wish = (Wanted { binary, contract }, answer);
+    let wish = (UpgradeTarget { binary, contract }, answer);
     let ending = || {
         let mut error = wire::Error::new(Kind::Unavailable, "another muxd takes over already");
         error.details = Some(json!({ "ending": true }));

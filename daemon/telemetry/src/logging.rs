@@ -17,40 +17,40 @@ use tracing::{error, warn};
 use tracing_appender::non_blocking::{NonBlocking, NonBlockingBuilder, WorkerGuard};
 use tracing_subscriber::EnvFilter;
 
-use mux_files::rotating_log::{Rotated, sweep};
+use mux_files::rotating_log::{RotatingLog, sweep_logs};
 
-const NAME: &str = "muxd.log";
+const LOG_FILE_NAME: &str = "muxd.log";
 /// Lines that wait for the disk; more are dropped. Room for all of them is taken at the start, for the daemon's
 /// life.
-const WAITING: usize = 8_192;
+const MAX_QUEUED_LINES: usize = 8_192;
 /// Earlier builds wrote one file a day, and kept so many days.
-const DAYS: Duration = Duration::from_secs(7 * 24 * 60 * 60);
+const DAILY_LOG_RETENTION: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 /// The logs of all servers that there ever were, in bytes.
-const SERVERS: u64 = 1 << 30;
+const MAX_SERVER_LOG_BYTES: u64 = 1 << 30;
 
 /// What rmcp logs here are whole messages, the ids of sessions, codes that tokens are given for: none of it
 /// stands in a log, whoever asks for more.
-const MESSAGES: &str = "rmcp::service=warn,rmcp::transport=warn";
+const RMCP_LOG_FILTER: &str = "rmcp::service=warn,rmcp::transport=warn";
 
 /// The cache's store logs every page that it writes, unless its target is silenced.
 const CACHE_STORE_TARGET: &str = "sled";
 
 /// Adds what is silenced unless the filter names it.
-fn quiet(filter: &str) -> String {
+fn add_silenced_targets(filter: &str) -> String {
     match filter.contains(CACHE_STORE_TARGET) {
-        true => format!("{filter},{MESSAGES}"),
-        false => format!("{filter},{CACHE_STORE_TARGET}=warn,{MESSAGES}"),
+        true => format!("{filter},{RMCP_LOG_FILTER}"),
+        false => format!("{filter},{CACHE_STORE_TARGET}=warn,{RMCP_LOG_FILTER}"),
     }
 }
 
 /// Starts logging to `dir`, panics included. The guard flushes when it is dropped; keep it until the end.
-pub fn start(dir: &Path, filter: Option<&str>) -> WorkerGuard {
+pub fn start_logging(dir: &Path, filter: Option<&str>) -> WorkerGuard {
     let (writer, guard) = NonBlockingBuilder::default()
-        .buffered_lines_limit(WAITING)
-        .finish(Rotated::new(dir.join(NAME)));
+        .buffered_lines_limit(MAX_QUEUED_LINES)
+        .finish(RotatingLog::new(dir.join(LOG_FILE_NAME)));
     let filter = filter
-        .and_then(|text| EnvFilter::try_new(quiet(text)).ok())
-        .unwrap_or_else(|| EnvFilter::new(quiet("info")));
+        .and_then(|text| EnvFilter::try_new(add_silenced_targets(text)).ok())
+        .unwrap_or_else(|| EnvFilter::new(add_silenced_targets("info")));
     // A second daemon in one process, as tests have it, keeps the first one's log.
     drop(
         tracing_subscriber::fmt()
@@ -65,7 +65,7 @@ pub fn start(dir: &Path, filter: Option<&str>) -> WorkerGuard {
         error!("{panicked}");
         told(panicked);
     }));
-    forget_days(dir);
+    remove_daily_logs(dir);
     guard
 }
 
@@ -99,20 +99,20 @@ fn one_line(event: &str) -> Cow<'_, str> {
 }
 
 /// The logs of servers that nobody has any more are not kept for ever.
-pub fn bound_servers(folder: &Path) {
-    if let Err(error) = sweep(folder, SERVERS) {
+pub fn sweep_server_logs(folder: &Path) {
+    if let Err(error) = sweep_logs(folder, MAX_SERVER_LOG_BYTES) {
         warn!(%error, "old logs of servers cannot be removed");
     }
 }
 
-fn forget_days(dir: &Path) {
+fn remove_daily_logs(dir: &Path) {
     for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
         let name = entry.file_name();
         let name = name.to_string_lossy();
         let is_of_a_day = name.starts_with("muxd.2") && name.ends_with(".log");
         let age = entry.metadata().and_then(|found| found.modified());
         let age = age.ok().and_then(|then| then.elapsed().ok());
-        if is_of_a_day && age.is_some_and(|age| age > DAYS) {
+        if is_of_a_day && age.is_some_and(|age| age > DAILY_LOG_RETENTION) {
             // It is looked at again with the next start.
             drop(fs::remove_file(entry.path()));
         }

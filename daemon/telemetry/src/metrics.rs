@@ -3,47 +3,47 @@
 //! Invariant: no label holds an argument, a result, a path or a secret, and the number of series is bounded, whatever
 //! servers call themselves and their tools. Whoever counts waits for nobody.
 
-mod call;
-mod moment;
-mod port;
-mod process;
-mod runs;
-mod servers;
-mod text;
-mod token;
+mod call_meter;
+mod metrics_port;
+mod metrics_snapshot;
+mod metrics_token;
+mod process_stats;
+mod run_meters;
+mod server_meters;
+mod text_format;
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use prometheus_client::{metrics::histogram::Histogram, registry::Registry};
 
 pub use self::{
-    call::CallMeter,
-    moment::{Moment, ServerMoment},
-    port::Port,
-    process::{Process, resident_bytes, tree_bytes},
-    runs::RunMeters,
-    servers::{OTHER, ServerMeters, UNKNOWN},
-    text::Format,
+    call_meter::CallMeter,
+    metrics_port::MetricsPort,
+    metrics_snapshot::{MetricsSnapshot, ServerSnapshot},
+    process_stats::{ProcessStats, resident_bytes, tree_bytes},
+    run_meters::RunMeters,
+    server_meters::{OTHER_LABEL, ServerMeters, UNKNOWN_LABEL},
+    text_format::TextFormat,
 };
-use self::{moment::Told, servers::Servers};
+use self::{metrics_snapshot::SnapshotCollector, server_meters::ServerMetrics};
 
 /// All that is counted, and the port on which it may be read.
 #[derive(Debug)]
 pub struct Metrics {
     registry: Registry,
-    servers: Servers,
+    servers: ServerMetrics,
     pub runs: RunMeters,
     checks: Histogram,
-    pub port: Port,
+    pub port: MetricsPort,
 }
 
 impl Metrics {
     /// `token` is the file with what the port asks for.
     pub fn new(token: PathBuf) -> Arc<Self> {
         let mut registry = Registry::default();
-        let servers = Servers::register(&mut registry);
+        let servers = ServerMetrics::register(&mut registry);
         let runs = RunMeters::register(&mut registry);
-        let checks = Histogram::new(SHORT);
+        let checks = Histogram::new(SHORT_BUCKETS_SECONDS);
         registry.register(
             "muxd_check_duration_seconds",
             "How long the types of a program took to check, known verdicts among them",
@@ -54,7 +54,7 @@ impl Metrics {
             servers,
             runs,
             checks,
-            port: Port::new(token),
+            port: MetricsPort::new(token),
         })
     }
 
@@ -64,29 +64,29 @@ impl Metrics {
     }
 
     /// A call begins; nobody knows yet of which server.
-    pub fn call(&self) -> CallMeter {
+    pub fn begin_call(&self) -> CallMeter {
         CallMeter::begin(self.servers.unknown())
     }
 
-    pub fn checked(&self, took: Duration) {
+    pub fn count_check(&self, took: Duration) {
         self.checks.observe(took.as_secs_f64());
     }
 
     /// All of it, with what is so at this moment.
-    pub fn text(&self, moment: Moment, format: Format) -> String {
+    pub fn text(&self, moment: MetricsSnapshot, format: TextFormat) -> String {
         let mut now = Registry::default();
-        now.register_collector(Box::new(Told(moment)));
-        text::of(&[&now, &self.registry], format)
+        now.register_collector(Box::new(SnapshotCollector(moment)));
+        text_format::of(&[&now, &self.registry], format)
     }
 }
 
 /// For what is over in milliseconds, in seconds.
-const SHORT: [f64; 15] = [
+const SHORT_BUCKETS_SECONDS: [f64; 15] = [
     0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0,
 ];
 
 /// For what may take minutes.
-const LONG: [f64; 16] = [
+const LONG_BUCKETS_SECONDS: [f64; 16] = [
     0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0,
 ];
 

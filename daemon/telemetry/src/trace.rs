@@ -5,14 +5,14 @@
 //!
 //! Invariant: no argument and no result of a call stands in a span, nor the words of an error, which may repeat them.
 
-mod collector;
-mod context;
 mod span;
+mod span_collector;
+mod trace_context;
 mod tracer;
 
 pub use self::{
-    collector::{Collect, Counts, Destination, Start},
-    context::{Context, SpanId, TRACEPARENT, TraceId},
-    span::{Ended, Kind, Span, Value},
-    tracer::{Report, Trace, Tracer},
+    span::{AttributeValue, EndedSpan, Span, SpanKind},
+    span_collector::{CollectorEndpoint, CollectorFactory, SpanCollector, SpanCounts},
+    trace_context::{SpanId, TRACEPARENT, TraceContext, TraceId},
+    tracer::{TraceScope, Tracer, TracerReport},
 };

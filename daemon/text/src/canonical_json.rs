@@ -7,15 +7,15 @@ use std::borrow::Cow;
 
 use serde_json::{Number, Value};
 
-use crate::{digest::Key, hygiene::is_unseen};
+use crate::{digest::DigestKey, sanitize::is_unseen};
 
 /// The hash of the value's canonical text.
-pub fn digest(value: &Value) -> Key {
+pub fn digest(value: &Value) -> DigestKey {
     digest_of_text(&to_text(value))
 }
 
 /// Names a value by its canonical text, which the caller has.
-pub fn digest_of_text(text: &str) -> Key {
+pub fn digest_of_text(text: &str) -> DigestKey {
     blake3::hash(text.as_bytes()).into()
 }
 
@@ -57,8 +57,8 @@ fn write(value: &Value, text: &mut String) {
         Value::Null => text.push_str("null"),
         Value::Bool(true) => text.push_str("true"),
         Value::Bool(false) => text.push_str("false"),
-        Value::Number(number) => text.push_str(&spelled(number)),
-        Value::String(string) => quote(string, text),
+        Value::Number(number) => text.push_str(&spell_number(number)),
+        Value::String(string) => write_string(string, text),
         Value::Array(items) => {
             text.push('[');
             for (place, item) in items.iter().enumerate() {
@@ -84,23 +84,25 @@ fn write_object(mut members: Vec<(&str, &Value)>, text: &mut String) {
         if place > 0 {
             text.push(',');
         }
-        quote(name, text);
+        write_string(name, text);
         text.push(':');
         write(member, text);
     }
     text.push('}');
 }
 
-fn quote(string: &str, text: &mut String) {
+fn write_string(string: &str, text: &mut String) {
     text.push_str(&Value::from(string).to_string());
 }
 
 /// `1`, `1.0` and `1e0` are one number.
-fn spelled(number: &Number) -> String {
+fn spell_number(number: &Number) -> String {
     /// Up to here every whole number is one.
-    const WHOLE: f64 = 9_007_199_254_740_992.0;
+    const MAX_EXACT_INTEGER: f64 = 9_007_199_254_740_992.0;
     match number.as_f64() {
-        Some(float) if number.is_f64() && float.fract() == 0.0 && float.abs() < WHOLE => {
+        Some(float)
+            if number.is_f64() && float.fract() == 0.0 && float.abs() < MAX_EXACT_INTEGER =>
+        {
             // It is whole and in range, so nothing is lost; and minus zero is zero.
             (float as i64).to_string()
         }

@@ -4,12 +4,12 @@
 //! of the other is what a comparison costs, in time and in memory.
 
 /// A longer name, in bytes, is near to nothing.
-const MOST: usize = 200;
+const MAX_NAME_BYTES: usize = 200;
 /// Of all comparisons together, in letters of the one times letters of the other. For more names that could be near,
 /// only whether one stands inside the other is looked at.
-const MAX_COMPARED: usize = 500_000;
+const MAX_COMPARED_LETTERS: usize = 500_000;
 /// How near a name must be, from 0 to 1.
-const NEAR: f64 = 0.6;
+const MIN_SIMILARITY: f64 = 0.6;
 
 /// The nearest of `known`, if any is near enough to be a slip.
 pub fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
@@ -22,15 +22,15 @@ pub fn nearest_few<'a>(
     known: impl Iterator<Item = &'a str>,
     most: usize,
 ) -> Vec<&'a str> {
-    if name.len() > MOST {
+    if name.len() > MAX_NAME_BYTES {
         return Vec::new();
     }
     let wanted = fold(name);
-    let mut left = MAX_COMPARED;
+    let mut left = MAX_COMPARED_LETTERS;
     let mut scored: Vec<(f64, &str)> = known
-        .filter(|candidate| candidate.len() <= MOST)
+        .filter(|candidate| candidate.len() <= MAX_NAME_BYTES)
         .map(|candidate| (score(&wanted, &fold(candidate), &mut left), candidate))
-        .filter(|(score, _)| *score >= NEAR)
+        .filter(|(score, _)| *score >= MIN_SIMILARITY)
         .collect();
     scored.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(b.1)));
     scored.truncate(most);
@@ -63,7 +63,7 @@ fn score(wanted: &str, candidate: &str, left: &mut usize) -> f64 {
 fn distance(wanted: &str, candidate: &str, left: &mut usize) -> Option<f64> {
     let (one, other) = (wanted.chars().count(), candidate.chars().count());
     let (short, long) = (one.min(other), one.max(other));
-    if (short as f64) < NEAR * long as f64 {
+    if (short as f64) < MIN_SIMILARITY * long as f64 {
         return None;
     }
     *left = left.checked_sub(short * long)?;
@@ -80,7 +80,7 @@ mod tests {
             .map(|n| format!("{n:05}{}", "ab".repeat(97)))
             .collect();
         let names = || known.iter().map(String::as_str);
-        let mut left = MAX_COMPARED;
+        let mut left = MAX_COMPARED_LETTERS;
         let wanted = "ba".repeat(99);
         let compared = names().filter(|name| distance(&wanted, name, &mut left).is_some());
         assert!((1..20).contains(&compared.count()));

@@ -3,7 +3,7 @@
 //! Invariant: every part is hashed with its length, so that no two different lists of parts run together.
 
 /// What a digest comes to.
-pub type Key = [u8; 32];
+pub type DigestKey = [u8; 32];
 
 /// A hash that is being made.
 #[derive(Clone, Debug, Default)]
@@ -25,14 +25,14 @@ impl Digest {
     }
 
     /// Nothing is another part than an empty text.
-    pub fn maybe(self, part: Option<&str>) -> Self {
+    pub fn optional_text(self, part: Option<&str>) -> Self {
         match part {
             Some(text) => self.bytes(&[1]).text(text),
             None => self.bytes(&[0]),
         }
     }
 
-    pub fn key(self) -> Key {
+    pub fn key(self) -> DigestKey {
         self.0.finalize().into()
     }
 }
@@ -46,7 +46,7 @@ mod tests {
         let key = |parts: &[Option<&str>]| {
             let parts = parts.iter();
             parts
-                .fold(Digest::new(), |digest, part| digest.maybe(*part))
+                .fold(Digest::new(), |digest, part| digest.optional_text(*part))
                 .key()
         };
         assert_eq!(key(&[Some("a"), None]), key(&[Some("a"), None]));

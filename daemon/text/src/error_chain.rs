@@ -3,7 +3,7 @@
 use std::error::Error;
 
 /// An error with its sources, each said once.
-pub fn causes(error: &dyn Error) -> String {
+pub fn error_causes(error: &dyn Error) -> String {
     let mut text = String::new();
     let mut next = error.source();
     while let Some(cause) = next {
@@ -45,13 +45,13 @@ pub fn fix_of(why: &str, key: &str) -> String {
 
 /// The beginning of what a server says, in one line.
 pub fn excerpt(text: &str) -> String {
-    const LENGTH: usize = 200;
+    const MAX_EXCERPT_CHARS: usize = 200;
     let words: Vec<&str> = text.split_whitespace().collect();
     let line = words.join(" ");
     let mut short: String = line
         .chars()
         .filter(|c| !c.is_control())
-        .take(LENGTH)
+        .take(MAX_EXCERPT_CHARS)
         .collect();
     if short.len() < line.len() {
         short.push('…');

@@ -7,15 +7,16 @@
 use mux_wire::{Fault, Kind};
 
 /// Levels of arrays and objects.
-const MOST: usize = 100;
+const MAX_JSON_DEPTH: usize = 100;
 
 /// Refuses JSON text that nests too deep. `what` begins the sentence: `the result`.
 pub fn check(text: &str, what: &str) -> Result<(), Fault> {
     let depth = depth(text);
-    if depth <= MOST {
+    if depth <= MAX_JSON_DEPTH {
         return Ok(());
     }
-    let message = format!("{what} is nested {depth} levels deep, over the limit of {MOST}");
+    let message =
+        format!("{what} is nested {depth} levels deep, over the limit of {MAX_JSON_DEPTH}");
     Err(Fault::new(Kind::Limit, message)
         .hint("flatten it: a list of entries with the ids of their parents"))
 }
@@ -65,8 +66,8 @@ mod tests {
             assert_eq!(depth(text), expected, "{text}");
         }
         let nested = |depth| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
-        assert!(check(&nested(MOST), "it").is_ok());
-        let fault = check(&nested(MOST + 1), "it").unwrap_err();
+        assert!(check(&nested(MAX_JSON_DEPTH), "it").is_ok());
+        let fault = check(&nested(MAX_JSON_DEPTH + 1), "it").unwrap_err();
         assert!(fault.message.contains("101 levels"), "{}", fault.message);
     }
 }

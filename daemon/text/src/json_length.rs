@@ -8,16 +8,16 @@ use serde::Serialize;
 
 /// In bytes; none if it is longer than `most`.
 pub fn of(value: &impl Serialize, most: usize) -> Option<usize> {
-    let mut counter = Counter { left: most };
+    let mut counter = LengthCounter { left: most };
     serde_json::to_writer(&mut counter, value).ok()?;
     Some(most - counter.left)
 }
 
-struct Counter {
+struct LengthCounter {
     left: usize,
 }
 
-impl io::Write for Counter {
+impl io::Write for LengthCounter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let left = self.left.checked_sub(bytes.len());
         self.left = left.ok_or(io::ErrorKind::FileTooLarge)?;

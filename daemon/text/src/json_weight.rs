@@ -11,16 +11,16 @@ use serde_json::Value;
 use mux_process::blocking_pool;
 
 /// The most of a message, an answer or a text of a stranger, in values.
-pub const MAX_WEIGHT: usize = 1_000_000;
+pub const MAX_JSON_WEIGHT: usize = 1_000_000;
 /// So many bytes are read, or written, in less time than it takes to have another thread do it.
-pub const LONG: usize = 256 << 10;
+pub const MIN_OFFLOAD_BYTES: usize = 256 << 10;
 /// The same of values.
-const MANY: usize = 4_000;
+const MIN_OFFLOAD_VALUES: usize = 4_000;
 
 /// As it is told beside a limit.
-pub const RULE: &str = "where an object counts as four";
+pub const WEIGHT_RULE_TEXT: &str = "where an object counts as four";
 /// What an object takes beside its members, in values.
-const OBJECT: usize = 4;
+const OBJECT_WEIGHT: usize = 4;
 
 /// In values; none if that is more than `most`. Of text that is no JSON it is the weight of something.
 pub fn of(text: &[u8], most: usize) -> Option<usize> {
@@ -40,7 +40,7 @@ pub fn of(text: &[u8], most: usize) -> Option<usize> {
                 0
             }
             b',' | b'[' => 1,
-            b'{' => OBJECT,
+            b'{' => OBJECT_WEIGHT,
             _ => 0,
         };
         if weight > most {
@@ -79,7 +79,7 @@ pub fn drop_beside(value: Value) {
 
 /// Whether a value is written and dropped in a moment.
 pub fn is_light(value: &Value) -> bool {
-    is_within(value, MANY, LONG)
+    is_within(value, MIN_OFFLOAD_VALUES, MIN_OFFLOAD_BYTES)
 }
 
 /// Whether a value consists of at most so many values, with at most so many bytes of text. Looks at no more of it than
@@ -111,11 +111,11 @@ mod tests {
     fn what_has_many_values_or_long_texts_is_not_light() {
         for (value, light) in [
             (json!({ "a": [1, "x"] }), true),
-            (json!("x".repeat(LONG)), true),
-            (json!(["x".repeat(LONG), "y"]), false),
-            (json!({ "x".repeat(LONG + 1): 1 }), false),
-            (json!(vec![1; MANY]), false),
-            (json!(vec![1; MANY - 1]), true),
+            (json!("x".repeat(MIN_OFFLOAD_BYTES)), true),
+            (json!(["x".repeat(MIN_OFFLOAD_BYTES), "y"]), false),
+            (json!({ "x".repeat(MIN_OFFLOAD_BYTES + 1): 1 }), false),
+            (json!(vec![1; MIN_OFFLOAD_VALUES]), false),
+            (json!(vec![1; MIN_OFFLOAD_VALUES - 1]), true),
         ] {
             assert_eq!(is_light(&value), light);
         }

@@ -3,13 +3,13 @@
 use uuid::Uuid;
 
 /// Hexadecimal digits: 80 random bits.
-const DIGITS: usize = 20;
+const RANDOM_NAME_DIGITS: usize = 20;
 
 /// A new name, from the system's random numbers.
 pub fn random_name() -> String {
     // A part of a UUID says its version; its hash is random in every digit.
     let digits = blake3::hash(Uuid::new_v4().as_bytes()).to_hex();
-    digits[..DIGITS].to_owned()
+    digits[..RANDOM_NAME_DIGITS].to_owned()
 }
 
 #[cfg(test)]
@@ -24,7 +24,7 @@ mod tests {
         assert!(
             names
                 .iter()
-                .all(|name| name.len() == DIGITS && name.bytes().all(plain))
+                .all(|name| name.len() == RANDOM_NAME_DIGITS && name.bytes().all(plain))
         );
     }
 }

@@ -7,11 +7,11 @@ use mux_wire::absent;
 use mux_text::did_you_mean::nearest_few;
 
 /// How many members of a type are named that is no function.
-const NAMED: usize = 5;
-const TOOLS: &str = "call the tools of a server: `await mux.<server>.<tool>(args)`";
+const MAX_NAMED_MEMBERS: usize = 5;
+const CALL_TOOLS_HINT: &str = "call the tools of a server: `await mux.<server>.<tool>(args)`";
 
 /// What a hint is made from.
-pub(super) struct About<'a> {
+pub(super) struct HintContext<'a> {
     pub(super) code: u32,
     /// The first line.
     pub(super) message: &'a str,
@@ -21,27 +21,35 @@ pub(super) struct About<'a> {
     pub(super) types: &'a str,
 }
 
-pub(super) fn hint(about: &About<'_>) -> Option<String> {
+pub(super) fn hint_for(about: &HintContext<'_>) -> Option<String> {
     let message = about.message;
-    if let Some(name) = quoted(message, "Cannot find name '") {
-        return missing(name, about.types);
+    if let Some(name) = quoted_after(message, "Cannot find name '") {
+        return missing_name_hint(name, about.types);
     }
-    if let Some(specifier) = quoted(message, "Cannot find module '") {
+    if let Some(specifier) = quoted_after(message, "Cannot find module '") {
         return Some(absent::module(specifier));
     }
     if message.contains(" does not exist on type 'Promise<") || about.code == 2801 {
         return Some("a call gives a promise: `await` it".into());
     }
-    if let Some(of) = not_callable(about.why)
-        && let Some(known) = members(about.types, of)
+    if let Some(of) = uncallable_type(about.why)
+        && let Some(known) = members_of_type(about.types, of)
         && !known.is_empty()
     {
-        let more = if known.len() > NAMED { ", …" } else { "" };
-        let named: Vec<String> = known.iter().take(NAMED).map(|n| format!("`{n}`")).collect();
+        let more = if known.len() > MAX_NAMED_MEMBERS {
+            ", …"
+        } else {
+            ""
+        };
+        let named: Vec<String> = known
+            .iter()
+            .take(MAX_NAMED_MEMBERS)
+            .map(|n| format!("`{n}`"))
+            .collect();
         return Some(format!("call what is in it: {}{more}", named.join(", ")));
     }
     if let Some((name, of)) = unknown_property(message)
-        && let Some(known) = members(about.types, of)
+        && let Some(known) = members_of_type(about.types, of)
     {
         let near = nearest_few(name, known.iter().copied(), 3);
         let near: Vec<String> = near.iter().map(|name| format!("`{name}`")).collect();
@@ -55,14 +63,14 @@ pub(super) fn hint(about: &About<'_>) -> Option<String> {
 }
 
 /// What to write instead of a name that is not there.
-fn missing(name: &str, types: &str) -> Option<String> {
+fn missing_name_hint(name: &str, types: &str) -> Option<String> {
     if let Some(instead) = absent::global(name) {
         return Some(instead.into());
     }
     let text = match name {
         "exec" | "execSync" | "spawn" | "readFile" | "readFileSync" | "writeFile"
         | "writeFileSync" => {
-            format!("a program has no files or processes of its own; {TOOLS}")
+            format!("a program has no files or processes of its own; {CALL_TOOLS_HINT}")
         }
         "input" | "args" | "argv" | "params" | "parameters" | "inputs" => {
             "what the caller passed is `mux.input`".into()
@@ -73,7 +81,7 @@ fn missing(name: &str, types: &str) -> Option<String> {
             "write `await new Promise((resolve) => setTimeout(resolve, ms))`".into()
         }
         "tools" | "tool" | "callTool" | "call_tool" | "mcp" | "client" | "server" | "servers" => {
-            format!("tools are functions: {TOOLS}")
+            format!("tools are functions: {CALL_TOOLS_HINT}")
         }
         "emit" | "search" | "describe" | "discover" | "catalog" | "read" | "call"
             if types.contains(&format!("  readonly {name}: ")) =>
@@ -97,14 +105,14 @@ fn unknown_property(message: &str) -> Option<(&str, &str)> {
 }
 
 /// The type of `Type 'Type' has no call signatures.`
-fn not_callable(why: &str) -> Option<&str> {
+fn uncallable_type(why: &str) -> Option<&str> {
     let of = why.trim_start().strip_prefix("Type '")?;
     let (of, rest) = of.split_once('\'')?;
     rest.starts_with(" has no call signatures").then_some(of)
 }
 
 /// The servers of `Mux`, or what is in the type of a server or a group, as the declarations spell it.
-fn members<'a>(types: &'a str, of: &str) -> Option<Vec<&'a str>> {
+fn members_of_type<'a>(types: &'a str, of: &str) -> Option<Vec<&'a str>> {
     let is_mux = of == "Mux";
     let (head, end) = match is_mux {
         true => ("\ninterface Mux {\n".to_owned(), "\n}"),
@@ -132,7 +140,7 @@ fn is_name(name: &str) -> bool {
 }
 
 /// What stands between a beginning that ends with a quote and the next quote.
-pub(super) fn quoted<'a>(text: &'a str, beginning: &str) -> Option<&'a str> {
+pub(super) fn quoted_after<'a>(text: &'a str, beginning: &str) -> Option<&'a str> {
     text.strip_prefix(beginning)?.split('\'').next()
 }
 
@@ -146,13 +154,13 @@ mod tests {
         }\n\n  interface Github_issues {\n    (args?: {}): Promise<any>;\n    close(args: { id: number }): Promise<any>;\n  }\n}\n";
 
     fn told(code: u32, message: &str) -> String {
-        let about = About {
+        let about = HintContext {
             code,
             message,
             why: "",
             types: TYPES,
         };
-        hint(&about).unwrap_or_default()
+        hint_for(&about).unwrap_or_default()
     }
 
     #[test]
@@ -230,13 +238,13 @@ mod tests {
             ("Github_issues", Some("call what is in it: `close`")),
             ("Number", None),
         ] {
-            let about = About {
+            let about = HintContext {
                 code: 2349,
                 message: "This expression is not callable.",
                 why: &format!("  Type '{of}' has no call signatures."),
                 types: TYPES,
             };
-            assert_eq!(hint(&about).as_deref(), expected, "{of}");
+            assert_eq!(hint_for(&about).as_deref(), expected, "{of}");
         }
     }
 }

@@ -1,25 +1,33 @@
 //! Checks programs against the types of the tools before they run, with TypeScript's own compiler.
 //!
-//! The compiler is a child that speaks LSP: [`find`] says which, [`owner`] keeps one running, [`child`]
-//! holds its limits, [`project`] lays the types out for it, [`verdicts`] remembers what it said, and
-//! [`judge`] decides what of that is a mistake.
+//! It knows `mux-process`, `mux-text` and `mux-files`, and of the sandbox the declarations that programs are written
+//! against.
 //!
-//! Invariant: the child sees the guest's source and no file but the types and the compiler's own
-//! library. A check that cannot be made is [`Unchecked`] and says nothing about the program.
+//! The compiler is a child that speaks LSP.
 //!
-//! The crate knows `mux-process`, `mux-text` and `mux-files`, and of the sandbox the declarations that programs are
-//! written against.
+//! - [`find`] says which compiler, [`find_owner`] keeps one running, [`start_for_client`] holds its limits (`child/process` its process
+//!   and pipes), `lsp` is the protocol, [`project`] lays the types out for it, `types_text` holds them compressed if they are
+//!   long.
+//! - [`verdicts`] remembers what it said, [`compare_with_pins`] decides what of that is a mistake (`judge/severity` how certain it
+//!   is), `enclosing_call` finds the tool in whose arguments a place of a program is, `hints` says what a program has in place
+//!   of what it looked for.
+//!
+//! The compiler sees the program and the types, resolves no import, and is killed after 2 s or at 1 GiB. What it says
+//! is an error only if it is on a list.
+//!
+//! Invariant: the child sees the guest's source and no file but the types and the compiler's own library. A check that
+//! cannot be made is [`CheckFailure`] and says nothing about the program.
 
-mod calls;
-mod child;
-mod find;
+mod compiler;
+mod compiler_owner;
+mod diagnostics;
+mod enclosing_call;
+mod find_compiler;
 mod hints;
-mod judge;
 mod lsp;
-mod owner;
-mod project;
-mod text;
-mod verdicts;
+mod types_folders;
+mod types_text;
+mod verdict_cache;
 
 use std::{
     ffi::OsString,
@@ -35,27 +43,27 @@ use std::{
 use mux_wire::program::{PREFIX, SUFFIX, without_frame};
 use tokio::{sync::Semaphore, time::timeout};
 
-pub use self::text::Text;
+pub use self::types_text::TypesText;
 use self::{
-    child::{Limits, Loss},
-    owner::Owner,
-    project::Projects,
-    verdicts::{Asked, Key, Verdicts},
+    compiler::{CheckLimits, CheckLoss},
+    compiler_owner::CompilerOwner,
+    types_folders::TypesFolders,
+    verdict_cache::{VerdictCache, VerdictKey, VerdictLookup},
 };
 use mux_process::blocking_pool;
 
 /// The version that `mux setup` installs, and the name of its folder.
-pub const PINNED: &str = "7.0.2";
+pub const PINNED_TSC_VERSION: &str = "7.0.2";
 
 /// How many programs are open in the compiler at once. More would not be faster: it takes them up one
 /// after the other.
-const PLACES: u32 = 4;
+const MAX_OPEN_PROGRAMS: u32 = 4;
 /// A check whose compiler ended under it is made again this often, and then alone.
-const ATTEMPTS: usize = 3;
+const MAX_CHECK_ATTEMPTS: usize = 3;
 
 /// One per daemon.
 pub struct Checker {
-    inner: Arc<Inner>,
+    inner: Arc<CheckerInner>,
 }
 
 /// Where the compiler is, and what it may use.
@@ -79,9 +87,9 @@ pub struct CheckSettings {
 
 /// A `mux.d.ts` and its name: the same hash means the same text.
 #[derive(Clone, Debug)]
-pub struct Types {
+pub struct TypeDeclarations {
     pub hash: [u8; 32],
-    pub text: Text,
+    pub text: TypesText,
 }
 
 /// One thing that the compiler found. Lines and columns count from 1 and point into the program as it
@@ -128,8 +136,8 @@ pub enum Severity {
 
 /// Why a program could not be checked.
 #[derive(Clone, Debug, thiserror::Error)]
-pub enum Unchecked {
-    #[error("{}", missing(named.as_deref()))]
+pub enum CheckFailure {
+    #[error("{}", compiler_missing_text(named.as_deref()))]
     Missing {
         /// The one that the configuration names.
         named: Option<PathBuf>,
@@ -152,7 +160,7 @@ pub enum Unchecked {
     Closed,
 }
 
-fn missing(named: Option<&Path>) -> String {
+fn compiler_missing_text(named: Option<&Path>) -> String {
     match named {
         None => {
             "no TypeScript 7 compiler was found: run `mux setup`, or set [check] tsc in config.toml"
@@ -185,12 +193,12 @@ pub struct CheckerStatus {
 impl Checker {
     pub fn new(settings: CheckSettings) -> Arc<Self> {
         Arc::new(Self {
-            inner: Arc::new(Inner {
-                projects: Projects::new(settings.work.clone()),
-                verdicts: Verdicts::default(),
-                places: Semaphore::new(PLACES as usize),
+            inner: Arc::new(CheckerInner {
+                projects: TypesFolders::new(settings.work.clone()),
+                verdicts: VerdictCache::default(),
+                places: Semaphore::new(MAX_OPEN_PROGRAMS as usize),
                 owner: OnceLock::new(),
-                shared: owner::Shared::new(settings.compiler.clone()),
+                shared: compiler_owner::OwnerShared::new(settings.compiler.clone()),
                 settings,
                 checks: AtomicU64::new(0),
                 cached: AtomicU64::new(0),
@@ -206,25 +214,29 @@ impl Checker {
     }
 
     /// What is wrong with a program, by its line. Errors, warnings, or nothing.
-    pub async fn check(&self, types: &Types, source: &str) -> Result<Arc<[Diagnostic]>, Unchecked> {
+    pub async fn check(
+        &self,
+        types: &TypeDeclarations,
+        source: &str,
+    ) -> Result<Arc<[Diagnostic]>, CheckFailure> {
         let inner = &self.inner;
-        let key = Key::of(types, source);
+        let key = VerdictKey::of(types, source);
         let waiting = match inner.verdicts.ask(key) {
-            Asked::Known(verdict) => {
+            VerdictLookup::Known(verdict) => {
                 inner.cached.fetch_add(1, Relaxed);
                 return verdict;
             }
-            Asked::Pending(waiting) => {
+            VerdictLookup::Pending(waiting) => {
                 inner.cached.fetch_add(1, Relaxed);
                 waiting
             }
-            Asked::Unknown(promise) => {
+            VerdictLookup::Unknown(promise) => {
                 let waiting = promise.subscribe();
                 let (inner, types) = (Arc::clone(inner), types.clone());
                 let source = source.to_owned();
                 // A task of its own: whoever asked first may go away, and others may be waiting.
                 tokio::spawn(async move {
-                    let verdict = inner.examine(&types, &source).await;
+                    let verdict = inner.check_uncached(&types, &source).await;
                     promise.keep(verdict);
                 });
                 waiting
@@ -234,10 +246,10 @@ impl Checker {
     }
 
     /// Starts the child and lets it read these types, in the background.
-    pub async fn warm(&self, types: &Types) {
+    pub async fn preload_types(&self, types: &TypeDeclarations) {
         let (inner, types) = (Arc::clone(&self.inner), types.clone());
         tokio::spawn(async move {
-            if let Err(problem) = inner.examine(&types, "").await {
+            if let Err(problem) = inner.check_uncached(&types, "").await {
                 tracing::debug!(%problem, "the type checker is not warm");
             }
         });
@@ -252,7 +264,7 @@ impl Checker {
     }
 
     /// Resolves when no compiler runs: it was idle, or it ended and nobody has needed another.
-    pub async fn ended(&self) {
+    pub async fn wait_until_stopped(&self) {
         self.inner.shared.ended().await;
     }
 
@@ -273,39 +285,43 @@ impl fmt::Debug for Checker {
     }
 }
 
-struct Inner {
+struct CheckerInner {
     settings: CheckSettings,
-    projects: Projects,
-    verdicts: Verdicts,
+    projects: TypesFolders,
+    verdicts: VerdictCache,
     places: Semaphore,
     /// Started with the first check, because that needs a runtime.
-    owner: OnceLock<Owner>,
-    shared: Arc<owner::Shared>,
+    owner: OnceLock<CompilerOwner>,
+    shared: Arc<compiler_owner::OwnerShared>,
     checks: AtomicU64,
     cached: AtomicU64,
 }
 
-impl Inner {
-    async fn examine(&self, types: &Types, source: &str) -> verdicts::Verdict {
+impl CheckerInner {
+    async fn check_uncached(
+        &self,
+        types: &TypeDeclarations,
+        source: &str,
+    ) -> verdict_cache::CheckVerdict {
         let plain = without_frame(source);
         let text = format!("{PREFIX}{plain}{SUFFIX};\nexport {{}};\n");
         let folder = self.projects.folder(types).await?;
-        let limits = Limits {
+        let limits = CheckLimits {
             deadline: self.settings.deadline,
             memory: self.settings.memory,
         };
-        let mut alone = reaches_out(&plain);
+        let mut alone = may_declare_globals(&plain);
         let mut lost = String::new();
-        for _ in 0..ATTEMPTS {
-            let places = if alone { PLACES } else { 1 };
+        for _ in 0..MAX_CHECK_ATTEMPTS {
+            let places = if alone { MAX_OPEN_PROGRAMS } else { 1 };
             let turn = timeout(2 * limits.deadline, self.places.acquire_many(places)).await;
             let Ok(Ok(_turn)) = turn else {
-                return Err(Unchecked::Busy(2 * limits.deadline));
+                return Err(CheckFailure::Busy(2 * limits.deadline));
             };
             let compiler = self.owner().compiler().await?;
             self.checks.fetch_add(1, Relaxed);
             match compiler.diagnose(&folder, &text, limits).await {
-                Ok(found) if judge::has_lost_its_types(&found) => {
+                Ok(found) if diagnostics::has_lost_its_types(&found) => {
                     lost = "it did not find its library or the types of the tools".into();
                     self.owner().forget(&compiler);
                     self.projects.doubt(types);
@@ -316,45 +332,45 @@ impl Inner {
                     if compiler.rss().is_some_and(|rss| rss > limits.memory / 2) {
                         self.owner().forget(&compiler);
                     }
-                    return judged(found, &plain, &folder, types).await;
+                    return judge_off_thread(found, &plain, &folder, types).await;
                 }
-                Err(Loss::Guilty(why)) => return Err(why),
+                Err(CheckLoss::Guilty(why)) => return Err(why),
                 // It may have been another program's doing: in company nobody can tell.
-                Err(Loss::Gone(why)) => {
+                Err(CheckLoss::Gone(why)) => {
                     lost = why;
                     alone = true;
                 }
             }
         }
-        Err(Unchecked::Died(lost))
+        Err(CheckFailure::Died(lost))
     }
 
-    fn owner(&self) -> &Owner {
+    fn owner(&self) -> &CompilerOwner {
         self.owner
-            .get_or_init(|| Owner::start(self.settings.clone(), Arc::clone(&self.shared)))
+            .get_or_init(|| CompilerOwner::start(self.settings.clone(), Arc::clone(&self.shared)))
     }
 }
 
 /// Off the runtime's threads: what the types say is looked for in a text that may be long.
-async fn judged(
-    found: Vec<lsp::Found>,
+async fn judge_off_thread(
+    found: Vec<lsp::LspDiagnostic>,
     plain: &str,
     folder: &Path,
-    types: &Types,
-) -> verdicts::Verdict {
+    types: &TypeDeclarations,
+) -> verdict_cache::CheckVerdict {
     if found.is_empty() {
         return Ok(Arc::default());
     }
     let (plain, folder) = (plain.to_owned(), folder.to_string_lossy().into_owned());
     let text = types.text.clone();
-    let judge = move || judge::judge(found, &plain, &folder, &text.read());
+    let judge = move || diagnostics::judge(found, &plain, &folder, &text.read());
     Ok(blocking_pool::run(judge).await.into())
 }
 
 /// Whether a program could declare something for others that are open at the same time. The wrapper
 /// keeps what it declares inside; a program that closes the wrapper's brackets can write
 /// `declare global`. Such a program is checked while no other is open.
-fn reaches_out(plain: &str) -> bool {
+fn may_declare_globals(plain: &str) -> bool {
     // An escape could spell the word.
     plain.contains("\\u")
         || plain

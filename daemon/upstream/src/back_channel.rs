@@ -10,17 +10,18 @@ use std::sync::Arc;
 use serde_json::Value;
 use tracing::info;
 
-use super::session::{CallError, Session, said};
-use mux_catalog::Era;
+use super::session::{CallError, Session, truncate_server_text};
+use mux_catalog::ProtocolEra;
 
 /// What a server may ask for while it serves a call, in requests of its own.
-const METHODS: [&str; 3] = ["elicitation/create", "sampling/createMessage", "roots/list"];
+const BACK_CHANNEL_METHODS: [&str; 3] =
+    ["elicitation/create", "sampling/createMessage", "roots/list"];
 /// JSON-RPC's code for a request that cannot be made, with which Python's SDK ends a tool that has made one.
 const INVALID_REQUEST: i32 = -32600;
 
 /// What SDKs say where no code tells it: the tool's result is marked as an error, and holds the text of an exception.
 /// They are no part of the protocol, so that nothing but this is decided by them.
-const TEXTS: [&str; 3] = [
+const BACK_CHANNEL_ERROR_TEXTS: [&str; 3] = [
     // Python SDK 2, where a tool caught the error and passed on its text.
     "no back-channel for server-initiated requests",
     // FastMCP 4.
@@ -36,12 +37,12 @@ pub struct NoBackChannel {
     pub message: String,
     /// Its details for a program: the error's code and data, or the content of the result.
     pub details: Value,
-    pub remedy: Remedy,
+    pub remedy: BackChannelRemedy,
 }
 
 /// What became of the sessions of a server whose tools need the other era.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Remedy {
+pub enum BackChannelRemedy {
     /// The next call finds a session of the other era.
     Reopened,
     /// So does the one that comes once the other calls on this session have ended.
@@ -55,14 +56,17 @@ pub enum Remedy {
 impl Session {
     /// Whether the outcome of a request means that the server could not ask. Then it is opened in the other era, if it
     /// may be.
-    pub(super) fn noticing(&self, outcome: Result<Value, CallError>) -> Result<Value, CallError> {
-        if self.era == Era::Legacy {
+    pub(super) fn detect_missing_back_channel(
+        &self,
+        outcome: Result<Value, CallError>,
+    ) -> Result<Value, CallError> {
+        if self.era == ProtocolEra::Legacy {
             return outcome;
         }
         let Some((message, details)) = lacks_back_channel(&outcome) else {
             return outcome;
         };
-        let remedy = self.change_era();
+        let remedy = self.reopen_in_legacy_era();
         info!(?remedy, message, "a tool cannot ask over this session");
         Err(CallError::NoBackChannel(Box::new(NoBackChannel {
             message,
@@ -71,31 +75,31 @@ impl Session {
         })))
     }
 
-    fn change_era(&self) -> Remedy {
+    fn reopen_in_legacy_era(&self) -> BackChannelRemedy {
         if self.chosen_era.is_some() {
-            return Remedy::Configured;
+            return BackChannelRemedy::Configured;
         }
         let identity = self.identity.as_deref().unwrap_or_default();
         if !self.offer.needs_legacy(identity) {
-            return Remedy::NoOther;
+            return BackChannelRemedy::NoOther;
         }
         // The call that was answered a moment ago is still counted.
         match self.calls.len() <= 1 {
             true => {
-                self.leave_for_other_era();
-                Remedy::Reopened
+                self.stop_taking_calls();
+                BackChannelRemedy::Reopened
             }
             false => {
                 if let Some(session) = self.me.upgrade() {
-                    tokio::spawn(leave_when_idle(session));
+                    tokio::spawn(stop_taking_calls_when_idle(session));
                 }
-                Remedy::WhenIdle
+                BackChannelRemedy::WhenIdle
             }
         }
     }
 
     /// It takes no more calls from now on.
-    fn leave_for_other_era(&self) {
+    fn stop_taking_calls(&self) {
         self.leaving.cancel();
         if let Some(session) = self.me.upgrade() {
             tokio::spawn(close_when_idle(session));
@@ -103,16 +107,16 @@ impl Session {
     }
 }
 
-async fn leave_when_idle(session: Arc<Session>) {
+async fn stop_taking_calls_when_idle(session: Arc<Session>) {
     tokio::select! {
-        () = session.idle() => session.leave_for_other_era(),
+        () = session.wait_until_idle() => session.stop_taking_calls(),
         () = session.known.cancelled() => {}
     }
 }
 
 async fn close_when_idle(session: Arc<Session>) {
     tokio::select! {
-        () = session.idle() => session.close("it is opened again in the era 2025-11-25, which its tools need"),
+        () = session.wait_until_idle() => session.close("it is opened again in the era 2025-11-25, which its tools need"),
         () = session.known.cancelled() => {}
     }
 }
@@ -125,24 +129,29 @@ fn lacks_back_channel(outcome: &Result<Value, CallError>) -> Option<(String, Val
             message,
             data,
         }) => {
-            let names_method = METHODS.iter().any(|method| message.contains(method));
-            let is_meant = *code == INVALID_REQUEST && names_method || is_told(message);
+            let names_method = BACK_CHANNEL_METHODS
+                .iter()
+                .any(|method| message.contains(method));
+            let is_meant =
+                *code == INVALID_REQUEST && names_method || mentions_back_channel(message);
             let details = || serde_json::json!({ "code": code, "data": data });
-            is_meant.then(|| (said(message.clone()), details()))
+            is_meant.then(|| (truncate_server_text(message.clone()), details()))
         }
         Ok(result) if result["isError"] == true => {
             let parts = result["content"].as_array()?;
             let mut texts = parts.iter().filter_map(|part| part["text"].as_str());
-            let text = texts.find(|text| is_told(text))?;
+            let text = texts.find(|text| mentions_back_channel(text))?;
             let details = serde_json::json!({ "content": parts });
-            Some((said(text.to_owned()), details))
+            Some((truncate_server_text(text.to_owned()), details))
         }
         _ => None,
     }
 }
 
-fn is_told(text: &str) -> bool {
-    TEXTS.iter().any(|told| text.contains(told))
+fn mentions_back_channel(text: &str) -> bool {
+    BACK_CHANNEL_ERROR_TEXTS
+        .iter()
+        .any(|told| text.contains(told))
 }
 
 #[cfg(test)]

@@ -29,33 +29,33 @@ use serde::Deserialize;
 use tokio::time::timeout;
 use tracing::debug;
 
-use super::{handler::Handler, link::LinkError, raw};
-use mux_catalog::Era;
+use super::{client_request_handler::ClientRequestHandler, link::LinkError, raw_message};
+use mux_catalog::ProtocolEra;
 
 /// How long a process that nobody knows may think about a question that it may not understand.
-const PROBE: Duration = Duration::from_secs(1);
+const PROCESS_PROBE_TIMEOUT: Duration = Duration::from_secs(1);
 /// The same for a server behind a network, which says at least that it does not.
-pub(super) const REMOTE_PROBE: Duration = Duration::from_secs(15);
+pub(super) const REMOTE_PROBE_TIMEOUT: Duration = Duration::from_secs(15);
 /// The same for a process that spoke the new era when it was last asked, which may need its time to start.
-pub(super) const REMEMBERED: Duration = Duration::from_secs(5);
-const NEWEST: ProtocolVersion = ProtocolVersion::V_2026_07_28;
+pub(super) const REMEMBERED_PROBE_TIMEOUT: Duration = Duration::from_secs(5);
+const NEWEST_PROTOCOL_VERSION: ProtocolVersion = ProtocolVersion::V_2026_07_28;
 /// No request of rmcp bears them: those are numbers.
-const IDS: [&str; 2] = ["discover", "discover-again"];
+const DISCOVER_REQUEST_IDS: [&str; 2] = ["discover", "discover-again"];
 
 /// A session, and what is to be remembered of its beginning.
-pub(super) struct Begun {
-    pub(super) service: RunningService<RoleClient, Handler>,
-    pub(super) era: Era,
+pub(super) struct HandshakeOutcome {
+    pub(super) service: RunningService<RoleClient, ClientRequestHandler>,
+    pub(super) era: ProtocolEra,
     /// In which it is to be begun next time.
-    pub(super) next: Era,
+    pub(super) next: ProtocolEra,
 }
 
 /// What is known of a server's era before anything is said.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Knowledge {
-    Era(Era),
+pub(super) enum EraKnowledge {
+    Era(ProtocolEra),
     /// The user says so: there is no other way.
-    Chosen(Era),
+    Chosen(ProtocolEra),
     /// It spoke the new one when it was last asked, but there may be another version of it now: so long it
     /// may be silent.
     Remembered {
@@ -67,7 +67,7 @@ pub(super) enum Knowledge {
     NoneOfRemote,
 }
 
-impl Knowledge {
+impl EraKnowledge {
     fn is_remote(self) -> bool {
         matches!(
             self,
@@ -77,17 +77,17 @@ impl Knowledge {
 }
 
 /// Why a way to a server is no session.
-pub(super) struct Unfit {
+pub(super) struct ServerConnectError {
     pub(super) problem: String,
     /// It closed its end.
     pub(super) gone: bool,
     /// What was wrong on the way, if that was it.
     pub(super) link: Option<LinkError>,
     /// It may do better if it is reached anew and greeted in this era.
-    pub(super) again: Option<Era>,
+    pub(super) again: Option<ProtocolEra>,
 }
 
-impl Unfit {
+impl ServerConnectError {
     pub(super) fn of(problem: String) -> Self {
         Self {
             problem,
@@ -109,12 +109,12 @@ impl Unfit {
         };
         Self {
             gone: true,
-            again: heard.then_some(Era::Legacy),
-            ..Self::on_the_way(link, "it closed its pipes when it was asked what it is")
+            again: heard.then_some(ProtocolEra::Legacy),
+            ..Self::from_link_error(link, "it closed its pipes when it was asked what it is")
         }
     }
 
-    fn on_the_way(link: Option<LinkError>, otherwise: &str) -> Self {
+    fn from_link_error(link: Option<LinkError>, otherwise: &str) -> Self {
         let problem = match &link {
             Some(LinkError::Unreached(problem)) => problem.clone(),
             Some(other) => other.to_string(),
@@ -128,79 +128,82 @@ impl Unfit {
 }
 
 /// Begins a session in the era that is known, or finds out which it is.
-pub(super) async fn shake<T: Transport<RoleClient, Error = LinkError> + 'static>(
-    handler: Handler,
+pub(super) async fn perform_handshake<T: Transport<RoleClient, Error = LinkError> + 'static>(
+    handler: ClientRequestHandler,
     transport: T,
-    knowledge: Knowledge,
-) -> Result<Begun, Unfit> {
+    knowledge: EraKnowledge,
+) -> Result<HandshakeOutcome, ServerConnectError> {
     let late = Arc::<OnceLock<DiscoverResult>>::default();
-    let mut transport = Sieve {
+    let mut transport = LateDiscoverFilter {
         inner: transport,
         late: Arc::clone(&late),
     };
-    let answer = {
-        let asked = discover(&handler, &mut transport.inner);
-        match knowledge {
-            Knowledge::Era(Era::Legacy) | Knowledge::Chosen(Era::Legacy) => Ok(Ok(None)),
-            // It takes what a start takes.
-            Knowledge::Era(Era::Modern) | Knowledge::Chosen(Era::Modern) => Ok(asked.await),
-            Knowledge::Remembered { within, .. } => timeout(within, asked).await,
-            Knowledge::NoneOfProcess => timeout(PROBE, asked).await,
-            Knowledge::NoneOfRemote => timeout(REMOTE_PROBE, asked).await,
-        }
-    };
+    let answer =
+        {
+            let asked = discover(&handler, &mut transport.inner);
+            match knowledge {
+                EraKnowledge::Era(ProtocolEra::Legacy)
+                | EraKnowledge::Chosen(ProtocolEra::Legacy) => Ok(Ok(None)),
+                // It takes what a start takes.
+                EraKnowledge::Era(ProtocolEra::Modern)
+                | EraKnowledge::Chosen(ProtocolEra::Modern) => Ok(asked.await),
+                EraKnowledge::Remembered { within, .. } => timeout(within, asked).await,
+                EraKnowledge::NoneOfProcess => timeout(PROCESS_PROBE_TIMEOUT, asked).await,
+                EraKnowledge::NoneOfRemote => timeout(REMOTE_PROBE_TIMEOUT, asked).await,
+            }
+        };
     match answer {
-        Ok(Ok(Some(result))) if result.supported_versions.contains(&NEWEST) => {
-            let peer = ServerPeerInfo::from_discover_result(NEWEST, result);
+        Ok(Ok(Some(result))) if result.supported_versions.contains(&NEWEST_PROTOCOL_VERSION) => {
+            let peer = ServerPeerInfo::from_discover_result(NEWEST_PROTOCOL_VERSION, result);
             let service = serve_directly(handler, transport, Some(peer));
-            return Ok(Begun {
+            return Ok(HandshakeOutcome {
                 service,
-                era: Era::Modern,
-                next: Era::Modern,
+                era: ProtocolEra::Modern,
+                next: ProtocolEra::Modern,
             });
         }
-        Ok(Err(Closed(link))) => return Err(Unfit::closed(link)),
-        Ok(Ok(_)) if knowledge == Knowledge::Chosen(Era::Modern) => {
+        Ok(Err(ClosedDuringDiscover(link))) => return Err(ServerConnectError::closed(link)),
+        Ok(Ok(_)) if knowledge == EraKnowledge::Chosen(ProtocolEra::Modern) => {
             let problem = "it does not answer `server/discover` with 2026-07-28";
-            return Err(Unfit::of(problem.into()));
+            return Err(ServerConnectError::of(problem.into()));
         }
-        Err(_) if knowledge.is_remote() => return Err(Unfit::closed(None)),
+        Err(_) if knowledge.is_remote() => return Err(ServerConnectError::closed(None)),
         Ok(Ok(_)) => {}
         Err(_) => debug!("nothing was answered to `server/discover`"),
     }
     let greeted = serve_client(handler, transport).await;
     let speaks_newest = late
         .get()
-        .is_some_and(|result| result.supported_versions.contains(&NEWEST));
+        .is_some_and(|result| result.supported_versions.contains(&NEWEST_PROTOCOL_VERSION));
     let service = greeted.map_err(|error| {
-        let mut unfit = unfit(error);
+        let mut unfit = connect_error(error);
         // What it was asked first it may have understood after all, or it was not asked.
-        let unasked = knowledge == Knowledge::Era(Era::Legacy) && !unfit.gone;
+        let unasked = knowledge == EraKnowledge::Era(ProtocolEra::Legacy) && !unfit.gone;
         unfit.again = match knowledge {
-            _ if speaks_newest || unasked => Some(Era::Modern),
-            Knowledge::Remembered { .. } => Some(Era::Legacy),
+            _ if speaks_newest || unasked => Some(ProtocolEra::Modern),
+            EraKnowledge::Remembered { .. } => Some(ProtocolEra::Legacy),
             _ => None,
         };
         unfit
     })?;
-    Ok(Begun {
+    Ok(HandshakeOutcome {
         service,
-        era: Era::Legacy,
+        era: ProtocolEra::Legacy,
         next: match speaks_newest {
-            true => Era::Modern,
-            false => Era::Legacy,
+            true => ProtocolEra::Modern,
+            false => ProtocolEra::Legacy,
         },
     })
 }
 
 /// A session that began in another daemon.
-pub(super) fn go_on<T: Transport<RoleClient, Error = LinkError> + 'static>(
-    handler: Handler,
+pub(super) fn resume_service<T: Transport<RoleClient, Error = LinkError> + 'static>(
+    handler: ClientRequestHandler,
     transport: T,
-    era: Era,
+    era: ProtocolEra,
     server: ServerPeerInfo,
-) -> Begun {
-    Begun {
+) -> HandshakeOutcome {
+    HandshakeOutcome {
         service: serve_directly(handler, transport, Some(server)),
         era,
         next: era,
@@ -208,15 +211,15 @@ pub(super) fn go_on<T: Transport<RoleClient, Error = LinkError> + 'static>(
 }
 
 /// It took the question for the end.
-struct Closed(Option<LinkError>);
+struct ClosedDuringDiscover(Option<LinkError>);
 
 /// None from a server that does not know the question.
 async fn discover<T: Transport<RoleClient, Error = LinkError>>(
-    handler: &Handler,
+    handler: &ClientRequestHandler,
     transport: &mut T,
-) -> Result<Option<DiscoverResult>, Closed> {
+) -> Result<Option<DiscoverResult>, ClosedDuringDiscover> {
     let mut answer = None;
-    for id in IDS {
+    for id in DISCOVER_REQUEST_IDS {
         answer = discover_once(handler, transport, id).await?;
         // Some refuse the first request of whoever they do not know, whatever its version.
         let again = matches!(&answer, Some(Err(error)) if speaks_newest(error));
@@ -234,25 +237,28 @@ fn speaks_newest(error: &ErrorData) -> bool {
         .as_ref()
         .and_then(|data| data["supported"].as_array());
     error.code == ErrorCode::UNSUPPORTED_PROTOCOL_VERSION
-        && supported.is_some_and(|all| all.iter().any(|version| *version == NEWEST.as_str()))
+        && supported.is_some_and(|all| {
+            all.iter()
+                .any(|version| *version == NEWEST_PROTOCOL_VERSION.as_str())
+        })
 }
 
 async fn discover_once<T: Transport<RoleClient, Error = LinkError>>(
-    handler: &Handler,
+    handler: &ClientRequestHandler,
     transport: &mut T,
     id: &str,
-) -> Result<Option<Result<DiscoverResult, ErrorData>>, Closed> {
+) -> Result<Option<Result<DiscoverResult, ErrorData>>, ClosedDuringDiscover> {
     let we = Service::<RoleClient>::get_info(handler);
     let mut request = DiscoverRequest::new(DiscoverRequestParams {});
     request
         .extensions
         .insert(RequestMetaObject::with_client_context(
-            NEWEST,
+            NEWEST_PROTOCOL_VERSION,
             we.client_info,
             we.capabilities,
         ));
     let request = ClientRequest::DiscoverRequest(request);
-    let closed = |error| Closed(Some(error));
+    let closed = |error| ClosedDuringDiscover(Some(error));
     transport
         .send(JsonRpcMessage::request(
             request,
@@ -262,10 +268,10 @@ async fn discover_once<T: Transport<RoleClient, Error = LinkError>>(
         .map_err(closed)?;
     while let Some(message) = transport.receive().await {
         match message {
-            JsonRpcMessage::Response(answer) if is_ours(&answer.id) => {
-                return Ok(read(answer.result).map(Ok));
+            JsonRpcMessage::Response(answer) if is_discover_id(&answer.id) => {
+                return Ok(parse_discover_result(answer.result).map(Ok));
             }
-            JsonRpcMessage::Error(error) if error.id.as_ref().is_none_or(is_ours) => {
+            JsonRpcMessage::Error(error) if error.id.as_ref().is_none_or(is_discover_id) => {
                 return Ok(Some(Err(error.error)));
             }
             JsonRpcMessage::Request(request) => {
@@ -285,21 +291,21 @@ async fn discover_once<T: Transport<RoleClient, Error = LinkError>>(
             _ => {}
         }
     }
-    Err(Closed(None))
+    Err(ClosedDuringDiscover(None))
 }
 
-fn is_ours(id: &RequestId) -> bool {
-    matches!(id, RequestId::String(id) if IDS.contains(&&**id))
+fn is_discover_id(id: &RequestId) -> bool {
+    matches!(id, RequestId::String(id) if DISCOVER_REQUEST_IDS.contains(&&**id))
 }
 
-fn read(result: ServerResult) -> Option<DiscoverResult> {
+fn parse_discover_result(result: ServerResult) -> Option<DiscoverResult> {
     match result {
         ServerResult::DiscoverResult(result) => Some(result),
-        result => DiscoverResult::deserialize(raw::value(result).ok()?).ok(),
+        result => DiscoverResult::deserialize(raw_message::result_to_value(result).ok()?).ok(),
     }
 }
 
-fn unfit(error: ClientInitializeError) -> Unfit {
+fn connect_error(error: ClientInitializeError) -> ServerConnectError {
     let gone = matches!(
         error,
         ClientInitializeError::ConnectionClosed(_) | ClientInitializeError::TransportError { .. }
@@ -308,19 +314,19 @@ fn unfit(error: ClientInitializeError) -> Unfit {
         true => "it closed its pipes before it had answered".into(),
         false => format!("the handshake failed: {error}"),
     };
-    Unfit {
+    ServerConnectError {
         gone,
-        ..Unfit::on_the_way(LinkError::of_handshake(&error), &otherwise)
+        ..ServerConnectError::from_link_error(LinkError::of_handshake(&error), &otherwise)
     }
 }
 
 /// Keeps an answer to `server/discover` that comes late from whoever waits for another.
-struct Sieve<T> {
+struct LateDiscoverFilter<T> {
     inner: T,
     late: Arc<OnceLock<DiscoverResult>>,
 }
 
-impl<T: Transport<RoleClient>> Transport<RoleClient> for Sieve<T> {
+impl<T: Transport<RoleClient>> Transport<RoleClient> for LateDiscoverFilter<T> {
     type Error = T::Error;
 
     fn send(
@@ -333,13 +339,13 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for Sieve<T> {
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
         loop {
             match self.inner.receive().await? {
-                JsonRpcMessage::Response(answer) if is_ours(&answer.id) => {
-                    if let Some(result) = read(answer.result) {
+                JsonRpcMessage::Response(answer) if is_discover_id(&answer.id) => {
+                    if let Some(result) = parse_discover_result(answer.result) {
                         // A second one says the same.
                         drop(self.late.set(result));
                     }
                 }
-                JsonRpcMessage::Error(error) if error.id.as_ref().is_some_and(is_ours) => {}
+                JsonRpcMessage::Error(error) if error.id.as_ref().is_some_and(is_discover_id) => {}
                 message => return Some(message),
             }
         }

@@ -17,25 +17,25 @@ use std::{
 use rmcp::model::{ProgressNotificationParam, ProgressToken, RequestId};
 use tokio_util::sync::CancellationToken;
 
-use super::{link::LinkError, places::Seat, progress::Meter};
-use mux_caller::{Caller, Cause, Clock, Mailbox};
+use super::{call_limiter::PermitSlot, link::LinkError, progress_meter::ProgressMeter};
+use mux_caller::{CallCause, Caller, Mailbox, PausableClock};
 
 /// For which a run that has nothing on its way any more counts as being at work.
-const A_MOMENT: Duration = Duration::from_millis(200);
-const MOST_ENDED: usize = 16;
+const RECENT_RUN_WINDOW: Duration = Duration::from_millis(200);
+const MAX_ENDED_RUNS: usize = 16;
 
 #[derive(Debug, Default)]
 pub(super) struct InFlight {
-    state: Mutex<State>,
+    state: Mutex<InFlightState>,
     /// Words on the progress of what nobody waits for.
     strangers: AtomicU64,
 }
 
 /// Guarded by `InFlight::state`.
 #[derive(Debug, Default)]
-struct State {
+struct InFlightState {
     next: u64,
-    flights: BTreeMap<u64, Entry>,
+    flights: BTreeMap<u64, InFlightEntry>,
     tokens: HashMap<ProgressToken, u64>,
     ids: HashMap<RequestId, u64>,
     /// Runs of which something has ended, and when.
@@ -43,21 +43,21 @@ struct State {
 }
 
 #[derive(Debug)]
-struct Entry {
+struct InFlightEntry {
     /// None for what we ask on our own account.
     caller: Option<Arc<Caller>>,
-    seat: Option<Arc<Seat>>,
-    clock: Arc<Clock>,
-    meter: Arc<Meter>,
+    seat: Option<Arc<PermitSlot>>,
+    clock: Arc<PausableClock>,
+    meter: Arc<ProgressMeter>,
     /// What it goes by, once it is sent.
     names: Option<(RequestId, ProgressToken)>,
-    sending: Outgoing,
+    sending: SendState,
     over: CancellationToken,
 }
 
 /// How far a request has come on its way out.
 #[derive(Clone, Debug, Default)]
-pub(super) enum Outgoing {
+pub(super) enum SendState {
     #[default]
     Waiting,
     /// Some of it may have left us.
@@ -67,52 +67,55 @@ pub(super) enum Outgoing {
 
 /// Travels with a request to the transport, which knows the token that it was given.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Mark(u64);
+pub(super) struct InFlightId(u64);
 
 /// One request, until it is dropped.
 #[derive(Debug)]
-pub(super) struct Flight {
+pub(super) struct InFlightRequest {
     all: Arc<InFlight>,
     number: u64,
-    pub(super) clock: Arc<Clock>,
-    pub(super) meter: Arc<Meter>,
+    pub(super) clock: Arc<PausableClock>,
+    pub(super) meter: Arc<ProgressMeter>,
 }
 
 /// The one connection that has something on its way.
 #[derive(Debug)]
-pub(super) struct Party {
+pub(super) struct CallingClient {
     /// Of its latest request.
     pub(super) caller: Arc<Caller>,
-    pub(super) seat: Option<Arc<Seat>>,
+    pub(super) seat: Option<Arc<PermitSlot>>,
     pub(super) mailbox: Arc<Mailbox>,
     /// Of all its requests, and of the runs that they belong to.
-    pub(super) clocks: Vec<Arc<Clock>>,
+    pub(super) clocks: Vec<Arc<PausableClock>>,
     /// Cancelled one by one as they end.
     pub(super) over: Vec<CancellationToken>,
 }
 
 impl InFlight {
-    pub(super) fn begin(
+    pub(super) fn begin_request(
         self: &Arc<Self>,
         caller: Option<&Arc<Caller>>,
-        seat: Option<Arc<Seat>>,
-    ) -> Flight {
-        let (clock, meter) = (Arc::<Clock>::default(), Arc::<Meter>::default());
+        seat: Option<Arc<PermitSlot>>,
+    ) -> InFlightRequest {
+        let (clock, meter) = (
+            Arc::<PausableClock>::default(),
+            Arc::<ProgressMeter>::default(),
+        );
         let mut state = self.state();
         state.next += 1;
         let number = state.next;
-        let entry = Entry {
+        let entry = InFlightEntry {
             caller: caller.cloned(),
             seat,
             clock: Arc::clone(&clock),
             meter: Arc::clone(&meter),
             names: None,
-            sending: Outgoing::Waiting,
+            sending: SendState::Waiting,
             over: CancellationToken::new(),
         };
         state.flights.insert(number, entry);
         drop(state);
-        Flight {
+        InFlightRequest {
             all: Arc::clone(self),
             number,
             clock,
@@ -121,7 +124,12 @@ impl InFlight {
     }
 
     /// The request goes out under these names.
-    pub(super) fn sent(&self, Mark(number): Mark, id: RequestId, token: ProgressToken) {
+    pub(super) fn register_sent(
+        &self,
+        InFlightId(number): InFlightId,
+        id: RequestId,
+        token: ProgressToken,
+    ) {
         let mut state = self.state();
         // Whoever made it may have gone already.
         if let Some(entry) = state.flights.get_mut(&number) {
@@ -132,26 +140,26 @@ impl InFlight {
     }
 
     /// False if nobody waits for it any more: it stays here.
-    pub(super) fn begin_sending(&self, Mark(number): Mark) -> bool {
+    pub(super) fn begin_sending(&self, InFlightId(number): InFlightId) -> bool {
         let mut state = self.state();
         let entry = state.flights.get_mut(&number);
         entry.is_some_and(|entry| {
-            entry.sending = Outgoing::Begun;
+            entry.sending = SendState::Begun;
             true
         })
     }
 
-    pub(super) fn not_sent(&self, Mark(number): Mark, error: LinkError) {
+    pub(super) fn record_send_failure(&self, InFlightId(number): InFlightId, error: LinkError) {
         if let Some(entry) = self.state().flights.get_mut(&number) {
-            entry.sending = Outgoing::Failed(error);
+            entry.sending = SendState::Failed(error);
         }
     }
 
     /// Its answer has come: what the server says from here on has nothing to do with it.
-    pub(super) fn answered(&self, id: &RequestId) {
+    pub(super) fn finish_answered(&self, id: &RequestId) {
         let mut state = self.state();
         if let Some(number) = state.ids.get(id).copied() {
-            state.end(number);
+            state.end_request(number);
         }
     }
 
@@ -160,8 +168,8 @@ impl InFlight {
         let number = state.tokens.get(&told.progress_token);
         match number.and_then(|number| state.flights.get(number)) {
             Some(entry) => {
-                entry.meter.sign(entry.clock.mark());
-                entry.meter.set(told);
+                entry.meter.record_activity(entry.clock.mark());
+                entry.meter.record_notification(told);
             }
             None => {
                 self.strangers.fetch_add(1, Ordering::Relaxed);
@@ -177,12 +185,12 @@ impl InFlight {
 
     /// The runs that have something on its way, or had a moment ago: what a server writes while it works may be read
     /// after its answer.
-    pub(super) fn runs(&self) -> Vec<String> {
+    pub(super) fn active_runs(&self) -> Vec<String> {
         let state = self.state();
         let flights = state.flights.values();
         let going = flights.filter_map(|entry| run_of(entry.caller.as_deref()?));
         let ended = state.ended.iter();
-        let ended = ended.filter(|(when, _)| when.elapsed() <= A_MOMENT);
+        let ended = ended.filter(|(when, _)| when.elapsed() <= RECENT_RUN_WINDOW);
         let mut runs: Vec<String> = Vec::new();
         for run in going.chain(ended.map(|(_, run)| run)) {
             if !runs.contains(run) {
@@ -193,12 +201,12 @@ impl InFlight {
     }
 
     /// How often progress was told of what nobody waits for.
-    pub(super) fn strangers(&self) -> u64 {
+    pub(super) fn stray_progress_count(&self) -> u64 {
         self.strangers.load(Ordering::Relaxed)
     }
 
     /// None if nobody has something on its way, or several have, or somebody who cannot be asked.
-    pub(super) fn party(&self) -> Option<Party> {
+    pub(super) fn calling_client(&self) -> Option<CallingClient> {
         let state = self.state();
         let all = || {
             let entries = state.flights.values();
@@ -211,7 +219,7 @@ impl InFlight {
             return None;
         }
         let clocks = all().flat_map(|(entry, caller)| [&entry.clock, &caller.clock]);
-        Some(Party {
+        Some(CallingClient {
             caller: Arc::clone(latest),
             seat,
             mailbox,
@@ -220,13 +228,13 @@ impl InFlight {
         })
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, InFlightState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl State {
-    fn end(&mut self, number: u64) {
+impl InFlightState {
+    fn end_request(&mut self, number: u64) {
         let Some(entry) = self.flights.remove(&number) else {
             return;
         };
@@ -237,7 +245,7 @@ impl State {
         if let Some(run) = entry.caller.as_deref().and_then(run_of) {
             self.ended.retain(|(_, known)| known != run);
             self.ended.push_back((Instant::now(), run.clone()));
-            if self.ended.len() > MOST_ENDED {
+            if self.ended.len() > MAX_ENDED_RUNS {
                 self.ended.pop_front();
             }
         }
@@ -247,44 +255,44 @@ impl State {
 
 fn run_of(caller: &Caller) -> Option<&String> {
     match &caller.cause {
-        Cause::Run(run) => Some(run),
-        Cause::Call(_) => None,
+        CallCause::Run(run) => Some(run),
+        CallCause::Call(_) => None,
     }
 }
 
-impl Flight {
+impl InFlightRequest {
     /// Resolves when nothing was heard of its progress for so long.
-    pub(super) async fn quiet(&self, within: Duration) {
+    pub(super) async fn wait_until_silent(&self, within: Duration) {
         let mut since = self.clock.mark();
         loop {
-            self.clock.over_since(since, within).await;
-            match self.meter.last_sign() {
+            self.clock.wait_until_elapsed_since(since, within).await;
+            match self.meter.last_activity() {
                 Some(sign) if sign != since => since = sign,
                 _ => return,
             }
         }
     }
 
-    pub(super) fn mark(&self) -> Mark {
-        Mark(self.number)
+    pub(super) fn in_flight_id(&self) -> InFlightId {
+        InFlightId(self.number)
     }
 
     /// How far it came, for whom no answer comes any more. What has not begun does not begin after this.
-    pub(super) fn take_back(&self) -> Outgoing {
+    pub(super) fn abandon(&self) -> SendState {
         let mut state = self.all.state();
         let sending = match state.flights.get(&self.number) {
             Some(entry) => entry.sending.clone(),
             // Its answer was on its way to us.
-            None => Outgoing::Begun,
+            None => SendState::Begun,
         };
-        state.end(self.number);
+        state.end_request(self.number);
         sending
     }
 }
 
-impl Drop for Flight {
+impl Drop for InFlightRequest {
     fn drop(&mut self) {
-        self.all.state().end(self.number);
+        self.all.state().end_request(self.number);
     }
 }
 
@@ -293,10 +301,10 @@ mod tests {
     use rmcp::model::NumberOrString;
 
     use super::*;
-    use mux_caller::News;
+    use mux_caller::ListChangeNotifier;
 
     fn caller(connection: Option<u64>) -> Arc<Caller> {
-        let news = News::default();
+        let news = ListChangeNotifier::default();
         Arc::new(Caller {
             mailbox: connection.map(|number| Mailbox::new(number, Arc::default(), &news)),
             ..Caller::default()
@@ -306,21 +314,24 @@ mod tests {
     #[test]
     fn a_server_is_heard_by_the_one_connection_that_waits_for_it() {
         let all = Arc::new(InFlight::default());
-        assert!(all.party().is_none());
+        assert!(all.calling_client().is_none());
         let (one, two, detached) = (caller(Some(1)), caller(Some(2)), caller(None));
-        let (first, again) = (all.begin(Some(&one), None), all.begin(Some(&one), None));
-        let _own = all.begin(None, None);
-        assert_eq!(all.party().unwrap().over.len(), 2);
+        let (first, again) = (
+            all.begin_request(Some(&one), None),
+            all.begin_request(Some(&one), None),
+        );
+        let _own = all.begin_request(None, None);
+        assert_eq!(all.calling_client().unwrap().over.len(), 2);
         for other in [&two, &detached] {
-            let stranger = all.begin(Some(other), None);
-            assert!(all.party().is_none());
+            let stranger = all.begin_request(Some(other), None);
+            assert!(all.calling_client().is_none());
             drop(stranger);
-            assert!(all.party().is_some());
+            assert!(all.calling_client().is_some());
         }
-        let party = all.party().unwrap();
+        let party = all.calling_client().unwrap();
         drop((first, again));
         assert!(party.over.iter().all(CancellationToken::is_cancelled));
-        assert!(all.party().is_none());
+        assert!(all.calling_client().is_none());
     }
 
     #[test]
@@ -328,38 +339,41 @@ mod tests {
         let all = Arc::new(InFlight::default());
         let token = ProgressToken(NumberOrString::Number(7));
         let told = ProgressNotificationParam::new(token.clone(), 0.5);
-        let flight = all.begin(Some(&caller(Some(1))), None);
+        let flight = all.begin_request(Some(&caller(Some(1))), None);
         all.progress(&told);
-        assert_eq!((all.strangers(), flight.meter.take()), (1, None));
+        assert_eq!(
+            (all.stray_progress_count(), flight.meter.take_latest()),
+            (1, None)
+        );
         let id = RequestId::Number(1);
-        all.sent(flight.mark(), id.clone(), token.clone());
+        all.register_sent(flight.in_flight_id(), id.clone(), token.clone());
         all.progress(&told);
-        assert_eq!(flight.meter.take().unwrap().progress, 0.5);
-        let mark = flight.mark();
+        assert_eq!(flight.meter.take_latest().unwrap().progress, 0.5);
+        let mark = flight.in_flight_id();
         drop(flight);
-        all.sent(mark, id.clone(), token.clone());
+        all.register_sent(mark, id.clone(), token.clone());
         all.progress(&told);
-        assert_eq!(all.strangers(), 2);
+        assert_eq!(all.stray_progress_count(), 2);
         assert!(all.state().tokens.is_empty());
-        let answered = all.begin(Some(&caller(Some(1))), None);
-        all.sent(answered.mark(), id.clone(), token);
-        all.answered(&id);
-        assert!(all.party().is_none() && all.state().ids.is_empty());
+        let answered = all.begin_request(Some(&caller(Some(1))), None);
+        all.register_sent(answered.in_flight_id(), id.clone(), token);
+        all.finish_answered(&id);
+        assert!(all.calling_client().is_none() && all.state().ids.is_empty());
     }
 
     #[test]
     fn what_was_taken_back_in_time_is_not_sent() {
         let all = Arc::new(InFlight::default());
-        let early = all.begin(None, None);
-        assert!(matches!(early.take_back(), Outgoing::Waiting));
-        assert!(!all.begin_sending(early.mark()));
-        let late = all.begin(None, None);
-        assert!(all.begin_sending(late.mark()));
-        assert!(matches!(late.take_back(), Outgoing::Begun));
-        let failed = all.begin(None, None);
-        assert!(all.begin_sending(failed.mark()));
-        all.not_sent(failed.mark(), LinkError::Gone);
-        let how = failed.take_back();
-        assert!(matches!(how, Outgoing::Failed(LinkError::Gone)), "{how:?}");
+        let early = all.begin_request(None, None);
+        assert!(matches!(early.abandon(), SendState::Waiting));
+        assert!(!all.begin_sending(early.in_flight_id()));
+        let late = all.begin_request(None, None);
+        assert!(all.begin_sending(late.in_flight_id()));
+        assert!(matches!(late.abandon(), SendState::Begun));
+        let failed = all.begin_request(None, None);
+        assert!(all.begin_sending(failed.in_flight_id()));
+        all.record_send_failure(failed.in_flight_id(), LinkError::Gone);
+        let how = failed.abandon();
+        assert!(matches!(how, SendState::Failed(LinkError::Gone)), "{how:?}");
     }
 }

@@ -1,71 +1,147 @@
-//! The sessions to the user's MCP servers: opened at first need, shared by all who may share.
+//! The sessions to the user's MCP servers: opened when first needed, shared by all callers that may share one.
 //!
-//! A server (`server`, `family`) has a slot for each `key` that its `sharing` gives to callers, and each `slot` one
-//! task that owns its state (`owner`). A session is a value that many callers hold at once (`session`, `request`,
-//! `offers`), opened in `open` and followed to its end in `watch`; a process is started by the keeper (`process`)
-//! when it is its turn (`starts`) and spoken to in lines (`transport`). What fails is tried again by the rule of the
-//! `breaker`; one that hangs is found out in `liveness`, and what else is wrong with it stands in its `health`.
+//! It knows the crates for settings, logins, the catalog, sources, the keeper, callers and telemetry. It knows no
+//! policy, no run and no client's wire types: what a server asks of a client goes to a `ServerRequestPolicy`, which the
+//! gateway implements.
 //!
-//! What servers say of their own accord is heard in `overheard` and goes on in `ears`: to the calls that
-//! are `in_flight`, to those who follow a resource (`subscriptions`), to the log. What they ask goes
-//! through `asks`.
+//! # Servers, slots, sessions
 //!
-//! Invariant: servers share nothing but the keeper. One that is slow, dead or mad delays no other.
+//! A server has one slot for each key (user, workspace, client, run), and each slot has one task that owns its state.
+//!
+//! - `server` is one configured server over all its sessions; `server_shared` what these sessions have in common; `server_view` a
+//!   copy of it for readers; `server/handing` its sessions on the way to the next daemon.
+//! - `session_key` says whose a session is, `sharing` which callers share one and why, `session_scope` what a session answers when its
+//!   server asks for roots. `share` unset means `user` until a server shows that it depends on where a client works
+//!   (`${workspace}`, roots, or a short list of servers): each server starts in its own fixed directory, so nothing
+//!   else can depend on the workspace. A server that asks for roots is remembered for it: its session moves to the
+//!   workspace for which it asked, and callers with another key are sent on.
+//! - `slot` is the place of one session, with its `slot_usage` and its handover (`slot/going`). `slot_owner` is the task that
+//!   owns it, `owner/ending` what becomes of it when the session ends. `slot_timers` retries after a pause and closes unused
+//!   sessions, `start_queue` is one start in the queue of `start_limiter` (how many servers start at once), `call_limiter` the limit on
+//!   calls in flight with a fair queue, `unavailable` the errors for callers that get no session.
+//! - `circuit_breaker` says when a failed server is tried again: after each failure it rests; five failures in a minute open
+//!   the breaker, and one successful attempt closes it. `slot_owner` opens only what the breaker lets through. `liveness`
+//!   pings a silent process and ends it after two unanswered pings, but not while a call may be the reason for the
+//!   silence. `session_health` collects the reasons why a server counts as degraded, `latency_baseline` whether it has become slow.
+//!
+//! Callers with a call in flight when a session ends get `unknown_outcome`; the next caller gets a new session. A call
+//! has two clocks: one of silence, which progress resets, and one for the whole call.
+//!
+//! # One session
+//!
+//! - `connect` goes from a definition to a ready session; `handshake` finds the era of the protocol; `session` is shared
+//!   by many callers; `request` is one request to its answer; `session_watch` follows the session to its end and knows the
+//!   cause.
+//! - `input_required` handles results that contain questions: the caller answers and the request is made again, at most eight
+//!   times. `back_channel` notices tools that ask in requests of their own where the era has none. `tasks` polls calls
+//!   that became tasks until they end, and cancels them with their caller.
+//! - `tools_list` reads the list of tools, `server_catalog_entry` holds it against the pins and makes it callable, `tools_refresh` reads it
+//!   again, `parse_off_thread` works on long lists beside the runtime's threads, `list_expiry` is a list's `ttlMs`. `resources_and_prompts` and
+//!   `list_cache` are resources, templates and prompts.
+//! - `raw_message` keeps answers as JSON, so that over stdio nothing is lost that rmcp has no type for. `parse_message` weighs and
+//!   reads messages, long ones on another thread.
+//! - `process_launcher` starts a server through the keeper, one keeper at a time; `stdio_transport` is JSON-RPC over its pipes;
+//!   `stderr` writes its standard error to the log, with `log_stamp` as the prefix of each line.
+//! - `incoming_sessions` (sessions expected from the previous daemon), `session_handover` (a session given to the next one) and `request_ids`
+//!   (request ids that outlive a daemon) are the handover of sessions.
+//!
+//! A server of unknown era is asked `server/discover`; an error, silence or a closed pipe leads to `initialize`, and
+//! the era that worked is remembered. A tool that asks in a request of its server fails in the new era: `back_channel`
+//! notices it, and the next session is opened in the old era, unless the entry's `era` says otherwise.
+//!
+//! `stdio_transport` is our own and not rmcp's: a line that is too long ends the session instead of leaving a call waiting
+//! for ever, and what is not JSON-RPC goes to the server's log.
+//!
+//! # The link to a server
+//!
+//! `link` is what a session goes over: a process's pipes, streamable HTTP (`streamable_http`), HTTP+SSE of 2024-11-05
+//! (`sse_transport`), or a source in this process (`in_process`). `http_exchange` makes every HTTP request to a server: the entry's
+//! headers and a token, to one origin, once; a second time only after a 401 or 403, with another token. `token_provider`
+//! and `account_token_provider` supply the token, `response_body` bounds what a server sends, `long_messages` reads long messages beside rmcp,
+//! `sse_backoff` paces the event stream, `ending` keeps the first reason for the end, and `link_error` says what became of a
+//! message: not sent or session gone (both go to the next session, once), sign-in required, declined, or lost
+//! (`unknown_outcome`).
+//!
+//! # What servers send on their own
+//!
+//! rmcp makes a task of every message that it does not wait for. `intercepting_transport` sits before it and hears messages in their
+//! order, with at most a fixed number of unanswered requests (`overheard/asked`). From there `notification_router` routes them:
+//! progress to the call with that token (`in_flight`, `progress_meter`), the last notification always before the answer; logs
+//! to the server's file; `list_changed` to `mux_caller`'s news, but only if what the clients know is no longer true
+//! (`slot_shared`). `subscriptions_listen` is the open request that makes a server of the new era notify; `resource_subscriptions` and
+//! `resource_subscribers` follow resources; `url_elicitation` remembers URLs that users were asked to open.
+//!
+//! `client_request_handler` is our side of the protocol towards a server. A question (elicitation, sampling, roots) names no call.
+//! `server_requests` gives it to the one connection that has calls in flight on that session, and answers at once itself if there
+//! is none, if there are several, or if that one cannot answer. While the question is open, the clocks of that
+//! connection's calls there and of their runs are paused. `question_text` makes a question's words safe to show.
+//!
+//! # A configured server's list of tools
+//!
+//! Every list of tools passes through `server_catalog_entry`, which holds it against the server's pins: a tool that differs is shown
+//! by its pinned definition and its calls are refused. The gateway checks again before sending.
+//!
+//! Invariants:
+//!
+//! - Servers share nothing but the keeper. A server that is slow, dead or faulty delays no other.
+//! - A call is sent at most once over one session.
+//! - Locks are std's and span no `.await`, with two exceptions: `stdio_transport` keeps lines from being torn, and `process_launcher`
+//!   starts one keeper at a time.
 
-mod aside;
-mod asks;
-mod awaited;
 mod back_channel;
-mod beside;
-mod breaker;
-mod due;
-mod ears;
-mod family;
-mod handed;
-mod handler;
+mod call_limiter;
+mod circuit_breaker;
+mod client_request_handler;
+mod connect;
 mod handshake;
-mod health;
 mod in_flight;
-mod incoming;
-mod key;
-mod lifetime;
+mod incoming_sessions;
+mod input_required;
+mod intercepting_transport;
+mod latency_baseline;
 mod link;
-mod listen;
-mod listing;
-mod lists;
+mod list_cache;
+mod list_expiry;
 mod liveness;
-mod numbers;
-mod offer;
-mod offers;
-mod open;
-mod opening;
-mod overheard;
-mod owner;
-mod pace;
-mod pages;
-mod places;
-mod process;
-mod progress;
+mod log_stamp;
+mod notification_router;
+mod parse_message;
+mod parse_off_thread;
+mod process_launcher;
+mod progress_meter;
 mod question_text;
-mod raw;
-mod refusals;
-mod relist;
+mod raw_message;
 mod request;
-mod rounds;
+mod request_ids;
+mod resource_subscribers;
+mod resource_subscriptions;
+mod resources_and_prompts;
 mod server;
+mod server_catalog_entry;
+mod server_requests;
+mod server_shared;
+mod server_view;
 mod session;
+mod session_handover;
+mod session_health;
+mod session_key;
+mod session_scope;
+mod session_watch;
 mod sharing;
 mod slot;
-mod stamp;
-mod starts;
+mod slot_owner;
+mod slot_shared;
+mod slot_timers;
+mod start_limiter;
+mod start_queue;
 mod stderr;
-mod subscribers;
-mod subscriptions;
+mod stdio_transport;
+mod subscriptions_listen;
 mod tasks;
-mod tenant;
-mod transport;
-mod view;
-mod watch;
+mod tools_list;
+mod tools_refresh;
+mod unavailable;
+mod url_elicitation;
 
 use std::{
     collections::BTreeMap,
@@ -81,34 +157,34 @@ use mux_typegen::names::spell;
 use mux_wire::{Fault, Kind};
 
 pub use self::{
-    asks::{NotAnswered, RequestPolicy, ServerRequest, ServerRequestPolicy},
-    back_channel::{NoBackChannel, Remedy},
-    key::Whose,
-    offers::{OfferKind, Wanted},
-    process::Launcher,
-    request::Sending,
-    server::{Held, Server},
+    back_channel::{BackChannelRemedy, NoBackChannel},
+    process_launcher::ProcessLauncher,
+    request::RequestOptions,
+    resources_and_prompts::{ContentRequest, ListKind},
+    server::{HeldSession, Server},
+    server_requests::{RequestPolicy, ServerRequest, ServerRequestError, ServerRequestPolicy},
+    server_view::{ServerView, SlotView, UpstreamState},
     session::{CallError, Session},
+    session_key::CallerIdentity,
     slot::{CallInFlight, Slot},
-    starts::Starts,
-    view::{ServerView, SlotView, State},
+    start_limiter::StartLimiter,
 };
 pub use self::{
-    awaited::Awaited,
-    handed::{Going, Handed, HandedPlace, HandedState},
+    incoming_sessions::IncomingSessions,
+    session_handover::{HandedSession, HandoverKey, HandoverState, OutgoingSession},
 };
 use mux_auth::Auth;
-use mux_caller::{Changed, News};
-use mux_catalog::{Catalog, Known, Scope, pins::Pins};
-use mux_settings::{Link, Place, ServerSettings};
+use mux_caller::{ListChangeNotifier, ListChanges};
+use mux_catalog::{Catalog, KnownServer, Scope, pins::Pins};
+use mux_settings::{DescriptionLocation, ServerEndpoint, ServerSettings};
 use mux_sources::Sources;
 use mux_telemetry::metrics::Metrics;
 use mux_text::did_you_mean::nearest_few;
 
 /// What every server needs to start.
 #[derive(Clone, Debug)]
-pub struct Surroundings {
-    pub launcher: Launcher,
+pub struct ServerContext {
+    pub launcher: ProcessLauncher,
     /// Where the servers' standard error goes, one file each.
     pub logs: PathBuf,
     /// Where their tools are remembered.
@@ -116,15 +192,15 @@ pub struct Surroundings {
     /// What they were when they were first trusted.
     pub pins: Arc<Pins>,
     /// Is told when the pool offers something else.
-    pub news: Arc<News>,
+    pub news: Arc<ListChangeNotifier>,
     /// Those that start at the same time.
-    pub starts: Arc<Starts>,
+    pub starts: Arc<StartLimiter>,
     /// Has the tokens for remote servers.
     pub auth: Arc<Auth>,
     /// What is no server, and called by the daemon itself.
     pub sources: Arc<Sources>,
     /// What the daemon before us hands over.
-    pub awaited: Awaited,
+    pub awaited: IncomingSessions,
     /// Where it is counted what becomes of them.
     pub metrics: Arc<Metrics>,
     /// Decides on what they ask of clients, once there is somebody who does.
@@ -134,7 +210,7 @@ pub struct Surroundings {
 /// All configured servers.
 #[derive(Debug)]
 pub struct Upstreams {
-    surroundings: Surroundings,
+    surroundings: ServerContext,
     servers: RwLock<BTreeMap<String, Arc<Server>>>,
     /// Another daemon opens what is to be open from the beginning.
     leaving: AtomicBool,
@@ -142,7 +218,7 @@ pub struct Upstreams {
 
 /// What a new configuration did to the servers.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Changes {
+pub struct ServerChanges {
     pub added: Vec<String>,
     pub removed: Vec<String>,
     pub changed: Vec<String>,
@@ -150,7 +226,7 @@ pub struct Changes {
 }
 
 impl Upstreams {
-    pub fn new(surroundings: Surroundings) -> Self {
+    pub fn new(surroundings: ServerContext) -> Self {
         Self {
             surroundings,
             servers: RwLock::default(),
@@ -159,14 +235,14 @@ impl Upstreams {
     }
 
     /// From now on sessions are opened only for those who call.
-    pub fn leave(&self) {
+    pub fn disable_eager_start(&self) {
         self.leaving.store(true, Ordering::Relaxed);
     }
 
     /// Takes over a configuration. Servers whose definition is the same keep their session; calls in
     /// flight on the others finish on the old one, and who follows their resources goes on to follow them.
-    pub fn apply(&self, settings: &BTreeMap<String, ServerSettings>) -> Changes {
-        let mut changes = Changes::default();
+    pub fn apply(&self, settings: &BTreeMap<String, ServerSettings>) -> ServerChanges {
+        let mut changes = ServerChanges::default();
         let mut servers = self
             .servers
             .write()
@@ -194,18 +270,18 @@ impl Upstreams {
             }
             let server = Server::new(wanted.clone(), &self.surroundings, before.map(|b| &**b));
             if !self.leaving.load(Ordering::Relaxed) {
-                server.wake();
+                server.open_if_eager();
             }
             servers.insert(name.clone(), server);
         }
         drop(servers);
-        self.surroundings.catalog.changed();
-        let same = Changes {
+        self.surroundings.catalog.notify_changed();
+        let same = ServerChanges {
             unchanged: changes.unchanged.clone(),
-            ..Changes::default()
+            ..ServerChanges::default()
         };
         if changes != same {
-            self.surroundings.news.tell(Changed::ALL);
+            self.surroundings.news.notify_changed(ListChanges::ALL);
         }
         changes
     }
@@ -238,106 +314,109 @@ impl Upstreams {
 
     /// The files whose content some servers are made of, each with the server.
     pub fn description_files(&self) -> Vec<(PathBuf, Arc<Server>)> {
-        let servers = self.read();
+        let servers = self.read_servers();
         let files = servers.values().filter_map(|server| {
-            let Link::Source(source) = &server.definition().as_ref().ok()?.link else {
+            let ServerEndpoint::Source(source) = &server.definition().as_ref().ok()?.link else {
                 return None;
             };
             match source.description.as_ref()? {
-                Place::File(path) => Some((path.clone(), Arc::clone(server))),
-                Place::Url(_) => None,
+                DescriptionLocation::File(path) => Some((path.clone(), Arc::clone(server))),
+                DescriptionLocation::Url(_) => None,
             }
         });
         files.collect()
     }
 
-    pub fn news(&self) -> &News {
+    pub fn news(&self) -> &ListChangeNotifier {
         &self.surroundings.news
     }
 
     /// A connection has ended: it follows no resource any more, and the sessions that were its own end.
-    pub fn forget(&self, connection: u64) {
-        for server in self.read().values() {
+    pub fn connection_over(&self, connection: u64) {
+        for server in self.read_servers().values() {
             server.forget(connection);
         }
     }
 
     /// A run has ended, and with it the sessions that were its own.
-    pub fn run_over(&self, run: &str) {
-        for server in self.read().values() {
-            server.run_over(run);
+    pub fn end_run(&self, run: &str) {
+        for server in self.read_servers().values() {
+            server.run_ended(run);
         }
     }
 
     /// The sessions that can go over to another daemon.
-    pub fn going(&self) -> Vec<Going> {
+    pub fn outgoing_sessions(&self) -> Vec<OutgoingSession> {
         self.all()
             .iter()
-            .flat_map(|server| server.going())
+            .flat_map(|server| server.handover_candidates())
             .collect()
     }
 
     /// A session of the daemon before us. If nobody wants it, it ends.
-    pub fn receive(&self, handed: Handed) {
+    pub fn receive_session(&self, handed: HandedSession) {
         let servers = self.all();
         let mut servers = servers.iter();
-        match servers.find(|server| server.is_identity(&handed.state.place.server)) {
-            Some(server) => server.receive(handed),
+        match servers.find(|server| server.has_identity(&handed.state.place.server)) {
+            Some(server) => server.adopt_handed(handed),
             // It may be a project's, and nobody who works there has come yet.
-            None => self.surroundings.awaited.arrive(handed),
+            None => self.surroundings.awaited.add_arrived(handed),
         }
     }
 
     /// So many servers start at the same time from now on.
-    pub fn set_starts(&self, count: usize) {
-        self.surroundings.starts.set(count);
+    pub fn set_start_limit(&self, count: usize) {
+        self.surroundings.starts.set_limit(count);
     }
 
     /// Every server that is seen there, with the tools that it is known to have.
-    pub fn known_seen(&self, scope: &Scope) -> Vec<Known> {
-        let seen = self.all_seen(scope);
-        scope.seen(seen.iter().map(|server| server.known()).collect())
+    pub fn known_visible(&self, scope: &Scope) -> Vec<KnownServer> {
+        let seen = self.visible_servers(scope);
+        scope.visible_servers(seen.iter().map(|server| server.known_tools()).collect())
     }
 
     pub fn all(&self) -> Vec<Arc<Server>> {
-        self.read().values().cloned().collect()
+        self.read_servers().values().cloned().collect()
     }
 
     /// Those of which an agent sees something.
-    pub fn all_seen(&self, scope: &Scope) -> Vec<Arc<Server>> {
-        let servers = self.read();
-        let mut seen: Vec<_> = servers.values().filter(|s| is_seen(s, scope)).collect();
+    pub fn visible_servers(&self, scope: &Scope) -> Vec<Arc<Server>> {
+        let servers = self.read_servers();
+        let mut seen: Vec<_> = servers.values().filter(|s| is_visible(s, scope)).collect();
         seen.sort_by(|a, b| a.name().cmp(b.name()));
         seen.into_iter().cloned().collect()
     }
 
     /// A server by its name or by the spelling that programs use.
     pub fn find(&self, name: &str) -> Result<Arc<Server>, Fault> {
-        self.find_seen(name, &Scope::default())
+        self.find_visible(name, &Scope::default())
     }
 
     /// The same for an agent: a server of which it sees nothing is not there.
-    pub fn find_seen(&self, name: &str, scope: &Scope) -> Result<Arc<Server>, Fault> {
+    pub fn find_visible(&self, name: &str, scope: &Scope) -> Result<Arc<Server>, Fault> {
         {
-            let servers = self.read();
+            let servers = self.read_servers();
             let of_project = || {
                 let root = Some(Arc::clone(&scope.project()?.root));
                 servers.get(&mux_settings::key(name, root.as_deref()))
             };
             let spelled = || {
                 let mut all = servers.values();
-                all.find(|server| spell(server.name()) == name && is_seen(server, scope))
+                all.find(|server| spell(server.name()) == name && is_visible(server, scope))
             };
             let exact = servers.get(name).or_else(of_project);
-            let exact = exact.filter(|server| is_seen(server, scope));
+            let exact = exact.filter(|server| is_visible(server, scope));
             if let Some(server) = exact.or_else(spelled) {
                 return Ok(Arc::clone(server));
             }
         }
-        let seen = self.all_seen(scope);
+        let seen = self.visible_servers(scope);
         let known: Vec<&str> = seen.iter().map(|server| server.name()).collect();
         let fault = Fault::new(Kind::NotFound, format!("there is no server `{name}`"));
-        if let Some(hint) = scope.project().and_then(|project| project.withholds(name)) {
+        if let Some(hint) = scope
+            .project()
+            .and_then(|project| project.withheld_server_hint(name))
+        {
             return Err(fault.hint(hint));
         }
         Err(
@@ -363,13 +442,13 @@ impl Upstreams {
         join_all(servers.values().map(|server| server.close())).await;
     }
 
-    fn read(&self) -> std::sync::RwLockReadGuard<'_, BTreeMap<String, Arc<Server>>> {
+    fn read_servers(&self) -> std::sync::RwLockReadGuard<'_, BTreeMap<String, Arc<Server>>> {
         self.servers
             .read()
             .unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 }
 
-fn is_seen(server: &Server, scope: &Scope) -> bool {
+fn is_visible(server: &Server, scope: &Scope) -> bool {
     scope.sees_project(server.project()) && !scope.hides_server(server.name())
 }

@@ -4,17 +4,17 @@
 //! 2024-11-05; a source is in this process.
 //! Invariant: whatever the way is, an error of it says what became of the message.
 
-mod authorization;
-mod body;
-mod ending;
-mod error;
-mod exchange;
-mod inside;
+mod account_token_provider;
+mod http_exchange;
+mod in_process;
+mod link_ending;
+mod link_error;
 mod long_messages;
-mod signed;
-mod sse;
-mod standing;
-mod streamable;
+mod response_body;
+mod sse_backoff;
+mod sse_transport;
+mod streamable_http;
+mod token_provider;
 
 use std::{path::PathBuf, sync::Arc};
 
@@ -31,63 +31,63 @@ use tokio::{
 };
 
 pub(crate) use self::{
-    authorization::{Authorization, Unsigned},
-    error::{Challenge, LinkError, OpenError},
-    signed::Signed,
+    account_token_provider::AccountTokenProvider,
+    link_error::{AuthChallenge, LinkError, OpenError},
+    token_provider::{NoTokenProvider, TokenProvider},
 };
 use self::{
-    ending::Ending, exchange::Exchange, inside::InsideTransport, sse::SseTransport,
-    streamable::StreamableTransport,
+    http_exchange::HttpExchange, in_process::InProcessTransport, link_ending::LinkEnding,
+    sse_transport::SseTransport, streamable_http::StreamableHttpTransport,
 };
 use super::{
-    handed::{Handed, HandedState, Parted},
     in_flight::InFlight,
-    process::Launcher,
-    session::LAST_WORDS,
-    stamp::Stamp,
-    stderr::{self, LastLines, Leave},
-    transport::{Parting, Pipes, StdioTransport},
+    log_stamp::LogStamp,
+    process_launcher::ProcessLauncher,
+    session::FINAL_OUTPUT_TIMEOUT,
+    session_handover::{DetachedSession, HandedSession, HandoverState},
+    stderr::{self, LastLines, StderrHandover},
+    stdio_transport::{PipesHandover, StdioTransport, TransportPipes},
 };
 use mux_keeper::KeptChild;
-use mux_settings::{Process, Remote, RemoteTransport};
+use mux_settings::{ProcessServer, RemoteServer, RemoteTransport};
 use mux_sources::Source;
 
 /// What messages go over.
-pub(super) enum Wire {
+pub(super) enum LinkTransport {
     Stdio(StdioTransport<pipe::Receiver, pipe::Sender>),
-    Streamable(StreamableTransport),
+    Streamable(StreamableHttpTransport),
     Sse(SseTransport),
-    Inside(InsideTransport),
+    Inside(InProcessTransport),
 }
 
 /// What is at the other end.
-pub(super) enum Behind {
+pub(super) enum LinkEndpoint {
     Process {
         child: KeptChild,
         /// Resolves when everything that it wrote to its standard error was read.
         stderr_ended: oneshot::Receiver<()>,
-        stderr: Leave<pipe::Receiver>,
-        parting: Parting<pipe::Receiver, pipe::Sender>,
+        stderr: StderrHandover<pipe::Receiver>,
+        parting: PipesHandover<pipe::Receiver, pipe::Sender>,
     },
-    Remote(Ending),
+    Remote(LinkEnding),
 }
 
 /// A way that stands, before the first word.
-pub(super) struct Way {
-    pub(super) wire: Wire,
-    pub(super) behind: Behind,
+pub(super) struct ServerLink {
+    pub(super) wire: LinkTransport,
+    pub(super) behind: LinkEndpoint,
     /// What was said beside the messages, for errors.
     pub(super) last_lines: LastLines,
     /// What will be on its way there.
     pub(super) in_flight: Arc<InFlight>,
 }
 
-impl Way {
+impl ServerLink {
     /// Starts a process.
-    pub(super) async fn process(
+    pub(super) async fn start_process(
         name: &str,
-        process: &Process,
-        launcher: &Launcher,
+        process: &ProcessServer,
+        launcher: &ProcessLauncher,
         log: PathBuf,
     ) -> Result<Self, OpenError> {
         let child = launcher.launch(name, process).await?;
@@ -95,12 +95,12 @@ impl Way {
     }
 
     /// Goes on with a process of the daemon before us.
-    pub(super) fn handed(
-        handed: Handed,
-        process: &Process,
+    pub(super) fn resume_process(
+        handed: HandedSession,
+        process: &ProcessServer,
         log: PathBuf,
     ) -> Result<Self, OpenError> {
-        let HandedState {
+        let HandoverState {
             unread,
             next,
             modern,
@@ -113,7 +113,7 @@ impl Way {
         mut child: KeptChild,
         (unread, next): (Vec<u8>, i64),
         modern: bool,
-        process: &Process,
+        process: &ProcessServer,
         log: PathBuf,
     ) -> Result<Self, OpenError> {
         let (Some(stdin), Some(stdout), Some(stderr)) =
@@ -122,20 +122,20 @@ impl Way {
             return Err(OpenError::Failed("the process has no pipes".into()));
         };
         let in_flight = Arc::<InFlight>::default();
-        let stamp = Stamp::of(&in_flight);
+        let stamp = LogStamp::of(&in_flight);
         let (last_lines, stderr_ended, stderr) =
-            stderr::drain(stderr, log.clone(), stamp.clone(), &process.hidden);
-        let pipes = Pipes {
+            stderr::drain_stderr(stderr, log.clone(), stamp.clone(), &process.hidden);
+        let pipes = TransportPipes {
             reader: stdout,
             writer: stdin,
             unread,
             next,
         };
-        let transport = StdioTransport::over(pipes, modern, (log, stamp), last_lines.clone());
-        let parting = transport.parting();
+        let transport = StdioTransport::over_pipes(pipes, modern, (log, stamp), last_lines.clone());
+        let parting = transport.pipes_handover();
         Ok(Self {
-            wire: Wire::Stdio(transport),
-            behind: Behind::Process {
+            wire: LinkTransport::Stdio(transport),
+            behind: LinkEndpoint::Process {
                 child,
                 stderr_ended,
                 stderr,
@@ -147,40 +147,42 @@ impl Way {
     }
 
     /// Makes ready to speak to a remote server; nothing is sent yet.
-    pub(super) fn remote(
-        remote: &Remote,
+    pub(super) fn prepare_remote(
+        remote: &RemoteServer,
         over: RemoteTransport,
-        authorization: Arc<dyn Authorization>,
+        authorization: Arc<dyn TokenProvider>,
     ) -> Result<Self, OpenError> {
-        let ending = Ending::default();
-        let exchange = Exchange::new(remote, authorization, ending.clone())?;
+        let ending = LinkEnding::default();
+        let exchange = HttpExchange::new(remote, authorization, ending.clone())?;
         let wire = match over {
-            RemoteTransport::StreamableHttp => {
-                Wire::Streamable(streamable::transport(exchange, remote.url.expose()))
+            RemoteTransport::StreamableHttp => LinkTransport::Streamable(
+                streamable_http::streamable_transport(exchange, remote.url.expose()),
+            ),
+            RemoteTransport::Sse => {
+                LinkTransport::Sse(SseTransport::new(exchange, remote.url.expose()))
             }
-            RemoteTransport::Sse => Wire::Sse(SseTransport::new(exchange, remote.url.expose())),
         };
         Ok(Self {
             wire,
-            behind: Behind::Remote(ending),
-            last_lines: LastLines::without(&remote.secrets()),
+            behind: LinkEndpoint::Remote(ending),
+            last_lines: LastLines::masking(&remote.known_secrets()),
             in_flight: Arc::default(),
         })
     }
 }
 
-impl From<watch::Receiver<Arc<dyn Source>>> for Way {
+impl From<watch::Receiver<Arc<dyn Source>>> for ServerLink {
     fn from(source: watch::Receiver<Arc<dyn Source>>) -> Self {
         Self {
-            wire: Wire::Inside(InsideTransport::new(source)),
-            behind: Behind::Remote(Ending::default()),
+            wire: LinkTransport::Inside(InProcessTransport::new(source)),
+            behind: LinkEndpoint::Remote(LinkEnding::default()),
             last_lines: LastLines::default(),
             in_flight: Arc::default(),
         }
     }
 }
 
-impl Wire {
+impl LinkTransport {
     /// As `mux servers` shows it.
     pub(super) fn name(&self) -> &'static str {
         match self {
@@ -192,7 +194,7 @@ impl Wire {
     }
 }
 
-impl Transport<RoleClient> for Wire {
+impl Transport<RoleClient> for LinkTransport {
     type Error = LinkError;
 
     fn send(
@@ -227,7 +229,7 @@ impl Transport<RoleClient> for Wire {
     }
 }
 
-impl Behind {
+impl LinkEndpoint {
     pub(super) fn pid(&self) -> Option<u32> {
         match self {
             Self::Process { child, .. } => Some(child.pid),
@@ -236,24 +238,29 @@ impl Behind {
     }
 
     /// Resolves at its end, with a sentence on it.
-    pub(super) async fn ended(&self) -> String {
+    pub(super) async fn wait_for_end(&self) -> String {
         match self {
             Self::Process { child, .. } => format!("the process ended ({})", child.wait().await),
-            Self::Remote(ending) => ending.told().await,
+            Self::Remote(ending) => ending.wait_for_cause().await,
         }
     }
 
     /// The same in the moment after which the messages have ended; `None` if it goes on.
-    pub(super) async fn last_word(&self) -> Option<String> {
+    pub(super) async fn recent_end_reason(&self) -> Option<String> {
         match self {
-            Self::Process { .. } => timeout(LAST_WORDS, self.ended()).await.ok(),
+            Self::Process { .. } => timeout(FINAL_OUTPUT_TIMEOUT, self.wait_for_end())
+                .await
+                .ok(),
             Self::Remote(ending) => ending.cause(),
         }
     }
 
     /// A process whose messages go on in another daemon, when `serving` has ended those here. If that cannot be, it
     /// is ended, and nothing comes.
-    pub(super) async fn part(self, serving: impl Future<Output = ()>) -> Option<Parted> {
+    pub(super) async fn detach_process(
+        self,
+        serving: impl Future<Output = ()>,
+    ) -> Option<DetachedSession> {
         let Self::Process {
             child,
             stderr,
@@ -263,18 +270,18 @@ impl Behind {
         else {
             return None;
         };
-        let pipes = parting.begin();
+        let pipes = parting.request_pipes();
         serving.await;
         // The transport has ended, or never will.
-        let pipes = timeout(LAST_WORDS, pipes).await;
-        if let (Ok(Ok(pipes)), Some(stderr)) = (pipes, stderr.pipe().await) {
-            return Some(Parted {
+        let pipes = timeout(FINAL_OUTPUT_TIMEOUT, pipes).await;
+        if let (Ok(Ok(pipes)), Some(stderr)) = (pipes, stderr.take_pipe().await) {
+            return Some(DetachedSession {
                 child,
                 pipes,
                 stderr,
             });
         }
-        child.stop(super::open::GRACE).await;
+        child.stop(super::connect::TERMINATION_GRACE_PERIOD).await;
         None
     }
 
@@ -286,8 +293,8 @@ impl Behind {
                 stderr_ended,
                 ..
             } => {
-                child.stop(super::open::GRACE).await;
-                _ = timeout(LAST_WORDS, stderr_ended).await;
+                child.stop(super::connect::TERMINATION_GRACE_PERIOD).await;
+                _ = timeout(FINAL_OUTPUT_TIMEOUT, stderr_ended).await;
             }
             Self::Remote(_) => {}
         }

@@ -8,46 +8,46 @@
 
 use serde_json::{Map, Value};
 
-use mux_caller::AskKind;
-use mux_text::hygiene::{self, is_unseen};
+use mux_caller::QuestionKind;
+use mux_text::sanitize::{self, is_unseen};
 
 /// What of a message is shown, in lines and in bytes.
-const MAX_LINES: usize = 40;
-const MAX_BYTES: usize = 4 << 10;
+const MAX_MESSAGE_LINES: usize = 40;
+const MAX_SHOWN_MESSAGE_BYTES: usize = 4 << 10;
 /// What of a title, in characters.
-const MAX_TITLE: usize = 200;
+const MAX_TITLE_CHARS: usize = 200;
 /// Members of a form that are shown on one line.
-const TITLES: &[&str] = &["title", "description"];
+const ONE_LINE_FIELDS: &[&str] = &["title", "description"];
 
 /// `params` as MCP has them.
-pub(super) fn clean(kind: AskKind, params: &mut Value) {
+pub(super) fn sanitize_question(kind: QuestionKind, params: &mut Value) {
     let Some(params) = params.as_object_mut() else {
         return;
     };
     match kind {
-        AskKind::Elicitation => {
-            text_of(params, "message", message);
-            text_of(params, "url", |url| title(url, usize::MAX));
+        QuestionKind::Elicitation => {
+            sanitize_member(params, "message", sanitize_message);
+            sanitize_member(params, "url", |url| sanitize_title(url, usize::MAX));
             if let Some(form) = params.get_mut("requestedSchema") {
-                clean_form(form);
+                sanitize_form(form);
             }
         }
         // What a model is given is data; a user who reviews it reads this above it.
-        AskKind::Sampling => text_of(params, "systemPrompt", message),
-        AskKind::Roots | AskKind::Approval => {}
+        QuestionKind::Sampling => sanitize_member(params, "systemPrompt", sanitize_message),
+        QuestionKind::Roots | QuestionKind::Approval => {}
     }
 }
 
-fn text_of(members: &mut Map<String, Value>, name: &str, clean: impl Fn(&str) -> String) {
+fn sanitize_member(members: &mut Map<String, Value>, name: &str, clean: impl Fn(&str) -> String) {
     if let Some(Value::String(text)) = members.get_mut(name) {
         *text = clean(text);
     }
 }
 
 /// Paragraphs stay, empty space does not.
-fn message(text: &str) -> String {
-    let text = hygiene::clean(text);
-    let mut shown = String::with_capacity(text.len().min(MAX_BYTES));
+fn sanitize_message(text: &str) -> String {
+    let text = sanitize::clean(text);
+    let mut shown = String::with_capacity(text.len().min(MAX_SHOWN_MESSAGE_BYTES));
     let (mut lines, mut blank) = (0, false);
     for line in text.lines().map(str::trim_end) {
         if line.is_empty() {
@@ -55,17 +55,18 @@ fn message(text: &str) -> String {
             continue;
         }
         let needed = line.len() + 2;
-        if lines == MAX_LINES || shown.len() + needed > MAX_BYTES {
-            let room = match lines == MAX_LINES {
+        if lines == MAX_MESSAGE_LINES || shown.len() + needed > MAX_SHOWN_MESSAGE_BYTES {
+            let room = match lines == MAX_MESSAGE_LINES {
                 true => 0,
-                false => line.floor_char_boundary(MAX_BYTES.saturating_sub(shown.len() + 2)),
+                false => line
+                    .floor_char_boundary(MAX_SHOWN_MESSAGE_BYTES.saturating_sub(shown.len() + 2)),
             };
             if room > 0 {
                 begin_line(&mut shown, blank);
                 shown.push_str(&line[..room]);
             }
             let bytes = text.len();
-            shown.push_str(&format!("\n… (the message has {bytes} bytes; muxd shows {MAX_LINES} lines, {MAX_BYTES} bytes)"));
+            shown.push_str(&format!("\n… (the message has {bytes} bytes; muxd shows {MAX_MESSAGE_LINES} lines, {MAX_SHOWN_MESSAGE_BYTES} bytes)"));
             return shown;
         }
         begin_line(&mut shown, blank);
@@ -86,8 +87,8 @@ fn begin_line(shown: &mut String, blank: bool) {
 }
 
 /// A text on one line.
-fn title(text: &str, most: usize) -> String {
-    let text = hygiene::clean(text);
+fn sanitize_title(text: &str, most: usize) -> String {
+    let text = sanitize::clean(text);
     let mut line = String::new();
     for word in text.split_whitespace() {
         if !line.is_empty() {
@@ -103,34 +104,34 @@ fn title(text: &str, most: usize) -> String {
 }
 
 fn is_plain(text: &str) -> bool {
-    text.chars().nth(MAX_TITLE).is_none()
+    text.chars().nth(MAX_TITLE_CHARS).is_none()
         && !text.contains(|letter: char| is_unseen(letter) || "\n\t".contains(letter))
 }
 
 /// Any part of a form: an object with titles, or what holds such objects.
-fn clean_form(schema: &mut Value) {
+fn sanitize_form(schema: &mut Value) {
     match schema {
-        Value::Array(parts) => parts.iter_mut().for_each(clean_form),
+        Value::Array(parts) => parts.iter_mut().for_each(sanitize_form),
         Value::Object(members) => {
-            for name in TITLES {
-                text_of(members, name, |text| title(text, MAX_TITLE));
+            for name in ONE_LINE_FIELDS {
+                sanitize_member(members, name, |text| sanitize_title(text, MAX_TITLE_CHARS));
             }
             if let Some(Value::Array(names)) = members.get_mut("enumNames") {
                 names.iter_mut().for_each(|name| {
                     if let Value::String(text) = name {
-                        *text = title(text, MAX_TITLE);
+                        *text = sanitize_title(text, MAX_TITLE_CHARS);
                     }
                 });
             } else if let Some(names) = names_of_values(members) {
                 members.insert("enumNames".into(), names);
             }
-            title_constant(members);
+            add_constant_title(members);
             for (name, member) in members {
                 match (name.as_str(), member) {
-                    ("properties", Value::Object(fields)) => clean_fields(fields),
+                    ("properties", Value::Object(fields)) => sanitize_fields(fields),
                     // What is answered exactly as it stands here.
                     ("const" | "enum" | "enumNames" | "default" | "required", _) => {}
-                    (_, member) => clean_form(member),
+                    (_, member) => sanitize_form(member),
                 }
             }
         }
@@ -139,14 +140,14 @@ fn clean_form(schema: &mut Value) {
 }
 
 /// A form shows the name of a field that has no title.
-fn clean_fields(fields: &mut Map<String, Value>) {
+fn sanitize_fields(fields: &mut Map<String, Value>) {
     for (name, field) in fields {
-        clean_form(field);
+        sanitize_form(field);
         if let Value::Object(field) = field
             && !field.contains_key("title")
             && !is_plain(name)
         {
-            field.insert("title".into(), title(name, MAX_TITLE).into());
+            field.insert("title".into(), sanitize_title(name, MAX_TITLE_CHARS).into());
         }
     }
 }
@@ -158,17 +159,19 @@ fn names_of_values(members: &Map<String, Value>) -> Option<Value> {
     if texts.iter().all(|text| is_plain(text)) {
         return None;
     }
-    let names = texts.iter().map(|text| title(text, MAX_TITLE));
+    let names = texts
+        .iter()
+        .map(|text| sanitize_title(text, MAX_TITLE_CHARS));
     Some(Value::from(names.collect::<Vec<_>>()))
 }
 
 /// The same of one of several `const`s.
-fn title_constant(members: &mut Map<String, Value>) {
+fn add_constant_title(members: &mut Map<String, Value>) {
     let Some(text) = members.get("const").and_then(Value::as_str) else {
         return;
     };
     if !members.contains_key("title") && !is_plain(text) {
-        let title = title(text, MAX_TITLE);
+        let title = sanitize_title(text, MAX_TITLE_CHARS);
         members.insert("title".into(), title.into());
     }
 }
@@ -180,7 +183,7 @@ mod tests {
     use super::*;
 
     fn cleaned(mut params: Value) -> Value {
-        clean(AskKind::Elicitation, &mut params);
+        sanitize_question(QuestionKind::Elicitation, &mut params);
         params
     }
 
@@ -201,12 +204,19 @@ mod tests {
         ] {
             let params = cleaned(json!({ "message": text }));
             let shown = params["message"].as_str().unwrap();
-            assert!(shown.lines().count() <= 2 * MAX_LINES + 1, "{shown}");
-            assert!(shown.len() < MAX_BYTES + 200, "{}", shown.len());
+            assert!(
+                shown.lines().count() <= 2 * MAX_MESSAGE_LINES + 1,
+                "{shown}"
+            );
+            assert!(
+                shown.len() < MAX_SHOWN_MESSAGE_BYTES + 200,
+                "{}",
+                shown.len()
+            );
             let told = format!("… (the message has {} bytes;", text.len());
             assert!(shown.lines().last().unwrap().starts_with(&told), "{shown}");
         }
-        let short = "a line\n".repeat(MAX_LINES);
+        let short = "a line\n".repeat(MAX_MESSAGE_LINES);
         let params = cleaned(json!({ "message": short }));
         assert_eq!(params["message"], short.trim_end());
     }
@@ -250,7 +260,7 @@ mod tests {
         assert_eq!(params["message"], "log in");
         let mut params =
             json!({ "systemPrompt": "be\u{e0041} kind", "messages": [{ "content": "\u{200d}" }] });
-        clean(AskKind::Sampling, &mut params);
+        sanitize_question(QuestionKind::Sampling, &mut params);
         assert_eq!(
             params,
             json!({ "systemPrompt": "be kind", "messages": [{ "content": "\u{200d}" }] })

@@ -17,21 +17,21 @@ use tokio::time::{Instant, timeout};
 use tracing::debug;
 
 use super::{
-    in_flight::{Flight, Outgoing},
+    in_flight::{InFlightRequest, SendState},
     link::LinkError,
-    session::{CallError, LAST_WORDS, Session},
+    session::{CallError, FINAL_OUTPUT_TIMEOUT, Session},
     slot::CallInFlight,
 };
-use mux_caller::{Caller, Progress};
-use mux_catalog::Era;
-use mux_sources::Terms;
-use mux_telemetry::trace::Context;
+use mux_caller::{Caller, ProgressUpdate};
+use mux_catalog::ProtocolEra;
+use mux_sources::CallLimits;
+use mux_telemetry::trace::TraceContext;
 
-const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
+const LOG_LEVEL_META_KEY: &str = "io.modelcontextprotocol/logLevel";
 
 /// What goes with a request.
 #[derive(Clone, Copy)]
-pub struct Sending<'a> {
+pub struct RequestOptions<'a> {
     /// Who may be asked and told meanwhile; none for what nobody has asked for.
     pub caller: Option<&'a Arc<Caller>>,
     /// What it holds among the calls of the server, given up as soon as somebody is asked.
@@ -40,14 +40,14 @@ pub struct Sending<'a> {
     /// However much progress it makes.
     pub whole: Duration,
     /// Is told how far it is.
-    pub progress: &'a (dyn Fn(Progress) + Send + Sync),
+    pub progress: &'a (dyn Fn(ProgressUpdate) + Send + Sync),
     /// Where in which trace it stands.
-    pub trace: Option<&'a Context>,
+    pub trace: Option<&'a TraceContext>,
 }
 
-impl Sending<'_> {
+impl RequestOptions<'_> {
     /// Nobody is told or asked.
-    pub(super) fn alone(within: Duration) -> Self {
+    pub(super) fn without_caller(within: Duration) -> Self {
         Self {
             caller: None,
             place: None,
@@ -63,29 +63,31 @@ impl Session {
     pub(super) async fn request(
         &self,
         request: impl Into<ClientRequest>,
-        sending: &Sending<'_>,
+        sending: &RequestOptions<'_>,
     ) -> Result<ServerResult, CallError> {
         let _counted = self.calls.token();
         if !self.is_open() {
             return Err(CallError::NotSent);
         }
         let mut request = request.into();
-        let flight = self.ears.in_flight.begin(
+        let flight = self.ears.in_flight.begin_request(
             sending.caller,
-            sending.place.map(|place| Arc::clone(place.seat())),
+            sending.place.map(|place| Arc::clone(place.permit_slot())),
         );
-        request.extensions_mut().insert(flight.mark());
-        request.extensions_mut().insert(Terms {
+        request.extensions_mut().insert(flight.in_flight_id());
+        request.extensions_mut().insert(CallLimits {
             clock: Arc::clone(&flight.clock),
             begun: Instant::now(),
             within: sending.within,
             whole: sending.whole,
             trace: sending.trace.cloned(),
         });
-        if self.era == Era::Modern {
+        if self.era == ProtocolEra::Modern {
             // Without it such a server logs nothing for us.
             let level = serde_json::Value::from("info");
-            request.get_meta_mut().insert(LOG_LEVEL.into(), level);
+            request
+                .get_meta_mut()
+                .insert(LOG_LEVEL_META_KEY.into(), level);
         }
         if let Some(context) = sending.trace {
             let meta = request.get_meta_mut();
@@ -101,44 +103,44 @@ impl Session {
             .map_err(|error| match error {
                 // Nobody took it off our hands.
                 ServiceError::TransportClosed => CallError::NotSent,
-                error => self.failed(error),
+                error => self.service_call_error(error),
             })?;
         let guard = CancelOnDrop::new(&self.peer, &handle.id);
         let begun = Instant::now();
         let mut answer = pin!(handle.await_response());
-        let mut following = pin!(flight.meter.follow(sending.progress));
+        let mut following = pin!(flight.meter.forward_progress(sending.progress));
         let answer = tokio::select! {
             biased;
             answer = &mut answer => answer,
             // rmcp notices the end of the pipes itself; this is for a process that left them open.
             () = self.known.cancelled() => Err(ServiceError::TransportClosed),
-            () = flight.quiet(sending.within) => {
+            () = flight.wait_until_silent(sending.within) => {
                 return Err(CallError::TimedOut(sending.within));
             }
-            () = flight.clock.over(begun, sending.whole) => {
+            () = flight.clock.wait_until_elapsed(begun, sending.whole) => {
                 return Err(CallError::TooLong(sending.whole));
             }
             never = &mut following => match never {},
         };
         guard.disarm();
-        if let Some(last) = flight.meter.take() {
+        if let Some(last) = flight.meter.take_latest() {
             (sending.progress)(last);
         }
         match answer {
             Ok(answer) => Ok(answer),
             Err(ServiceError::TransportClosed) => Err(self.failed_after_end(&flight).await),
-            Err(error) => Err(self.failed(error)),
+            Err(error) => Err(self.service_call_error(error)),
         }
     }
 
-    fn failed(&self, error: ServiceError) -> CallError {
+    fn service_call_error(&self, error: ServiceError) -> CallError {
         match error {
             ServiceError::McpError(error) => CallError::Refused {
                 code: error.code.0,
                 message: error.message.into_owned(),
                 data: error.data,
             },
-            ServiceError::TransportSend(error) => self.not_taken(LinkError::of_call(&error)),
+            ServiceError::TransportSend(error) => self.link_call_error(LinkError::of_call(&error)),
             ServiceError::TransportClosed if self.is_open() => {
                 CallError::Unknown("the connection was lost before the answer".into())
             }
@@ -147,7 +149,7 @@ impl Session {
         }
     }
 
-    fn not_taken(&self, error: LinkError) -> CallError {
+    fn link_call_error(&self, error: LinkError) -> CallError {
         match error {
             // Nothing of it has left us, or nobody has looked at it: the next session may have it.
             error @ (LinkError::Unreached(_) | LinkError::Gone) => {
@@ -168,16 +170,16 @@ impl Session {
     }
 
     /// The end of a session can overtake what became of a request on it.
-    async fn failed_after_end(&self, flight: &Flight) -> CallError {
+    async fn failed_after_end(&self, flight: &InFlightRequest) -> CallError {
         // The session is over, or is about to be: its reason is known a moment later.
-        _ = timeout(LAST_WORDS, self.known.cancelled()).await;
-        match flight.take_back() {
-            Outgoing::Waiting => {
+        _ = timeout(FINAL_OUTPUT_TIMEOUT, self.known.cancelled()).await;
+        match flight.abandon() {
+            SendState::Waiting => {
                 self.shut.cancel();
                 CallError::NotSent
             }
-            Outgoing::Failed(error) => self.not_taken(error),
-            Outgoing::Begun => self.failed(ServiceError::TransportClosed),
+            SendState::Failed(error) => self.link_call_error(error),
+            SendState::Begun => self.service_call_error(ServiceError::TransportClosed),
         }
     }
 }

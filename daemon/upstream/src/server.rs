@@ -3,7 +3,7 @@
 //! Invariant: a caller gets a session of its own key or none. A session that changes hands, because its
 //! server turned out to depend on the workspace, is nobody else's from that moment on.
 
-mod handing;
+mod server_handover;
 
 use std::{
     collections::HashMap,
@@ -15,24 +15,24 @@ use futures::future::join_all;
 use mux_wire::Fault;
 
 use super::{
-    Session, Surroundings,
-    beside::Audience,
-    family::Family,
-    key::{Key, Whose},
-    offers::OfferKind,
-    refusals,
-    slot::{Event, Slot},
-    subscriptions::retired,
-    tenant::Tenant,
+    ServerContext, Session,
+    resource_subscriptions::server_retired_fault,
+    resources_and_prompts::ListKind,
+    server_shared::ServerShared,
+    session_key::{CallerIdentity, SessionKey},
+    session_scope::SessionScope,
+    slot::{Slot, SlotEvent},
+    slot_shared::SlotClientState,
+    unavailable,
 };
-use mux_catalog::{Known, ToolSet, pins::PinKey};
-use mux_settings::{ServerDefinition, ServerSettings, Share};
+use mux_catalog::{KnownServer, ToolSet, pins::PinKey};
+use mux_settings::{ServerDefinition, ServerSettings, ShareMode};
 use mux_telemetry::metrics::ServerMeters;
 
 /// Sessions of one server. One that nobody uses makes room for another.
-pub(super) const MOST_SLOTS: usize = 16;
+pub(super) const MAX_SERVER_SLOTS: usize = 16;
 /// How often somebody is sent on to another slot before it is a mistake.
-const MOST_MOVES: usize = 4;
+const MAX_SLOT_MOVES: usize = 4;
 
 /// A server and the way to its sessions.
 #[derive(Debug)]
@@ -43,22 +43,22 @@ pub struct Server {
     definition: Result<ServerDefinition, String>,
     meters: Arc<ServerMeters>,
     /// None if the definition is no good.
-    pub(super) family: Option<Arc<Family>>,
-    slots: Mutex<Slots>,
+    pub(super) family: Option<Arc<ServerShared>>,
+    slots: Mutex<ServerSlots>,
 }
 
 /// Guarded by `Server::slots`.
 #[derive(Debug, Default)]
-struct Slots {
-    by_key: HashMap<Key, Arc<Slot>>,
+struct ServerSlots {
+    by_key: HashMap<SessionKey, Arc<Slot>>,
     /// Who listens where, whether or not there is a slot, and across definitions.
-    audiences: HashMap<Key, Audience>,
+    audiences: HashMap<SessionKey, SlotClientState>,
     retired: bool,
 }
 
 /// A session that somebody was given, and its place.
 #[derive(Clone, Debug)]
-pub struct Held {
+pub struct HeldSession {
     pub slot: Arc<Slot>,
     pub session: Arc<Session>,
 }
@@ -67,7 +67,7 @@ impl Server {
     /// With the place of the one `before`, it takes over what clients know of it and who follows its resources.
     pub(super) fn new(
         settings: ServerSettings,
-        surroundings: &Surroundings,
+        surroundings: &ServerContext,
         before: Option<&Self>,
     ) -> Arc<Self> {
         let identity = settings.identity();
@@ -77,11 +77,11 @@ impl Server {
         let meters = surroundings.metrics.server(&identity);
         let family = definition.map(|definition| {
             let around = (surroundings.clone(), Arc::clone(&meters));
-            Family::new(names, definition, log, around)
+            ServerShared::new(names, definition, log, around)
         });
-        let slots = Slots {
+        let slots = ServerSlots {
             audiences: before.map_or_else(HashMap::new, |before| before.slots().audiences.clone()),
-            ..Slots::default()
+            ..ServerSlots::default()
         };
         Arc::new_cyclic(|me| Self {
             me: me.clone(),
@@ -96,14 +96,14 @@ impl Server {
 
     /// Opens a session that is to be open from the beginning. One that not everybody shares waits for the
     /// first who needs it.
-    pub(super) fn wake(&self) {
+    pub(super) fn open_if_eager(&self) {
         let Some(family) = &self.family else { return };
         if family.definition.eager
-            && family.sharing.now().share == Share::User
-            && let Ok(slot) = self.slot(&Whose::default())
+            && family.sharing.current_sharing().share == ShareMode::User
+            && let Ok(slot) = self.slot(&CallerIdentity::default())
         {
             // It was made a moment ago.
-            _ = slot.tell(Event::Wake);
+            _ = slot.send_event(SlotEvent::Wake);
         }
     }
 
@@ -128,18 +128,18 @@ impl Server {
     }
 
     /// The caller's session if it is open now.
-    pub fn open_session(&self, whose: &Whose) -> Option<Held> {
+    pub fn open_session(&self, whose: &CallerIdentity) -> Option<HeldSession> {
         let key = self.family.as_ref()?.sharing.key(whose).ok()?;
         let slot = Arc::clone(self.slots().by_key.get(&key)?);
         // Before it is looked whether it is open: from here on it does not go over to another daemon.
-        slot.used_by(whose);
+        slot.mark_used_by(whose);
         let session = slot.open_session()?;
-        Some(Held { slot, session })
+        Some(HeldSession { slot, session })
     }
 
     /// The caller's session, or a new one.
-    pub async fn session(&self, whose: &Whose) -> Result<Held, Fault> {
-        for _ in 0..MOST_MOVES {
+    pub async fn session(&self, whose: &CallerIdentity) -> Result<HeldSession, Fault> {
+        for _ in 0..MAX_SLOT_MOVES {
             let slot = self.slot(whose)?;
             // It was given up meanwhile, and there may be another.
             let Ok(outcome) = slot.session(whose).await else {
@@ -148,20 +148,21 @@ impl Server {
             let session = outcome?;
             // Its server may have asked for roots meanwhile, and be another workspace's now.
             if self.serves(&slot, whose) {
-                return Ok(Held { slot, session });
+                return Ok(HeldSession { slot, session });
             }
         }
-        Err(retired(&self.name))
+        Err(server_retired_fault(&self.name))
     }
 
     /// Whether the slot is this caller's now.
-    pub fn serves(&self, slot: &Slot, whose: &Whose) -> bool {
-        self.key(whose).is_ok_and(|key| slot.tenant.key() == key)
+    pub fn serves(&self, slot: &Slot, whose: &CallerIdentity) -> bool {
+        self.session_key_of(whose)
+            .is_ok_and(|key| slot.tenant.key() == key)
     }
 
     /// Under which its tools are pinned.
     pub fn pin_key(&self) -> Result<PinKey, Fault> {
-        Ok(self.family()?.offer.pinned.clone())
+        Ok(self.require_shared()?.offer.pinned.clone())
     }
 
     /// What is counted of it.
@@ -169,32 +170,32 @@ impl Server {
         &self.meters
     }
 
-    fn family(&self) -> Result<&Arc<Family>, Fault> {
+    fn require_shared(&self) -> Result<&Arc<ServerShared>, Fault> {
         self.family.as_ref().ok_or_else(|| {
             let problem = self.definition.as_ref().err().map_or("", String::as_str);
-            refusals::broken(&self.name, problem)
+            unavailable::broken_definition_fault(&self.name, problem)
         })
     }
 
-    fn key(&self, whose: &Whose) -> Result<Key, Fault> {
-        let key = self.family()?.sharing.key(whose);
-        key.map_err(|_| refusals::nowhere(&self.name))
+    fn session_key_of(&self, whose: &CallerIdentity) -> Result<SessionKey, Fault> {
+        let key = self.require_shared()?.sharing.key(whose);
+        key.map_err(|_| unavailable::missing_workspace_fault(&self.name))
     }
 
     /// The caller's slot, made now if need be.
-    fn slot(&self, whose: &Whose) -> Result<Arc<Slot>, Fault> {
-        let (family, key) = (self.family()?, self.key(whose)?);
+    fn slot(&self, whose: &CallerIdentity) -> Result<Arc<Slot>, Fault> {
+        let (family, key) = (self.require_shared()?, self.session_key_of(whose)?);
         let mut slots = self.slots();
         if slots.retired {
-            return Err(retired(&self.name));
+            return Err(server_retired_fault(&self.name));
         }
         if let Some(slot) = slots.by_key.get(&key) {
             return Ok(Arc::clone(slot));
         }
-        if slots.by_key.len() >= MOST_SLOTS && !slots.make_room() {
-            return Err(refusals::full(family));
+        if slots.by_key.len() >= MAX_SERVER_SLOTS && !slots.make_room() {
+            return Err(unavailable::slots_full_fault(family));
         }
-        let tenant = Tenant::new(self.me.clone(), key.clone(), whose.workspace.clone());
+        let tenant = SessionScope::new(self.me.clone(), key.clone(), whose.workspace.clone());
         let audience = slots.audiences.entry(key.clone()).or_default().clone();
         let slot = Slot::start(family, tenant, audience);
         slots.by_key.insert(key, Arc::clone(&slot));
@@ -203,31 +204,34 @@ impl Server {
 
     /// A session's server asks for roots: it depends on the workspace. If nobody has said who shares it, it
     /// belongs to the workspace of the one for whom it asks.
-    pub(super) fn asked_for_roots(&self, tenant: &Tenant, workspace: Option<PathBuf>) {
+    pub(super) fn handle_roots_request(&self, tenant: &SessionScope, workspace: Option<PathBuf>) {
         let Some(family) = &self.family else { return };
         // Nobody gets a slot by the old rule while the session changes hands.
         let mut slots = self.slots();
-        family.sharing.asked_for_roots();
-        let Some(workspace) = workspace.filter(|_| family.sharing.is_found_out()) else {
+        family.sharing.record_asks_for_roots();
+        let Some(workspace) = workspace.filter(|_| family.sharing.is_detected()) else {
             return;
         };
-        let key = Key::Workspace(workspace.clone());
-        if tenant.key() != Key::User || slots.by_key.contains_key(&key) {
+        let key = SessionKey::Workspace(workspace.clone());
+        if tenant.key() != SessionKey::User || slots.by_key.contains_key(&key) {
             return;
         }
         let is_it = |slot: &Arc<Slot>| std::ptr::eq(Arc::as_ptr(&slot.tenant), tenant);
-        if slots.by_key.get(&Key::User).is_some_and(is_it)
-            && let Some(slot) = slots.by_key.remove(&Key::User)
+        if slots.by_key.get(&SessionKey::User).is_some_and(is_it)
+            && let Some(slot) = slots.by_key.remove(&SessionKey::User)
         {
-            tenant.moves_to(workspace.clone());
+            tenant.move_to_workspace(workspace.clone());
             // One that has ended has nothing due.
-            _ = slot.tell(Event::Moved);
-            if let Some(audience) = slots.audiences.remove(&Key::User) {
+            _ = slot.send_event(SlotEvent::Moved);
+            if let Some(audience) = slots.audiences.remove(&SessionKey::User) {
                 // Those of other workspaces wait for the sessions of their own.
-                for other in audience.subscribers.part(&workspace) {
-                    let key = other.workspace.clone().map_or(Key::User, Key::Workspace);
+                for other in audience.subscribers.split_off_other_workspaces(&workspace) {
+                    let key = other
+                        .workspace
+                        .clone()
+                        .map_or(SessionKey::User, SessionKey::Workspace);
                     let theirs = slots.audiences.entry(key).or_default();
-                    theirs.subscribers.take(other);
+                    theirs.subscribers.add_moved_subscriber(other);
                 }
                 slots.audiences.insert(key.clone(), audience);
             }
@@ -241,7 +245,7 @@ impl Server {
     }
 
     /// With the types that go with them.
-    pub fn known(&self) -> Known {
+    pub fn known_tools(&self) -> KnownServer {
         let tools = self.tools();
         let note = match (&tools, self.is_open()) {
             (Some(_), true) => None,
@@ -253,7 +257,7 @@ impl Server {
                 Some(reason.unwrap_or_else(|| "its tools are not known yet".into()))
             }
         };
-        Known {
+        KnownServer {
             name: self.name.clone(),
             tools,
             note,
@@ -262,11 +266,11 @@ impl Server {
 
     /// Closes all sessions that there are and opens them again, and those that could not be opened, and the
     /// caller's. What went wrong before is forgotten.
-    pub async fn restart(&self, whose: &Whose) -> Result<(), Fault> {
-        self.family()?.breaker.reset();
+    pub async fn restart(&self, whose: &CallerIdentity) -> Result<(), Fault> {
+        self.require_shared()?.breaker.reset();
         let own = self.slot(whose);
         let is_own = |slot: &Arc<Slot>| own.as_ref().is_ok_and(|own| Arc::ptr_eq(own, slot));
-        let mut these = self.all();
+        let mut these = self.all_slots();
         these.retain(|slot| slot.is_up() || slot.has_failed() || is_own(slot));
         if these.is_empty() {
             own?;
@@ -280,36 +284,36 @@ impl Server {
     }
 
     /// The server cannot be asked for its offers.
-    pub fn withholds(&self, whose: &Whose, kind: OfferKind) {
-        let key = self.key(whose).ok();
+    pub fn announce_list_unavailable(&self, whose: &CallerIdentity, kind: ListKind) {
+        let key = self.session_key_of(whose).ok();
         let slot = key.and_then(|key| self.slots().by_key.get(&key).cloned());
         if let Some(slot) = slot {
-            slot.beside.tell(kind, None);
+            slot.beside.announce_list(kind, None);
         }
     }
 
     /// From now on the connection is told no more.
-    pub async fn leave(&self, uri: &str, connection: u64) {
-        let audiences: Vec<Audience> = self.slots().audiences.values().cloned().collect();
-        let slots = self.all();
-        let follows = |slot: &&Arc<Slot>| slot.beside.subscribers.has(uri, connection);
+    pub async fn unfollow(&self, uri: &str, connection: u64) {
+        let audiences: Vec<SlotClientState> = self.slots().audiences.values().cloned().collect();
+        let slots = self.all_slots();
+        let follows = |slot: &&Arc<Slot>| slot.beside.subscribers.has_subscriber(uri, connection);
         join_all(
             slots
                 .iter()
                 .filter(follows)
-                .map(|slot| slot.leave(uri, connection)),
+                .map(|slot| slot.unfollow_in_slot(uri, connection)),
         )
         .await;
         for audience in audiences {
-            audience.subscribers.leave(uri, connection);
+            audience.subscribers.remove_subscriber(uri, connection);
         }
     }
 
     /// The connection has ended.
     pub(super) fn forget(&self, connection: u64) {
-        self.end(&Key::Client(connection), "its client has gone");
+        self.retire_key(&SessionKey::Client(connection), "its client has gone");
         let mut slots = self.slots();
-        let Slots {
+        let ServerSlots {
             by_key, audiences, ..
         } = &mut *slots;
         audiences.retain(|key, audience| match by_key.get(key) {
@@ -319,21 +323,21 @@ impl Server {
             }
             None => {
                 audience.subscribers.forget(connection);
-                audience.subscribers.any()
+                audience.subscribers.has_subscribers()
             }
         });
     }
 
     /// The run has ended.
-    pub(super) fn run_over(&self, run: &str) {
-        for slot in self.all() {
-            slot.run_over(run);
+    pub(super) fn run_ended(&self, run: &str) {
+        for slot in self.all_slots() {
+            slot.release_run(run);
         }
-        self.end(&Key::Run(run.to_owned()), "its run has ended");
+        self.retire_key(&SessionKey::Run(run.to_owned()), "its run has ended");
     }
 
     /// The slot and its session, now.
-    fn end(&self, key: &Key, why: &'static str) {
+    fn retire_key(&self, key: &SessionKey, why: &'static str) {
         let mut slots = self.slots();
         slots.audiences.remove(key);
         if let Some(slot) = slots.by_key.remove(key) {
@@ -343,33 +347,33 @@ impl Server {
 
     /// Out of the configuration: no new callers; the sessions end with their last calls.
     pub(super) fn retire(&self) {
-        for slot in self.give_up() {
+        for slot in self.take_all_slots() {
             slot.retire("the server was removed or changed", false);
         }
     }
 
     /// Ends all sessions now and waits for it.
     pub(super) async fn close(&self) {
-        let slots = self.give_up();
+        let slots = self.take_all_slots();
         join_all(slots.iter().map(|slot| slot.close())).await;
     }
 
-    fn give_up(&self) -> Vec<Arc<Slot>> {
+    fn take_all_slots(&self) -> Vec<Arc<Slot>> {
         let mut slots = self.slots();
         slots.retired = true;
         slots.by_key.drain().map(|(_, slot)| slot).collect()
     }
 
-    pub(super) fn all(&self) -> Vec<Arc<Slot>> {
+    pub(super) fn all_slots(&self) -> Vec<Arc<Slot>> {
         self.slots().by_key.values().cloned().collect()
     }
 
-    fn slots(&self) -> MutexGuard<'_, Slots> {
+    fn slots(&self) -> MutexGuard<'_, ServerSlots> {
         self.slots.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Slots {
+impl ServerSlots {
     /// Gives up the slot that was not used for the longest time; false if all are in use.
     fn make_room(&mut self) -> bool {
         let unused = self.by_key.iter();

@@ -22,47 +22,47 @@ use tokio::{
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{
-    asks::Asks,
     back_channel::NoBackChannel,
-    ears::Ears,
-    handed::Parted,
-    health::Health,
-    lifetime::Lifetime,
-    link::Challenge,
-    listen::Listening,
-    offer::Offer,
-    raw,
-    request::Sending,
-    rounds::{Budget, Given},
+    input_required::{InputAnswers, RoundBudget},
+    link::AuthChallenge,
+    list_expiry::ListExpiry,
+    notification_router::NotificationRouter,
+    raw_message,
+    request::RequestOptions,
+    server_catalog_entry::ServerCatalogEntry,
+    server_requests::ServerRequests,
+    session_handover::DetachedSession,
+    session_health::SessionHealth,
+    subscriptions_listen::SubscriptionListenHandle,
 };
-use mux_catalog::{Era, ToolSet};
+use mux_catalog::{ProtocolEra, ToolSet};
 
 /// How long the last words of a process that has ended may take to arrive.
-pub(super) const LAST_WORDS: Duration = Duration::from_millis(500);
+pub(super) const FINAL_OUTPUT_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// What is kept of what a server says of itself and of its end, in bytes.
-const LONGEST: usize = 4 << 10;
+const MAX_SERVER_TEXT_BYTES: usize = 4 << 10;
 
 /// A session that is open, or was.
 #[derive(Debug)]
 pub struct Session {
     pub(super) me: Weak<Self>,
-    pub(super) offer: Offer,
+    pub(super) offer: ServerCatalogEntry,
     pub(super) peer: Peer<RoleClient>,
-    pub(super) era: Era,
+    pub(super) era: ProtocolEra,
     /// The one that the server's entry names.
-    pub(super) chosen_era: Option<Era>,
+    pub(super) chosen_era: Option<ProtocolEra>,
     pub(super) tools: ArcSwap<ToolSet>,
     /// Of that list.
-    pub(super) lifetime: Lifetime,
-    pub(super) asks: Arc<Asks>,
+    pub(super) lifetime: ListExpiry,
+    pub(super) asks: Arc<ServerRequests>,
     /// To the task that listens, in the new era.
-    pub(super) listening: Option<Listening>,
-    pub(super) ears: Arc<Ears>,
+    pub(super) listening: Option<SubscriptionListenHandle>,
+    pub(super) ears: Arc<NotificationRouter>,
     /// None for a server that runs elsewhere.
     pub pid: Option<u32>,
     pub transport: &'static str,
-    pub(super) health: Health,
+    pub(super) health: SessionHealth,
     /// What the server calls itself, with its version.
     pub identity: Option<String>,
     pub protocol: Option<String>,
@@ -73,7 +73,7 @@ pub struct Session {
     /// Takes no more calls, since it goes over to the next daemon, or makes room for a session of the other era.
     pub(super) leaving: CancellationToken,
     /// To the task that watches it: it is to be taken out of this daemon.
-    pub(super) parting: mpsc::Sender<oneshot::Sender<Option<Parted>>>,
+    pub(super) parting: mpsc::Sender<oneshot::Sender<Option<DetachedSession>>>,
     /// Asked to end.
     pub(super) closing: CancellationToken,
     /// Over, and `cause` says why.
@@ -97,7 +97,7 @@ pub enum CallError {
     TimedOut(Duration),
     /// The server has not taken it: somebody has to sign in first.
     #[error("{0}")]
-    SignIn(Challenge),
+    SignIn(AuthChallenge),
     /// It never left the daemon: a credential is missing, or cannot be used.
     #[error("{why}")]
     Credential { why: String, fix: String },
@@ -133,7 +133,7 @@ pub enum CallError {
 impl Session {
     /// As they were listed last. If that was too long ago they are asked for again meanwhile.
     pub fn tools(&self) -> Arc<ToolSet> {
-        if self.lifetime.is_over() {
+        if self.lifetime.claim_expired() {
             self.ears.tools_changed();
         }
         self.tools.load_full()
@@ -141,13 +141,13 @@ impl Session {
 
     /// Those that it listed last, once what it has announced is in the list.
     pub async fn current_tools(&self) -> Arc<ToolSet> {
-        self.ears.tools.settled().await;
+        self.ears.tools.wait_until_current().await;
         self.tools()
     }
 
     /// Asks for the list again. Whoever wants the [`Self::current_tools`] waits for it.
-    pub fn list_again(&self) {
-        self.ears.tools.announce();
+    pub fn request_tools_refresh(&self) {
+        self.ears.tools.announce_change();
     }
 
     pub fn is_open(&self) -> bool {
@@ -164,7 +164,7 @@ impl Session {
     }
 
     /// Resolves when the session is over and its process is gone.
-    pub(super) async fn ended(&self) -> String {
+    pub(super) async fn wait_ended(&self) -> String {
         self.ended.cancelled().await;
         self.cause()
     }
@@ -181,7 +181,7 @@ impl Session {
         &self,
         tool: &str,
         arguments: Map<String, Value>,
-        sending: &Sending<'_>,
+        sending: &RequestOptions<'_>,
     ) -> Result<Value, CallError> {
         // Between two of its requests it is on its way, too.
         let _counted = self.calls.token();
@@ -190,44 +190,44 @@ impl Session {
         let stood = || {
             sending
                 .caller
-                .map_or(Duration::ZERO, |caller| caller.clock.stood())
+                .map_or(Duration::ZERO, |caller| caller.clock.paused_for())
         };
         let before = stood();
-        let outcome = self.called(tool, arguments, sending).await;
+        let outcome = self.call_by_era(tool, arguments, sending).await;
         let asking = stood().saturating_sub(before);
         self.health
             .pace
-            .took(tool, begun.elapsed().saturating_sub(asking));
+            .record_call_duration(tool, begun.elapsed().saturating_sub(asking));
         let result = tool_result(outcome?)?;
-        self.health.answered();
+        self.health.record_answer();
         Ok(result)
     }
 
     /// In the way of its era: as a task, in several rounds, or at once.
-    async fn called(
+    async fn call_by_era(
         &self,
         tool: &str,
         arguments: Map<String, Value>,
-        sending: &Sending<'_>,
+        sending: &RequestOptions<'_>,
     ) -> Result<Value, CallError> {
-        let budget = Budget::of(sending);
-        let as_task = self.era == Era::Legacy && {
+        let budget = RoundBudget::of(sending);
+        let as_task = self.era == ProtocolEra::Legacy && {
             let tools = self.tools.load();
             let called = tools.find(tool);
             called.is_some_and(|tool| tool.needs_task)
         };
         match as_task {
-            true => self.task(tool, arguments, &budget, sending).await,
+            true => self.call_as_task(tool, arguments, &budget, sending).await,
             false => {
-                let request = |given: Given| {
+                let request = |given: InputAnswers| {
                     let mut params = CallToolRequestParams::new(tool.to_owned());
                     params.arguments = Some(arguments.clone());
                     params.input_responses = given.responses;
                     params.request_state = given.state;
                     CallToolRequest::new(params).into()
                 };
-                let result = self.rounds(request, &budget, sending).await?;
-                match self.era == Era::Modern && result["resultType"] == "task" {
+                let result = self.request_in_rounds(request, &budget, sending).await?;
+                match self.era == ProtocolEra::Modern && result["resultType"] == "task" {
                     true => self.follow_task(&result, &budget, sending).await,
                     false => Ok(result),
                 }
@@ -236,23 +236,26 @@ impl Session {
     }
 
     /// Resolves when no call is on its way.
-    pub(super) async fn idle(&self) {
+    pub(super) async fn wait_until_idle(&self) {
         self.calls.close();
         self.calls.wait().await;
     }
 
     /// Takes what is left of it out of this daemon, when what is on its way has ended. None if that cannot be done:
     /// then it ends.
-    pub(super) async fn part(&self) -> Option<Parted> {
+    pub(super) async fn detach_transport(&self) -> Option<DetachedSession> {
         self.leaving.cancel();
-        self.idle().await;
+        self.wait_until_idle().await;
         // A question of the server's that nobody answers would stay open for ever.
-        if timeout(LAST_WORDS, self.ears.asked.none()).await.is_err() {
+        if timeout(FINAL_OUTPUT_TIMEOUT, self.ears.asked.none())
+            .await
+            .is_err()
+        {
             self.close("it could not be handed to the next muxd: a question of it is open");
             return None;
         }
         if let Some(listening) = &self.listening {
-            listening.stop().await;
+            listening.stop_listening().await;
         }
         let (reply, parted) = oneshot::channel();
         self.parting.send(reply).await.ok()?;
@@ -267,19 +270,19 @@ impl Session {
 
     pub(super) fn set_cause(&self, cause: String) {
         let mut slot = self.cause.lock().unwrap_or_else(PoisonError::into_inner);
-        slot.get_or_insert_with(|| said(cause));
+        slot.get_or_insert_with(|| truncate_server_text(cause));
     }
 }
 
 /// What is kept of a server's own words.
-pub(super) fn said(mut words: String) -> String {
-    words.truncate(words.floor_char_boundary(LONGEST));
+pub(super) fn truncate_server_text(mut words: String) -> String {
+    words.truncate(words.floor_char_boundary(MAX_SERVER_TEXT_BYTES));
     words
 }
 
 /// One of its members may be missing, but not all of them.
 fn tool_result(result: Value) -> Result<Value, CallError> {
-    let mut result = raw::bare(result);
+    let mut result = raw_message::strip_modern_fields(result);
     let is_one = ["content", "structuredContent", "isError"]
         .iter()
         .any(|name| result.get(name).is_some());

@@ -13,48 +13,49 @@ use std::sync::{
 use mux_secrets::Secret;
 
 use super::{
-    key::{Key, Whose},
-    offer::Offer,
+    server_catalog_entry::ServerCatalogEntry,
+    session_key::{CallerIdentity, SessionKey},
 };
-use mux_settings::{Link, ServerDefinition, Share};
+use mux_settings::{ServerDefinition, ServerEndpoint, ShareMode};
 
 /// Servers that hold on to one project, by the name of their program or package.
-const ONE_PROJECT: &[(&str, &str)] = &[
+const SINGLE_PROJECT_SERVERS: &[(&str, &str)] = &[
     ("serena", "it works on one project at a time"),
     ("serena-agent", "it works on one project at a time"),
     ("serena-mcp-server", "it works on one project at a time"),
-    ("@playwright/mcp", ONE_BROWSER),
-    ("playwright-mcp", ONE_BROWSER),
-    ("mcp-server-playwright", ONE_BROWSER),
-    ("mcp/playwright", ONE_BROWSER),
-    ("mcr.microsoft.com/playwright/mcp", ONE_BROWSER),
-    ("chrome-devtools-mcp", ONE_BROWSER),
+    ("@playwright/mcp", SINGLE_BROWSER_REASON),
+    ("playwright-mcp", SINGLE_BROWSER_REASON),
+    ("mcp-server-playwright", SINGLE_BROWSER_REASON),
+    ("mcp/playwright", SINGLE_BROWSER_REASON),
+    ("mcr.microsoft.com/playwright/mcp", SINGLE_BROWSER_REASON),
+    ("chrome-devtools-mcp", SINGLE_BROWSER_REASON),
 ];
-const ONE_BROWSER: &str = "it drives one browser, which workspaces would take from each other";
-const ENTRY: &str = "its entry uses ${workspace}";
-const ROOTS: &str = "it asks for roots";
-const NOTHING: &str = "nothing shows that it depends on a workspace";
+const SINGLE_BROWSER_REASON: &str =
+    "it drives one browser, which workspaces would take from each other";
+const WORKSPACE_ENTRY_REASON: &str = "its entry uses ${workspace}";
+const ROOTS_REASON: &str = "it asks for roots";
+const NO_DEPENDENCY_REASON: &str = "nothing shows that it depends on a workspace";
 
 /// What starts a package by a name among its arguments.
-const RUNNERS: &[&str] = &[
+const PACKAGE_RUNNERS: &[&str] = &[
     "npx", "bunx", "bun", "pnpx", "uvx", "pipx", "pnpm", "yarn", "npm", "uv", "docker", "podman",
 ];
 
 #[derive(Debug)]
-pub(super) struct Sharing {
-    said: Option<Share>,
+pub(super) struct SessionSharing {
+    said: Option<ShareMode>,
     /// As its entry shows.
     shown: Option<&'static str>,
     needs_workspace: bool,
     /// It has asked for roots, now or in another life.
     roots: AtomicBool,
-    offer: Offer,
+    offer: ServerCatalogEntry,
 }
 
 /// Who shares.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) struct Shared {
-    pub(super) share: Share,
+pub(super) struct SharingDecision {
+    pub(super) share: ShareMode,
     /// Where the user has not said so.
     pub(super) reason: Option<&'static str>,
 }
@@ -63,38 +64,38 @@ pub(super) struct Shared {
 #[derive(Debug, PartialEq)]
 pub(super) struct NoWorkspace;
 
-impl Sharing {
-    pub(super) fn new(definition: &ServerDefinition, offer: Offer) -> Arc<Self> {
+impl SessionSharing {
+    pub(super) fn new(definition: &ServerDefinition, offer: ServerCatalogEntry) -> Arc<Self> {
         let needs_workspace = definition.uses_workspace();
         Arc::new(Self {
             said: definition.share,
             shown: needs_workspace
-                .then_some(ENTRY)
-                .or_else(|| known(definition)),
+                .then_some(WORKSPACE_ENTRY_REASON)
+                .or_else(|| known_single_project_reason(definition)),
             needs_workspace,
             roots: AtomicBool::new(offer.asks_for_roots()),
             offer,
         })
     }
 
-    pub(super) fn now(&self) -> Shared {
+    pub(super) fn current_sharing(&self) -> SharingDecision {
         if let Some(share) = self.said {
-            return Shared {
+            return SharingDecision {
                 share,
                 reason: None,
             };
         }
         let why = self
             .shown
-            .or_else(|| self.asks_for_roots().then_some(ROOTS));
-        Shared {
-            share: why.map_or(Share::User, |_| Share::Workspace),
-            reason: Some(why.unwrap_or(NOTHING)),
+            .or_else(|| self.asks_for_roots().then_some(ROOTS_REASON));
+        SharingDecision {
+            share: why.map_or(ShareMode::User, |_| ShareMode::Workspace),
+            reason: Some(why.unwrap_or(NO_DEPENDENCY_REASON)),
         }
     }
 
     /// Whether its behaviour decides.
-    pub(super) fn is_found_out(&self) -> bool {
+    pub(super) fn is_detected(&self) -> bool {
         self.said.is_none()
     }
 
@@ -102,15 +103,15 @@ impl Sharing {
         self.roots.load(Ordering::Relaxed)
     }
 
-    pub(super) fn asked_for_roots(&self) {
+    pub(super) fn record_asks_for_roots(&self) {
         if !self.roots.swap(true, Ordering::Relaxed) {
             self.offer.remember_roots();
         }
     }
 
     /// Where one would look for the reason why the workspaces see each other.
-    pub(super) fn warning(&self) -> Option<String> {
-        let shared = self.said == Some(Share::User) && self.asks_for_roots();
+    pub(super) fn sharing_warning(&self) -> Option<String> {
+        let shared = self.said == Some(ShareMode::User) && self.asks_for_roots();
         shared.then(|| {
             "it asks for roots, and one session serves all workspaces (share = \"user\"): it gets those of the \
              one client that is calling, or none"
@@ -120,29 +121,29 @@ impl Sharing {
 
     /// The session of this caller. Whoever lacks what the key is made of shares with the others who do, or
     /// has the next smaller one: a call outside of a run is its client's, a detached run is its own.
-    pub(super) fn key(&self, whose: &Whose) -> Result<Key, NoWorkspace> {
+    pub(super) fn key(&self, whose: &CallerIdentity) -> Result<SessionKey, NoWorkspace> {
         if self.needs_workspace && whose.workspace.is_none() {
             return Err(NoWorkspace);
         }
-        let client = || whose.connection.map(Key::Client);
-        let run = || whose.run.clone().map(Key::Run);
-        let key = match self.now().share {
-            Share::User => None,
-            Share::Workspace => whose.workspace.clone().map(Key::Workspace),
-            Share::Client => client().or_else(run),
-            Share::Run => run().or_else(client),
+        let client = || whose.connection.map(SessionKey::Client);
+        let run = || whose.run.clone().map(SessionKey::Run);
+        let key = match self.current_sharing().share {
+            ShareMode::User => None,
+            ShareMode::Workspace => whose.workspace.clone().map(SessionKey::Workspace),
+            ShareMode::Client => client().or_else(run),
+            ShareMode::Run => run().or_else(client),
         };
-        Ok(key.unwrap_or(Key::User))
+        Ok(key.unwrap_or(SessionKey::User))
     }
 }
 
-fn known(definition: &ServerDefinition) -> Option<&'static str> {
-    let Link::Process(process) = &definition.link else {
+fn known_single_project_reason(definition: &ServerDefinition) -> Option<&'static str> {
+    let ServerEndpoint::Process(process) = &definition.link else {
         return None;
     };
     let program = process.command.rsplit(['/', '\\']).next()?;
-    if !RUNNERS.contains(&program) {
-        return reason(program);
+    if !PACKAGE_RUNNERS.contains(&program) {
+        return single_project_reason(program);
     }
     // What stands before the package, and where its name stands, differs between them and from year to year.
     process.args.iter().map(Secret::expose).find_map(|arg| {
@@ -156,13 +157,15 @@ fn known(definition: &ServerDefinition) -> Option<&'static str> {
             unversioned(last(word)),
             last(unversioned(word)),
         ];
-        names.into_iter().find_map(reason)
+        names.into_iter().find_map(single_project_reason)
     })
 }
 
-fn reason(name: &str) -> Option<&'static str> {
+fn single_project_reason(name: &str) -> Option<&'static str> {
     let name = name.strip_suffix(".git").unwrap_or(name);
-    let found = ONE_PROJECT.iter().find(|(known, _)| *known == name);
+    let found = SINGLE_PROJECT_SERVERS
+        .iter()
+        .find(|(known, _)| *known == name);
     found.map(|(_, reason)| *reason)
 }
 
@@ -193,118 +196,147 @@ mod tests {
         servers["s"].definition.clone().unwrap()
     }
 
-    fn sharing(entry: &str) -> Arc<Sharing> {
+    fn sharing(entry: &str) -> Arc<SessionSharing> {
         let definition = definition(entry);
         let folder = tempfile::tempdir().unwrap();
         let pins = Pins::open(folder.path().join("pins")).unwrap();
-        let offer = Offer::new(("s", "s"), &definition, Catalog::new(), pins);
-        Sharing::new(&definition, offer)
+        let offer = ServerCatalogEntry::new(("s", "s"), &definition, Catalog::new(), pins);
+        SessionSharing::new(&definition, offer)
     }
 
     #[tokio::test]
     async fn who_shares_is_what_the_user_says_and_else_what_the_server_shows() {
         for (entry, share, reason) in [
-            ("command = \"x\"", Share::User, Some(NOTHING)),
+            (
+                "command = \"x\"",
+                ShareMode::User,
+                Some(NO_DEPENDENCY_REASON),
+            ),
             (
                 "command = \"x\"\nargs = [\"${workspace}/a\"]",
-                Share::Workspace,
-                Some(ENTRY),
+                ShareMode::Workspace,
+                Some(WORKSPACE_ENTRY_REASON),
             ),
             (
                 "url = \"https://x/?in=${workspace}\"",
-                Share::Workspace,
-                Some(ENTRY),
+                ShareMode::Workspace,
+                Some(WORKSPACE_ENTRY_REASON),
             ),
-            ("command = \"x\"\nshare = \"run\"", Share::Run, None),
+            ("command = \"x\"\nshare = \"run\"", ShareMode::Run, None),
             (
                 "command = \"/opt/bin/playwright-mcp\"",
-                Share::Workspace,
-                Some(ONE_BROWSER),
+                ShareMode::Workspace,
+                Some(SINGLE_BROWSER_REASON),
             ),
             (
                 "command = \"npx\"\nargs = [\"-y\", \"@playwright/mcp@0.1\"]",
-                Share::Workspace,
-                Some(ONE_BROWSER),
+                ShareMode::Workspace,
+                Some(SINGLE_BROWSER_REASON),
             ),
             (
                 "command = \"uvx\"\nargs = [\"serena-agent==1.2\"]",
-                Share::Workspace,
-                Some(ONE_PROJECT[1].1),
+                ShareMode::Workspace,
+                Some(SINGLE_PROJECT_SERVERS[1].1),
             ),
             (
                 "command = \"uvx\"\nargs = [\"--from\", \"git+https://github.com/oraios/serena.git@main\", \"x\"]",
-                Share::Workspace,
-                Some(ONE_PROJECT[0].1),
+                ShareMode::Workspace,
+                Some(SINGLE_PROJECT_SERVERS[0].1),
             ),
             (
                 "command = \"docker\"\nargs = [\"run\", \"-i\", \"--rm\", \"mcp/playwright:latest\"]",
-                Share::Workspace,
-                Some(ONE_BROWSER),
+                ShareMode::Workspace,
+                Some(SINGLE_BROWSER_REASON),
             ),
             (
                 "command = \"npx\"\nargs = [\"--package=@playwright/mcp@1\", \"x\"]",
-                Share::Workspace,
-                Some(ONE_BROWSER),
+                ShareMode::Workspace,
+                Some(SINGLE_BROWSER_REASON),
             ),
             (
                 "command = \"npx\"\nargs = [\"playwright-mcp\"]\nshare = \"user\"",
-                Share::User,
+                ShareMode::User,
                 None,
             ),
             (
                 "command = \"npx\"\nargs = [\"@playwright/mcp-other\"]",
-                Share::User,
-                Some(NOTHING),
+                ShareMode::User,
+                Some(NO_DEPENDENCY_REASON),
             ),
         ] {
-            assert_eq!(sharing(entry).now(), Shared { share, reason }, "{entry}");
+            assert_eq!(
+                sharing(entry).current_sharing(),
+                SharingDecision { share, reason },
+                "{entry}"
+            );
         }
         let found_out = sharing("command = \"x\"");
-        found_out.asked_for_roots();
-        let roots = Shared {
-            share: Share::Workspace,
-            reason: Some(ROOTS),
+        found_out.record_asks_for_roots();
+        let roots = SharingDecision {
+            share: ShareMode::Workspace,
+            reason: Some(ROOTS_REASON),
         };
-        assert_eq!((found_out.now(), found_out.warning()), (roots, None));
+        assert_eq!(
+            (found_out.current_sharing(), found_out.sharing_warning()),
+            (roots, None)
+        );
         let said = sharing("command = \"x\"\nshare = \"user\"");
-        said.asked_for_roots();
-        assert_eq!(said.now().share, Share::User);
-        assert!(said.warning().is_some());
+        said.record_asks_for_roots();
+        assert_eq!(said.current_sharing().share, ShareMode::User);
+        assert!(said.sharing_warning().is_some());
     }
 
     #[tokio::test]
     async fn a_caller_without_what_the_key_is_made_of_has_the_next_one() {
         let (here, run) = (Some("/w".into()), Some("r-1".to_owned()));
-        let somebody = Whose {
+        let somebody = CallerIdentity {
             workspace: here,
             connection: Some(7),
             run,
         };
-        let detached = Whose {
+        let detached = CallerIdentity {
             connection: None,
             ..somebody.clone()
         };
-        let outside = Whose {
+        let outside = CallerIdentity {
             run: None,
             workspace: None,
             ..somebody.clone()
         };
-        let (client, in_run) = (Key::Client(7), Key::Run("r-1".into()));
-        let workspace = Key::Workspace("/w".into());
+        let (client, in_run) = (SessionKey::Client(7), SessionKey::Run("r-1".into()));
+        let workspace = SessionKey::Workspace("/w".into());
         for (share, keys) in [
-            ("user", [Key::User, Key::User, Key::User, Key::User]),
+            (
+                "user",
+                [
+                    SessionKey::User,
+                    SessionKey::User,
+                    SessionKey::User,
+                    SessionKey::User,
+                ],
+            ),
             (
                 "workspace",
-                [workspace.clone(), workspace, Key::User, Key::User],
+                [
+                    workspace.clone(),
+                    workspace,
+                    SessionKey::User,
+                    SessionKey::User,
+                ],
             ),
             (
                 "client",
-                [client.clone(), in_run.clone(), client.clone(), Key::User],
+                [
+                    client.clone(),
+                    in_run.clone(),
+                    client.clone(),
+                    SessionKey::User,
+                ],
             ),
-            ("run", [in_run.clone(), in_run, client, Key::User]),
+            ("run", [in_run.clone(), in_run, client, SessionKey::User]),
         ] {
             let sharing = sharing(&format!("command = \"x\"\nshare = \"{share}\""));
-            let callers = [&somebody, &detached, &outside, &Whose::default()];
+            let callers = [&somebody, &detached, &outside, &CallerIdentity::default()];
             let found = callers.map(|whose| sharing.key(whose).unwrap());
             assert_eq!(found, keys, "{share}");
         }

@@ -3,8 +3,8 @@
 //! Invariant: at most one process of a slot is starting or running at a time. Everybody who comes meanwhile
 //! waits for that one.
 
-mod going;
-mod usage;
+mod slot_handover;
+mod slot_usage;
 
 use std::{
     collections::HashSet,
@@ -26,44 +26,44 @@ use tracing::{Instrument, info_span};
 
 use super::{
     Session,
-    beside::{Audience, Beside, Requests},
-    breaker::Breaker,
-    family::Family,
-    key::{Key, Whose},
+    call_limiter::{CallLimiter, CallPermit, PermitSlot},
+    circuit_breaker::CircuitBreaker,
     link::OpenError,
-    offers::OfferKind,
-    owner::{Owner, Phase},
-    places::{Place, Places, Seat},
-    request::Sending,
+    request::RequestOptions,
+    resource_subscriptions::{ResourceSubscriptions, SubscriptionCommand, server_retired_fault},
+    resources_and_prompts::ListKind,
+    server_shared::ServerShared,
+    server_view::{SlotView, UpstreamState},
     session::CallError,
-    subscriptions::{Subscriptions, Wish, retired},
-    tenant::Tenant,
-    view::{SlotView, State},
+    session_key::{CallerIdentity, SessionKey},
+    session_scope::SessionScope,
+    slot_owner::{SlotOwner, SlotPhase},
+    slot_shared::{RequestPolicyContext, SlotClientState, SlotShared},
 };
 use mux_caller::{Caller, Mailbox};
-use mux_settings::{Link, ServerDefinition};
+use mux_settings::{ServerDefinition, ServerEndpoint};
 
 /// A session's place and the way to it.
 #[derive(Debug)]
 pub struct Slot {
-    family: Arc<Family>,
-    pub(super) tenant: Arc<Tenant>,
-    mailbox: mpsc::UnboundedSender<Event>,
+    family: Arc<ServerShared>,
+    pub(super) tenant: Arc<SessionScope>,
+    mailbox: mpsc::UnboundedSender<SlotEvent>,
     /// The open session, for those who need not ask the task.
     open: Arc<ArcSwapOption<Session>>,
     /// For its calls.
-    places: Arc<Places>,
-    pub(super) beside: Arc<Beside>,
+    places: Arc<CallLimiter>,
+    pub(super) beside: Arc<SlotShared>,
     /// To the task that owns the subscriptions.
-    wishes: mpsc::UnboundedSender<Wish>,
-    seen: Arc<Mutex<Seen>>,
-    usage: Arc<Usage>,
+    wishes: mpsc::UnboundedSender<SubscriptionCommand>,
+    seen: Arc<Mutex<SlotStatus>>,
+    usage: Arc<SlotUsage>,
 }
 
 /// What its task lets others see.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Seen {
-    pub(super) state: State,
+pub(super) struct SlotStatus {
+    pub(super) state: UpstreamState,
     pub(super) reason: Option<String>,
     pub(super) pid: Option<u32>,
     pub(super) retry_at: Option<Instant>,
@@ -71,7 +71,7 @@ pub(super) struct Seen {
 
 /// When it was last needed.
 #[derive(Debug)]
-pub(super) struct Usage {
+pub(super) struct SlotUsage {
     last: Mutex<Instant>,
     in_flight: AtomicU64,
     /// Those that live and have used it.
@@ -80,11 +80,11 @@ pub(super) struct Usage {
     less: Notify,
 }
 
-pub(super) type Waiter = oneshot::Sender<Result<Arc<Session>, Fault>>;
+pub(super) type SessionWaiter = oneshot::Sender<Result<Arc<Session>, Fault>>;
 
-pub(super) enum Event {
+pub(super) enum SlotEvent {
     Acquire {
-        waiter: Waiter,
+        waiter: SessionWaiter,
         /// Of the one who asks.
         workspace: Option<PathBuf>,
     },
@@ -93,8 +93,8 @@ pub(super) enum Event {
     /// A session of the daemon before us has come.
     Handed,
     Opened(Result<Arc<Session>, OpenError>),
-    Over(Over),
-    Restart(Waiter),
+    Over(SessionEnd),
+    Restart(SessionWaiter),
     /// It is another key's now.
     Moved,
     /// No more callers: end the session when its calls are done, or at once.
@@ -106,7 +106,7 @@ pub(super) enum Event {
 }
 
 /// How a session ended.
-pub(super) struct Over {
+pub(super) struct SessionEnd {
     pub(super) session: Arc<Session>,
     pub(super) reason: String,
     /// By us, for a reason of ours.
@@ -114,29 +114,31 @@ pub(super) struct Over {
 }
 
 /// The slot was given up, and there may be another one.
-pub(super) struct Gone;
+pub(super) struct SlotGone;
 
 impl Slot {
     pub(super) fn start(
-        family: &Arc<Family>,
-        tenant: Arc<Tenant>,
-        audience: Audience,
+        family: &Arc<ServerShared>,
+        tenant: Arc<SessionScope>,
+        audience: SlotClientState,
     ) -> Arc<Self> {
         let (mailbox, events) = mpsc::unbounded_channel();
         let (wishes, wished) = mpsc::unbounded_channel();
         let news = Arc::clone(&family.surroundings.news);
-        let requests = Requests {
+        let requests = RequestPolicyContext {
             identity: family.identity.clone(),
             policy: Arc::clone(&family.surroundings.requests),
         };
-        let beside = Beside::of(news, Arc::clone(&tenant), requests, audience);
+        let beside = SlotShared::of(news, Arc::clone(&tenant), requests, audience);
         let definition = &family.definition;
-        let at_once = || Places::new(definition.calls_at_once);
+        let at_once = || CallLimiter::new(definition.calls_at_once);
         let places = family.places.clone().unwrap_or_else(at_once);
         // What fails in one workspace may be well in another; clients and runs come and go.
         let breaker = match tenant.key() {
-            Key::Workspace(_) => Arc::default(),
-            Key::User | Key::Client(_) | Key::Run(_) => Arc::clone(&family.breaker),
+            SessionKey::Workspace(_) => Arc::default(),
+            SessionKey::User | SessionKey::Client(_) | SessionKey::Run(_) => {
+                Arc::clone(&family.breaker)
+            }
         };
         let slot = Arc::new(Self {
             family: Arc::clone(family),
@@ -147,7 +149,7 @@ impl Slot {
             beside,
             wishes,
             seen: Arc::default(),
-            usage: Arc::new(Usage {
+            usage: Arc::new(SlotUsage {
                 last: Mutex::new(Instant::now()),
                 in_flight: AtomicU64::new(0),
                 runs: Mutex::default(),
@@ -160,22 +162,22 @@ impl Slot {
 
     fn run(
         &self,
-        breaker: Arc<Breaker>,
-        events: mpsc::UnboundedReceiver<Event>,
-        wished: mpsc::UnboundedReceiver<Wish>,
+        breaker: Arc<CircuitBreaker>,
+        events: mpsc::UnboundedReceiver<SlotEvent>,
+        wished: mpsc::UnboundedReceiver<SubscriptionCommand>,
     ) {
         let definition: Arc<ServerDefinition> = match self.tenant.workspace() {
-            Some(workspace) => Arc::new(self.family.definition.at(&workspace)),
+            Some(workspace) => Arc::new(self.family.definition.in_workspace(&workspace)),
             None => Arc::new(self.family.definition.clone()),
         };
-        let subscriptions = Subscriptions {
+        let subscriptions = ResourceSubscriptions {
             beside: Arc::clone(&self.beside),
             within: definition.call_timeout,
             current: None,
         };
-        let owner = Owner {
+        let owner = SlotOwner {
             family: Arc::clone(&self.family),
-            probed: matches!(definition.link, Link::Process(_)),
+            probed: matches!(definition.link, ServerEndpoint::Process(_)),
             definition,
             tenant: Arc::clone(&self.tenant),
             mailbox: self.mailbox.clone(),
@@ -185,7 +187,7 @@ impl Slot {
             seen: Arc::clone(&self.seen),
             usage: Arc::clone(&self.usage),
             breaker,
-            phase: Phase::Closed,
+            phase: SlotPhase::Closed,
             wanted: false,
             opening: None,
         };
@@ -200,18 +202,21 @@ impl Slot {
     }
 
     /// The open session, or a new one.
-    pub(super) async fn session(&self, whose: &Whose) -> Result<Result<Arc<Session>, Fault>, Gone> {
-        self.used_by(whose);
+    pub(super) async fn session(
+        &self,
+        whose: &CallerIdentity,
+    ) -> Result<Result<Arc<Session>, Fault>, SlotGone> {
+        self.mark_used_by(whose);
         if let Some(session) = self.open_session() {
             return Ok(Ok(session));
         }
         let workspace = whose.workspace.clone();
-        self.ask(|waiter| Event::Acquire { waiter, workspace })
+        self.request_session(|waiter| SlotEvent::Acquire { waiter, workspace })
             .await
     }
 
     /// A run keeps what it has used until it has ended.
-    pub(super) fn used_by(&self, whose: &Whose) {
+    pub(super) fn mark_used_by(&self, whose: &CallerIdentity) {
         self.usage.touch();
         if let Some(run) = &whose.run {
             self.usage.runs().insert(run.clone());
@@ -219,39 +224,39 @@ impl Slot {
     }
 
     /// Closes the session, if there is one, and opens another.
-    pub(super) async fn restart(&self) -> Result<Result<Arc<Session>, Fault>, Gone> {
-        self.ask(Event::Restart).await
+    pub(super) async fn restart(&self) -> Result<Result<Arc<Session>, Fault>, SlotGone> {
+        self.request_session(SlotEvent::Restart).await
     }
 
-    async fn ask(
+    async fn request_session(
         &self,
-        event: impl FnOnce(Waiter) -> Event,
-    ) -> Result<Result<Arc<Session>, Fault>, Gone> {
+        event: impl FnOnce(SessionWaiter) -> SlotEvent,
+    ) -> Result<Result<Arc<Session>, Fault>, SlotGone> {
         let (reply, answer) = oneshot::channel();
-        self.tell(event(reply))?;
-        answer.await.map_err(|_| Gone)
+        self.send_event(event(reply))?;
+        answer.await.map_err(|_| SlotGone)
     }
 
-    pub(super) fn tell(&self, event: Event) -> Result<(), Gone> {
-        self.mailbox.send(event).map_err(|_| Gone)
+    pub(super) fn send_event(&self, event: SlotEvent) -> Result<(), SlotGone> {
+        self.mailbox.send(event).map_err(|_| SlotGone)
     }
 
     /// A place among the calls that the server gets at once; those who wait take turns.
-    pub async fn place(&self, turn: &Turn) -> CallInFlight {
-        let place = self.places.take(turn).await;
+    pub async fn acquire_call(&self, turn: &Turn) -> CallInFlight {
+        let place = self.places.acquire_permit(turn).await;
         CallInFlight::new(&self.family, &self.usage, place)
     }
 
     /// Everything of this kind that the session offers. Clients are told if they know it otherwise.
-    pub async fn offers(
+    pub async fn list_and_announce(
         &self,
         session: &Session,
-        kind: OfferKind,
-        sending: &Sending<'_>,
+        kind: ListKind,
+        sending: &RequestOptions<'_>,
     ) -> Result<Arc<Vec<serde_json::Value>>, CallError> {
-        let list = session.offers(kind, sending).await;
+        let list = session.list_cached(kind, sending).await;
         self.beside
-            .tell(kind, list.as_ref().ok().map(|list| &list[..]));
+            .announce_list(kind, list.as_ref().ok().map(|list| &list[..]));
         list
     }
 
@@ -264,22 +269,22 @@ impl Slot {
         caller: &Arc<Caller>,
     ) -> Result<Result<(), CallError>, Fault> {
         let (done, outcome) = oneshot::channel();
-        let wish = Wish::Follow {
+        let wish = SubscriptionCommand::Follow {
             session: Arc::clone(session),
             uri: uri.to_owned(),
             mailbox: Arc::clone(mailbox),
             caller: Arc::clone(caller),
             done,
         };
-        let gone = || retired(&self.family.name);
+        let gone = || server_retired_fault(&self.family.name);
         self.wishes.send(wish).map_err(|_| gone())?;
         outcome.await.map_err(|_| gone())
     }
 
     /// From now on it is told no more.
-    pub(super) async fn leave(&self, uri: &str, connection: u64) {
+    pub(super) async fn unfollow_in_slot(&self, uri: &str, connection: u64) {
         let (done, left) = oneshot::channel();
-        let wish = Wish::Leave {
+        let wish = SubscriptionCommand::Leave {
             uri: uri.to_owned(),
             connection,
             done,
@@ -287,19 +292,23 @@ impl Slot {
         match self.wishes.send(wish) {
             // An error means that the task has ended, and with it every subscription.
             Ok(()) => _ = left.await,
-            Err(_) => _ = self.beside.subscribers.leave(uri, connection),
+            Err(_) => _ = self.beside.subscribers.remove_subscriber(uri, connection),
         }
     }
 
     /// The connection has ended.
     pub(super) fn forget(&self, connection: u64) {
-        if self.wishes.send(Wish::Gone(connection)).is_err() {
+        if self
+            .wishes
+            .send(SubscriptionCommand::Gone(connection))
+            .is_err()
+        {
             self.beside.subscribers.forget(connection);
         }
     }
 
     pub(super) fn view(&self) -> SlotView {
-        let seen = self.seen().clone();
+        let seen = self.lock_status().clone();
         let mut view = SlotView {
             of: self.tenant.key().to_string(),
             state: seen.state,
@@ -311,13 +320,15 @@ impl Slot {
                 .filter(|rest| !rest.is_zero()),
         };
         let session = self.open.load_full();
-        if let (State::Ready, Some(session)) = (view.state, session) {
-            let complaint = session.health.complaint(session.ears.in_flight.strangers());
+        if let (UpstreamState::Ready, Some(session)) = (view.state, session) {
+            let complaint = session
+                .health
+                .degraded_reason(session.ears.in_flight.stray_progress_count());
             if !session.is_open() {
                 // Its process may take a moment to leave.
-                (view.state, view.reason) = (State::Cold, Some(session.cause()));
+                (view.state, view.reason) = (UpstreamState::Cold, Some(session.cause()));
             } else if complaint.is_some() {
-                (view.state, view.reason) = (State::Degraded, complaint);
+                (view.state, view.reason) = (UpstreamState::Degraded, complaint);
             }
         }
         view
@@ -325,44 +336,50 @@ impl Slot {
 
     /// Whether it has a session or gets one.
     pub(super) fn is_up(&self) -> bool {
-        matches!(self.seen().state, State::Ready | State::Starting)
+        matches!(
+            self.lock_status().state,
+            UpstreamState::Ready | UpstreamState::Starting
+        )
     }
 
     pub(super) fn has_failed(&self) -> bool {
-        matches!(self.seen().state, State::Failed | State::BackingOff)
+        matches!(
+            self.lock_status().state,
+            UpstreamState::Failed | UpstreamState::BackingOff
+        )
     }
 
     /// Since when nobody has needed it; nothing if somebody does.
     pub(super) fn unused_since(&self) -> Option<Instant> {
-        let followed = self.beside.subscribers.any();
-        let starting = self.seen().state == State::Starting;
+        let followed = self.beside.subscribers.has_subscribers();
+        let starting = self.lock_status().state == UpstreamState::Starting;
         self.usage.idle_since().filter(|_| !followed && !starting)
     }
 
-    fn seen(&self) -> MutexGuard<'_, Seen> {
+    fn lock_status(&self) -> MutexGuard<'_, SlotStatus> {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// No new callers; the session ends with its last call, or now.
     pub(super) fn retire(&self, why: &'static str, now: bool) {
-        let event = Event::Retire {
+        let event = SlotEvent::Retire {
             why,
             now,
             done: None,
         };
         // A task that has ended already has nothing to retire.
-        _ = self.tell(event);
+        _ = self.send_event(event);
     }
 
     /// Ends the session now and waits for it.
     pub(super) async fn close(&self) {
         let (done, over) = oneshot::channel();
-        let event = Event::Retire {
+        let event = SlotEvent::Retire {
             why: "the daemon is ending",
             now: true,
             done: Some(done),
         };
-        if self.tell(event).is_ok() {
+        if self.send_event(event).is_ok() {
             // An error means that the task has ended, which is what was asked for.
             _ = over.await;
         }
@@ -371,24 +388,24 @@ impl Slot {
 
 /// One of the calls that are on their way.
 pub struct CallInFlight {
-    family: Arc<Family>,
-    usage: Arc<Usage>,
-    seat: Arc<Seat>,
+    family: Arc<ServerShared>,
+    usage: Arc<SlotUsage>,
+    seat: Arc<PermitSlot>,
 }
 
 impl CallInFlight {
-    fn new(family: &Arc<Family>, usage: &Arc<Usage>, place: Place) -> Self {
+    fn new(family: &Arc<ServerShared>, usage: &Arc<SlotUsage>, place: CallPermit) -> Self {
         family.calls.fetch_add(1, Ordering::Relaxed);
         family.in_flight.fetch_add(1, Ordering::Relaxed);
         usage.in_flight.fetch_add(1, Ordering::Relaxed);
         Self {
             family: Arc::clone(family),
             usage: Arc::clone(usage),
-            seat: Seat::new(place),
+            seat: PermitSlot::new(place),
         }
     }
 
-    pub(super) fn seat(&self) -> &Arc<Seat> {
+    pub(super) fn permit_slot(&self) -> &Arc<PermitSlot> {
         &self.seat
     }
 }

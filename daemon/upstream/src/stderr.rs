@@ -13,16 +13,16 @@ use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, BufReader};
 use tokio::sync::oneshot;
 use tokio::task::consume_budget;
 
-use super::stamp::Stamp;
+use super::log_stamp::LogStamp;
 use mux_secrets::{KnownSecrets, Masker};
 
-use mux_files::rotating_log::Rotated;
+use mux_files::rotating_log::RotatingLog;
 
-const MAX_LINE: u64 = 8 << 10;
-const KEPT: usize = 20;
+const MAX_STDERR_LINE_BYTES: u64 = 8 << 10;
+const MAX_KEPT_LINES: usize = 20;
 /// Bytes of them that an error repeats, and of one of them.
-const SHOWN: usize = 4 << 10;
-const SHOWN_LINE: usize = 1 << 10;
+const MAX_SHOWN_STDERR_BYTES: usize = 4 << 10;
+const MAX_SHOWN_LINE_BYTES: usize = 1 << 10;
 
 /// The last lines of one process.
 #[derive(Clone, Debug, Default)]
@@ -32,7 +32,7 @@ pub(super) struct LastLines {
 }
 
 impl LastLines {
-    pub(super) fn without(hidden: &KnownSecrets) -> Self {
+    pub(super) fn masking(hidden: &KnownSecrets) -> Self {
         Self {
             lines: Arc::default(),
             masker: Arc::new(Masker::new(hidden)),
@@ -40,27 +40,27 @@ impl LastLines {
     }
 
     pub(super) fn push(&self, line: &str) {
-        let line = self.clean(line);
+        let line = self.mask_text(line);
         let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
-        if lines.len() == KEPT {
+        if lines.len() == MAX_KEPT_LINES {
             lines.pop_front();
         }
         lines.push_back(line);
     }
 
     /// What the server said elsewhere, as it may be repeated.
-    pub(super) fn clean(&self, text: &str) -> String {
+    pub(super) fn mask_text(&self, text: &str) -> String {
         self.masker.text(text)
     }
 
     /// A problem, with the last lines as its witness.
-    pub(super) fn after(&self, problem: String) -> String {
+    pub(super) fn append_last_lines(&self, problem: String) -> String {
         // The server may have had a word in it, too.
-        let problem = self.clean(&problem);
+        let problem = self.mask_text(&problem);
         let lines = self.get();
-        let cut = |line: &String| line[..line.floor_char_boundary(SHOWN_LINE)].to_owned();
+        let cut = |line: &String| line[..line.floor_char_boundary(MAX_SHOWN_LINE_BYTES)].to_owned();
         let lines: Vec<String> = lines.iter().map(cut).collect();
-        let mut room = SHOWN;
+        let mut room = MAX_SHOWN_STDERR_BYTES;
         let fitting = lines.iter().rev().take_while(|line| {
             let fits = line.len() <= room;
             room = room.saturating_sub(line.len());
@@ -85,18 +85,18 @@ impl LastLines {
 }
 
 /// Drains the pipe in the background. The receiver resolves when the pipe is at its end.
-pub(super) fn drain<R: AsyncRead + Send + Unpin + 'static>(
+pub(super) fn drain_stderr<R: AsyncRead + Send + Unpin + 'static>(
     pipe: R,
     log: PathBuf,
-    stamp: Stamp,
+    stamp: LogStamp,
     hidden: &KnownSecrets,
-) -> (LastLines, oneshot::Receiver<()>, Leave<R>) {
-    let kept = LastLines::without(hidden);
+) -> (LastLines, oneshot::Receiver<()>, StderrHandover<R>) {
+    let kept = LastLines::masking(hidden);
     let lines = kept.clone();
     let (done, ended) = oneshot::channel();
     let (leave, mut left) = oneshot::channel::<oneshot::Sender<R>>();
     tokio::spawn(async move {
-        let mut log = Log::open(&log);
+        let mut log = ServerLog::open(&log);
         let mut reader = BufReader::new(pipe);
         let mut line = Vec::new();
         let mut to = None;
@@ -105,7 +105,7 @@ pub(super) fn drain<R: AsyncRead + Send + Unpin + 'static>(
             consume_budget().await;
             line.clear();
             let read = {
-                let mut limited = (&mut reader).take(MAX_LINE);
+                let mut limited = (&mut reader).take(MAX_STDERR_LINE_BYTES);
                 let mut reading = std::pin::pin!(limited.read_until(b'\n', &mut line));
                 tokio::select! {
                     read = &mut reading => Some(read),
@@ -128,7 +128,7 @@ pub(super) fn drain<R: AsyncRead + Send + Unpin + 'static>(
             let text = text.trim_end();
             if !text.is_empty() {
                 lines.push(text);
-                log.write(&stamp.line(text));
+                log.write(&stamp.stamp_line(text));
             }
             if let Some(next) = to {
                 // If nobody waits any more, the pipe ends here.
@@ -139,16 +139,16 @@ pub(super) fn drain<R: AsyncRead + Send + Unpin + 'static>(
         // Nobody may be waiting.
         _ = done.send(());
     });
-    (kept, ended, Leave(leave))
+    (kept, ended, StderrHandover(leave))
 }
 
 /// Takes the pipe from whoever drains it.
 #[derive(Debug)]
-pub(super) struct Leave<R>(oneshot::Sender<oneshot::Sender<R>>);
+pub(super) struct StderrHandover<R>(oneshot::Sender<oneshot::Sender<R>>);
 
-impl<R> Leave<R> {
+impl<R> StderrHandover<R> {
     /// None if the pipe has ended.
-    pub(super) async fn pipe(self) -> Option<R> {
+    pub(super) async fn take_pipe(self) -> Option<R> {
         let (next, pipe) = oneshot::channel();
         self.0.send(next).ok()?;
         pipe.await.ok()
@@ -156,11 +156,11 @@ impl<R> Leave<R> {
 }
 
 /// A server's log, a line at a time.
-pub(super) struct Log(Rotated);
+pub(super) struct ServerLog(RotatingLog);
 
-impl Log {
+impl ServerLog {
     pub(super) fn open(path: &Path) -> Self {
-        Self(Rotated::new(path.to_owned()))
+        Self(RotatingLog::new(path.to_owned()))
     }
 
     pub(super) fn write(&mut self, line: &str) {
@@ -177,14 +177,14 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let log = dir.path().join("s.log");
         let text: String = (0..50).map(|i| format!("line {i}\n")).collect();
-        let (kept, ended, _) = drain(
+        let (kept, ended, _) = drain_stderr(
             std::io::Cursor::new(text.clone()),
             log.clone(),
-            Stamp::default(),
+            LogStamp::default(),
             &KnownSecrets::default(),
         );
         ended.await.unwrap();
-        assert_eq!(kept.get().len(), KEPT);
+        assert_eq!(kept.get().len(), MAX_KEPT_LINES);
         assert_eq!(kept.get()[0], "line 30");
         let written = std::fs::read_to_string(log).unwrap();
         let told = written
@@ -195,10 +195,10 @@ mod tests {
 
     #[tokio::test]
     async fn a_log_that_cannot_be_written_stops_nobody() {
-        let (kept, ended, _) = drain(
+        let (kept, ended, _) = drain_stderr(
             std::io::Cursor::new("a\n"),
             "/nonexistent/x.log".into(),
-            Stamp::default(),
+            LogStamp::default(),
             &KnownSecrets::default(),
         );
         ended.await.unwrap();

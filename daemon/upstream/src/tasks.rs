@@ -4,7 +4,7 @@
 //! In the old era a tool says that it has to be called so; in the new one any call may be answered so.
 //!
 //! Invariant: a task whose caller does not wait any more is cancelled at its server. It is asked for no
-//! more often than its server says, and at least once in [`LONGEST`].
+//! more often than its server says, and at least once in [`MAX_POLL_INTERVAL`].
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
@@ -22,42 +22,42 @@ use tokio::time::{sleep, timeout};
 use tracing::debug;
 
 use super::{
-    progress::Meter,
-    raw,
-    request::Sending,
-    rounds::{Budget, Questions},
+    input_required::{InputQuestions, RoundBudget},
+    progress_meter::ProgressMeter,
+    raw_message,
+    request::RequestOptions,
     session::{CallError, Session},
 };
-use mux_catalog::Era;
+use mux_catalog::ProtocolEra;
 
-const USUAL: Duration = Duration::from_millis(500);
-const SHORTEST: Duration = Duration::from_millis(20);
-const LONGEST: Duration = Duration::from_secs(10);
+const DEFAULT_POLL_INTERVAL: Duration = Duration::from_millis(500);
+const MIN_POLL_INTERVAL: Duration = Duration::from_millis(20);
+const MAX_POLL_INTERVAL: Duration = Duration::from_secs(10);
 /// How long a server may take to hear that nobody waits.
-const TIDYING: Duration = Duration::from_secs(5);
+const TASK_CANCEL_TIMEOUT: Duration = Duration::from_secs(5);
 /// How often one task may ask.
-const MOST_ROUNDS: usize = 8;
+const MAX_TASK_QUESTIONS: usize = 8;
 /// MCP's code for a request that was cancelled.
-const CANCELLED: i32 = -32800;
+const REQUEST_CANCELLED: i32 = -32800;
 
 /// How far a task is, in the words of either era.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Task {
+struct TaskState {
     task_id: String,
     #[serde(default)]
-    status: Status,
+    status: TaskStatus,
     status_message: Option<String>,
     #[serde(alias = "pollInterval")]
     poll_interval_ms: Option<f64>,
-    input_requests: Option<Questions>,
+    input_requests: Option<InputQuestions>,
     result: Option<Value>,
-    error: Option<Failure>,
+    error: Option<TaskFailure>,
 }
 
 #[derive(Clone, Copy, Default, Deserialize, Eq, PartialEq)]
 #[serde(rename_all = "snake_case")]
-enum Status {
+enum TaskStatus {
     #[default]
     Working,
     InputRequired,
@@ -69,7 +69,7 @@ enum Status {
 }
 
 #[derive(Deserialize)]
-struct Failure {
+struct TaskFailure {
     code: i32,
     message: String,
     data: Option<Value>,
@@ -77,23 +77,26 @@ struct Failure {
 
 impl Session {
     /// A call in the old era that is to become a task.
-    pub(super) async fn task(
+    pub(super) async fn call_as_task(
         &self,
         tool: &str,
         arguments: Map<String, Value>,
-        budget: &Budget,
-        sending: &Sending<'_>,
+        budget: &RoundBudget,
+        sending: &RequestOptions<'_>,
     ) -> Result<Value, CallError> {
         // Between two questions for its state the server may ask something, too.
-        let flight = self.ears.in_flight.begin(
+        let flight = self.ears.in_flight.begin_request(
             sending.caller,
-            sending.place.map(|place| Arc::clone(place.seat())),
+            sending.place.map(|place| Arc::clone(place.permit_slot())),
         );
-        let budget = &budget.by(&flight.clock);
+        let budget = &budget.with_clock(&flight.clock);
         let params = json!({ "name": tool, "arguments": arguments, "task": {} });
         let request = CustomRequest::new("tools/call", Some(params));
-        let made = self.request(request, &budget.spend(sending)).await;
-        let made = raw::value(made.map_err(|error| budget.of_all(error))?)?;
+        let made = self
+            .request(request, &budget.limit_to_remaining(sending))
+            .await;
+        let made =
+            raw_message::result_to_value(made.map_err(|error| budget.with_total_limit(error))?)?;
         match made.get("task") {
             Some(task) => self.follow_task(task, budget, sending).await,
             // It was done at once.
@@ -105,66 +108,67 @@ impl Session {
     pub(super) async fn follow_task(
         &self,
         made: &Value,
-        budget: &Budget,
-        sending: &Sending<'_>,
+        budget: &RoundBudget,
+        sending: &RequestOptions<'_>,
     ) -> Result<Value, CallError> {
-        let meter = Meter::default();
+        let meter = ProgressMeter::default();
         let outcome = tokio::select! {
             biased;
-            outcome = self.steps(made, &meter, budget, sending) => outcome,
-            never = meter.follow(sending.progress) => match never {},
+            outcome = self.poll_task(made, &meter, budget, sending) => outcome,
+            never = meter.forward_progress(sending.progress) => match never {},
         };
-        if let Some(last) = meter.take() {
+        if let Some(last) = meter.take_latest() {
             (sending.progress)(last);
         }
         outcome
     }
 
-    async fn steps(
+    async fn poll_task(
         &self,
         made: &Value,
-        meter: &Meter,
-        budget: &Budget,
-        sending: &Sending<'_>,
+        meter: &ProgressMeter,
+        budget: &RoundBudget,
+        sending: &RequestOptions<'_>,
     ) -> Result<Value, CallError> {
-        let mut task = read(made)?;
+        let mut task = parse_task(made)?;
         let id = task.task_id.clone();
-        let guard = Guard::new(self, &id);
+        let guard = CancelTaskOnDrop::new(self, &id);
         let (mut told, mut asked, mut words) = (None, BTreeSet::new(), 0);
         let outcome = loop {
             if task.status_message.is_some() && task.status_message != told {
                 told = task.status_message.take();
                 words += 1;
-                meter.tell(f64::from(words), None, told.as_deref());
+                meter.record_progress(f64::from(words), None, told.as_deref());
             }
             match (self.era, task.status) {
-                (_, Status::Working | Status::Unknown) => {}
+                (_, TaskStatus::Working | TaskStatus::Unknown) => {}
                 // It says the rest in answer to this, which it gives when there is something to give.
-                (Era::Legacy, _) => {
+                (ProtocolEra::Legacy, _) => {
                     let params = json!({ "taskId": id });
                     let request = CustomRequest::new("tasks/result", Some(params));
-                    break self.of_task(request, budget, sending).await;
+                    break self.request_of_task(request, budget, sending).await;
                 }
-                (Era::Modern, Status::InputRequired) => {
+                (ProtocolEra::Modern, TaskStatus::InputRequired) => {
                     let mut questions = task.input_requests.take().unwrap_or_default();
                     // Those that were answered may stand there for a while.
                     questions.retain(|key, _| asked.insert(key.clone()));
-                    if asked.len() > MOST_ROUNDS {
-                        let message = format!("it asked more than {MOST_ROUNDS} times in one call");
+                    if asked.len() > MAX_TASK_QUESTIONS {
+                        let message =
+                            format!("it asked more than {MAX_TASK_QUESTIONS} times in one call");
                         break Err(CallError::TooMuch(message));
                     }
                     if !questions.is_empty() {
-                        let answers = self.answers(questions, budget, sending).await?;
+                        let answers = self.answer_questions(questions, budget, sending).await?;
                         let params = UpdateTaskParams::new(&id, answers);
                         let request = UpdateTaskRequest::new(params);
-                        self.of_task(request, budget, sending).await?;
+                        self.request_of_task(request, budget, sending).await?;
                     }
                 }
-                (Era::Modern, Status::Completed) => {
+                (ProtocolEra::Modern, TaskStatus::Completed) => {
                     let none = || CallError::Protocol("a task ended without a result".into());
                     break task.result.take().ok_or_else(none);
                 }
-                (Era::Modern, Status::Failed | Status::Cancelled) => {
+                (ProtocolEra::Modern, TaskStatus::Failed | TaskStatus::Cancelled) => {
                     break Err(match task.error.take() {
                         Some(failure) => CallError::Refused {
                             code: failure.code,
@@ -172,7 +176,7 @@ impl Session {
                             data: failure.data,
                         },
                         None => CallError::Refused {
-                            code: CANCELLED,
+                            code: REQUEST_CANCELLED,
                             message: "the task was cancelled by its server".into(),
                             data: None,
                         },
@@ -180,62 +184,68 @@ impl Session {
                 }
             }
             tokio::select! {
-                () = self.pause(task.poll_interval_ms) => {}
-                over = budget.over() => return Err(over),
+                () = self.wait_poll_interval(task.poll_interval_ms) => {}
+                over = budget.wait_until_exhausted() => return Err(over),
             }
             let request: ClientRequest = match self.era {
-                Era::Legacy => {
+                ProtocolEra::Legacy => {
                     CustomRequest::new("tasks/get", Some(json!({ "taskId": id }))).into()
                 }
-                Era::Modern => GetTaskRequest::new(GetTaskParams::new(&id)).into(),
+                ProtocolEra::Modern => GetTaskRequest::new(GetTaskParams::new(&id)).into(),
             };
-            task = read(&self.of_task(request, budget, sending).await?)?;
+            task = parse_task(&self.request_of_task(request, budget, sending).await?)?;
         };
         guard.disarm();
         outcome
     }
 
     /// The time that the server wants, or until it says something.
-    async fn pause(&self, interval: Option<f64>) {
-        let interval = interval.map_or(USUAL, |ms| Duration::from_millis(ms as u64));
-        sleep(SHORTEST).await;
+    async fn wait_poll_interval(&self, interval: Option<f64>) {
+        let interval =
+            interval.map_or(DEFAULT_POLL_INTERVAL, |ms| Duration::from_millis(ms as u64));
+        sleep(MIN_POLL_INTERVAL).await;
         tokio::select! {
-            () = sleep(interval.clamp(SHORTEST, LONGEST)) => {}
+            () = sleep(interval.clamp(MIN_POLL_INTERVAL, MAX_POLL_INTERVAL)) => {}
             () = self.ears.tasks.notified() => {}
         }
     }
 
     /// A task lives on in its server's process only: what ends that ends the task.
-    async fn of_task(
+    async fn request_of_task(
         &self,
         request: impl Into<ClientRequest>,
-        budget: &Budget,
-        sending: &Sending<'_>,
+        budget: &RoundBudget,
+        sending: &RequestOptions<'_>,
     ) -> Result<Value, CallError> {
-        match self.request(request, &budget.spend(sending)).await {
-            Ok(result) => raw::value(result),
+        match self
+            .request(request, &budget.limit_to_remaining(sending))
+            .await
+        {
+            Ok(result) => raw_message::result_to_value(result),
             Err(CallError::NotSent) => Err(CallError::Unknown(self.cause())),
-            Err(error) => Err(budget.of_all(error)),
+            Err(error) => Err(budget.with_total_limit(error)),
         }
     }
 }
 
-fn read(task: &Value) -> Result<Task, CallError> {
-    Task::deserialize(task)
+fn parse_task(task: &Value) -> Result<TaskState, CallError> {
+    TaskState::deserialize(task)
         .map_err(|error| CallError::Protocol(format!("its task cannot be read: {error}")))
 }
 
 /// Tells the server that nobody waits for a task any more.
-struct Guard {
+struct CancelTaskOnDrop {
     peer: Peer<RoleClient>,
     cancel: Option<ClientRequest>,
 }
 
-impl Guard {
+impl CancelTaskOnDrop {
     fn new(session: &Session, id: &str) -> Self {
         let cancel = match session.era {
-            Era::Legacy => CustomRequest::new("tasks/cancel", Some(json!({ "taskId": id }))).into(),
-            Era::Modern => CancelTaskRequest::new(CancelTaskParams::new(id)).into(),
+            ProtocolEra::Legacy => {
+                CustomRequest::new("tasks/cancel", Some(json!({ "taskId": id }))).into()
+            }
+            ProtocolEra::Modern => CancelTaskRequest::new(CancelTaskParams::new(id)).into(),
         };
         Self {
             peer: session.peer.clone(),
@@ -248,14 +258,14 @@ impl Guard {
     }
 }
 
-impl Drop for Guard {
+impl Drop for CancelTaskOnDrop {
     fn drop(&mut self) {
         let Some(request) = self.cancel.take() else {
             return;
         };
         let peer = self.peer.clone();
         tokio::spawn(async move {
-            match timeout(TIDYING, peer.send_request(request)).await {
+            match timeout(TASK_CANCEL_TIMEOUT, peer.send_request(request)).await {
                 Ok(Ok(_)) => {}
                 Ok(Err(error)) => debug!(%error, "a task was not cancelled"),
                 Err(_) => debug!("a server does not say whether it has cancelled a task"),
@@ -278,12 +288,12 @@ mod tests {
             "result": { "content": [] },
         });
         let later = json!({ "taskId": "t", "status": "resting" });
-        let old = read(&old).unwrap();
-        assert!(old.status == Status::InputRequired && old.poll_interval_ms == Some(50.0));
-        let new = read(&new).unwrap();
-        assert!(new.status == Status::Completed && new.poll_interval_ms == Some(7.0));
+        let old = parse_task(&old).unwrap();
+        assert!(old.status == TaskStatus::InputRequired && old.poll_interval_ms == Some(50.0));
+        let new = parse_task(&new).unwrap();
+        assert!(new.status == TaskStatus::Completed && new.poll_interval_ms == Some(7.0));
         assert_eq!(new.result, Some(json!({ "content": [] })));
-        assert!(read(&later).unwrap().status == Status::Unknown);
-        assert!(read(&json!({ "status": "working" })).is_err());
+        assert!(parse_task(&later).unwrap().status == TaskStatus::Unknown);
+        assert!(parse_task(&json!({ "status": "working" })).is_err());
     }
 }

@@ -1,9 +1,19 @@
-//! JSON Schema, and where there is none what results have looked like, to TypeScript: the
-//! declarations that programs are checked against and read.
+//! JSON Schema, and where there is none what results have looked like, to TypeScript: the declarations that programs
+//! are checked against and read.
 //!
-//! Invariant: pure and total. The same tools give the same text, any JSON value gives valid
-//! TypeScript, no schema is fetched, and nothing that a server wrote can leave the comment, string
-//! or type that it was put in.
+//! It knows no other crate of this workspace. It widens what TypeScript cannot say and never narrows.
+//!
+//! - `parse`, `shapes`, `refs` and `json` read a schema into types (`ir`); `chosen` is a result that an argument
+//!   changes; `inline` says which definitions keep a name of their own.
+//! - `emit`, `flat`, `doc` and `text` write types as TypeScript; `tool` is one tool, `server` the properties of `mux`,
+//!   `signature` a tool on one line.
+//! - `names` spells servers and tools; `members` makes groups of the dots of a tool's name, so that dotted names are
+//!   groups (`mux.petstore.pet.getPetById`) and only a segment that is no identifier is respelled.
+//! - `observe` learns types from results: `observe/node` one place in a shape, `fields`, `keys`, `parts`, `sample`,
+//!   `outline`, `types` its parts.
+//!
+//! Invariant: pure and total. The same tools give the same text, any JSON value gives valid TypeScript, no schema is
+//! fetched, and nothing that a server wrote can leave the comment, string or type that it was put in.
 
 mod chosen;
 mod doc;

@@ -1,11 +1,17 @@
 //! The frames between the daemon and one worker, and nothing else.
 //!
-//! Both ends come from the same build, so the encoding is compact (postcard) and carries no versions
-//! beyond [`VERSION`], which the worker states first. JSON travels as text inside a frame: neither
-//! side parses what it only passes on.
+//! It knows no other crate of this workspace; both ends know it.
 //!
-//! Invariant: the daemon treats every [`FromWorker`] as written by an attacker. A frame that is too
-//! long, cannot be decoded or comes at the wrong moment ends that worker and its run, and nothing else.
+//! - `codec` reads and writes length-prefixed frames, `bounded` reads lists that are not longer than needed, `fault` is
+//!   the one shape of a failure below the socket, `program` what is put around a program, and what may be written
+//!   around it, `absent` what programs look for out of habit and do not find, with what there is instead.
+//!
+//! Both ends come from the same build, so the encoding is compact (postcard) and carries no versions beyond
+//! [`VERSION`], which the worker states first. JSON travels as text inside a frame: neither side parses what it only
+//! passes on.
+//!
+//! Invariant: the daemon treats every [`FromWorker`] as written by an attacker. A frame that is too long, cannot be
+//! decoded or comes at the wrong moment ends that worker and its run, and nothing else.
 
 pub mod absent;
 pub mod program;

@@ -1,9 +1,46 @@
 //! `mux-worker`: runs one program at a time in a fresh isolate, for the daemon that started it.
 //!
-//! It speaks `mux-wire` frames over its standard input, which is a socket, and has nothing else: no
-//! network, no files, no environment.
+//! It speaks `mux-wire` frames over its standard input, which is a socket, and has nothing else: no network, no files,
+//! no environment. It knows `mux-wire` alone of this workspace, no MCP and no client, and is the only program with a
+//! JavaScript engine.
 //!
-//! Invariant: the process ends when the socket does, whatever the script is doing at that moment.
+//! - `arguments` reads the command line; `link` is the socket: one thread reads it, the script's thread writes it;
+//!   `watchdog` stops code that a program left behind (a timer, a finalizer, a stray promise).
+//! - `source` turns TypeScript into a script: types are blanked out in place, so that lines and columns stay;
+//!   `source/nesting` bounds how deep a program nests, `source/warnings` finds calls that are not awaited and names
+//!   that do not exist here.
+//! - `runtime` is one isolate: `runtime/build` makes it from the scripts of `js/` (the guest's world) or from a
+//!   `snapshot` of them, `runtime/host` calls the functions that the prelude leaves for the host.
+//! - `bridge` has what the ops of one isolate share: calls that wait for an answer, and budgets. `ops` are the only
+//!   ways out, with `ops/web` for the web's globals; no op decides anything.
+//! - `buffers` and `memory` are the budgets of array buffers and of the process; `fault` gives a script's failure its
+//!   shape, with a position in the user's own source.
+//! - `lockdown` gives up what the process does not need (`lockdown/linux`, `macos`, `none`; `time_zone` loads the zone
+//!   before that).
+//!
+//! # Walls
+//!
+//! The guest is assumed to control its worker. What then holds, outermost last:
+//!
+//! - **realm**: no `Deno`, ops, `eval`, WebAssembly, shared memory, modules; all that is reachable is listed in
+//!   `tests/data/hostile/realm.allow`.
+//! - **engine**: no code from strings, heap 64 MiB, array buffers 64 MiB, source nested at most 500 deep, values 100.
+//! - **process, Linux**: landlock: no file, no TCP; two seccomp filters: sockets, exec, fork, ptrace and signals kill,
+//!   and what is not on the list is refused; `RLIMIT_DATA` above what the engine uses after its start; no core file, no
+//!   new privileges; descriptors 0 to 2; an empty environment.
+//! - **daemon**: frames are checked; wall time is kept by SIGKILL; processor time (10 s, more if more wall time is
+//!   requested) is read from `/proc`.
+//!
+//! A wall that an old kernel lacks is left out; `mux status` shows which walls are active. Those of macOS were
+//! type-checked once and never run; the daemon does not build on Windows. `tests/data/hostile` holds one file for each
+//! case; `mux-rogue-worker` plays a worker that was taken over.
+//!
+//! Invariants:
+//!
+//! - The process ends when the socket does, whatever the script is doing at that moment.
+//! - No two programs share an isolate, a context or a global.
+//! - Source is parsed here and nowhere else. A program reaches the daemon by one pair of frames for calls, and by one
+//!   frame each for console lines and parts.
 
 mod arguments;
 mod bridge;

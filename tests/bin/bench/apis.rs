@@ -6,7 +6,7 @@ use anyhow::{Context, ensure};
 use mux_catalog::{ToolDescription, ToolSet};
 use mux_client::{Identity, Session, connect_or_spawn, within_seconds};
 use mux_proto::{CheckRequest, endpoint::Dirs};
-use mux_sources::openapi::{Description, Entry};
+use mux_sources::openapi::{OpenApiDescription, ServerOverrides};
 use mux_typegen::{ServerDecl, declarations};
 use serde_json::{Value, json};
 
@@ -72,13 +72,13 @@ fn generated(
     rounds: usize,
     count: &dyn Fn(&str) -> usize,
 ) -> anyhow::Result<()> {
-    let entry = Entry {
+    let entry = ServerOverrides {
         base_url: Some("https://api.example".into()),
-        ..Entry::default()
+        ..ServerOverrides::default()
     };
     let (mut read, mut typed) = (Samples::default(), Samples::default());
     let mut read_once = || {
-        read.time(|| Description::read(text, &entry))
+        read.time(|| OpenApiDescription::read(text, &entry))
             .map_err(anyhow::Error::msg)
     };
     let mut description = read_once()?;

@@ -4,7 +4,9 @@ use std::{fmt::Write as _, hint::black_box, path::Path, time::Instant};
 
 use anyhow::{Context as _, ensure};
 use mux_config::Config;
-use mux_policy::{Action, Decision, Given, Hints, Policies, Question};
+use mux_policy::{
+    GivenArguments, PolicyDecision, PolicyQuestion, PolicySet, RuleAction, ToolHints,
+};
 use serde_json::json;
 
 use super::figures::{Samples, fact};
@@ -17,7 +19,7 @@ pub(crate) fn measure(rounds: usize) -> anyhow::Result<()> {
     let arguments = json!({ "path": "/srv/data/report.txt", "amount": 12 });
     let asked = "github.list_issues";
     let none = policies("")?;
-    decided(&none, asked, Given::Unread, "no rules", rounds)?;
+    decided(&none, asked, GivenArguments::Unread, "no rules", rounds)?;
     for (what, rule) in [
         (
             "1,000 rules about 20 other servers",
@@ -35,14 +37,14 @@ pub(crate) fn measure(rounds: usize) -> anyhow::Result<()> {
         }),
     ] {
         let policies = policies(&rules(rule)?)?;
-        decided(&policies, asked, Given::Unread, what, rounds)?;
+        decided(&policies, asked, GivenArguments::Unread, what, rounds)?;
     }
     let policies = policies(&rules(&|n| {
         format!(
             "match = \"github.*\"\narguments = {{ path = \"/etc/{n}/*\", amount = {{ over = {n} }} }}"
         )
     })?)?;
-    let given = Given::Values(&arguments);
+    let given = GivenArguments::Values(&arguments);
     decided(
         &policies,
         asked,
@@ -60,27 +62,27 @@ fn rules(conditions: &dyn Fn(usize) -> String) -> anyhow::Result<String> {
     Ok(text)
 }
 
-fn policies(text: &str) -> anyhow::Result<Policies> {
+fn policies(text: &str) -> anyhow::Result<PolicySet> {
     let config = Config::parse(text, "config.toml").context("the rules")?;
     let mut problems = config.problems;
     let (agents, home) = (&config.agents, Path::new("/home/me"));
-    let policies = Policies::resolve(&config.policy, agents, home, &mut problems);
+    let policies = PolicySet::resolve(&config.policy, agents, home, &mut problems);
     ensure!(problems.is_empty(), "{problems:?}");
     Ok(policies)
 }
 
 fn decided(
-    policies: &Policies,
+    policies: &PolicySet,
     path: &str,
-    given: Given<'_>,
+    given: GivenArguments<'_>,
     what: &str,
     rounds: usize,
 ) -> anyhow::Result<()> {
-    let question = Question {
+    let question = PolicyQuestion {
         path,
         from_server: false,
         spellings: &[],
-        hints: Hints::default(),
+        hints: ToolHints::default(),
         verb: None,
         agent: Some("small-model"),
         client: "mux mcp",
@@ -92,10 +94,10 @@ fn decided(
         let began = Instant::now();
         for _ in 0..BATCH {
             let decision = policies.decide(black_box(&question), &[]);
-            let Decision::Made(verdict) = black_box(decision) else {
+            let PolicyDecision::Made(verdict) = black_box(decision) else {
                 anyhow::bail!("it wants the arguments");
             };
-            ensure!(verdict.action == Action::Allow, "{verdict:?}");
+            ensure!(verdict.action == RuleAction::Allow, "{verdict:?}");
         }
         samples.push(began.elapsed() / BATCH);
     }

@@ -4,8 +4,8 @@ use std::{sync::Arc, time::Instant};
 
 use anyhow::ensure;
 use mux_catalog::{
-    Known, ToolDescription, ToolSet,
-    search::{Finder, Query},
+    KnownServer, ToolDescription, ToolSet,
+    search::{SearchQuery, ToolSearch},
 };
 use mux_wire::Fault;
 use serde_json::json;
@@ -56,17 +56,17 @@ const QUERIES: &[&str] = &[
 
 pub(crate) async fn measure(rounds: usize) -> anyhow::Result<()> {
     for (tools, servers) in POOLS {
-        let pool: Vec<Known> = (0..servers).map(|n| server(n, tools / servers)).collect();
+        let pool: Vec<KnownServer> = (0..servers).map(|n| server(n, tools / servers)).collect();
         let mut builds = Samples::default();
         for _ in 0..FEW {
-            let (finder, began) = (Finder::default(), Instant::now());
+            let (finder, began) = (ToolSearch::default(), Instant::now());
             finder.index(&pool).await.map_err(lost)?;
             builds.push(began.elapsed());
         }
         let what = format!("{tools} tools of {servers} servers");
         row(&format!("{what}: the index, from nothing"), &builds);
 
-        let (finder, mut pool) = (Finder::default(), pool);
+        let (finder, mut pool) = (ToolSearch::default(), pool);
         finder.index(&pool).await.map_err(lost)?;
         let mut changes = Samples::default();
         for _ in 0..FEW {
@@ -93,16 +93,16 @@ pub(crate) async fn measure(rounds: usize) -> anyhow::Result<()> {
 }
 
 async fn searched(
-    finder: &Finder,
-    pool: &[Known],
+    finder: &ToolSearch,
+    pool: &[KnownServer],
     text: &str,
     what: &str,
     rounds: usize,
 ) -> anyhow::Result<()> {
-    let query = Query {
+    let query = SearchQuery {
         text: text.to_owned(),
         limit: 10,
-        ..Query::default()
+        ..SearchQuery::default()
     };
     let mut samples = Samples::default();
     for _ in 0..rounds {
@@ -120,7 +120,7 @@ fn lost(fault: Fault) -> anyhow::Error {
     anyhow::Error::msg(fault.message)
 }
 
-fn everything(pool: &[Known], word: &str) -> usize {
+fn everything(pool: &[KnownServer], word: &str) -> usize {
     let tools = pool.iter().flat_map(|server| server.tools.iter());
     let tools = tools.flat_map(|tools| tools.iter());
     let texts = tools.map(|tool| format!("{} {:?}", tool.path(), tool.description).to_lowercase());
@@ -128,7 +128,7 @@ fn everything(pool: &[Known], word: &str) -> usize {
 }
 
 /// Every tool with a description of some twenty words and three arguments.
-fn server(number: usize, tools: usize) -> Known {
+fn server(number: usize, tools: usize) -> KnownServer {
     let word = |words: &'static [&'static str], n: usize| words[n % words.len()];
     let described = (0..tools).map(|n| {
         let (verb, noun) = (word(VERBS, n), word(NOUNS, n / VERBS.len()));
@@ -149,7 +149,7 @@ fn server(number: usize, tools: usize) -> Known {
     });
     let name = format!("server{number}");
     let tools = ToolSet::new(&name, described.collect(), &[]);
-    Known {
+    KnownServer {
         name,
         tools: Some(Arc::new(tools)),
         note: None,

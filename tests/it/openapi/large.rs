@@ -4,7 +4,7 @@ use std::{fs, path::Path, process::Command};
 
 use mux_catalog::{ToolDescription, ToolSet};
 use mux_schema::can_be_checked;
-use mux_sources::openapi::{Description, Entry};
+use mux_sources::openapi::{OpenApiDescription, ServerOverrides};
 use mux_tests::{
     TestEnv,
     env::{apis, compiler, output},
@@ -18,13 +18,13 @@ const VERBS: [&str; 8] = [
 /// Of a tool's result, as JSON text.
 const MOST_OF_A_RESULT: usize = 32 << 10;
 
-fn read(name: &str) -> (Value, Description) {
+fn read(name: &str) -> (Value, OpenApiDescription) {
     let text = fs::read_to_string(apis().join(format!("{name}.json"))).unwrap();
-    let entry = Entry {
+    let entry = ServerOverrides {
         base_url: Some("https://api.example".into()),
-        ..Entry::default()
+        ..ServerOverrides::default()
     };
-    let description = Description::read(&text, &entry);
+    let description = OpenApiDescription::read(&text, &entry);
     let description = description.unwrap_or_else(|problem| panic!("{name}: {problem}"));
     (serde_json::from_str(&text).unwrap(), description)
 }

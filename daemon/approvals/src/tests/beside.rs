@@ -17,26 +17,29 @@ async fn a_daemon_that_takes_over_touches_nothing_before_the_other_has_left() {
         assert_eq!(ask(&old, n, &caller, Some(run)).await, Err(Kind::Pending));
     }
     assert_eq!(records(&home), 2);
-    old.run_over(&over, true).await;
+    old.end_run(&over, true).await;
     // A journal whose record is about to be written.
     let early = home.path().join("approvals").join("r-3.next");
     std::fs::write(&early, "").unwrap();
 
     let new = open_beside(&home, false);
     assert!(new.list().await.is_empty(), "they are still the other's");
-    new.read_again(vec!["r-1".into()]).await;
-    let runs = |views: Vec<View>| -> Vec<String> {
+    new.read_left_by_predecessor(vec!["r-1".into()]).await;
+    let runs = |views: Vec<ApprovalSnapshot>| -> Vec<String> {
         let runs = views.iter().filter_map(|view| view.owner.run());
         runs.map(str::to_owned).collect()
     };
     assert_eq!(runs(new.list().await), ["r-2"]);
     assert!(early.exists());
     // An answer here, while the other goes on over there.
-    new.decide("A2", &ALL, Decision::Once).await.unwrap();
-    old.run_over(&goes_on, true).await;
-    new.read_again(Vec::new()).await;
+    new.decide("A2", &ALL, UserDecision::Once).await.unwrap();
+    old.end_run(&goes_on, true).await;
+    new.read_left_by_predecessor(Vec::new()).await;
     let views = new.list().await;
-    assert_eq!(views[1].state, State::Answered(Verdict::Approved));
+    assert_eq!(
+        views[1].state,
+        AnswerStatus::Answered(ApprovalVerdict::Approved)
+    );
     assert_eq!(runs(views), ["r-1", "r-2"]);
     assert!(early.exists(), "the next start removes it");
 }

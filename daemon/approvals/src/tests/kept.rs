@@ -12,18 +12,22 @@ fn target(tool: &str) -> Target {
 }
 
 /// A call of this run that goes out, as `runs` makes it.
-async fn call(approvals: &Arc<Approvals>, run: &Arc<Dossier>, arguments: &str) -> Option<usize> {
-    let Begun::New(place) = run.begin(&target("t"), &arguments.into()) else {
+async fn call(
+    approvals: &Arc<Approvals>,
+    run: &Arc<ResumableRun>,
+    arguments: &str,
+) -> Option<usize> {
+    let BegunCall::New(place) = run.begin_logged_call(&target("t"), &arguments.into()) else {
         panic!("{arguments} is new");
     };
-    approvals.note_begun(run).await.unwrap();
+    approvals.record_begun_call(run).await.unwrap();
     place
 }
 
-async fn made(approvals: &Arc<Approvals>, run: &Arc<Dossier>, arguments: &str, result: &str) {
+async fn made(approvals: &Arc<Approvals>, run: &Arc<ResumableRun>, arguments: &str, result: &str) {
     let place = call(approvals, run, arguments).await;
-    run.end(place, &Ok(result.into()));
-    approvals.note_ended(run).await;
+    run.end_logged_call(place, &Ok(result.into()));
+    approvals.record_ended_call(run).await;
 }
 
 fn soon(approvals: &Approvals) {
@@ -34,10 +38,10 @@ fn soon(approvals: &Approvals) {
 }
 
 /// What there is to go on with.
-async fn resumed(approvals: &Arc<Approvals>, id: &str) -> Box<Resumed> {
-    match approvals.resumable(id, &ALL, |_| false).await.unwrap() {
-        GoesOn::Anew(resumed) => resumed,
-        GoesOn::As(run) => panic!("nothing is kept of {run}"),
+async fn resumed(approvals: &Arc<Approvals>, id: &str) -> Box<ResumedRun> {
+    match approvals.find_resumable(id, &ALL, |_| false).await.unwrap() {
+        ResumeTarget::Anew(resumed) => resumed,
+        ResumeTarget::As(run) => panic!("nothing is kept of {run}"),
     }
 }
 
@@ -70,7 +74,10 @@ async fn answers_and_calls_of_one_run_are_written_side_by_side_and_none_is_lost(
         let approvals = Arc::clone(&approvals);
         tokio::spawn(async move {
             let id = format!("A{n}");
-            let decided = approvals.decide(&id, &ALL, Decision::Once).await.unwrap();
+            let decided = approvals
+                .decide(&id, &ALL, UserDecision::Once)
+                .await
+                .unwrap();
             assert_eq!((decided.live, decided.warning), (false, None));
         })
     });
@@ -78,17 +85,18 @@ async fn answers_and_calls_of_one_run_are_written_side_by_side_and_none_is_lost(
     answers.into_iter().for_each(|answer| answer.unwrap());
     let approvals = open(&home);
     let views = approvals.list().await;
-    let approved = |view: &View| view.state == State::Answered(Verdict::Approved);
+    let approved =
+        |view: &ApprovalSnapshot| view.state == AnswerStatus::Answered(ApprovalVerdict::Approved);
     assert!(
         views.len() == 20 && views.iter().all(approved),
         "{views:#?}"
     );
     let resumed = resumed(&approvals, "r-1").await;
-    assert_eq!(resumed.past.ended(), 40);
+    assert_eq!(resumed.past.ended_call_count(), 40);
     let again = dossier("r-2", Some(resumed.past));
     for n in 0..41 {
-        let begun = again.begin(&target("t"), &format!("{{\"n\":{n}}}").into());
-        let Begun::Known(outcome) = begun else {
+        let begun = again.begin_logged_call(&target("t"), &format!("{{\"n\":{n}}}").into());
+        let BegunCall::Known(outcome) = begun else {
             panic!("{n} would be sent a second time");
         };
         let lost = outcome.err().map(|fault| fault.kind);
@@ -122,7 +130,7 @@ async fn a_call_costs_the_disk_its_own_bytes_and_not_those_of_the_whole_run() {
     let full = length(&journal);
     made(&approvals, &run, "[1]", &"x".repeat(2 << 20)).await;
     assert!(full < before + 100_000 && length(&journal) == full);
-    let refused = approvals.resumable("r-1", &ALL, |_| false).await;
+    let refused = approvals.find_resumable("r-1", &ALL, |_| false).await;
     assert_eq!(refused.unwrap_err().kind, Kind::Limit);
 }
 
@@ -135,7 +143,10 @@ async fn how_long_it_is_kept_is_what_the_configuration_says_and_holds_wherever_i
     for n in 1..=5 {
         assert_eq!(ask(&approvals, n, &caller, None).await, Err(Kind::Pending));
     }
-    approvals.decide("A5", &ALL, Decision::Once).await.unwrap();
+    approvals
+        .decide("A5", &ALL, UserDecision::Once)
+        .await
+        .unwrap();
     // They are of two days ago.
     for n in 1..=5 {
         let path = file(&home, &format!("call-{n}.json"));
@@ -158,9 +169,9 @@ async fn how_long_it_is_kept_is_what_the_configuration_says_and_holds_wherever_i
     keep(3);
     assert_eq!((approvals.list().await.len(), records(&home)), (5, 5));
     keep(1);
-    let gone = approvals.decide("A1", &ALL, Decision::Once).await;
+    let gone = approvals.decide("A1", &ALL, UserDecision::Once).await;
     assert_eq!(gone.unwrap_err().kind, Kind::NotFound);
-    let gone = approvals.resumable("A2", &ALL, |_| false).await;
+    let gone = approvals.find_resumable("A2", &ALL, |_| false).await;
     assert_eq!(gone.unwrap_err().kind, Kind::NotFound);
     // Neither is an answer good for longer.
     assert_eq!(ask(&approvals, 5, &caller, None).await, Err(Kind::Pending));
@@ -173,8 +184,9 @@ async fn what_was_kept_long_enough_goes_though_nobody_looks() {
     let home = tempfile::tempdir().unwrap();
     let approvals = open(&home);
     soon(&approvals);
-    let _follows =
-        tokio_util::task::AbortOnDropHandle::new(tokio::spawn(Arc::clone(&approvals).follow()));
+    let _follows = tokio_util::task::AbortOnDropHandle::new(tokio::spawn(
+        Arc::clone(&approvals).expire_periodically(),
+    ));
     assert_eq!(
         ask(&approvals, 1, &caller(None), None).await,
         Err(Kind::Pending)
@@ -201,29 +213,35 @@ async fn a_run_that_cannot_begin_again_is_as_before_and_can_be_tried_again() {
         ask(&approvals, 1, &caller, Some(&run)).await,
         Err(Kind::Pending)
     );
-    approvals.run_over(&run, true).await;
+    approvals.end_run(&run, true).await;
     // Something stands in the way.
     std::fs::create_dir(file(&home, "r-2.calls")).unwrap();
     let first = resumed(&approvals, "A1").await;
     approvals.adopt(&first, "r-2").unwrap();
-    let said = approvals.decide("A1", &ALL, Decision::Once).await.unwrap();
+    let said = approvals
+        .decide("A1", &ALL, UserDecision::Once)
+        .await
+        .unwrap();
     assert_eq!(said.warning, None);
     let second = dossier("r-2", Some(first.past));
-    let refused = approvals.begin_again(&second, "r-1").await;
+    let refused = approvals.take_over_record(&second, "r-1").await;
     assert_eq!(refused.unwrap_err().kind, Kind::Unavailable);
     assert!(!file(&home, "r-2.json").exists());
     // What was said meanwhile holds, in this life and the next.
     for approvals in [Arc::clone(&approvals), open(&home)] {
         let view = approvals.find("A1", &ALL).await.unwrap();
-        assert_eq!(view.state, State::Answered(Verdict::Approved));
+        assert_eq!(
+            view.state,
+            AnswerStatus::Answered(ApprovalVerdict::Approved)
+        );
         assert_eq!(view.owner.run(), Some("r-1"));
         let again = resumed(&approvals, "r-1").await;
-        assert_eq!(again.past.ended(), 1);
+        assert_eq!(again.past.ended_call_count(), 1);
     }
     let third = resumed(&approvals, "A1").await;
     approvals.adopt(&third, "r-3").unwrap();
     let third = dossier("r-3", Some(third.past));
-    approvals.begin_again(&third, "r-1").await.unwrap();
+    approvals.take_over_record(&third, "r-1").await.unwrap();
     assert!(!file(&home, "r-1.json").exists() && !file(&home, "r-1.calls").exists());
     assert_eq!(ask(&approvals, 1, &caller, Some(&third)).await, Ok(()));
 }
@@ -238,13 +256,16 @@ async fn an_answer_that_is_not_written_down_says_so() {
         let pending = ask(&approvals, n, &caller, of).await;
         assert_eq!(pending, Err(Kind::Pending));
     }
-    approvals.run_over(&run, true).await;
+    approvals.end_run(&run, true).await;
     std::fs::remove_file(file(&home, "call-1.json")).unwrap();
-    let decided = approvals.decide("A1", &ALL, Decision::Once).await.unwrap();
+    let decided = approvals
+        .decide("A1", &ALL, UserDecision::Once)
+        .await
+        .unwrap();
     let warning = decided.warning.unwrap();
     assert!(warning.contains("could not be written down"), "{warning}");
     let decided = approvals
-        .decide("A2", &ALL, Decision::Session)
+        .decide("A2", &ALL, UserDecision::Session)
         .await
         .unwrap();
     let warning = decided.warning.unwrap();
@@ -271,7 +292,7 @@ async fn calls_that_are_cut_at_any_moment_leave_nothing_that_is_held() {
     for call in cut {
         assert!(call.await.is_err_and(|lost| lost.is_cancelled()));
     }
-    approvals.run_over(&run, false).await;
+    approvals.end_run(&run, false).await;
     until(&approvals, 0).await;
     while records(&home) > 0 {
         tokio::task::yield_now().await;

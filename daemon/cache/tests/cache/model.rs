@@ -2,8 +2,8 @@
 
 use std::{collections::HashMap, time::Instant};
 
-use mux_cache::{Cache, Space};
-use mux_text::digest::Key;
+use mux_cache::{Cache, CacheSpace};
+use mux_text::digest::DigestKey;
 use proptest::{
     collection::vec,
     prelude::*,
@@ -69,7 +69,7 @@ fn it_is_a_map_that_may_forget_and_never_errs() {
 async fn holds(steps: Vec<Step>) -> Result<(), TestCaseError> {
     let home = quick_folder();
     let (mut cache, _) = open(home.path()).await;
-    let mut model: HashMap<(Space, Key), Vec<u8>> = HashMap::new();
+    let mut model: HashMap<(CacheSpace, DigestKey), Vec<u8>> = HashMap::new();
     for step in steps {
         match step {
             Step::Put(space, number, value) => {
@@ -102,7 +102,7 @@ async fn holds(steps: Vec<Step>) -> Result<(), TestCaseError> {
 
 async fn compare(
     cache: &Cache,
-    model: &HashMap<(Space, Key), Vec<u8>>,
+    model: &HashMap<(CacheSpace, DigestKey), Vec<u8>>,
 ) -> Result<(), TestCaseError> {
     let began = Instant::now();
     loop {
@@ -122,9 +122,9 @@ async fn compare(
 }
 
 fn agrees(
-    model: &HashMap<(Space, Key), Vec<u8>>,
-    space: Space,
-    key: Key,
+    model: &HashMap<(CacheSpace, DigestKey), Vec<u8>>,
+    space: CacheSpace,
+    key: DigestKey,
     found: Option<Vec<u8>>,
 ) -> Result<(), TestCaseError> {
     if let Some(found) = found {

@@ -6,24 +6,24 @@ use std::{
     time::{Duration, Instant},
 };
 
-use mux_cache::{Cache, Space};
-use mux_text::digest::Key;
+use mux_cache::{Cache, CacheSpace};
+use mux_text::digest::DigestKey;
 
-pub(crate) const SPACES: [Space; 4] = [
-    Space::Catalogs,
-    Space::Types,
-    Space::Shapes,
-    Space::Verdicts,
+pub(crate) const SPACES: [CacheSpace; 4] = [
+    CacheSpace::Catalogs,
+    CacheSpace::Types,
+    CacheSpace::Shapes,
+    CacheSpace::Verdicts,
 ];
 /// No start takes so long unless it hangs; it is meant to take 500 ms at most, on an idle machine.
 pub(crate) const HANG: Duration = Duration::from_secs(10);
 
-pub(crate) fn key(number: u64) -> Key {
+pub(crate) fn key(number: u64) -> DigestKey {
     *blake3::hash(&number.to_le_bytes()).as_bytes()
 }
 
 /// Up to 4 KiB long, and one in 64 is so long that the store gives it a file of its own.
-pub(crate) fn value(space: Space, key: &Key) -> Vec<u8> {
+pub(crate) fn value(space: CacheSpace, key: &DigestKey) -> Vec<u8> {
     let length = usize::from(u16::from_le_bytes([key[0], key[1]]));
     let length = match key[2] % 64 {
         0 => 140_000 + length,

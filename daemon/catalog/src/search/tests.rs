@@ -128,35 +128,35 @@ fn described(line: &str) -> ToolDescription {
     }
 }
 
-fn server(name: &str, tools: &[&str]) -> Known {
+fn server(name: &str, tools: &[&str]) -> KnownServer {
     let described = tools.iter().map(|line| described(line)).collect();
-    Known {
+    KnownServer {
         name: name.to_owned(),
         tools: Some(Arc::new(ToolSet::new(name, described, &[]))),
         note: None,
     }
 }
 
-fn pool() -> Vec<Known> {
+fn pool() -> Vec<KnownServer> {
     POOL.iter()
         .map(|(name, tools)| server(name, tools))
         .collect()
 }
 
-fn query(text: &str, limit: usize) -> Query {
-    Query {
+fn query(text: &str, limit: usize) -> SearchQuery {
+    SearchQuery {
         text: text.to_owned(),
         limit,
-        ..Query::default()
+        ..SearchQuery::default()
     }
 }
 
-fn paths(page: &Page) -> Vec<String> {
+fn paths(page: &SearchResults) -> Vec<String> {
     let paths = page.hits.iter().map(|hit| hit.tools.path(&hit.tool));
     paths.collect()
 }
 
-async fn first(finder: &Finder, pool: &[Known], text: &str) -> String {
+async fn first(finder: &ToolSearch, pool: &[KnownServer], text: &str) -> String {
     let page = finder.search(pool, &query(text, 3)).await.unwrap();
     let found = paths(&page).into_iter().next();
     found.unwrap_or_else(|| "nothing".to_owned())
@@ -164,7 +164,7 @@ async fn first(finder: &Finder, pool: &[Known], text: &str) -> String {
 
 #[tokio::test]
 async fn the_tool_that_is_meant_comes_first() {
-    let (finder, pool) = (Finder::default(), pool());
+    let (finder, pool) = (ToolSearch::default(), pool());
     let mut wrong = Vec::new();
     for (text, expected) in [
         // Names and paths, however they are written.
@@ -239,7 +239,7 @@ async fn the_tool_that_is_meant_comes_first() {
 
 #[tokio::test]
 async fn more_words_come_before_better_ones() {
-    let (finder, pool) = (Finder::default(), pool());
+    let (finder, pool) = (ToolSearch::default(), pool());
     let page = finder
         .search(&pool, &query("pull request fork", 50))
         .await
@@ -254,7 +254,7 @@ async fn more_words_come_before_better_ones() {
 
 #[tokio::test]
 async fn pages_are_the_whole_and_never_overlap() {
-    let (finder, pool) = (Finder::default(), pool());
+    let (finder, pool) = (ToolSearch::default(), pool());
     for (text, server) in [
         ("file", None),
         ("", None),
@@ -262,7 +262,7 @@ async fn pages_are_the_whole_and_never_overlap() {
         (" ", Some("git")),
     ] {
         let server = server.map(str::to_owned);
-        let ask = |limit, cursor| Query {
+        let ask = |limit, cursor| SearchQuery {
             text: text.to_owned(),
             server: server.clone(),
             limit,
@@ -292,9 +292,9 @@ async fn pages_are_the_whole_and_never_overlap() {
 
 #[tokio::test]
 async fn a_cursor_of_something_else_is_refused() {
-    let (finder, mut pool) = (Finder::default(), pool());
+    let (finder, mut pool) = (ToolSearch::default(), pool());
     let next = finder.search(&pool, &query("file", 2)).await.unwrap().next;
-    let with = |text: &str, cursor: Option<String>| Query {
+    let with = |text: &str, cursor: Option<String>| SearchQuery {
         cursor,
         ..query(text, 2)
     };
@@ -335,12 +335,12 @@ async fn a_cursor_of_something_else_is_refused() {
 
 #[tokio::test]
 async fn a_change_is_seen_at_once_and_the_rest_is_kept() {
-    let (finder, mut pool) = (Finder::default(), pool());
+    let (finder, mut pool) = (ToolSearch::default(), pool());
     assert_eq!(first(&finder, &pool, "weather").await, "nothing");
     let before = finder.index(&pool).await.unwrap();
     assert!(Arc::ptr_eq(&before, &finder.index(&pool).await.unwrap()));
     pool[8] = server("time", &["get_weather(city): The weather"]);
-    pool.push(Known {
+    pool.push(KnownServer {
         name: "unknown".to_owned(),
         tools: None,
         note: None,
@@ -358,8 +358,8 @@ async fn a_change_is_seen_at_once_and_the_rest_is_kept() {
 
 #[tokio::test]
 async fn rubbish_is_answered() {
-    let (finder, pool) = (Finder::default(), pool());
-    let long = "x".repeat(LONGEST + 1);
+    let (finder, pool) = (ToolSearch::default(), pool());
+    let long = "x".repeat(MAX_QUERY_BYTES + 1);
     let fault = finder.search(&pool, &query(&long, 1)).await.unwrap_err();
     assert_eq!(fault.kind, Kind::Validation);
     for text in [

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::*;
 use mux_config::Config;
-use mux_policy::Policies;
+use mux_policy::PolicySet;
 use mux_sources::graphql_source;
 
 /// It gives its root types again wherever it can.
@@ -24,11 +24,11 @@ const SCHEMA: &str = "
     type Payload { ok: Boolean query: Query mutation: Mutation }
 ";
 
-fn policies(rules: &str) -> Policies {
+fn policies(rules: &str) -> PolicySet {
     let config = Config::parse(rules, "c").unwrap();
     let mut problems = Vec::new();
     let home = Path::new("/home/me");
-    let policies = Policies::resolve(&config.policy, &config.agents, home, &mut problems);
+    let policies = PolicySet::resolve(&config.policy, &config.agents, home, &mut problems);
     assert!(problems.is_empty(), "{problems:?}");
     policies
 }
@@ -63,13 +63,13 @@ impl Pool {
     }
 
     /// As the gateway judges a call.
-    fn judged(&self, function: &str, arguments: Value) -> Result<Judged, Fault> {
+    fn judged(&self, function: &str, arguments: Value) -> Result<PolicyJudgment, Fault> {
         let tool = self.tools.iter().find(|tool| tool["name"] == function);
         let tool = tool.unwrap_or_else(|| panic!("there is no {function}"));
-        let hints = Hints::of_annotations(&tool["annotations"]);
+        let hints = ToolHints::of_annotations(&tool["annotations"]);
         let path = format!("blog.{function}");
-        let asked = Asked::by_mux(policies(&self.rules), &path, hints);
-        let own = made(asked.decide(Given::Values(&arguments)))?;
+        let asked = CallerQuestion::by_mux(policies(&self.rules), &path, hints);
+        let own = final_verdict(asked.decide(GivenArguments::Values(&arguments)))?;
         let function = GraphqlFunction {
             name: function.to_owned(),
             source: Some(Arc::clone(&self.source)),
@@ -77,11 +77,11 @@ impl Pool {
         };
         match arguments {
             Value::Object(values)
-                if own.action != Action::Deny && function.does_as_told(&values) =>
+                if own.action != RuleAction::Deny && function.is_decided_by_arguments(&values) =>
             {
                 asked.judge_document(&function, own, &values)
             }
-            _ => Ok(Judged::of(own)),
+            _ => Ok(PolicyJudgment::of(own)),
         }
     }
 
@@ -196,7 +196,7 @@ fn what_cannot_be_decided_is_denied_where_rules_name_functions() {
         let judged = Pool::new(SCHEMA, named)
             .judged("graphql", query.clone())
             .unwrap();
-        assert_eq!(judged.verdict.action, Action::Deny);
+        assert_eq!(judged.verdict.action, RuleAction::Deny);
         let why = judged.undecided.unwrap();
         assert!(
             why.contains("`a`") && why.contains("\"blog.query.a\""),
@@ -217,9 +217,9 @@ fn what_cannot_be_decided_is_denied_where_rules_name_functions() {
 #[test]
 fn nothing_is_known_below_the_root_without_a_schema() {
     let rules = "[[policy]]\nmatch = \"blog.query.a\"\naction = \"deny\"\n";
-    let asked = |path: &str| Asked::by_mux(policies(rules), path, Hints::default());
-    let verdict = Verdict {
-        action: Action::Allow,
+    let asked = |path: &str| CallerQuestion::by_mux(policies(rules), path, ToolHints::default());
+    let verdict = PolicyVerdict {
+        action: RuleAction::Allow,
         rule: None,
     };
     let of = |name: &str, arguments: Value| {
@@ -233,13 +233,19 @@ fn nothing_is_known_below_the_root_without_a_schema() {
             asked(&format!("blog.{name}")).judge_document(&function, verdict.clone(), values);
         judged.unwrap().verdict.action
     };
-    assert_eq!(of("graphql", json!({ "query": "{ a }" })), Action::Deny);
-    assert_eq!(of("graphql", json!({ "query": "{ b }" })), Action::Allow);
+    assert_eq!(of("graphql", json!({ "query": "{ a }" })), RuleAction::Deny);
+    assert_eq!(
+        of("graphql", json!({ "query": "{ b }" })),
+        RuleAction::Allow
+    );
     assert_eq!(
         of("graphql", json!({ "query": "{ me { id } }" })),
-        Action::Deny
+        RuleAction::Deny
     );
-    assert_eq!(of("query.me", json!({ "$select": "{ id }" })), Action::Deny);
+    assert_eq!(
+        of("query.me", json!({ "$select": "{ id }" })),
+        RuleAction::Deny
+    );
 }
 
 #[test]

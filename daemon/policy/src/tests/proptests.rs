@@ -3,7 +3,7 @@
 use proptest::{collection::vec, prelude::*, sample::select};
 
 use super::*;
-use mux_text::hygiene;
+use mux_text::sanitize;
 use mux_typegen::names::{tool_paths, tool_spellings};
 
 /// Names of servers and tools that have several spellings, and some that have one.
@@ -161,44 +161,44 @@ fn rule() -> impl Strategy<Value = String> {
     )
 }
 
-fn rules() -> impl Strategy<Value = Policies> {
+fn rules() -> impl Strategy<Value = PolicySet> {
     vec(rule(), 1..6).prop_map(|rules| policies(&rules.concat()).0)
 }
 
 /// The tool that somebody means who writes it so.
 fn tool_named(written: &str) -> &'static str {
     let is_meant = |name: &&&str| {
-        hygiene::clean(name) == written || tool_spellings(name).contains(&written.into())
+        sanitize::clean(name) == written || tool_spellings(name).contains(&written.into())
     };
     TOOLS.iter().find(is_meant).unwrap()
 }
 
 /// What is decided of a call by the name as somebody wrote it.
 fn action(
-    policies: &Policies,
+    policies: &PolicySet,
     (server, written): (&str, &str),
     agent: Option<&str>,
     arguments: &str,
-) -> Action {
+) -> RuleAction {
     let name = tool_named(written);
     let (path, arguments) = (
         format!("{server}.{name}"),
         serde_json::from_str(arguments).unwrap(),
     );
-    let question = Question {
-        spellings: &spellings(server, name, &hygiene::clean(name)),
+    let question = PolicyQuestion {
+        spellings: &spellings(server, name, &sanitize::clean(name)),
         agent,
-        given: Given::Values(&arguments),
+        given: GivenArguments::Values(&arguments),
         ..call(&path)
     };
     match policies.decide(&question, &[]) {
-        Decision::Made(verdict) => verdict.action,
+        PolicyDecision::Made(verdict) => verdict.action,
         other => panic!("{other:?}"),
     }
 }
 
-fn strictness(action: Action) -> usize {
-    Action::ALL.iter().position(|it| *it == action).unwrap()
+fn strictness(action: RuleAction) -> usize {
+    RuleAction::ALL.iter().position(|it| *it == action).unwrap()
 }
 
 proptest! {
@@ -242,7 +242,7 @@ proptest! {
         (server, name) in tool(), asks in any::<bool>(), which in any::<prop::sample::Index>(),
     ) {
         let written = which.get(&tool_paths(server, name)).clone();
-        let word = if asks { Action::Ask } else { Action::Deny };
+        let word = if asks { RuleAction::Ask } else { RuleAction::Deny };
         let glob = toml::Value::String(written);
         let text = format!("[[policy]]\nmatch = {glob}\naction = {:?}\n", word.word());
         let (policies, _) = policies(&text);

@@ -56,8 +56,8 @@ fn what_is_missing_or_of_another_shape_opens_nothing() {
                 "[[policy]]\naction = {action:?}\narguments = {{ \"files[*].path\" = {test} }}\n"
             ));
             assert_eq!(problems, Vec::<String>::new());
-            let question = Question {
-                given: Given::Values(&arguments),
+            let question = PolicyQuestion {
+                given: GivenArguments::Values(&arguments),
                 ..call("fs.write")
             };
             let expected = match met {
@@ -83,8 +83,8 @@ fn what_is_missing_or_of_another_shape_opens_nothing() {
         (json!({ "options": [{ "force": true }] }), "deny 2"),
         (json!({ "options": "force" }), "deny 2"),
     ] {
-        let question = Question {
-            given: Given::Values(&arguments),
+        let question = PolicyQuestion {
+            given: GivenArguments::Values(&arguments),
             ..call("fs.write")
         };
         assert_eq!(decided(&policies, &question), expected, "{arguments}");
@@ -131,8 +131,8 @@ fn a_rule_that_asks_in_doubt_leaves_the_last_word_to_one_that_denies() {
         ("/tmp/a", "allow 3", "Unmet Unmet Decides"),
     ] {
         let arguments = json!({ "path": path });
-        let question = Question {
-            given: Given::Values(&arguments),
+        let question = PolicyQuestion {
+            given: GivenArguments::Values(&arguments),
             ..call("a.b")
         };
         assert_eq!(decided(&policies, &question), expected, "{path}");

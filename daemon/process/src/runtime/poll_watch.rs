@@ -42,7 +42,7 @@ struct WorkerThread {
 }
 
 /// A worker that was not at its scheduler since it was looked at first.
-struct Away {
+struct AwayWorker {
     /// What the runtime tells of its time and of its parks: both change when it is back.
     busy: Duration,
     parks: u64,
@@ -51,7 +51,7 @@ struct Away {
 }
 
 thread_local! {
-    static THREAD: RefCell<Option<Arc<WorkerThread>>> = const { RefCell::new(None) };
+    static CURRENT_THREAD: RefCell<Option<Arc<WorkerThread>>> = const { RefCell::new(None) };
 }
 
 impl PollWatch {
@@ -62,8 +62,8 @@ impl PollWatch {
         builder
             // The runtime's figures of a worker are new after each poll.
             .event_interval(1)
-            .on_thread_park(move || parking.count())
-            .on_thread_unpark(move || woken.count());
+            .on_thread_park(move || parking.count_park())
+            .on_thread_unpark(move || woken.count_park());
         watch
     }
 
@@ -72,7 +72,7 @@ impl PollWatch {
         let watch = Arc::downgrade(self);
         let metrics = runtime.metrics();
         let look = thread::Builder::new().name("mux-poll-watch".into());
-        look.spawn(move || look_again_and_again(&watch, &metrics))
+        look.spawn(move || watch_threads(&watch, &metrics))
             .map(drop)
     }
 
@@ -82,8 +82,8 @@ impl PollWatch {
     }
 
     /// This thread parks, or has been woken.
-    fn count(&self) {
-        THREAD.with_borrow_mut(|known| {
+    fn count_park(&self) {
+        CURRENT_THREAD.with_borrow_mut(|known| {
             let thread = known.get_or_insert_with(|| {
                 let thread = Arc::new(WorkerThread {
                     id: gettid(),
@@ -100,7 +100,7 @@ impl PollWatch {
         self.threads.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn look(&self, metrics: &RuntimeMetrics, workers: &mut [Option<Away>]) {
+    fn look_at_workers(&self, metrics: &RuntimeMetrics, workers: &mut [Option<AwayWorker>]) {
         for (worker, away) in workers.iter_mut().enumerate() {
             let busy = metrics.worker_total_busy_duration(worker);
             let parks = metrics.worker_park_unpark_count(worker);
@@ -111,12 +111,12 @@ impl PollWatch {
             }
             match away {
                 Some(away) if (away.busy, away.parks) == (busy, parks) => {
-                    let nanos = u64::try_from(away.computed().as_nanos());
+                    let nanos = u64::try_from(away.min_poll_time().as_nanos());
                     let nanos = nanos.unwrap_or(u64::MAX);
                     self.longest.fetch_max(nanos, Ordering::Relaxed);
                 }
                 _ => {
-                    *away = Some(Away {
+                    *away = Some(AwayWorker {
                         busy,
                         parks,
                         threads: self
@@ -145,9 +145,9 @@ impl WorkerThread {
     }
 }
 
-impl Away {
+impl AwayWorker {
     /// For how long at least.
-    fn computed(&self) -> Duration {
+    fn min_poll_time(&self) -> Duration {
         let times = self.threads.iter().filter_map(|(thread, then, parks)| {
             let now = thread.cpu_time()?;
             let is_away = thread.parks.load(Ordering::Relaxed) == *parks;
@@ -157,10 +157,10 @@ impl Away {
     }
 }
 
-fn look_again_and_again(watch: &Weak<PollWatch>, metrics: &RuntimeMetrics) {
-    let mut workers: Vec<Option<Away>> = (0..metrics.num_workers()).map(|_| None).collect();
+fn watch_threads(watch: &Weak<PollWatch>, metrics: &RuntimeMetrics) {
+    let mut workers: Vec<Option<AwayWorker>> = (0..metrics.num_workers()).map(|_| None).collect();
     while let Some(watch) = watch.upgrade() {
-        watch.look(metrics, &mut workers);
+        watch.look_at_workers(metrics, &mut workers);
         drop(watch);
         thread::sleep(LOOK_INTERVAL);
     }
@@ -173,9 +173,9 @@ fn cpu_time(clock: ClockId) -> Option<Duration> {
 /// The clock of a thread's processor time, as `pthread_getcpuclockid` makes it.
 fn clock_of(thread: Pid) -> ClockId {
     /// Of one thread, and by the scheduler's own count.
-    const PER_THREAD: i32 = 4;
-    const SCHEDULED: i32 = 2;
-    ClockId::from_raw((!thread.as_raw()) << 3 | PER_THREAD | SCHEDULED)
+    const CPUCLOCK_PERTHREAD: i32 = 4;
+    const CPUCLOCK_SCHED: i32 = 2;
+    ClockId::from_raw((!thread.as_raw()) << 3 | CPUCLOCK_PERTHREAD | CPUCLOCK_SCHED)
 }
 
 #[cfg(test)]

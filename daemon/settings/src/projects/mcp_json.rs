@@ -8,19 +8,19 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use mux_config::{OauthClient, OauthEntry, ServerEntry, mistake};
+use mux_config::{OauthClient, OauthEntry, ServerEntry, parse_errors};
 
-type Servers = BTreeMap<String, Result<ServerEntry, String>>;
+type ServerEntries = BTreeMap<String, Result<ServerEntry, String>>;
 
 #[derive(Deserialize)]
-struct Document {
+struct McpJsonDocument {
     #[serde(rename = "mcpServers")]
     servers: Map<String, Value>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Entry {
+struct McpJsonEntry {
     r#type: Option<String>,
     command: Option<String>,
     #[serde(default)]
@@ -30,7 +30,7 @@ struct Entry {
     url: Option<String>,
     #[serde(default)]
     headers: BTreeMap<String, String>,
-    oauth: Option<Oauth>,
+    oauth: Option<McpJsonOauth>,
     /// Of one call, in milliseconds.
     timeout: Option<u64>,
     #[serde(flatten)]
@@ -39,35 +39,35 @@ struct Entry {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Oauth {
+struct McpJsonOauth {
     client_id: Option<String>,
     callback_port: Option<u16>,
     scopes: Option<String>,
 }
 
 /// The entries, and what of them has no effect here.
-pub(super) fn read(text: &str) -> Result<(Servers, Vec<String>), String> {
-    let document: Document =
-        serde_json::from_str(text).map_err(|error| mistake::in_json(&error))?;
+pub(super) fn read_mcp_json(text: &str) -> Result<(ServerEntries, Vec<String>), String> {
+    let document: McpJsonDocument =
+        serde_json::from_str(text).map_err(|error| parse_errors::in_json(&error))?;
     let mut notes = Vec::new();
-    let mut servers = Servers::new();
+    let mut servers = ServerEntries::new();
     for (name, value) in document.servers {
-        let entry = Entry::deserialize(&value);
-        let entry = entry.map_err(|error| mistake::in_entry::<Entry>(&value, &error));
-        let entry = entry.and_then(|entry: Entry| {
+        let entry = McpJsonEntry::deserialize(&value);
+        let entry = entry.map_err(|error| parse_errors::in_entry::<McpJsonEntry>(&value, &error));
+        let entry = entry.and_then(|entry: McpJsonEntry| {
             for key in entry.more.keys() {
                 notes.push(format!(
                     "`{key}` of `{name}` is ignored: muxd does not know it"
                 ));
             }
-            translated(entry)
+            to_server_entry(entry)
         });
         servers.insert(name, entry);
     }
     Ok((servers, notes))
 }
 
-fn translated(entry: Entry) -> Result<ServerEntry, String> {
+fn to_server_entry(entry: McpJsonEntry) -> Result<ServerEntry, String> {
     let transport = match (entry.r#type.as_deref(), &entry.url) {
         (None | Some("stdio"), None) => None,
         (None, Some(_)) => None,
@@ -77,22 +77,24 @@ fn translated(entry: Entry) -> Result<ServerEntry, String> {
     };
     let all = |pairs: BTreeMap<String, String>| {
         let pairs = pairs.into_iter();
-        pairs.map(|(name, text)| (name, ours(&text))).collect()
+        pairs
+            .map(|(name, text)| (name, to_mux_syntax(&text)))
+            .collect()
     };
     let oauth = entry.oauth.map(|own| {
         let scopes = own.scopes.unwrap_or_default();
         OauthEntry::Own(OauthClient {
-            client_id: own.client_id.as_deref().map(ours),
+            client_id: own.client_id.as_deref().map(to_mux_syntax),
             scopes: scopes.split_whitespace().map(Into::into).collect(),
             port: own.callback_port,
             ..OauthClient::default()
         })
     });
     Ok(ServerEntry {
-        command: entry.command.as_deref().map(ours),
-        args: entry.args.iter().map(|arg| ours(arg)).collect(),
+        command: entry.command.as_deref().map(to_mux_syntax),
+        args: entry.args.iter().map(|arg| to_mux_syntax(arg)).collect(),
         env: all(entry.env),
-        url: entry.url.as_deref().map(ours),
+        url: entry.url.as_deref().map(to_mux_syntax),
         headers: all(entry.headers),
         transport,
         oauth,
@@ -102,13 +104,13 @@ fn translated(entry: Entry) -> Result<ServerEntry, String> {
 }
 
 /// The same text in our syntax: references stay, and every other dollar sign is one.
-fn ours(text: &str) -> String {
+fn to_mux_syntax(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(at) = rest.find('$') {
         out.push_str(&rest[..at]);
         rest = &rest[at..];
-        let (piece, length) = match reference(rest) {
+        let (piece, length) = match leading_reference(rest) {
             Some(reference) => (reference, reference.len()),
             None => ("$$", 1),
         };
@@ -120,7 +122,7 @@ fn ours(text: &str) -> String {
 }
 
 /// `${NAME}` or `${NAME:-default}` at the beginning of a text.
-fn reference(text: &str) -> Option<&str> {
+fn leading_reference(text: &str) -> Option<&str> {
     let end = text.find('}')?;
     let inside = text[..end].strip_prefix("${")?;
     let name = inside.split_once(":-").map_or(inside, |(name, _)| name);
@@ -140,7 +142,7 @@ mod tests {
 
     #[test]
     fn entries_are_read_as_their_own_program_reads_them() {
-        let (servers, notes) = read(
+        let (servers, notes) = read_mcp_json(
             r#"{
               "mcpServers": {
                 "db": {
@@ -184,14 +186,14 @@ mod tests {
         assert!(servers["odd"].as_ref().unwrap_err().contains("`type`"));
         let bad = servers["bad"].as_ref().unwrap_err();
         assert!(bad.contains("string in `command`"), "{bad}");
-        assert!(read("{}").is_err() && read("{\"mcpServers\": []}").is_err());
+        assert!(read_mcp_json("{}").is_err() && read_mcp_json("{\"mcpServers\": []}").is_err());
     }
 
     #[test]
     fn a_secret_stands_in_no_error() {
         let text = r#"{"mcpServers": {
             "a": {"command": "x", "args": "sk-live-7"}, "b": {"type": "sk-live-7"}}}"#;
-        let (servers, _) = read(text).unwrap();
+        let (servers, _) = read_mcp_json(text).unwrap();
         for (name, key) in [("a", "`args`"), ("b", "`type`")] {
             let error = servers[name].as_ref().unwrap_err();
             assert!(error.contains(key) && !error.contains("sk-live"), "{error}");
@@ -200,7 +202,7 @@ mod tests {
             r#"{"mcpServers": "sk-live-7"}"#,
             r#"{"mcpServers": sk-live-7}"#,
         ] {
-            let error = read(text).unwrap_err();
+            let error = read_mcp_json(text).unwrap_err();
             assert!(
                 error.contains("line 1") && !error.contains("sk-live"),
                 "{error}"
@@ -220,7 +222,7 @@ mod tests {
             ("${cmd:-x}", "${cmd:-x}"),
         ] {
             assert_eq!(
-                environment.expand(&ours(theirs)).unwrap(),
+                environment.expand(&to_mux_syntax(theirs)).unwrap(),
                 value,
                 "{theirs}"
             );

@@ -4,15 +4,15 @@ use std::fs;
 
 use super::*;
 
-struct Ground {
+struct ProjectFixture {
     dir: tempfile::TempDir,
     projects: Projects,
 }
 
-impl Ground {
+impl ProjectFixture {
     fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
-        let approvals = Approvals::open(dir.path().join("projects.json"));
+        let approvals = ProjectApprovals::open(dir.path().join("projects.json"));
         let projects = Projects::new(approvals);
         Self { dir, projects }
     }
@@ -26,16 +26,16 @@ impl Ground {
 
     /// Whether there is anything new.
     fn arrive(&mut self, workspace: &Path) -> bool {
-        let looked = look(workspace, self.dir.path());
-        self.projects.came(workspace);
-        self.projects.seen(workspace, looked);
+        let looked = scan_workspace(workspace, self.dir.path());
+        self.projects.client_arrived(workspace);
+        self.projects.update_workspace(workspace, looked);
         let stale = self.projects.is_stale();
         let (_, number) = self.projects.snapshot();
         self.projects.set_in_force(number);
         stale
     }
 
-    fn standing(&self, root: &Path) -> Standing {
+    fn standing(&self, root: &Path) -> ApprovalStatus {
         self.projects.project(root).unwrap().standing
     }
 }
@@ -45,7 +45,7 @@ const TWO: &str = r#"{"mcpServers": {"db": {"command": "two"}, "my-web": {"comma
 
 #[test]
 fn an_approval_is_of_one_content_in_one_place() {
-    let mut ground = Ground::new();
+    let mut ground = ProjectFixture::new();
     let (one, two) = (ground.project("one", ONE), ground.project("two", ONE));
     assert!(ground.arrive(&one) && ground.arrive(&two));
     assert!(!ground.arrive(&one), "nothing new");
@@ -57,33 +57,37 @@ fn an_approval_is_of_one_content_in_one_place() {
         .digest()
         .unwrap();
     ground.projects.approve(&one, &seen).unwrap();
-    assert_eq!(ground.standing(&one), Standing::Approved);
+    assert_eq!(ground.standing(&one), ApprovalStatus::Approved);
     assert_eq!(
         ground.standing(&two),
-        Standing::New,
+        ApprovalStatus::New,
         "the same text elsewhere"
     );
     ground.project("one", TWO);
-    ground.projects.read_again(&one, Files::read(&one));
+    ground
+        .projects
+        .update_project(&one, ProjectFiles::read(&one));
     assert!(ground.projects.is_stale());
-    assert_eq!(ground.standing(&one), Standing::Changed);
+    assert_eq!(ground.standing(&one), ApprovalStatus::Changed);
     let refused = ground.projects.approve(&one, &seen).unwrap_err();
     assert!(refused.contains("others by now"), "{refused}");
     ground.project("one", ONE);
-    ground.projects.read_again(&one, Files::read(&one));
+    ground
+        .projects
+        .update_project(&one, ProjectFiles::read(&one));
     assert_eq!(
         ground.standing(&one),
-        Standing::Approved,
+        ApprovalStatus::Approved,
         "it is what was seen"
     );
     assert!(ground.projects.revoke(&one).unwrap());
     assert!(!ground.projects.revoke(&one).unwrap());
-    assert_eq!(ground.standing(&one), Standing::New);
+    assert_eq!(ground.standing(&one), ApprovalStatus::New);
 }
 
 #[test]
 fn a_project_is_that_of_its_own_directories() {
-    let mut ground = Ground::new();
+    let mut ground = ProjectFixture::new();
     let one = ground.project("one", ONE);
     let (sub, beside) = (one.join("a/b"), ground.dir.path().join("beside"));
     fs::create_dir_all(&sub).unwrap();
@@ -92,22 +96,27 @@ fn a_project_is_that_of_its_own_directories() {
     ground.arrive(&beside);
     assert_eq!(ground.projects.of(&sub).as_deref(), Some(one.as_path()));
     assert_eq!(ground.projects.of(&beside), None);
-    let watched = ground.projects.watched();
+    let watched = ground.projects.watched_files();
     assert!(watched.contains(&one.join("a/.mcp.json")), "one may come");
-    ground.projects.left(&sub);
+    ground.projects.client_left(&sub);
     assert_eq!(ground.projects.of(&sub), None);
-    assert!(ground.projects.watched().contains(&one.join(".mcp.json")));
+    assert!(
+        ground
+            .projects
+            .watched_files()
+            .contains(&one.join(".mcp.json"))
+    );
 }
 
 #[test]
 fn the_users_own_names_are_theirs() {
-    let mut ground = Ground::new();
+    let mut ground = ProjectFixture::new();
     let one = ground.project("one", TWO);
     ground.arrive(&one);
     let project = ground.projects.project(&one).unwrap();
     let (servers, notes) = project.servers(&["my_web".into(), "other".into()]);
     assert_eq!(servers.keys().collect::<Vec<_>>(), [&"db"]);
     assert!(notes[0].contains("[servers.my_web]"), "{notes:?}");
-    let told = project.invitation();
+    let told = project.approval_notice();
     assert!(told.contains("`db`, `my-web`") && told.contains("mux project approve"));
 }

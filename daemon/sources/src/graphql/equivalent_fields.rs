@@ -23,8 +23,8 @@ use nix::time::{ClockId, clock_gettime};
 use serde_json::{Map, Value};
 
 use super::{
-    document::{Document, DocumentError},
-    model::{Operation, Schema},
+    query_document::{DocumentError, QueryDocument},
+    schema_model::{GraphqlSchema, OperationKind},
 };
 use mux_text::json_length;
 
@@ -37,9 +37,9 @@ const MAX_ARGUMENT_BYTES: usize = 4 << 20;
 /// Of the processor, in all, with what policy makes of it: a busy machine refuses no document.
 const MAX_JUDGING_TIME: Duration = Duration::from_secs(2);
 
-const TYPE_NAME: &str = "__typename";
+const TYPENAME_META_FIELD: &str = "__typename";
 /// Leads to types of the introspection, none of which is one of the schema.
-const INTROSPECTION: [&str; 2] = ["__schema", "__type"];
+const INTROSPECTION_FIELDS: [&str; 2] = ["__schema", "__type"];
 
 /// A field of a root type, as its own function would be called.
 pub struct EquivalentField<'a, 'd> {
@@ -50,8 +50,8 @@ pub struct EquivalentField<'a, 'd> {
     /// Whether another field of the document says by its name that it destroys something.
     pub may_destroy: bool,
     written: &'d [Node<ast::Argument>],
-    defaults: &'a Defaults<'d>,
-    variables: &'a mut Variables<'d>,
+    defaults: &'a VariableDefaults<'d>,
+    variables: &'a mut VariableValues<'d>,
 }
 
 /// Is given each field once for each of its arguments.
@@ -59,7 +59,7 @@ pub type FieldJudge<'j> = dyn FnMut(&mut EquivalentField<'_, '_>) -> ControlFlow
 
 /// What is to be known of a call beside its equivalent fields.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub struct Reach {
+pub struct CallEffects {
     /// Why there may be other fields of root types.
     pub undecided: Option<String>,
     /// Whether a call of a function selects what destroys.
@@ -74,50 +74,50 @@ impl EquivalentField<'_, '_> {
 }
 
 /// What a document reaches. Without a schema it is known of the operations' own fields only.
-pub(super) fn of_document(
-    schema: Option<&Schema>,
-    document: &Document,
+pub(super) fn judge_document(
+    schema: Option<&GraphqlSchema>,
+    document: &QueryDocument,
     given: Option<&Map<String, Value>>,
     deadline: Duration,
     judge: &mut FieldJudge<'_>,
-) -> Result<Reach, DocumentError> {
+) -> Result<CallEffects, DocumentError> {
     let nothing = Map::new();
-    let variables = Variables::new(given.unwrap_or(&nothing), deadline);
-    let mut walk = Walk::new(schema, document, variables, judge);
+    let variables = VariableValues::new(given.unwrap_or(&nothing), deadline);
+    let mut walk = DocumentWalker::new(schema, document, variables, judge);
     for operation in document.operations() {
         let kind = match operation.operation_type {
-            OperationType::Query => Operation::Query,
-            OperationType::Mutation => Operation::Mutation,
-            OperationType::Subscription => Operation::Subscription,
+            OperationType::Query => OperationKind::Query,
+            OperationType::Mutation => OperationKind::Mutation,
+            OperationType::Subscription => OperationKind::Subscription,
         };
-        let scope = Scope {
+        let scope = SelectionScope {
             root: Some(kind),
             parent: schema
                 .and_then(|schema| schema.root(kind))
-                .map_or(Parent::Unknown, Parent::Known),
+                .map_or(ParentType::Unknown, ParentType::Known),
         };
-        let defaults = walk.defaults_of(operation);
+        let defaults = walk.variable_defaults(operation);
         walk.selections(&operation.selection_set, scope, &defaults)?;
-        walk.fragments()?;
+        walk.walk_fragments()?;
     }
-    Ok(walk.reach())
+    Ok(walk.into_effects())
 }
 
 /// What is reached below the one field of a function's document, which is of this type.
-pub(super) fn below_function(
-    schema: &Schema,
-    document: &Document,
+pub(super) fn judge_function_document(
+    schema: &GraphqlSchema,
+    document: &QueryDocument,
     ty: &str,
     deadline: Duration,
     judge: &mut FieldJudge<'_>,
-) -> Result<Reach, DocumentError> {
+) -> Result<CallEffects, DocumentError> {
     let nothing = Map::new();
-    let variables = Variables::new(&nothing, deadline);
-    let mut walk = Walk::new(Some(schema), document, variables, judge);
+    let variables = VariableValues::new(&nothing, deadline);
+    let mut walk = DocumentWalker::new(Some(schema), document, variables, judge);
     let (scope, defaults) = (
-        Scope {
+        SelectionScope {
             root: None,
-            parent: walk.composite(ty),
+            parent: walk.parent_type(ty),
         },
         Rc::default(),
     );
@@ -125,33 +125,33 @@ pub(super) fn below_function(
     for field in own.filter_map(Selection::as_field) {
         walk.selections(&field.selection_set, scope, &defaults)?;
     }
-    Ok(Reach {
+    Ok(CallEffects {
         may_destroy: document.destroys,
-        ..walk.reach()
+        ..walk.into_effects()
     })
 }
 
 /// The end of the time for a document that is read from now on, by this thread's clock.
-pub(super) fn deadline() -> Duration {
-    processor_time().saturating_add(MAX_JUDGING_TIME)
+pub(super) fn judging_deadline() -> Duration {
+    thread_cpu_time().saturating_add(MAX_JUDGING_TIME)
 }
 
 /// What this thread has used of the processor.
-pub(super) fn processor_time() -> Duration {
+pub(super) fn thread_cpu_time() -> Duration {
     clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).map_or(Duration::ZERO, Duration::from)
 }
 
 /// Where a selection stands.
 #[derive(Clone, Copy)]
-struct Scope<'d> {
+struct SelectionScope<'d> {
     /// Of an operation's own fields: that operation.
-    root: Option<Operation>,
-    parent: Parent<'d>,
+    root: Option<OperationKind>,
+    parent: ParentType<'d>,
 }
 
 /// The type of which fields are selected.
 #[derive(Clone, Copy)]
-enum Parent<'d> {
+enum ParentType<'d> {
     Known(&'d str),
     Introspection,
     Unknown,
@@ -159,33 +159,37 @@ enum Parent<'d> {
 
 /// Values of variables that are not given.
 #[derive(Clone, Default)]
-struct Defaults<'d> {
+struct VariableDefaults<'d> {
     /// The same for operations in which the same values hold.
     number: usize,
     values: HashMap<&'d str, &'d ast::Value>,
 }
 
-struct Walk<'d, 'j> {
-    schema: Option<&'d Schema>,
+struct DocumentWalker<'d, 'j> {
+    schema: Option<&'d GraphqlSchema>,
     fragments: HashMap<&'d str, &'d FragmentDefinition>,
     destroys: bool,
-    variables: Variables<'d>,
+    variables: VariableValues<'d>,
     visits: usize,
-    known: HashSet<(Operation, &'d str, Hash)>,
+    known: HashSet<(OperationKind, &'d str, Hash)>,
     /// Fragments that were or will be walked, each by what else its fields depend on.
-    entered: HashSet<(&'d str, Option<Operation>, usize)>,
-    waiting: Vec<(&'d FragmentDefinition, Option<Operation>, Rc<Defaults<'d>>)>,
+    entered: HashSet<(&'d str, Option<OperationKind>, usize)>,
+    waiting: Vec<(
+        &'d FragmentDefinition,
+        Option<OperationKind>,
+        Rc<VariableDefaults<'d>>,
+    )>,
     /// By what they hold.
     defaults: HashMap<Hash, usize>,
     undecided: Option<String>,
     judge: &'j mut FieldJudge<'j>,
 }
 
-impl<'d, 'j> Walk<'d, 'j> {
+impl<'d, 'j> DocumentWalker<'d, 'j> {
     fn new(
-        schema: Option<&'d Schema>,
-        document: &'d Document,
-        variables: Variables<'d>,
+        schema: Option<&'d GraphqlSchema>,
+        document: &'d QueryDocument,
+        variables: VariableValues<'d>,
         judge: &'j mut FieldJudge<'_>,
     ) -> Self {
         let fragments = document.fragments();
@@ -206,15 +210,18 @@ impl<'d, 'j> Walk<'d, 'j> {
         }
     }
 
-    fn reach(self) -> Reach {
-        Reach {
+    fn into_effects(self) -> CallEffects {
+        CallEffects {
             undecided: self.undecided,
             may_destroy: false,
         }
     }
 
     /// Of an operation, as far as they are not given.
-    fn defaults_of(&mut self, operation: &'d OperationDefinition) -> Rc<Defaults<'d>> {
+    fn variable_defaults(
+        &mut self,
+        operation: &'d OperationDefinition,
+    ) -> Rc<VariableDefaults<'d>> {
         let mut values = HashMap::new();
         let mut hasher = Hasher::new();
         let mut declared: Vec<_> = operation.variables.iter().collect();
@@ -224,22 +231,22 @@ impl<'d, 'j> Walk<'d, 'j> {
             if let Some(default) = &variable.default_value
                 && !self.variables.given.contains_key(name)
             {
-                text(&mut hasher, name);
+                hash_text(&mut hasher, name);
                 self.variables
-                    .hash(default, &Defaults::default(), &mut hasher);
+                    .hash(default, &VariableDefaults::default(), &mut hasher);
                 values.insert(name, &**default);
             }
         }
         let next = self.defaults.len();
         let number = *self.defaults.entry(hasher.finalize()).or_insert(next);
-        Rc::new(Defaults { number, values })
+        Rc::new(VariableDefaults { number, values })
     }
 
     fn selections(
         &mut self,
         selections: &'d [Selection],
-        scope: Scope<'d>,
-        defaults: &Rc<Defaults<'d>>,
+        scope: SelectionScope<'d>,
+        defaults: &Rc<VariableDefaults<'d>>,
     ) -> Result<(), DocumentError> {
         for selection in selections {
             self.visits += 1;
@@ -254,8 +261,8 @@ impl<'d, 'j> Walk<'d, 'j> {
                 Selection::Field(field) => self.field(field, scope, defaults)?,
                 Selection::InlineFragment(fragment) => {
                     let condition = fragment.type_condition.as_ref();
-                    let parent = condition.map_or(scope.parent, |on| self.composite(on.as_str()));
-                    let scope = Scope { parent, ..scope };
+                    let parent = condition.map_or(scope.parent, |on| self.parent_type(on.as_str()));
+                    let scope = SelectionScope { parent, ..scope };
                     self.selections(&fragment.selection_set, scope, defaults)?;
                 }
                 Selection::FragmentSpread(spread) => {
@@ -275,10 +282,10 @@ impl<'d, 'j> Walk<'d, 'j> {
     }
 
     /// Those that were spread. One after the other, since a chain of them may be long.
-    fn fragments(&mut self) -> Result<(), DocumentError> {
+    fn walk_fragments(&mut self) -> Result<(), DocumentError> {
         while let Some((fragment, root, defaults)) = self.waiting.pop() {
-            let parent = self.composite(fragment.type_condition.as_str());
-            let scope = Scope { root, parent };
+            let parent = self.parent_type(fragment.type_condition.as_str());
+            let scope = SelectionScope { root, parent };
             self.selections(&fragment.selection_set, scope, &defaults)?;
         }
         Ok(())
@@ -287,24 +294,24 @@ impl<'d, 'j> Walk<'d, 'j> {
     fn field(
         &mut self,
         field: &'d ast::Field,
-        scope: Scope<'d>,
-        defaults: &Rc<Defaults<'d>>,
+        scope: SelectionScope<'d>,
+        defaults: &Rc<VariableDefaults<'d>>,
     ) -> Result<(), DocumentError> {
         let name = field.name.as_str();
         let possible = match (scope.parent, self.schema) {
-            (Parent::Known(ty), Some(schema)) => schema.operations_at(ty),
+            (ParentType::Known(ty), Some(schema)) => schema.operations_at(ty),
             _ => &[],
         };
         if let Some(root) = scope.root {
-            self.take(root, field, defaults)?;
+            self.judge_field(root, field, defaults)?;
         }
-        if name != TYPE_NAME {
+        if name != TYPENAME_META_FIELD {
             for &operation in possible {
                 if scope.root != Some(operation) {
-                    self.take(operation, field, defaults)?;
+                    self.judge_field(operation, field, defaults)?;
                 }
             }
-            let is_unknown = matches!(scope.parent, Parent::Unknown) && scope.root.is_none();
+            let is_unknown = matches!(scope.parent, ParentType::Unknown) && scope.root.is_none();
             if is_unknown && self.undecided.is_none() {
                 self.undecided = Some(format!(
                     "the schema that is known does not say of which type the field `{name}` is selected"
@@ -314,34 +321,37 @@ impl<'d, 'j> Walk<'d, 'j> {
         if field.selection_set.is_empty() {
             return Ok(());
         }
-        let is_query = scope.root == Some(Operation::Query) || possible.contains(&Operation::Query);
+        let is_query =
+            scope.root == Some(OperationKind::Query) || possible.contains(&OperationKind::Query);
         let parent = match scope.parent {
-            Parent::Introspection => Parent::Introspection,
-            _ if is_query && INTROSPECTION.contains(&name) => Parent::Introspection,
-            Parent::Known(ty) => {
+            ParentType::Introspection => ParentType::Introspection,
+            _ if is_query && INTROSPECTION_FIELDS.contains(&name) => ParentType::Introspection,
+            ParentType::Known(ty) => {
                 let known = self.schema.and_then(|schema| schema.field(ty, name));
-                known.map_or(Parent::Unknown, |field| self.composite(field.ty.name()))
+                known.map_or(ParentType::Unknown, |field| {
+                    self.parent_type(field.ty.name())
+                })
             }
-            Parent::Unknown => Parent::Unknown,
+            ParentType::Unknown => ParentType::Unknown,
         };
-        let scope = Scope { root: None, parent };
+        let scope = SelectionScope { root: None, parent };
         self.selections(&field.selection_set, scope, defaults)
     }
 
-    fn composite(&self, ty: &'d str) -> Parent<'d> {
+    fn parent_type(&self, ty: &'d str) -> ParentType<'d> {
         match self.schema {
             // Kept for the introspection.
-            _ if ty.starts_with("__") => Parent::Introspection,
-            Some(schema) if schema.is_composite(ty) => Parent::Known(ty),
-            _ => Parent::Unknown,
+            _ if ty.starts_with("__") => ParentType::Introspection,
+            Some(schema) if schema.is_composite(ty) => ParentType::Known(ty),
+            _ => ParentType::Unknown,
         }
     }
 
-    fn take(
+    fn judge_field(
         &mut self,
-        operation: Operation,
+        operation: OperationKind,
         field: &'d ast::Field,
-        defaults: &Defaults<'d>,
+        defaults: &VariableDefaults<'d>,
     ) -> Result<(), DocumentError> {
         let name = field.name.as_str();
         let mut hasher = Hasher::new();
@@ -361,7 +371,7 @@ impl<'d, 'j> Walk<'d, 'j> {
         let judged = (self.judge)(&mut EquivalentField {
             function: &format!("{}.{name}", operation.word()),
             annotations: &operation.annotations(name),
-            may_destroy: self.destroys && operation == Operation::Mutation,
+            may_destroy: self.destroys && operation == OperationKind::Mutation,
             written: &field.arguments,
             defaults,
             variables: &mut self.variables,
@@ -374,23 +384,23 @@ impl<'d, 'j> Walk<'d, 'j> {
 }
 
 /// The values of a document's variables, and what may be spent on arguments.
-struct Variables<'d> {
+struct VariableValues<'d> {
     given: &'d Map<String, Value>,
     /// Those that were looked at.
-    measured: HashMap<&'d str, Measured>,
+    measured: HashMap<&'d str, MeasuredVariable>,
     /// So many were copied.
     bytes: usize,
     deadline: Duration,
 }
 
 #[derive(Clone, Copy)]
-struct Measured {
+struct MeasuredVariable {
     hash: Hash,
     /// As JSON; none of one that is longer than all arguments may be.
     bytes: Option<usize>,
 }
 
-impl<'d> Variables<'d> {
+impl<'d> VariableValues<'d> {
     fn new(given: &'d Map<String, Value>, deadline: Duration) -> Self {
         Self {
             given,
@@ -401,7 +411,7 @@ impl<'d> Variables<'d> {
     }
 
     fn check_time(&self) -> Result<(), DocumentError> {
-        match processor_time() < self.deadline {
+        match thread_cpu_time() < self.deadline {
             true => Ok(()),
             false => Err(DocumentError::limit(
                 "it takes too long to judge what `query` does",
@@ -414,36 +424,41 @@ impl<'d> Variables<'d> {
     fn hash_arguments(
         &mut self,
         arguments: &'d [Node<ast::Argument>],
-        defaults: &Defaults<'d>,
+        defaults: &VariableDefaults<'d>,
         hasher: &mut Hasher,
     ) {
         for argument in arguments {
-            text(hasher, argument.name.as_str());
+            hash_text(hasher, argument.name.as_str());
             self.hash(&argument.value, defaults, hasher);
         }
     }
 
     /// Two of one hash are one value.
-    fn hash(&mut self, value: &'d ast::Value, defaults: &Defaults<'d>, hasher: &mut Hasher) {
+    fn hash(
+        &mut self,
+        value: &'d ast::Value,
+        defaults: &VariableDefaults<'d>,
+        hasher: &mut Hasher,
+    ) {
         match value {
             ast::Value::Null => drop(hasher.update(b"0")),
             ast::Value::Boolean(false) => drop(hasher.update(b"f")),
             ast::Value::Boolean(true) => drop(hasher.update(b"t")),
             ast::Value::String(it) => {
                 hasher.update(b"\"");
-                text(hasher, it);
+                hash_text(hasher, it);
             }
             ast::Value::Enum(name) => {
                 hasher.update(b"e");
-                text(hasher, name.as_str());
+                hash_text(hasher, name.as_str());
             }
             ast::Value::Int(number) => {
                 hasher.update(b"i");
-                text(hasher, number.as_str());
+                hash_text(hasher, number.as_str());
             }
             ast::Value::Float(number) => {
                 hasher.update(b"d");
-                text(hasher, number.as_str());
+                hash_text(hasher, number.as_str());
             }
             ast::Value::List(items) => {
                 hasher.update(b"[").update(&items.len().to_le_bytes());
@@ -454,17 +469,17 @@ impl<'d> Variables<'d> {
             ast::Value::Object(members) => {
                 hasher.update(b"{").update(&members.len().to_le_bytes());
                 for (name, value) in members {
-                    text(hasher, name.as_str());
+                    hash_text(hasher, name.as_str());
                     self.hash(value, defaults, hasher);
                 }
             }
-            ast::Value::Variable(name) => match self.measured(name.as_str()) {
+            ast::Value::Variable(name) => match self.measure_variable(name.as_str()) {
                 Some(measured) => {
                     hasher.update(b"v").update(measured.hash.as_bytes());
                 }
                 None => match defaults.values.get(name.as_str()) {
                     // A default names no variable.
-                    Some(default) => self.hash(default, &Defaults::default(), hasher),
+                    Some(default) => self.hash(default, &VariableDefaults::default(), hasher),
                     None => drop(hasher.update(b"-")),
                 },
             },
@@ -472,13 +487,13 @@ impl<'d> Variables<'d> {
     }
 
     /// Of a variable that is given.
-    fn measured(&mut self, name: &'d str) -> Option<Measured> {
+    fn measure_variable(&mut self, name: &'d str) -> Option<MeasuredVariable> {
         let value = self.given.get(name)?;
         let measured = self.measured.entry(name).or_insert_with(|| {
             let mut hasher = Hasher::new();
             // It is taken by a hasher, which never fails.
             drop(serde_json::to_writer(&mut hasher, value));
-            Measured {
+            MeasuredVariable {
                 hash: hasher.finalize(),
                 bytes: json_length::of(value, MAX_ARGUMENT_BYTES),
             }
@@ -489,12 +504,12 @@ impl<'d> Variables<'d> {
     fn arguments(
         &mut self,
         arguments: &'d [Node<ast::Argument>],
-        defaults: &Defaults<'d>,
+        defaults: &VariableDefaults<'d>,
     ) -> Result<Value, DocumentError> {
         let mut all = Map::new();
         for argument in arguments {
             if let Some(value) = self.value(&argument.value, defaults)? {
-                self.spend(Some(argument.name.len()))?;
+                self.count_bytes(Some(argument.name.len()))?;
                 all.insert(argument.name.to_string(), value);
             }
         }
@@ -506,17 +521,21 @@ impl<'d> Variables<'d> {
     fn value(
         &mut self,
         value: &'d ast::Value,
-        defaults: &Defaults<'d>,
+        defaults: &VariableDefaults<'d>,
     ) -> Result<Option<Value>, DocumentError> {
         Ok(Some(match value {
-            ast::Value::Null => self.spent(Value::Null, 4)?,
-            ast::Value::Boolean(truth) => self.spent((*truth).into(), 5)?,
-            ast::Value::String(it) => self.spent(it.as_str().into(), it.len())?,
-            ast::Value::Enum(name) => self.spent(name.as_str().into(), name.len())?,
-            ast::Value::Int(it) => self.spent(number(it.as_str()), it.as_str().len())?,
-            ast::Value::Float(it) => self.spent(number(it.as_str()), it.as_str().len())?,
+            ast::Value::Null => self.counted_value(Value::Null, 4)?,
+            ast::Value::Boolean(truth) => self.counted_value((*truth).into(), 5)?,
+            ast::Value::String(it) => self.counted_value(it.as_str().into(), it.len())?,
+            ast::Value::Enum(name) => self.counted_value(name.as_str().into(), name.len())?,
+            ast::Value::Int(it) => {
+                self.counted_value(json_number(it.as_str()), it.as_str().len())?
+            }
+            ast::Value::Float(it) => {
+                self.counted_value(json_number(it.as_str()), it.as_str().len())?
+            }
             ast::Value::List(items) => {
-                self.spend(Some(2))?;
+                self.count_bytes(Some(2))?;
                 let mut all = Vec::new();
                 for item in items {
                     // Within a list what has no value is null.
@@ -525,11 +544,11 @@ impl<'d> Variables<'d> {
                 Value::Array(all)
             }
             ast::Value::Object(members) => {
-                self.spend(Some(2))?;
+                self.count_bytes(Some(2))?;
                 let mut all = Map::new();
                 for (name, value) in members {
                     if let Some(value) = self.value(value, defaults)? {
-                        self.spend(Some(name.len()))?;
+                        self.count_bytes(Some(name.len()))?;
                         all.insert(name.to_string(), value);
                     }
                 }
@@ -537,24 +556,24 @@ impl<'d> Variables<'d> {
             }
             ast::Value::Variable(name) => {
                 let name = name.as_str();
-                if let Some(measured) = self.measured(name) {
-                    self.spend(measured.bytes)?;
+                if let Some(measured) = self.measure_variable(name) {
+                    self.count_bytes(measured.bytes)?;
                     return Ok(self.given.get(name).cloned());
                 }
                 return match defaults.values.get(name) {
-                    Some(default) => self.value(default, &Defaults::default()),
+                    Some(default) => self.value(default, &VariableDefaults::default()),
                     None => Ok(None),
                 };
             }
         }))
     }
 
-    fn spent(&mut self, value: Value, bytes: usize) -> Result<Value, DocumentError> {
-        self.spend(Some(bytes)).map(|()| value)
+    fn counted_value(&mut self, value: Value, bytes: usize) -> Result<Value, DocumentError> {
+        self.count_bytes(Some(bytes)).map(|()| value)
     }
 
     /// Counts before anything is copied.
-    fn spend(&mut self, bytes: Option<usize>) -> Result<(), DocumentError> {
+    fn count_bytes(&mut self, bytes: Option<usize>) -> Result<(), DocumentError> {
         let bytes = bytes.map(|bytes| self.bytes + bytes + 1);
         match bytes.filter(|bytes| *bytes <= MAX_ARGUMENT_BYTES) {
             Some(bytes) => {
@@ -570,13 +589,13 @@ impl<'d> Variables<'d> {
     }
 }
 
-fn text(hasher: &mut Hasher, text: &str) {
+fn hash_text(hasher: &mut Hasher, text: &str) {
     hasher.update(&text.len().to_le_bytes());
     hasher.update(text.as_bytes());
 }
 
 /// However large it is, it is what the text says.
-fn number(text: &str) -> Value {
+fn json_number(text: &str) -> Value {
     let read = text.parse::<serde_json::Number>().ok();
     read.map_or_else(|| text.into(), Value::Number)
 }

@@ -9,45 +9,48 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{
-    literal,
-    model::{Argument, EnumValue, Field, Schema, Shape, Type, TypeRef, is_built_in},
+    schema_model::{
+        EnumValue, GraphqlSchema, SchemaArgument, SchemaField, SchemaType, TypeRef, TypeShape,
+        is_built_in,
+    },
+    value_literal,
 };
 
 /// What servers learned to tell, one after the other; each is left out where one is too old for it.
-const AGES: &[Age] = &[
-    Age {
+const SERVER_GENERATIONS: &[ServerGeneration] = &[
+    ServerGeneration {
         one_of: true,
         old_arguments: true,
     },
-    Age {
+    ServerGeneration {
         one_of: false,
         old_arguments: true,
     },
-    Age {
+    ServerGeneration {
         one_of: false,
         old_arguments: false,
     },
 ];
 
 /// Lists and marks around one type, as many as the tools of others ask for.
-const WRAPPINGS: usize = 9;
+const MAX_TYPE_WRAPPERS: usize = 9;
 
-struct Age {
+struct ServerGeneration {
     one_of: bool,
     /// Arguments and fields of inputs may be deprecated.
     old_arguments: bool,
 }
 
 /// The questions, in the order in which they are tried.
-pub(super) fn queries() -> impl Iterator<Item = String> {
-    AGES.iter().map(|age| {
+pub(super) fn introspection_queries() -> impl Iterator<Item = String> {
+    SERVER_GENERATIONS.iter().map(|age| {
         let one_of = if age.one_of { " isOneOf" } else { "" };
         let (all, why) = match age.old_arguments {
             true => ("(includeDeprecated: true)", " isDeprecated deprecationReason"),
             false => ("", ""),
         };
         let mut ty = "kind name".to_owned();
-        for _ in 0..WRAPPINGS {
+        for _ in 0..MAX_TYPE_WRAPPERS {
             ty = format!("kind name ofType {{ {ty} }}");
         }
         format!(
@@ -64,52 +67,52 @@ pub(super) fn queries() -> impl Iterator<Item = String> {
 }
 
 /// An answer, or what stands under its `data`.
-pub(super) fn read(answer: &Value) -> Result<Schema, String> {
+pub(super) fn read(answer: &Value) -> Result<GraphqlSchema, String> {
     let data = answer.get("data").unwrap_or(answer);
     let schema = data.get("__schema").filter(|schema| !schema.is_null());
     let schema =
         schema.ok_or("it is no answer to an introspection: there is no `__schema` in it")?;
-    let told = Told::deserialize(schema)
+    let told = IntrospectedSchema::deserialize(schema)
         .map_err(|error| format!("the answer to the introspection cannot be read: {error}"))?;
     Ok(told.into())
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Told {
-    query_type: Option<Named>,
-    mutation_type: Option<Named>,
-    subscription_type: Option<Named>,
-    types: Vec<ToldType>,
+struct IntrospectedSchema {
+    query_type: Option<IntrospectedName>,
+    mutation_type: Option<IntrospectedName>,
+    subscription_type: Option<IntrospectedName>,
+    types: Vec<IntrospectedType>,
 }
 
 #[derive(Deserialize)]
-struct Named {
+struct IntrospectedName {
     name: String,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct ToldType {
+struct IntrospectedType {
     kind: String,
     name: String,
     description: Option<String>,
-    fields: Option<Vec<ToldField>>,
-    input_fields: Option<Vec<ToldArgument>>,
-    enum_values: Option<Vec<ToldValue>>,
-    possible_types: Option<Vec<Named>>,
+    fields: Option<Vec<IntrospectedField>>,
+    input_fields: Option<Vec<IntrospectedArgument>>,
+    enum_values: Option<Vec<IntrospectedEnumValue>>,
+    possible_types: Option<Vec<IntrospectedName>>,
     is_one_of: Option<bool>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct ToldField {
+struct IntrospectedField {
     name: String,
     description: Option<String>,
     #[serde(default)]
-    args: Vec<ToldArgument>,
+    args: Vec<IntrospectedArgument>,
     #[serde(rename = "type")]
-    ty: ToldRef,
+    ty: IntrospectedTypeRef,
     #[serde(default)]
     is_deprecated: bool,
     deprecation_reason: Option<String>,
@@ -117,11 +120,11 @@ struct ToldField {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct ToldArgument {
+struct IntrospectedArgument {
     name: String,
     description: Option<String>,
     #[serde(rename = "type")]
-    ty: ToldRef,
+    ty: IntrospectedTypeRef,
     default_value: Option<String>,
     #[serde(default)]
     is_deprecated: bool,
@@ -130,7 +133,7 @@ struct ToldArgument {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct ToldValue {
+struct IntrospectedEnumValue {
     name: String,
     description: Option<String>,
     #[serde(default)]
@@ -140,15 +143,15 @@ struct ToldValue {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct ToldRef {
+struct IntrospectedTypeRef {
     kind: String,
     name: Option<String>,
-    of_type: Option<Box<ToldRef>>,
+    of_type: Option<Box<IntrospectedTypeRef>>,
 }
 
-impl From<Told> for Schema {
-    fn from(told: Told) -> Self {
-        let root = |named: Option<Named>| named.map(|named| named.name);
+impl From<IntrospectedSchema> for GraphqlSchema {
+    fn from(told: IntrospectedSchema) -> Self {
+        let root = |named: Option<IntrospectedName>| named.map(|named| named.name);
         let types = told.types.into_iter();
         let types = types.filter(|ty| !ty.name.starts_with("__") && !is_built_in(&ty.name));
         let (mut possible, mut known) = (HashMap::new(), BTreeMap::new());
@@ -159,7 +162,7 @@ impl From<Told> for Schema {
                 let names = types.into_iter().map(|named| named.name);
                 possible.insert(ty.name.clone(), names.collect::<HashSet<_>>());
             }
-            known.insert(ty.name.clone(), Type::from(ty));
+            known.insert(ty.name.clone(), SchemaType::from(ty));
         }
         let mut schema = Self {
             query: root(told.query_type),
@@ -177,76 +180,79 @@ impl From<Told> for Schema {
     }
 }
 
-impl From<ToldType> for Type {
-    fn from(told: ToldType) -> Self {
-        let fields = |fields: Option<Vec<ToldField>>| {
+impl From<IntrospectedType> for SchemaType {
+    fn from(told: IntrospectedType) -> Self {
+        let fields = |fields: Option<Vec<IntrospectedField>>| {
             let fields = fields.unwrap_or_default().into_iter();
-            fields.map(Field::from).collect()
+            fields.map(SchemaField::from).collect()
         };
         let shape = match told.kind.as_str() {
-            "OBJECT" => Shape::Object(fields(told.fields)),
-            "INTERFACE" => Shape::Interface(fields(told.fields)),
+            "OBJECT" => TypeShape::Object(fields(told.fields)),
+            "INTERFACE" => TypeShape::Interface(fields(told.fields)),
             "UNION" => {
                 let members = told.possible_types.unwrap_or_default().into_iter();
-                Shape::Union(members.map(|member| member.name).collect())
+                TypeShape::Union(members.map(|member| member.name).collect())
             }
             "ENUM" => {
                 let values = told.enum_values.unwrap_or_default().into_iter();
-                Shape::Enum(values.map(EnumValue::from).collect())
+                TypeShape::Enum(values.map(EnumValue::from).collect())
             }
             "INPUT_OBJECT" => {
                 let fields = told.input_fields.unwrap_or_default().into_iter();
-                Shape::Input {
-                    fields: fields.map(Argument::from).collect(),
+                TypeShape::Input {
+                    fields: fields.map(SchemaArgument::from).collect(),
                     one_of: told.is_one_of == Some(true),
                 }
             }
             // Of what GraphQL does not have yet nothing is known.
-            _ => Shape::Scalar,
+            _ => TypeShape::Scalar,
         };
         Self {
-            description: words(told.description),
+            description: non_empty_description(told.description),
             shape,
         }
     }
 }
 
-impl From<ToldField> for Field {
-    fn from(told: ToldField) -> Self {
+impl From<IntrospectedField> for SchemaField {
+    fn from(told: IntrospectedField) -> Self {
         Self {
             name: told.name,
-            description: words(told.description),
-            arguments: told.args.into_iter().map(Argument::from).collect(),
+            description: non_empty_description(told.description),
+            arguments: told.args.into_iter().map(SchemaArgument::from).collect(),
             ty: told.ty.into(),
-            deprecated: deprecated(told.is_deprecated, told.deprecation_reason),
+            deprecated: deprecation_reason_of(told.is_deprecated, told.deprecation_reason),
         }
     }
 }
 
-impl From<ToldArgument> for Argument {
-    fn from(told: ToldArgument) -> Self {
+impl From<IntrospectedArgument> for SchemaArgument {
+    fn from(told: IntrospectedArgument) -> Self {
         Self {
             name: told.name,
-            description: words(told.description),
+            description: non_empty_description(told.description),
             ty: told.ty.into(),
-            default: told.default_value.as_deref().and_then(literal::of_text),
-            deprecated: deprecated(told.is_deprecated, told.deprecation_reason),
+            default: told
+                .default_value
+                .as_deref()
+                .and_then(value_literal::of_text),
+            deprecated: deprecation_reason_of(told.is_deprecated, told.deprecation_reason),
         }
     }
 }
 
-impl From<ToldValue> for EnumValue {
-    fn from(told: ToldValue) -> Self {
+impl From<IntrospectedEnumValue> for EnumValue {
+    fn from(told: IntrospectedEnumValue) -> Self {
         Self {
             name: told.name,
-            description: words(told.description),
-            deprecated: deprecated(told.is_deprecated, told.deprecation_reason),
+            description: non_empty_description(told.description),
+            deprecated: deprecation_reason_of(told.is_deprecated, told.deprecation_reason),
         }
     }
 }
 
-impl From<ToldRef> for TypeRef {
-    fn from(told: ToldRef) -> Self {
+impl From<IntrospectedTypeRef> for TypeRef {
+    fn from(told: IntrospectedTypeRef) -> Self {
         match (told.kind.as_str(), told.of_type) {
             ("NON_NULL", Some(inner)) => match TypeRef::from(*inner) {
                 already @ TypeRef::Required(_) => already,
@@ -259,11 +265,11 @@ impl From<ToldRef> for TypeRef {
     }
 }
 
-fn deprecated(is: bool, reason: Option<String>) -> Option<String> {
+fn deprecation_reason_of(is: bool, reason: Option<String>) -> Option<String> {
     is.then(|| reason.unwrap_or_else(|| "No longer supported".to_owned()))
 }
 
-fn words(text: Option<String>) -> Option<String> {
+fn non_empty_description(text: Option<String>) -> Option<String> {
     let text = text?;
     let text = text.trim();
     (!text.is_empty()).then(|| text.to_owned())

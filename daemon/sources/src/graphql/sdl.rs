@@ -13,20 +13,23 @@ use apollo_compiler::{
 };
 
 use super::{
-    literal,
-    model::{Argument, EnumValue, Field, Schema, Shape, Type, TypeRef, is_built_in},
+    schema_model::{
+        EnumValue, GraphqlSchema, SchemaArgument, SchemaField, SchemaType, TypeRef, TypeShape,
+        is_built_in,
+    },
+    value_literal,
 };
 
 /// How deep lists and values may nest in it.
-const NESTING: usize = 200;
+const MAX_SDL_NESTING: usize = 200;
 /// Words and signs in it; GitHub's has a quarter of a million.
-const TOKENS: usize = 5_000_000;
+const MAX_SDL_TOKENS: usize = 5_000_000;
 /// How many mistakes are told.
-const TOLD: usize = 3;
+const MAX_REPORTED_MISTAKES: usize = 3;
 
 /// What strays from the standard in schemas that servers are run with: directives that a server adds by itself, and
 /// names with two underscores, which are left out.
-const HARMLESS: &[&str] = &[
+const HARMLESS_DIAGNOSTICS: &[&str] = &[
     "UndefinedDirective",
     "UndefinedArgument",
     "UniqueDirective",
@@ -47,38 +50,38 @@ const HARMLESS: &[&str] = &[
 ];
 
 /// The same of what has no name among the mistakes, by what is said of it.
-const TWICE: &[&str] = &["duplicate definitions for the `", "` more than once"];
+const DUPLICATE_MESSAGES: &[&str] = &["duplicate definitions for the `", "` more than once"];
 
 /// `place` is what an error calls it.
-pub(super) fn read(text: &str, place: &str) -> Result<Schema, String> {
+pub(super) fn read(text: &str, place: &str) -> Result<GraphqlSchema, String> {
     let mut builder = Parsed::builder()
         .adopt_orphan_extensions()
         .ignore_builtin_redefinitions();
     Parser::new()
-        .recursion_limit(NESTING)
-        .token_limit(TOKENS)
+        .recursion_limit(MAX_SDL_NESTING)
+        .token_limit(MAX_SDL_TOKENS)
         .parse_into_schema_builder(text, place, &mut builder);
     let parsed = match builder.build() {
         Ok(parsed) => parsed,
         // What stands there twice counts once: published schemas have such things.
-        Err(error) => match told(&error.errors, place, &[]) {
+        Err(error) => match report_mistakes(&error.errors, place, &[]) {
             Some(mistakes) => return Err(mistakes),
             None => error.partial,
         },
     };
     let parsed = match parsed.validate() {
         Ok(valid) => valid.into_inner(),
-        Err(error) => match told(&error.errors, place, HARMLESS) {
+        Err(error) => match report_mistakes(&error.errors, place, HARMLESS_DIAGNOSTICS) {
             Some(mistakes) => return Err(mistakes),
             None => error.partial,
         },
     };
-    Ok(model(&parsed))
+    Ok(build_model(&parsed))
 }
 
 /// The first few, unless all are harmless.
-fn told(errors: &DiagnosticList, place: &str, harmless: &[&str]) -> Option<String> {
-    let is_twice = |text: &str| TWICE.iter().any(|part| text.contains(part));
+fn report_mistakes(errors: &DiagnosticList, place: &str, harmless: &[&str]) -> Option<String> {
+    let is_twice = |text: &str| DUPLICATE_MESSAGES.iter().any(|part| text.contains(part));
     let harmful: Vec<String> = errors
         .iter()
         .filter(|found| match found.error.unstable_error_name() {
@@ -93,29 +96,32 @@ fn told(errors: &DiagnosticList, place: &str, harmless: &[&str]) -> Option<Strin
             None => format!("{place}: {}", found.error),
         })
         .collect();
-    let more = harmful.len().saturating_sub(TOLD);
-    let mut text = harmful.get(..TOLD).unwrap_or(&harmful).join("; ");
+    let more = harmful.len().saturating_sub(MAX_REPORTED_MISTAKES);
+    let mut text = harmful
+        .get(..MAX_REPORTED_MISTAKES)
+        .unwrap_or(&harmful)
+        .join("; ");
     if more > 0 {
         text.push_str(&format!(" (and {more} more)"));
     }
     (!harmful.is_empty()).then_some(text)
 }
 
-fn model(parsed: &Parsed) -> Schema {
+fn build_model(parsed: &Parsed) -> GraphqlSchema {
     let definition = &parsed.schema_definition;
     let root = |name: &Option<apollo_compiler::schema::ComponentName>| {
         name.as_ref().map(|name| name.name.as_str().to_owned())
     };
     let types = parsed.types.iter();
     let types = types.filter(|(name, _)| !name.starts_with("__") && !is_built_in(name.as_str()));
-    let mut schema = Schema {
+    let mut schema = GraphqlSchema {
         query: root(&definition.query),
         mutation: root(&definition.mutation),
         subscription: root(&definition.subscription),
         types: types
             .map(|(name, ty)| (name.as_str().to_owned(), type_of(ty)))
             .collect(),
-        ..Schema::default()
+        ..GraphqlSchema::default()
     };
     schema.roots = schema.find_roots(|root, interface| implements(parsed, root, interface));
     schema
@@ -136,34 +142,34 @@ fn implements(parsed: &Parsed, ty: &str, interface: &str) -> bool {
     seen.contains(interface)
 }
 
-fn type_of(ty: &ExtendedType) -> Type {
+fn type_of(ty: &ExtendedType) -> SchemaType {
     let fields = |fields: &apollo_compiler::collections::IndexMap<
         Name,
         Component<FieldDefinition>,
     >| { fields.values().map(|field| field_of(field)).collect() };
     let shape = match ty {
-        ExtendedType::Scalar(_) => Shape::Scalar,
-        ExtendedType::Object(object) => Shape::Object(fields(&object.fields)),
-        ExtendedType::Interface(interface) => Shape::Interface(fields(&interface.fields)),
-        ExtendedType::Union(union) => Shape::Union(
+        ExtendedType::Scalar(_) => TypeShape::Scalar,
+        ExtendedType::Object(object) => TypeShape::Object(fields(&object.fields)),
+        ExtendedType::Interface(interface) => TypeShape::Interface(fields(&interface.fields)),
+        ExtendedType::Union(union) => TypeShape::Union(
             union
                 .members
                 .iter()
                 .map(|member| member.name.as_str().to_owned())
                 .collect(),
         ),
-        ExtendedType::Enum(choice) => Shape::Enum(
+        ExtendedType::Enum(choice) => TypeShape::Enum(
             choice
                 .values
                 .values()
                 .map(|value| EnumValue {
                     name: value.value.as_str().to_owned(),
-                    description: words(value.description.as_ref()),
-                    deprecated: deprecated(&value.directives),
+                    description: trimmed_description(value.description.as_ref()),
+                    deprecated: directive_deprecation(&value.directives),
                 })
                 .collect(),
         ),
-        ExtendedType::InputObject(input) => Shape::Input {
+        ExtendedType::InputObject(input) => TypeShape::Input {
             fields: input
                 .fields
                 .values()
@@ -172,54 +178,54 @@ fn type_of(ty: &ExtendedType) -> Type {
             one_of: input.directives.has("oneOf"),
         },
     };
-    Type {
-        description: words(ty.description()),
+    SchemaType {
+        description: trimmed_description(ty.description()),
         shape,
     }
 }
 
-fn field_of(field: &FieldDefinition) -> Field {
-    Field {
+fn field_of(field: &FieldDefinition) -> SchemaField {
+    SchemaField {
         name: field.name.as_str().to_owned(),
-        description: words(field.description.as_ref()),
+        description: trimmed_description(field.description.as_ref()),
         arguments: field.arguments.iter().map(|one| argument_of(one)).collect(),
-        ty: reference(&field.ty),
-        deprecated: deprecated(&field.directives),
+        ty: type_ref_of(&field.ty),
+        deprecated: directive_deprecation(&field.directives),
     }
 }
 
-fn argument_of(argument: &InputValueDefinition) -> Argument {
-    Argument {
+fn argument_of(argument: &InputValueDefinition) -> SchemaArgument {
+    SchemaArgument {
         name: argument.name.as_str().to_owned(),
-        description: words(argument.description.as_ref()),
-        ty: reference(&argument.ty),
+        description: trimmed_description(argument.description.as_ref()),
+        ty: type_ref_of(&argument.ty),
         default: argument
             .default_value
             .as_ref()
-            .map(|value| literal::json(value)),
-        deprecated: deprecated(&argument.directives),
+            .map(|value| value_literal::json(value)),
+        deprecated: directive_deprecation(&argument.directives),
     }
 }
 
-fn reference(ty: &ast::Type) -> TypeRef {
+fn type_ref_of(ty: &ast::Type) -> TypeRef {
     let named = |name: &Name| TypeRef::Named(name.as_str().to_owned());
     let required = |inner| TypeRef::Required(Box::new(inner));
     match ty {
         ast::Type::Named(name) => named(name),
         ast::Type::NonNullNamed(name) => required(named(name)),
-        ast::Type::List(item) => TypeRef::List(Box::new(reference(item))),
-        ast::Type::NonNullList(item) => required(TypeRef::List(Box::new(reference(item)))),
+        ast::Type::List(item) => TypeRef::List(Box::new(type_ref_of(item))),
+        ast::Type::NonNullList(item) => required(TypeRef::List(Box::new(type_ref_of(item)))),
     }
 }
 
-fn deprecated(directives: &DirectiveList) -> Option<String> {
+fn directive_deprecation(directives: &DirectiveList) -> Option<String> {
     let directive = directives.get("deprecated")?;
     let reason = directive.specified_argument_by_name("reason");
     let reason = reason.and_then(|reason| reason.as_str());
     Some(reason.unwrap_or("No longer supported").to_owned())
 }
 
-fn words(description: Option<&Node<str>>) -> Option<String> {
+fn trimmed_description(description: Option<&Node<str>>) -> Option<String> {
     let text = description?.trim();
     (!text.is_empty()).then(|| text.to_owned())
 }

@@ -6,11 +6,11 @@ mod judging;
 use serde_json::{Map, Value, json};
 
 use super::{
-    call::{self, Call, Means, Refusal},
-    functions::{self, Room},
-    introspection, sdl, understood,
+    function_call::{self, CallOptions, FunctionCall, FunctionCallError},
+    introspection, parse_schema, sdl,
+    tool_list::{self, ToolBudget},
 };
-use crate::http::Body;
+use crate::http::RequestBody;
 
 const SHOP: &str = r#"
 "Where to begin"
@@ -54,42 +54,42 @@ scalar DateTime
 scalar Anything
 "#;
 
-const ROOM: Room = Room {
+const TEST_BUDGET: ToolBudget = ToolBudget {
     arguments: 4096,
     leaves: 60,
     words: 200,
     result_words: 0,
 };
 
-fn means() -> Means<'static> {
-    Means {
+fn means() -> CallOptions<'static> {
+    CallOptions {
         depth: 2,
-        room: &ROOM,
+        room: &TEST_BUDGET,
         credentials: &[],
     }
 }
 
 fn tools(text: &str, depth: u32) -> Map<String, Value> {
-    let (schema, _) = understood(text, "s").unwrap();
-    let tools = functions::all(&schema, depth).tools;
+    let (schema, _) = parse_schema(text, "s").unwrap();
+    let tools = tool_list::all(&schema, depth).tools;
     let named = tools
         .into_iter()
         .map(|tool| (tool["name"].as_str().unwrap().to_owned(), tool));
     named.collect()
 }
 
-fn called(tool: &str, arguments: Value) -> Result<Call, Refusal> {
-    let (schema, _) = understood(SHOP, "s").unwrap();
+fn called(tool: &str, arguments: Value) -> Result<FunctionCall, FunctionCallError> {
+    let (schema, _) = parse_schema(SHOP, "s").unwrap();
     let Value::Object(arguments) = arguments else {
         panic!("{arguments}");
     };
-    call::call(&schema, tool, arguments, means())
+    function_call::call(&schema, tool, arguments, means())
 }
 
 /// The query and the variables.
 fn sent(tool: &str, arguments: Value) -> (String, Value) {
     let call = called(tool, arguments).unwrap();
-    let Some(Body::Json(mut body)) = call.request.body else {
+    let Some(RequestBody::Json(mut body)) = call.request.body else {
         panic!("no JSON");
     };
     let query = body["query"].as_str().unwrap().to_owned();
@@ -100,7 +100,7 @@ fn sent(tool: &str, arguments: Value) -> (String, Value) {
 fn selected(select: Value) -> Result<String, String> {
     match called("query.user", json!({ "id": 1, "$select": select })) {
         Ok(call) => {
-            let Some(Body::Json(body)) = call.request.body else {
+            let Some(RequestBody::Json(body)) = call.request.body else {
                 panic!("no JSON");
             };
             let query = body["query"].as_str().unwrap();
@@ -109,8 +109,8 @@ fn selected(select: Value) -> Result<String, String> {
                 .unwrap();
             Ok(rest.strip_suffix(" }").unwrap().to_owned())
         }
-        Err(Refusal::Mistake(why)) => Err(why),
-        Err(Refusal::Unknown) => panic!("unknown"),
+        Err(FunctionCallError::Mistake(why)) => Err(why),
+        Err(FunctionCallError::Unknown) => panic!("unknown"),
     }
 }
 
@@ -146,7 +146,10 @@ fn values_are_variables_and_only_what_is_given_is_named() {
         "subscription.renamed",
         "mutation.user",
     ] {
-        assert_eq!(called(unknown, json!({})).unwrap_err(), Refusal::Unknown);
+        assert_eq!(
+            called(unknown, json!({})).unwrap_err(),
+            FunctionCallError::Unknown
+        );
     }
 }
 
@@ -287,12 +290,14 @@ fn any_query_may_be_sent_again_if_it_only_reads() {
         "graphql",
         json!({ "query": "mutation { deleteUser(id: 1)" }),
     );
-    assert!(matches!(unread, Err(Refusal::Mistake(why)) if why.contains("is not sent")));
+    assert!(matches!(unread, Err(FunctionCallError::Mistake(why)) if why.contains("is not sent")));
     let refused = called(
         "graphql",
         json!({ "query": "subscription { renamed { id } }" }),
     );
-    assert!(matches!(refused, Err(Refusal::Mistake(why)) if why.contains("subscription")));
+    assert!(
+        matches!(refused, Err(FunctionCallError::Mistake(why)) if why.contains("subscription"))
+    );
 }
 
 #[test]
@@ -309,7 +314,7 @@ fn both_forms_of_a_schema_are_one() {
 
 #[test]
 fn every_age_of_servers_is_asked_what_it_knows() {
-    let queries: Vec<String> = introspection::queries().collect();
+    let queries: Vec<String> = introspection::introspection_queries().collect();
     assert!(queries[0].contains("isOneOf") && !queries[1].contains("isOneOf"));
     assert!(queries[1].contains("args(includeDeprecated: true)"));
     assert!(
@@ -332,7 +337,7 @@ fn mistakes_in_a_schema_say_where() {
         ("{", "JSON"),
         ("", "s"),
     ] {
-        let why = understood(text, "s").unwrap_err();
+        let why = parse_schema(text, "s").unwrap_err();
         assert!(why.contains(part), "{text}: {why}");
     }
 }
@@ -340,6 +345,6 @@ fn mistakes_in_a_schema_say_where() {
 #[test]
 fn what_stands_twice_in_a_schema_counts_once() {
     let text = "type Query { a: Int b: Int a: Int } enum E { A A } union U = Query | Query";
-    let (schema, _) = understood(text, "s").unwrap();
+    let (schema, _) = parse_schema(text, "s").unwrap();
     assert_eq!(schema.fields("Query").unwrap().len(), 2);
 }

@@ -24,39 +24,39 @@ use serde_json::Value;
 use tokio::net::TcpListener;
 
 use super::*;
-use crate::{CallFailure, telling::Telling};
+use crate::{CallFailure, call_progress::CallProgress};
 use mux_http::http_client;
-use mux_settings::{Credential, Place, Source, SourceKind};
+use mux_settings::{DescriptionLocation, SourceCredential, SourceDefinition, SourceKind};
 
 /// What a server was asked.
 #[derive(Clone, Debug)]
-struct Seen {
+struct RecordedRequest {
     method: String,
     target: String,
     headers: axum::http::HeaderMap,
     body: Bytes,
 }
 
-impl Seen {
+impl RecordedRequest {
     fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name).map(|value| value.to_str().unwrap())
     }
 }
 
-type Log = Arc<Mutex<Vec<Seen>>>;
+type RequestLog = Arc<Mutex<Vec<RecordedRequest>>>;
 
 /// A server on a free port: its address, and what it was asked.
 async fn serve<R: IntoResponse>(
-    answer: impl Fn(&Seen, usize) -> R + Clone + Send + Sync + 'static,
-) -> (String, Log) {
-    let log = Log::default();
+    answer: impl Fn(&RecordedRequest, usize) -> R + Clone + Send + Sync + 'static,
+) -> (String, RequestLog) {
+    let log = RequestLog::default();
     let router = Router::new().fallback({
         let log = Arc::clone(&log);
         move |asked: Asked| {
             let (log, answer) = (Arc::clone(&log), answer.clone());
             async move {
                 let (parts, body) = asked.into_parts();
-                let seen = Seen {
+                let seen = RecordedRequest {
                     method: parts.method.to_string(),
                     target: parts.uri.to_string(),
                     headers: parts.headers,
@@ -77,10 +77,10 @@ async fn serve<R: IntoResponse>(
     (url, log)
 }
 
-fn settings() -> Source {
-    Source {
+fn settings() -> SourceDefinition {
+    SourceDefinition {
         kind: SourceKind::OpenApi,
-        description: Some(Place::File("api.json".into())),
+        description: Some(DescriptionLocation::File("api.json".into())),
         written: "api.json".into(),
         base_url: None,
         variables: BTreeMap::new(),
@@ -96,26 +96,30 @@ fn settings() -> Source {
     }
 }
 
-fn api(base: &str) -> Api {
+fn api(base: &str) -> ApiClient {
     api_with(base, &settings(), &[])
 }
 
-fn api_with(base: &str, settings: &Source, schemes: &[(&str, Scheme)]) -> Api {
+fn api_with(
+    base: &str,
+    settings: &SourceDefinition,
+    schemes: &[(&str, SecurityScheme)],
+) -> ApiClient {
     let schemes = schemes
         .iter()
         .map(|(name, scheme)| ((*name).to_owned(), scheme.clone()));
-    let origins = Origins::listed("shop", settings).with_calls(base);
-    let lasting = Lasting::new(settings);
-    let with = (http_client::builder as MakeClient, &lasting);
-    Api::new("shop", settings, (base, origins), schemes.collect(), with).unwrap()
+    let origins = AllowedOrigins::listed("shop", settings).with_calls(base);
+    let lasting = EntryState::new(settings);
+    let with = (http_client::client_builder as HttpClientFactory, &lasting);
+    ApiClient::new("shop", settings, (base, origins), schemes.collect(), with).unwrap()
 }
 
-fn text(text: &str) -> Credential {
-    Credential::Text(text.into())
+fn text(text: &str) -> SourceCredential {
+    SourceCredential::Text(text.into())
 }
 
-fn request(method: Method, path: &str) -> Request {
-    Request {
+fn request(method: Method, path: &str) -> ApiRequest {
+    ApiRequest {
         safe: method == Method::GET,
         method,
         path: path.into(),
@@ -127,12 +131,12 @@ fn request(method: Method, path: &str) -> Request {
     }
 }
 
-fn get(path: &str) -> Request {
+fn get(path: &str) -> ApiRequest {
     request(Method::GET, path)
 }
 
-fn telling() -> Telling {
-    Telling::to_nobody(Duration::from_secs(60))
+fn telling() -> CallProgress {
+    CallProgress::to_nobody(Duration::from_secs(60))
 }
 
 fn pairs(pairs: &[(&str, &str)]) -> Vec<(String, String)> {

@@ -6,24 +6,24 @@ use reqwest::Method;
 use serde_json::{Map, Value, json};
 
 use super::{
-    answers::{self, Answers},
-    body::{self, Body},
-    closure::Closures,
-    document::{Unresolved, is_true, text},
-    keywords::cut,
-    paging,
-    parameters::{self, Parameter},
-    security::Security,
-    servers::{self, Address, Entry},
+    openapi_document::{UnresolvedReference, is_true, text},
+    operation_body::{self, OperationBody},
+    operation_responses::{self, SuccessResponses},
+    paging_detection,
+    parameters::{self, OperationParameter},
+    schema_closure::SchemaClosures,
+    schema_keywords::cut,
+    security_requirements::SecurityRequirements,
+    server_address::{self, ServerAddress, ServerOverrides},
 };
-use crate::http::{MOST_PAGES, Paged};
+use crate::http::{MAX_PAGES, PaginationPlan};
 
 /// Of a description, in letters.
-const WORDS: usize = 2_000;
+const MAX_TOOL_DESCRIPTION_CHARS: usize = 2_000;
 
 /// What of an operation is kept for its calls.
 #[derive(Clone, Debug)]
-pub(super) struct Operation {
+pub(super) struct OpenApiOperation {
     pub(super) method: Method,
     /// As the description has it, with parameters in braces.
     pub(super) path: String,
@@ -32,16 +32,16 @@ pub(super) struct Operation {
     /// Of that, in the description's words.
     pub(super) origin: Option<String>,
     pub(super) headers: Vec<(String, String)>,
-    pub(super) parameters: Vec<Parameter>,
-    pub(super) body: Option<Body>,
+    pub(super) parameters: Vec<OperationParameter>,
+    pub(super) body: Option<OperationBody>,
     pub(super) security: Vec<Vec<String>>,
     pub(super) safe: bool,
-    pub(super) paged: Option<Paged>,
+    pub(super) paged: Option<PaginationPlan>,
 }
 
 /// Where an operation stands.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Found<'a> {
+pub(super) struct FoundOperation<'a> {
     pub(super) verb: &'a str,
     pub(super) path: &'a str,
     pub(super) item: &'a Value,
@@ -50,9 +50,9 @@ pub(super) struct Found<'a> {
 
 /// Why an operation is no function.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum Unusable {
+pub(super) enum UnusableOperation {
     #[error(transparent)]
-    Unresolved(#[from] Unresolved),
+    Unresolved(#[from] UnresolvedReference),
     #[error("{0}")]
     NoAddress(String),
     #[error("it is no object")]
@@ -66,58 +66,60 @@ pub(super) enum Unusable {
 }
 
 /// What all operations of a description share.
-pub(super) struct Context<'a> {
-    pub(super) closures: Closures<'a>,
-    pub(super) security: &'a Security,
+pub(super) struct OperationContext<'a> {
+    pub(super) closures: SchemaClosures<'a>,
+    pub(super) security: &'a SecurityRequirements,
     /// Where operations are called that say nothing else.
-    pub(super) address: &'a Address,
-    pub(super) entry: &'a Entry,
+    pub(super) address: &'a ServerAddress,
+    pub(super) entry: &'a ServerOverrides,
     /// For what arguments of an operation refer to, in bytes.
     pub(super) room: usize,
 }
 
-impl Context<'_> {
+impl OperationContext<'_> {
     /// MCP's `Tool`, and how it is called.
-    pub(super) fn read(
+    pub(super) fn read_operation(
         &self,
-        found: &Found<'_>,
+        found: &FoundOperation<'_>,
         name: &str,
-    ) -> Result<(Value, Operation), Unusable> {
+    ) -> Result<(Value, OpenApiOperation), UnusableOperation> {
         let document = self.closures.dialect.document;
-        let Found {
+        let FoundOperation {
             verb,
             path,
             item,
             operation,
         } = *found;
         if !operation.is_object() {
-            return Err(Unusable::NoObject);
+            return Err(UnusableOperation::NoObject);
         }
         // It would go on where the host ends.
         if !path.starts_with('/') {
-            return Err(Unusable::NoPath);
+            return Err(UnusableOperation::NoPath);
         }
-        let described = parameters::read(document, item, operation, path)?;
+        let described = parameters::read_parameters(document, item, operation, path)?;
         let taken: Vec<&str> = described
             .iter()
             .map(|it| it.parameter.argument.as_str())
             .collect();
-        let body = body::read(document, operation, &taken)?;
-        let answers = answers::read(document, verb, operation);
+        let body = operation_body::read(document, operation, &taken)?;
+        let answers = operation_responses::read(document, verb, operation);
         let paged = (verb == "get")
-            .then(|| paging::read(document, &described, &answers))
+            .then(|| paging_detection::read(document, &described, &answers))
             .flatten();
-        let input = self.arguments(&described, body.as_ref(), paged.is_some())?;
+        let input = self.input_schema(&described, body.as_ref(), paged.is_some())?;
         let method = Method::from_bytes(verb.to_ascii_uppercase().as_bytes());
-        let method = method.map_err(|_| Unusable::NoObject)?;
+        let method = method.map_err(|_| UnusableOperation::NoObject)?;
         let read_only = matches!(verb, "get" | "head" | "options" | "trace");
         let safe = read_only || matches!(verb, "put" | "delete");
         let mut tool = Map::new();
         tool.insert("name".into(), name.into());
-        tool.extend(words(operation).map(|words| ("description".to_owned(), words.into())));
+        tool.extend(
+            operation_description(operation).map(|words| ("description".to_owned(), words.into())),
+        );
         tool.insert("inputSchema".into(), input);
         tool.extend(
-            self.result(&answers)
+            self.output_schema(&answers)
                 .map(|it| ("outputSchema".to_owned(), it)),
         );
         tool.insert(
@@ -128,7 +130,7 @@ impl Context<'_> {
                 "idempotentHint": safe,
             }),
         );
-        let own = self.address(item, operation)?;
+        let own = self.own_address(item, operation)?;
         let security = self.security.of(operation);
         let mut call = Map::new();
         call.insert("method".into(), method.as_str().into());
@@ -141,7 +143,7 @@ impl Context<'_> {
             call.insert("credentials".into(), credentials.into());
         }
         tool.insert("_meta".into(), json!({ "mux/http": Value::Object(call) }));
-        let operation = Operation {
+        let operation = OpenApiOperation {
             method,
             path: path.to_owned(),
             origin: own.as_ref().and_then(|it| it.origin().map(str::to_owned)),
@@ -157,13 +159,13 @@ impl Context<'_> {
     }
 
     /// One object with parameters and body.
-    fn arguments(
+    fn input_schema(
         &self,
-        parameters: &[parameters::Described],
-        body: Option<&body::Described>,
+        parameters: &[parameters::DescribedParameter],
+        body: Option<&operation_body::DescribedBody>,
         pages: bool,
-    ) -> Result<Value, Unresolved> {
-        let (mut properties, mut required) = parameters::asked(parameters);
+    ) -> Result<Value, UnresolvedReference> {
+        let (mut properties, mut required) = parameters::parameters_schema(parameters);
         let mut schema = Map::from_iter([("type".to_owned(), json!("object"))]);
         let mut open = false;
         if let Some(body) = body {
@@ -178,7 +180,7 @@ impl Context<'_> {
             let pages = json!({
                 "type": "integer",
                 "minimum": 1,
-                "maximum": MOST_PAGES,
+                "maximum": MAX_PAGES,
                 "default": 1,
                 "description": "How many pages to join, from the one that is asked for.",
             });
@@ -195,7 +197,7 @@ impl Context<'_> {
     }
 
     /// None where nothing would be said: then it is learned from results.
-    fn result(&self, answers: &Answers) -> Option<Value> {
+    fn output_schema(&self, answers: &SuccessResponses) -> Option<Value> {
         let told = self.closures.result(answers.schema.as_ref()?);
         let silent = ["description", "$defs", "title"];
         let says = told
@@ -206,21 +208,25 @@ impl Context<'_> {
     }
 
     /// If it is not where all others are called.
-    fn address(&self, item: &Value, operation: &Value) -> Result<Option<Address>, Unusable> {
+    fn own_address(
+        &self,
+        item: &Value,
+        operation: &Value,
+    ) -> Result<Option<ServerAddress>, UnusableOperation> {
         if self.entry.base_url.is_some() {
             return Ok(None);
         }
         let own = [operation, item]
             .into_iter()
             .find(|owner| owner.get("servers").and_then(|it| it.get(0)).is_some());
-        own.map(|owner| servers::address(owner, self.entry))
+        own.map(|owner| server_address::address(owner, self.entry))
             .transpose()
-            .map_err(Unusable::NoAddress)
+            .map_err(UnusableOperation::NoAddress)
     }
 }
 
 /// Summary and description, without what both say.
-fn words(operation: &Value) -> Option<String> {
+fn operation_description(operation: &Value) -> Option<String> {
     let of = |member| text(operation, member).unwrap_or_default().trim();
     let (summary, description) = (of("summary"), of("description"));
     let stopped = match summary.ends_with(['.', '!', '?', ':']) {
@@ -242,6 +248,6 @@ fn words(operation: &Value) -> Option<String> {
         true => "Deprecated. ",
         false => "",
     };
-    let said = format!("{mark}{}", cut(&said, WORDS));
+    let said = format!("{mark}{}", cut(&said, MAX_TOOL_DESCRIPTION_CHARS));
     Some(said.trim().to_owned()).filter(|said| !said.is_empty())
 }

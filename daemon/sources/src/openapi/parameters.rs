@@ -7,14 +7,14 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value, json};
 
 use super::{
-    document::{Document, Unresolved, is_true, items, members, text},
-    style::{Letters, Place, Style, Writing},
+    openapi_document::{OpenApiDocument, UnresolvedReference, is_true, items, members, text},
+    parameter_style::{AllowedCharacters, ParameterEncoding, ParameterLocation, ParameterStyle},
 };
 
 /// Of a value whose place holds no JSON.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub(super) enum Written {
-    Styled(Writing),
+pub(super) enum ParameterFormat {
+    Styled(ParameterEncoding),
     /// As JSON text, or as it is.
     Content {
         json: bool,
@@ -22,26 +22,26 @@ pub(super) enum Written {
 }
 
 #[derive(Clone, Debug)]
-pub(super) struct Parameter {
+pub(super) struct OperationParameter {
     /// As the API calls it.
     pub(super) name: String,
     /// As a program calls it.
     pub(super) argument: String,
-    pub(super) place: Place,
-    pub(super) written: Written,
+    pub(super) place: ParameterLocation,
+    pub(super) written: ParameterFormat,
 }
 
 /// A parameter with what a program is told of it.
 #[derive(Debug)]
-pub(super) struct Described {
-    pub(super) parameter: Parameter,
+pub(super) struct DescribedParameter {
+    pub(super) parameter: OperationParameter,
     pub(super) required: bool,
     /// As the description has it.
     pub(super) schema: Value,
 }
 
 /// What the request itself says, or who it is from, and what decides where it goes and where it ends.
-const NOT_ASKED: [&str; 16] = [
+const RESERVED_HEADERS: [&str; 16] = [
     "accept",
     "content-type",
     "authorization",
@@ -61,92 +61,106 @@ const NOT_ASKED: [&str; 16] = [
 ];
 
 /// Those of the path item, unless the operation says otherwise, then its own.
-pub(super) fn read(
-    document: &Document,
+pub(super) fn read_parameters(
+    document: &OpenApiDocument,
     item: &Value,
     operation: &Value,
     path: &str,
-) -> Result<Vec<Described>, Unresolved> {
-    let mut found: Vec<Described> = Vec::new();
+) -> Result<Vec<DescribedParameter>, UnresolvedReference> {
+    let mut found: Vec<DescribedParameter> = Vec::new();
     for parameter in items(item, "parameters").chain(items(operation, "parameters")) {
         let parameter = document.resolve(parameter)?;
-        let Some(described) = described(document, parameter, path) else {
+        let Some(described) = describe_parameter(document, parameter, path) else {
             continue;
         };
-        let of = |it: &Described| (it.parameter.place, it.parameter.name.clone());
+        let of = |it: &DescribedParameter| (it.parameter.place, it.parameter.name.clone());
         match found.iter_mut().find(|it| of(it) == of(&described)) {
             Some(before) => *before = described,
             None => found.push(described),
         }
     }
     // What the path needs and nobody describes.
-    for name in in_braces(path) {
-        let known = |it: &Described| it.parameter.place == Place::Path && it.parameter.name == name;
+    for name in path_parameter_names(path) {
+        let known = |it: &DescribedParameter| {
+            it.parameter.place == ParameterLocation::Path && it.parameter.name == name
+        };
         if !found.iter().any(known) {
             let parameter = json!({ "name": name, "in": "path", "schema": { "type": "string" } });
-            found.extend(described(document, &parameter, path));
+            found.extend(describe_parameter(document, &parameter, path));
         }
     }
-    tell_apart(&mut found);
+    assign_argument_names(&mut found);
     Ok(found)
 }
 
 /// The names of a path's parameters.
-pub(super) fn in_braces(path: &str) -> impl Iterator<Item = &str> {
+pub(super) fn path_parameter_names(path: &str) -> impl Iterator<Item = &str> {
     let after = path.split('{').skip(1);
     after.filter_map(|rest| rest.split_once('}').map(|(name, _)| name))
 }
 
-fn described(document: &Document, parameter: &Value, path: &str) -> Option<Described> {
+fn describe_parameter(
+    document: &OpenApiDocument,
+    parameter: &Value,
+    path: &str,
+) -> Option<DescribedParameter> {
     let name = text(parameter, "name")?;
     let place = match text(parameter, "in")? {
-        "path" if in_braces(path).any(|it| it == name) => Place::Path,
-        "query" => Place::Query,
-        "header" if !NOT_ASKED.contains(&name.to_ascii_lowercase().as_str()) => Place::Header,
-        "cookie" => Place::Cookie,
+        "path" if path_parameter_names(path).any(|it| it == name) => ParameterLocation::Path,
+        "query" => ParameterLocation::Query,
+        "header" if !RESERVED_HEADERS.contains(&name.to_ascii_lowercase().as_str()) => {
+            ParameterLocation::Header
+        }
+        "cookie" => ParameterLocation::Cookie,
         _ => return None,
     };
     let content = members(parameter, "content").next();
     let (schema, written) = match content {
         Some((media, content)) => {
             let json = media.contains("json");
-            (content.get("schema"), Written::Content { json })
+            (content.get("schema"), ParameterFormat::Content { json })
         }
         None => (
             parameter.get("schema"),
-            Written::Styled(writing(parameter, place)),
+            ParameterFormat::Styled(parameter_encoding(parameter, place)),
         ),
     };
     let mut schema = schema.cloned().unwrap_or_else(|| json!({}));
-    tell(parameter, &mut schema, document);
-    Some(Described {
-        parameter: Parameter {
+    annotate_schema(parameter, &mut schema, document);
+    Some(DescribedParameter {
+        parameter: OperationParameter {
             name: name.to_owned(),
             argument: name.to_owned(),
             place,
             written,
         },
-        required: place == Place::Path || is_true(parameter, "required"),
+        required: place == ParameterLocation::Path || is_true(parameter, "required"),
         schema,
     })
 }
 
-fn writing(parameter: &Value, place: Place) -> Writing {
-    let style = text(parameter, "style").and_then(Style::of);
-    let style = style.unwrap_or_else(|| Style::usual(place));
+fn parameter_encoding(parameter: &Value, place: ParameterLocation) -> ParameterEncoding {
+    let style = text(parameter, "style").and_then(ParameterStyle::of);
+    let style = style.unwrap_or_else(|| ParameterStyle::usual(place));
     let explode = match parameter.get("explode") {
         Some(Value::Bool(said)) => *said,
         // One cookie has one value.
-        _ => style == Style::Form && place == Place::Query,
+        _ => style == ParameterStyle::Form && place == ParameterLocation::Query,
     };
     let letters = match place {
-        Place::Header => Letters::Any,
-        Place::Path if is_true(parameter, "x-multi-segment") => Letters::Segments,
+        ParameterLocation::Header => AllowedCharacters::Any,
+        ParameterLocation::Path if is_true(parameter, "x-multi-segment") => {
+            AllowedCharacters::Segments
+        }
         // A cookie ends where a reserved letter stands.
-        Place::Path | Place::Query if is_true(parameter, "allowReserved") => Letters::Reserved,
-        _ => Letters::Unreserved,
+        ParameterLocation::Path | ParameterLocation::Query
+            if is_true(parameter, "allowReserved") =>
+        {
+            AllowedCharacters::Reserved
+        }
+        _ => AllowedCharacters::Unreserved,
     };
-    Writing {
+    ParameterEncoding {
         style,
         explode,
         letters,
@@ -154,7 +168,7 @@ fn writing(parameter: &Value, place: Place) -> Writing {
 }
 
 /// What is said of the parameter is said of its schema.
-fn tell(parameter: &Value, schema: &mut Value, document: &Document) {
+fn annotate_schema(parameter: &Value, schema: &mut Value, document: &OpenApiDocument) {
     let mut words = text(parameter, "description").map(str::to_owned);
     if is_true(parameter, "deprecated") {
         words = Some(format!("Deprecated. {}", words.unwrap_or_default()));
@@ -175,14 +189,19 @@ fn tell(parameter: &Value, schema: &mut Value, document: &Document) {
 
 /// A name that two places have is the argument of the first: path, query, header, cookie. In the others the place is
 /// added: `id_header`.
-fn tell_apart(found: &mut [Described]) {
-    let order = [Place::Path, Place::Query, Place::Header, Place::Cookie];
+fn assign_argument_names(found: &mut [DescribedParameter]) {
+    let order = [
+        ParameterLocation::Path,
+        ParameterLocation::Query,
+        ParameterLocation::Header,
+        ParameterLocation::Cookie,
+    ];
     let mut taken = BTreeSet::new();
     for place in order {
         for described in found.iter_mut().filter(|it| it.parameter.place == place) {
             let parameter = &mut described.parameter;
             let plain = parameter.name.clone();
-            let with_place = format!("{plain}_{}", word(place));
+            let with_place = format!("{plain}_{}", location_word(place));
             let numbered = (2..).map(|number: u32| format!("{with_place}{number}"));
             let mut names = [plain, with_place.clone()].into_iter().chain(numbered);
             let free = names.find(|name| !taken.contains(name));
@@ -192,18 +211,20 @@ fn tell_apart(found: &mut [Described]) {
     }
 }
 
-fn word(place: Place) -> &'static str {
+fn location_word(place: ParameterLocation) -> &'static str {
     match place {
-        Place::Path => "path",
-        Place::Query => "query",
-        Place::Header => "header",
-        Place::Cookie => "cookie",
+        ParameterLocation::Path => "path",
+        ParameterLocation::Query => "query",
+        ParameterLocation::Header => "header",
+        ParameterLocation::Cookie => "cookie",
     }
 }
 
 /// As members of one object: `(properties, required)`.
-pub(super) fn asked(parameters: &[Described]) -> (Map<String, Value>, Vec<String>) {
-    let argument = |it: &Described| it.parameter.argument.clone();
+pub(super) fn parameters_schema(
+    parameters: &[DescribedParameter],
+) -> (Map<String, Value>, Vec<String>) {
+    let argument = |it: &DescribedParameter| it.parameter.argument.clone();
     let properties = parameters
         .iter()
         .map(|it| (argument(it), it.schema.clone()));

@@ -7,27 +7,27 @@ mod places;
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
-use super::{Description, Entry, request::request};
-use crate::http::{Body, Request};
+use super::{OpenApiDescription, ServerOverrides, operation_request::request};
+use crate::http::{ApiRequest, RequestBody};
 
 const EVERY_WAY: &str = include_str!("../../../../tests/data/openapi/every-way.yaml");
 
-fn entry() -> Entry {
-    Entry {
+fn entry() -> ServerOverrides {
+    ServerOverrides {
         base_url: Some("https://h".into()),
-        ..Entry::default()
+        ..ServerOverrides::default()
     }
 }
 
-fn asked(function: &str, arguments: &Value) -> Result<Request, String> {
-    let description = Description::read(EVERY_WAY, &entry()).unwrap();
+fn asked(function: &str, arguments: &Value) -> Result<ApiRequest, String> {
+    let description = OpenApiDescription::read(EVERY_WAY, &entry()).unwrap();
     let arguments = arguments.as_object().cloned().unwrap_or_default();
     let operation = &description.operations[function];
     request(operation, arguments).map_err(|misfit| misfit.to_string())
 }
 
 /// The parts of a request on lines, as they go out.
-fn written(request: &Request) -> String {
+fn written(request: &ApiRequest) -> String {
     let pairs = |pairs: &[(String, String)], between: &str| {
         let pairs = pairs.iter().map(|(name, value)| format!("{name}={value}"));
         pairs.collect::<Vec<_>>().join(between)
@@ -44,9 +44,9 @@ fn written(request: &Request) -> String {
     }
     match &request.body {
         None => {}
-        Some(Body::Json(value)) => lines.push_str(&format!("\n\n{value}")),
-        Some(Body::Form(form)) => lines.push_str(&format!("\n\n{}", pairs(form, "&"))),
-        Some(Body::Multipart(parts)) => {
+        Some(RequestBody::Json(value)) => lines.push_str(&format!("\n\n{value}")),
+        Some(RequestBody::Form(form)) => lines.push_str(&format!("\n\n{}", pairs(form, "&"))),
+        Some(RequestBody::Multipart(parts)) => {
             for part in parts {
                 let text = String::from_utf8_lossy(&part.bytes);
                 let (file, media) = (part.file_name.as_deref(), part.media.as_deref());
@@ -58,7 +58,7 @@ fn written(request: &Request) -> String {
                 ));
             }
         }
-        Some(Body::Bytes { media, bytes }) => {
+        Some(RequestBody::Bytes { media, bytes }) => {
             lines.push_str(&format!("\n\n{media}\n{}", String::from_utf8_lossy(bytes)));
         }
     }
@@ -252,7 +252,7 @@ fn pages_are_recognised_by_their_names() {
                 "responses": { "200": { "content": { "application/json": { "schema": schema } } } },
             } } },
         });
-        let description = Description::read(&text.to_string(), &entry()).unwrap();
+        let description = OpenApiDescription::read(&text.to_string(), &entry()).unwrap();
         let paged = &description.operations["a.getA"].paged;
         let found = paged.as_ref().map_or("none".to_owned(), |it| {
             format!("{:?} {:?}", it.by, it.items)
@@ -353,7 +353,7 @@ proptest! {
             } } },
             "components": { "schemas": { "a": schema, "b": components } },
         }).to_string();
-        let read = |text: &str| Description::read(text, &entry()).map(|it| (it.tools().to_vec(), it.left_out().to_vec()));
+        let read = |text: &str| OpenApiDescription::read(text, &entry()).map(|it| (it.tools().to_vec(), it.left_out().to_vec()));
         let first = read(&text);
         prop_assert_eq!(&first, &read(&text));
         let (tools, _) = first.unwrap();

@@ -6,7 +6,7 @@ fn metrics() -> Arc<Metrics> {
 }
 
 fn text(metrics: &Metrics) -> String {
-    metrics.text(Moment::default(), Format::Prometheus)
+    metrics.text(MetricsSnapshot::default(), TextFormat::Prometheus)
 }
 
 /// The samples whose line begins so.
@@ -20,7 +20,7 @@ fn a_call_is_counted_once_however_it_ends() {
     let metrics = metrics();
     let server = metrics.server("fix");
     for kind in [None, None, Some(Kind::Timeout)] {
-        let mut call = metrics.call();
+        let mut call = metrics.begin_call();
         call.at(&server);
         call.of_tool("add");
         call.sent();
@@ -28,10 +28,10 @@ fn a_call_is_counted_once_however_it_ends() {
         call.ended(kind);
     }
     // One whose caller has gone, and one that names nothing that there is.
-    let mut gone = metrics.call();
+    let mut gone = metrics.begin_call();
     gone.at(&server);
     drop(gone);
-    metrics.call().ended(Some(Kind::NotFound));
+    metrics.begin_call().ended(Some(Kind::NotFound));
     let text = text(&metrics);
     for line in [
         "muxd_calls_total{server=\"fix\",outcome=\"ok\"} 2",
@@ -54,7 +54,7 @@ fn ten_thousand_names_of_tools_and_of_servers_make_a_bounded_number_of_series() 
     let metrics = metrics();
     let server = metrics.server("fix");
     for number in 0..10_000 {
-        let mut call = metrics.call();
+        let mut call = metrics.begin_call();
         call.at(&server);
         call.of_tool(&format!("tool {number} \"\n\\"));
         call.ended(None);
@@ -85,19 +85,19 @@ fn what_is_so_now_stands_beside_what_was_counted() {
     metrics
         .runs
         .ended(Some(Kind::Runtime), Duration::from_millis(20));
-    metrics.checked(Duration::from_millis(2));
-    let mut moment = Moment {
+    metrics.count_check(Duration::from_millis(2));
+    let mut moment = MetricsSnapshot {
         build: vec![("version", "0.1.0".into())],
         clients: 2,
         workers: vec![("ready", 2), ("busy", 1)],
         checks: vec![("hit", 3), ("miss", 4)],
-        ..Moment::default()
+        ..MetricsSnapshot::default()
     };
-    let mut server = ServerMoment::default();
+    let mut server = ServerSnapshot::default();
     server.sessions.insert("ready", 1);
     server.memory_bytes = Some(1 << 20);
     moment.servers.insert("fix".into(), server);
-    let text = metrics.text(moment.clone(), Format::Prometheus);
+    let text = metrics.text(moment.clone(), TextFormat::Prometheus);
     for line in [
         "muxd_build_info{version=\"0.1.0\"} 1",
         "muxd_clients 2",
@@ -115,7 +115,7 @@ fn what_is_so_now_stands_beside_what_was_counted() {
         assert!(text.lines().any(|known| known == line), "{line}\n{text}");
     }
     assert!(!text.contains("# EOF") && text.ends_with('\n'));
-    let open = metrics.text(moment, Format::OpenMetrics);
+    let open = metrics.text(moment, TextFormat::OpenMetrics);
     assert!(
         open.ends_with("# EOF\n") && open.contains("# TYPE muxd_checks counter"),
         "{open}"

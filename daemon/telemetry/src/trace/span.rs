@@ -7,14 +7,14 @@ use std::{
     time::{Duration, Instant, SystemTime},
 };
 
-use super::{Collect, Context, SpanId, Trace};
+use super::{SpanCollector, SpanId, TraceContext, TraceScope};
 
 /// What is said of a span that nobody saw to its end.
-const GIVEN_UP: &str = "cancelled";
+const CANCELLED_OUTCOME: &str = "cancelled";
 
 /// Of a span, as OpenTelemetry has it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Kind {
+pub enum SpanKind {
     /// Somebody else asked for it.
     Server,
     /// Somebody else is asked.
@@ -23,21 +23,21 @@ pub enum Kind {
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub enum Value {
+pub enum AttributeValue {
     Text(String),
     Number(i64),
 }
 
 /// A span that is over.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Ended {
-    pub context: Context,
+pub struct EndedSpan {
+    pub context: TraceContext,
     pub parent: Option<SpanId>,
     pub name: String,
-    pub kind: Kind,
+    pub kind: SpanKind,
     pub began: SystemTime,
     pub took: Duration,
-    pub attributes: Vec<(&'static str, Value)>,
+    pub attributes: Vec<(&'static str, AttributeValue)>,
     pub failed: bool,
 }
 
@@ -46,17 +46,17 @@ pub struct Ended {
 #[derive(Debug, Default)]
 pub struct Span {
     /// For what happens within it.
-    trace: Trace,
-    kept: Option<Box<Kept>>,
+    trace: TraceScope,
+    kept: Option<Box<RecordedSpan>>,
 }
 
-struct Kept {
-    span: Ended,
+struct RecordedSpan {
+    span: EndedSpan,
     began: Instant,
-    collector: Arc<dyn Collect>,
+    collector: Arc<dyn SpanCollector>,
 }
 
-impl Kept {
+impl RecordedSpan {
     fn end(mut self, failed: Option<String>) {
         self.span.took = self.began.elapsed();
         self.span.failed = failed.is_some();
@@ -67,7 +67,7 @@ impl Kept {
     }
 }
 
-impl std::fmt::Debug for Kept {
+impl std::fmt::Debug for RecordedSpan {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         self.span.fmt(f)
     }
@@ -75,17 +75,17 @@ impl std::fmt::Debug for Kept {
 
 impl Span {
     /// Nobody is told of it.
-    pub(super) fn silent(trace: Trace) -> Self {
+    pub(super) fn unrecorded(trace: TraceScope) -> Self {
         Self { trace, kept: None }
     }
 
-    pub(super) fn kept(
-        trace: Trace,
-        (context, parent): (Context, Option<SpanId>),
-        (kind, name): (Kind, String),
-        collector: Arc<dyn Collect>,
+    pub(super) fn recorded(
+        trace: TraceScope,
+        (context, parent): (TraceContext, Option<SpanId>),
+        (kind, name): (SpanKind, String),
+        collector: Arc<dyn SpanCollector>,
     ) -> Self {
-        let span = Ended {
+        let span = EndedSpan {
             context,
             parent,
             name,
@@ -95,7 +95,7 @@ impl Span {
             attributes: Vec::new(),
             failed: false,
         };
-        let kept = Kept {
+        let kept = RecordedSpan {
             span,
             began: Instant::now(),
             collector,
@@ -106,12 +106,16 @@ impl Span {
         }
     }
 
-    pub fn trace(&self) -> &Trace {
+    pub fn trace(&self) -> &TraceScope {
         &self.trace
     }
 
     /// `value` is asked for only if somebody is told.
-    pub fn set<V: Into<Value>>(&mut self, key: &'static str, value: impl FnOnce() -> Option<V>) {
+    pub fn set<V: Into<AttributeValue>>(
+        &mut self,
+        key: &'static str,
+        value: impl FnOnce() -> Option<V>,
+    ) {
         if let Some(kept) = &mut self.kept
             && let Some(value) = value()
         {
@@ -120,7 +124,7 @@ impl Span {
     }
 
     /// Well, or in which way it went wrong, in one of a small number of words.
-    pub fn ended(mut self, failed: impl FnOnce() -> Option<String>) {
+    pub fn end_with(mut self, failed: impl FnOnce() -> Option<String>) {
         if let Some(kept) = self.kept.take() {
             kept.end(failed());
         }
@@ -130,24 +134,24 @@ impl Span {
 impl Drop for Span {
     fn drop(&mut self) {
         if let Some(kept) = self.kept.take() {
-            kept.end(Some(GIVEN_UP.to_owned()));
+            kept.end(Some(CANCELLED_OUTCOME.to_owned()));
         }
     }
 }
 
-impl From<String> for Value {
+impl From<String> for AttributeValue {
     fn from(text: String) -> Self {
         Self::Text(text)
     }
 }
 
-impl From<&str> for Value {
+impl From<&str> for AttributeValue {
     fn from(text: &str) -> Self {
         Self::Text(text.to_owned())
     }
 }
 
-impl From<i64> for Value {
+impl From<i64> for AttributeValue {
     fn from(number: i64) -> Self {
         Self::Number(number)
     }

@@ -6,30 +6,32 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use futures::future::BoxFuture;
 
-use super::{Collect, Context, Counts, Destination, Kind, Span, Start};
+use super::{
+    CollectorEndpoint, CollectorFactory, Span, SpanCollector, SpanCounts, SpanKind, TraceContext,
+};
 
 /// Of one daemon; cheap to clone.
 #[derive(Clone, Debug, Default)]
-pub struct Tracer(Arc<Inner>);
+pub struct Tracer(Arc<TracerInner>);
 
 #[derive(Debug, Default)]
-struct Inner {
+struct TracerInner {
     /// None if it is not built in.
-    start: Option<Start>,
-    state: RwLock<State>,
+    start: Option<CollectorFactory>,
+    state: RwLock<TracerState>,
 }
 
 /// Guarded by `Inner::state`.
 #[derive(Default)]
-struct State {
+struct TracerState {
     to: Option<String>,
-    collector: Option<Arc<dyn Collect>>,
+    collector: Option<Arc<dyn SpanCollector>>,
     problem: Option<String>,
 }
 
-impl std::fmt::Debug for State {
+impl std::fmt::Debug for TracerState {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("State")
+        f.debug_struct("TracerState")
             .field("to", &self.to)
             .finish_non_exhaustive()
     }
@@ -37,16 +39,16 @@ impl std::fmt::Debug for State {
 
 /// Where spans go, for the eye.
 #[derive(Clone, Debug, Default)]
-pub struct Report {
+pub struct TracerReport {
     pub built_in: bool,
     /// The address that somebody has named.
     pub to: Option<String>,
-    pub counts: Counts,
+    pub counts: SpanCounts,
 }
 
 impl Tracer {
-    pub fn new(start: Option<Start>) -> Self {
-        Self(Arc::new(Inner {
+    pub fn new(start: Option<CollectorFactory>) -> Self {
+        Self(Arc::new(TracerInner {
             start,
             state: RwLock::default(),
         }))
@@ -57,8 +59,8 @@ impl Tracer {
     }
 
     /// From now on spans go there. What the one before still has is sent meanwhile.
-    pub fn send_to(&self, to: Option<Result<Destination, (String, String)>>) {
-        let mut state = State::default();
+    pub fn send_to(&self, to: Option<Result<CollectorEndpoint, (String, String)>>) {
+        let mut state = TracerState::default();
         match to {
             None => {}
             Some(Err((shown, problem))) => {
@@ -84,16 +86,21 @@ impl Tracer {
     }
 
     /// What a client asks for, in the trace that it named.
-    pub fn begin(&self, asked: Option<Context>, kind: Kind, name: impl FnOnce() -> String) -> Span {
-        begin(self.collector(), asked.map(Arc::new), kind, name)
+    pub fn begin_trace(
+        &self,
+        asked: Option<TraceContext>,
+        kind: SpanKind,
+        name: impl FnOnce() -> String,
+    ) -> Span {
+        start_span(self.collector(), asked.map(Arc::new), kind, name)
     }
 
-    pub fn report(&self) -> Report {
+    pub fn report(&self) -> TracerReport {
         let state = self.0.state.read().unwrap_or_else(PoisonError::into_inner);
         let counts = state.collector.as_ref().map(|collector| collector.counts());
         let mut counts = counts.unwrap_or_default();
         counts.problem = counts.problem.or_else(|| state.problem.clone());
-        Report {
+        TracerReport {
             built_in: self.is_built_in(),
             to: state.to.clone(),
             counts,
@@ -110,7 +117,7 @@ impl Tracer {
         })
     }
 
-    fn collector(&self) -> Option<Arc<dyn Collect>> {
+    fn collector(&self) -> Option<Arc<dyn SpanCollector>> {
         let state = self.0.state.read().unwrap_or_else(PoisonError::into_inner);
         state.collector.clone()
     }
@@ -118,79 +125,79 @@ impl Tracer {
 
 /// In which trace something is done, and whether anybody is told. Empty where nobody traces.
 #[derive(Clone, Default)]
-pub struct Trace {
-    context: Option<Arc<Context>>,
+pub struct TraceScope {
+    context: Option<Arc<TraceContext>>,
     /// Is told of the spans within.
-    collector: Option<Arc<dyn Collect>>,
+    collector: Option<Arc<dyn SpanCollector>>,
 }
 
-impl Trace {
+impl TraceScope {
     /// What whoever is asked is told.
-    pub fn context(&self) -> Option<&Arc<Context>> {
+    pub fn context(&self) -> Option<&Arc<TraceContext>> {
         self.context.as_ref()
     }
 
     /// A part of it.
-    pub fn begin(&self, kind: Kind, name: impl FnOnce() -> String) -> Span {
+    pub fn begin_span(&self, kind: SpanKind, name: impl FnOnce() -> String) -> Span {
         match (&self.collector, &self.context) {
-            (Some(_), Some(context)) => begin(
+            (Some(_), Some(context)) => start_span(
                 self.collector.clone(),
                 Some(Arc::clone(context)),
                 kind,
                 name,
             ),
-            _ => Span::silent(self.clone()),
+            _ => Span::unrecorded(self.clone()),
         }
     }
 }
 
-impl std::fmt::Debug for Trace {
+impl std::fmt::Debug for TraceScope {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("Trace").field(&self.context).finish()
+        f.debug_tuple("TraceScope").field(&self.context).finish()
     }
 }
 
-fn begin(
-    collector: Option<Arc<dyn Collect>>,
-    parent: Option<Arc<Context>>,
-    kind: Kind,
+fn start_span(
+    collector: Option<Arc<dyn SpanCollector>>,
+    parent: Option<Arc<TraceContext>>,
+    kind: SpanKind,
     name: impl FnOnce() -> String,
 ) -> Span {
     let is_wanted = parent.as_ref().is_none_or(|parent| parent.is_sampled());
     let Some(collector) = collector.filter(|_| is_wanted) else {
         // To name a span that nobody is told of would lose the one above it.
-        return Span::silent(Trace {
+        return Span::unrecorded(TraceScope {
             context: parent,
             collector: None,
         });
     };
     let context = parent
         .as_ref()
-        .map_or_else(Context::root, |parent| parent.child());
-    let trace = Trace {
+        .map_or_else(TraceContext::root, |parent| parent.child());
+    let trace = TraceScope {
         context: Some(Arc::new(context.clone())),
         collector: Some(Arc::clone(&collector)),
     };
     let above = parent.map(|parent| parent.span);
-    Span::kept(trace, (context, above), (kind, name()), collector)
+    Span::recorded(trace, (context, above), (kind, name()), collector)
 }
 
 #[cfg(test)]
 mod tests {
     use std::sync::Mutex;
 
-    use super::{super::Ended, *};
+    use super::{super::EndedSpan, *};
 
     #[derive(Default)]
-    struct Kept(Mutex<Vec<Ended>>);
+    struct KeptSpans(Mutex<Vec<EndedSpan>>);
 
-    impl Collect for Kept {
-        fn take(&self, span: Ended) {
+    impl SpanCollector for KeptSpans {
+        fn take(&self, span: EndedSpan) {
             self.0.lock().unwrap().push(span);
         }
 
-        fn counts(&self) -> Counts {
-            Counts::default()
+        fn counts(&self) -> SpanCounts {
+            SpanCounts::default()
         }
 
         fn close(&self) -> BoxFuture<'static, ()> {
@@ -198,12 +205,13 @@ mod tests {
         }
     }
 
-    fn tracer() -> (Tracer, Arc<Kept>) {
-        let kept = Arc::new(Kept::default());
+    fn tracer() -> (Tracer, Arc<KeptSpans>) {
+        let kept = Arc::new(KeptSpans::default());
         let collector = Arc::clone(&kept);
-        let start = Start::new(move |_| Ok(Arc::clone(&collector) as Arc<dyn Collect>));
+        let start =
+            CollectorFactory::new(move |_| Ok(Arc::clone(&collector) as Arc<dyn SpanCollector>));
         let tracer = Tracer::new(Some(start));
-        tracer.send_to(Some(Ok(Destination {
+        tracer.send_to(Some(Ok(CollectorEndpoint {
             url: String::new(),
             shown: "there".into(),
             headers: Vec::new(),
@@ -213,23 +221,25 @@ mod tests {
         (tracer, kept)
     }
 
-    fn asked(flags: &str) -> Option<Context> {
+    fn asked(flags: &str) -> Option<TraceContext> {
         let text = format!("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-{flags}");
-        Context::parse(&text, None)
+        TraceContext::parse(&text, None)
     }
 
     #[tokio::test]
     async fn spans_stand_under_each_other_and_under_what_was_asked() {
         rustls();
         let (tracer, kept) = tracer();
-        let run = tracer.begin(asked("01"), Kind::Server, || "run".into());
-        let mut call = run.trace().begin(Kind::Client, || "call".into());
+        let run = tracer.begin_trace(asked("01"), SpanKind::Server, || "run".into());
+        let mut call = run.trace().begin_span(SpanKind::Client, || "call".into());
         call.set("a", || Some(1));
         let told = call.trace().context().unwrap().traceparent();
-        call.ended(|| Some("timeout".into()));
-        let given_up = run.trace().begin(Kind::Internal, || "check".into());
+        call.end_with(|| Some("timeout".into()));
+        let given_up = run
+            .trace()
+            .begin_span(SpanKind::Internal, || "check".into());
         drop(given_up);
-        run.ended(|| None);
+        run.end_with(|| None);
         let spans = kept.0.lock().unwrap();
         let [call, check, run] = &spans[..] else {
             panic!("{spans:?}");
@@ -246,13 +256,15 @@ mod tests {
         rustls();
         let (tracer, kept) = tracer();
         tracer
-            .begin(None, Kind::Server, || "run".into())
-            .ended(|| None);
+            .begin_trace(None, SpanKind::Server, || "run".into())
+            .end_with(|| None);
         let root = kept.0.lock().unwrap().pop().unwrap();
         assert!(root.parent.is_none() && root.context.is_sampled());
         tracer.send_to(None);
-        let nobody = tracer.begin(None, Kind::Server, || unreachable!());
-        let within = nobody.trace().begin(Kind::Client, || unreachable!());
+        let nobody = tracer.begin_trace(None, SpanKind::Server, || unreachable!());
+        let within = nobody
+            .trace()
+            .begin_span(SpanKind::Client, || unreachable!());
         assert!(within.trace().context().is_none());
     }
 
@@ -261,8 +273,8 @@ mod tests {
         rustls();
         let (tracer, _kept) = tracer();
         for (tracer, flags) in [(Tracer::default(), "01"), (tracer, "00")] {
-            let run = tracer.begin(asked(flags), Kind::Server, || unreachable!());
-            let call = run.trace().begin(Kind::Client, || unreachable!());
+            let run = tracer.begin_trace(asked(flags), SpanKind::Server, || unreachable!());
+            let call = run.trace().begin_span(SpanKind::Client, || unreachable!());
             assert_eq!(
                 call.trace().context().map(|it| (**it).clone()),
                 asked(flags)

@@ -104,7 +104,7 @@ async fn check_ends_an_idle_compiler_and_starts_another() {
 #[tokio::test]
 async fn check_is_warm_before_the_first_program_and_closed_after_the_last() {
     let setting = Setting::new();
-    setting.checker.warm(&setting.types).await;
+    setting.checker.preload_types(&setting.types).await;
     while setting.checker.status().pid.is_none() {
         tokio::task::yield_now().await;
     }

@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
-use mux_typecheck::{CheckSettings, Checker, Diagnostic, Types, Unchecked};
+use mux_typecheck::{CheckFailure, CheckSettings, Checker, Diagnostic, TypeDeclarations};
 use mux_typegen::{ServerDecl, ToolDecl, declarations};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -13,7 +13,7 @@ const HANG: Duration = Duration::from_secs(120);
 pub(super) struct Setting {
     pub(super) home: TempDir,
     pub(super) checker: Arc<Checker>,
-    pub(super) types: Types,
+    pub(super) types: TypeDeclarations,
 }
 
 #[expect(
@@ -54,15 +54,15 @@ impl Setting {
         }
     }
 
-    pub(super) async fn try_check(&self, source: &str) -> Result<Arc<[Diagnostic]>, Unchecked> {
+    pub(super) async fn try_check(&self, source: &str) -> Result<Arc<[Diagnostic]>, CheckFailure> {
         self.against(&self.types, source).await
     }
 
     pub(super) async fn against(
         &self,
-        types: &Types,
+        types: &TypeDeclarations,
         source: &str,
-    ) -> Result<Arc<[Diagnostic]>, Unchecked> {
+    ) -> Result<Arc<[Diagnostic]>, CheckFailure> {
         let verdict = tokio::time::timeout(HANG, self.checker.check(types, source)).await;
         verdict.unwrap_or_else(|_| panic!("no verdict on {:.80}", source))
     }
@@ -86,13 +86,13 @@ impl Setting {
 
     /// Resolves when the compiler is gone.
     pub(super) async fn ended(&self) {
-        let ended = tokio::time::timeout(HANG, self.checker.ended()).await;
+        let ended = tokio::time::timeout(HANG, self.checker.wait_until_stopped()).await;
         ended.expect("the compiler ends");
     }
 }
 
 /// The tool `files.read`, `my-server.get-thing`, and those of `more`, which take nothing.
-pub(super) fn types(more: &[&str]) -> Types {
+pub(super) fn types(more: &[&str]) -> TypeDeclarations {
     let read = json!({
         "type": "object",
         "properties": {
@@ -131,7 +131,7 @@ pub(super) fn types(more: &[&str]) -> Types {
             note: None,
         },
     ]);
-    Types {
+    TypeDeclarations {
         hash: hash(&text),
         text: text.as_str().into(),
     }

@@ -2,7 +2,7 @@
 
 use std::{fs, sync::Arc, time::Duration};
 
-use mux_typecheck::Unchecked;
+use mux_typecheck::CheckFailure;
 
 use super::setting::Setting;
 
@@ -114,7 +114,9 @@ async fn check_survives_programs_that_take_too_much() {
     let setting = Setting::with(|settings| settings.deadline = Duration::from_secs(2));
     for (name, source) in bombs() {
         match setting.try_check(&source).await {
-            Ok(_) | Err(Unchecked::TooSlow(_) | Unchecked::TooLarge(_) | Unchecked::Died(_)) => {}
+            Ok(_)
+            | Err(CheckFailure::TooSlow(_) | CheckFailure::TooLarge(_) | CheckFailure::Died(_)) => {
+            }
             Err(other) => panic!("{name}: {other}"),
         }
         let after = setting.check(&format!("nope // {name}")).await;
@@ -124,7 +126,10 @@ async fn check_survives_programs_that_take_too_much() {
     let (_, brackets) = bombs().swap_remove(3);
     let before = setting.checker.status().checks;
     let verdict = setting.try_check(&brackets).await;
-    assert!(matches!(verdict, Err(Unchecked::TooSlow(_))), "{verdict:?}");
+    assert!(
+        matches!(verdict, Err(CheckFailure::TooSlow(_))),
+        "{verdict:?}"
+    );
     assert_eq!(setting.checker.status().checks, before);
 }
 
@@ -137,7 +142,7 @@ async fn check_ends_a_compiler_that_grows_too_large() {
     let (_, recursion) = bombs().swap_remove(0);
     let verdict = setting.try_check(&recursion).await;
     assert!(
-        matches!(verdict, Err(Unchecked::TooLarge(_))),
+        matches!(verdict, Err(CheckFailure::TooLarge(_))),
         "{verdict:?}"
     );
     setting.is_right("return 2").await;
@@ -155,7 +160,10 @@ async fn check_spares_the_neighbours_of_a_bomb() {
     let bomb = Arc::clone(&setting);
     checks.spawn(async move {
         let verdict = bomb.try_check(&brackets).await;
-        assert!(matches!(verdict, Err(Unchecked::TooSlow(_))), "{verdict:?}");
+        assert!(
+            matches!(verdict, Err(CheckFailure::TooSlow(_))),
+            "{verdict:?}"
+        );
     });
     for number in 0..12 {
         let setting = Arc::clone(&setting);

@@ -14,32 +14,32 @@ use rmcp::{
 };
 use serde_json::{Value, json};
 
-type Message = RxJsonRpcMessage<RoleClient>;
+type IncomingMessage = RxJsonRpcMessage<RoleClient>;
 
 /// Those of one session that rmcp has not passed on yet. More are on their way only if it loses some.
-const MAX_KEPT: usize = 64;
+const MAX_KEPT_MESSAGES: usize = 64;
 
 /// Of one session; cheap to clone.
 #[derive(Clone, Debug)]
-pub(super) struct LongMessages(Arc<Inner>);
+pub(super) struct LongMessages(Arc<LongMessagesInner>);
 
 #[derive(Debug)]
-struct Inner {
+struct LongMessagesInner {
     /// What begins the name of each.
     word: String,
-    kept: Mutex<Kept>,
+    kept: Mutex<KeptMessages>,
 }
 
 #[derive(Debug, Default)]
-struct Kept {
+struct KeptMessages {
     count: u64,
     /// In the order in which they came.
-    messages: Vec<(String, Message)>,
+    messages: Vec<(String, IncomingMessage)>,
 }
 
 impl Default for LongMessages {
     fn default() -> Self {
-        Self(Arc::new(Inner {
+        Self(Arc::new(LongMessagesInner {
             word: format!("muxd/{}/", uuid::Uuid::new_v4()),
             kept: Mutex::default(),
         }))
@@ -48,7 +48,7 @@ impl Default for LongMessages {
 
 impl LongMessages {
     /// The short text that replaces the message, or `None` for an answer to the handshake, which rmcp reads itself.
-    pub(super) fn keep(&self, message: Message) -> Option<String> {
+    pub(super) fn keep_message(&self, message: IncomingMessage) -> Option<String> {
         let id = match &message {
             JsonRpcMessage::Response(answer) => match &answer.result {
                 ServerResult::InitializeResult(_) => return None,
@@ -65,7 +65,7 @@ impl LongMessages {
         let mut kept = self.kept();
         kept.count += 1;
         let name = format!("{}{}", self.0.word, kept.count);
-        if kept.messages.len() == MAX_KEPT {
+        if kept.messages.len() == MAX_KEPT_MESSAGES {
             kept.messages.remove(0);
         }
         kept.messages.push((name.clone(), message));
@@ -81,7 +81,7 @@ impl LongMessages {
     }
 
     /// The message itself, or the one that was kept in its place.
-    pub(super) fn put_back(&self, message: Message) -> Message {
+    pub(super) fn restore_message(&self, message: IncomingMessage) -> IncomingMessage {
         let name = match &message {
             JsonRpcMessage::Error(answer) => &*answer.error.message,
             JsonRpcMessage::Request(asked) => match &asked.request {
@@ -115,7 +115,7 @@ impl LongMessages {
         }
     }
 
-    fn kept(&self) -> MutexGuard<'_, Kept> {
+    fn kept(&self) -> MutexGuard<'_, KeptMessages> {
         self.0.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -123,10 +123,10 @@ impl LongMessages {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::raw;
+    use crate::raw_message;
 
-    fn message(text: &Value) -> Message {
-        raw::message(text.to_string().as_bytes()).unwrap()
+    fn message(text: &Value) -> IncomingMessage {
+        raw_message::parse_line(text.to_string().as_bytes()).unwrap()
     }
 
     #[test]
@@ -138,12 +138,12 @@ mod tests {
             json!({ "jsonrpc": "2.0", "id": 4, "method": "of/ours", "params": { "a": 1 } }),
             json!({ "jsonrpc": "2.0", "method": "notifications/of_ours", "params": { "a": 1 } }),
         ] {
-            let instead = kept.keep(message(&said)).unwrap();
+            let instead = kept.keep_message(message(&said)).unwrap();
             let instead: Value = serde_json::from_str(&instead).unwrap();
             assert_eq!(instead.get("id"), said.get("id"));
             // rmcp reads it by itself.
-            let passed: Message = serde_json::from_value(instead).unwrap();
-            let back = kept.put_back(passed);
+            let passed: IncomingMessage = serde_json::from_value(instead).unwrap();
+            let back = kept.restore_message(passed);
             assert_eq!(serde_json::to_value(&back).unwrap(), said);
         }
         assert!(kept.kept().messages.is_empty());
@@ -153,12 +153,12 @@ mod tests {
     fn nobody_else_makes_one_and_what_is_lost_is_bounded() {
         let kept = LongMessages::default();
         let told = json!({ "jsonrpc": "2.0", "method": "x" });
-        for _ in 0..MAX_KEPT + 10 {
-            assert!(kept.keep(message(&told)).is_some());
+        for _ in 0..MAX_KEPT_MESSAGES + 10 {
+            assert!(kept.keep_message(message(&told)).is_some());
         }
-        assert_eq!(kept.kept().messages.len(), MAX_KEPT);
+        assert_eq!(kept.kept().messages.len(), MAX_KEPT_MESSAGES);
         let forged = json!({ "jsonrpc": "2.0", "method": "muxd/1", "params": null });
-        let passed = kept.put_back(message(&forged));
+        let passed = kept.restore_message(message(&forged));
         assert_eq!(serde_json::to_value(&passed).unwrap(), forged);
     }
 }

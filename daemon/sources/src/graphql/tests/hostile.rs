@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 
 use super::{
     super::{
-        functions::{self, Made},
-        understood,
+        parse_schema,
+        tool_list::{self, GeneratedTools},
     },
     tools,
 };
@@ -32,7 +32,7 @@ fn what_a_hostile_schema_says_never_reaches_a_query() {
             { "kind": "FUTURE", "name": "constructor" },
         ],
     } });
-    let (schema, left_out) = understood(&answer.to_string(), "s").unwrap();
+    let (schema, left_out) = parse_schema(&answer.to_string(), "s").unwrap();
     assert_eq!(left_out, 6);
     let fields = schema.fields("Query").unwrap();
     let names: Vec<&str> = fields.iter().map(|field| field.name.as_str()).collect();
@@ -59,13 +59,13 @@ fn ten_thousand_types_and_circles_fit_into_a_list() {
              input I{n} {{ and: [I{n}!] next: I{next} of: String }} "
         ));
     }
-    let (schema, left_out) = understood(&text, "s").unwrap();
+    let (schema, left_out) = parse_schema(&text, "s").unwrap();
     assert_eq!((left_out, schema.types.len()), (0, 20_001));
-    let Made {
+    let GeneratedTools {
         tools,
         room,
         complete,
-    } = functions::all(&schema, 6);
+    } = tool_list::all(&schema, 6);
     let length: usize = tools.iter().map(|tool| tool.to_string().len()).sum();
     assert!(length < 8 << 20, "{length}");
     assert!(

@@ -6,27 +6,29 @@ use serde_json::{Map, Value, json};
 
 use super::{
     super::{
-        call, chosen,
-        document::{Document, DocumentError, Effect, MAX_DOCUMENT_BYTES, MAX_DOCUMENT_TOKENS},
-        equivalent_fields::{self, EquivalentField, Reach},
-        functions::{self, OFFERED},
-        model::Schema,
-        understood,
+        custom_selection,
+        equivalent_fields::{self, CallEffects, EquivalentField},
+        function_call, parse_schema,
+        query_document::{
+            DocumentEffect, DocumentError, MAX_DOCUMENT_BYTES, MAX_DOCUMENT_TOKENS, QueryDocument,
+        },
+        schema_model::GraphqlSchema,
+        tool_list::{self, OFFERED_OPERATIONS},
     },
-    ROOM, means,
+    TEST_BUDGET, means,
 };
 
-fn schema(text: &str) -> Schema {
-    understood(text, "s").unwrap().0
+fn schema(text: &str) -> GraphqlSchema {
+    parse_schema(text, "s").unwrap().0
 }
 
 /// What a document does, each with its arguments.
 fn reached(
-    schema: Option<&Schema>,
+    schema: Option<&GraphqlSchema>,
     query: &str,
     variables: &Value,
-) -> Result<(Vec<String>, Reach), DocumentError> {
-    let document = Document::read(query)?;
+) -> Result<(Vec<String>, CallEffects), DocumentError> {
+    let document = QueryDocument::read(query)?;
     let mut told = Vec::new();
     let mut wrong = None;
     let mut judge = |field: &mut EquivalentField<'_, '_>| match field.arguments() {
@@ -39,8 +41,8 @@ fn reached(
             ControlFlow::Break(())
         }
     };
-    let (given, deadline) = (variables.as_object(), equivalent_fields::deadline());
-    let reach = equivalent_fields::of_document(schema, &document, given, deadline, &mut judge);
+    let (given, deadline) = (variables.as_object(), equivalent_fields::judging_deadline());
+    let reach = equivalent_fields::judge_document(schema, &document, given, deadline, &mut judge);
     match wrong {
         Some(error) => Err(error),
         None => Ok((told, reach?)),
@@ -166,10 +168,10 @@ fn each_limit_is_told_by_its_name() {
 
 #[test]
 fn time_that_is_over_is_a_limit() {
-    let document = Document::read("{ a }").unwrap();
+    let document = QueryDocument::read("{ a }").unwrap();
     let mut judge = |_: &mut EquivalentField<'_, '_>| ControlFlow::Continue(());
-    let over = equivalent_fields::processor_time();
-    let error = equivalent_fields::of_document(None, &document, None, over, &mut judge);
+    let over = equivalent_fields::thread_cpu_time();
+    let error = equivalent_fields::judge_document(None, &document, None, over, &mut judge);
     let error = error.unwrap_err().to_string();
     assert!(error.contains("`max_judging_time` is 2s"), "{error}");
 }
@@ -239,18 +241,19 @@ fn what_cannot_be_read_reaches_nobody() {
         let error = told(query, json!({})).unwrap_err().to_string();
         assert!(error.contains(part), "{query:.40}: {error}");
     }
-    assert!(call::document_of(&Map::from_iter([("query".to_owned(), json!(3))])).is_err());
+    assert!(function_call::document_of(&Map::from_iter([("query".to_owned(), json!(3))])).is_err());
 }
 
 #[test]
 fn effect_is_that_of_the_operation_that_is_meant() {
-    let document = Document::read("query A { a } mutation B { b } subscription C { c }").unwrap();
+    let document =
+        QueryDocument::read("query A { a } mutation B { b } subscription C { c }").unwrap();
     for (name, expected) in [
-        (Some("A"), Effect::Reads),
-        (Some("B"), Effect::Changes),
-        (Some("C"), Effect::Subscribes),
-        (Some("D"), Effect::Changes),
-        (None, Effect::Subscribes),
+        (Some("A"), DocumentEffect::Reads),
+        (Some("B"), DocumentEffect::Changes),
+        (Some("C"), DocumentEffect::Subscribes),
+        (Some("D"), DocumentEffect::Changes),
+        (None, DocumentEffect::Subscribes),
     ] {
         assert_eq!(document.effect(name), expected, "{name:?}");
     }
@@ -261,22 +264,22 @@ fn reached_by_defaults(text: &str) -> BTreeSet<String> {
     let schema = schema(text);
     let mut told = BTreeSet::new();
     for depth in [1, 2, 6] {
-        for operation in OFFERED {
+        for operation in OFFERED_OPERATIONS {
             for field in operation.fields(&schema) {
-                let selection = functions::default(&schema, operation, field, depth, &ROOM);
+                let selection = tool_list::default(&schema, operation, field, depth, &TEST_BUDGET);
                 let Some(selection) = selection else { continue };
                 let query = format!("{{ field {} }}", selection.text());
-                let document = Document::read(&query).unwrap();
+                let document = QueryDocument::read(&query).unwrap();
                 let mut judge = |field: &mut EquivalentField<'_, '_>| {
                     told.insert(field.function.to_owned());
                     ControlFlow::Continue(())
                 };
                 let ty = field.ty.name();
-                let reach = equivalent_fields::below_function(
+                let reach = equivalent_fields::judge_function_document(
                     &schema,
                     &document,
                     ty,
-                    equivalent_fields::deadline(),
+                    equivalent_fields::judging_deadline(),
                     &mut judge,
                 )
                 .unwrap();
@@ -297,10 +300,10 @@ fn default_selections_leave_root_types_out() {
     assert_eq!(reached_by_defaults(text), BTreeSet::new());
     let schema = schema(text);
     let selected = |operation: usize, name: &str| {
-        let operation = OFFERED[operation];
+        let operation = OFFERED_OPERATIONS[operation];
         let mut fields = operation.fields(&schema).iter();
         let field = fields.find(|field| field.name == name).unwrap();
-        let selection = functions::default(&schema, operation, field, 2, &ROOM);
+        let selection = tool_list::default(&schema, operation, field, 2, &TEST_BUDGET);
         selection.unwrap().text()
     };
     assert_eq!(selected(0, "query"), "{ __typename }");
@@ -327,7 +330,7 @@ fn interfaces_of_roots_are_known_from_an_introspection() {
             { "kind": "INTERFACE", "name": "Node", "fields": [fields[0]], "possibleTypes": possible },
         ]);
         let told = json!({ "__schema": { "queryType": { "name": "Root" }, "types": types } });
-        understood(&told.to_string(), "s").unwrap().0
+        parse_schema(&told.to_string(), "s").unwrap().0
     };
     for (possible, expected) in [
         (json!([{ "name": "Root" }]), 2),
@@ -342,7 +345,7 @@ fn interfaces_of_roots_are_known_from_an_introspection() {
 }
 
 /// A type with many scalars and many fields of its own type.
-fn wide() -> Schema {
+fn wide() -> GraphqlSchema {
     let scalars: String = (0..118)
         .map(|n| format!("a_rather_long_name_of_a_field_{n}: Int "))
         .collect();
@@ -386,9 +389,9 @@ fn selection_has_one_limit_in_both_forms() {
         ),
         (long, "it is longer than 65536 bytes (max_selection_bytes)"),
     ] {
-        let error = chosen::spelled(&schema, "T", &choice, means().room).unwrap_err();
+        let error = custom_selection::spelled(&schema, "T", &choice, means().room).unwrap_err();
         assert!(error.contains(part), "{error}");
     }
     let fits = nested(json!({ "c1": { "a_rather_long_name_of_a_field_1": true } }));
-    chosen::spelled(&schema, "T", &fits, means().room).unwrap();
+    custom_selection::spelled(&schema, "T", &fits, means().room).unwrap();
 }

@@ -176,9 +176,9 @@ async fn a_request_goes_out_as_it_is_written() {
         ("x-other", "o"),
     ]);
     asked.cookies = pairs(&[("a", "1"), ("b", "2")]);
-    asked.body = Some(Body::Json(json!({ "n": [1] })));
+    asked.body = Some(RequestBody::Json(json!({ "n": [1] })));
     api.call(&asked, &telling()).await.unwrap();
-    asked.body = Some(Body::Bytes {
+    asked.body = Some(RequestBody::Bytes {
         media: "application/octet-stream".into(),
         bytes: vec![0, 159],
     });

@@ -10,9 +10,9 @@ use tokio::{
 };
 
 use super::*;
-use crate::telling::Terms;
-use mux_caller::Clock;
-use mux_settings::{Rate, Variable};
+use crate::call_progress::CallLimits;
+use mux_caller::PausableClock;
+use mux_settings::{NetworkVariable, RequestRate};
 
 /// Says this to every request and closes the connection. Tells of each.
 async fn hangs_up(says: &'static [u8]) -> (String, mpsc::UnboundedReceiver<()>) {
@@ -115,9 +115,9 @@ async fn an_answer_after_a_wait_is_the_answer() {
 }
 
 /// Tells when it is dropped.
-struct Dropped(mpsc::UnboundedSender<()>);
+struct DropSignal(mpsc::UnboundedSender<()>);
 
-impl Drop for Dropped {
+impl Drop for DropSignal {
     fn drop(&mut self) {
         // Nobody may wait for it.
         _ = self.0.send(());
@@ -129,7 +129,7 @@ async fn who_gives_up_closes_the_request() {
     let (tell, mut told) = mpsc::unbounded_channel();
     let (came, mut comes) = mpsc::unbounded_channel();
     let router = Router::new().fallback(move || {
-        let (guard, came) = (Dropped(tell.clone()), came.clone());
+        let (guard, came) = (DropSignal(tell.clone()), came.clone());
         async move {
             let _guard = guard;
             came.send(()).unwrap();
@@ -150,14 +150,14 @@ async fn who_gives_up_closes_the_request() {
 async fn a_rate_makes_a_line_in_which_the_clock_stands_still() {
     let (base, log) = serve(|_, _| "ok").await;
     let mut source = settings();
-    source.rate = Some(Rate {
+    source.rate = Some(RequestRate {
         count: NonZeroU32::new(2).unwrap(),
         per: Duration::from_secs(3600),
     });
     let api = api_with(&base, &source, &[]);
     api.call(&get("/"), &telling()).await.unwrap();
-    let clock = Arc::new(Clock::default());
-    let terms = Terms {
+    let clock = Arc::new(PausableClock::default());
+    let terms = CallLimits {
         clock: Arc::clone(&clock),
         begun: Instant::now(),
         within: Duration::from_secs(60),
@@ -165,12 +165,12 @@ async fn a_rate_makes_a_line_in_which_the_clock_stands_still() {
         trace: None,
     };
     let (tell, mut told) = mpsc::unbounded_channel();
-    let telling = Telling::new(terms, move |_, _, note| tell.send(note.to_owned()).unwrap());
+    let telling = CallProgress::new(terms, move |_, _, note| tell.send(note.to_owned()).unwrap());
     let second = tokio::spawn(async move { api.call(&get("/"), &telling).await });
     assert!(told.recv().await.unwrap().contains("rate = \"2/h\""));
-    let before = clock.stood();
+    let before = clock.paused_for();
     tokio::task::yield_now().await;
-    assert!(clock.stood() > before);
+    assert!(clock.paused_for() > before);
     assert_eq!(log.lock().unwrap().len(), 1);
     second.abort();
 }
@@ -191,8 +191,8 @@ async fn a_redirect_is_followed_within_the_origin_and_no_further() {
     .await;
     let mut source = settings();
     source.credentials = BTreeMap::from([("token".into(), text("canary-t0ken"))]);
-    let api = api_with(&base, &source, &[("token", Scheme::Bearer)]);
-    let asked = |path| Request {
+    let api = api_with(&base, &source, &[("token", SecurityScheme::Bearer)]);
+    let asked = |path| ApiRequest {
         security: vec![vec!["token".into()]],
         ..get(path)
     };
@@ -220,8 +220,8 @@ async fn a_redirect_is_followed_within_the_origin_and_no_further() {
 async fn the_users_proxy_is_used() {
     let (proxy, log) = serve(|_, _| "by proxy").await;
     let mut source = settings();
-    source.network = Arc::new(mux_settings::Network {
-        http_proxy: Some(Variable {
+    source.network = Arc::new(mux_settings::NetworkSettings {
+        http_proxy: Some(NetworkVariable {
             name: "http_proxy".into(),
             value: proxy.into(),
         }),

@@ -7,7 +7,7 @@ use super::*;
 const KEY: &str = "canary-k3y-to-one-place";
 
 /// With a key, and a header that goes with every request.
-fn entry(origins: &[&str]) -> Source {
+fn entry(origins: &[&str]) -> SourceDefinition {
     let mut source = settings();
     source.credentials.insert("key".into(), text(KEY));
     source
@@ -17,22 +17,23 @@ fn entry(origins: &[&str]) -> Source {
     source
 }
 
-fn guarded(path: &str) -> Request {
-    Request {
+fn guarded(path: &str) -> ApiRequest {
+    ApiRequest {
         security: vec![vec!["key".into()]],
         ..get(path)
     }
 }
 
-fn key() -> [(&'static str, Scheme); 1] {
-    [("key", Scheme::Header("X-Key".into()))]
+fn key() -> [(&'static str, SecurityScheme); 1] {
+    [("key", SecurityScheme::Header("X-Key".into()))]
 }
 
 #[tokio::test]
 async fn functions_that_are_called_elsewhere_get_credentials_only_where_the_entry_names_it() {
     let (own, asked) = serve(|_, _| "ok").await;
     let (other, strangers) = serve(|_, _| "ok").await;
-    let elsewhere = |entry: &Source| api_with(&own, entry, &key()).at(&format!("{other}/v1"));
+    let elsewhere =
+        |entry: &SourceDefinition| api_with(&own, entry, &key()).at(&format!("{other}/v1"));
     for request in [guarded("/up"), get("/up")] {
         let failure = elsewhere(&entry(&["https://more.example"]))
             .call(&request, &telling())
@@ -52,11 +53,11 @@ async fn functions_that_are_called_elsewhere_get_credentials_only_where_the_entr
     // What carries nothing of the user's goes where the description has always said.
     let bare = |origins: &[&String]| {
         let source = settings();
-        let known = Origins::listed("shop", &source).with_calls(&own);
+        let known = AllowedOrigins::listed("shop", &source).with_calls(&own);
         let known = known.with_bare_calls(origins.iter().map(|it| (*it).clone()));
-        let lasting = Lasting::new(&source);
-        let with = (http_client::builder as MakeClient, &lasting);
-        let api = Api::new("shop", &source, (&own, known), BTreeMap::new(), with).unwrap();
+        let lasting = EntryState::new(&source);
+        let with = (http_client::client_builder as HttpClientFactory, &lasting);
+        let api = ApiClient::new("shop", &source, (&own, known), BTreeMap::new(), with).unwrap();
         api.at(&other)
     };
     let new = bare(&[]);
@@ -85,14 +86,16 @@ async fn functions_that_are_called_elsewhere_get_credentials_only_where_the_entr
 }
 
 /// A description at an address in public, of an API that the entry says nothing of.
-fn published(base: &str, listed: &[&str]) -> Api {
+fn published(base: &str, listed: &[&str]) -> ApiClient {
     let mut source = settings();
-    source.description = Some(Place::Url("https://api.example/openapi.json".into()));
+    source.description = Some(DescriptionLocation::Url(
+        "https://api.example/openapi.json".into(),
+    ));
     source.origins = listed.iter().map(|it| (*it).to_owned()).collect();
-    let known = Origins::listed("shop", &source).with_calls(base);
-    let lasting = Lasting::new(&source);
-    let with = (http_client::builder as MakeClient, &lasting);
-    Api::new("shop", &source, (base, known), BTreeMap::new(), with).unwrap()
+    let known = AllowedOrigins::listed("shop", &source).with_calls(base);
+    let lasting = EntryState::new(&source);
+    let with = (http_client::client_builder as HttpClientFactory, &lasting);
+    ApiClient::new("shop", &source, (base, known), BTreeMap::new(), with).unwrap()
 }
 
 #[tokio::test]
@@ -156,8 +159,8 @@ async fn a_program_cannot_put_its_cookie_before_a_credential() {
     let (base, log) = serve(|_, _| "ok").await;
     let mut source = settings();
     source.credentials.insert("session".into(), text(KEY));
-    let schemes = [("session", Scheme::Cookie("sid".into()))];
-    let request = Request {
+    let schemes = [("session", SecurityScheme::Cookie("sid".into()))];
+    let request = ApiRequest {
         cookies: pairs(&[("sid", "mine"), ("theme", "dark")]),
         security: vec![vec!["session".into()]],
         ..get("/x")
@@ -174,24 +177,24 @@ async fn a_program_cannot_put_its_cookie_before_a_credential() {
 }
 
 /// An API behind tokens, which may be fetched at its own origin and at those.
-fn behind_tokens(base: &str, token_url: &str, known: &[&str], listed: &[&str]) -> Api {
+fn behind_tokens(base: &str, token_url: &str, known: &[&str], listed: &[&str]) -> ApiClient {
     let mut source = entry(listed);
     source.headers.clear();
-    let login = Credential::Basic {
+    let login = SourceCredential::Basic {
         username: "client".into(),
         password: "canary-secret".into(),
     };
     source.credentials = BTreeMap::from([("oauth".into(), login)]);
-    let scheme = Scheme::ClientCredentials {
+    let scheme = SecurityScheme::ClientCredentials {
         token_url: token_url.into(),
         scopes: Vec::new(),
     };
-    let origins = Origins::listed("shop", &source).with_calls(base);
+    let origins = AllowedOrigins::listed("shop", &source).with_calls(base);
     let origins = origins.with_tokens(known.iter().map(|it| (*it).to_owned()));
     let schemes = BTreeMap::from([("oauth".to_owned(), scheme)]);
-    let lasting = Lasting::new(&source);
-    let with = (http_client::builder as MakeClient, &lasting);
-    Api::new("shop", &source, (base, origins), schemes, with).unwrap()
+    let lasting = EntryState::new(&source);
+    let with = (http_client::client_builder as HttpClientFactory, &lasting);
+    ApiClient::new("shop", &source, (base, origins), schemes, with).unwrap()
 }
 
 #[tokio::test]
@@ -200,7 +203,7 @@ async fn a_clients_secret_goes_for_tokens_where_it_has_always_gone_or_the_entry_
     let (login, asked) =
         serve(|_, _| axum::Json(json!({ "access_token": "tok-000001", "expires_in": 60 }))).await;
     let url = format!("{login}/token");
-    let request = Request {
+    let request = ApiRequest {
         security: vec![vec!["oauth".into()]],
         ..get("/data")
     };

@@ -8,7 +8,7 @@ use super::*;
 /// Seven items, three a page.
 const ITEMS: u64 = 7;
 
-fn number(seen: &Seen, name: &str) -> Option<u64> {
+fn number(seen: &RecordedRequest, name: &str) -> Option<u64> {
     let url = url::Url::parse(&format!("http://h{}", seen.target)).unwrap();
     let mut pairs = url.query_pairs();
     let found = pairs.find(|(key, _)| key == name)?.1.into_owned();
@@ -26,8 +26,8 @@ fn ids(list: &Value) -> Vec<u64> {
     list.map(|item| item["id"].as_u64().unwrap()).collect()
 }
 
-fn size(name: &str, default: Option<u64>) -> Option<Size> {
-    Some(Size {
+fn size(name: &str, default: Option<u64>) -> Option<PageSize> {
+    Some(PageSize {
         parameter: name.into(),
         default,
     })
@@ -38,7 +38,7 @@ fn members(names: &[&str]) -> Vec<String> {
 }
 
 /// All answers by one server: what pages are like is a matter of the path.
-fn answer(seen: &Seen, _: usize) -> Response {
+fn answer(seen: &RecordedRequest, _: usize) -> Response {
     let body = |value: Value| axum::Json(value).into_response();
     let path = seen.target.split('?').next().unwrap();
     match path {
@@ -83,15 +83,15 @@ fn answer(seen: &Seen, _: usize) -> Response {
     }
 }
 
-fn paged(by: Paging, items: &[&str]) -> Paged {
-    Paged {
+fn paged(by: PaginationStyle, items: &[&str]) -> PaginationPlan {
+    PaginationPlan {
         by,
         items: members(items),
     }
 }
 
-fn by_page() -> Paged {
-    let by = Paging::Page {
+fn by_page() -> PaginationPlan {
+    let by = PaginationStyle::Page {
         parameter: "page".into(),
         first: 0,
         size: size("per_page", Some(3)),
@@ -101,21 +101,21 @@ fn by_page() -> Paged {
 
 #[tokio::test]
 async fn pages_of_every_kind_are_joined() {
-    let offset = Paging::Offset {
+    let offset = PaginationStyle::Offset {
         parameter: "offset".into(),
         size: size("limit", None),
     };
-    let cursor = Paging::Cursor {
+    let cursor = PaginationStyle::Cursor {
         parameter: "cursor".into(),
         field: members(&["meta", "next"]),
     };
-    let after = Paging::After {
+    let after = PaginationStyle::After {
         parameter: "starting_after".into(),
         id: "id".into(),
         more: Some(members(&["has_more"])),
     };
     for (path, how, requests) in [
-        ("/link", paged(Paging::Link, &[]), 3),
+        ("/link", paged(PaginationStyle::Link, &[]), 3),
         ("/page", by_page(), 3),
         // How many are a full page is not said: one more, which is empty.
         ("/offset", paged(offset, &["data"]), 4),
@@ -155,13 +155,13 @@ async fn pages_of_every_kind_are_joined() {
 #[tokio::test]
 async fn what_stands_beside_the_list_is_of_the_last_page_and_each_page_is_told() {
     let (base, _) = serve(answer).await;
-    let after = Paging::After {
+    let after = PaginationStyle::After {
         parameter: "starting_after".into(),
         id: "id".into(),
         more: Some(members(&["has_more"])),
     };
     let told = Arc::new(Mutex::new(Vec::new()));
-    let terms = crate::telling::Terms {
+    let terms = crate::call_progress::CallLimits {
         clock: Arc::default(),
         begun: tokio::time::Instant::now(),
         within: Duration::from_secs(60),
@@ -169,7 +169,7 @@ async fn what_stands_beside_the_list_is_of_the_last_page_and_each_page_is_told()
         trace: None,
     };
     let heard = Arc::clone(&told);
-    let telling = Telling::new(terms, move |done, total, note| {
+    let telling = CallProgress::new(terms, move |done, total, note| {
         heard.lock().unwrap().push((done, total, note.to_owned()));
     });
     let how = paged(after, &["data"]);
@@ -201,8 +201,12 @@ async fn nothing_is_cut_silently() {
         (&json!(500), &json!(3))
     );
     for (path, how, part) in [
-        ("/elsewhere", paged(Paging::Link, &[]), "evil.example"),
-        ("/circle", paged(Paging::Link, &[]), "names itself"),
+        (
+            "/elsewhere",
+            paged(PaginationStyle::Link, &[]),
+            "evil.example",
+        ),
+        ("/circle", paged(PaginationStyle::Link, &[]), "names itself"),
     ] {
         let failure = api
             .pages(&get(path), &how, 9, &telling())
@@ -210,7 +214,7 @@ async fn nothing_is_cut_silently() {
             .unwrap_err();
         assert!(failure.to_string().contains(part), "{path}: {failure}");
     }
-    let numbered = Paging::Page {
+    let numbered = PaginationStyle::Page {
         parameter: "page".into(),
         first: 0,
         size: None,

@@ -7,17 +7,17 @@ use super::*;
 
 const CANARY: &str = "canary-/\"5ecret";
 
-fn schemes() -> [(&'static str, Scheme); 5] {
+fn schemes() -> [(&'static str, SecurityScheme); 5] {
     [
-        ("key", Scheme::Query("api_key".into())),
-        ("header", Scheme::Header("X-Api-Key".into())),
-        ("cookie", Scheme::Cookie("sid".into())),
-        ("bearer", Scheme::Bearer),
-        ("basic", Scheme::Basic),
+        ("key", SecurityScheme::Query("api_key".into())),
+        ("header", SecurityScheme::Header("X-Api-Key".into())),
+        ("cookie", SecurityScheme::Cookie("sid".into())),
+        ("bearer", SecurityScheme::Bearer),
+        ("basic", SecurityScheme::Basic),
     ]
 }
 
-fn guarded(base: &str) -> (Api, Request) {
+fn guarded(base: &str) -> (ApiClient, ApiRequest) {
     let mut source = settings();
     for name in ["key", "header", "cookie"] {
         source.credentials.insert(name.into(), text(CANARY));
@@ -30,7 +30,7 @@ fn guarded(base: &str) -> (Api, Request) {
         ("X-Session-Token".into(), "canary-session".into()),
     ]);
     let all = ["key", "header", "cookie", "basic"].map(str::to_owned);
-    let request = Request {
+    let request = ApiRequest {
         security: vec![all.into()],
         ..get("/echo")
     };
@@ -122,7 +122,7 @@ async fn no_part_of_a_login_comes_back_however_it_was_given() {
             "pair" => {
                 let (username, password) = PAIR.split_once(':').unwrap();
                 let (username, password) = (username.to_owned(), password.into());
-                let login = Credential::Basic { username, password };
+                let login = SourceCredential::Basic { username, password };
                 drop(source.credentials.insert("basic".into(), login));
             }
             "header" => {
@@ -138,7 +138,7 @@ async fn no_part_of_a_login_comes_back_however_it_was_given() {
         let api = api_with(&address, &source, &schemes());
         for path in ["/echo", "/refuse"] {
             let security = security.clone();
-            let request = Request {
+            let request = ApiRequest {
                 security,
                 ..get(path)
             };
@@ -172,7 +172,7 @@ async fn no_failure_holds_a_credential() {
 async fn without_its_credential_nothing_is_sent() {
     let (base, log) = serve(|_, _| "ok").await;
     let api = api_with(&base, &settings(), &schemes());
-    let request = Request {
+    let request = ApiRequest {
         security: vec![vec!["bearer".into()]],
         ..get("/x")
     };

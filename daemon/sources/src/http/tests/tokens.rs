@@ -6,33 +6,33 @@ use serde_json::json;
 
 use super::*;
 
-fn login(base: &str, token_url: &str) -> Api {
+fn login(base: &str, token_url: &str) -> ApiClient {
     login_for(base, token_url, None)
 }
 
-fn login_for(base: &str, token_url: &str, scopes: Option<&[&str]>) -> Api {
+fn login_for(base: &str, token_url: &str, scopes: Option<&[&str]>) -> ApiClient {
     let mut source = settings();
     source.scopes = scopes.map(|scopes| scopes.iter().map(|it| (*it).to_owned()).collect());
-    let credential = Credential::Basic {
+    let credential = SourceCredential::Basic {
         username: "client".into(),
         password: "canary-secret".into(),
     };
     source.credentials = BTreeMap::from([("oauth".into(), credential)]);
-    let scheme = Scheme::ClientCredentials {
+    let scheme = SecurityScheme::ClientCredentials {
         token_url: token_url.into(),
         scopes: vec!["read".into(), "write".into()],
     };
     api_with(base, &source, &[("oauth", scheme)])
 }
 
-fn asked() -> Request {
-    Request {
+fn asked() -> ApiRequest {
+    ApiRequest {
         security: vec![vec!["oauth".into()]],
         ..get("/data")
     }
 }
 
-fn tokens(log: &Log) -> usize {
+fn tokens(log: &RequestLog) -> usize {
     log.lock()
         .unwrap()
         .iter()
@@ -150,25 +150,25 @@ async fn what_is_the_entrys_lasts_while_descriptions_come_and_go() {
     })
     .await;
     let mut source = settings();
-    let credential = Credential::Basic {
+    let credential = SourceCredential::Basic {
         username: "c".into(),
         password: "canary-secret".into(),
     };
     source.credentials = BTreeMap::from([("oauth".into(), credential)]);
-    source.rate = Some(mux_settings::Rate {
+    source.rate = Some(mux_settings::RequestRate {
         count: std::num::NonZeroU32::new(6).unwrap(),
         per: Duration::from_secs(3600),
     });
-    let lasting = Lasting::new(&source);
+    let lasting = EntryState::new(&source);
     let read = || {
-        let scheme = Scheme::ClientCredentials {
+        let scheme = SecurityScheme::ClientCredentials {
             token_url: "/token".into(),
             scopes: Vec::new(),
         };
         let schemes = BTreeMap::from([("oauth".to_owned(), scheme)]);
-        let with = (http_client::builder as MakeClient, &lasting);
-        let origins = Origins::listed("shop", &source).with_calls(&base);
-        Api::new("shop", &source, (&base, origins), schemes, with).unwrap()
+        let with = (http_client::client_builder as HttpClientFactory, &lasting);
+        let origins = AllowedOrigins::listed("shop", &source).with_calls(&base);
+        ApiClient::new("shop", &source, (&base, origins), schemes, with).unwrap()
     };
     let mut asked = get("/things");
     asked.security = vec![vec!["oauth".into()]];
@@ -186,14 +186,14 @@ async fn what_is_the_entrys_lasts_while_descriptions_come_and_go() {
     assert_eq!(tokens, 1);
     // Half of six go out at once, whoever asks.
     let (tell, mut told) = tokio::sync::mpsc::unbounded_channel();
-    let terms = crate::telling::Terms {
+    let terms = crate::call_progress::CallLimits {
         clock: Arc::default(),
         begun: tokio::time::Instant::now(),
         within: Duration::from_secs(60),
         whole: Duration::from_secs(60),
         trace: None,
     };
-    let telling = Telling::new(terms, move |_, _, note| tell.send(note.to_owned()).unwrap());
+    let telling = CallProgress::new(terms, move |_, _, note| tell.send(note.to_owned()).unwrap());
     let api = read();
     let fourth = tokio::spawn(async move { api.call(&asked, &telling).await });
     assert!(told.recv().await.unwrap().contains("rate = \"6/h\""));
@@ -249,20 +249,20 @@ async fn the_entrys_scopes_are_asked_for_and_a_refusal_of_scopes_says_so() {
 #[tokio::test]
 async fn a_secret_is_not_sent_without_encryption_to_get_a_token_for_an_encrypted_api() {
     let mut source = settings();
-    let credential = Credential::Basic {
+    let credential = SourceCredential::Basic {
         username: "c".into(),
         password: "canary-secret".into(),
     };
     source.credentials = BTreeMap::from([("oauth".into(), credential)]);
-    let scheme = Scheme::ClientCredentials {
+    let scheme = SecurityScheme::ClientCredentials {
         token_url: "http://login.example/token".into(),
         scopes: Vec::new(),
     };
     let schemes = BTreeMap::from([("oauth".to_owned(), scheme)]);
-    let lasting = Lasting::new(&source);
-    let with = (http_client::builder as MakeClient, &lasting);
-    let at = ("https://api.example", Origins::default());
-    let problem = Api::new("shop", &source, at, schemes, with).unwrap_err();
+    let lasting = EntryState::new(&source);
+    let with = (http_client::client_builder as HttpClientFactory, &lasting);
+    let at = ("https://api.example", AllowedOrigins::default());
+    let problem = ApiClient::new("shop", &source, at, schemes, with).unwrap_err();
     assert!(
         problem.contains("auth.oauth") && problem.contains("https"),
         "{problem}"

@@ -5,16 +5,16 @@ use std::{sync::mpsc, thread, time::Duration};
 use serde_json::{Map, Value, json};
 
 use super::{
-    super::{Description, document::Document},
+    super::{OpenApiDescription, openapi_document::OpenApiDocument},
     entry,
 };
 
 /// Of all functions: small enough to be reached soon.
-const LONGEST_LIST: usize = 1 << 20;
+const TEST_LIST_BYTES: usize = 1 << 20;
 /// A hang, and no speed.
-const FOR_EVER: Duration = Duration::from_secs(120);
+const HANG_TIMEOUT: Duration = Duration::from_secs(120);
 
-fn read(paths: Value, components: Value) -> Description {
+fn read(paths: Value, components: Value) -> OpenApiDescription {
     let text = json!({
         "openapi": "3.1.0",
         "info": { "title": "t", "version": "1" },
@@ -24,10 +24,10 @@ fn read(paths: Value, components: Value) -> Description {
     .to_string();
     let (done, outcome) = mpsc::channel();
     thread::spawn(move || {
-        let document = Document::read(&text).unwrap();
-        drop(done.send(Description::of(&document, &entry(), LONGEST_LIST)));
+        let document = OpenApiDocument::read(&text).unwrap();
+        drop(done.send(OpenApiDescription::of(&document, &entry(), TEST_LIST_BYTES)));
     });
-    outcome.recv_timeout(FOR_EVER).unwrap().unwrap()
+    outcome.recv_timeout(HANG_TIMEOUT).unwrap().unwrap()
 }
 
 fn to(name: &str) -> Value {
@@ -38,7 +38,7 @@ fn json_of(schema: &Value) -> Value {
     json!({ "content": { "application/json": { "schema": schema } } })
 }
 
-fn arguments(description: &Description) -> Vec<&Value> {
+fn arguments(description: &OpenApiDescription) -> Vec<&Value> {
     let schemas = description.tools().iter().map(|tool| &tool["inputSchema"]);
     schemas.collect()
 }
@@ -114,7 +114,7 @@ fn arguments_that_are_too_long_together_are_told_by_name() {
         .iter()
         .map(|tool| tool.to_string().len())
         .sum();
-    assert!(bytes <= LONGEST_LIST, "{bytes}");
+    assert!(bytes <= TEST_LIST_BYTES, "{bytes}");
     let told = arguments(&description)[7]["$defs"].as_object().unwrap();
     assert!(
         told["Input7"]["properties"].is_object(),
@@ -159,13 +159,13 @@ fn what_takes_too_many_steps_is_left_out() {
         "paths": { "/1": operation(1), "/2": operation(2), "/3": operation(3) },
         "components": { "schemas": { "A": {} } },
     });
-    let document = || Document::read(&text.to_string()).unwrap();
+    let document = || OpenApiDocument::read(&text.to_string()).unwrap();
     let whole = document();
-    Description::of(&whole, &entry(), LONGEST_LIST).unwrap();
+    OpenApiDescription::of(&whole, &entry(), TEST_LIST_BYTES).unwrap();
     let document = document();
     // All but a few of what it takes.
     document.steps(whole.left() + 3).unwrap();
-    let description = Description::of(&document, &entry(), LONGEST_LIST).unwrap();
+    let description = OpenApiDescription::of(&document, &entry(), TEST_LIST_BYTES).unwrap();
     assert_eq!(description.tools().len() + description.left_out().len(), 3);
     let last = description.left_out().last().unwrap();
     assert_eq!(last.operation, "POST /3");

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{
-    super::{Description, media, request::request},
+    super::{OpenApiDescription, media_types, operation_request::request},
     entry, written,
 };
 
@@ -16,7 +16,7 @@ const KUBERNETES: [&str; 5] = [
 ];
 
 /// As an API that is patched with this schema by each of these.
-fn described(media: &[&str], schema: &Value) -> Description {
+fn described(media: &[&str], schema: &Value) -> OpenApiDescription {
     let content: Value = media
         .iter()
         .map(|media| ((*media).to_owned(), json!({ "schema": schema })))
@@ -31,17 +31,17 @@ fn described(media: &[&str], schema: &Value) -> Description {
         "paths": { "/a": { "patch": operation } },
         "components": { "schemas": { "Patch": { "type": "object" } } },
     });
-    Description::read(&text.to_string(), &entry()).unwrap()
+    OpenApiDescription::read(&text.to_string(), &entry()).unwrap()
 }
 
-fn sent(description: &Description, arguments: &Value) -> String {
+fn sent(description: &OpenApiDescription, arguments: &Value) -> String {
     let mut arguments = arguments.as_object().unwrap().clone();
     let operation = description.operations.values().next().unwrap();
     let body = operation.body.as_ref().unwrap();
-    let asked = media::asked(body, &mut arguments);
+    let asked = media_types::asked(body, &mut arguments);
     let mut request = request(operation, arguments).unwrap();
     if let Some(asked) = asked {
-        request.body = request.body.map(|body| media::sent_as(body, asked));
+        request.body = request.body.map(|body| media_types::sent_as(body, asked));
     }
     written(&request)
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{super::request::request, Description, Entry, entry};
+use super::{super::operation_request::request, OpenApiDescription, ServerOverrides, entry};
 
 #[test]
 fn a_path_that_would_go_on_where_the_host_ends_is_left_out() {
@@ -10,7 +10,7 @@ fn a_path_that_would_go_on_where_the_host_ends_is_left_out() {
     let text = json!({ "openapi": "3.0.0", "paths": {
         "@evil.example/x": get, ".evil.example/x": get, ":81/x": get, "x": get, "": get, "/good": get,
     } });
-    let description = Description::read(&text.to_string(), &entry()).unwrap();
+    let description = OpenApiDescription::read(&text.to_string(), &entry()).unwrap();
     assert_eq!(description.tools().len(), 1);
     assert_eq!(description.left_out().len(), 5);
     for left in description.left_out() {
@@ -39,7 +39,7 @@ fn what_a_request_says_of_itself_is_no_argument() {
     let parameters: Vec<Value> = names.into_iter().map(header).collect();
     let text =
         json!({ "openapi": "3.0.0", "paths": { "/a": { "get": { "parameters": parameters } } } });
-    let description = Description::read(&text.to_string(), &entry()).unwrap();
+    let description = OpenApiDescription::read(&text.to_string(), &entry()).unwrap();
     let asked = &description.tools()[0]["inputSchema"]["properties"];
     assert_eq!(asked, &json!({ "X-Mine": { "type": "string" } }));
 }
@@ -49,7 +49,7 @@ fn a_cookie_ends_where_it_should() {
     let cookie = json!({ "name": "c", "in": "cookie", "allowReserved": true, "schema": { "type": "string" } });
     let text =
         json!({ "openapi": "3.0.0", "paths": { "/a": { "get": { "parameters": [cookie] } } } });
-    let description = Description::read(&text.to_string(), &entry()).unwrap();
+    let description = OpenApiDescription::read(&text.to_string(), &entry()).unwrap();
     let arguments = json!({ "c": "a; sid=b" }).as_object().cloned().unwrap();
     let request = request(&description.operations["a.getA"], arguments).unwrap();
     assert_eq!(
@@ -80,8 +80,8 @@ fn a_function_tells_where_it_is_called_and_with_which_credentials() {
         })
         .to_string()
     };
-    let told = |text: &str, entry: &Entry| -> Vec<Value> {
-        let description = Description::read(text, entry).unwrap();
+    let told = |text: &str, entry: &ServerOverrides| -> Vec<Value> {
+        let description = OpenApiDescription::read(text, entry).unwrap();
         let calls = description.tools().iter();
         calls
             .map(|tool| tool["_meta"]["mux/http"].clone())
@@ -90,7 +90,7 @@ fn a_function_tells_where_it_is_called_and_with_which_credentials() {
     let key = json!({ "key": "header X-Key" });
     let oauth = json!({ "oauth": "token from https://login.example" });
     assert_eq!(
-        told(&described("api.example"), &Entry::default()),
+        told(&described("api.example"), &ServerOverrides::default()),
         [
             json!({ "method": "GET", "path": "/a", "at": "https://api.example/v1", "credentials": key }),
             json!({ "method": "GET", "path": "/b", "at": "https://up.example", "credentials": oauth }),
@@ -103,7 +103,7 @@ fn a_function_tells_where_it_is_called_and_with_which_credentials() {
         json!({ "method": "GET", "path": "/a", "credentials": key })
     );
     assert_ne!(
-        told(&described("evil.example"), &Entry::default()),
-        told(&described("api.example"), &Entry::default())
+        told(&described("evil.example"), &ServerOverrides::default()),
+        told(&described("api.example"), &ServerOverrides::default())
     );
 }

@@ -1,0 +1,256 @@
+//! A call that must be approved, as a question to the client that makes it: a form of MCP for an agent, which shows
+//! it to its user, or plain data for a client of ours.
+//!
+//! Invariant: a user who declines has denied. One who closes the form, a client that cannot show it, and an answer
+//! that says nothing have decided nothing: somebody else may answer still.
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::approval_subject::{ApprovalVerdict, UserAnswer, UserDecision};
+use mux_caller::{ApprovalRequest, ClientAnswer, QuestionKind, one_line};
+
+const ONCE_CHOICE: &str = "allow once";
+const SESSION_CHOICE: &str = "allow for this session";
+const ALWAYS_CHOICE: &str = "always allow";
+const DENY_CHOICE: &str = "deny";
+/// What of a user's reason is passed on, in characters.
+const MAX_REASON_CHARS: usize = 500;
+
+/// `params` of the question.
+pub(super) fn question_params(kind: QuestionKind, request: &ApprovalRequest) -> Value {
+    if kind == QuestionKind::Approval {
+        return json!({
+            "approval": request.approval,
+            "path": request.path,
+            "arguments": request.arguments,
+            "bytes": request.bytes,
+            "rule": request.rule,
+            "reason": request.reason,
+            "cover": request.cover,
+            "wait_ms": u64::try_from(request.wait.as_millis()).unwrap_or(u64::MAX),
+        });
+    }
+    let ApprovalRequest {
+        approval,
+        path,
+        arguments,
+        bytes,
+        rule,
+        ..
+    } = request;
+    let cut = match arguments.ends_with('…') {
+        true => format!("\nThey are {bytes} bytes; `mux approvals {approval}` shows all of them."),
+        false => String::new(),
+    };
+    let why = match &request.reason {
+        Some(reason) => format!("{}: {}", one_line(rule), one_line(reason)),
+        None => one_line(rule),
+    };
+    let quoted = |name: &str| match name.starts_with('"') {
+        true => name.to_owned(),
+        false => format!("\"{name}\""),
+    };
+    let question = match path.split_once('.') {
+        Some((server, method)) if request.from_server => {
+            let server = quoted(server);
+            format!("May the MCP server {server} send this {method} request to you?")
+        }
+        _ => format!("May {} be called with these arguments?", quoted(path)),
+    };
+    let path = quoted(path);
+    json!({
+        "message": format!("{question}\n{arguments}{cut}\nAsked because of {why} ({approval})."),
+        "requestedSchema": {
+            "type": "object",
+            "properties": {
+                "decision": {
+                    "type": "string",
+                    "title": "Decision",
+                    "description": format!(
+                        "\"{ONCE_CHOICE}\" is for this call with these arguments. \"{SESSION_CHOICE}\" and \"{ALWAYS_CHOICE}\" also let \
+                         later ones of {path} pass without a question, with any arguments."
+                    ),
+                    "enum": [ONCE_CHOICE, SESSION_CHOICE, ALWAYS_CHOICE, DENY_CHOICE],
+                },
+            },
+            "required": ["decision"],
+        },
+    })
+}
+
+#[derive(Deserialize)]
+struct PlainAnswer {
+    decision: String,
+    #[serde(default)]
+    reason: Option<String>,
+    /// Ids of other approvals that stood beside it.
+    #[serde(default)]
+    shown: Vec<String>,
+}
+
+/// Whether this is an answer at all.
+pub(super) fn check_plain(value: &Value) -> Result<(), String> {
+    let plain = PlainAnswer::deserialize(value)
+        .map_err(|_| "it is not of the shape {decision, reason?, shown?}".to_owned())?;
+    match plain_decision(&plain.decision) {
+        Some(_) => Ok(()),
+        None => Err("`decision` is none of once, session, always, deny".into()),
+    }
+}
+
+pub(super) fn check_form(value: &Value) -> Result<(), String> {
+    match value["action"].as_str() {
+        Some("accept") if form_decision(&value["content"]).is_none() => {
+            Err("`content.decision` is none of those that were offered".into())
+        }
+        Some("accept" | "decline" | "cancel") => Ok(()),
+        _ => Err("the answer is not of the shape that MCP gives it".into()),
+    }
+}
+
+/// What the user has said, and why; none if that was nothing.
+pub(super) fn read_answer(kind: QuestionKind, answer: ClientAnswer) -> Option<UserAnswer> {
+    let ClientAnswer::Result(value) = answer else {
+        return None;
+    };
+    if kind == QuestionKind::Approval {
+        let plain = PlainAnswer::deserialize(&value).ok()?;
+        return Some(UserAnswer {
+            decision: plain_decision(&plain.decision)?,
+            reason: truncate_reason(plain.reason),
+            shown: plain.shown,
+        });
+    }
+    match value["action"].as_str()? {
+        // A form shows one call.
+        "accept" => Some(form_decision(&value["content"])?.into()),
+        "decline" => Some(UserDecision::Deny.into()),
+        _ => None,
+    }
+}
+
+pub(super) fn truncate_reason(reason: Option<String>) -> Option<String> {
+    let cut = reason.map(|reason| {
+        reason
+            .trim()
+            .chars()
+            .take(MAX_REASON_CHARS)
+            .collect::<String>()
+    });
+    cut.filter(|reason| !reason.is_empty())
+}
+
+fn form_decision(content: &Value) -> Option<UserDecision> {
+    Some(match content["decision"].as_str()? {
+        ONCE_CHOICE => UserDecision::Once,
+        SESSION_CHOICE => UserDecision::Session,
+        ALWAYS_CHOICE => UserDecision::Always,
+        DENY_CHOICE => UserDecision::Deny,
+        _ => return None,
+    })
+}
+
+fn plain_decision(word: &str) -> Option<UserDecision> {
+    Some(match word {
+        "once" => UserDecision::Once,
+        "session" => UserDecision::Session,
+        "always" => UserDecision::Always,
+        "deny" => UserDecision::Deny,
+        _ => return None,
+    })
+}
+
+impl UserDecision {
+    pub(super) fn to_verdict(self, reason: Option<String>) -> ApprovalVerdict {
+        match self {
+            Self::Deny => ApprovalVerdict::Denied { reason },
+            Self::Once | Self::Session | Self::Always => ApprovalVerdict::Approved,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    fn of_form(value: Value) -> Option<UserDecision> {
+        check_form(&value).ok()?;
+        read_answer(QuestionKind::Elicitation, ClientAnswer::Result(value))
+            .map(|said| said.decision)
+    }
+
+    #[test]
+    fn a_form_is_answered_by_what_it_offers_and_declining_denies() {
+        let accept = |word: &str| json!({ "action": "accept", "content": { "decision": word } });
+        for (value, expected) in [
+            (accept(ONCE_CHOICE), Some(UserDecision::Once)),
+            (accept(SESSION_CHOICE), Some(UserDecision::Session)),
+            (accept(ALWAYS_CHOICE), Some(UserDecision::Always)),
+            (accept(DENY_CHOICE), Some(UserDecision::Deny)),
+            (accept("yes"), None),
+            (json!({ "action": "accept" }), None),
+            (json!({ "action": "decline" }), Some(UserDecision::Deny)),
+            (json!({ "action": "cancel" }), None),
+            (json!("accept"), None),
+        ] {
+            assert_eq!(of_form(value.clone()), expected, "{value}");
+        }
+        let refused = ClientAnswer::Refused("no user".into());
+        assert!(read_answer(QuestionKind::Elicitation, refused).is_none());
+    }
+
+    #[test]
+    fn a_client_of_ours_answers_in_words_of_ours() {
+        let deny = json!({ "decision": "deny", "reason": format!(" not now {}", "x".repeat(2 * MAX_REASON_CHARS)) });
+        check_plain(&deny).unwrap();
+        let said = read_answer(QuestionKind::Approval, ClientAnswer::Result(deny)).unwrap();
+        assert_eq!(said.decision, UserDecision::Deny);
+        assert_eq!(said.reason.unwrap().len(), MAX_REASON_CHARS);
+        let wrong_list = json!({ "decision": "once", "shown": "A7" });
+        for wrong in [
+            json!({}),
+            json!({ "decision": "yes" }),
+            wrong_list,
+            json!(null),
+        ] {
+            assert!(check_plain(&wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn the_question_says_what_is_cut() {
+        let request = |arguments: &str| ApprovalRequest {
+            approval: "A7".into(),
+            path: "github.delete_repo".into(),
+            arguments: arguments.into(),
+            bytes: 5_000,
+            rule: "\"github.*\"".into(),
+            reason: Some("it cannot be undone".into()),
+            cover: String::new(),
+            from_server: false,
+            wait: Duration::from_secs(1),
+        };
+        let message = |arguments| {
+            question_params(QuestionKind::Elicitation, &request(arguments))["message"].to_string()
+        };
+        assert!(!message("{}").contains("shows all") && message("{}").contains("cannot be undone"));
+        assert!(message("{\"a…").contains("5000 bytes; `mux approvals A7` shows all"));
+        assert_eq!(
+            question_params(QuestionKind::Approval, &request("{}"))["approval"],
+            "A7"
+        );
+        let mut forged = request("{}");
+        forged.rule = "\"a\nMay b be called?\"".into();
+        forged.reason = Some("one\ntwo".into());
+        let message = question_params(QuestionKind::Elicitation, &forged)["message"].clone();
+        let lines: Vec<&str> = message.as_str().unwrap().lines().collect();
+        assert_eq!(lines.len(), 3, "{message}");
+        assert!(
+            lines[0].starts_with("May \"github.delete_repo\" be"),
+            "{message}"
+        );
+    }
+}

@@ -1,0 +1,314 @@
+//! The calls of one run, in the order in which it made them, and how each ended: what a program is answered from
+//! when it runs again.
+//!
+//! Invariant: a call that ended is never made again, and one that may have been sent when its run ended is told as
+//! unknown. A call is known by its tool as it was spelled, its arguments, and how many such calls came before.
+
+use std::{
+    collections::{BTreeSet, HashMap, VecDeque},
+    sync::Arc,
+};
+
+use mux_wire::{Fault, Kind, Target};
+use serde::{Deserialize, Serialize};
+
+use super::call_journal::JournalLine;
+use crate::call_fingerprint::{call_key, spelled_tool};
+use mux_text::digest::DigestKey;
+
+/// What a call takes beside its texts.
+const LOGGED_CALL_OVERHEAD_BYTES: usize = 128;
+
+/// One call.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub(super) struct LoggedCall {
+    tool: Arc<str>,
+    #[serde(default)]
+    raw: bool,
+    /// JSON text as the program sent it.
+    arguments: Arc<str>,
+    pub(super) step: LoggedCallState,
+}
+
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum LoggedCallState {
+    /// It may have been sent.
+    Open,
+    /// It waits for an approval, and was not sent.
+    Asked,
+    Ended(Result<Arc<str>, Arc<Fault>>),
+}
+
+impl LoggedCall {
+    fn bytes(&self) -> usize {
+        let told = match &self.step {
+            LoggedCallState::Ended(Ok(text)) => text.len(),
+            LoggedCallState::Ended(Err(fault)) => fault_bytes(fault),
+            LoggedCallState::Open | LoggedCallState::Asked => 0,
+        };
+        call_bytes(&self.tool, &self.arguments) + told
+    }
+
+    fn fingerprint(&self) -> DigestKey {
+        call_key(&self.tool, self.raw, &self.arguments)
+    }
+}
+
+fn call_bytes(tool: &str, arguments: &str) -> usize {
+    LOGGED_CALL_OVERHEAD_BYTES + tool.len() + arguments.len()
+}
+
+fn fault_bytes(fault: &Fault) -> usize {
+    fault.message.len() + fault.details.as_ref().map_or(0, String::len)
+}
+
+#[derive(Debug)]
+pub(super) struct CallLog {
+    /// First those of the run that this one goes on with. One that is not kept has left its place.
+    entries: Vec<Option<LoggedCall>>,
+    bytes: usize,
+    most: usize,
+    /// It became longer than that. Since then only what can still be asked for again is kept.
+    full: bool,
+    /// Of the run that this one goes on with: what was not asked for again yet.
+    past: HashMap<DigestKey, VecDeque<usize>>,
+    /// Something was to be made that the run before did not make.
+    has_news: bool,
+    /// What of it stands in the journal, if anything does.
+    written: Option<JournalPosition>,
+}
+
+/// What the journal of a log says.
+#[derive(Debug, Default)]
+struct JournalPosition {
+    /// So many of the entries.
+    entries: usize,
+    /// Those of them that are further by now.
+    changed: BTreeSet<usize>,
+    full: bool,
+}
+
+/// What becomes of a call.
+#[derive(Debug)]
+pub enum BegunCall {
+    /// To be made. Its place in the log, if that has room.
+    New(Option<usize>),
+    /// It was made before.
+    Known(Result<Arc<str>, Fault>),
+}
+
+impl CallLog {
+    pub(super) fn new(most: usize, before: Vec<LoggedCall>) -> Self {
+        let mut past: HashMap<DigestKey, VecDeque<usize>> = HashMap::new();
+        for (place, entry) in before.iter().enumerate() {
+            past.entry(entry.fingerprint())
+                .or_default()
+                .push_back(place);
+        }
+        let bytes = before.iter().map(LoggedCall::bytes).sum();
+        Self {
+            bytes,
+            entries: before.into_iter().map(Some).collect(),
+            // It fitted when it was written.
+            most: most.max(bytes),
+            full: false,
+            past,
+            has_news: false,
+            written: None,
+        }
+    }
+
+    /// Nothing is copied of a call for which there is no room.
+    pub(super) fn begin(&mut self, target: &Target, arguments: &Arc<str>) -> BegunCall {
+        if self.full && self.past.is_empty() {
+            self.has_news = true;
+            return BegunCall::New(None);
+        }
+        let (tool, raw) = spelled_tool(target);
+        if let Some(place) = self.recall(&tool, raw, arguments) {
+            return self.replay_call(place);
+        }
+        self.has_news = true;
+        self.count_bytes(call_bytes(&tool, arguments));
+        if self.full {
+            return BegunCall::New(None);
+        }
+        self.entries.push(Some(LoggedCall {
+            tool: tool.into(),
+            raw,
+            arguments: Arc::clone(arguments),
+            step: LoggedCallState::Open,
+        }));
+        BegunCall::New(Some(self.entries.len() - 1))
+    }
+
+    fn recall(&mut self, tool: &str, raw: bool, arguments: &str) -> Option<usize> {
+        if self.past.is_empty() {
+            return None;
+        }
+        let key = call_key(tool, raw, arguments);
+        let such = self.past.get_mut(&key)?;
+        let place = such.pop_front();
+        if such.is_empty() {
+            self.past.remove(&key);
+        }
+        place
+    }
+
+    /// What the run before has made, or was about to.
+    fn replay_call(&mut self, place: usize) -> BegunCall {
+        let Some(mut entry) = self.entries[place].take() else {
+            // Only what is not in the past any more leaves its place.
+            return BegunCall::Known(Err(unknown_outcome_fault("the call")));
+        };
+        let known = match &entry.step {
+            LoggedCallState::Asked => {
+                entry.step = LoggedCallState::Open;
+                self.has_news = true;
+                None
+            }
+            LoggedCallState::Open => {
+                let fault = unknown_outcome_fault(&entry.tool);
+                entry.step = LoggedCallState::Ended(Err(Arc::new(fault.clone())));
+                self.count_bytes(fault_bytes(&fault));
+                Some(Err(fault))
+            }
+            LoggedCallState::Ended(Ok(text)) => Some(Ok(Arc::clone(text))),
+            LoggedCallState::Ended(Err(fault)) => Some(Err(Fault::clone(fault))),
+        };
+        let was_known = matches!(&known, Some(Ok(_)));
+        let kept = !self.full;
+        if kept {
+            self.entries[place] = Some(entry);
+            if !was_known {
+                self.mark(place);
+            }
+        }
+        match known {
+            Some(outcome) => BegunCall::Known(outcome),
+            None => BegunCall::New(kept.then_some(place)),
+        }
+    }
+
+    fn count_bytes(&mut self, bytes: usize) {
+        self.bytes = self.bytes.saturating_add(bytes);
+        if self.bytes <= self.most || self.full {
+            return;
+        }
+        self.full = true;
+        // What had ended before is never made again, however much this run makes beside.
+        let past: BTreeSet<usize> = self.past.values().flatten().copied().collect();
+        for (place, entry) in self.entries.iter_mut().enumerate() {
+            if !past.contains(&place) {
+                *entry = None;
+            }
+        }
+    }
+
+    pub(super) fn end(&mut self, place: usize, outcome: &Result<String, Fault>) {
+        let open = |entry: &LoggedCall| matches!(entry.step, LoggedCallState::Open);
+        if !self.kept(place).is_some_and(|entry| open(entry)) {
+            return;
+        }
+        self.count_bytes(match outcome {
+            Ok(text) => text.len(),
+            Err(fault) => fault_bytes(fault),
+        });
+        self.set(place, || {
+            LoggedCallState::Ended(match outcome {
+                Ok(text) => Ok(text.as_str().into()),
+                Err(fault) => Err(Arc::new(fault.clone())),
+            })
+        });
+    }
+
+    /// It waits for an approval, or does no more and may be sent.
+    pub(super) fn set_asked(&mut self, place: usize, asked: bool) {
+        self.set(place, || match asked {
+            true => LoggedCallState::Asked,
+            false => LoggedCallState::Open,
+        });
+    }
+
+    fn set(&mut self, place: usize, step: impl FnOnce() -> LoggedCallState) {
+        if let Some(entry) = self.kept(place) {
+            entry.step = step();
+            self.mark(place);
+        }
+    }
+
+    fn kept(&mut self, place: usize) -> Option<&mut LoggedCall> {
+        self.entries.get_mut(place)?.as_mut()
+    }
+
+    fn mark(&mut self, place: usize) {
+        if let Some(written) = &mut self.written
+            && place < written.entries
+        {
+            written.changed.insert(place);
+        }
+    }
+
+    pub(super) fn has_unseen_calls(&self) -> bool {
+        self.has_news
+    }
+
+    /// All of it, for a journal that says nothing yet. From now on changes are counted.
+    pub(super) fn all_lines(&mut self) -> Vec<JournalLine> {
+        self.written = Some(JournalPosition::default());
+        self.unwritten_lines()
+    }
+
+    /// What the journal does not say yet. From now on it does.
+    pub(super) fn unwritten_lines(&mut self) -> Vec<JournalLine> {
+        let Some(written) = &mut self.written else {
+            return Vec::new();
+        };
+        if self.full {
+            let told = std::mem::replace(&mut written.full, true);
+            written.changed.clear();
+            return (!told).then_some(JournalLine::Full).into_iter().collect();
+        }
+        let at = |place: usize| Some((place, self.entries.get(place)?.as_ref()?));
+        let changed = std::mem::take(&mut written.changed).into_iter();
+        let steps = changed
+            .filter_map(at)
+            .map(|(place, entry)| JournalLine::Step {
+                place,
+                step: entry.step.clone(),
+            });
+        let new = (written.entries..self.entries.len()).filter_map(at);
+        let new = new.map(|(place, entry)| JournalLine::Call {
+            place,
+            call: entry.clone(),
+        });
+        let lines = steps.chain(new).collect();
+        written.entries = self.entries.len();
+        lines
+    }
+
+    /// The journal is gone, or nobody knows what it says.
+    pub(super) fn reset_journal_position(&mut self) {
+        self.written = None;
+    }
+}
+
+/// Calls that need not be made again.
+pub(super) fn count_ended_calls(calls: &[LoggedCall]) -> usize {
+    let ended = |entry: &&LoggedCall| matches!(entry.step, LoggedCallState::Ended(_));
+    calls.iter().filter(ended).count()
+}
+
+fn unknown_outcome_fault(tool: &str) -> Fault {
+    let message = format!(
+        "{tool} was on its way when the run ended that this one goes on with, and no answer came: it was not sent \
+         again"
+    );
+    Fault::new(Kind::UnknownOutcome, message).path(tool).hint(
+        "it may or may not have happened; look before you call it again with a program of its own",
+    )
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,237 @@
+//! The files of one owner: the record of what waits, and the journal of what was done.
+//!
+//! Invariant: one writer at a time, who writes what is so at that moment; so it does not matter who writes, or how
+//! often. The journal is there before the record, and is gone after it: a record alone is of no use to anybody, and a
+//! journal alone is nothing.
+
+use std::{
+    collections::HashMap,
+    io,
+    path::{Path, PathBuf},
+    sync::{
+        Arc, Mutex, PoisonError, Weak,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use super::{
+    approval_record,
+    approval_subject::{AnswerStatus, ApprovalOwner, ApprovalSnapshot, ApprovalVerdict},
+    call_journal::{self, CallJournal, JournalProgram},
+    call_log::LoggedCall,
+    resumable_run::ResumableRun,
+};
+use mux_files::atomic_file;
+
+/// Those that somebody has to do with.
+#[derive(Debug)]
+pub(super) struct OwnerFilesTable {
+    folder: PathBuf,
+    open: Mutex<HashMap<ApprovalOwner, Weak<OwnerFiles>>>,
+}
+
+impl OwnerFilesTable {
+    pub(super) fn new(folder: PathBuf) -> Self {
+        Self {
+            folder,
+            open: Mutex::default(),
+        }
+    }
+
+    pub(super) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    pub(super) fn owner_files_of(&self, owner: &ApprovalOwner) -> Arc<OwnerFiles> {
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(sheet) = open.get(owner).and_then(Weak::upgrade) {
+            return sheet;
+        }
+        open.retain(|_, sheet| sheet.strong_count() > 0);
+        let sheet = Arc::new(OwnerFiles::new(&self.folder, owner));
+        open.insert(owner.clone(), Arc::downgrade(&sheet));
+        sheet
+    }
+}
+
+/// The calls that a journal names; `None`: more than may be kept.
+pub(super) type JournaledCalls = Option<Vec<LoggedCall>>;
+
+#[derive(Debug)]
+pub(super) struct OwnerFiles {
+    owner: ApprovalOwner,
+    record: PathBuf,
+    journal: PathBuf,
+    /// It may be that something stands on the disk.
+    written: AtomicBool,
+    /// Its run will write it in a moment.
+    awaited: AtomicBool,
+    state: Mutex<OnDiskState>,
+}
+
+/// Guarded by `Sheet::state`.
+#[derive(Debug, Default)]
+struct OnDiskState {
+    journal: Option<CallJournal>,
+    /// As the record has them, if that is known.
+    approvals: Option<Vec<(u64, Option<ApprovalVerdict>)>>,
+    /// Nothing is left of the run with which this one goes on.
+    former_gone: bool,
+}
+
+impl OwnerFiles {
+    fn new(folder: &Path, owner: &ApprovalOwner) -> Self {
+        let stem = owner.stem();
+        Self {
+            owner: owner.clone(),
+            record: approval_record::record_path(folder, &stem),
+            journal: journal_path(folder, &stem),
+            written: AtomicBool::new(false),
+            awaited: AtomicBool::new(false),
+            state: Mutex::default(),
+        }
+    }
+
+    pub(super) fn is_written(&self) -> bool {
+        self.written.load(Ordering::Acquire)
+    }
+
+    pub(super) fn set_awaited(&self) {
+        self.awaited.store(true, Ordering::Release);
+    }
+
+    /// Makes the disk say what is so of a run that goes on. `approvals` are its own at the moment at which it is asked.
+    /// `durable`: it must survive the machine, too.
+    pub(super) fn write(
+        &self,
+        dossier: &ResumableRun,
+        approvals: impl FnOnce() -> Vec<ApprovalSnapshot>,
+        durable: bool,
+    ) -> io::Result<()> {
+        let mut on_disk = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let approvals = approvals();
+        if approvals.is_empty() {
+            dossier.log().reset_journal_position();
+            self.remove_both(&mut on_disk)?;
+            return self.remove_former(&mut on_disk, dossier.resumes.as_deref());
+        }
+        self.written.store(true, Ordering::Release);
+        let kept = self.append_journal(&mut on_disk, dossier, durable);
+        if kept.is_err() {
+            // Nobody knows what stands in it now: the next one is written whole.
+            on_disk.journal = None;
+        }
+        kept?;
+        self.save_approvals(&mut on_disk, &approvals, dossier.resumes.as_deref())?;
+        self.awaited.store(false, Ordering::Release);
+        self.remove_former(&mut on_disk, dossier.resumes.as_deref())
+    }
+
+    fn append_journal(
+        &self,
+        on_disk: &mut OnDiskState,
+        dossier: &ResumableRun,
+        durable: bool,
+    ) -> io::Result<()> {
+        let Some(journal) = &mut on_disk.journal else {
+            let calls = match self.owner {
+                ApprovalOwner::Run(_) => dossier.log().all_lines(),
+                // Nothing is sent before its one call.
+                ApprovalOwner::Call(_) => Vec::new(),
+            };
+            let created =
+                CallJournal::create(&self.journal, dossier.began.to_journal_program(), &calls)?;
+            on_disk.journal = Some(created);
+            return Ok(());
+        };
+        let changes = dossier.log().unwritten_lines();
+        journal.append(&changes)?;
+        match durable {
+            true => journal.sync(),
+            false => Ok(()),
+        }
+    }
+
+    /// The same where no run goes on: only what became of its approvals.
+    pub(super) fn amend_record(
+        &self,
+        approvals: impl FnOnce() -> Vec<ApprovalSnapshot>,
+    ) -> io::Result<()> {
+        let mut on_disk = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let approvals = approvals();
+        if approvals.is_empty() {
+            return self.remove_both(&mut on_disk);
+        }
+        if self.awaited.load(Ordering::Acquire) {
+            return Ok(());
+        }
+        match self.record.try_exists()? {
+            true => self.save_approvals(&mut on_disk, &approvals, None),
+            false => Err(io::Error::other("its record is gone")),
+        }
+    }
+
+    fn save_approvals(
+        &self,
+        on_disk: &mut OnDiskState,
+        approvals: &[ApprovalSnapshot],
+        resumes: Option<&str>,
+    ) -> io::Result<()> {
+        let now = || {
+            approvals
+                .iter()
+                .map(|view| (view.number, used_verdict(view).cloned()))
+        };
+        if on_disk
+            .approvals
+            .as_ref()
+            .is_some_and(|known| known.iter().cloned().eq(now()))
+        {
+            return Ok(());
+        }
+        on_disk.approvals = None;
+        approval_record::save_record(&self.record, &self.owner, approvals, resumes)?;
+        on_disk.approvals = Some(now().collect());
+        Ok(())
+    }
+
+    fn remove_both(&self, on_disk: &mut OnDiskState) -> io::Result<()> {
+        (on_disk.journal, on_disk.approvals) = (None, None);
+        atomic_file::remove(&self.record)?;
+        // Without its record it is nothing, and if it stays the next daemon removes it.
+        drop(std::fs::remove_file(&self.journal));
+        self.written.store(false, Ordering::Release);
+        self.awaited.store(false, Ordering::Release);
+        Ok(())
+    }
+
+    /// These files stand for those of the run with which this one goes on.
+    fn remove_former(&self, on_disk: &mut OnDiskState, former: Option<&str>) -> io::Result<()> {
+        if !on_disk.former_gone
+            && let (Some(former), Some(folder)) = (former, self.record.parent())
+        {
+            atomic_file::remove(&approval_record::record_path(folder, former))?;
+            drop(std::fs::remove_file(journal_path(folder, former)));
+            on_disk.former_gone = true;
+        }
+        Ok(())
+    }
+
+    /// What its run began with, and did. `None` if nothing is kept.
+    pub(super) fn read(&self) -> io::Result<Option<(JournalProgram, JournaledCalls)>> {
+        let _turn = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        call_journal::read_journal(&self.journal)
+    }
+}
+
+/// What a record says of it beside what it is.
+fn used_verdict(view: &ApprovalSnapshot) -> Option<&ApprovalVerdict> {
+    match &view.state {
+        AnswerStatus::Answered(verdict) => Some(verdict),
+        AnswerStatus::Waiting | AnswerStatus::Pending => None,
+    }
+}
+
+pub(super) fn journal_path(folder: &Path, stem: &str) -> PathBuf {
+    folder.join(format!("{stem}.{}", approval_record::JOURNAL_EXTENSION))
+}

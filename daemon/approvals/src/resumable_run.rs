@@ -1,0 +1,183 @@
+//! A run, for as long as it may have to be run again: what it began with, and what it did.
+//!
+//! Invariant: a run that is over holds no call any more, and nothing of it is entered after that.
+
+use std::{
+    sync::{
+        Arc, Mutex, MutexGuard, OnceLock, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use mux_wire::{Fault, Target};
+
+use super::{
+    approval_subject::{ApprovalOwner, ApprovalSubject},
+    call_journal::JournalProgram,
+    call_log::{self, BegunCall, CallLog, LoggedCall},
+    owner_files::OwnerFiles,
+};
+use mux_caller::ClientOrigin;
+use mux_program::ProgramLanguage;
+
+/// A program with everything that it began with.
+#[derive(Clone, Debug)]
+pub struct ProgramStart {
+    pub source: Arc<str>,
+    pub language: ProgramLanguage,
+    /// JSON text.
+    pub input: Arc<str>,
+    pub wall: Duration,
+    pub origin: Arc<ClientOrigin>,
+}
+
+impl ProgramStart {
+    pub(super) fn to_journal_program(&self) -> JournalProgram {
+        let steps = self.language == ProgramLanguage::Json;
+        let wall = u64::try_from(self.wall.as_millis()).unwrap_or(u64::MAX);
+        JournalProgram::new(&self.source, steps, &self.input, wall)
+    }
+
+    pub(super) fn of(program: JournalProgram, origin: &ClientOrigin) -> Self {
+        Self {
+            language: match program.steps {
+                true => ProgramLanguage::Json,
+                false => ProgramLanguage::TypeScript,
+            },
+            source: program.source,
+            input: program.input,
+            wall: Duration::from_millis(program.wall_ms),
+            // The process is another one.
+            origin: Arc::new(ClientOrigin {
+                pid: None,
+                uid: None,
+                ..origin.clone()
+            }),
+        }
+    }
+}
+
+#[derive(Debug)]
+pub struct ResumableRun {
+    pub(super) owner: ApprovalOwner,
+    pub(super) began: ProgramStart,
+    /// What the files of the run are called with which this one goes on.
+    pub(super) resumes: Option<String>,
+    log: Mutex<CallLog>,
+    /// Its files, once there may be any.
+    sheet: OnceLock<Arc<OwnerFiles>>,
+    over: AtomicBool,
+}
+
+impl ResumableRun {
+    /// Of a run that begins. At most so many bytes of calls are kept.
+    pub fn new(run: &str, began: ProgramStart, most: usize, past: Option<FormerRun>) -> Arc<Self> {
+        let (mut resumes, mut calls, mut sheet) = (None, Vec::new(), OnceLock::new());
+        if let Some(past) = past {
+            (resumes, calls, sheet) = (Some(past.run), past.calls, past.next);
+        }
+        Arc::new(Self {
+            owner: ApprovalOwner::Run(run.to_owned()),
+            began,
+            resumes,
+            log: Mutex::new(CallLog::new(most, calls)),
+            sheet,
+            over: AtomicBool::new(false),
+        })
+    }
+
+    /// Of a call outside of runs, as the program that makes it.
+    pub(super) fn of_call(number: u64, subject: &ApprovalSubject, raw: bool) -> Arc<Self> {
+        let began = ProgramStart {
+            source: subject.program(raw).into(),
+            language: ProgramLanguage::TypeScript,
+            input: Arc::clone(&subject.arguments),
+            wall: mux_sandbox::Limits::default().wall,
+            origin: Arc::clone(&subject.origin),
+        };
+        Arc::new(Self {
+            owner: ApprovalOwner::Call(number),
+            began,
+            resumes: None,
+            log: Mutex::new(CallLog::new(0, Vec::new())),
+            sheet: OnceLock::new(),
+            over: AtomicBool::new(false),
+        })
+    }
+
+    pub fn begin_logged_call(&self, target: &Target, arguments: &Arc<str>) -> BegunCall {
+        self.log().begin(target, arguments)
+    }
+
+    pub fn end_logged_call(&self, place: Option<usize>, outcome: &Result<String, Fault>) {
+        if let Some(place) = place {
+            self.log().end(place, outcome);
+        }
+    }
+
+    /// Whether it has begun a call that the run with which it goes on had not made.
+    pub fn has_new_calls(&self) -> bool {
+        self.log().has_unseen_calls()
+    }
+
+    pub(super) fn set_asked(&self, place: Option<usize>, asked: bool) {
+        if let Some(place) = place {
+            self.log().set_asked(place, asked);
+        }
+    }
+
+    pub(super) fn files_or_insert(
+        &self,
+        find: impl FnOnce() -> Arc<OwnerFiles>,
+    ) -> &Arc<OwnerFiles> {
+        self.sheet.get_or_init(find)
+    }
+
+    /// Something of it stands on the disk, or may.
+    pub(super) fn has_files(&self) -> bool {
+        self.sheet.get().is_some_and(|sheet| sheet.is_written())
+    }
+
+    /// To be said, and asked, under the lock of the book.
+    pub(super) fn set_ended(&self) {
+        self.over.store(true, Ordering::Release);
+    }
+
+    pub(super) fn has_ended(&self) -> bool {
+        self.over.load(Ordering::Acquire)
+    }
+
+    pub(super) fn log(&self) -> MutexGuard<'_, CallLog> {
+        self.log.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What a run goes on with.
+#[derive(Debug)]
+pub struct FormerRun {
+    /// What the files of the former one are called.
+    run: String,
+    calls: Vec<LoggedCall>,
+    /// The files of the one that goes on.
+    pub(super) next: OnceLock<Arc<OwnerFiles>>,
+}
+
+impl FormerRun {
+    pub(super) fn new(run: String, calls: Vec<LoggedCall>) -> Self {
+        Self {
+            run,
+            calls,
+            next: OnceLock::new(),
+        }
+    }
+
+    /// Calls that are not made again.
+    pub fn ended_call_count(&self) -> usize {
+        call_log::count_ended_calls(&self.calls)
+    }
+
+    pub fn run(&self) -> &str {
+        &self.run
+    }
+}

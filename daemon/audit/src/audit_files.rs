@@ -1,0 +1,258 @@
+//! The files of the log: `audit-MILLISECONDS.jsonl`, named by when they were begun.
+//!
+//! Invariant: a file is only added to, at its end, and with whole lines: after a line that a crash tore the next one
+//! begins a line of its own. What goes, goes as a whole file, the oldest first.
+
+use std::{
+    fs::{self, DirBuilder, File},
+    io::{self, Write as _},
+    os::unix::fs::DirBuilderExt as _,
+    path::{Path, PathBuf},
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
+
+use mux_files::atomic_file;
+use mux_settings::AuditRetention;
+
+/// Parts into which the whole is divided: what goes at once is no more than one of them.
+const RETENTION_FILE_COUNT: u32 = 16;
+/// The most files, however short they are.
+const MAX_AUDIT_FILES: usize = 64;
+
+/// The file that is written now, among the others.
+pub(super) struct AuditFiles {
+    folder: PathBuf,
+    current: Option<CurrentAuditFile>,
+}
+
+struct CurrentAuditFile {
+    file: File,
+    began: SystemTime,
+    length: u64,
+}
+
+impl AuditFiles {
+    pub(super) fn new(folder: PathBuf) -> Self {
+        Self {
+            folder,
+            current: None,
+        }
+    }
+
+    /// Its folder, which is there from here on.
+    pub(super) fn ensure_folder(&self) -> io::Result<&Path> {
+        create_folder(&self.folder)?;
+        Ok(&self.folder)
+    }
+
+    /// Appends whole lines. After an error none of them is there.
+    pub(super) fn append(
+        &mut self,
+        lines: &[u8],
+        terms: AuditRetention,
+        now: SystemTime,
+    ) -> io::Result<()> {
+        let is_over = self.current.as_ref().is_some_and(|current| {
+            let age = now.duration_since(current.began).unwrap_or_default();
+            current.length >= terms.size / u64::from(RETENTION_FILE_COUNT)
+                || age >= terms.keep / RETENTION_FILE_COUNT
+        });
+        if is_over {
+            self.current = None;
+        }
+        let current = match &mut self.current {
+            Some(current) => current,
+            none => {
+                create_folder(&self.folder)?;
+                let opened = open_current_file(&self.folder, is_over, terms, now)?;
+                remove_expired(&self.folder, terms, now)?;
+                none.insert(opened)
+            }
+        };
+        let before = current.file.metadata()?.len();
+        if let Err(error) = current.file.write_all(lines) {
+            // Half of them would be counted as lost and be there all the same. Where another daemon has written meanwhile,
+            // its own stay, and the line that was torn is ended by the next one.
+            let cut = current.file.metadata().is_ok_and(|now| {
+                now.len() < before + lines.len() as u64 && current.file.set_len(before).is_ok()
+            });
+            if !cut {
+                // The next one opens it, and ends the line that was torn.
+                self.current = None;
+            }
+            return Err(error);
+        }
+        current.length += lines.len() as u64;
+        Ok(())
+    }
+
+    /// What was written survives the machine.
+    pub(super) fn sync(&self) {
+        if let Some(current) = &self.current {
+            // What cannot be synced is with the system at least.
+            drop(current.file.sync_data());
+        }
+    }
+}
+
+fn create_folder(folder: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(folder)
+}
+
+/// The latest file, unless it is `over`, too old or too long: then the next one.
+fn open_current_file(
+    folder: &Path,
+    over: bool,
+    terms: AuditRetention,
+    now: SystemTime,
+) -> io::Result<CurrentAuditFile> {
+    let all = list_files(folder)?;
+    let latest = all.last().filter(|_| !over).filter(|(began, path)| {
+        let length = fs::metadata(path).map_or(u64::MAX, |found| found.len());
+        let age = now.duration_since(*began).unwrap_or_default();
+        length < terms.size / u64::from(RETENTION_FILE_COUNT)
+            && age < terms.keep / RETENTION_FILE_COUNT
+    });
+    let (began, path) = match latest {
+        Some((began, path)) => (*began, path.clone()),
+        None => {
+            let after = all.last().map_or(0, |(began, _)| unix_millis(*began) + 1);
+            let began = unix_millis(now).max(after);
+            let began = UNIX_EPOCH + Duration::from_millis(began);
+            (began, folder.join(audit_file_name(began)))
+        }
+    };
+    let (file, length) = atomic_file::open_for_append(&path)?;
+    Ok(CurrentAuditFile {
+        file,
+        began,
+        length,
+    })
+}
+
+/// Removes what is older, longer or more than is kept. The one that is written stays.
+fn remove_expired(folder: &Path, terms: AuditRetention, now: SystemTime) -> io::Result<()> {
+    let mut all = list_files(folder)?;
+    all.pop();
+    let mut room = terms.size - terms.size / u64::from(RETENTION_FILE_COUNT);
+    for (place, (_, path)) in all.iter().rev().enumerate() {
+        let found = fs::metadata(path)?;
+        let age = now.duration_since(found.modified()?).unwrap_or_default();
+        let fits = found.len() <= room;
+        if age > terms.keep || !fits || place + 1 >= MAX_AUDIT_FILES {
+            room = 0;
+            fs::remove_file(path)?;
+        } else {
+            room -= found.len();
+        }
+    }
+    Ok(())
+}
+
+/// In the order in which they were begun.
+fn list_files(folder: &Path) -> io::Result<Vec<(SystemTime, PathBuf)>> {
+    let mut all = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        if let Some(began) = entry.file_name().to_str().and_then(parse_begin_time) {
+            all.push((began, entry.path()));
+        }
+    }
+    all.sort_unstable();
+    Ok(all)
+}
+
+fn audit_file_name(began: SystemTime) -> String {
+    format!("audit-{:013}.jsonl", unix_millis(began))
+}
+
+fn parse_begin_time(name: &str) -> Option<SystemTime> {
+    let digits = name.strip_prefix("audit-")?.strip_suffix(".jsonl")?;
+    UNIX_EPOCH.checked_add(Duration::from_millis(digits.parse().ok()?))
+}
+
+fn unix_millis(time: SystemTime) -> u64 {
+    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(folder: &Path) -> Vec<String> {
+        let all = list_files(folder).unwrap().into_iter();
+        all.map(|(_, path)| fs::read_to_string(path).unwrap())
+            .collect()
+    }
+
+    fn at(seconds: u64) -> SystemTime {
+        UNIX_EPOCH + Duration::from_secs(1_700_000_000 + seconds)
+    }
+
+    #[test]
+    fn a_line_that_was_torn_is_not_glued_to_the_next_one() {
+        let home = tempfile::tempdir().unwrap();
+        let folder = home.path().join("audit");
+        let mut files = AuditFiles::new(folder.clone());
+        files
+            .append(b"one\ntw", AuditRetention::default(), at(0))
+            .unwrap();
+        let mut files = AuditFiles::new(folder.clone());
+        files
+            .append(b"three\n", AuditRetention::default(), at(1))
+            .unwrap();
+        assert_eq!(text(&folder), ["one\ntw\nthree\n"]);
+        let mode = |path: &Path| {
+            use std::os::unix::fs::PermissionsExt as _;
+            fs::metadata(path).unwrap().permissions().mode() & 0o777
+        };
+        let file = list_files(&folder).unwrap()[0].1.clone();
+        assert_eq!((mode(&folder), mode(&file)), (0o700, 0o600));
+    }
+
+    #[test]
+    fn files_are_changed_by_length_and_age_and_the_oldest_go() {
+        let home = tempfile::tempdir().unwrap();
+        let terms = AuditRetention {
+            keep: Duration::from_secs(1600),
+            size: 160,
+        };
+        let mut files = AuditFiles::new(home.path().to_owned());
+        for second in 0..40 {
+            files.append(b"123456789\n", terms, at(second)).unwrap();
+        }
+        // Ten bytes fill one of sixteen parts, and each file is one.
+        assert_eq!(text(home.path()).len(), 16);
+        // What lies on the disk for longer than it is kept goes with the next file.
+        for (_, path) in list_files(home.path()).unwrap() {
+            let file = File::options().append(true).open(path).unwrap();
+            file.set_modified(at(0)).unwrap();
+        }
+        files.append(b"123456789\n", terms, at(2000)).unwrap();
+        assert_eq!(text(home.path()).len(), 1);
+        // A short one goes on after a restart until it is too old to.
+        let roomy = AuditRetention {
+            size: 16_000,
+            ..terms
+        };
+        for (second, count) in [(2001, 1), (2050, 1), (2101, 2)] {
+            let mut files = AuditFiles::new(home.path().to_owned());
+            files.append(b"x\n", roomy, at(second)).unwrap();
+            assert_eq!(text(home.path()).len(), count, "{second}");
+        }
+    }
+
+    #[test]
+    fn a_clock_that_was_set_back_keeps_the_order() {
+        let home = tempfile::tempdir().unwrap();
+        let terms = AuditRetention {
+            size: 16,
+            ..AuditRetention::default()
+        };
+        let mut files = AuditFiles::new(home.path().to_owned());
+        files.append(b"1\n", terms, at(100)).unwrap();
+        files.append(b"2\n", terms, at(0)).unwrap();
+        assert_eq!(text(home.path()), ["1\n", "2\n"]);
+    }
+}

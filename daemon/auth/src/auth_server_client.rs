@@ -1,0 +1,297 @@
+//! What is asked of an authorization server without its user: a new token for an old one, and an end.
+//!
+//! Invariant: nothing is followed elsewhere, and no answer is read beyond a limit.
+
+use std::{path::Path, sync::Arc, time::Duration};
+
+use mux_secrets::Secret;
+use reqwest::{
+    Client, ClientBuilder, Request, Response, StatusCode, header::CONTENT_TYPE, redirect,
+};
+use rmcp::transport::auth::{
+    AuthorizationManager, OAuthHttpClient, OAuthHttpClientFuture, OAuthHttpRequest,
+};
+use serde::Deserialize;
+use url::{Url, form_urlencoded};
+
+use super::{
+    error::one_line_excerpt,
+    login_record::{LoginRecord, LoginSecrets, TokenResponse},
+};
+use mux_http::address_policy::{AddressPolicy, url_without_secrets};
+
+/// One request to an authorization server.
+pub(super) const AUTH_SERVER_TIMEOUT: Duration = Duration::from_secs(30);
+const MAX_RESPONSE_BYTES: usize = 1 << 20;
+
+/// Makes a client that goes by a user's proxies and certificates.
+pub type HttpClientFactory =
+    fn(&mux_settings::NetworkSettings, Option<&Path>) -> Result<ClientBuilder, String>;
+
+/// Why there is no new token.
+#[derive(Debug, Eq, PartialEq)]
+pub(super) enum TokenRequestError {
+    /// It will not give one for this, ever.
+    Rejected(String),
+    /// It could not be asked, or had no answer.
+    Failed(String),
+}
+
+/// A way to the authorization server of one server.
+#[derive(Clone)]
+pub(super) struct AuthServerClient {
+    client: Client,
+    pub(super) policy: AddressPolicy,
+}
+
+#[derive(Deserialize)]
+struct OAuthErrorResponse {
+    error: String,
+    #[serde(default)]
+    error_description: String,
+}
+
+impl AuthServerClient {
+    /// As the server itself is reached.
+    pub(super) async fn of(
+        server: &Url,
+        network: &mux_settings::NetworkSettings,
+        make: HttpClientFactory,
+    ) -> Result<Self, String> {
+        let proxies: Vec<String> = network.proxies().collect();
+        let policy = AddressPolicy::of_server(server, &proxies.into()).await;
+        let client = make(network, None)?
+            .redirect(redirect::Policy::none())
+            .timeout(AUTH_SERVER_TIMEOUT)
+            .dns_resolver(Arc::new(policy.clone()))
+            .build()
+            .map_err(|error| chain(&error))?;
+        Ok(Self { client, policy })
+    }
+
+    /// Says why an address of the metadata is not used.
+    pub(super) fn check_endpoint_url(&self, what: &str, url: &Url) -> Result<(), String> {
+        let verdict = self.policy.check(url);
+        verdict.map_err(|why| format!("its {what} {} {why}", url_without_secrets(url)))
+    }
+
+    /// What finds the authorization server of a server and speaks with it about its user.
+    pub(super) async fn authorization_manager(
+        &self,
+        server: &Url,
+    ) -> Result<AuthorizationManager, String> {
+        let manager = match self.policy.allows_private() {
+            // Only a manager made this way accepts a private address in metadata. It judges addresses as they are
+            // written and reads 1 MiB at most, as we do; proxies, certificates and the resolver are those of our client.
+            true => AuthorizationManager::new_allowing_private_addresses(server.clone())
+                .await
+                .and_then(|mut manager| {
+                    manager.with_client(self.client.clone())?;
+                    Ok(manager)
+                }),
+            false => {
+                let client = Arc::new(self.clone());
+                AuthorizationManager::new_with_oauth_http_client(server.clone(), client).await
+            }
+        };
+        manager.map_err(|error| chain(&error))
+    }
+
+    /// A new access token, and perhaps another refresh token in place of this one.
+    pub(super) async fn refresh(
+        &self,
+        record: &LoginRecord,
+        secrets: &LoginSecrets,
+        token: &Secret,
+    ) -> Result<TokenResponse, TokenRequestError> {
+        let fields = [
+            ("grant_type", "refresh_token"),
+            ("refresh_token", token.expose()),
+            ("resource", &record.audience),
+        ];
+        let endpoint = ("token endpoint", record.token_endpoint.as_str());
+        let (status, body) = self
+            .post(endpoint, &fields, record, secrets)
+            .await
+            .map_err(TokenRequestError::Failed)?;
+        if status.is_success() {
+            let grant = serde_json::from_slice::<TokenResponse>(&body)
+                .map_err(|error| format!("line {}", error.line()))
+                .and_then(TokenResponse::check);
+            // The parser's own words could repeat a token.
+            return grant.map_err(|problem| {
+                TokenRequestError::Failed(format!("its answer makes no sense: {problem}"))
+            });
+        }
+        Err(parse_token_error(status, &body, &[token]))
+    }
+
+    /// Ends a token. `Err` says why it may live on.
+    pub(super) async fn revoke(
+        &self,
+        endpoint: &str,
+        record: &LoginRecord,
+        secrets: &LoginSecrets,
+    ) -> Result<(), String> {
+        let (token, hint) = match (&secrets.refresh, &secrets.access) {
+            (Some(token), _) => (token, "refresh_token"),
+            (None, Some(token)) => (token, "access_token"),
+            (None, None) => return Ok(()),
+        };
+        let fields = [("token", token.expose()), ("token_type_hint", hint)];
+        let endpoint = ("revocation endpoint", endpoint);
+        let (status, body) = self.post(endpoint, &fields, record, secrets).await?;
+        match status.is_success() {
+            true => Ok(()),
+            false => match parse_token_error(status, &body, &[token]) {
+                TokenRequestError::Rejected(why) | TokenRequestError::Failed(why) => Err(why),
+            },
+        }
+    }
+
+    async fn post(
+        &self,
+        (what, endpoint): (&str, &str),
+        fields: &[(&str, &str)],
+        record: &LoginRecord,
+        secrets: &LoginSecrets,
+    ) -> Result<(StatusCode, Vec<u8>), String> {
+        let url = Url::parse(endpoint).map_err(|_| format!("its {what} is no address"))?;
+        self.check_endpoint_url(what, &url)?;
+        let mut fields = fields.to_vec();
+        let mut request = self
+            .client
+            .post(url)
+            .header(CONTENT_TYPE, "application/x-www-form-urlencoded")
+            .header("accept", "application/json");
+        match &secrets.client {
+            Some(secret) if !record.secret_in_body => {
+                // RFC 6749, 2.3.1: each is encoded before they are joined.
+                let encoded = |text: &str| {
+                    form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>()
+                };
+                let (id, secret) = (encoded(&record.client_id), encoded(secret.expose()));
+                request = request.basic_auth(id, Some(secret));
+            }
+            Some(secret) => {
+                fields.push(("client_id", &record.client_id));
+                fields.push(("client_secret", secret.expose()));
+            }
+            None => fields.push(("client_id", &record.client_id)),
+        }
+        let form = form_urlencoded::Serializer::new(String::new())
+            .extend_pairs(fields)
+            .finish();
+        let sent = request.body(form).send().await;
+        let response = sent.map_err(|error| chain(&error.without_url()))?;
+        let status = response.status();
+        Ok((status, whole(response).await?))
+    }
+
+    async fn execute(&self, request: Request) -> Result<Response, String> {
+        self.check_endpoint_url("address", request.url())?;
+        let sent = self.client.execute(request).await;
+        sent.map_err(|error| chain(&error.without_url()))
+    }
+}
+
+/// rmcp asks through us, too.
+impl OAuthHttpClient for AuthServerClient {
+    fn execute(&self, asked: OAuthHttpRequest) -> OAuthHttpClientFuture<'_> {
+        Box::pin(async move {
+            let request = Request::try_from(asked.request)?;
+            let response = self.execute(request).await?;
+            // An answer that rmcp can read: the same without its stream.
+            let (status, headers) = (response.status(), response.headers().clone());
+            let body = whole(response).await?;
+            let mut answer = http::Response::new(body);
+            *answer.status_mut() = status;
+            *answer.headers_mut() = headers;
+            Ok(answer)
+        })
+    }
+}
+
+async fn whole(mut response: Response) -> Result<Vec<u8>, String> {
+    let mut body = Vec::new();
+    loop {
+        let chunk = response.chunk().await;
+        match chunk.map_err(|error| chain(&error.without_url()))? {
+            None => return Ok(body),
+            Some(chunk) if body.len() + chunk.len() > MAX_RESPONSE_BYTES => {
+                return Err(format!(
+                    "its answer is longer than {MAX_RESPONSE_BYTES} bytes"
+                ));
+            }
+            Some(chunk) => body.extend_from_slice(&chunk),
+        }
+    }
+}
+
+/// What an answer other than yes means. RFC 6749, 5.2.
+fn parse_token_error(status: StatusCode, body: &[u8], secrets: &[&Secret]) -> TokenRequestError {
+    let Ok(refused) = serde_json::from_slice::<OAuthErrorResponse>(body) else {
+        return TokenRequestError::Failed(format!("it answered {status}"));
+    };
+    let mut why = match refused.error_description.is_empty() {
+        true => refused.error.clone(),
+        false => format!("{}, {}", refused.error, refused.error_description),
+    };
+    for secret in secrets {
+        why = secret.hidden_in(&why);
+    }
+    let why = one_line_excerpt(&why);
+    let definitive = ["invalid_grant", "invalid_client", "unauthorized_client"];
+    match status.is_client_error() && definitive.contains(&&*refused.error) {
+        true => TokenRequestError::Rejected(why),
+        false => TokenRequestError::Failed(format!("it answered {status}: {why}")),
+    }
+}
+
+/// An error with what lies behind it.
+pub(super) fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        text = format!("{text}: {cause}");
+        source = cause.source();
+    }
+    one_line_excerpt(&text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_stays_so_is_a_rejection() {
+        let token = Secret::new("r-1");
+        let of = |status: u16, body: &str| {
+            parse_token_error(
+                StatusCode::from_u16(status).unwrap(),
+                body.as_bytes(),
+                &[&token],
+            )
+        };
+        for error in ["invalid_grant", "invalid_client", "unauthorized_client"] {
+            let body = format!("{{\"error\":\"{error}\"}}");
+            assert_eq!(of(400, &body), TokenRequestError::Rejected(error.into()));
+        }
+        for (status, body) in [
+            (500, "oh"),
+            (503, "{\"error\":\"invalid_grant\"}"),
+            (400, "<html>"),
+            (429, "{\"error\":\"slow_down\"}"),
+        ] {
+            assert!(
+                matches!(of(status, body), TokenRequestError::Failed(_)),
+                "{status} {body}"
+            );
+        }
+        let body = "{\"error\":\"invalid_grant\",\"error_description\":\"r-1\\nis dead\"}";
+        assert_eq!(
+            of(400, body),
+            TokenRequestError::Rejected("invalid_grant, *** is dead".into())
+        );
+    }
+}

@@ -1,0 +1,332 @@
+//! Who vouches for the users of a server, and the question that the user is sent there with.
+//!
+//! Discovery (RFC 9728, RFC 8414, OpenID), registration (RFC 7591), PKCE and the exchange of the code are
+//! rmcp's; what it lets pass and the protocol does not is refused here.
+//! Invariant: nothing is registered and nobody is sent anywhere before the metadata was checked.
+
+use mux_secrets::Secret;
+use rmcp::transport::auth::{
+    AuthError as Problem, AuthorizationManager, AuthorizationMetadata,
+    AuthorizationMetadataSource as Source, OAuthClientConfig,
+};
+use serde_json::Value;
+use tokio::time::timeout;
+use url::Url;
+
+use super::{
+    account::{Account, LoginCredentials},
+    auth_server_client::{AUTH_SERVER_TIMEOUT, AuthServerClient, chain},
+    error::{AuthError, one_line_excerpt},
+    issuer_bindings::is_same_issuer,
+    login_record::{LoginRecord, LoginSecrets, TokenResponse, union},
+};
+const CLIENT_NAME: &str = "muxd";
+
+/// What a user has said of signing in to this server.
+#[derive(Clone, Debug, Default)]
+pub(super) struct LoginOptions {
+    pub(super) client_id: Option<String>,
+    pub(super) client_secret: Option<Secret>,
+    /// To which both belong.
+    pub(super) issuer: Option<String>,
+    pub(super) scopes: Vec<String>,
+    pub(super) port: Option<u16>,
+}
+
+/// A question that the user can be sent with.
+pub(super) struct AuthorizationRequest {
+    manager: AuthorizationManager,
+    pub(super) url: Url,
+    /// What the answer must bring back.
+    pub(super) state: Secret,
+    record: LoginRecord,
+    client_secret: Option<Secret>,
+    asked: Vec<String>,
+}
+
+/// Finds the authorization server, makes us known to it, and asks for the user.
+pub(super) async fn question(
+    account: &Account,
+    terms: &LoginOptions,
+    redirect: &str,
+) -> Result<AuthorizationRequest, AuthError> {
+    let endpoints = account.endpoints().await;
+    let endpoints = endpoints.map_err(AuthError::Unavailable)?;
+    let mut manager = endpoints
+        .authorization_manager(&account.server)
+        .await
+        .map_err(AuthError::Unavailable)?;
+    let challenge = account.challenge();
+    let found = manager.resolve_metadata_from_challenge(challenge.as_deref());
+    let found = limited("its metadata", found).await?;
+    check_metadata(&found.metadata, found.source, &endpoints)?;
+    let metadata = found.metadata;
+    manager.set_metadata(metadata.clone());
+
+    let issuer = match &metadata.issuer {
+        Some(issuer) => issuer.clone(),
+        None => account.server.origin().ascii_serialization(),
+    };
+    check_issuer(account, terms, &issuer).await?;
+    let before = account.login().await;
+    let before = before.filter(|login| login.record.issuer == issuer);
+    let mut scopes = match terms.scopes.is_empty() {
+        true => manager.select_initial_scopes(&[]).await,
+        false => terms.scopes.clone(),
+    };
+    if let Some(before) = &before {
+        scopes = union(&scopes, &before.record.scopes);
+        scopes = union(&scopes, &before.record.wanted);
+    }
+    let asked: Vec<&str> = scopes.iter().map(String::as_str).collect();
+
+    let own = terms.client_id.as_deref();
+    let own = own.filter(|id| is_usable(id, &metadata));
+    let client = match (own, &before) {
+        (Some(id), _) => client_config(id, redirect, terms.client_secret.as_ref()),
+        // As we are known there already, if the browser is sent to the same place.
+        (None, Some(before)) if before.record.redirect == redirect => {
+            let secret = before.secrets.client.as_ref();
+            client_config(&before.record.client_id, redirect, secret)
+        }
+        (None, _) => register(&mut manager, &metadata, redirect, &asked).await?,
+    };
+    // What the entry says is not kept a second time.
+    let client_secret = client.client_secret.clone().filter(|_| own.is_none());
+    let client_secret = client_secret.map(Secret::new);
+    let client_id = client.client_id.clone();
+    manager.configure_client(client).map_err(map_rmcp_error)?;
+    let url = manager
+        .get_authorization_url(&asked)
+        .await
+        .map_err(map_rmcp_error)?;
+    let url = Url::parse(&url)
+        .map_err(|_| AuthError::Unfit("its authorization endpoint is no address".into()))?;
+    let state = query_parameter(&url, "state").unwrap_or_default();
+    let audience = query_parameter(&url, "resource");
+    let record = LoginRecord {
+        issuer,
+        key: account.key.clone(),
+        client_id,
+        redirect: redirect.to_owned(),
+        audience: audience.unwrap_or_else(|| account.key.resource.clone()),
+        token_endpoint: metadata.token_endpoint.clone(),
+        revocation_endpoint: text(&metadata, "revocation_endpoint"),
+        secret_in_body: wants_secret_in_body(&metadata),
+        scopes: Vec::new(),
+        wanted: Vec::new(),
+        received_at: 0,
+        expires_in: None,
+        refreshable: false,
+    };
+    Ok(AuthorizationRequest {
+        manager,
+        url,
+        state: Secret::new(state),
+        record,
+        client_secret,
+        asked: scopes,
+    })
+}
+
+impl AuthorizationRequest {
+    pub(super) fn client_id(&self) -> &str {
+        &self.record.client_id
+    }
+
+    pub(super) fn issuer(&self) -> &str {
+        &self.record.issuer
+    }
+
+    /// Has the code that the user was sent back with exchanged for tokens.
+    pub(super) async fn exchange_code(
+        self,
+        code: &Secret,
+        issuer: Option<&str>,
+    ) -> Result<LoginCredentials, AuthError> {
+        let exchanged = self.manager.exchange_code_for_token_with_issuer(
+            code.expose(),
+            self.state.expose(),
+            issuer,
+        );
+        let grant = limited("a token", exchanged).await.map_err(|error| {
+            let hidden = |text: &str| code.hidden_in(&self.state.hidden_in(text));
+            match error {
+                AuthError::Denied(why) => AuthError::Denied(hidden(&why)),
+                AuthError::Unfit(why) => AuthError::Unfit(hidden(&why)),
+                AuthError::Unavailable(why) => AuthError::Unavailable(hidden(&why)),
+                error => error,
+            }
+        })?;
+        let grant = serde_json::to_value(&grant).unwrap_or_default();
+        let grant = serde_json::from_value::<TokenResponse>(grant)
+            .map_err(|_| "its answer makes no sense".to_owned())
+            .and_then(TokenResponse::check)
+            .map_err(AuthError::Unfit)?;
+        let (mut record, mut secrets) = (self.record, LoginSecrets::default());
+        secrets.client = self.client_secret;
+        record.take(&mut secrets, grant, &self.asked);
+        Ok(LoginCredentials { record, secrets })
+    }
+}
+
+async fn limited<T>(
+    what: &str,
+    asked: impl Future<Output = Result<T, Problem>>,
+) -> Result<T, AuthError> {
+    match timeout(AUTH_SERVER_TIMEOUT * 2, asked).await {
+        Ok(outcome) => outcome.map_err(map_rmcp_error),
+        Err(_) => {
+            let limit = AUTH_SERVER_TIMEOUT * 2;
+            Err(AuthError::Unavailable(format!(
+                "{what} took longer than {limit:?}"
+            )))
+        }
+    }
+}
+
+/// What the protocol demands, and rmcp lets pass.
+fn check_metadata(
+    metadata: &AuthorizationMetadata,
+    source: Source,
+    endpoints: &AuthServerClient,
+) -> Result<(), AuthError> {
+    let named = [
+        (
+            "authorization endpoint",
+            Some(&metadata.authorization_endpoint),
+        ),
+        ("token endpoint", Some(&metadata.token_endpoint)),
+        (
+            "registration endpoint",
+            metadata.registration_endpoint.as_ref(),
+        ),
+    ];
+    for (what, endpoint) in named {
+        let Some(endpoint) = endpoint else { continue };
+        let url = Url::parse(endpoint)
+            .map_err(|_| AuthError::Unfit(format!("its {what} is no address")))?;
+        endpoints
+            .check_endpoint_url(what, &url)
+            .map_err(AuthError::Unfit)?;
+    }
+    let methods = metadata.code_challenge_methods_supported.as_deref();
+    // Servers of the first revision have defaults in place of metadata.
+    let silent = source == Source::LegacyEndpointFallback;
+    let proves = methods.is_some_and(|methods| methods.iter().any(|method| method == "S256"));
+    match proves || silent {
+        true => Ok(()),
+        false => Err(AuthError::Unfit(
+            "its authorization server does not offer PKCE with S256, without which a code can be stolen"
+                .into(),
+        )),
+    }
+}
+
+/// A client that the user has registered himself is shown to the issuer where he has done so, and to no other: a server
+/// that names another one today would have its id and secret, or a page of its own for the user to say yes on.
+async fn check_issuer(
+    account: &Account,
+    terms: &LoginOptions,
+    found: &str,
+) -> Result<(), AuthError> {
+    let refused = |why: String| {
+        Err(AuthError::ForeignIssuer {
+            found: one_line_excerpt(found),
+            why,
+        })
+    };
+    if let Some(written) = &terms.issuer {
+        return match is_same_issuer(written, found) {
+            true => Ok(()),
+            false => refused(format!("oauth.issuer of its entry is {written}")),
+        };
+    }
+    if !account.key.is_own_client() {
+        return Ok(());
+    }
+    match account.remembered_issuer().await? {
+        Some(known) if is_same_issuer(&known, found) => Ok(()),
+        Some(known) => refused(format!(
+            "its client was used at {} until now",
+            one_line_excerpt(&known)
+        )),
+        None if terms.client_secret.is_some() => {
+            refused("its entry has a client_secret and does not say which issuer may see it".into())
+        }
+        None => Ok(()),
+    }
+}
+
+/// The address of a client's metadata is an identity only where it is read; elsewhere muxd registers itself,
+/// if it can.
+fn is_usable(client_id: &str, metadata: &AuthorizationMetadata) -> bool {
+    let read = metadata
+        .additional_fields
+        .get("client_id_metadata_document_supported");
+    let is_read = read.and_then(Value::as_bool) == Some(true);
+    is_read || metadata.registration_endpoint.is_none() || !client_id.starts_with("https://")
+}
+
+fn client_config(id: &str, redirect: &str, secret: Option<&Secret>) -> OAuthClientConfig {
+    let config = OAuthClientConfig::new(id, redirect);
+    match secret {
+        Some(secret) => config.with_client_secret(secret.expose()),
+        None => config,
+    }
+}
+
+async fn register(
+    manager: &mut AuthorizationManager,
+    metadata: &AuthorizationMetadata,
+    redirect: &str,
+    scopes: &[&str],
+) -> Result<OAuthClientConfig, AuthError> {
+    if metadata.registration_endpoint.is_none() {
+        return Err(AuthError::Unfit(
+            "its authorization server lets nobody register by himself: register muxd there, with the \
+             redirect http://127.0.0.1:PORT/callback, and put oauth = { client_id = \"…\", port = PORT } \
+             into the entry"
+                .into(),
+        ));
+    }
+    let registered = manager.register_client(CLIENT_NAME, redirect, scopes);
+    limited("the registration", registered).await
+}
+
+/// rmcp's words, shortened, under what they mean for the user.
+fn map_rmcp_error(problem: Problem) -> AuthError {
+    let why = chain(&problem);
+    match problem {
+        Problem::DiscoveryRequestFailed { .. } | Problem::HttpError(_) => {
+            AuthError::Unavailable(why)
+        }
+        Problem::TokenExchangeFailed(why) | Problem::RegistrationFailed(why) => {
+            AuthError::Denied(one_line_excerpt(&why))
+        }
+        Problem::NoAuthorizationSupport => {
+            AuthError::Unfit("it does not say who signs its users in".into())
+        }
+        _ => AuthError::Unfit(why),
+    }
+}
+
+fn query_parameter(url: &Url, name: &str) -> Option<String> {
+    let found = url.query_pairs().find(|(key, _)| key == name)?;
+    Some(found.1.into_owned())
+}
+
+fn text(metadata: &AuthorizationMetadata, name: &str) -> Option<String> {
+    let found = metadata.additional_fields.get(name)?;
+    found.as_str().map(str::to_owned)
+}
+
+/// As rmcp decides it for the exchange of the code.
+fn wants_secret_in_body(metadata: &AuthorizationMetadata) -> bool {
+    let methods = metadata
+        .additional_fields
+        .get("token_endpoint_auth_methods_supported")
+        .and_then(Value::as_array);
+    let has = |name: &str| methods.is_some_and(|all| all.iter().any(|method| method == name));
+    has("client_secret_post") && !has("client_secret_basic")
+}

@@ -1,0 +1,258 @@
+//! `credentials.json` in the state directory: what is known of all logins and named secrets, and the secrets
+//! themselves where no keyring holds them.
+//!
+//! Invariant: it is read only if nobody else could have read or written it, and it is replaced as a whole:
+//! whoever is killed in between leaves the old one or the new one.
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+use mux_secrets::{Secret, expose_optional};
+use serde::{Deserialize, Serialize};
+
+use super::login_record::{LoginRecord, LoginSecrets};
+use mux_files::atomic_file;
+
+/// A file that is longer was not written by us.
+const MAX_CREDENTIAL_FILE_BYTES: u64 = 16 << 20;
+
+/// One login as the file has it.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub(super) struct LoginEntry {
+    #[serde(flatten)]
+    pub(super) record: LoginRecord,
+    /// `None`: the keyring holds them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) secrets: Option<LoginSecrets>,
+}
+
+/// One named secret as the file has it.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub(super) struct SecretEntry {
+    pub(super) name: String,
+    /// Seconds since 1970.
+    pub(super) since: u64,
+    /// `None`: the keyring holds it.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        serialize_with = "expose_optional"
+    )]
+    pub(super) value: Option<Secret>,
+}
+
+/// Everything that it holds.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+pub(super) struct CredentialContents {
+    #[serde(default)]
+    pub(super) logins: Vec<LoginEntry>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) secrets: Vec<SecretEntry>,
+}
+
+#[derive(Default, Deserialize, Serialize)]
+struct CredentialDocument {
+    version: u32,
+    #[serde(flatten)]
+    contents: CredentialContents,
+}
+
+/// 2: named secrets, which a build that does not know them would drop.
+const CREDENTIAL_FILE_VERSION: u32 = 2;
+/// Its name before it held more than tokens.
+const LEGACY_FILE_NAME: &str = "tokens.json";
+
+#[derive(Clone, Debug)]
+pub(super) struct CredentialFile(PathBuf);
+
+/// Why the file is not used, with the way out.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum CredentialFileError {
+    #[error("cannot read {path:?}: {source}")]
+    Read { path: PathBuf, source: io::Error },
+    #[error("cannot write {path:?}: {source}")]
+    Write { path: PathBuf, source: io::Error },
+    #[error("{path:?} holds credentials and belongs to user {owner}, not to you; remove it")]
+    Foreign { path: PathBuf, owner: u32 },
+    #[error(
+        "{path:?} holds credentials and others can read it (mode {mode:03o}); run: chmod 600 {path:?}"
+    )]
+    Open { path: PathBuf, mode: u32 },
+    #[error("{0:?} holds credentials and is not an ordinary file; remove it")]
+    NoFile(PathBuf),
+    #[error(
+        "{path:?} is not as muxd wrote it ({problem}); remove it, sign in again, and set its secrets again"
+    )]
+    Shape { path: PathBuf, problem: String },
+}
+
+impl CredentialFile {
+    pub(super) fn new(path: PathBuf) -> Self {
+        let former = path.with_file_name(LEGACY_FILE_NAME);
+        if path.symlink_metadata().is_err() && former.symlink_metadata().is_ok() {
+            // What cannot be renamed stays, and whoever was signed in there does so again.
+            drop(fs::rename(former, &path));
+        }
+        Self(path)
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// A file that does not exist is an empty one.
+    pub(super) fn read(&self) -> Result<CredentialContents, CredentialFileError> {
+        let path = || self.0.clone();
+        let unreadable = |source| CredentialFileError::Read {
+            path: path(),
+            source,
+        };
+        match self.0.symlink_metadata() {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Ok(CredentialContents::default());
+            }
+            Err(error) => return Err(unreadable(error)),
+            Ok(found) if !found.is_file() => return Err(CredentialFileError::NoFile(path())),
+            Ok(found) if found.len() > MAX_CREDENTIAL_FILE_BYTES => {
+                let problem = format!("{} bytes", found.len());
+                return Err(CredentialFileError::Shape {
+                    path: path(),
+                    problem,
+                });
+            }
+            Ok(found) => self.check(&found)?,
+        }
+        let text = fs::read(&self.0).map_err(unreadable)?;
+        let document: CredentialDocument =
+            serde_json::from_slice(&text).map_err(|error| CredentialFileError::Shape {
+                path: path(),
+                // Its own words could repeat a part of the file.
+                problem: format!("line {}, column {}", error.line(), error.column()),
+            })?;
+        if document.version > CREDENTIAL_FILE_VERSION {
+            return Err(CredentialFileError::Shape {
+                path: path(),
+                problem: format!("version {} of a newer muxd", document.version),
+            });
+        }
+        Ok(document.contents)
+    }
+
+    /// Returns when the disk has it.
+    pub(super) fn write(&self, contents: CredentialContents) -> Result<(), CredentialFileError> {
+        let document = CredentialDocument {
+            version: CREDENTIAL_FILE_VERSION,
+            contents,
+        };
+        self.replace(&document)
+            .map_err(|source| CredentialFileError::Write {
+                path: self.0.clone(),
+                source,
+            })
+    }
+
+    fn replace(&self, document: &CredentialDocument) -> io::Result<()> {
+        atomic_file::write(&self.0, &serde_json::to_vec_pretty(document)?)
+    }
+
+    #[cfg(unix)]
+    fn check(&self, found: &fs::Metadata) -> Result<(), CredentialFileError> {
+        use std::os::unix::fs::MetadataExt;
+        let path = self.0.clone();
+        let (owner, mode) = (found.uid(), found.mode() & 0o777);
+        if owner != nix::unistd::geteuid().as_raw() {
+            return Err(CredentialFileError::Foreign { path, owner });
+        }
+        match mode & 0o077 {
+            0 => Ok(()),
+            _ => Err(CredentialFileError::Open { path, mode }),
+        }
+    }
+
+    #[cfg(not(unix))]
+    fn check(&self, _: &fs::Metadata) -> Result<(), CredentialFileError> {
+        Ok(())
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    use super::*;
+    use crate::login_record::tests::record;
+
+    fn contents() -> CredentialContents {
+        let entry = LoginEntry {
+            record: record(Some(60), 0),
+            secrets: Some(LoginSecrets {
+                access: Some(Secret::new("a")),
+                ..LoginSecrets::default()
+            }),
+        };
+        let named = |name: &str, value: Option<&str>| SecretEntry {
+            name: name.into(),
+            since: 7,
+            value: value.map(Secret::new),
+        };
+        CredentialContents {
+            logins: vec![entry],
+            secrets: vec![named("HERE", Some("s")), named("ELSEWHERE", None)],
+        }
+    }
+
+    #[test]
+    fn a_file_of_tokens_is_taken_over() {
+        let folder = tempfile::tempdir().unwrap();
+        let former = CredentialFile(folder.path().join(LEGACY_FILE_NAME));
+        former.write(contents()).unwrap();
+        let file = CredentialFile::new(folder.path().join("credentials.json"));
+        assert_eq!(file.read().unwrap(), contents());
+        assert!(!former.path().exists());
+    }
+
+    #[test]
+    fn what_was_written_is_read_and_nobody_else_can() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = CredentialFile::new(folder.path().join("credentials.json"));
+        assert_eq!(file.read().unwrap(), CredentialContents::default());
+        file.write(contents()).unwrap();
+        file.write(contents()).unwrap();
+        assert_eq!(file.read().unwrap(), contents());
+        let mode = fs::metadata(file.path()).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_file_that_others_can_read_is_refused_with_the_way_out() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = CredentialFile::new(folder.path().join("credentials.json"));
+        file.write(contents()).unwrap();
+        for mode in [0o640, 0o604, 0o620] {
+            fs::set_permissions(file.path(), fs::Permissions::from_mode(mode)).unwrap();
+            let error = file.read().unwrap_err().to_string();
+            assert!(error.contains("chmod 600"), "{error}");
+        }
+    }
+
+    #[test]
+    fn links_and_rubbish_are_refused_without_repeating_them() {
+        let folder = tempfile::tempdir().unwrap();
+        let real = folder.path().join("real.json");
+        fs::write(&real, "{}").unwrap();
+        let file = CredentialFile::new(folder.path().join("credentials.json"));
+        symlink(&real, file.path()).unwrap();
+        assert!(matches!(file.read(), Err(CredentialFileError::NoFile(_))));
+        fs::remove_file(file.path()).unwrap();
+        fs::write(file.path(), "{\"version\":\"tok-123\"").unwrap();
+        fs::set_permissions(file.path(), fs::Permissions::from_mode(0o600)).unwrap();
+        let error = file.read().unwrap_err().to_string();
+        assert!(
+            error.contains("line 1") && !error.contains("tok-123"),
+            "{error}"
+        );
+    }
+}

@@ -1,0 +1,286 @@
+//! Where credentials are kept over restarts: the keyring for secrets if there is one, the file for the rest. Those
+//! of logins here, those that have names in `named`.
+//!
+//! Invariant: whoever was told that something is saved finds it again after the daemon was killed. One task
+//! writes, so that nothing is lost to another.
+
+mod stored_secrets;
+
+use std::{
+    collections::HashMap,
+    path::{Path, PathBuf},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::SystemTime,
+};
+
+use arc_swap::ArcSwap;
+use tokio::{
+    sync::{mpsc, oneshot},
+    task::spawn_blocking,
+};
+use tracing::warn;
+
+use mux_secrets::Secret;
+
+pub(super) use self::stored_secrets::SecretUnavailable;
+use super::{
+    credential_file::{CredentialContents, CredentialFile, LoginEntry},
+    error::AuthError,
+    issuer_bindings::is_same_issuer,
+    keyring::{Keyring, KeyringUnavailable},
+    login_record::{LoginKey, LoginRecord, LoginSecrets},
+};
+
+#[derive(Debug)]
+pub(super) struct CredentialStore {
+    disk: Arc<CredentialBackend>,
+    jobs: mpsc::UnboundedSender<StoreJob>,
+}
+
+#[derive(Debug)]
+struct CredentialBackend {
+    file: CredentialFile,
+    keyring: Keyring,
+    uses_keyring: AtomicBool,
+    /// As the file has them.
+    contents: ArcSwap<CredentialContents>,
+    /// Named secrets that the keyring has told.
+    told: Mutex<HashMap<String, Secret>>,
+    /// Why the file is not used. Guarded for its own sake.
+    problem: Mutex<Option<String>>,
+    /// Which file was read last. Guarded for its own sake.
+    read: Mutex<Option<FileVersion>>,
+}
+
+/// A file that is replaced is another one: its number, and when it was written.
+type FileVersion = (u64, SystemTime);
+
+#[derive(Debug)]
+enum StoreJob {
+    Save(Box<(LoginRecord, LoginSecrets)>, JobReply),
+    Forget(String, JobReply),
+    Set(String, Secret, JobReply),
+    Remove(String, JobReply<bool>),
+}
+
+type JobReply<T = ()> = oneshot::Sender<Result<T, AuthError>>;
+
+impl CredentialStore {
+    /// Reads the file. The keyring is asked when a secret is needed, since it may ask its user.
+    pub(super) fn open(path: PathBuf, uses_keyring: bool) -> Self {
+        let scope = path.parent().unwrap_or(&path).display().to_string();
+        let disk = Arc::new(CredentialBackend {
+            file: CredentialFile::new(path),
+            keyring: Keyring::new(&scope),
+            uses_keyring: AtomicBool::new(uses_keyring),
+            contents: ArcSwap::default(),
+            told: Mutex::default(),
+            problem: Mutex::default(),
+            read: Mutex::default(),
+        });
+        disk.read();
+        let (jobs, waiting) = mpsc::unbounded_channel();
+        tokio::spawn(work(Arc::clone(&disk), waiting));
+        Self { disk, jobs }
+    }
+
+    pub(super) fn use_keyring(&self, uses: bool) {
+        self.disk.uses_keyring.store(uses, Ordering::Relaxed);
+    }
+
+    /// The latest login for this server; where the entry names an issuer, of that one alone.
+    pub(super) fn find(&self, key: &LoginKey, issuer: Option<&str>) -> Option<LoginRecord> {
+        // Somebody may have mended the file since, or a daemon that leaves has refreshed a token.
+        if self.problem().is_some() || self.disk.has_changed() {
+            self.disk.read();
+        }
+        let contents = self.disk.contents.load();
+        let found = contents
+            .logins
+            .iter()
+            .filter(|entry| entry.record.key == *key)
+            .filter(|entry| {
+                issuer.is_none_or(|issuer| is_same_issuer(issuer, &entry.record.issuer))
+            });
+        let latest = found.max_by_key(|entry| entry.record.received_at)?;
+        Some(latest.record.clone())
+    }
+
+    /// `None` if there are none any more; an error if the keyring that has them does not answer.
+    pub(super) async fn secrets(
+        &self,
+        record: &LoginRecord,
+    ) -> Result<Option<LoginSecrets>, KeyringUnavailable> {
+        let id = record.id();
+        let inline = {
+            let contents = self.disk.contents.load();
+            let Some(entry) = contents.logins.iter().find(|entry| entry.record.id() == id) else {
+                return Ok(None);
+            };
+            entry.secrets.clone()
+        };
+        match inline {
+            Some(secrets) => Ok(Some(secrets)),
+            None => self.disk.keyring.read(&id).await,
+        }
+    }
+
+    /// Resolves when it will survive. What is saved later stands later, whoever waits for it.
+    pub(super) fn save(
+        &self,
+        record: LoginRecord,
+        secrets: LoginSecrets,
+    ) -> impl Future<Output = Result<(), AuthError>> + use<> {
+        let what = Box::new((record, secrets));
+        self.ask(|done| StoreJob::Save(what, done))
+    }
+
+    pub(super) fn forget(
+        &self,
+        record: &LoginRecord,
+    ) -> impl Future<Output = Result<(), AuthError>> + use<> {
+        let id = record.id();
+        self.ask(|done| StoreJob::Forget(id, done))
+    }
+
+    /// Why the file is not used, with the way out.
+    pub(super) fn problem(&self) -> Option<String> {
+        let problem = self.disk.problem.lock();
+        problem.unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Whether secrets go into the keyring, and why not if they were to.
+    pub(super) fn keyring(&self) -> (bool, Option<String>) {
+        let wanted = self.disk.uses_keyring.load(Ordering::Relaxed);
+        let absence = self.disk.keyring.unavailable_reason().filter(|_| wanted);
+        (wanted && absence.is_none(), absence)
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        self.disk.file.path()
+    }
+
+    fn ask<T, F: FnOnce(JobReply<T>) -> StoreJob>(
+        &self,
+        job: F,
+    ) -> impl Future<Output = Result<T, AuthError>> + use<T, F> {
+        let (done, outcome) = oneshot::channel();
+        // A task that has ended drops the sender, which the one who waits hears of.
+        drop(self.jobs.send(job(done)));
+        async {
+            let ending = || Err(AuthError::Store("the daemon is ending".into()));
+            outcome.await.unwrap_or_else(|_| ending())
+        }
+    }
+}
+
+impl CredentialBackend {
+    fn has_changed(&self) -> bool {
+        let read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
+        *read != self.version()
+    }
+
+    fn version(&self) -> Option<FileVersion> {
+        let found = self.file.path().symlink_metadata().ok()?;
+        #[cfg(unix)]
+        let number = std::os::unix::fs::MetadataExt::ino(&found);
+        #[cfg(not(unix))]
+        let number = 0;
+        Some((number, found.modified().ok()?))
+    }
+
+    fn read(&self) {
+        // Before the content: what is written meanwhile is read again.
+        let version = self.version();
+        *self.read.lock().unwrap_or_else(PoisonError::into_inner) = version;
+        let read = self.file.read();
+        let mut problem = self.problem.lock().unwrap_or_else(PoisonError::into_inner);
+        match read {
+            Ok(contents) => {
+                self.contents.store(Arc::new(contents));
+                *problem = None;
+            }
+            Err(error) => {
+                let error = error.to_string();
+                if problem.as_ref() != Some(&error) {
+                    warn!(error, "credentials");
+                }
+                *problem = Some(error);
+            }
+        }
+    }
+
+    async fn save(
+        self: &Arc<Self>,
+        record: LoginRecord,
+        secrets: LoginSecrets,
+    ) -> Result<(), AuthError> {
+        let id = record.id();
+        let kept =
+            self.uses_keyring.load(Ordering::Relaxed) && self.keyring.write(&id, &secrets).await;
+        let secrets = Some(secrets).filter(|_| !kept);
+        self.change(move |contents| {
+            let logins = &mut contents.logins;
+            logins.retain(|entry| entry.record.id() != id);
+            logins.push(LoginEntry { record, secrets });
+        })
+        .await
+    }
+
+    async fn forget(self: &Arc<Self>, id: String) -> Result<(), AuthError> {
+        let in_keyring = {
+            let contents = self.contents.load();
+            let found = contents.logins.iter().find(|entry| entry.record.id() == id);
+            found.is_some_and(|entry| entry.secrets.is_none())
+        };
+        if in_keyring {
+            self.keyring.forget(&id).await;
+        }
+        let forget = move |contents: &mut CredentialContents| {
+            contents.logins.retain(|entry| entry.record.id() != id);
+        };
+        self.change(forget).await
+    }
+
+    async fn change(
+        self: &Arc<Self>,
+        change: impl FnOnce(&mut CredentialContents) + Send + 'static,
+    ) -> Result<(), AuthError> {
+        let disk = Arc::clone(self);
+        let written = spawn_blocking(move || {
+            // What was refused is not written over, unless it was mended since.
+            disk.read();
+            let problem = disk.problem.lock();
+            if let Some(problem) = &*problem.unwrap_or_else(PoisonError::into_inner) {
+                return Err(AuthError::Store(problem.clone()));
+            }
+            let mut contents = CredentialContents::clone(&disk.contents.load());
+            change(&mut contents);
+            let kept = disk.file.write(contents.clone());
+            kept.map_err(|error| AuthError::Store(error.to_string()))?;
+            disk.contents.store(Arc::new(contents));
+            Ok(())
+        });
+        written
+            .await
+            .unwrap_or_else(|_| Err(AuthError::Store("credentials could not be written".into())))
+    }
+}
+
+async fn work(disk: Arc<CredentialBackend>, mut jobs: mpsc::UnboundedReceiver<StoreJob>) {
+    while let Some(job) = jobs.recv().await {
+        // Whoever asked may have gone.
+        match job {
+            StoreJob::Save(what, done) => drop(done.send(disk.save(what.0, what.1).await)),
+            StoreJob::Forget(id, done) => drop(done.send(disk.forget(id).await)),
+            StoreJob::Set(name, value, done) => drop(done.send(disk.set(name, value).await)),
+            StoreJob::Remove(name, done) => drop(done.send(disk.remove(name).await)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

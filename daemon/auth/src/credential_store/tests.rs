@@ -1,0 +1,90 @@
+//! Logins over restarts, and a file that cannot be used.
+
+use super::*;
+use crate::login_record::tests::record;
+use mux_secrets::Secret;
+
+fn secrets(text: &str) -> LoginSecrets {
+    LoginSecrets {
+        refresh: Some(Secret::new(text)),
+        ..LoginSecrets::default()
+    }
+}
+
+#[tokio::test]
+async fn a_login_is_found_again_by_its_server_and_replaced_by_the_next() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("credentials.json");
+    let store = CredentialStore::open(path.clone(), false);
+    let login = record(Some(60), 0);
+    assert_eq!(store.find(&login.key, None), None);
+    store.save(login.clone(), secrets("r1")).await.unwrap();
+    store.save(login.clone(), secrets("r2")).await.unwrap();
+    let again = CredentialStore::open(path, false);
+    assert_eq!(again.find(&login.key, None), Some(login.clone()));
+    assert_eq!(again.secrets(&login).await, Ok(Some(secrets("r2"))));
+    let other = LoginKey {
+        client: Some("mine".into()),
+        ..login.key.clone()
+    };
+    assert_eq!(again.find(&other, None), None);
+    again.forget(&login).await.unwrap();
+    assert_eq!(again.find(&login.key, None), None);
+}
+
+#[tokio::test]
+async fn tokens_of_another_issuer_stand_beside_the_first_ones() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = CredentialStore::open(folder.path().join("credentials.json"), false);
+    let first = record(Some(60), 100);
+    let moved = LoginRecord {
+        issuer: "https://other.test".into(),
+        ..record(Some(60), 0)
+    };
+    store.save(moved.clone(), secrets("r2")).await.unwrap();
+    store.save(first.clone(), secrets("r1")).await.unwrap();
+    assert_eq!(store.find(&first.key, None), Some(moved.clone()));
+    assert_eq!(store.secrets(&first).await, Ok(Some(secrets("r1"))));
+    assert_eq!(store.secrets(&moved).await, Ok(Some(secrets("r2"))));
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_file_that_was_refused_is_not_written_over_and_is_read_once_it_is_mended() {
+    use std::{fs, os::unix::fs::PermissionsExt};
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("credentials.json");
+    let login = record(None, 0);
+    let saved = CredentialStore::open(path.clone(), false).save(login.clone(), secrets("r1"));
+    saved.await.unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
+    let store = CredentialStore::open(path.clone(), false);
+    assert_eq!(store.find(&login.key, None), None);
+    let refused = store.save(login.clone(), secrets("r2")).await.unwrap_err();
+    assert!(refused.to_string().contains("chmod 600"), "{refused}");
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+    assert_eq!(store.find(&login.key, None), Some(login.clone()));
+    assert_eq!(store.problem(), None);
+    assert_eq!(store.secrets(&login).await, Ok(Some(secrets("r1"))));
+}
+
+#[tokio::test]
+async fn named_secrets_outlive_the_daemon_and_stand_beside_logins() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("credentials.json");
+    let store = CredentialStore::open(path.clone(), false);
+    let login = record(Some(60), 0);
+    assert_eq!(store.named("A").await, Err(SecretUnavailable::Unset));
+    store.set("B", Secret::new("b")).await.unwrap();
+    store.save(login.clone(), secrets("r1")).await.unwrap();
+    store.set("A", Secret::new("a1")).await.unwrap();
+    store.set("A", Secret::new("a2")).await.unwrap();
+    let again = CredentialStore::open(path, false);
+    assert_eq!(again.named("A").await, Ok(Secret::new("a2")));
+    let names: Vec<String> = again.all_named().into_iter().map(|n| n.name).collect();
+    assert_eq!(names, ["A", "B"]);
+    assert!(again.remove("A").await.unwrap());
+    assert!(!again.remove("A").await.unwrap());
+    assert_eq!(again.named("A").await, Err(SecretUnavailable::Unset));
+    assert_eq!(again.find(&login.key, None), Some(login));
+}

@@ -1,0 +1,165 @@
+//! The authorization server to which a client that the user has registered himself belongs, by its issuer.
+//!
+//! An MCP server names its authorization server, and may name another one tomorrow. A client id and secret from the
+//! configuration are for one issuer only: the one that the entry names (`oauth.issuer`), or the one of the first login,
+//! which is kept in `issuers.json` in the state directory. It outlives a logout.
+//!
+//! Invariant: a file that cannot be read is no empty one: nobody signs in with such a client until it is mended.
+
+use std::{
+    path::PathBuf,
+    sync::{Mutex, PoisonError},
+};
+
+use serde::{Deserialize, Serialize};
+use url::Url;
+
+use super::login_record::LoginKey;
+use mux_files::atomic_file;
+
+/// An entry takes some hundred bytes.
+const MAX_ISSUER_FILE_BYTES: u64 = 4 << 20;
+const ISSUER_FILE_VERSION: u32 = 1;
+
+#[derive(Debug)]
+pub(super) struct IssuerBindings {
+    path: PathBuf,
+    /// Held from reading to writing.
+    writing: Mutex<()>,
+}
+
+#[derive(Default, Deserialize, Serialize)]
+struct IssuerDocument {
+    version: u32,
+    #[serde(default)]
+    issuers: Vec<IssuerBinding>,
+}
+
+#[derive(Deserialize, Serialize)]
+struct IssuerBinding {
+    #[serde(flatten)]
+    key: LoginKey,
+    issuer: String,
+}
+
+impl IssuerBindings {
+    pub(super) fn new(path: PathBuf) -> Self {
+        Self {
+            path,
+            writing: Mutex::default(),
+        }
+    }
+
+    /// Waits for the disk. An error tells a person what to do.
+    pub(super) fn find(&self, key: &LoginKey) -> Result<Option<String>, String> {
+        let bound = self.read()?.issuers.into_iter();
+        let mut bound = bound.filter(|bound| bound.key == *key);
+        Ok(bound.next().map(|bound| bound.issuer))
+    }
+
+    /// On the disk when it returns. A later issuer of the same client takes the place of the former.
+    pub(super) fn remember(&self, key: &LoginKey, issuer: &str) -> Result<(), String> {
+        let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut document = self.read()?;
+        let is_known = |bound: &IssuerBinding| bound.key == *key && bound.issuer == issuer;
+        if document.issuers.iter().any(is_known) {
+            return Ok(());
+        }
+        document.version = ISSUER_FILE_VERSION;
+        document.issuers.retain(|bound| bound.key != *key);
+        document.issuers.push(IssuerBinding {
+            key: key.clone(),
+            issuer: issuer.to_owned(),
+        });
+        let text = serde_json::to_vec_pretty(&document).map_err(|error| error.to_string())?;
+        let written = atomic_file::write(&self.path, &text);
+        written.map_err(|error| format!("cannot write {}: {error}", self.path.display()))
+    }
+
+    fn read(&self) -> Result<IssuerDocument, String> {
+        let unreadable = |why: String| {
+            format!(
+                "the issuers of OAuth clients cannot be read from {} ({why}); remove that file, and write `issuer` into \
+                 the `oauth` of entries that have a client_id",
+                self.path.display()
+            )
+        };
+        let text = atomic_file::read(&self.path, MAX_ISSUER_FILE_BYTES);
+        let Some(text) = text.map_err(|error| unreadable(error.to_string()))? else {
+            return Ok(IssuerDocument::default());
+        };
+        let document: IssuerDocument =
+            serde_json::from_str(&text).map_err(|error| unreadable(error.to_string()))?;
+        match document.version {
+            0..=ISSUER_FILE_VERSION => Ok(document),
+            newer => Err(unreadable(format!("version {newer} of a newer muxd"))),
+        }
+    }
+}
+
+/// Whether both name one issuer. A slash at the end makes no difference, as people write it.
+pub(super) fn is_same_issuer(one: &str, other: &str) -> bool {
+    let spelled = |text: &str| {
+        let url = Url::parse(text).map_or_else(|_| text.to_owned(), String::from);
+        url.trim_end_matches('/').to_owned()
+    };
+    spelled(one) == spelled(other)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(proof: Option<&str>) -> LoginKey {
+        LoginKey {
+            resource: "https://server.test/mcp".into(),
+            client: Some("mine".into()),
+            proof: proof.map(str::to_owned),
+        }
+    }
+
+    #[test]
+    fn the_issuer_of_a_client_is_found_again_and_only_for_its_secret() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("state/issuers.json");
+        let issuers = IssuerBindings::new(path.clone());
+        assert_eq!(issuers.find(&key(Some("a"))), Ok(None));
+        issuers
+            .remember(&key(Some("a")), "https://one.test")
+            .unwrap();
+        issuers.remember(&key(None), "https://two.test").unwrap();
+        issuers.remember(&key(None), "https://three.test").unwrap();
+        let again = IssuerBindings::new(path);
+        let found = |proof| again.find(&key(proof)).unwrap();
+        assert_eq!(found(Some("a")).as_deref(), Some("https://one.test"));
+        assert_eq!(found(Some("b")), None);
+        assert_eq!(found(None).as_deref(), Some("https://three.test"));
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_read_is_named_and_left_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("issuers.json");
+        for text in ["{ half", r#"{"version":9,"issuers":[]}"#] {
+            atomic_file::write(&path, text.as_bytes()).unwrap();
+            let issuers = IssuerBindings::new(path.clone());
+            let error = issuers.find(&key(None)).unwrap_err();
+            assert!(error.contains("issuers.json"), "{error}");
+            assert!(issuers.remember(&key(None), "https://one.test").is_err());
+            assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
+        }
+    }
+
+    #[test]
+    fn issuers_are_compared_as_addresses() {
+        for (one, other, same) in [
+            ("https://a.test", "https://a.test/", true),
+            ("https://A.test:443/t", "https://a.test/t/", true),
+            ("https://a.test/t", "https://a.test/u", false),
+            ("https://a.test", "http://a.test", false),
+            ("https://a.test", "https://a.test.evil", false),
+        ] {
+            assert_eq!(is_same_issuer(one, other), same, "{one} {other}");
+        }
+    }
+}

@@ -1,0 +1,233 @@
+//! What the cache's callers and its two threads share.
+//!
+//! Invariant: the lock is never held while the store is asked, so that whoever holds it goes on at once.
+
+use std::{
+    collections::VecDeque,
+    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
+    time::{Duration, Instant},
+};
+
+use tokio::sync::oneshot;
+use tracing::warn;
+
+use super::{
+    CacheSpace, CacheStatus, DigestKey,
+    limits::{MAX_QUEUED_READS, STUCK_READ_TIMEOUT, STUCK_WRITE_TIMEOUT},
+    memory_store::MemoryStore,
+    store::OpenStore,
+    write_queue::{PendingValue, WriteQueue, WriteRequest},
+};
+
+pub(super) struct SharedCache {
+    state: Mutex<CacheState>,
+    reads: Condvar,
+    writes: Condvar,
+}
+
+/// Guarded by `Shared::state`.
+pub(super) struct CacheState {
+    pub(super) phase: CachePhase,
+    /// Goes up whenever the store is another one: a failure of an earlier one is no failure any more.
+    pub(super) epoch: u64,
+    pub(super) queue: WriteQueue,
+    pub(super) reads: VecDeque<PendingRead>,
+    /// What the threads do, since when.
+    pub(super) reading: Option<Instant>,
+    pub(super) writing: Option<Instant>,
+    /// Why the store has to be set aside.
+    pub(super) broken: Option<String>,
+    pub(super) status: CacheStatus,
+    /// Nobody has the cache any more.
+    pub(super) closed: bool,
+    /// That writes are dropped was told.
+    told: bool,
+}
+
+pub(super) enum CachePhase {
+    /// The store is being opened, or set aside. What is put waits.
+    Opening,
+    Disk(Arc<OpenStore>),
+    Memory(MemoryStore),
+}
+
+pub(super) struct PendingRead {
+    pub(super) space: CacheSpace,
+    pub(super) key: DigestKey,
+    pub(super) answer: oneshot::Sender<Option<Vec<u8>>>,
+}
+
+/// A value at once, or whom to wait for.
+pub(super) enum CacheLookup {
+    Now(Option<Vec<u8>>),
+    Later(oneshot::Receiver<Option<Vec<u8>>>),
+}
+
+impl SharedCache {
+    pub(super) fn new(phase: CachePhase) -> Self {
+        Self {
+            state: Mutex::new(CacheState {
+                phase,
+                epoch: 0,
+                queue: WriteQueue::default(),
+                reads: VecDeque::new(),
+                reading: None,
+                writing: Some(Instant::now()),
+                broken: None,
+                status: CacheStatus::default(),
+                closed: false,
+                told: false,
+            }),
+            reads: Condvar::new(),
+            writes: Condvar::new(),
+        }
+    }
+
+    pub(super) fn state(&self) -> MutexGuard<'_, CacheState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn find(&self, space: CacheSpace, key: DigestKey) -> CacheLookup {
+        let mut state = self.state();
+        if let CachePhase::Memory(memory) = &state.phase {
+            return CacheLookup::Now(memory.get(space, &key));
+        }
+        if let Some(waiting) = state.queue.waiting(space, &key) {
+            return CacheLookup::Now(waiting.map(|value| value.to_vec()));
+        }
+        if matches!(state.phase, CachePhase::Opening) || state.reads.len() >= MAX_QUEUED_READS {
+            return CacheLookup::Now(None);
+        }
+        let (answer, found) = oneshot::channel();
+        state.reads.push_back(PendingRead { space, key, answer });
+        self.reads.notify_one();
+        CacheLookup::Later(found)
+    }
+
+    pub(super) fn count(&self, hit: bool) {
+        let status = &mut self.state().status;
+        match hit {
+            true => status.hits += 1,
+            false => status.misses += 1,
+        }
+    }
+
+    pub(super) fn enter(&self, space: CacheSpace, key: DigestKey, value: PendingValue) {
+        let mut state = self.state();
+        self.give_up_if_stuck(&mut state);
+        if let CachePhase::Memory(memory) = &mut state.phase {
+            match value {
+                Some(value) => memory.put(space, key, value),
+                None => memory.remove(space, &key),
+            }
+            return;
+        }
+        if state.queue.enter(space, key, value) {
+            self.writes.notify_one();
+        } else if !state.told {
+            state.told = true;
+            warn!("the cache cannot write as fast as it is told to; some of it will be made anew");
+        }
+    }
+
+    /// Asks the thread that writes; `in_memory` if there is no store.
+    pub(super) fn ask<T>(
+        &self,
+        write: impl FnOnce(oneshot::Sender<T>) -> WriteRequest,
+        in_memory: impl FnOnce(&mut MemoryStore) -> T,
+    ) -> Result<T, oneshot::Receiver<T>> {
+        let mut state = self.state();
+        self.give_up_if_stuck(&mut state);
+        if let CachePhase::Memory(memory) = &mut state.phase {
+            return Ok(in_memory(memory));
+        }
+        let (answer, answered) = oneshot::channel();
+        state.queue.ask(write(answer));
+        self.writes.notify_one();
+        Err(answered)
+    }
+
+    /// Somebody waited for a value in vain.
+    pub(super) fn give_up_if_silent(&self) {
+        self.give_up_if_stuck(&mut self.state());
+    }
+
+    pub(super) fn opened(&self, store: OpenStore) {
+        let mut state = self.state();
+        if matches!(state.phase, CachePhase::Opening) {
+            state.phase = CachePhase::Disk(Arc::new(store));
+            state.epoch += 1;
+            state.writing = None;
+        }
+    }
+
+    /// The store of that time failed: the thread that writes sets it aside.
+    pub(super) fn broke(&self, epoch: u64, why: String) {
+        let mut state = self.state();
+        if state.epoch == epoch && matches!(state.phase, CachePhase::Disk(_)) {
+            state.phase = CachePhase::Opening;
+            state.epoch += 1;
+            state.writing = Some(Instant::now());
+            state.broken = Some(why);
+            self.writes.notify_one();
+        }
+    }
+
+    /// From now on it lives in memory.
+    pub(super) fn forsake(&self, why: String) {
+        self.forsake_locked(&mut self.state(), why);
+    }
+
+    pub(super) fn close(&self) {
+        self.state().closed = true;
+        self.reads.notify_all();
+        self.writes.notify_all();
+    }
+
+    pub(super) fn wait_for_read<'a>(
+        &self,
+        state: MutexGuard<'a, CacheState>,
+    ) -> MutexGuard<'a, CacheState> {
+        let woken = self.reads.wait(state);
+        woken.unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn wait_for_write<'a>(
+        &self,
+        state: MutexGuard<'a, CacheState>,
+        limit: Option<Duration>,
+    ) -> MutexGuard<'a, CacheState> {
+        // Waiting for ever would be right; the limit keeps one way through here.
+        let limit = limit.unwrap_or(Duration::from_secs(3600));
+        let woken = self.writes.wait_timeout(state, limit);
+        woken.unwrap_or_else(PoisonError::into_inner).0
+    }
+
+    fn give_up_if_stuck(&self, state: &mut CacheState) {
+        let stuck = |since: Option<Instant>, limit: Duration| {
+            since.is_some_and(|since| since.elapsed() > limit)
+        };
+        if stuck(state.reading, STUCK_READ_TIMEOUT) || stuck(state.writing, STUCK_WRITE_TIMEOUT) {
+            self.forsake_locked(state, "the disk does not answer".into());
+        }
+    }
+
+    fn forsake_locked(&self, state: &mut CacheState, why: String) {
+        if matches!(state.phase, CachePhase::Memory(_)) {
+            return;
+        }
+        warn!(why, "the cache lives in memory only");
+        let mut memory = MemoryStore::default();
+        for (space, key, value) in state.queue.take() {
+            if let Some(value) = value {
+                memory.put(space, key, value);
+            }
+        }
+        state.phase = CachePhase::Memory(memory);
+        state.epoch += 1;
+        state.status.problem = Some(why);
+        state.reads.clear();
+        self.reads.notify_all();
+        self.writes.notify_all();
+    }
+}

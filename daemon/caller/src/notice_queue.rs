@@ -1,0 +1,247 @@
+//! The notices of one client, in order: those that it was given and has not confirmed, and those that
+//! wait.
+//!
+//! Invariant: numbers count up; a gap stands for what was dropped. No more than [`MAX_QUEUED_NOTICES`] notices and
+//! [`MAX_QUEUED_NOTICE_BYTES`] are kept, beside open questions, of which the mailbox allows only so much.
+
+use std::collections::VecDeque;
+
+use super::ClientNotice;
+
+const MAX_QUEUED_NOTICES: usize = 1_000;
+pub(super) const MAX_QUEUED_NOTICE_BYTES: usize = 4 << 20;
+/// What a notice takes beside its text.
+const NOTICE_OVERHEAD_BYTES: usize = 128;
+
+#[derive(Debug, Default)]
+pub(super) struct NoticeQueue {
+    told: VecDeque<(u64, QueuedNotice)>,
+    waiting: VecDeque<QueuedNotice>,
+    /// The last number that was given.
+    last: u64,
+    /// What was dropped since then.
+    skipped: u64,
+    bytes: usize,
+}
+
+#[derive(Debug)]
+struct QueuedNotice {
+    notice: ClientNotice,
+    bytes: usize,
+}
+
+impl NoticeQueue {
+    /// `is_open` tells of a question whether somebody waits for its answer.
+    pub(super) fn push(&mut self, notice: ClientNotice, is_open: impl Fn(u64) -> bool) {
+        if self.merge_into_waiting(&notice) {
+            return;
+        }
+        let bytes = notice_bytes(&notice);
+        self.bytes += bytes;
+        self.waiting.push_back(QueuedNotice { notice, bytes });
+        while (self.told.len() + self.waiting.len() > MAX_QUEUED_NOTICES
+            || self.bytes > MAX_QUEUED_NOTICE_BYTES)
+            && self.drop_oldest(&is_open)
+        {}
+    }
+
+    /// A question that was never told needs no withdrawal.
+    pub(super) fn withdraw(&mut self, ask: u64, is_open: impl Fn(u64) -> bool) {
+        let is_it = |kept: &QueuedNotice| matches!(kept.notice, ClientNotice::Ask { ask: a, .. } if a == ask);
+        match self.waiting.iter().position(is_it) {
+            Some(place) => {
+                let gone = self.waiting.remove(place);
+                self.bytes -= gone.map_or(0, |kept| kept.bytes);
+            }
+            None => self.push(ClientNotice::Withdrawn { ask }, is_open),
+        }
+    }
+
+    /// Forgets what the client has, and gives what it has not: so many bytes of it, and one at least.
+    pub(super) fn take_page(&mut self, after: u64, most: usize) -> Vec<(u64, ClientNotice)> {
+        while self.told.front().is_some_and(|(seq, _)| *seq <= after)
+            && let Some((_, kept)) = self.told.pop_front()
+        {
+            self.bytes -= kept.bytes;
+        }
+        let mut room = most;
+        let mut page = Vec::new();
+        let mut fits = |kept: &QueuedNotice, page: &[_]| {
+            let fits = kept.bytes <= room || page.is_empty();
+            room = room.saturating_sub(kept.bytes);
+            fits
+        };
+        for (seq, kept) in &self.told {
+            if !fits(kept, &page) {
+                return page;
+            }
+            page.push((*seq, kept.notice.clone()));
+        }
+        while let Some(kept) = self.waiting.front()
+            && fits(kept, &page)
+            && let Some(kept) = self.waiting.pop_front()
+        {
+            // A client that has forgotten its place goes on where it says that it is.
+            self.last = self.last.max(after) + 1 + std::mem::take(&mut self.skipped);
+            page.push((self.last, kept.notice.clone()));
+            self.told.push_back((self.last, kept));
+        }
+        page
+    }
+
+    /// Whether what waits says it already, or does so now.
+    fn merge_into_waiting(&mut self, notice: &ClientNotice) -> bool {
+        let mut waiting = self.waiting.iter_mut().map(|kept| &mut kept.notice);
+        match notice {
+            ClientNotice::Changed(now) => waiting.any(|waiting| match waiting {
+                ClientNotice::Changed(before) => {
+                    *before = before.merged_with(*now);
+                    true
+                }
+                _ => false,
+            }),
+            ClientNotice::ResourceUpdated { .. } => waiting.any(|waiting| waiting == notice),
+            _ => false,
+        }
+    }
+
+    /// Progress and logs first, then what else is old.
+    fn drop_oldest(&mut self, is_open: &impl Fn(u64) -> bool) -> bool {
+        let light = |notice: &ClientNotice| {
+            matches!(
+                notice,
+                ClientNotice::Progress { .. } | ClientNotice::Log { .. }
+            )
+        };
+        let rest = |notice: &ClientNotice| !matches!(notice, ClientNotice::Ask { ask, .. } if is_open(*ask));
+        self.drop_first(light) || self.drop_first(rest)
+    }
+
+    fn drop_first(&mut self, may_go: impl Fn(&ClientNotice) -> bool) -> bool {
+        let told = self.told.iter().position(|(_, kept)| may_go(&kept.notice));
+        let dropped = match told {
+            Some(place) => self.told.remove(place).map(|(_, kept)| kept),
+            None => {
+                let place = self.waiting.iter().position(|kept| may_go(&kept.notice));
+                let dropped = place.and_then(|place| self.waiting.remove(place));
+                self.skipped += u64::from(dropped.is_some());
+                dropped
+            }
+        };
+        self.bytes -= dropped.as_ref().map_or(0, |kept| kept.bytes);
+        dropped.is_some()
+    }
+}
+
+/// About how much room it takes, here and in a frame.
+pub(super) fn notice_bytes(notice: &ClientNotice) -> usize {
+    let json = |value: &serde_json::Value| value.to_string().len();
+    NOTICE_OVERHEAD_BYTES
+        + match notice {
+            ClientNotice::Changed(_) | ClientNotice::Withdrawn { .. } | ClientNotice::Leaving => 0,
+            ClientNotice::ApprovalAsked { asked, .. } => asked.arguments.len() + asked.path.len(),
+            ClientNotice::ApprovalOver { path, .. } => path.len(),
+            ClientNotice::ResourceUpdated { server, uri } => server.len() + uri.len(),
+            ClientNotice::Progress { progress, .. } => {
+                progress.message.as_ref().map_or(0, String::len)
+            }
+            ClientNotice::Log { data, logger, .. } => {
+                json(data) + logger.as_ref().map_or(0, String::len)
+            }
+            ClientNotice::Ask { params, key, .. } => {
+                json(params) + key.as_ref().map_or(0, String::len)
+            }
+            ClientNotice::ElicitationComplete { server, id, .. } => server.len() + id.len(),
+        }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::{CallCause, ListChanges, QuestionKind};
+
+    fn log(text: &str) -> ClientNotice {
+        ClientNotice::Log {
+            server: "s".into(),
+            level: "info".into(),
+            logger: None,
+            data: Value::from(text),
+            cause: CallCause::default(),
+        }
+    }
+
+    fn ask(ask: u64) -> ClientNotice {
+        ClientNotice::Ask {
+            ask,
+            server: Some("s".into()),
+            cause: CallCause::default(),
+            kind: QuestionKind::Elicitation,
+            key: None,
+            params: json!({}),
+        }
+    }
+
+    fn numbers(page: &[(u64, ClientNotice)]) -> Vec<u64> {
+        page.iter().map(|(seq, _)| *seq).collect()
+    }
+
+    #[test]
+    fn a_page_is_given_again_until_the_client_says_that_it_has_it() {
+        let mut line = NoticeQueue::default();
+        let open = |_| true;
+        line.push(log("a"), open);
+        line.push(log("b"), open);
+        assert_eq!(numbers(&line.take_page(0, 1 << 20)), [1, 2]);
+        line.push(log("c"), open);
+        assert_eq!(numbers(&line.take_page(0, 1 << 20)), [1, 2, 3]);
+        assert_eq!(numbers(&line.take_page(2, 1 << 20)), [3]);
+        assert!(line.take_page(3, 1 << 20).is_empty());
+        assert_eq!(line.bytes, 0);
+    }
+
+    #[test]
+    fn what_is_too_much_is_dropped_from_the_front_and_counted_but_no_question() {
+        let mut line = NoticeQueue::default();
+        let open = |ask| ask == 7;
+        line.push(ask(7), open);
+        line.push(ClientNotice::Changed(ListChanges::TOOLS), open);
+        for n in 0..MAX_QUEUED_NOTICES * 3 {
+            line.push(log(&n.to_string()), open);
+        }
+        line.push(ClientNotice::Changed(ListChanges::PROMPTS), open);
+        let page = line.take_page(0, usize::MAX);
+        assert_eq!(page.len(), MAX_QUEUED_NOTICES);
+        assert_eq!(page[0].1, ask(7));
+        let both = ListChanges::TOOLS.merged_with(ListChanges::PROMPTS);
+        assert_eq!(page[1].1, ClientNotice::Changed(both));
+        // One more than so many came, and the gap says how many were lost.
+        assert_eq!(
+            page[0].0,
+            (MAX_QUEUED_NOTICES * 3 + 2 - MAX_QUEUED_NOTICES) as u64 + 1
+        );
+        let long = "x".repeat(MAX_QUEUED_NOTICE_BYTES / 3);
+        for _ in 0..9 {
+            line.push(log(&long), open);
+        }
+        assert!(line.bytes <= MAX_QUEUED_NOTICE_BYTES, "{}", line.bytes);
+        assert_eq!(line.take_page(0, 1)[0].1, ask(7));
+    }
+
+    #[test]
+    fn a_question_that_nobody_saw_is_withdrawn_in_silence() {
+        let mut line = NoticeQueue::default();
+        let open = |_| true;
+        line.push(ask(1), open);
+        line.withdraw(1, open);
+        assert!(line.take_page(0, usize::MAX).is_empty());
+        line.push(ask(2), open);
+        assert_eq!(line.take_page(0, usize::MAX), [(1, ask(2))]);
+        line.withdraw(2, open);
+        assert_eq!(
+            line.take_page(1, usize::MAX),
+            [(2, ClientNotice::Withdrawn { ask: 2 })]
+        );
+    }
+}

@@ -1,0 +1,184 @@
+//! Time that stands still while somebody is asked.
+//!
+//! Invariant: a limit that is kept by a [`PausableClock`] never counts the time in which it was held.
+
+use std::{sync::Arc, time::Duration};
+
+use tokio::{
+    sync::watch,
+    time::{Instant, sleep_until},
+};
+
+#[derive(Debug, Default)]
+pub struct PausableClock(watch::Sender<ClockState>);
+
+#[derive(Clone, Copy, Debug, Default)]
+struct ClockState {
+    /// Whatever it is held for.
+    held: PauseTimer,
+    /// For questions of servers alone.
+    asked: PauseTimer,
+}
+
+/// How long something has lasted that may begin and end several times, and several times at once.
+#[derive(Clone, Copy, Debug, Default)]
+struct PauseTimer {
+    /// How many are under way.
+    open: usize,
+    since: Option<Instant>,
+    /// What those lasted that are over.
+    before: Duration,
+}
+
+impl PauseTimer {
+    fn begin(&mut self) {
+        self.open += 1;
+        self.since.get_or_insert_with(Instant::now);
+    }
+
+    fn end(&mut self) {
+        self.open -= 1;
+        if self.open == 0 {
+            let since = self.since.take();
+            self.before += since.map(|since| since.elapsed()).unwrap_or_default();
+        }
+    }
+
+    fn total_time(&self) -> Duration {
+        let now = self.since.map(|since| since.elapsed());
+        self.before + now.unwrap_or_default()
+    }
+}
+
+/// A moment, by a clock.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct ClockMark {
+    at: Instant,
+    stood: Duration,
+}
+
+impl PausableClock {
+    /// How long it has stood still so far.
+    pub fn paused_for(&self) -> Duration {
+        self.0.borrow().held.total_time()
+    }
+
+    /// For how much of that a question of a server was why. Questions that are open at once count once.
+    pub fn paused_for_questions(&self) -> Duration {
+        self.0.borrow().asked.total_time()
+    }
+
+    /// Now, for [`PausableClock::wait_until_elapsed_since`].
+    pub fn mark(&self) -> ClockMark {
+        ClockMark {
+            at: Instant::now(),
+            stood: self.paused_for(),
+        }
+    }
+
+    /// Resolves when so much time has been counted since `begun`.
+    pub async fn wait_until_elapsed(&self, begun: Instant, within: Duration) {
+        let stood = Duration::ZERO;
+        self.wait_until_elapsed_since(ClockMark { at: begun, stood }, within)
+            .await;
+    }
+
+    /// Resolves when so much time has been counted since then.
+    pub async fn wait_until_elapsed_since(&self, mark: ClockMark, within: Duration) {
+        let mut state = self.0.subscribe();
+        loop {
+            let PauseTimer { open, before, .. } = state.borrow_and_update().held;
+            let stood = before.saturating_sub(mark.stood);
+            let Some(due) = mark.at.checked_add(within.saturating_add(stood)) else {
+                return std::future::pending().await;
+            };
+            let running = open == 0;
+            tokio::select! {
+                // The sender lives as long as `self`.
+                _ = state.changed() => {}
+                () = sleep_until(due), if running => return,
+            }
+        }
+    }
+
+    /// Holds it until the guard is dropped.
+    pub fn pause(self: &Arc<Self>) -> ClockPauseGuard {
+        self.0.send_modify(|state| state.held.begin());
+        ClockPauseGuard {
+            clock: Arc::clone(self),
+            is_question: false,
+        }
+    }
+
+    /// Holds it because a server asks something, which [`Self::paused_for_questions`] counts.
+    pub fn pause_for_question(self: &Arc<Self>) -> ClockPauseGuard {
+        self.0.send_modify(|state| {
+            state.held.begin();
+            state.asked.begin();
+        });
+        ClockPauseGuard {
+            clock: Arc::clone(self),
+            is_question: true,
+        }
+    }
+}
+
+/// As long as it lives, its clock stands still.
+#[derive(Debug)]
+pub struct ClockPauseGuard {
+    clock: Arc<PausableClock>,
+    is_question: bool,
+}
+
+impl Drop for ClockPauseGuard {
+    fn drop(&mut self) {
+        self.clock.0.send_modify(|state| {
+            state.held.end();
+            if self.is_question {
+                state.asked.end();
+            }
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn time_that_stood_still_is_not_counted() {
+        let clock = Arc::new(PausableClock::default());
+        let begun = Instant::now();
+        let within = Duration::from_secs(10);
+        let over = {
+            let clock = Arc::clone(&clock);
+            tokio::spawn(async move { clock.wait_until_elapsed(begun, within).await })
+        };
+        tokio::time::sleep(Duration::from_secs(4)).await;
+        let (first, second) = (clock.pause(), clock.pause());
+        tokio::time::sleep(Duration::from_secs(60)).await;
+        drop(first);
+        tokio::time::sleep(Duration::from_secs(60)).await;
+        assert_eq!(clock.paused_for(), Duration::from_secs(120));
+        assert!(!over.is_finished());
+        drop(second);
+        over.await.unwrap();
+        assert_eq!(begun.elapsed(), Duration::from_secs(130));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn questions_are_counted_apart_and_those_open_at_once_count_once() {
+        let clock = Arc::new(PausableClock::default());
+        let approval = clock.pause();
+        tokio::time::advance(Duration::from_secs(5)).await;
+        let questions = [clock.pause_for_question(), clock.pause_for_question()];
+        tokio::time::advance(Duration::from_secs(3)).await;
+        assert_eq!(clock.paused_for_questions(), Duration::from_secs(3));
+        drop(questions);
+        tokio::time::advance(Duration::from_secs(2)).await;
+        drop(approval);
+        tokio::time::advance(Duration::from_secs(2)).await;
+        assert_eq!(clock.paused_for_questions(), Duration::from_secs(3));
+        assert_eq!(clock.paused_for(), Duration::from_secs(10));
+    }
+}

@@ -1,0 +1,279 @@
+//! Arguments against a tool's input schema, compiled once.
+//!
+//! Invariant: a schema that cannot be compiled, or takes too long, validates nothing, and says so in the log.
+
+use std::sync::Arc;
+
+use mux_wire::{Fault, Kind};
+use serde_json::{Map, Value, json};
+use tracing::warn;
+
+use super::Tool;
+use mux_schema::{CompiledSchema, MistakeWording, SchemaSlot, SchemaVerdict};
+
+/// The compiled schema, made at the first call.
+#[derive(Debug, Default)]
+pub(super) struct ArgumentSchema(SchemaSlot);
+
+impl Tool {
+    /// The arguments as an object, or why they are none.
+    pub fn read_arguments(&self, text: &str) -> Result<Map<String, Value>, Fault> {
+        let value: Value = serde_json::from_str(text)
+            .map_err(|e| self.refuse(&[format!("they are not JSON: {e}")]))?;
+        match value {
+            Value::Object(object) => Ok(object),
+            other => Err(self.refuse(&[format!("they must be one object, not {}", shape(&other))])),
+        }
+    }
+
+    /// The same of arguments that somebody typed: each text is read as the schema wants it.
+    pub fn read_typed_arguments(
+        &self,
+        pairs: Vec<(String, String)>,
+    ) -> Result<Map<String, Value>, Fault> {
+        let mut grouped: Map<String, Value> = Map::new();
+        let whole = self.input_schema();
+        for (name, text) in pairs {
+            let schema = &whole["properties"][&name];
+            let wants_list = wants(schema, "array");
+            let value = read_as(schema, &text);
+            match grouped.get_mut(&name) {
+                None if wants_list && !value.is_array() => {
+                    grouped.insert(name, Value::Array(vec![read_as(&schema["items"], &text)]));
+                }
+                None => {
+                    grouped.insert(name, value);
+                }
+                Some(Value::Array(items)) if wants_list => {
+                    items.push(read_as(&schema["items"], &text));
+                }
+                Some(_) => return Err(self.refuse(&[format!("{name}: it is given twice")])),
+            }
+        }
+        Ok(grouped)
+    }
+
+    /// The same arguments if they fit the schema, or what is wrong with them.
+    pub async fn check_arguments(
+        &self,
+        object: Map<String, Value>,
+    ) -> Result<Map<String, Value>, Fault> {
+        let Some(schema) = self.schema().await else {
+            return Ok(object);
+        };
+        let (value, verdict) = schema
+            .check(Value::Object(object), MistakeWording::Author)
+            .await;
+        match verdict {
+            SchemaVerdict::Fails(mistakes) => return Err(self.refuse(&mistakes)),
+            SchemaVerdict::TooMuch => {
+                warn!(
+                    tool = self.path(),
+                    "its input schema takes too long; these arguments are not validated"
+                );
+            }
+            SchemaVerdict::Fits => {}
+        }
+        match value {
+            Value::Object(object) => Ok(object),
+            _ => unreachable!("made from an object above"),
+        }
+    }
+
+    async fn schema(&self) -> Option<Arc<CompiledSchema>> {
+        let refused = |error: &str| {
+            warn!(tool = self.path(), %error, "the input schema cannot be compiled; arguments are not validated");
+        };
+        let text = || self.input_schema_text().to_owned();
+        self.arguments.0.get(text, refused).await
+    }
+
+    fn refuse(&self, mistakes: &[String]) -> Fault {
+        let mut fault = Fault::new(
+            Kind::Validation,
+            format!(
+                "the arguments of {} do not fit: {}",
+                self.path(),
+                mistakes.join("; ")
+            ),
+        )
+        .hint(self.signature().to_owned())
+        .path(self.path());
+        fault.details = Some(json!({ "mistakes": mistakes }).to_string());
+        fault
+    }
+}
+
+fn wants(schema: &Value, kind: &str) -> bool {
+    match &schema["type"] {
+        Value::String(only) => only == kind,
+        Value::Array(several) => several.iter().any(|one| one == kind),
+        _ => false,
+    }
+}
+
+/// Typed text as a value: a string where the schema takes one, otherwise JSON if it is any.
+fn read_as(schema: &Value, text: &str) -> Value {
+    let parsed = || serde_json::from_str(text).ok();
+    if wants(schema, "string") {
+        return Value::String(text.to_owned());
+    }
+    parsed().unwrap_or_else(|| Value::String(text.to_owned()))
+}
+
+fn shape(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "a boolean",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a string",
+        Value::Array(_) => "an array",
+        Value::Object(_) => "an object",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{ToolDescription, ToolSet};
+
+    use super::*;
+
+    async fn check(schema: Value, arguments: &str) -> Result<Map<String, Value>, Fault> {
+        let described = ToolDescription {
+            name: "add".into(),
+            input_schema: schema,
+            ..ToolDescription::default()
+        };
+        let set = ToolSet::new("m", vec![described], &[]);
+        let tool = set.find("add").unwrap();
+        tool.check_arguments(tool.read_arguments(arguments)?).await
+    }
+
+    fn numbers() -> Value {
+        json!({
+            "type": "object",
+            "properties": { "a": { "type": "number", "minimum": 0 }, "b": { "type": "number" } },
+            "required": ["a", "b"],
+        })
+    }
+
+    #[tokio::test]
+    async fn what_does_not_fit_is_named_together_with_the_signature() {
+        let fault = check(numbers(), r#"{"a": -1}"#).await.unwrap_err();
+        assert_eq!(fault.kind, Kind::Validation);
+        assert!(
+            fault.message.contains("a: -1 is less than the minimum"),
+            "{}",
+            fault.message
+        );
+        assert!(
+            fault.message.contains("\"b\" is a required property"),
+            "{}",
+            fault.message
+        );
+        assert!(fault.hint.unwrap().contains("m.add("));
+    }
+
+    #[tokio::test]
+    async fn among_very_many_values_none_is_named() {
+        let texts = json!({ "type": "array", "items": { "anyOf": [{ "type": "string" }, { "type": "null" }] } });
+        let schema = json!({ "type": "object", "properties": { "texts": texts } });
+        let many = |value: Value, count| json!({ "texts": vec![value; count] }).to_string();
+        assert!(
+            check(schema.clone(), &many(json!("x"), 1_000_000))
+                .await
+                .is_ok()
+        );
+        let fault = check(schema.clone(), &many(json!(1), 1_000_000))
+            .await
+            .unwrap_err();
+        assert!(
+            fault.message.contains("one of their 1000002 values"),
+            "{}",
+            fault.message
+        );
+        let fault = check(schema, &many(json!(1), 1_000)).await.unwrap_err();
+        assert!(fault.message.contains("texts.4: "), "{}", fault.message);
+    }
+
+    #[tokio::test]
+    async fn arguments_must_be_an_object() {
+        for (text, word) in [
+            ("[1]", "an array"),
+            ("\"x\"", "a string"),
+            ("null", "null"),
+            ("{", "not JSON"),
+        ] {
+            let fault = check(numbers(), text).await.unwrap_err();
+            assert!(fault.message.contains(word), "{text}: {}", fault.message);
+        }
+    }
+
+    #[tokio::test]
+    async fn typed_text_becomes_what_the_schema_wants() {
+        let schema = json!({
+            "type": "object",
+            "properties": {
+                "name": { "type": "string" },
+                "count": { "type": "integer" },
+                "deep": { "type": "boolean" },
+                "tags": { "type": "array", "items": { "type": "string" } },
+            },
+        });
+        let read = async |pairs: &[(&str, &str)]| {
+            let described = ToolDescription {
+                name: "t".into(),
+                input_schema: schema.clone(),
+                ..ToolDescription::default()
+            };
+            let set = ToolSet::new("s", vec![described], &[]);
+            let pairs = pairs
+                .iter()
+                .map(|(n, v)| ((*n).to_owned(), (*v).to_owned()))
+                .collect();
+            let tool = set.find("t").unwrap();
+            let read = tool.read_typed_arguments(pairs);
+            tool.check_arguments(read?).await.map(Value::Object)
+        };
+        assert_eq!(
+            read(&[
+                ("name", "12"),
+                ("count", "12"),
+                ("deep", "true"),
+                ("tags", "1"),
+                ("tags", "b")
+            ])
+            .await
+            .unwrap(),
+            json!({ "name": "12", "count": 12, "deep": true, "tags": ["1", "b"] })
+        );
+        assert_eq!(
+            read(&[("tags", "[\"x\"]"), ("new", "a=b")]).await.unwrap(),
+            json!({ "tags": ["x"], "new": "a=b" })
+        );
+        assert!(
+            read(&[("count", "many")])
+                .await
+                .unwrap_err()
+                .message
+                .contains("count")
+        );
+        assert!(
+            read(&[("name", "a"), ("name", "b")])
+                .await
+                .unwrap_err()
+                .message
+                .contains("twice")
+        );
+    }
+
+    #[tokio::test]
+    async fn a_schema_that_cannot_be_compiled_lets_everything_through() {
+        for schema in [
+            json!({ "type": "nonsense" }),
+            json!({ "$ref": "https://example.com/schema.json" }),
+        ] {
+            assert!(check(schema, "{\"x\": 1}").await.is_ok());
+        }
+    }
+}

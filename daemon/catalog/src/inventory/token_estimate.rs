@@ -1,0 +1,116 @@
+//! How many tokens a text takes in a model, without a tokenizer.
+//!
+//! Tokenizers differ, and one of them takes megabytes. What is counted here was fitted to the two that are public
+//! (`o200k`, `cl100k`), on the names and signatures of real servers, with something to spare; `tests/it/discovery`
+//! holds it against them.
+//!
+//! Invariant: the parts of a text never count less than the whole, so that a budget can be spent part by part.
+
+/// In hundredths of a token.
+const WORD_COST: usize = 100;
+/// Beyond so many letters a word is thought to be of several pieces.
+const MAX_PIECE_LETTERS: usize = 7;
+const EXTRA_LETTER_COST: usize = 15;
+/// Consonants in a row, of which no word is made.
+const MAX_CONSONANT_CLUSTER: usize = 4;
+const DIGITS_PER_TOKEN: usize = 3;
+const FIRST_SIGN_COST: usize = 70;
+const NEXT_SIGN_COST: usize = 50;
+/// What stands between words of a name is a token with the word after it, unless that is a number.
+const UNDERSCORE_COST: usize = 35;
+const NEWLINE_COST: usize = 50;
+const BLANK_COST: usize = 10;
+
+/// An upper bound for names, signatures and prose, as far as they are made of words.
+pub fn tokens(text: &str) -> usize {
+    hundredths(text).div_ceil(100)
+}
+
+fn hundredths(text: &str) -> usize {
+    let mut sum = 0;
+    let mut rest = text.as_bytes();
+    while let Some(first) = rest.first() {
+        let kind = ByteClass::of(*first);
+        let same = rest.iter().take_while(|byte| ByteClass::of(**byte) == kind);
+        let mut length = same.count();
+        // `PathName`: a capital begins a word and goes with what follows it.
+        if kind == ByteClass::Upper
+            && let Some(next) = rest.get(length)
+            && ByteClass::of(*next) == ByteClass::Lower
+        {
+            if length > 1 {
+                sum += WORD_COST + (length - 2) * 40;
+            }
+            rest = &rest[length - 1..];
+            length = 1 + rest[1..]
+                .iter()
+                .take_while(|byte| ByteClass::of(**byte) == ByteClass::Lower)
+                .count();
+        }
+        sum += match kind {
+            ByteClass::Lower | ByteClass::Upper => word(&rest[..length]),
+            ByteClass::Digit => WORD_COST * length.div_ceil(DIGITS_PER_TOKEN),
+            ByteClass::Underscore => match rest.get(length).map(|next| ByteClass::of(*next)) {
+                Some(ByteClass::Lower | ByteClass::Upper) => UNDERSCORE_COST * length,
+                _ => WORD_COST * length,
+            },
+            ByteClass::Comma => WORD_COST * length,
+            ByteClass::Sign => FIRST_SIGN_COST + (length - 1) * NEXT_SIGN_COST,
+            ByteClass::Blank => BLANK_COST * length,
+            ByteClass::Line => NEWLINE_COST * length,
+            ByteClass::Other => strange(&rest[..length]),
+        };
+        rest = &rest[length..];
+    }
+    sum
+}
+
+/// A byte is never more than a token. Dashes, quotes and dots of print are seldom more than one together.
+fn strange(bytes: &[u8]) -> usize {
+    let signs = bytes
+        .windows(2)
+        .filter(|pair| *pair == [0xe2, 0x80])
+        .count();
+    WORD_COST * bytes.len() - signs * WORD_COST * 3 / 2
+}
+
+fn word(letters: &[u8]) -> usize {
+    let long = letters.len().saturating_sub(MAX_PIECE_LETTERS) * EXTRA_LETTER_COST;
+    let mut run = 0;
+    let mut clusters = 0;
+    for letter in letters {
+        let is_vowel = b"aeiouyAEIOUY".contains(letter);
+        run = if is_vowel { 0 } else { run + 1 };
+        clusters += usize::from(run >= MAX_CONSONANT_CLUSTER);
+    }
+    WORD_COST + long + clusters * 50
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum ByteClass {
+    Lower,
+    Upper,
+    Digit,
+    Underscore,
+    Comma,
+    Sign,
+    Blank,
+    Line,
+    Other,
+}
+
+impl ByteClass {
+    fn of(byte: u8) -> Self {
+        match byte {
+            b'a'..=b'z' => Self::Lower,
+            b'A'..=b'Z' => Self::Upper,
+            b'0'..=b'9' => Self::Digit,
+            b'_' => Self::Underscore,
+            b',' => Self::Comma,
+            b' ' => Self::Blank,
+            b'\n' => Self::Line,
+            0x21..=0x7e => Self::Sign,
+            _ => Self::Other,
+        }
+    }
+}

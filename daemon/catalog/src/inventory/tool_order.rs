@@ -1,0 +1,111 @@
+//! For which tools of a server there should be room before others.
+//!
+//! Invariant: the order depends on names and levels of use alone, so that the same pool gives the same list.
+
+use std::{cmp::Reverse, collections::HashMap};
+
+use crate::search::word_splitting;
+
+/// What most work begins and ends with, the most usual first. Words as [`word_splitting::request_each`] gives them.
+const COMMON_VERBS: &[&str] = &[
+    "read", "list", "get", "search", "find", "query", "create", "write", "update", "add", "run",
+    "send", "open", "fetch", "show", "describe", "delete",
+];
+/// A server's own name, or that of what it works on, often stands before the verb.
+const MAX_VERB_POSITION: usize = 2;
+
+/// The places of the tools: those that were used most, then one of each usual verb in turn, the shortest names first,
+/// then the rest. `level` is how much the tool at a place was used.
+pub fn by_need(names: &[String], level: impl Fn(usize) -> u32) -> Vec<usize> {
+    let mut places: Vec<usize> = (0..names.len()).collect();
+    places.sort_by_key(|place| (names[*place].len(), &names[*place]));
+    let mut seen: HashMap<usize, usize> = HashMap::new();
+    let mut ranked: Vec<_> = places
+        .into_iter()
+        .map(|place| {
+            let (turn, verb) = match verb(&names[place]) {
+                Some(verb) => {
+                    let turn = seen.entry(verb).or_default();
+                    *turn += 1;
+                    (*turn, verb)
+                }
+                None => (usize::MAX, COMMON_VERBS.len()),
+            };
+            (Reverse(level(place)), turn, verb, place)
+        })
+        .collect();
+    // Of what is alike otherwise the shortest comes first.
+    ranked.sort_by_key(|(level, turn, verb, _)| (*level, *turn, *verb));
+    ranked.into_iter().map(|(.., place)| place).collect()
+}
+
+fn verb(name: &str) -> Option<usize> {
+    let last = name.rsplit('.').next().unwrap_or(name);
+    let (mut found, mut looked_at) = (None, 0);
+    word_splitting::each(last, |word| {
+        looked_at += 1;
+        if found.is_none() && looked_at <= MAX_VERB_POSITION {
+            found = COMMON_VERBS.iter().position(|verb| *verb == word);
+        }
+    });
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn order<'a>(names: &[&'a str], used: &[&str]) -> Vec<&'a str> {
+        let owned: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+        let level = |place: usize| u32::from(used.contains(&names[place]));
+        let order = by_need(&owned, level);
+        order.into_iter().map(|place| names[place]).collect()
+    }
+
+    #[test]
+    fn what_is_used_comes_first_then_usual_verbs_in_turn() {
+        let names = [
+            "add_chart",
+            "add_conditional_format",
+            "copy_sheet",
+            "delete_rows",
+            "merge",
+            "read_range",
+            "read_range_formatted",
+            "write_range",
+        ];
+        assert_eq!(
+            order(&names, &[]),
+            [
+                "read_range",
+                "write_range",
+                "add_chart",
+                "delete_rows",
+                "read_range_formatted",
+                "add_conditional_format",
+                "merge",
+                "copy_sheet",
+            ]
+        );
+        assert_eq!(
+            order(&names, &["copy_sheet"])[..2],
+            ["copy_sheet", "read_range"]
+        );
+    }
+
+    #[test]
+    fn a_verb_is_found_behind_a_prefix_and_in_any_spelling() {
+        for name in [
+            "notion_search",
+            "pet.getOne",
+            "API-get-user",
+            "getThing",
+            "read",
+        ] {
+            assert!(verb(name).is_some(), "{name}");
+        }
+        for name in ["browser_tab_list", "thread", "calc", ""] {
+            assert!(verb(name).is_none(), "{name}");
+        }
+    }
+}

@@ -1,0 +1,205 @@
+//! What the results of tools have looked like, for those tools whose servers do not say.
+//!
+//! Invariant: kinds and names of fields are kept, and never a value.
+
+use std::{
+    collections::{HashMap, HashSet},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use mux_typegen::Shape;
+use serde_json::Value;
+
+use super::{Tool, cache_slot::CacheSlot};
+use mux_cache::{Cache, CacheSpace};
+use mux_text::digest::DigestKey;
+
+pub struct LearnedShapes {
+    shelf: CacheSlot,
+    state: Mutex<LearnedState>,
+    /// Counts the changes of types, not of numbers.
+    version: AtomicU64,
+}
+
+/// Guarded by `Learned::state`.
+#[derive(Default)]
+struct LearnedState {
+    /// By the key of the tool: one whose schema or description changes begins anew.
+    lessons: HashMap<DigestKey, LearnedShape>,
+    /// Not written since they changed.
+    unwritten: HashSet<DigestKey>,
+}
+
+struct LearnedShape {
+    server: String,
+    tool: String,
+    shape: Arc<Shape>,
+}
+
+impl LearnedShapes {
+    pub(super) fn new(shelf: &CacheSlot) -> Self {
+        Self {
+            shelf: shelf.clone(),
+            state: Mutex::default(),
+            version: AtomicU64::new(0),
+        }
+    }
+
+    pub(super) async fn load(&self, cache: &Cache) {
+        let written = cache.all(CacheSpace::Shapes).await;
+        let mut state = self.state();
+        for (key, bytes) in written {
+            match LearnedShape::read(&bytes) {
+                Some(lesson) => drop(state.lessons.entry(key).or_insert(lesson)),
+                None => cache.remove(CacheSpace::Shapes, key),
+            }
+        }
+        drop(state);
+        self.version.fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// What the results of this tool looked like, if any was seen.
+    pub fn shape(&self, tool: &Tool) -> Option<Arc<Shape>> {
+        let state = self.state();
+        let lesson = state.lessons.get(&tool.key)?;
+        Some(Arc::clone(&lesson.shape))
+    }
+
+    /// How many calls of this tool were seen.
+    pub fn calls(&self, tool: &Tool) -> u64 {
+        let state = self.state();
+        state.lessons.get(&tool.key).map_or(0, |l| l.shape.calls())
+    }
+
+    pub(super) fn version(&self) -> u64 {
+        self.version.load(Ordering::Acquire)
+    }
+
+    /// Whether the type has changed by it.
+    pub(super) fn add(&self, tool: &Tool, value: &Value) -> bool {
+        let mut state = self.state();
+        let lesson = state
+            .lessons
+            .entry(tool.key)
+            .or_insert_with(|| LearnedShape {
+                server: tool.server.to_string(),
+                tool: tool.name.clone(),
+                shape: Arc::default(),
+            });
+        let is_first = lesson.shape.calls() == 0;
+        let changed = Arc::make_mut(&mut lesson.shape).add(value) || is_first;
+        state.unwritten.insert(tool.key);
+        drop(state);
+        if changed {
+            self.version.fetch_add(1, Ordering::AcqRel);
+        }
+        changed
+    }
+
+    pub(super) fn forget(&self, server: Option<&str>, tool: Option<&str>) -> usize {
+        let mut state = self.state();
+        let before = state.lessons.len();
+        let mut gone = Vec::new();
+        state.lessons.retain(|key, lesson| {
+            let is_meant = server.is_none_or(|name| name == lesson.server)
+                && tool.is_none_or(|name| name == lesson.tool);
+            if is_meant {
+                gone.push(*key);
+            }
+            !is_meant
+        });
+        for key in gone {
+            state.unwritten.remove(&key);
+            self.shelf.remove(CacheSpace::Shapes, key);
+        }
+        let forgotten = before - state.lessons.len();
+        drop(state);
+        self.version.fetch_add(1, Ordering::AcqRel);
+        forgotten
+    }
+
+    /// Hands over to the cache what it does not have yet.
+    pub(super) fn save(&self) {
+        let mut state = self.state();
+        for key in std::mem::take(&mut state.unwritten) {
+            if let Some(lesson) = state.lessons.get(&key) {
+                self.shelf.put(CacheSpace::Shapes, key, lesson.written());
+            }
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, LearnedState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl LearnedShape {
+    /// The names, each on a line, then the shape.
+    fn written(&self) -> Vec<u8> {
+        let names = serde_json::json!([self.server, self.tool]).to_string();
+        let mut bytes = names.into_bytes();
+        bytes.push(b'\n');
+        bytes.extend(self.shape.to_bytes());
+        bytes
+    }
+
+    fn read(bytes: &[u8]) -> Option<Self> {
+        let end = bytes.iter().position(|byte| *byte == b'\n')?;
+        let (server, tool) = serde_json::from_slice(&bytes[..end]).ok()?;
+        let shape = Shape::from_bytes(&bytes[end + 1..])?;
+        Some(Self {
+            server,
+            tool,
+            shape: Arc::new(shape),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::{ToolDescription, ToolSet};
+
+    fn tool(name: &str, description: &str) -> Arc<Tool> {
+        let described = ToolDescription {
+            name: name.into(),
+            description: Some(description.into()),
+            input_schema: json!({}),
+            ..ToolDescription::default()
+        };
+        let set = ToolSet::new("s", vec![described], &[]);
+        Arc::clone(set.find(name).unwrap())
+    }
+
+    #[tokio::test]
+    async fn lessons_outlive_the_daemon_but_not_the_tool() {
+        let (cache, shelf) = (Cache::memory(), CacheSlot::default());
+        shelf.put_up(cache.clone());
+        let learned = LearnedShapes::new(&shelf);
+        let before = learned.version();
+        assert!(learned.add(&tool("t", "one"), &json!({ "id": 1 })));
+        assert!(!learned.add(&tool("t", "one"), &json!({ "id": 2 })));
+        assert_eq!(learned.version(), before + 1);
+        assert!(learned.add(&tool("u", ""), &json!("text")));
+        learned.save();
+        cache.flush().await;
+
+        let learned = LearnedShapes::new(&shelf);
+        learned.load(&cache).await;
+        assert_eq!(learned.calls(&tool("t", "one")), 2);
+        assert_eq!(learned.shape(&tool("t", "another")), None);
+        assert_eq!(learned.forget(Some("s"), Some("t")), 1);
+        assert_eq!(learned.forget(Some("x"), None), 0);
+        cache.flush().await;
+
+        let learned = LearnedShapes::new(&shelf);
+        learned.load(&cache).await;
+        assert_eq!(learned.calls(&tool("t", "one")), 0);
+        assert_eq!(learned.calls(&tool("u", "")), 1);
+    }
+}

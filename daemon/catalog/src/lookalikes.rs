@@ -1,0 +1,240 @@
+//! Names that are made to be taken for others.
+//!
+//! Names are compared by their skeletons (Unicode Technical Standard 39: what looks alike is alike), without case and
+//! separators. That two servers have a `search`, or one a `read_file` and the other a `readFile`, is no imitation: their
+//! paths tell them apart. That a name needs other letters to read the same is, and so is a tool that is called as another
+//! server's is shown to agents.
+//!
+//! Invariant: nothing is refused for its name. What is found here is told to a person.
+
+use std::collections::HashMap;
+
+use unicode_security::skeleton;
+
+use super::{ToolSet, type_declarations::KnownServer};
+use mux_text::sanitize::is_unseen;
+
+/// Of one server.
+const MAX_LOOKALIKES_PER_SERVER: usize = 20;
+
+/// What to tell of each server, by its name.
+pub fn imitations(servers: &[KnownServer]) -> Vec<(String, Vec<String>)> {
+    let pool = LookalikeIndex::of(servers);
+    let found = servers.iter().map(|server| {
+        let mut told = pool.of_server(&server.name);
+        let tools = server.tools.iter().flat_map(|tools| tools.looks());
+        for look in tools {
+            if told.len() == MAX_LOOKALIKES_PER_SERVER {
+                break;
+            }
+            told.extend(pool.of_tool(&server.name, look));
+        }
+        (server.name.clone(), told)
+    });
+    found.filter(|(_, told)| !told.is_empty()).collect()
+}
+
+/// A tool's name as it is compared.
+#[derive(Clone, Debug)]
+pub(super) struct NameSkeleton {
+    name: String,
+    /// Without case and separators.
+    plain: String,
+    /// The same by what it looks like.
+    skeleton: String,
+}
+
+impl NameSkeleton {
+    pub(super) fn of(name: &str) -> Self {
+        let plain = plain(name);
+        Self {
+            skeleton: look(&plain),
+            plain,
+            name: name.to_owned(),
+        }
+    }
+}
+
+struct LookalikeIndex<'a> {
+    servers: &'a [KnownServer],
+    /// By skeleton, with the server of each.
+    tools: HashMap<&'a str, Vec<(&'a str, &'a NameSkeleton)>>,
+    /// By the skeletons of `server` and `tool` together.
+    paths: HashMap<String, (&'a str, &'a NameSkeleton)>,
+}
+
+impl<'a> LookalikeIndex<'a> {
+    fn of(servers: &'a [KnownServer]) -> Self {
+        let mut tools: HashMap<_, Vec<_>> = HashMap::new();
+        let mut paths = HashMap::new();
+        for server in servers {
+            let skeleton = look(&plain(&server.name));
+            for tool in server.tools.iter().flat_map(|tools| tools.looks()) {
+                let alike = tools.entry(tool.skeleton.as_str()).or_default();
+                alike.push((server.name.as_str(), tool));
+                let path = format!("{skeleton}{}", tool.skeleton);
+                paths.entry(path).or_insert((server.name.as_str(), tool));
+            }
+        }
+        Self {
+            servers,
+            tools,
+            paths,
+        }
+    }
+
+    fn of_server(&self, name: &str) -> Vec<String> {
+        let skeleton = look(&plain(name));
+        let others = self.servers.iter().map(|server| server.name.as_str());
+        let alike = others.filter(|other| *other != name && look(&plain(other)) == skeleton);
+        alike
+            .map(|other| format!("the server `{name}` reads like `{other}`"))
+            .collect()
+    }
+
+    fn of_tool(&self, server: &str, tool: &NameSkeleton) -> Option<String> {
+        let shown = visible(&tool.name);
+        let alike = self.tools.get(tool.skeleton.as_str()).into_iter().flatten();
+        let alike = alike.filter(|(_, other)| other.plain != tool.plain || has_unseen(&tool.name));
+        let alike = alike.filter(|(of, other)| *of != server || other.name != tool.name);
+        // The one with ordinary letters is the one that is imitated.
+        if let Some((of, other)) = alike.into_iter().next()
+            && (other.name.is_ascii() || !tool.name.is_ascii())
+        {
+            let other = visible(&other.name);
+            return Some(format!("`{server}.{shown}` looks like `{of}.{other}`"));
+        }
+        let (of, other) = self.paths.get(&tool.skeleton)?;
+        let other = visible(&other.name);
+        (*of != server)
+            .then(|| format!("`{server}.{shown}` is called as `{of}.{other}` is shown to agents"))
+    }
+}
+
+impl ToolSet {
+    fn looks(&self) -> impl Iterator<Item = &NameSkeleton> {
+        self.iter().map(|tool| tool.name_skeleton())
+    }
+}
+
+/// Without case and separators.
+fn plain(name: &str) -> String {
+    let kept = name.chars().filter(|c| !is_separator(*c) && !is_unseen(*c));
+    kept.flat_map(char::to_lowercase).collect()
+}
+
+fn is_separator(letter: char) -> bool {
+    letter.is_whitespace() || matches!(letter, '-' | '_' | '.' | '/' | ':')
+}
+
+/// What looks alike is alike, whatever its case.
+fn look(plain: &str) -> String {
+    let skeleton: String = skeleton(plain).flat_map(char::to_lowercase).collect();
+    // Lower case may look like something else.
+    skeleton_again(&skeleton)
+}
+
+fn skeleton_again(text: &str) -> String {
+    skeleton(text).filter(|c| !is_separator(*c)).collect()
+}
+
+fn has_unseen(name: &str) -> bool {
+    name.contains(is_unseen)
+}
+
+/// A name with what nobody sees, and what only looks like a letter, spelled out.
+fn visible(name: &str) -> String {
+    let mut shown = String::with_capacity(name.len());
+    for letter in name.chars() {
+        match letter {
+            unseen if is_unseen(unseen) || unseen.is_whitespace() => {
+                shown.extend(unseen.escape_unicode())
+            }
+            ascii if ascii.is_ascii() => shown.push(ascii),
+            other => {
+                shown.push(other);
+                shown.push_str(&format!("(U+{:04X})", u32::from(other)));
+            }
+        }
+    }
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use serde_json::json;
+
+    use super::*;
+    use crate::ToolDescription;
+
+    fn server(name: &str, tools: &[&str]) -> KnownServer {
+        let described = tools.iter().map(|name| ToolDescription {
+            name: (*name).to_owned(),
+            input_schema: json!({ "type": "object" }),
+            ..ToolDescription::default()
+        });
+        KnownServer {
+            name: name.into(),
+            tools: Some(Arc::new(ToolSet::new(name, described.collect(), &[]))),
+            note: None,
+        }
+    }
+
+    #[test]
+    fn names_that_are_made_to_be_taken_for_others_are_told() {
+        for (name, told) in [
+            // Another server's tool, with a letter that only looks so.
+            ("cre\u{430}te_issue", true),
+            ("сreate_issue", true),
+            ("create\u{200b}_issue", true),
+            ("create_\u{2170}ssue", true),
+            ("create_lssue", false),
+            ("Create_Issue", false),
+            ("createIssue", false),
+            ("create-issue", false),
+            ("create_issue", false),
+            // As agents and programs are shown the path.
+            ("github__create_issue", true),
+            ("github.create_issue", true),
+            ("github_create_issue", true),
+            ("GitHub-Create-Issue", true),
+            ("g\u{456}thub_create_issue", true),
+            ("github_delete_issue", false),
+            ("too1s", true),
+            ("tools", false),
+        ] {
+            let servers = [
+                server("github", &["create_issue", "tools"]),
+                server("evil", &[name]),
+            ];
+            let found = imitations(&servers);
+            let of_evil = found.iter().find(|(server, _)| server == "evil");
+            assert_eq!(of_evil.is_some(), told, "{name}: {found:?}");
+            assert!(
+                found
+                    .iter()
+                    .all(|(server, _)| server == "evil" || name == "too1s"),
+                "{found:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn servers_and_the_tools_of_one_server_are_compared_too() {
+        let found = imitations(&[
+            server("github", &[]),
+            server("Git-Hub", &[]),
+            server("gitlab", &[]),
+        ]);
+        let names: Vec<&str> = found.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(names, ["github", "Git-Hub"]);
+        let found = imitations(&[server("a", &["delete", "d\u{435}lete"])]);
+        assert_eq!(
+            found[0].1,
+            ["`a.d\u{435}(U+0435)lete` looks like `a.delete`"]
+        );
+        assert!(imitations(&[server("a", &["a_b", "b"]), server("b", &["a_b"])]).len() == 1);
+    }
+}

@@ -1,0 +1,299 @@
+//! What is pinned of one server's tools.
+//!
+//! Invariant: a pin changes only when somebody has accepted the definition that he saw, by its digest.
+
+use mux_text::canonical_json;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+
+use serde_json::Value;
+
+use super::definition_diff;
+use crate::{DefinitionChange, PinStatus, ToolDescription, ToolSet};
+use mux_files::gzip_text::GzipText;
+use mux_settings::OnChange;
+use mux_text::digest::DigestKey;
+
+/// The text that is kept of one definition, and of all of a server when they are packed: what is longer is known by its digest
+/// alone.
+pub(super) const MAX_DEFINITION_BYTES: usize = 256 << 10;
+const MAX_BOOK_DEFINITION_BYTES: usize = 4 << 20;
+/// The tools of one server that are pinned.
+const MAX_PINS: usize = 20_000;
+/// Longer names are known by their digests.
+const MAX_PIN_NAME_BYTES: usize = 128;
+
+/// What is pinned of one server's tools.
+#[derive(Clone, Debug, Default)]
+pub(super) struct PinBook {
+    pub(super) state: PinBookState,
+    pub(super) pins: BTreeMap<String, ToolPin>,
+}
+
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub(super) enum PinBookState {
+    /// Nobody has seen this server before.
+    #[default]
+    Fresh,
+    Known,
+    /// What was pinned cannot be read any more: a tool without a pin is not one that came later.
+    Lost,
+}
+
+/// One tool as it was trusted.
+#[derive(Clone, Debug)]
+pub(super) struct ToolPin {
+    pub(super) digest: DigestKey,
+    /// Seconds since 1970.
+    pub(super) since: u64,
+    /// It came after its server was first trusted, and nobody has taken note.
+    pub(super) is_new: bool,
+    /// The canonical text of the definition, if it is kept. It is looked at when the tool is another one.
+    pub(super) definition: Option<GzipText>,
+}
+
+/// Why a definition is not accepted.
+#[derive(Debug, thiserror::Error)]
+pub enum AcceptError {
+    #[error("`{0}` is not among its tools")]
+    Unknown(String),
+    #[error("`{0}` has changed again since it was shown")]
+    Other(String),
+    #[error("{MAX_PINS} tools of this server are pinned, and no more can be")]
+    Full,
+    #[error("nothing is pinned of this server: the configuration says so")]
+    Off,
+}
+
+/// A tool with the digest of its definition.
+pub(super) struct DigestedTool {
+    pub(super) tool: ToolDescription,
+    digest: DigestKey,
+    /// The canonical text of its definition, if it is short enough to be kept and was not kept before.
+    text: Option<GzipText>,
+}
+
+impl DigestedTool {
+    /// `whole` are the digests of what is kept.
+    pub(super) fn of(tool: ToolDescription, whole: &HashSet<DigestKey>) -> Self {
+        let text = canonical_json::members_to_text(tool.members());
+        let digest = canonical_json::digest_of_text(&text);
+        let is_kept = whole.contains(&digest);
+        let text = if is_kept { None } else { short(&text) };
+        Self { tool, digest, text }
+    }
+}
+
+impl PinBook {
+    /// How each of these tools stands. The flag says whether something was pinned.
+    pub(super) fn judge(
+        &mut self,
+        listed: Vec<DigestedTool>,
+        on_change: OnChange,
+        now: u64,
+    ) -> (Vec<ToolDescription>, bool) {
+        let (first, mut pinned) = (self.state == PinBookState::Fresh, self.shrink(&listed));
+        let mut room = self.room();
+        let mut judged = Vec::with_capacity(listed.len());
+        for listed in listed {
+            let key = key(&listed.tool.name);
+            if let Some(pin) = self.pins.get_mut(&key) {
+                // There may have been no room for it when it was pinned.
+                if pin.digest == listed.digest && pin.definition.is_none() {
+                    pin.definition = kept(listed.text.clone(), &mut room);
+                    pinned |= pin.definition.is_some();
+                }
+            }
+            match self.pins.get(&key) {
+                Some(pin) => judged.push(stand(listed, Some(pin), on_change)),
+                None if self.state == PinBookState::Lost && on_change == OnChange::Refuse => {
+                    judged.push(stand(listed, None, on_change));
+                }
+                // Whatever is to become of changed tools: nobody could say whether this one is.
+                None if self.pins.len() >= MAX_PINS => {
+                    let mut tool = stand(listed, None, OnChange::Refuse);
+                    if let PinStatus::Changed(change) = &mut tool.standing {
+                        change.unpinned = true;
+                    }
+                    judged.push(tool);
+                }
+                None => {
+                    let pin = ToolPin::of(&listed, now, !first, &mut room);
+                    judged.push(stand(listed, Some(&pin), on_change));
+                    self.pins.insert(key, pin);
+                    pinned = true;
+                }
+            }
+        }
+        if self.state == PinBookState::Fresh {
+            self.state = PinBookState::Known;
+            pinned = true;
+        }
+        (judged, pinned)
+    }
+
+    /// The same for a list of the past: nothing is pinned.
+    pub(super) fn recall(
+        &self,
+        listed: Vec<DigestedTool>,
+        on_change: OnChange,
+    ) -> Vec<ToolDescription> {
+        let known = |listed: DigestedTool| match self.pins.get(&key(&listed.tool.name)) {
+            None if self.state != PinBookState::Lost => listed.tool,
+            pin => stand(listed, pin, on_change),
+        };
+        listed.into_iter().map(known).collect()
+    }
+
+    /// Pins what the tools are now, if it is what somebody has seen. All or nothing.
+    pub(super) fn accept(
+        &mut self,
+        offered: &ToolSet,
+        seen: &[(String, DigestKey)],
+        now: u64,
+    ) -> Result<(), AcceptError> {
+        let mut accepted = Vec::with_capacity(seen.len());
+        let mut room = self.room();
+        let mut free = MAX_PINS.saturating_sub(self.pins.len());
+        for (name, digest) in seen {
+            if self.pin(name).is_none() {
+                free = free.checked_sub(1).ok_or(AcceptError::Full)?;
+            }
+            let tool = offered.find(name).filter(|tool| tool.name == *name);
+            let tool = tool.ok_or_else(|| AcceptError::Unknown(name.clone()))?;
+            let pin = match (tool.change(), self.pin(name)) {
+                (Some(change), _) if change.digest == *digest => ToolPin {
+                    digest: *digest,
+                    since: now,
+                    is_new: false,
+                    definition: kept(short(&change.now), &mut room),
+                },
+                (None, Some(pin)) if pin.digest == *digest => ToolPin {
+                    is_new: false,
+                    ..pin.clone()
+                },
+                _ => return Err(AcceptError::Other(name.clone())),
+            };
+            accepted.push((key(name), pin));
+        }
+        self.pins.extend(accepted);
+        if offered.iter().all(|tool| self.pin(&tool.name).is_some()) {
+            self.state = PinBookState::Known;
+        }
+        Ok(())
+    }
+
+    pub(super) fn pin(&self, name: &str) -> Option<&ToolPin> {
+        self.pins.get(&key(name))
+    }
+
+    /// Makes place for a list: a tool that nobody has taken note of, and that is gone, is no loss. Whether
+    /// anything was given up.
+    fn shrink(&mut self, listed: &[DigestedTool]) -> bool {
+        let names: BTreeSet<String> = listed.iter().map(|tool| key(&tool.tool.name)).collect();
+        let new = names.iter().filter(|name| !self.pins.contains_key(*name));
+        if self.pins.len() + new.count() <= MAX_PINS {
+            return false;
+        }
+        let before = self.pins.len();
+        self.pins
+            .retain(|name, pin| !pin.is_new || names.contains(name));
+        self.pins.len() < before
+    }
+
+    fn room(&self) -> usize {
+        let taken = self.pins.values().filter_map(|pin| pin.definition.as_ref());
+        MAX_BOOK_DEFINITION_BYTES.saturating_sub(taken.map(|text| text.bytes().len()).sum())
+    }
+
+    /// The digests of the definitions that are kept.
+    pub(super) fn whole(&self) -> HashSet<DigestKey> {
+        let kept = self.pins.values().filter(|pin| pin.definition.is_some());
+        kept.map(|pin| pin.digest).collect()
+    }
+}
+
+impl ToolPin {
+    fn of(listed: &DigestedTool, since: u64, is_new: bool, room: &mut usize) -> Self {
+        Self {
+            digest: listed.digest,
+            since,
+            is_new,
+            definition: kept(listed.text.clone(), room),
+        }
+    }
+
+    /// What was trusted, if it is kept whole.
+    pub(super) fn read(&self) -> Option<Value> {
+        let text = self.definition.as_ref()?.read(MAX_DEFINITION_BYTES)?;
+        let value = serde_json::from_str(&text).ok()?;
+        (canonical_json::digest(&value) == self.digest).then_some(value)
+    }
+}
+
+/// Packed, if it may be kept.
+fn short(text: &str) -> Option<GzipText> {
+    (text.len() <= MAX_DEFINITION_BYTES).then(|| GzipText::of(text))
+}
+
+fn kept(text: Option<GzipText>, room: &mut usize) -> Option<GzipText> {
+    let text = text?;
+    *room = room.checked_sub(text.bytes().len())?;
+    Some(text)
+}
+
+fn key(name: &str) -> String {
+    match name.len() > MAX_PIN_NAME_BYTES {
+        true => format!("#{}", blake3::hash(name.as_bytes()).to_hex()),
+        false => name.to_owned(),
+    }
+}
+
+/// The tool as it is offered, by what is pinned of it.
+fn stand(listed: DigestedTool, pin: Option<&ToolPin>, on_change: OnChange) -> ToolDescription {
+    let DigestedTool {
+        mut tool, digest, ..
+    } = listed;
+    if let Some(pin) = pin
+        && pin.digest == digest
+    {
+        if pin.is_new {
+            tool.standing = PinStatus::New;
+        }
+        return tool;
+    }
+    let refused = on_change == OnChange::Refuse;
+    let definition = tool.definition();
+    let before = pin.and_then(ToolPin::read);
+    let places = match &before {
+        Some(before) => definition_diff::places(before, &definition),
+        None => Vec::new(),
+    };
+    let mut offered = match (refused, &before) {
+        (false, _) => tool,
+        (true, Some(before)) => {
+            ToolDescription::of_definition(before).unwrap_or_else(|| unknown(tool.name))
+        }
+        (true, None) => unknown(tool.name),
+    };
+    offered.standing = PinStatus::Changed(Box::new(DefinitionChange {
+        before: before.map(|before| canonical_json::to_text(&before).into()),
+        now: canonical_json::to_text(&definition).into(),
+        digest,
+        refused,
+        unpinned: false,
+        places,
+    }));
+    offered
+}
+
+/// A tool of which nothing is trusted but that it is there.
+fn unknown(name: String) -> ToolDescription {
+    ToolDescription {
+        name,
+        input_schema: serde_json::json!({ "type": "object" }),
+        ..ToolDescription::default()
+    }
+}
+
+#[cfg(test)]
+mod tests;

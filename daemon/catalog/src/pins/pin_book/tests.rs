@@ -1,0 +1,231 @@
+//! One server's book through lists that change.
+
+use serde_json::json;
+
+use super::*;
+
+fn tool(name: &str, description: &str) -> ToolDescription {
+    ToolDescription {
+        name: name.into(),
+        description: Some(description.into()),
+        input_schema: json!({ "type": "object", "properties": { "a": { "type": "string" } } }),
+        ..ToolDescription::default()
+    }
+}
+
+fn judge(book: &mut PinBook, tools: &[ToolDescription], on_change: OnChange) -> (ToolSet, bool) {
+    let listed = tools.iter().cloned();
+    let whole = book.whole();
+    let listed = listed.map(|tool| DigestedTool::of(tool, &whole)).collect();
+    let (judged, pinned) = book.judge(listed, on_change, 1);
+    (ToolSet::new("s", judged, &[]), pinned)
+}
+
+fn first(tool: ToolDescription) -> DigestedTool {
+    DigestedTool::of(tool, &HashSet::new())
+}
+
+fn standing(set: &ToolSet, name: &str) -> &'static str {
+    let tool = set.find(name).unwrap();
+    match (&tool.standing, tool.is_refused()) {
+        (PinStatus::Trusted, _) => "trusted",
+        (PinStatus::New, _) => "new",
+        (PinStatus::Changed(_), true) => "refused",
+        (PinStatus::Changed(_), false) => "changed",
+    }
+}
+
+#[test]
+fn a_changed_tool_is_refused_and_described_as_it_was() {
+    let mut book = PinBook::default();
+    let (set, pinned) = judge(
+        &mut book,
+        &[tool("x", "one"), tool("y", "why")],
+        OnChange::Refuse,
+    );
+    assert_eq!((standing(&set, "x"), pinned), ("trusted", true));
+
+    let mut poisoned = tool("x", "POISON");
+    poisoned.input_schema["properties"]["POISON"] = json!({});
+    poisoned.extra.insert("title".into(), json!("POISON"));
+    poisoned.title = Some("POISON".into());
+    let (set, pinned) = judge(&mut book, &[poisoned.clone()], OnChange::Refuse);
+    assert_eq!((standing(&set, "x"), pinned), ("refused", false));
+    let shown = set.find("x").unwrap();
+    let fault = shown.check_standing().unwrap_err();
+    assert_eq!(
+        fault.message,
+        "s.x is not what it was when you first trusted it"
+    );
+    let seen = format!(
+        "{} {:?} {} {:?} {fault:?}",
+        shown.definition(),
+        shown.title,
+        shown.signature(),
+        set.remarks()
+    );
+    assert!(!seen.contains("POISON"), "{seen}");
+    assert!(shown.description.as_ref().unwrap().ends_with("one"));
+    assert!(fault.details.unwrap().contains("description"));
+    assert!(
+        set.remarks()[0].contains("1 tool is not what was first trusted"),
+        "{:?}",
+        set.remarks()
+    );
+
+    // Back as it was, it is what was trusted.
+    let (set, _) = judge(&mut book, &[tool("x", "one")], OnChange::Refuse);
+    assert_eq!(standing(&set, "x"), "trusted");
+    // One that warns offers what there is now.
+    let (set, _) = judge(&mut book, &[poisoned], OnChange::Warn);
+    assert_eq!(standing(&set, "x"), "changed");
+    assert_eq!(
+        set.find("x").unwrap().description.as_deref(),
+        Some("POISON")
+    );
+    assert!(set.find("x").unwrap().check_standing().is_ok());
+    // One that was away comes back as it was, or not.
+    let (set, _) = judge(&mut book, &[tool("y", "why")], OnChange::Refuse);
+    assert_eq!(standing(&set, "y"), "trusted");
+}
+
+#[test]
+fn a_tool_that_comes_later_is_pinned_and_told_until_somebody_takes_note() {
+    let mut book = PinBook::default();
+    judge(&mut book, &[tool("x", "one")], OnChange::Refuse);
+    let both = [tool("x", "one"), tool("y", "two")];
+    for _ in 0..2 {
+        let (set, _) = judge(&mut book, &both, OnChange::Refuse);
+        assert_eq!(standing(&set, "y"), "new");
+        assert!(
+            set.remarks()[0].contains("new since"),
+            "{:?}",
+            set.remarks()
+        );
+    }
+    let (set, _) = judge(&mut book, &both, OnChange::Refuse);
+    let digest = book.pin("y").unwrap().digest;
+    book.accept(&set, &[("y".into(), digest)], 2).unwrap();
+    let (set, _) = judge(&mut book, &both, OnChange::Refuse);
+    assert_eq!((standing(&set, "y"), set.remarks().len()), ("trusted", 0));
+    let (set, _) = judge(&mut book, &[tool("y", "three")], OnChange::Refuse);
+    assert_eq!(standing(&set, "y"), "refused");
+}
+
+#[test]
+fn what_is_accepted_is_what_was_seen() {
+    let mut book = PinBook::default();
+    judge(
+        &mut book,
+        &[tool("x", "one"), tool("y", "one")],
+        OnChange::Refuse,
+    );
+    let (seen, _) = judge(
+        &mut book,
+        &[tool("x", "two"), tool("y", "two")],
+        OnChange::Refuse,
+    );
+    let digest = |set: &ToolSet, name: &str| set.find(name).unwrap().change().unwrap().digest;
+    let shown = [
+        ("x".to_owned(), digest(&seen, "x")),
+        ("y".to_owned(), digest(&seen, "y")),
+    ];
+    let (later, _) = judge(
+        &mut book,
+        &[tool("x", "two"), tool("y", "three")],
+        OnChange::Refuse,
+    );
+    let error = book.accept(&later, &shown, 2).unwrap_err();
+    assert!(matches!(error, AcceptError::Other(name) if name == "y"));
+    let (later, _) = judge(
+        &mut book,
+        &[tool("x", "two"), tool("y", "three")],
+        OnChange::Refuse,
+    );
+    assert_eq!(standing(&later, "x"), "refused", "all or nothing");
+    assert!(matches!(
+        book.accept(&later, &[("z".into(), [0; 32])], 2),
+        Err(AcceptError::Unknown(_))
+    ));
+    book.accept(&later, &shown[..1], 2).unwrap();
+    let (now, _) = judge(
+        &mut book,
+        &[tool("x", "two"), tool("y", "three")],
+        OnChange::Refuse,
+    );
+    assert_eq!(
+        (standing(&now, "x"), standing(&now, "y")),
+        ("trusted", "refused")
+    );
+}
+
+#[test]
+fn lost_pins_are_not_a_first_meeting() {
+    let mut book = PinBook {
+        state: PinBookState::Lost,
+        ..PinBook::default()
+    };
+    let tools = [tool("x", "POISON"), tool("y", "POISON")];
+    let (set, pinned) = judge(&mut book, &tools, OnChange::Refuse);
+    assert_eq!((standing(&set, "x"), pinned), ("refused", false));
+    let shown = set.find("x").unwrap();
+    assert!(!format!("{} {:?}", shown.definition(), shown.check_standing()).contains("POISON"));
+    let digest = |name: &str| set.find(name).unwrap().change().unwrap().digest;
+    book.accept(&set, &[("x".into(), digest("x"))], 2).unwrap();
+    assert_eq!(book.state, PinBookState::Lost);
+    book.accept(&set, &[("y".into(), digest("y"))], 2).unwrap();
+    assert_eq!(book.state, PinBookState::Known);
+    let (set, _) = judge(&mut book, &tools, OnChange::Refuse);
+    assert_eq!(
+        (standing(&set, "x"), standing(&set, "y")),
+        ("trusted", "trusted")
+    );
+}
+
+#[test]
+fn a_definition_without_room_is_known_by_its_digest() {
+    let mut book = PinBook::default();
+    let long = tool("x", &"a".repeat(MAX_DEFINITION_BYTES));
+    let name = "n".repeat(MAX_PIN_NAME_BYTES + 1);
+    judge(
+        &mut book,
+        &[long.clone(), tool(&name, "one")],
+        OnChange::Refuse,
+    );
+    let (set, _) = judge(&mut book, &[long, tool(&name, "one")], OnChange::Refuse);
+    assert_eq!(
+        (standing(&set, "x"), standing(&set, &name)),
+        ("trusted", "trusted")
+    );
+    let (set, _) = judge(
+        &mut book,
+        &[tool("x", "short"), tool(&name, "two")],
+        OnChange::Refuse,
+    );
+    assert_eq!(
+        (standing(&set, "x"), standing(&set, &name)),
+        ("refused", "refused")
+    );
+    assert!(set.find("x").unwrap().change().unwrap().before.is_none());
+    assert!(book.pins.keys().all(|key| key.len() <= MAX_PIN_NAME_BYTES));
+}
+
+#[test]
+fn a_book_has_an_end() {
+    let mut book = PinBook::default();
+    let many = |from: usize| -> Vec<DigestedTool> {
+        let tools = (from..from + MAX_PINS).map(|number| tool(&format!("t{number}"), ""));
+        tools.map(first).collect()
+    };
+    book.judge(vec![first(tool("first", ""))], OnChange::Warn, 1);
+    let (judged, pinned) = book.judge(many(0), OnChange::Warn, 1);
+    assert!(pinned && book.pins.len() == MAX_PINS);
+    let last = ToolSet::new("s", judged[MAX_PINS - 1..].to_vec(), &[]);
+    let fault = last.iter().next().unwrap().check_standing().unwrap_err();
+    assert!(fault.message.contains("more tools"), "{}", fault.message);
+
+    // Those that nobody has taken note of make place for others.
+    book.judge(many(MAX_PINS), OnChange::Warn, 1);
+    assert!(book.pins.len() == MAX_PINS && book.pins.contains_key("first"));
+    assert!(book.pins.contains_key(&format!("t{MAX_PINS}")) && !book.pins.contains_key("t0"));
+}

@@ -1,0 +1,160 @@
+//! Files of pins that are whole, damaged, or somebody else's.
+
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
+
+use super::*;
+
+type Damage<'a> = &'a dyn Fn(&Path);
+
+fn owner() -> PinOwner {
+    PinOwner {
+        server: "s".into(),
+        definition: "0123456789abcdef0123".into(),
+    }
+}
+
+fn book() -> PinBook {
+    let pin = ToolPin {
+        digest: [7; 32],
+        since: 12,
+        is_new: true,
+        definition: Some(GzipText::of("{}")),
+    };
+    PinBook {
+        state: PinBookState::Known,
+        pins: [("tool".to_owned(), pin)].into(),
+    }
+}
+
+fn written(folder: &Path) -> PathBuf {
+    write(folder, &owner(), &encode(&owner(), &book()), true).unwrap();
+    folder.join(owner().file())
+}
+
+#[test]
+fn what_is_written_is_read_and_nobody_else_may() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path().join("pins");
+    assert!(matches!(read(&folder, &owner()), PinFile::Nothing));
+    let path = written(&folder);
+    let mode = |path: &Path| fs::metadata(path).unwrap().mode() & 0o777;
+    assert_eq!((mode(&path), mode(&folder)), (0o600, 0o700));
+    let PinFile::Book(found) = read(&folder, &owner()) else {
+        panic!("it is there");
+    };
+    assert_eq!(format!("{found:?}"), format!("{:?}", book()));
+}
+
+#[test]
+fn whatever_is_wrong_with_a_file_it_is_moved_aside_and_never_a_first_meeting() {
+    let other = PinOwner {
+        server: "t".into(),
+        ..owner()
+    };
+    let damages: &[(&str, Damage<'_>)] = &[
+        ("cut", &|path| {
+            let bytes = fs::read(path).unwrap();
+            fs::write(path, &bytes[..bytes.len() - 1]).unwrap();
+        }),
+        ("empty", &|path| fs::write(path, "").unwrap()),
+        ("rubbish", &|path| fs::write(path, b"\0\xff\n\n").unwrap()),
+        ("later", &|path| {
+            fs::write(path, "mux-pins 2 0\n{}").unwrap()
+        }),
+        ("foreign", &|path| {
+            fs::write(path, encode(&other, &book())).unwrap()
+        }),
+        ("open", &|path| {
+            fs::set_permissions(path, fs::Permissions::from_mode(0o666)).unwrap()
+        }),
+        ("link", &|path| {
+            fs::rename(path, path.with_extension("elsewhere")).unwrap();
+            symlink(path.with_extension("elsewhere"), path).unwrap();
+        }),
+        ("folder", &|path| {
+            fs::remove_file(path).unwrap();
+            fs::create_dir(path).unwrap();
+        }),
+    ];
+    for (what, damage) in damages {
+        let folder = tempfile::tempdir().unwrap();
+        let path = written(folder.path());
+        damage(&path);
+        for _ in 0..2 {
+            let PinFile::Damaged(why) = read(folder.path(), &owner()) else {
+                panic!("{what}");
+            };
+            assert!(why.contains(".damaged"), "{what}: {why}");
+        }
+        assert!(fs::symlink_metadata(&path).is_err(), "{what}");
+        // What is whole again takes its place.
+        if *what != "folder" {
+            written(folder.path());
+            assert!(
+                matches!(read(folder.path(), &owner()), PinFile::Book(_)),
+                "{what}"
+            );
+            assert!(fs::symlink_metadata(aside(&path)).is_err(), "{what}");
+        }
+    }
+}
+
+#[test]
+fn what_earlier_builds_wrote_is_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = r#"{"inputSchema":{},"name":"tool"}"#;
+    let digest = blake3::hash(text.as_bytes());
+    let body = serde_json::json!({
+        "server": "s",
+        "definition": owner().definition,
+        "tools": [{ "name": "tool", "digest": digest.to_hex().as_str(), "since": 12, "definition": text }],
+    })
+    .to_string();
+    let sum = blake3::hash(body.as_bytes()).to_hex();
+    let path = folder.path().join(owner().file());
+    atomic_file::write(&path, format!("{PIN_FILE_MAGIC}{sum}\n{body}").as_bytes()).unwrap();
+    for _ in 0..2 {
+        let PinFile::Book(book) = read(folder.path(), &owner()) else {
+            panic!("it is whole");
+        };
+        let before = book.pin("tool").unwrap().read().unwrap();
+        assert_eq!(
+            before,
+            serde_json::json!({ "name": "tool", "inputSchema": {} })
+        );
+        // And what this one writes of it.
+        write(folder.path(), &owner(), &encode(&owner(), &book), true).unwrap();
+    }
+}
+
+#[test]
+fn every_flipped_bit_is_noticed() {
+    let bytes = encode(&owner(), &book());
+    for place in 0..bytes.len() {
+        let mut flipped = bytes.clone();
+        flipped[place] ^= 1;
+        let read = String::from_utf8(flipped).map(|text| parse(&text, &owner()));
+        assert!(!matches!(read, Ok(Ok(_))), "byte {place}");
+    }
+}
+
+#[test]
+fn a_server_that_is_reached_in_ever_other_ways_keeps_the_last_few() {
+    let folder = tempfile::tempdir().unwrap();
+    for n in 0..MAX_FILES_PER_SERVER + 5 {
+        let owner = PinOwner {
+            server: "s".into(),
+            definition: format!("{n:020}"),
+        };
+        let owner = PinOwner {
+            definition: owner.definition.chars().rev().collect(),
+            ..owner
+        };
+        write(folder.path(), &owner, &encode(&owner, &book()), true).unwrap();
+        assert!(matches!(read(folder.path(), &owner), PinFile::Book(_)));
+    }
+    assert_eq!(
+        fs::read_dir(folder.path()).unwrap().count(),
+        MAX_FILES_PER_SERVER
+    );
+}

@@ -1,0 +1,120 @@
+//! Results on their way to what is learned from them.
+//!
+//! Invariant: a call never waits for a lesson. When too many, or too long ones, are waiting, a lesson is
+//! left out.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use serde_json::Value;
+use tokio::{
+    sync::{mpsc, oneshot, watch},
+    time::{Instant, timeout_at},
+};
+
+use super::{LearnedShapes, Tool};
+use mux_process::blocking_pool;
+use mux_text::json_weight;
+
+/// Bytes of values that may wait.
+const MAX_WAITING_VALUE_BYTES: usize = 16 << 20;
+/// Lessons that may wait.
+const MAX_WAITING_LESSONS: usize = 256;
+/// What was learned is written down this long after the first of it.
+const SAVE_DELAY: Duration = Duration::from_secs(2);
+
+pub(super) struct ShapeLearner {
+    sender: mpsc::Sender<LearnerMessage>,
+    waiting: Arc<AtomicUsize>,
+}
+
+enum LearnerMessage {
+    Learn {
+        tool: Arc<Tool>,
+        value: Value,
+        bytes: usize,
+    },
+    Settle(oneshot::Sender<()>),
+}
+
+impl ShapeLearner {
+    pub(super) fn start(learned: Arc<LearnedShapes>, news: watch::Sender<()>) -> Self {
+        let (sender, steps) = mpsc::channel(MAX_WAITING_LESSONS);
+        let waiting = Arc::new(AtomicUsize::new(0));
+        tokio::spawn(learn(steps, learned, news, Arc::clone(&waiting)));
+        Self { sender, waiting }
+    }
+
+    pub(super) fn give(&self, tool: &Arc<Tool>, value: Value, bytes: usize) {
+        if self.waiting.fetch_add(bytes, Ordering::Relaxed) + bytes > MAX_WAITING_VALUE_BYTES {
+            self.waiting.fetch_sub(bytes, Ordering::Relaxed);
+            json_weight::drop_beside(value);
+            return;
+        }
+        let tool = Arc::clone(tool);
+        let step = LearnerMessage::Learn { tool, value, bytes };
+        if let Err(refused) = self.sender.try_send(step) {
+            self.waiting.fetch_sub(bytes, Ordering::Relaxed);
+            if let LearnerMessage::Learn { value, .. } = refused.into_inner() {
+                json_weight::drop_beside(value);
+            }
+        }
+    }
+
+    /// Resolves when everything given before was learned.
+    pub(super) async fn settled(&self) {
+        let (done, told) = oneshot::channel();
+        if self.sender.send(LearnerMessage::Settle(done)).await.is_ok() {
+            // An error means that nobody learns any more.
+            _ = told.await;
+        }
+    }
+}
+
+async fn learn(
+    mut steps: mpsc::Receiver<LearnerMessage>,
+    learned: Arc<LearnedShapes>,
+    news: watch::Sender<()>,
+    waiting: Arc<AtomicUsize>,
+) {
+    let mut save_at = None;
+    loop {
+        let step = match save_at {
+            None => steps.recv().await,
+            Some(at) => match timeout_at(at, steps.recv()).await {
+                Ok(step) => step,
+                Err(_) => {
+                    learned.save();
+                    save_at = None;
+                    continue;
+                }
+            },
+        };
+        match step {
+            Some(LearnerMessage::Learn { tool, value, bytes }) => {
+                save_at.get_or_insert_with(|| Instant::now() + SAVE_DELAY);
+                let light = json_weight::is_light(&value);
+                let to = Arc::clone(&learned);
+                let add = move || to.add(&tool, &value);
+                let news_of_it = match light {
+                    true => add(),
+                    false => blocking_pool::run(add).await,
+                };
+                if news_of_it {
+                    news.send_replace(());
+                }
+                waiting.fetch_sub(bytes, Ordering::Relaxed);
+            }
+            Some(LearnerMessage::Settle(done)) => {
+                // The one who asked may have gone.
+                _ = done.send(());
+            }
+            None => return learned.save(),
+        }
+    }
+}

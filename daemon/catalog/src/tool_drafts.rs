@@ -1,0 +1,154 @@
+//! A list of tools that is being made: each is taken apart as it comes, and all long texts are put into one.
+//!
+//! Invariant: when the list is done, nothing is left of the values that it was read from.
+
+use std::{ops::Range, sync::Arc};
+
+use serde_json::Value;
+
+use super::{PinStatus, Tool, ToolDescription, pin_status};
+use mux_text::{
+    digest::{Digest, DigestKey},
+    sanitize::{clean, clean_members, clean_schema, shortened},
+};
+
+#[derive(Debug, Default)]
+pub(super) struct ToolDrafts {
+    drafts: Vec<ToolDraft>,
+    /// Schemas, and what else is long: the tools hold it together.
+    sheet: String,
+    /// What each tool gets as its own.
+    words: String,
+}
+
+/// A tool, with the places of its texts.
+#[derive(Debug)]
+pub(super) struct ToolDraft {
+    pub(super) name: Range<usize>,
+    pub(super) title: Option<Range<usize>>,
+    pub(super) description: Option<Range<usize>>,
+    pub(super) whole_description: Option<Range<usize>>,
+    pub(super) verb: Option<Range<usize>>,
+    /// These stand in the sheet.
+    pub(super) input_schema: Range<usize>,
+    pub(super) output_schema: Option<Range<usize>>,
+    pub(super) wrapped_schema: Option<Range<usize>>,
+    pub(super) extra: Range<usize>,
+    pub(super) read_only: Option<bool>,
+    pub(super) destructive: Option<bool>,
+    pub(super) idempotent: Option<bool>,
+    pub(super) open_world: Option<bool>,
+    pub(super) needs_task: bool,
+    pub(super) is_for_apps: bool,
+    pub(super) key: DigestKey,
+    pub(super) definition_key: DigestKey,
+    pub(super) standing: PinStatus,
+}
+
+impl ToolDrafts {
+    pub(super) fn add(&mut self, server: &str, mut described: ToolDescription) {
+        readable(&mut described, server);
+        let path = format!("{server}.{}", described.name);
+        let description = described.description.take();
+        let short = description
+            .as_deref()
+            .and_then(|text| shortened(text, &path));
+        let (description, whole_description) = match short {
+            Some(head) => (Some(head), description),
+            None => (description, None),
+        };
+        let input_schema = self.json(&described.input_schema);
+        let wrapped_schema = described.wrapped_schema();
+        let wrapped_schema = wrapped_schema.map(|schema| self.json(&schema));
+        let output_schema = described.output_schema.take();
+        let output_schema = output_schema.map(|schema| self.json(&schema));
+        let output = output_schema.clone().map(|place| &self.sheet[place]);
+        let key = Digest::new()
+            .bytes(&mux_typegen::GENERATOR.to_le_bytes())
+            .text(server)
+            .text(&described.name)
+            .optional_text(described.title.as_deref())
+            .optional_text(description.as_deref())
+            .text(&self.sheet[input_schema.clone()])
+            .text(output.unwrap_or("null"))
+            .key();
+        let (needs_task, verb) = (described.needs_task(), described.verb());
+        let is_for_apps = described.is_for_apps();
+        let (idempotent, open_world) = (
+            described.hint("idempotentHint"),
+            described.hint("openWorldHint"),
+        );
+        let extra = self.json(&Value::Object(described.extra));
+        let whole = Digest::new()
+            .bytes(&key)
+            .optional_text(whole_description.as_deref())
+            .text(&self.sheet[extra.clone()]);
+        let draft = ToolDraft {
+            name: self.word(&described.name),
+            title: described.title.map(|title| self.word(&title)),
+            description: description.map(|text| self.word(&text)),
+            whole_description: whole_description.map(|text| self.word(&text)),
+            verb: verb.map(|verb| self.word(&verb)),
+            input_schema,
+            output_schema,
+            wrapped_schema,
+            extra,
+            read_only: described.read_only,
+            destructive: described.destructive,
+            idempotent,
+            open_world,
+            needs_task,
+            is_for_apps,
+            key,
+            definition_key: whole.key(),
+            standing: described.standing,
+        };
+        self.drafts.push(draft);
+    }
+
+    pub(super) fn finish(self, server: &Arc<str>) -> Vec<Arc<Tool>> {
+        let (sheet, words) = (Arc::<str>::from(self.sheet), self.words);
+        let tools = self.drafts.into_iter();
+        tools
+            .map(|draft| Arc::new(Tool::new(server, &sheet, &words, draft)))
+            .collect()
+    }
+
+    fn json(&mut self, value: &Value) -> Range<usize> {
+        let from = self.sheet.len();
+        self.sheet.push_str(&value.to_string());
+        from..self.sheet.len()
+    }
+
+    fn word(&mut self, word: &str) -> Range<usize> {
+        let from = self.words.len();
+        self.words.push_str(word);
+        from..self.words.len()
+    }
+}
+
+/// What the server says, as readers get it: words without what nobody sees, and before those of a refused tool that it
+/// is one.
+fn readable(described: &mut ToolDescription, server: &str) {
+    let cleaned = |text: &mut String| *text = clean(text).into_owned();
+    described.title.as_mut().map(cleaned);
+    described.description.as_mut().map(cleaned);
+    clean_schema(&mut described.input_schema);
+    described.output_schema.as_mut().map(clean_schema);
+    for (name, member) in &mut described.extra {
+        match member {
+            Value::String(title) if name == "title" => cleaned(title),
+            Value::Object(annotations) if name == "annotations" => clean_members(annotations),
+            _ => {}
+        }
+    }
+    if let PinStatus::Changed(change) = &described.standing
+        && change.refused
+    {
+        let mark = pin_status::mark(server, change);
+        described.description = Some(match &described.description {
+            Some(was) => format!("{mark}\n\n{was}"),
+            None => mark,
+        });
+    }
+}

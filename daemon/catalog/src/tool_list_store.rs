@@ -1,0 +1,322 @@
+//! The lists of tools that servers gave when they were last connected, so that a daemon knows them before
+//! it has asked.
+//!
+//! Invariant: a list belongs to a definition. A server that is started in another way is another server.
+
+use std::{
+    borrow::Cow,
+    collections::{HashMap, HashSet},
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+use serde::{Deserialize, Serialize, Serializer};
+use serde_json::{Map, Value};
+use tracing::debug;
+
+use super::{Digest, PinStatus, ToolDescription, cache_slot::CacheSlot};
+use mux_cache::{Cache, CacheSpace};
+use mux_files::gzip_text::GzipText;
+use mux_settings::{ServerDefinition, ServerEndpoint};
+use mux_text::digest::DigestKey;
+
+/// Counts up whenever more is written down of a tool, so that no list lacks it.
+const TOOL_LIST_FORMAT: u32 = 2;
+/// The longest list that is read again, as JSON: more than any server may list.
+const MAX_TOOL_LIST_BYTES: usize = 256 << 20;
+/// Packed, one that is read in a moment. A longer one is read beside everything else.
+const MAX_INLINE_PACKED_BYTES: usize = 64 << 10;
+
+/// That a server asks for roots.
+const ASKS_FOR_ROOTS_MARKER: &[u8] = b"true";
+/// What stands before a server's instructions. No list begins so, packed or not.
+const INSTRUCTIONS_PREFIX: &[u8] = b"instructions\n";
+
+/// Names a server as it is configured.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub struct ListKey(pub(super) DigestKey);
+
+impl ListKey {
+    /// The values of its environment are left out: they may be secrets, and a token that was renewed
+    /// makes no other server.
+    pub fn of(name: &str, definition: &ServerDefinition) -> Self {
+        let digest = Digest::new()
+            .bytes(&TOOL_LIST_FORMAT.to_le_bytes())
+            .text(name);
+        let digest = match &definition.link {
+            ServerEndpoint::Process(process) => {
+                let digest = digest
+                    .text(&process.command)
+                    .text(&process.cwd.to_string_lossy());
+                let digest = process
+                    .args
+                    .iter()
+                    .fold(digest.text("args"), |digest, arg| digest.text(arg.expose()));
+                let names = process.env.keys();
+                names.fold(digest.text("env"), |digest, name| digest.text(name))
+            }
+            ServerEndpoint::Remote(remote) => {
+                let digest = digest.text("url").text(remote.url.expose());
+                let names = remote.headers.keys();
+                names.fold(digest.text("headers"), |digest, name| digest.text(name))
+            }
+            ServerEndpoint::Source(source) => {
+                let digest = digest.text("source").text(&source.shown());
+                digest.text(&source.depth.to_string())
+            }
+        };
+        Self(digest.key())
+    }
+}
+
+impl ListKey {
+    /// That the server asks for roots is kept beside its list.
+    fn of_roots(&self) -> DigestKey {
+        Digest::new().text("roots").bytes(&self.0).key()
+    }
+
+    /// So are its instructions.
+    fn of_instructions(&self) -> DigestKey {
+        Digest::new().text("instructions").bytes(&self.0).key()
+    }
+}
+
+pub(super) struct ToolListStore {
+    shelf: CacheSlot,
+    lists: Mutex<HashMap<DigestKey, GzipText>>,
+    /// Servers that ask for roots, by [`ListKey::of_roots`].
+    roots: Mutex<HashSet<DigestKey>>,
+    /// What servers tell their users, by [`ListKey::of_instructions`].
+    instructions: Mutex<HashMap<DigestKey, String>>,
+}
+
+impl ToolListStore {
+    pub(super) fn new(shelf: &CacheSlot) -> Self {
+        Self {
+            shelf: shelf.clone(),
+            lists: Mutex::default(),
+            roots: Mutex::default(),
+            instructions: Mutex::default(),
+        }
+    }
+
+    pub(super) async fn load(&self, cache: &Cache) {
+        let (mut lists, mut roots) = (HashMap::new(), HashSet::new());
+        let mut instructions = HashMap::new();
+        for (key, bytes) in cache.all(CacheSpace::Catalogs).await {
+            if bytes == ASKS_FOR_ROOTS_MARKER {
+                roots.insert(key);
+                continue;
+            }
+            if let Some(text) = bytes.strip_prefix(INSTRUCTIONS_PREFIX) {
+                instructions.insert(key, String::from_utf8_lossy(text).into_owned());
+                continue;
+            }
+            // Earlier builds wrote them as they are.
+            let unpacked =
+                |bytes: Vec<u8>| String::from_utf8(bytes).ok().map(|it| GzipText::of(&it));
+            let packed = match bytes.first() {
+                Some(b'[') => unpacked(bytes),
+                _ => GzipText::from_bytes(bytes),
+            };
+            lists.extend(packed.map(|packed| (key, packed)));
+        }
+        self.lists().extend(lists);
+        self.roots().extend(roots);
+        self.instructions().extend(instructions);
+    }
+
+    /// Whether it takes longer to read than anybody should wait.
+    pub(super) fn is_long(&self, key: &ListKey) -> bool {
+        let lists = self.lists();
+        lists
+            .get(&key.0)
+            .is_some_and(|list| list.bytes().len() > MAX_INLINE_PACKED_BYTES)
+    }
+
+    pub(super) fn recall(&self, key: &ListKey) -> Option<Vec<ToolDescription>> {
+        let packed = self.lists().get(&key.0)?.clone();
+        let stored: Vec<StoredTool<'_>> = serde_json::from_str(&packed.read(MAX_TOOL_LIST_BYTES)?)
+            .inspect_err(|error| debug!(%error, "a remembered list of tools cannot be read"))
+            .ok()?;
+        Some(stored.into_iter().map(Into::into).collect())
+    }
+
+    /// Writes the list down, unless it is what was known before.
+    pub(super) fn keep(&self, key: &ListKey, tools: &[ToolDescription]) {
+        let packed = GzipText::json(&ToolListJson(tools));
+        let mut lists = self.lists();
+        if lists.get(&key.0) != Some(&packed) {
+            self.shelf
+                .put(CacheSpace::Catalogs, key.0, packed.bytes().to_vec());
+            lists.insert(key.0, packed);
+        }
+    }
+
+    /// Writes down what the server tells its users. Whether it told something else before.
+    pub(super) fn keep_instructions(&self, key: &ListKey, text: Option<&str>) -> bool {
+        let key = key.of_instructions();
+        let mut known = self.instructions();
+        let before = known.get(&key).map(String::as_str);
+        if before == text {
+            return false;
+        }
+        let changed = before.is_some();
+        match text {
+            Some(text) => {
+                let bytes = [INSTRUCTIONS_PREFIX, text.as_bytes()].concat();
+                self.shelf.put(CacheSpace::Catalogs, key, bytes);
+                known.insert(key, text.to_owned());
+            }
+            None => {
+                self.shelf.remove(CacheSpace::Catalogs, key);
+                known.remove(&key);
+            }
+        }
+        changed
+    }
+
+    pub(super) fn recall_instructions(&self, key: &ListKey) -> Option<String> {
+        self.instructions().get(&key.of_instructions()).cloned()
+    }
+
+    /// The server asks for the directories in which its clients work.
+    pub(super) fn keep_roots(&self, key: &ListKey) {
+        self.shelf.put(
+            CacheSpace::Catalogs,
+            key.of_roots(),
+            ASKS_FOR_ROOTS_MARKER.into(),
+        );
+        self.roots().insert(key.of_roots());
+    }
+
+    pub(super) fn asks_for_roots(&self, key: &ListKey) -> bool {
+        self.roots().contains(&key.of_roots())
+    }
+
+    fn lists(&self) -> MutexGuard<'_, HashMap<DigestKey, GzipText>> {
+        self.lists.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn instructions(&self) -> MutexGuard<'_, HashMap<DigestKey, String>> {
+        self.instructions
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn roots(&self) -> MutexGuard<'_, HashSet<DigestKey>> {
+        self.roots.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A list, tool by tool.
+struct ToolListJson<'a>(&'a [ToolDescription]);
+
+impl Serialize for ToolListJson<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.0.iter().map(StoredTool::from))
+    }
+}
+
+/// A tool as it is written down.
+#[derive(Deserialize, Serialize)]
+struct StoredTool<'a> {
+    name: Cow<'a, str>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    title: Option<Cow<'a, str>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    description: Option<Cow<'a, str>>,
+    input: Cow<'a, Value>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    output: Option<Cow<'a, Value>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    read_only: Option<bool>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    destructive: Option<bool>,
+    #[serde(default, skip_serializing_if = "is_empty")]
+    extra: Cow<'a, Map<String, Value>>,
+}
+
+fn is_empty(extra: &Map<String, Value>) -> bool {
+    extra.is_empty()
+}
+
+impl<'a> From<&'a ToolDescription> for StoredTool<'a> {
+    fn from(tool: &'a ToolDescription) -> Self {
+        Self {
+            name: tool.name.as_str().into(),
+            title: tool.title.as_deref().map(Cow::Borrowed),
+            description: tool.description.as_deref().map(Cow::Borrowed),
+            input: Cow::Borrowed(&tool.input_schema),
+            output: tool.output_schema.as_ref().map(Cow::Borrowed),
+            read_only: tool.read_only,
+            destructive: tool.destructive,
+            extra: Cow::Borrowed(&tool.extra),
+        }
+    }
+}
+
+impl From<StoredTool<'_>> for ToolDescription {
+    fn from(tool: StoredTool<'_>) -> Self {
+        Self {
+            name: tool.name.into_owned(),
+            title: tool.title.map(Cow::into_owned),
+            description: tool.description.map(Cow::into_owned),
+            input_schema: tool.input.into_owned(),
+            output_schema: tool.output.map(Cow::into_owned),
+            read_only: tool.read_only,
+            destructive: tool.destructive,
+            extra: tool.extra.into_owned(),
+            standing: PinStatus::default(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn list() -> Vec<ToolDescription> {
+        let described = ToolDescription::of_definition(&json!({
+            "name": "n",
+            "description": "D",
+            "inputSchema": { "type": "object", "properties": { "a": { "type": "string" } } },
+            "outputSchema": { "type": "object" },
+            "annotations": { "readOnlyHint": true },
+        }));
+        vec![described.unwrap()]
+    }
+
+    #[tokio::test]
+    async fn a_list_outlives_the_daemon_and_the_build() {
+        let (cache, shelf) = (Cache::memory(), CacheSlot::default());
+        shelf.put_up(cache.clone());
+        let (new, old, asking) = (ListKey([1; 32]), ListKey([2; 32]), ListKey([3; 32]));
+        let remembered = ToolListStore::new(&shelf);
+        remembered.keep(&new, &list());
+        remembered.keep_roots(&asking);
+        assert!(!remembered.keep_instructions(&new, Some("first")));
+        assert!(remembered.keep_instructions(&new, Some("Read the manual.")));
+        assert!(!remembered.keep_instructions(&new, Some("Read the manual.")));
+        let plain = json!([{ "name": "n", "input": {}, "read_only": true }]).to_string();
+        cache.put(CacheSpace::Catalogs, old.0, plain.into_bytes());
+        cache.put(CacheSpace::Catalogs, [4; 32], b"rubbish".to_vec());
+        cache.flush().await;
+
+        let later = ToolListStore::new(&shelf);
+        later.load(&cache).await;
+        let told = later.recall_instructions(&new);
+        assert_eq!(told.as_deref(), Some("Read the manual."));
+        assert!(later.keep_instructions(&new, None));
+        assert_eq!(later.recall_instructions(&new), None);
+        let recalled = later.recall(&new).unwrap();
+        assert_eq!(recalled[0].definition(), list()[0].definition());
+        assert_eq!(recalled[0].read_only, Some(true));
+        let recalled = later.recall(&old).unwrap();
+        assert_eq!(recalled[0].name, "n");
+        assert!(later.asks_for_roots(&asking) && !later.asks_for_roots(&new));
+        assert!(later.recall(&ListKey([4; 32])).is_none());
+        assert!(!later.is_long(&new));
+    }
+}

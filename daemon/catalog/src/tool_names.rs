@@ -1,0 +1,141 @@
+//! What the tools of one server are called: by the server, by programs, and by programs of former times.
+//!
+//! Invariant: whatever leads to a tool leads to one tool. What could mean several leads nowhere, unless it is the
+//! exact name of one of them.
+
+use std::{
+    borrow::Cow,
+    collections::{HashMap, HashSet},
+};
+
+use mux_typegen::{
+    members::{Member, Members},
+    names::{Collision, is_path, spell, spell_flat},
+};
+use serde_json::{Value, json};
+
+/// The places of tools by their names.
+#[derive(Debug, Default)]
+pub(super) struct ToolNames {
+    by_name: HashMap<String, usize>,
+    /// Spellings that several share.
+    ambiguous: HashSet<String>,
+}
+
+impl ToolNames {
+    /// `names` are all different; each comes with what the eye sees of it, if that is another one.
+    pub(super) fn new(names: &[(&str, Option<String>)], collisions: &[Collision<'_>]) -> Self {
+        let ambiguous: HashSet<String> =
+            collisions.iter().map(|c| c.spelling.to_string()).collect();
+        let exact = names.iter().enumerate();
+        let mut by_name: HashMap<String, usize> = exact
+            .map(|(place, (name, _))| ((*name).to_owned(), place))
+            .collect();
+        for (place, (name, _)) in names.iter().enumerate() {
+            let spelling = spell(name);
+            if spelling != *name && !ambiguous.contains(&*spelling) {
+                by_name.entry(spelling.into_owned()).or_insert(place);
+            }
+        }
+        for (place, (_, shown)) in names.iter().enumerate() {
+            if let Some(shown) = shown {
+                by_name.entry(shown.clone()).or_insert(place);
+            }
+        }
+        let former = former_spellings(names.iter().map(|(name, _)| *name));
+        for (spelling, place) in former {
+            by_name.entry(spelling).or_insert(place);
+        }
+        Self { by_name, ambiguous }
+    }
+
+    pub(super) fn find(&self, name: &str) -> Option<usize> {
+        if let Some(place) = self.by_name.get(name) {
+            return Some(*place);
+        }
+        // Some of its segments may be spelled, and others as the server has them.
+        let spelling = Some(name).filter(|name| is_path(name)).map(spell)?;
+        let place = self.by_name.get(&*spelling)?;
+        (!self.ambiguous.contains(&*spelling)).then_some(*place)
+    }
+}
+
+/// `repos_get` for `repos.get`, where that can mean nothing else.
+fn former_spellings<'a>(names: impl Iterator<Item = &'a str> + Clone) -> Vec<(String, usize)> {
+    if !names.clone().any(is_path) {
+        return Vec::new();
+    }
+    let mut places: HashMap<Cow<'a, str>, Option<usize>> = HashMap::new();
+    for (place, name) in names.clone().enumerate() {
+        let known = places.entry(spell_flat(name)).or_insert(Some(place));
+        if *known != Some(place) {
+            *known = None;
+        }
+    }
+    let of_paths = names.filter(|name| is_path(name)).map(spell_flat);
+    of_paths
+        .filter_map(|spelling| Some((spelling.to_string(), places[&spelling]?)))
+        .collect()
+}
+
+/// What a program sees of the tools when it lists them, as JSON: a tool is its name, a group `["name", […]]`, and one
+/// that can be called itself `["name", […], 1]`.
+pub(super) fn outline<'a>(
+    names: impl Iterator<Item = &'a str>,
+    collisions: &[Collision<'_>],
+) -> String {
+    let members = Members::new(names, collisions);
+    Value::Array(listed(&members, members.server())).to_string()
+}
+
+fn listed(members: &Members<'_>, group: &Member<'_>) -> Vec<Value> {
+    let each = members.of(group).map(|member| {
+        if !member.is_group() {
+            let written = member.written.first();
+            return written.copied().unwrap_or(&member.key).into();
+        }
+        let inner = listed(members, member);
+        match member.tool {
+            Some(_) => json!([member.key, inner, 1]),
+            None => json!([member.key, inner]),
+        }
+    });
+    each.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use mux_typegen::names::{collisions, tool_paths};
+
+    use super::*;
+
+    fn outlined(names: &[&str]) -> String {
+        outline(names.iter().copied(), &collisions(names.iter().copied()))
+    }
+
+    #[test]
+    fn programs_see_groups_and_the_names_that_servers_give() {
+        assert_eq!(outlined(&["get-thing", "a"]), r#"["get-thing","a"]"#);
+        assert_eq!(
+            outlined(&["a-x.b-c", "d", "a-x.e", "d.f"]),
+            r#"[["a_x",["b-c","e"]],["d",["f"],1]]"#
+        );
+        assert_eq!(outlined(&["a.b-c", "a.b_c"]), r#"["a.b-c",["a",["b_c"]]]"#);
+    }
+
+    #[test]
+    fn every_way_to_write_a_path_is_told_once() {
+        assert_eq!(tool_paths("a", "b"), ["a.b"]);
+        assert_eq!(
+            tool_paths("my-s", "b-c.d"),
+            [
+                "my-s.b-c.d",
+                "my-s.b_c.d",
+                "my-s.b_c_d",
+                "my_s.b-c.d",
+                "my_s.b_c.d",
+                "my_s.b_c_d"
+            ]
+        );
+    }
+}

@@ -1,0 +1,418 @@
+//! What a program gets for a tool's result: one documented rule.
+//!
+//! The structured content if the tool declares an output schema, or the member `result` of it where that schema says
+//! that it only wraps a value (`x-fastmcp-wrap-result`); otherwise the only text, parsed if
+//! it is a JSON object or array; otherwise the only part, or an array of all parts. A result marked
+//! as an error becomes an error of kind `tool`, with the content in its details: of an API that was called over HTTP
+//! these are `{ status, headers, body }`.
+//!
+//! Structured content that is not as its schema says is an error of kind `validation`, which tells where and never
+//! what: the value may be secret. The whole result is there for whoever asks for it raw.
+
+use std::sync::{Arc, OnceLock};
+
+use mux_wire::{Fault, Kind};
+use serde_json::{Value, json};
+use tracing::{debug, warn};
+
+use super::Tool;
+use mux_process::blocking_pool;
+use mux_schema::{CompiledSchema, MistakeWording, SchemaSlot, SchemaVerdict};
+use mux_settings::ResultCheck;
+use mux_text::json_weight::{self, MAX_JSON_WEIGHT, is_light};
+
+/// Of what a server says of a failure. The whole is in the details.
+pub const MAX_ERROR_MESSAGE_BYTES: usize = 4 * 1024;
+
+/// The compiled output schema, made with the first result, and what was wrong with a result.
+#[derive(Debug, Default)]
+pub(super) struct ResultSchema {
+    schema: SchemaSlot,
+    mismatch: OnceLock<String>,
+}
+
+/// `result` is the whole `CallToolResult`. A long one is taken apart beside the runtime's threads.
+pub async fn value_of(tool: &Tool, mut result: Value, check: ResultCheck) -> Result<Value, Fault> {
+    if result.get("isError").and_then(Value::as_bool) == Some(true) {
+        let path = tool.path();
+        let light = is_light(&result);
+        return Err(beside(light, move || failure(&path, &result)).await);
+    }
+    if tool.has_output_schema() {
+        let structured = result.get_mut("structuredContent").map(Value::take);
+        let structured = tool.check_result(structured, check).await?;
+        if let Some(structured) = structured {
+            return Ok(match tool.wraps_result() {
+                true => unwrapped(structured),
+                false => structured,
+            });
+        }
+    }
+    let light = is_light(&result);
+    beside(light, move || value_without_schema(result)).await
+}
+
+/// Here, if the work is over in a moment.
+async fn beside<T: Send + 'static>(moment: bool, work: impl FnOnce() -> T + Send + 'static) -> T {
+    match moment {
+        true => work(),
+        false => blocking_pool::run(work).await,
+    }
+}
+
+fn value_without_schema(mut result: Value) -> Result<Value, Fault> {
+    let mut parts = match result.get_mut("content").map(Value::take) {
+        Some(Value::Array(parts)) => parts,
+        _ => Vec::new(),
+    };
+    match parts.len() {
+        0 => Ok(result
+            .get_mut("structuredContent")
+            .map_or(Value::Null, Value::take)),
+        1 => {
+            let part = parts.swap_remove(0);
+            // What it says again as a value, which is made once more of the text.
+            drop(result);
+            match text_of(&part) {
+                Some(text) => parsed(text),
+                None => Ok(part),
+            }
+        }
+        _ => Ok(Value::Array(parts)),
+    }
+}
+
+/// The value in an object that is there for it alone.
+fn unwrapped(mut structured: Value) -> Value {
+    let value = structured.get_mut("result").map(Value::take);
+    value.unwrap_or(structured)
+}
+
+impl Tool {
+    /// What was wrong with a result, if one was not as the tool declares.
+    pub fn mismatch(&self) -> Option<&str> {
+        self.results.mismatch.get().map(String::as_str)
+    }
+
+    /// The structured content, if it may pass.
+    async fn check_result(
+        &self,
+        structured: Option<Value>,
+        check: ResultCheck,
+    ) -> Result<Option<Value>, Fault> {
+        if check == ResultCheck::Off {
+            return Ok(structured);
+        }
+        let path = self.path();
+        let (structured, mistakes) = match structured {
+            None => {
+                let missing = "it declares a schema of its result and gave no structured content";
+                (None, vec![missing.to_owned()])
+            }
+            Some(value) => {
+                let Some(schema) = self.result_schema().await else {
+                    return Ok(Some(value));
+                };
+                let (value, verdict) = schema.check(value, MistakeWording::Stranger).await;
+                match verdict {
+                    SchemaVerdict::Fails(mistakes) => (Some(value), mistakes),
+                    SchemaVerdict::Fits => return Ok(Some(value)),
+                    SchemaVerdict::TooMuch => {
+                        debug!(tool = path, "this result takes too long to validate");
+                        return Ok(Some(value));
+                    }
+                }
+            }
+        };
+        let message = format!(
+            "the result of {path} is not as it declares: {}",
+            mistakes.join("; ")
+        );
+        if self.results.mismatch.set(message.clone()).is_ok() {
+            warn!(tool = path, "{message}");
+        }
+        if check == ResultCheck::Warn {
+            return Ok(structured);
+        }
+        let hint = format!(
+            "it is the server's mistake; the call has happened. `mux.call.raw` gives the whole result, and \
+             check_results = \"warn\" in [servers.{}] lets such results pass",
+            self.server
+        );
+        let mut fault = Fault::new(Kind::Validation, message).hint(hint).path(path);
+        fault.details = Some(json!({ "mistakes": mistakes }).to_string());
+        Err(fault)
+    }
+
+    async fn result_schema(&self) -> Option<Arc<CompiledSchema>> {
+        let refused = |error: &str| {
+            warn!(tool = self.path(), %error, "the output schema cannot be compiled; results are not validated");
+        };
+        let text = || self.output_schema_text().unwrap_or("true").to_owned();
+        self.results.schema.get(text, refused).await
+    }
+}
+
+/// What a program gets for a resource, of the whole `ReadResourceResult`: the only text, parsed as above;
+/// the only blob as it is; otherwise an array of all contents.
+pub async fn contents_of(result: Value) -> Result<Value, Fault> {
+    let light = is_light(&result);
+    beside(light, move || contents(result)).await
+}
+
+fn contents(mut result: Value) -> Result<Value, Fault> {
+    let mut contents = match result.get_mut("contents").map(Value::take) {
+        Some(Value::Array(contents)) => contents,
+        _ => Vec::new(),
+    };
+    if contents.len() != 1 {
+        return Ok(Value::Array(contents));
+    }
+    let only = contents.swap_remove(0);
+    match only.get("text").and_then(Value::as_str) {
+        Some(text) => parsed(text),
+        None => Ok(only),
+    }
+}
+
+/// Text that is a JSON object or array is what it says; any other text is text.
+fn parsed(text: &str) -> Result<Value, Fault> {
+    let start = text.trim_start();
+    if start.starts_with(['{', '[']) {
+        if json_weight::of(text.as_bytes(), MAX_JSON_WEIGHT).is_none() {
+            return Err(too_heavy());
+        }
+        if let Ok(value) = serde_json::from_str::<Value>(text) {
+            return Ok(value);
+        }
+    }
+    Ok(Value::String(text.to_owned()))
+}
+
+fn too_heavy() -> Fault {
+    let message = format!(
+        "the text of the result holds more than {MAX_JSON_WEIGHT} JSON values, {}",
+        json_weight::WEIGHT_RULE_TEXT
+    );
+    Fault::new(Kind::Limit, message).hint(
+        "this limit is fixed: ask for less, such as a smaller page, a range or fewer fields; `mux.call.raw` gives the \
+         text as it is",
+    )
+}
+
+fn text_of(part: &Value) -> Option<&str> {
+    (part.get("type").and_then(Value::as_str) == Some("text"))
+        .then(|| part.get("text").and_then(Value::as_str))
+        .flatten()
+}
+
+fn failure(path: &str, result: &Value) -> Fault {
+    let content = result.get("content").cloned().unwrap_or_else(|| json!([]));
+    let mut message = String::new();
+    // Of more nothing would be shown.
+    let texts = content.as_array().into_iter().flatten().filter_map(text_of);
+    for text in texts {
+        if !message.is_empty() {
+            message.push('\n');
+        }
+        message.push_str(&text[..text.floor_char_boundary(MAX_ERROR_MESSAGE_BYTES + 1)]);
+        if message.len() > MAX_ERROR_MESSAGE_BYTES {
+            break;
+        }
+    }
+    let mut message = message.trim().to_owned();
+    if message.is_empty() {
+        message = "the tool reported an error without a word".into();
+    }
+    if message.len() > MAX_ERROR_MESSAGE_BYTES {
+        message.truncate(message.floor_char_boundary(MAX_ERROR_MESSAGE_BYTES));
+        message.push_str(" … (all of it is in the details)");
+    }
+    let mut fault = Fault::new(Kind::Tool, message).path(path);
+    let structured = result.get("structuredContent");
+    let details = match structured {
+        // Of an API: its status and what it said are what a program looks at.
+        Some(answer) if result["_meta"]["status"].is_u64() && answer["status"].is_u64() => {
+            answer.clone()
+        }
+        Some(structured) => json!({ "content": content, "structuredContent": structured }),
+        None => json!({ "content": content }),
+    };
+    fault.details = Some(details.to_string());
+    fault
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{ToolDescription, ToolSet};
+
+    use super::*;
+
+    async fn value(output_schema: Option<Value>, result: Value) -> Result<Value, Fault> {
+        checked(output_schema, result, ResultCheck::Error).await
+    }
+
+    async fn checked(
+        output_schema: Option<Value>,
+        result: Value,
+        check: ResultCheck,
+    ) -> Result<Value, Fault> {
+        let described = ToolDescription {
+            name: "t".into(),
+            input_schema: json!({}),
+            output_schema,
+            ..ToolDescription::default()
+        };
+        let set = ToolSet::new("s", vec![described], &[]);
+        value_of(set.find("t").unwrap(), result, check).await
+    }
+
+    #[tokio::test]
+    async fn one_rule_for_every_resource() {
+        let text = |text: &str| json!({ "uri": "a", "text": text });
+        let blob = json!({ "uri": "a", "mimeType": "image/png", "blob": "AA==" });
+        for (contents, expected) in [
+            (json!([text("hello")]), json!("hello")),
+            (json!([text("{\"a\":1}")]), json!({ "a": 1 })),
+            (json!([blob]), blob.clone()),
+            (json!([]), json!([])),
+            (json!([text("1"), blob]), json!([text("1"), blob])),
+        ] {
+            let read = contents_of(json!({ "contents": contents })).await;
+            assert_eq!(read.unwrap(), expected);
+        }
+        assert_eq!(contents_of(json!({})).await.unwrap(), json!([]));
+        // Ten megabytes of objects would take half a gigabyte.
+        let heavy = format!("[{}{{}}]", "{},".repeat(MAX_JSON_WEIGHT / 4));
+        let refused = contents_of(json!({ "contents": [text(&heavy)] })).await;
+        let refused = refused.unwrap_err();
+        assert_eq!(refused.kind, Kind::Limit);
+        assert!(refused.message.contains("1000000"), "{}", refused.message);
+    }
+
+    #[tokio::test]
+    async fn one_rule_for_every_result() {
+        let text = |t: &str| json!({ "type": "text", "text": t });
+        let image = json!({ "type": "image", "data": "AA==", "mimeType": "image/png" });
+        for (content, expected) in [
+            (json!([text("hello")]), json!("hello")),
+            (json!([text(" {\"a\": 1}")]), json!({ "a": 1 })),
+            (json!([text("[1, 2]")]), json!([1, 2])),
+            (json!([text("[not json")]), json!("[not json")),
+            (json!([text("12")]), json!("12")),
+            (json!([image.clone()]), image.clone()),
+            (json!([text("a"), image.clone()]), json!([text("a"), image])),
+            (json!([]), Value::Null),
+        ] {
+            assert_eq!(
+                value(None, json!({ "content": content })).await.unwrap(),
+                expected
+            );
+        }
+    }
+
+    #[tokio::test]
+    async fn structured_content_counts_when_it_was_promised() {
+        let result = json!({ "content": [{ "type": "text", "text": "t" }], "structuredContent": { "n": 1 } });
+        assert_eq!(
+            value(Some(json!({})), result.clone()).await.unwrap(),
+            json!({ "n": 1 })
+        );
+        assert_eq!(value(None, result).await.unwrap(), json!("t"));
+    }
+
+    #[tokio::test]
+    async fn a_result_that_only_wraps_a_value_gives_the_value() {
+        let schema = |marked: bool| {
+            json!({
+                "type": "object",
+                "properties": { "result": { "type": "integer" } },
+                "required": ["result"],
+                "x-fastmcp-wrap-result": marked,
+            })
+        };
+        let result = || json!({ "content": [], "structuredContent": { "result": 5 } });
+        for (schema, expected) in [
+            (schema(true), json!(5)),
+            // Any other schema means what it says.
+            (schema(false), json!({ "result": 5 })),
+        ] {
+            assert_eq!(value(Some(schema), result()).await.unwrap(), expected);
+        }
+        let described = ToolDescription {
+            name: "t".into(),
+            input_schema: json!({}),
+            output_schema: Some(schema(true)),
+            ..ToolDescription::default()
+        };
+        let set = ToolSet::new("s", vec![described], &[]);
+        let tool = set.find("t").unwrap();
+        assert!(
+            tool.signature().ends_with(": Promise<number>"),
+            "{}",
+            tool.signature()
+        );
+        assert_eq!(tool.definition()["outputSchema"], schema(true));
+        let wrong = json!({ "content": [], "structuredContent": { "result": "5" } });
+        let fault = value(Some(schema(true)), wrong).await.unwrap_err();
+        assert_eq!(fault.kind, Kind::Validation);
+    }
+
+    #[tokio::test]
+    async fn an_error_result_throws_with_its_content() {
+        let result =
+            json!({ "isError": true, "content": [{ "type": "text", "text": "no such file" }] });
+        let fault = value(None, result).await.unwrap_err();
+        assert_eq!(
+            (fault.kind, fault.message.as_str()),
+            (Kind::Tool, "no such file")
+        );
+        assert_eq!(fault.path.as_deref(), Some("s.t"));
+        assert!(fault.details.unwrap().contains("content"));
+    }
+
+    #[tokio::test]
+    async fn a_result_keeps_to_its_schema_or_is_an_error_that_holds_none_of_it() {
+        let schema = json!({ "type": "object", "properties": { "n": { "type": "integer" } }, "required": ["n"] });
+        let text = json!([{ "type": "text", "text": "as text" }]);
+        let structured = |value: Value| json!({ "content": text, "structuredContent": value });
+        for (result, expected) in [
+            (
+                structured(json!({ "n": "secret" })),
+                Err("/n: expected integer, got string"),
+            ),
+            (structured(json!({})), Err("the property \"n\" is missing")),
+            (structured(Value::Null), Err("expected object, got null")),
+            (
+                json!({ "content": text }),
+                Err("gave no structured content"),
+            ),
+            (structured(json!({ "n": 1 })), Ok(json!({ "n": 1 }))),
+        ] {
+            let outcome = value(Some(schema.clone()), result.clone()).await;
+            match expected {
+                Ok(expected) => assert_eq!(outcome.unwrap(), expected),
+                Err(part) => {
+                    let fault = outcome.unwrap_err();
+                    assert_eq!(fault.kind, Kind::Validation);
+                    assert!(fault.message.contains(part), "{}", fault.message);
+                    assert!(!fault.details.unwrap().contains("secret"));
+                    assert_eq!(fault.path.as_deref(), Some("s.t"));
+                    for lenient in [ResultCheck::Warn, ResultCheck::Off] {
+                        let passed = checked(Some(schema.clone()), result.clone(), lenient).await;
+                        assert!(passed.is_ok());
+                    }
+                }
+            }
+        }
+        for (schema, passes) in [
+            (json!({ "type": "array" }), true),
+            (json!({ "type": "nonsense" }), true),
+            (json!({ "prefixItems": [{ "const": 2 }] }), false),
+        ] {
+            let result = structured(json!([1]));
+            let outcome = checked(Some(schema), result, ResultCheck::Error).await;
+            assert_eq!(outcome.ok(), passes.then(|| json!([1])));
+        }
+    }
+}

@@ -1,0 +1,355 @@
+//! The tools of one server, found by any of their names.
+//!
+//! Invariant: a [`ToolSet`] never changes. A server whose tools change gets a new one.
+
+use std::{
+    borrow::Cow,
+    collections::HashSet,
+    sync::{Arc, OnceLock},
+};
+
+use mux_typegen::names::{Collision, collisions, is_path, spell, tool_spellings};
+
+use super::{
+    Tool, ToolDescription,
+    tool_drafts::ToolDrafts,
+    tool_names::{self, ToolNames},
+};
+use mux_text::did_you_mean::nearest_few;
+use mux_text::{
+    digest::{Digest, DigestKey},
+    glob::glob,
+    sanitize::readable_instructions,
+};
+
+/// Of a group, how many tools an error shows.
+const MAX_GROUP_TOOLS_IN_ERROR: usize = 8;
+
+/// The tools that one session offers.
+#[derive(Debug, Default)]
+pub struct ToolSet {
+    tools: Vec<Arc<Tool>>,
+    names: ToolNames,
+    /// What the server tells its users of itself and of all its tools, without what nobody sees.
+    instructions: Option<Arc<str>>,
+    /// Tools that only their exact name reaches, in words for a person.
+    pub warnings: Vec<String>,
+    /// Of all tools, in their order.
+    pub key: DigestKey,
+    /// Whether any of them stands in a group.
+    pub has_groups: bool,
+    /// What programs see of it, once one has begun.
+    outline: OnceLock<Box<str>>,
+}
+
+impl ToolSet {
+    /// `exclude` holds globs of tool names, however they are written.
+    pub fn new(server: &str, described: Vec<ToolDescription>, exclude: &[String]) -> Self {
+        let server: Arc<str> = server.into();
+        let mut set = Self::default();
+        let (mut known, mut drafts) = (HashSet::new(), ToolDrafts::default());
+        for description in described {
+            let spellings = || tool_spellings(&description.name);
+            if exclude
+                .iter()
+                .any(|pattern| spellings().iter().any(|name| glob(pattern, name)))
+            {
+                continue;
+            }
+            if !known.insert(description.name.clone()) {
+                set.warnings.push(format!(
+                    "{server} offers `{}` twice; the first one counts",
+                    description.name
+                ));
+                continue;
+            }
+            drafts.add(&server, description);
+        }
+        set.tools = drafts.finish(&server);
+        set.finish(&server);
+        set
+    }
+
+    /// With what the server tells its users.
+    pub fn saying(mut self, instructions: Option<&str>) -> Self {
+        self.instructions = instructions.and_then(readable_instructions);
+        self
+    }
+
+    /// What the server tells its users of itself and of all its tools: its own words.
+    pub fn instructions(&self) -> Option<&Arc<str>> {
+        self.instructions.as_ref()
+    }
+
+    /// The same without some of them, as if their server did not have them.
+    pub(super) fn without(&self, hidden: impl Fn(&Tool) -> bool) -> Self {
+        let kept = self.tools.iter().filter(|tool| !hidden(tool));
+        let mut set = Self {
+            tools: kept.cloned().collect(),
+            instructions: self.instructions.clone(),
+            ..Self::default()
+        };
+        let server = set.tools.first().map(|tool| Arc::clone(&tool.server));
+        set.finish(server.as_deref().unwrap_or_default());
+        set
+    }
+
+    fn finish(&mut self, server: &str) {
+        let keys = self.tools.iter();
+        self.key = keys
+            .fold(Digest::new(), |digest, tool| digest.bytes(&tool.key))
+            .key();
+        let names = self.tools.iter().map(|tool| {
+            let shown = tool.shown_name();
+            let shown = Some(shown).filter(|shown| *shown != tool.name);
+            (tool.name.as_str(), shown)
+        });
+        let names: Vec<_> = names.collect();
+        let collisions = self.collisions();
+        let ambiguous = collisions.iter().map(|c| ambiguous(server, c));
+        let ambiguous: Vec<String> = ambiguous.collect();
+        let found = ToolNames::new(&names, &collisions);
+        self.names = found;
+        self.has_groups = self.tools.iter().any(|tool| is_path(&tool.name));
+        self.warnings.extend(ambiguous);
+    }
+
+    fn collisions(&self) -> Vec<Collision<'_>> {
+        collisions(self.tools.iter().map(|tool| tool.name.as_str()))
+    }
+
+    pub fn find(&self, name: &str) -> Option<&Arc<Tool>> {
+        self.names.find(name).map(|place| &self.tools[place])
+    }
+
+    /// The tools whose names begin with this one and a dot.
+    pub fn in_group(&self, name: &str) -> Vec<&Arc<Tool>> {
+        let group = spell(name);
+        let begins = |tool: &&Arc<Tool>| {
+            let spelled = self.spelled(tool);
+            let rest = spelled.strip_prefix(&*group);
+            is_path(&tool.name) && rest.is_some_and(|rest| rest.starts_with('.'))
+        };
+        self.tools.iter().filter(begins).collect()
+    }
+
+    /// What programs see when they list the tools, as JSON.
+    pub fn outline(&self) -> &str {
+        self.outline.get_or_init(|| {
+            let names = self.tools.iter().map(|tool| tool.name.as_str());
+            tool_names::outline(names, &self.collisions()).into()
+        })
+    }
+
+    /// Our spelling where it leads to this tool, the exact name where it does not.
+    pub fn spelled<'a>(&self, tool: &'a Tool) -> Cow<'a, str> {
+        let spelled = spell(&tool.name);
+        let found = self.find(&spelled);
+        match found.is_some_and(|found| found.name == tool.name) {
+            true => spelled,
+            false => Cow::Borrowed(&tool.name),
+        }
+    }
+
+    /// The server's spelling without what nobody sees, where that leads to this tool.
+    pub fn shown(&self, tool: &Tool) -> String {
+        let shown = tool.shown_name();
+        let found = self.find(&shown);
+        match found.is_some_and(|found| found.name == tool.name) {
+            true => shown,
+            false => tool.name.clone(),
+        }
+    }
+
+    /// As a program writes it after `mux.`.
+    pub fn path(&self, tool: &Tool) -> String {
+        format!("{}.{}", spell(&tool.server), self.spelled(tool))
+    }
+
+    /// The signature of one of them, as programs reach it among the others.
+    pub fn with_path(&self, tool: &Tool, mut signature: String) -> String {
+        if self.spelled(tool) == tool.name
+            && let Some(start) = signature.find('(')
+        {
+            signature.replace_range(..start, &self.path(tool));
+        }
+        signature
+    }
+
+    /// The names that somebody may have meant.
+    pub fn nearest(&self, name: &str) -> Vec<&str> {
+        nearest_few(name, self.tools.iter().map(|tool| tool.name.as_str()), 3)
+    }
+
+    /// What to write instead of a name that no tool has.
+    pub fn instead_of(&self, name: &str) -> Option<String> {
+        let signatures = |tools: &[&Arc<Tool>]| {
+            let signatures = tools
+                .iter()
+                .map(|tool| self.with_path(tool, tool.signature().to_owned()));
+            signatures.collect::<Vec<_>>().join("\n")
+        };
+        let mut group = self.in_group(name);
+        if !group.is_empty() {
+            let more = group.len().saturating_sub(MAX_GROUP_TOOLS_IN_ERROR);
+            group.truncate(MAX_GROUP_TOOLS_IN_ERROR);
+            let more = match more {
+                0 => String::new(),
+                more => format!("\nand {more} more"),
+            };
+            let shown = signatures(&group);
+            return Some(format!(
+                "it is a group of tools; call one of them\n{shown}{more}"
+            ));
+        }
+        let near = self.nearest(name);
+        let near: Vec<_> = near.iter().filter_map(|name| self.find(name)).collect();
+        (!near.is_empty()).then(|| format!("did you mean\n{}", signatures(&near)))
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = &Arc<Tool>> {
+        self.tools.iter()
+    }
+
+    pub fn len(&self) -> usize {
+        self.tools.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.tools.is_empty()
+    }
+}
+
+fn ambiguous(server: &str, collision: &Collision<'_>) -> String {
+    let names = collision.names.iter();
+    let exact: Vec<String> = names
+        .map(|name| format!("mux.{server}[{name:?}]"))
+        .collect();
+    format!(
+        "`{}` is ambiguous in {server}; call {} by exact name",
+        collision.spelling,
+        exact.join(" or ")
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn set(names: &[&str], exclude: &[&str]) -> ToolSet {
+        let described = names
+            .iter()
+            .map(|name| ToolDescription {
+                name: (*name).to_owned(),
+                input_schema: json!({"type": "object"}),
+                ..ToolDescription::default()
+            })
+            .collect();
+        let exclude: Vec<String> = exclude.iter().map(|p| (*p).to_owned()).collect();
+        ToolSet::new("s", described, &exclude)
+    }
+
+    #[test]
+    fn a_tool_is_found_by_its_own_name_and_by_our_spelling() {
+        let set = set(&["get-thing", "read"], &[]);
+        assert_eq!(set.find("get-thing").unwrap().name, "get-thing");
+        assert_eq!(set.find("get_thing").unwrap().name, "get-thing");
+        assert!(set.find("getThing").is_none());
+        assert_eq!(set.nearest("getThing"), ["get-thing"]);
+    }
+
+    #[test]
+    fn colliding_names_are_reached_exactly_or_not_at_all() {
+        let set = set(&["a-b", "a_b", "a b", "a.b", "c"], &[]);
+        for name in ["a-b", "a_b", "a b", "a.b"] {
+            assert_eq!(set.find(name).unwrap().name, name);
+        }
+        assert_eq!(set.warnings.len(), 1);
+        assert!(set.warnings[0].contains("ambiguous"), "{:?}", set.warnings);
+    }
+
+    #[test]
+    fn the_dots_of_a_name_are_found_whatever_is_spelled() {
+        let set = set(
+            &[
+                "pet.get-one",
+                "my-pets.all",
+                "pet",
+                "a.b-c",
+                "a.b_c",
+                "x y",
+                "x-y",
+                "x.y",
+            ],
+            &[],
+        );
+        for (written, name) in [
+            ("pet.get-one", "pet.get-one"),
+            ("pet.get_one", "pet.get-one"),
+            ("pet_get_one", "pet.get-one"),
+            ("my_pets.all", "my-pets.all"),
+            ("my-pets.all", "my-pets.all"),
+            ("my_pets_all", "my-pets.all"),
+            ("pet", "pet"),
+            ("a.b_c", "a.b_c"),
+            ("a.b-c", "a.b-c"),
+        ] {
+            assert_eq!(
+                set.find(written).map(|tool| tool.name.as_str()),
+                Some(name),
+                "{written}"
+            );
+        }
+        // These could mean several.
+        for written in ["a.b c", "a_b_c", "x_y", "pet.get", "pet.", ".pet"] {
+            assert!(set.find(written).is_none(), "{written}");
+        }
+        assert_eq!(set.spelled(set.find("my-pets.all").unwrap()), "my_pets.all");
+        assert_eq!(set.spelled(set.find("a.b-c").unwrap()), "a.b-c");
+        assert!(set.has_groups);
+        let names = |group: &str| {
+            let tools = set.in_group(group);
+            tools
+                .iter()
+                .map(|tool| tool.name.clone())
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(names("my-pets"), ["my-pets.all"]);
+        assert_eq!(names("my_pets"), ["my-pets.all"]);
+        assert!(names("pet.get-one").is_empty());
+        assert_eq!(set.nearest("pets.getOne")[0], "pet.get-one");
+        let hint = set.instead_of("my_pets").unwrap();
+        assert!(
+            hint.contains("group") && hint.contains("s.my_pets.all("),
+            "{hint}"
+        );
+        let hint = set.instead_of("pets.getOne").unwrap();
+        assert!(hint.contains("s.pet.get_one("), "{hint}");
+    }
+
+    #[test]
+    fn what_nobody_sees_of_a_name_is_needed_by_nobody_but_its_server() {
+        let set = set(&["odd\u{200b}one", "plain", "pla\u{200b}in"], &[]);
+        let odd = set.find("oddone").unwrap();
+        assert_eq!(
+            (odd.name.as_str(), set.shown(odd).as_str()),
+            ("odd\u{200b}one", "oddone")
+        );
+        let twin = set.find("pla\u{200b}in").unwrap();
+        assert_eq!(set.find("plain").unwrap().name, "plain");
+        assert_eq!(set.shown(twin), twin.name);
+    }
+
+    #[test]
+    fn excluded_and_repeated_tools_are_not_offered() {
+        let set = set(
+            &["delete_a", "read", "read", "repos.delete-b", "my-x.get"],
+            &["delete_*", "repos.delete_*", "my_x_get"],
+        );
+        assert!(set.find("delete_a").is_none());
+        assert_eq!(set.len(), 1);
+        assert_eq!(set.warnings.len(), 1);
+    }
+}

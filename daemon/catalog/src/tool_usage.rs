@@ -1,0 +1,159 @@
+//! How often each tool was called, over all daemons of this user: what is needed often is shown before what is not.
+//!
+//! Levels are far apart, so that a list which is ordered by them changes seldom: an agent that hears of another list of
+//! tools pays for it with its cached prompt.
+//!
+//! Invariant: a call is counted without waiting, and nothing is known of it but the tool's name, hashed.
+
+use std::{
+    collections::HashMap,
+    sync::{
+        Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use super::{Digest, Tool, cache_slot::CacheSlot};
+use mux_cache::{Cache, CacheSpace};
+use mux_text::digest::DigestKey;
+
+/// Tools that are counted. Those that come later count as never called.
+const MAX_COUNTED_TOOLS: usize = 4096;
+
+pub(super) struct ToolUsage {
+    shelf: CacheSlot,
+    counts: Mutex<HashMap<DigestKey, CallCount>>,
+    /// Nothing is written before: it would be in the place of what is there.
+    is_loaded: AtomicBool,
+}
+
+#[derive(Clone, Copy, Default)]
+struct CallCount {
+    calls: u32,
+    /// As of when it was last written down.
+    written: u32,
+}
+
+impl ToolUsage {
+    pub(super) fn new(shelf: &CacheSlot) -> Self {
+        Self {
+            shelf: shelf.clone(),
+            counts: Mutex::default(),
+            is_loaded: AtomicBool::new(false),
+        }
+    }
+
+    pub(super) async fn load(&self, cache: &Cache) {
+        let kept = cache.all(CacheSpace::Usage).await;
+        let mut counts = self.counts();
+        for (key, bytes) in kept.into_iter().take(MAX_COUNTED_TOOLS) {
+            let Ok(bytes) = <[u8; 4]>::try_from(bytes) else {
+                continue;
+            };
+            let written = u32::from_le_bytes(bytes);
+            let count = counts.entry(key).or_default();
+            // It may have been called before the cache was open.
+            count.calls = count.calls.saturating_add(written);
+            count.written = written;
+        }
+        self.is_loaded.store(true, Ordering::Relaxed);
+    }
+
+    pub(super) fn count(&self, tool: &Tool) {
+        let key = key(tool);
+        let mut counts = self.counts();
+        if counts.len() >= MAX_COUNTED_TOOLS && !counts.contains_key(&key) {
+            return;
+        }
+        let count = counts.entry(key).or_default();
+        let before = level(count.calls);
+        count.calls = count.calls.saturating_add(1);
+        // What is between two levels is written down with the daemon's end, if that comes in order.
+        if level(count.calls) != before && self.is_loaded.load(Ordering::Relaxed) {
+            self.write(key, count);
+        }
+    }
+
+    /// 0 for a tool that was never called; one more for each four times as many calls.
+    pub(super) fn level(&self, tool: &Tool) -> u32 {
+        let counts = self.counts();
+        level(counts.get(&key(tool)).map_or(0, |count| count.calls))
+    }
+
+    pub(super) fn save(&self) {
+        for (key, count) in self.counts().iter_mut() {
+            if count.calls != count.written {
+                self.write(*key, count);
+            }
+        }
+    }
+
+    fn write(&self, key: DigestKey, count: &mut CallCount) {
+        let bytes = count.calls.to_le_bytes().to_vec();
+        self.shelf.put(CacheSpace::Usage, key, bytes);
+        count.written = count.calls;
+    }
+
+    fn counts(&self) -> MutexGuard<'_, HashMap<DigestKey, CallCount>> {
+        self.counts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn key(tool: &Tool) -> DigestKey {
+    Digest::new().text(&tool.server).text(&tool.name).key()
+}
+
+fn level(calls: u32) -> u32 {
+    (u32::BITS - calls.leading_zeros()).div_ceil(2)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::{ToolDescription, ToolSet};
+
+    #[tokio::test]
+    async fn what_was_called_is_known_to_the_next_daemon() {
+        let names = ["often", "once", "never"];
+        let described = names.map(|name| ToolDescription {
+            name: name.into(),
+            input_schema: json!({}),
+            ..ToolDescription::default()
+        });
+        let tools = ToolSet::new("s", described.into(), &[]);
+        let [often, once, never] = names.map(|name| tools.find(name).unwrap());
+        let (cache, shelf) = (Cache::memory(), CacheSlot::default());
+        shelf.put_up(cache.clone());
+        let usage = ToolUsage::new(&shelf);
+        usage.load(&cache).await;
+        for _ in 0..15 {
+            usage.count(often);
+        }
+        usage.count(once);
+        usage.save();
+        cache.flush().await;
+
+        let later = ToolUsage::new(&shelf);
+        later.count(often);
+        later.load(&cache).await;
+        let levels = [often, once, never].map(|tool| later.level(tool));
+        assert_eq!(levels, [3, 1, 0], "16 calls, 1 and none");
+    }
+
+    #[test]
+    fn levels_are_far_apart() {
+        for (calls, expected) in [
+            (0, 0),
+            (1, 1),
+            (3, 1),
+            (4, 2),
+            (15, 2),
+            (16, 3),
+            (u32::MAX, 16),
+        ] {
+            assert_eq!(level(calls), expected, "{calls}");
+        }
+    }
+}

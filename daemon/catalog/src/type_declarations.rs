@@ -1,0 +1,240 @@
+//! The text that programs are checked against, and the one that people read.
+//!
+//! Invariant: a text is named by everything that it was made of, so that one name never has two texts.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use mux_typegen::{Observed, ServerDecl, Shape};
+use tokio::sync::Semaphore;
+
+use super::{Digest, LearnedShapes, Tool, ToolSet, cache_slot::CacheSlot};
+use mux_cache::CacheSpace;
+use mux_process::{blocking_pool, malloc_trim};
+use mux_text::digest::DigestKey;
+use mux_typecheck::{TypeDeclarations, TypesText};
+
+/// Texts that are kept at hand.
+const MAX_KEPT_TYPE_TEXTS: usize = 4;
+/// A text of so many bytes leaves memory behind, when it is made, that is worth asking for.
+const MEMORY_TRIM_TEXT_BYTES: usize = 1 << 20;
+
+/// A server with the tools that it is known to have.
+#[derive(Clone, Debug)]
+pub struct KnownServer {
+    pub name: String,
+    pub tools: Option<Arc<ToolSet>>,
+    /// What a reader should know of it: why its tools are not known, or since when.
+    pub note: Option<String>,
+}
+
+/// For whom a text is.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum TypeTextAudience {
+    /// What changes with every call or session is left out.
+    Checker,
+    /// With how often a result was observed.
+    Reader,
+}
+
+impl TypeTextAudience {
+    pub fn observed(self, shape: Option<&Shape>) -> Option<Observed<'_>> {
+        shape.map(|shape| Observed {
+            shape,
+            calls: (self == Self::Reader).then(|| shape.calls()),
+        })
+    }
+}
+
+pub(super) struct TypeTexts {
+    shelf: CacheSlot,
+    /// The last ones for the checker, the latest first: agents who see other tools take turns.
+    last: Mutex<Vec<RecentTypeText>>,
+    /// One text is made at a time: it takes several times its length until it is made, and who waits often wants the same.
+    making: Semaphore,
+}
+
+struct RecentTypeText {
+    basis: DigestKey,
+    /// How much had been learned. With the next lesson nobody needs the text any more.
+    lessons: u64,
+    types: TypeDeclarations,
+    /// The name under which the next daemon looks for it, unless it stands there already.
+    unwritten: Option<DigestKey>,
+}
+
+impl TypeTexts {
+    pub(super) fn new(shelf: &CacheSlot) -> Self {
+        Self {
+            shelf: shelf.clone(),
+            last: Mutex::default(),
+            making: Semaphore::new(1),
+        }
+    }
+
+    pub(super) async fn types(
+        &self,
+        servers: &[KnownServer],
+        learned: &Arc<LearnedShapes>,
+        wording: TypeTextAudience,
+    ) -> TypeDeclarations {
+        if wording == TypeTextAudience::Reader {
+            return made(servers, learned, wording).await;
+        }
+        let (quick, lessons) = (quick_basis(servers, learned), learned.version());
+        if let Some(types) = self.lately(&quick) {
+            return types;
+        }
+        // Never closed: it cannot fail.
+        let _turn = self.making.acquire().await;
+        if let Some(types) = self.lately(&quick) {
+            return types;
+        }
+        let basis = lasting_basis(servers, learned);
+        let (types, unwritten) = match self.kept(basis).await {
+            Some(types) => (types, None),
+            None => (made(servers, learned, wording).await, Some(basis)),
+        };
+        let mut last = self.last();
+        last.retain(|last| last.lessons == lessons);
+        last.truncate(MAX_KEPT_TYPE_TEXTS - 1);
+        let made = RecentTypeText {
+            basis: quick,
+            lessons,
+            types: types.clone(),
+            unwritten,
+        };
+        last.insert(0, made);
+        types
+    }
+
+    /// As an earlier daemon made it.
+    async fn kept(&self, basis: DigestKey) -> Option<TypeDeclarations> {
+        let bytes = self.shelf.get(CacheSpace::Types, basis).await?;
+        let read = move || {
+            let (held, text) = TypesText::kept(bytes)?;
+            if text.len() >= MEMORY_TRIM_TEXT_BYTES {
+                malloc_trim::give_back_soon();
+            }
+            Some(TypeDeclarations {
+                hash: blake3::hash(text.as_bytes()).into(),
+                text: held,
+            })
+        };
+        blocking_pool::run(read).await
+    }
+
+    fn lately(&self, basis: &DigestKey) -> Option<TypeDeclarations> {
+        let mut last = self.last();
+        let place = last.iter().position(|last| last.basis == *basis)?;
+        last[..=place].rotate_right(1);
+        Some(last[0].types.clone())
+    }
+
+    /// Writes the last text down. While shapes are learned it changes with many a call, and only the next
+    /// daemon reads it.
+    pub(super) fn save(&self) {
+        for last in self.last().iter_mut() {
+            let Some(basis) = last.unwritten.take() else {
+                continue;
+            };
+            let text = last.types.text.packed();
+            self.shelf
+                .put(CacheSpace::Types, basis, text.bytes().to_vec());
+        }
+    }
+
+    fn last(&self) -> MutexGuard<'_, Vec<RecentTypeText>> {
+        self.last.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A long text takes a second.
+async fn made(
+    servers: &[KnownServer],
+    learned: &Arc<LearnedShapes>,
+    wording: TypeTextAudience,
+) -> TypeDeclarations {
+    let (servers, learned) = (servers.to_vec(), Arc::clone(learned));
+    let make = move || {
+        let text = generate(&servers, &learned, wording);
+        let types = TypeDeclarations {
+            hash: blake3::hash(text.as_bytes()).into(),
+            text: text.as_str().into(),
+        };
+        if text.len() >= MEMORY_TRIM_TEXT_BYTES {
+            malloc_trim::give_back_soon();
+        }
+        types
+    };
+    blocking_pool::run(make).await
+}
+
+/// Says within this process whether anything has changed.
+fn quick_basis(servers: &[KnownServer], learned: &LearnedShapes) -> DigestKey {
+    let digest = Digest::new().bytes(&learned.version().to_le_bytes());
+    let digest = servers.iter().fold(digest, |digest, server| {
+        let key = server.tools.as_ref().map(|tools| tools.key);
+        digest.text(&server.name).bytes(&key.unwrap_or_default())
+    });
+    digest.key()
+}
+
+/// The same over restarts: what was learned stands in it, and not how often that changed.
+fn lasting_basis(servers: &[KnownServer], learned: &LearnedShapes) -> DigestKey {
+    let mut digest = Digest::new().bytes(&mux_typegen::GENERATOR.to_le_bytes());
+    for server in servers {
+        digest = digest.text(&server.name);
+        let Some(tools) = &server.tools else {
+            digest = digest.text("unknown");
+            continue;
+        };
+        digest = digest.bytes(&tools.key);
+        for tool in tools.iter() {
+            if let Some(shape) = shape_of(tool, learned) {
+                digest = digest.bytes(&tool.key).bytes(&shape.kind());
+            }
+        }
+    }
+    digest.key()
+}
+
+fn generate(servers: &[KnownServer], learned: &LearnedShapes, wording: TypeTextAudience) -> String {
+    let shapes: Vec<Vec<Option<Arc<Shape>>>> = servers
+        .iter()
+        .map(|server| {
+            let tools = server.tools.iter().flat_map(|set| set.iter());
+            tools.map(|tool| shape_of(tool, learned)).collect()
+        })
+        .collect();
+    let declared: Vec<ServerDecl<'_>> = servers
+        .iter()
+        .zip(&shapes)
+        .map(|(server, shapes)| {
+            let tools = server.tools.iter().flat_map(|set| set.iter());
+            let tools = tools.zip(shapes).map(|(tool, shape)| {
+                let observed = wording.observed(shape.as_deref());
+                tool.declaration(observed)
+            });
+            let tools: Vec<_> = tools.collect();
+            let note = match (&server.tools, wording) {
+                (None, TypeTextAudience::Checker) => Some("its tools are not known now"),
+                (Some(_), TypeTextAudience::Checker) => None,
+                (_, TypeTextAudience::Reader) => server.note.as_deref(),
+            };
+            ServerDecl {
+                name: &server.name,
+                tools,
+                note,
+            }
+        })
+        .collect();
+    mux_typegen::declarations(&declared)
+}
+
+/// What was learned counts where nothing was declared.
+fn shape_of(tool: &Tool, learned: &LearnedShapes) -> Option<Arc<Shape>> {
+    match tool.has_output_schema() {
+        true => None,
+        false => learned.shape(tool),
+    }
+}

@@ -1,0 +1,177 @@
+//! `${cmd:…}`: values that a command tells, such as one that asks a keyring.
+//!
+//! Invariant: what a command told is a secret. It stands in no error, no log and no message; what is
+//! named of a command that failed is its first word.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    ffi::OsString,
+    path::Path,
+    time::Duration,
+};
+
+use futures::{StreamExt as _, stream};
+use mux_secrets::Secret;
+
+use super::Environment;
+use mux_keeper::{ChildExit, SpawnSpec};
+
+/// How long one command may take.
+pub const COMMAND_TIMEOUT: Duration = Duration::from_secs(10);
+/// How much one may tell.
+pub const MAX_COMMAND_OUTPUT_BYTES: usize = 64 << 10;
+/// Commands at the same moment.
+const MAX_CONCURRENT_COMMANDS: usize = 8;
+
+/// What a program printed, and how it ended.
+#[derive(Debug)]
+pub struct CommandOutput {
+    pub printed: Vec<u8>,
+    pub exit: ChildExit,
+}
+
+/// The value of a command, or why there is none.
+pub(super) type CommandValue = Result<Secret, String>;
+
+/// The answers of all commands that the configuration names.
+#[derive(Debug, Default)]
+pub struct CommandValues {
+    known: BTreeMap<String, CommandValue>,
+}
+
+impl CommandValues {
+    /// Puts the answers of these commands into the environment. One that is known is not asked again,
+    /// unless all are to be asked `anew`; those that nobody names any more are forgotten.
+    pub async fn answer<F: Future<Output = Result<CommandOutput, String>> + Send>(
+        &mut self,
+        wanted: BTreeSet<String>,
+        environment: &mut Environment,
+        (home, anew): (&Path, bool),
+        run: impl Fn(SpawnSpec) -> F,
+    ) {
+        self.known
+            .retain(|command, _| !anew && wanted.contains(command));
+        let missing: Vec<String> = wanted
+            .into_iter()
+            .filter(|command| !self.known.contains_key(command))
+            .collect();
+        let asked: Vec<_> = missing
+            .into_iter()
+            .map(|command| {
+                let told = run(question(&command, environment, home));
+                async move {
+                    let answer = value(&command, told.await);
+                    (command, answer)
+                }
+            })
+            .collect();
+        let answers: Vec<_> = stream::iter(asked)
+            .buffered(MAX_CONCURRENT_COMMANDS)
+            .collect()
+            .await;
+        self.known.extend(answers);
+        environment.commands.clone_from(&self.known);
+    }
+}
+
+/// It sees what a command in the user's terminal would see.
+fn question(command: &str, environment: &Environment, home: &Path) -> SpawnSpec {
+    SpawnSpec {
+        program: "/bin/sh".into(),
+        args: ["-c", command].map(OsString::from).into(),
+        env: environment
+            .iter()
+            .map(|(name, value)| (name.into(), value.into()))
+            .collect(),
+        cwd: home.to_owned(),
+        tag: "config-command".into(),
+    }
+}
+
+fn value(command: &str, told: Result<CommandOutput, String>) -> CommandValue {
+    let first = command.split_whitespace().next().unwrap_or_default();
+    let failed = |why: String| format!("`${{cmd:{first} …}}` failed: {why}");
+    let told = told.map_err(failed)?;
+    if told.exit.code != Some(0) {
+        return Err(failed(told.exit.to_string()));
+    }
+    let text = String::from_utf8(told.printed)
+        .map_err(|_| failed("what it printed is not UTF-8 text".into()))?;
+    let text = text.strip_suffix('\n').unwrap_or(&text);
+    let text = text.strip_suffix('\r').unwrap_or(text);
+    match text {
+        "" => Err(failed("it printed nothing".into())),
+        text if text.contains('\0') => Err(failed("what it printed has a NUL".into())),
+        text => Ok(text.into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+
+    use super::*;
+
+    fn told(text: &str, code: i32) -> Result<CommandOutput, String> {
+        Ok(CommandOutput {
+            printed: text.into(),
+            exit: ChildExit {
+                code: Some(code),
+                signal: None,
+            },
+        })
+    }
+
+    fn wanted(commands: &[&str]) -> BTreeSet<String> {
+        commands.iter().map(|text| (*text).to_owned()).collect()
+    }
+
+    #[tokio::test]
+    async fn a_command_is_asked_once_and_again_only_when_that_is_wanted() {
+        let asked = RefCell::new(Vec::new());
+        let run = |spec: SpawnSpec| {
+            let command = spec.args[1].clone().into_string().unwrap();
+            asked.borrow_mut().push(command.clone());
+            std::future::ready(match command.as_str() {
+                "bad key" => told("s3cret", 4),
+                _ => told(&format!("{command}!\n"), 0),
+            })
+        };
+        let mut commands = CommandValues::default();
+        let mut environment = Environment::default();
+        let home = Path::new("/");
+        let both = || wanted(&["good", "bad key"]);
+        commands
+            .answer(both(), &mut environment, (home, false), run)
+            .await;
+        assert_eq!(environment.expand("<${cmd:good}>").unwrap(), "<good!>");
+        let problem = environment.expand("${cmd:bad key}").unwrap_err();
+        assert!(
+            problem.contains("`${cmd:bad …}`") && problem.contains("exit code 4"),
+            "{problem}"
+        );
+        assert!(!problem.contains("key") && !problem.contains("s3cret"));
+        assert_eq!(asked.borrow().len(), 2);
+        commands
+            .answer(both(), &mut environment, (home, false), run)
+            .await;
+        assert_eq!(asked.borrow().len(), 2);
+        commands
+            .answer(both(), &mut environment, (home, true), run)
+            .await;
+        assert_eq!(asked.borrow().len(), 4);
+        commands
+            .answer(wanted(&["other"]), &mut environment, (home, false), run)
+            .await;
+        assert!(environment.expand("${cmd:good}").is_err(), "forgotten");
+    }
+
+    #[test]
+    fn only_the_last_line_end_is_cut_off() {
+        assert_eq!(value("x", told("a \n\n", 0)).unwrap(), "a \n".into());
+        assert_eq!(value("x", told("a\r\n", 0)).unwrap(), "a".into());
+        for text in ["", "\n", "a\0b"] {
+            assert!(value("x", told(text, 0)).is_err(), "{text:?}");
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! A text of the configuration, taken apart into what stands for itself and what is replaced. Pure.
+
+/// One piece of a text.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum TextPart<'a> {
+    Plain(&'a str),
+    /// `${NAME}` or `${NAME:-default}`.
+    Variable {
+        name: &'a str,
+        default: Option<&'a str>,
+    },
+    /// `${cmd:…}`: what stands between, for a shell.
+    Command(&'a str),
+    /// `${keyring:NAME}`
+    Secret(&'a str),
+}
+
+/// The longest name of a secret.
+const MAX_SECRET_NAME_BYTES: usize = 128;
+
+/// Whether a secret may be called so.
+pub fn is_secret_name(name: &str) -> bool {
+    let mut letters = name.chars();
+    letters
+        .next()
+        .is_some_and(|c| c.is_ascii_alphabetic() || c == '_')
+        && letters.all(|c| c.is_ascii_alphanumeric() || "_-.".contains(c))
+        && name.len() <= MAX_SECRET_NAME_BYTES
+}
+
+/// `$$` is a dollar sign, and so is one with nothing of ours behind it.
+pub(super) fn parts(text: &str) -> Result<Vec<TextPart<'_>>, String> {
+    let mut parts = Vec::new();
+    let mut rest = text;
+    while let Some(at) = rest.find('$') {
+        let after = &rest[at + 1..];
+        if let Some(inside) = after.strip_prefix('{') {
+            if at > 0 {
+                parts.push(TextPart::Plain(&rest[..at]));
+            }
+            let (part, behind) = reference(inside)?;
+            parts.push(part);
+            rest = behind;
+        } else {
+            parts.push(TextPart::Plain(&rest[..=at]));
+            rest = after.strip_prefix('$').unwrap_or(after);
+        }
+    }
+    if !rest.is_empty() {
+        parts.push(TextPart::Plain(rest));
+    }
+    Ok(parts)
+}
+
+/// What `inside` begins with, up to its brace, and what stands behind it.
+fn reference(inside: &str) -> Result<(TextPart<'_>, &str), String> {
+    if let Some(command) = inside.strip_prefix("cmd:") {
+        let end = balanced(command)
+            .ok_or("`${cmd:` without its `}`; braces inside the command must be in pairs")?;
+        let text = command[..end].trim();
+        if text.is_empty() {
+            return Err("`${cmd:}` names no command".into());
+        }
+        return Ok((TextPart::Command(text), &command[end + 1..]));
+    }
+    let end = inside
+        .find('}')
+        .ok_or("`${` without `}`; write `$$` for a dollar sign")?;
+    if let Some(name) = inside[..end].strip_prefix("keyring:") {
+        if !is_secret_name(name) {
+            return Err(
+                "`${keyring:NAME}` wants a name of letters, digits, `_`, `-` and `.`".into(),
+            );
+        }
+        return Ok((TextPart::Secret(name), &inside[end + 1..]));
+    }
+    let (name, default) = match inside[..end].split_once(":-") {
+        Some((name, default)) => (name, Some(default)),
+        None => (&inside[..end], None),
+    };
+    Ok((TextPart::Variable { name, default }, &inside[end + 1..]))
+}
+
+/// Where the brace stands that closes what was opened before the text.
+fn balanced(text: &str) -> Option<usize> {
+    let mut open = 0_usize;
+    for (at, byte) in text.bytes().enumerate() {
+        match byte {
+            b'{' => open += 1,
+            b'}' if open == 0 => return Some(at),
+            b'}' => open -= 1,
+            _ => {}
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_end_at_their_own_brace() {
+        for (text, command, behind) in [
+            ("${cmd:pass show a}", "pass show a", None),
+            (
+                "${cmd:awk '{print $1}' f}!",
+                "awk '{print $1}' f",
+                Some("!"),
+            ),
+            ("${cmd:echo ${HOME}/x}", "echo ${HOME}/x", None),
+            ("${cmd: echo \"$$\" }", "echo \"$$\"", None),
+        ] {
+            let found = parts(text).unwrap();
+            assert_eq!(found[0], TextPart::Command(command), "{text}");
+            assert_eq!(found.get(1).copied(), behind.map(TextPart::Plain), "{text}");
+        }
+        for text in ["${cmd:", "${cmd:a{b}", "${cmd:}", "${cmd: }"] {
+            assert!(parts(text).unwrap_err().contains("${cmd:"), "{text}");
+        }
+    }
+
+    #[test]
+    fn secrets_are_named_and_nothing_else() {
+        let found = parts("Bearer ${keyring:github.token-2}!").unwrap();
+        assert_eq!(found[1], TextPart::Secret("github.token-2"));
+        for text in [
+            "${keyring:}",
+            "${keyring:a b}",
+            "${keyring:A:-x}",
+            "${keyring:2}",
+        ] {
+            assert!(parts(text).unwrap_err().contains("NAME"), "{text}");
+        }
+    }
+
+    #[test]
+    fn variables_may_have_a_default() {
+        let variable = |name, default| TextPart::Variable { name, default };
+        assert_eq!(
+            parts("a${B}${C:-d:-e}${F:-}").unwrap(),
+            [
+                TextPart::Plain("a"),
+                variable("B", None),
+                variable("C", Some("d:-e")),
+                variable("F", Some(""))
+            ]
+        );
+    }
+}

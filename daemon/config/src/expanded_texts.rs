@@ -1,0 +1,138 @@
+//! Which texts of the configuration are expanded, and what they name.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{Config, OauthEntry, ServerEntry, SourceEntry};
+use crate::environment::{commands_in, secrets_in};
+
+impl Config {
+    /// Whether any value refers to a variable, which only the login shell may know.
+    pub fn needs_environment(&self) -> bool {
+        let compiler = self.check.tsc.as_deref();
+        let mut servers = self.servers.values().flatten();
+        compiler.is_some_and(|path| path.contains("${"))
+            || servers.any(ServerEntry::needs_environment)
+            // They are reached through the user's proxies.
+            || !self.sources.is_empty()
+            || self.telemetry.endpoint.is_some()
+    }
+
+    /// The commands whose answers the entries need. A server that is switched off needs none.
+    pub fn commands(&self) -> BTreeSet<String> {
+        let entries = self.servers.values().flatten();
+        let servers = entries
+            .filter(|entry| entry.enabled != Some(false))
+            .flat_map(ServerEntry::commands);
+        let sources = self.sources.values().flatten();
+        let sources = sources
+            .filter(|entry| entry.enabled != Some(false))
+            .flat_map(SourceEntry::expanded_values)
+            .flat_map(commands_in);
+        let telemetry = self.telemetry.values().flat_map(commands_in);
+        servers.chain(sources).chain(telemetry).collect()
+    }
+
+    /// The named secrets, each with the entries that name it, also those that are switched off.
+    pub fn secrets(&self) -> BTreeMap<String, BTreeSet<String>> {
+        let mut all = BTreeMap::<String, BTreeSet<String>>::new();
+        let mut add = |section: &str, entry: &str, names: BTreeSet<String>| {
+            for name in names {
+                all.entry(name)
+                    .or_default()
+                    .insert(format!("{section}.{entry}"));
+            }
+        };
+        for (name, entry) in &self.servers {
+            add(
+                "servers",
+                name,
+                entry
+                    .as_ref()
+                    .map_or_else(|_| BTreeSet::new(), ServerEntry::secrets),
+            );
+        }
+        for (name, entry) in &self.sources {
+            let values = entry.iter().flat_map(SourceEntry::expanded_values);
+            add("sources", name, values.flat_map(secrets_in).collect());
+        }
+        for name in self.telemetry.values().flat_map(secrets_in) {
+            all.entry(name).or_default().insert("telemetry".into());
+        }
+        all
+    }
+}
+
+impl ServerEntry {
+    pub fn needs_environment(&self) -> bool {
+        // What is behind a URL may be reached through a proxy.
+        self.url.is_some() || self.texts().any(|text| text.contains("${"))
+    }
+
+    pub fn commands(&self) -> BTreeSet<String> {
+        self.values().flat_map(commands_in).collect()
+    }
+
+    pub fn secrets(&self) -> BTreeSet<String> {
+        self.values().flat_map(secrets_in).collect()
+    }
+
+    fn texts(&self) -> impl Iterator<Item = &str> {
+        let places = [&self.command, &self.cwd, &self.socket].into_iter();
+        places.flatten().map(String::as_str).chain(self.values())
+    }
+
+    /// Those that a command may tell.
+    fn values(&self) -> impl Iterator<Item = &str> {
+        let client = match &self.oauth {
+            Some(OauthEntry::Own(own)) => [&own.client_id, &own.client_secret],
+            _ => [&None, &None],
+        };
+        let texts = self.args.iter().chain(self.env.values());
+        texts
+            .chain(self.headers.values())
+            .chain(&self.url)
+            .chain(client.into_iter().flatten())
+            .map(String::as_str)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_are_found_where_they_may_stand() {
+        let config = Config::parse(
+            "[servers.a]\ncommand = \"${cmd:no}\"\nargs = [\"${cmd:one}\"]\nenv = { T = \"${cmd:two} ${cmd:one}\" }\n\
+             [servers.b]\nurl = \"https://${cmd:three}/\"\nheaders = { A = \"${cmd:four}\" }\n\
+             oauth = { client_secret = \"${cmd:five}\" }\n\
+             [servers.c]\ncommand = \"x\"\nargs = [\"${cmd:six}\"]\nenabled = false\n\
+             [sources.d]\nopenapi = \"x\"\nauth = { key = \"${cmd:seven}\" }\n",
+            "c",
+        )
+        .unwrap();
+        let found: Vec<String> = config.commands().into_iter().collect();
+        assert_eq!(found, ["five", "four", "one", "seven", "three", "two"]);
+        assert!(config.needs_environment());
+    }
+
+    #[test]
+    fn secrets_are_found_with_the_entries_that_name_them() {
+        let config = Config::parse(
+            "[servers.a]\ncommand = \"x\"\nargs = [\"${keyring:K}\"]\nenv = { T = \"${keyring:K}${keyring:L}\" }\n\
+             [servers.b]\nurl = \"https://h/\"\noauth = { client_secret = \"${keyring:M}\" }\nenabled = false\n\
+             [sources.c]\nopenapi = \"x\"\nheaders = { A = \"${keyring:K}\" }\n",
+            "c",
+        )
+        .unwrap();
+        let found: Vec<String> = config
+            .secrets()
+            .into_iter()
+            .map(|(name, entries)| format!("{name} {}", Vec::from_iter(entries).join(",")))
+            .collect();
+        assert_eq!(
+            found,
+            ["K servers.a,sources.c", "L servers.a", "M servers.b"]
+        );
+    }
+}

@@ -1,0 +1,93 @@
+//! On which line of the file something stands.
+
+use std::collections::BTreeMap;
+
+use toml::de::{DeTable, DeValue};
+
+/// How deep keys are told apart.
+const MAX_KEY_DEPTH: usize = 4;
+
+/// Lines by the keys that lead there; the rules of a list by their numbers.
+#[derive(Clone, Debug, Default)]
+pub struct LineIndex(BTreeMap<Vec<String>, usize>);
+
+impl LineIndex {
+    /// Of a text that is TOML; of another one nothing is known.
+    pub fn of(text: &str) -> Self {
+        let mut lines = Self::default();
+        if let Ok(table) = DeTable::parse(text) {
+            lines.walk(table.get_ref(), &[], text);
+        }
+        lines
+    }
+
+    /// Where the last of these keys stands, or the nearest before it.
+    pub fn near(&self, keys: &[&str]) -> Option<usize> {
+        let all = (1..=keys.len()).rev();
+        all.map(|length| &keys[..length])
+            .find_map(|keys| self.at(keys))
+    }
+
+    pub fn at(&self, keys: &[&str]) -> Option<usize> {
+        let keys: Vec<String> = keys.iter().map(|key| (*key).to_owned()).collect();
+        self.0.get(&keys).copied()
+    }
+
+    fn walk(&mut self, table: &DeTable<'_>, above: &[String], text: &str) {
+        for (key, value) in table {
+            let mut keys = above.to_vec();
+            keys.push(key.get_ref().to_string());
+            self.0.insert(keys.clone(), line(text, key.span().start));
+            if keys.len() == MAX_KEY_DEPTH {
+                continue;
+            }
+            match value.get_ref() {
+                DeValue::Table(table) => self.walk(table, &keys, text),
+                DeValue::Array(items) => {
+                    for (index, item) in items.iter().enumerate() {
+                        let mut keys = keys.clone();
+                        keys.push((index + 1).to_string());
+                        let first = item
+                            .get_ref()
+                            .as_table()
+                            .and_then(|table| table.keys().map(|key| key.span().start).min());
+                        let start = first.unwrap_or_else(|| item.span().start);
+                        self.0.insert(keys, line(text, start));
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+fn line(text: &str, at: usize) -> usize {
+    let before = text.as_bytes().get(..at).unwrap_or_default();
+    before.iter().filter(|byte| **byte == b'\n').count() + 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn everything_stands_on_its_line() {
+        let lines = LineIndex::of(
+            "# one\n[servers.a]\ncommand = \"x\"\n\n[[policy]]\nmatch = \"a\"\n[[policy]]\nmatch = \"b\"\naction = \"deny\"\n\
+             [agents.s]\nlimits = { wall = \"5s\" }\npolicy = [\n  { match = \"c\", action = \"ask\" },\n]\n",
+        );
+        for (keys, line) in [
+            (&["servers", "a"][..], Some(2)),
+            (&["servers", "a", "command"], Some(3)),
+            (&["policy", "2"], Some(8)),
+            (&["agents", "s", "limits", "wall"], Some(11)),
+            (&["agents", "s", "policy", "1"], Some(13)),
+            (&["limits"], None),
+        ] {
+            assert_eq!(lines.at(keys), line, "{keys:?}");
+        }
+        assert_eq!(lines.near(&["servers", "a", "env", "X"]), Some(2));
+        assert_eq!(lines.near(&["daemon"]), None);
+        assert_eq!(LineIndex::of("= nonsense").near(&["daemon"]), None);
+    }
+}

@@ -1,0 +1,234 @@
+//! When a call is sent a second time.
+//!
+//! Invariant: what may have happened is sent again at most once, and only if it does no harm: its tool says so,
+//! and so does the user, of its server.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use mux_wire::Fault;
+
+use super::dispatch::DispatchedCall;
+use mux_catalog::Tool;
+use mux_settings::RetryPolicy;
+use mux_upstream::{BackChannelRemedy, CallError, Server};
+
+pub(super) struct CallAttempts {
+    retry: RetryPolicy,
+    unsent: bool,
+    /// The first time that it may have happened and has no result. It stays so unless a later one is answered.
+    first: Option<DispatchedCall>,
+    told: AtomicBool,
+}
+
+impl CallAttempts {
+    pub(super) fn of(server: &Server) -> Self {
+        let definition = server.definition().as_ref();
+        Self::with(definition.map_or(RetryPolicy::Never, |it| it.retry))
+    }
+
+    fn with(retry: RetryPolicy) -> Self {
+        Self {
+            retry,
+            unsent: true,
+            first: None,
+            told: AtomicBool::new(false),
+        }
+    }
+
+    /// Whether a call of this tool may go out now, as its session describes it at this moment.
+    pub(super) fn allows_send(&self, tool: &Tool) -> bool {
+        self.first.is_none() || self.is_harmless(tool)
+    }
+
+    /// Why one that goes out now is a second one; told once.
+    pub(super) fn take_retry_cause(&self) -> Option<&str> {
+        let cause = match &self.first.as_ref()?.answer {
+            Err(CallError::Unknown(cause)) => cause,
+            Err(CallError::NoBackChannel(it)) => &it.message,
+            _ => return None,
+        };
+        (!self.told.swap(true, Ordering::Relaxed)).then_some(cause)
+    }
+
+    /// Whether to try again after this.
+    pub(super) fn should_retry(&mut self, sent: &Result<DispatchedCall, Fault>) -> bool {
+        let Ok(sent) = sent else { return false };
+        match sent.answer {
+            // It may have ended while the call stood in line, or a moment ago.
+            Err(CallError::NotSent) => std::mem::take(&mut self.unsent),
+            Err(ref error) if self.first.is_none() && may_have_happened(error) => {
+                self.first = Some(sent.clone());
+                self.is_harmless(&sent.tool)
+            }
+            _ => false,
+        }
+    }
+
+    /// What the caller is told. That a later one was not taken says nothing of the first.
+    pub(super) fn into_outcome(
+        self,
+        last: Result<DispatchedCall, Fault>,
+    ) -> Result<DispatchedCall, Fault> {
+        let taken = last.as_ref().is_ok_and(|last| {
+            !matches!(
+                last.answer,
+                Err(CallError::NotSent
+                    | CallError::SignIn(_)
+                    | CallError::Credential { .. }
+                    | CallError::Forbidden { .. }
+                    | CallError::Unfit(_)
+                    | CallError::Declined(_))
+            )
+        });
+        match self.first {
+            Some(first) if !taken => Ok(first),
+            _ => last,
+        }
+    }
+
+    fn is_harmless(&self, tool: &Tool) -> bool {
+        retry_allows(self.retry, tool.read_only, tool.idempotent == Some(true))
+    }
+}
+
+/// Nobody knows whether it happened; or its tool wanted to ask over a session of the wrong era, and what it had done
+/// before has happened.
+fn may_have_happened(error: &CallError) -> bool {
+    match error {
+        CallError::Unknown(_) => true,
+        CallError::NoBackChannel(it) => it.remedy == BackChannelRemedy::Reopened,
+        _ => false,
+    }
+}
+
+fn retry_allows(retry: RetryPolicy, read_only: Option<bool>, idempotent: bool) -> bool {
+    let read_only = read_only == Some(true);
+    match retry {
+        RetryPolicy::Never => false,
+        RetryPolicy::ReadOnly => read_only,
+        RetryPolicy::Idempotent => read_only || idempotent,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use mux_catalog::{ToolDescription, ToolSet};
+    use mux_upstream::NoBackChannel;
+
+    #[test]
+    fn only_what_does_no_harm_is_sent_again_and_only_where_the_user_says_so() {
+        for (retry, read_only, idempotent, again) in [
+            (RetryPolicy::Never, Some(true), true, false),
+            (RetryPolicy::ReadOnly, Some(true), false, true),
+            (RetryPolicy::ReadOnly, Some(false), true, false),
+            (RetryPolicy::ReadOnly, None, true, false),
+            (RetryPolicy::Idempotent, Some(true), false, true),
+            (RetryPolicy::Idempotent, Some(false), true, true),
+            (RetryPolicy::Idempotent, None, false, false),
+        ] {
+            let allowed = retry_allows(retry, read_only, idempotent);
+            assert_eq!(allowed, again, "{retry:?} {read_only:?} {idempotent}");
+        }
+    }
+
+    fn tool(read_only: bool) -> Arc<Tool> {
+        let description = ToolDescription {
+            name: "t".into(),
+            input_schema: serde_json::json!({}),
+            read_only: Some(read_only),
+            ..ToolDescription::default()
+        };
+        let set = ToolSet::new("s", vec![description], &[]);
+        Arc::clone(set.find("t").unwrap())
+    }
+
+    fn sent(read_only: bool, error: CallError) -> Result<DispatchedCall, Fault> {
+        Ok(DispatchedCall {
+            tool: tool(read_only),
+            answer: Err(error),
+        })
+    }
+
+    #[test]
+    fn each_reason_counts_once() {
+        let unknown = || sent(true, CallError::Unknown("why".into()));
+        let mut attempts = CallAttempts::with(RetryPolicy::ReadOnly);
+        assert!(attempts.should_retry(&unknown()) && !attempts.should_retry(&unknown()));
+        let unsent = || sent(true, CallError::NotSent);
+        assert!(attempts.should_retry(&unsent()) && !attempts.should_retry(&unsent()));
+        let late = CallError::TimedOut(std::time::Duration::ZERO);
+        assert!(!attempts.should_retry(&sent(true, late)));
+    }
+
+    #[test]
+    fn a_tool_that_could_not_ask_is_called_again_in_the_other_era_only_if_it_does_no_harm() {
+        let failed = |read_only, remedy| {
+            let error = NoBackChannel {
+                message: "no way back".into(),
+                details: serde_json::Value::Null,
+                remedy,
+            };
+            sent(read_only, CallError::NoBackChannel(Box::new(error)))
+        };
+        for (read_only, remedy, again) in [
+            (true, BackChannelRemedy::Reopened, true),
+            (false, BackChannelRemedy::Reopened, false),
+            (true, BackChannelRemedy::WhenIdle, false),
+            (true, BackChannelRemedy::Configured, false),
+            (true, BackChannelRemedy::NoOther, false),
+        ] {
+            let mut attempts = CallAttempts::with(RetryPolicy::ReadOnly);
+            assert_eq!(
+                attempts.should_retry(&failed(read_only, remedy)),
+                again,
+                "{read_only} {remedy:?}"
+            );
+            assert!(!attempts.should_retry(&failed(true, BackChannelRemedy::Reopened)) || !again);
+        }
+        let mut attempts = CallAttempts::with(RetryPolicy::Never);
+        assert!(!attempts.should_retry(&failed(true, BackChannelRemedy::Reopened)));
+    }
+
+    #[test]
+    fn what_counts_is_the_tool_that_was_sent_and_the_one_that_would_be() {
+        let mut attempts = CallAttempts::with(RetryPolicy::ReadOnly);
+        assert!(
+            attempts.allows_send(&tool(false)),
+            "nothing has happened yet"
+        );
+        assert!(!attempts.should_retry(&sent(false, CallError::Unknown("why".into()))));
+        let mut attempts = CallAttempts::with(RetryPolicy::ReadOnly);
+        assert!(attempts.should_retry(&sent(true, CallError::Unknown("why".into()))));
+        assert!(attempts.allows_send(&tool(true)) && !attempts.allows_send(&tool(false)));
+        assert_eq!(
+            (attempts.take_retry_cause(), attempts.take_retry_cause()),
+            (Some("why"), None)
+        );
+    }
+
+    #[test]
+    fn what_was_unknown_stays_so_until_it_is_answered() {
+        let first = || {
+            let mut attempts = CallAttempts::with(RetryPolicy::ReadOnly);
+            assert!(attempts.should_retry(&sent(true, CallError::Unknown("first".into()))));
+            attempts
+        };
+        let fault = Fault::new(mux_wire::Kind::Unavailable, "it is gone");
+        for last in [
+            sent(true, CallError::NotSent),
+            sent(true, CallError::Declined("no".into())),
+            Err(fault),
+        ] {
+            let told = first().into_outcome(last).unwrap().answer;
+            assert!(matches!(told, Err(CallError::Unknown(why)) if why == "first"));
+        }
+        let answered = Ok(DispatchedCall {
+            tool: tool(true),
+            answer: Ok(serde_json::json!({})),
+        });
+        assert!(first().into_outcome(answered).unwrap().answer.is_ok());
+    }
+}

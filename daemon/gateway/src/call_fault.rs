@@ -1,0 +1,167 @@
+//! What a caller is told of a call that has no result.
+//!
+//! Invariant: it says whether the call may have happened, and what to do; and it is short, whatever a server says.
+
+use mux_wire::{Fault, Kind};
+use serde_json::{Value, json};
+
+use mux_catalog::MAX_ERROR_MESSAGE_BYTES;
+use mux_text::json_weight;
+use mux_upstream::{BackChannelRemedy, CallError};
+
+/// What to do where a tool cannot ask.
+fn era_remedy_hint(path: &str, remedy: BackChannelRemedy) -> String {
+    let server = path.split('.').next().unwrap_or(path);
+    let asks = "the tool asks its caller for something, which this server cannot do over a session of MCP 2026-07-28";
+    match remedy {
+        BackChannelRemedy::Reopened => format!(
+            "{asks}; from now on its sessions are opened in 2025-11-25: call it again. era = \"2025-11-25\" in \
+             [servers.{server}] of config.toml has them opened so from the start"
+        ),
+        BackChannelRemedy::WhenIdle => format!(
+            "{asks}; a session of 2025-11-25 is opened as soon as the other calls on this one have ended: call it \
+             again then. era = \"2025-11-25\" in [servers.{server}] of config.toml has them opened so from the start"
+        ),
+        BackChannelRemedy::Configured => format!(
+            "{asks}, and era = \"2026-07-28\" in [servers.{server}] of config.toml allows no other; \"auto\" or \
+             \"2025-11-25\" would let it ask"
+        ),
+        BackChannelRemedy::NoOther => format!(
+            "{asks}, and it does not speak 2025-11-25: only a version of it that returns what it asks for can work"
+        ),
+    }
+}
+
+/// Of what a server says of a failure, as JSON. Half of it would be of no use.
+const MAX_FAULT_DETAIL_BYTES: usize = 1 << 20;
+
+/// What kind of failure it is.
+pub(super) fn fault_kind(error: &CallError) -> Kind {
+    match error {
+        CallError::NotSent | CallError::Declined(_) => Kind::Unavailable,
+        CallError::Unknown(_) => Kind::UnknownOutcome,
+        CallError::TimedOut(_) | CallError::TooLong(_) => Kind::Timeout,
+        CallError::SignIn(_) | CallError::Credential { .. } => Kind::AuthRequired,
+        CallError::Unfit(_) => Kind::Validation,
+        CallError::Refused { .. } | CallError::NoBackChannel(_) => Kind::Tool,
+        CallError::Forbidden { .. } => Kind::Denied,
+        CallError::TooMuch(_) => Kind::Limit,
+        CallError::Protocol(_) => Kind::Internal,
+    }
+}
+
+pub(super) async fn fault_of_call_error(path: &str, error: CallError) -> Fault {
+    let kind = fault_kind(&error);
+    let told = |message: String| Fault::new(kind, message);
+    let mut fault = match error {
+        CallError::NotSent => told(format!("{path} was not called: {error}")).hint("try again"),
+        CallError::Unknown(cause) => told(format!("{path} was sent, and no answer came: {cause}"))
+            .hint("it may or may not have happened; look before you call it again"),
+        CallError::TimedOut(within) => told(format!(
+            "{path} did not answer within {within:?} and was cancelled"
+        ))
+        .hint("call_timeout in the server's entry allows more"),
+        CallError::SignIn(challenge) => {
+            let server = path.split('.').next().unwrap_or(path);
+            told(format!("{path} was not called: {challenge}")).user_hint(format!(
+                "`mux servers login {server}`, or give a token in its `headers`; then call it again"
+            ))
+        }
+        CallError::Credential { why, fix } => {
+            told(format!("{path} was not called: {why}")).user_hint(fix)
+        }
+        CallError::Forbidden { why, fix } => {
+            told(format!("{path} was not called: {why}")).hint(fix)
+        }
+        CallError::Unfit(why) => told(format!("{path} was not called: {why}")),
+        CallError::Declined(why) => told(format!("{path} was not taken by the server: {why}")),
+        CallError::TooLong(whole) => told(format!(
+            "{path} took longer than {whole:?} in all and was cancelled"
+        ))
+        .hint("it may have told of progress; total_timeout in the server's entry allows more"),
+        CallError::Refused {
+            code,
+            message,
+            data,
+        } => {
+            let mut details = json!({ "code": code, "data": data });
+            if message.len() > MAX_ERROR_MESSAGE_BYTES {
+                details["message"] = Value::String(message.clone());
+            }
+            let mut fault = told(message);
+            fault.details = Some(bounded_details(code, details).await);
+            fault
+        }
+        CallError::NoBackChannel(it) => {
+            let mut fault = told(it.message).hint(era_remedy_hint(path, it.remedy));
+            fault.details = Some(bounded_details(0, it.details).await);
+            fault
+        }
+        CallError::TooMuch(message) => told(format!("{path}: {message}")),
+        CallError::Protocol(message) => {
+            told(format!("{path}: {message}")).user_hint("see `mux logs`")
+        }
+    };
+    truncate_message(&mut fault.message);
+    fault.hint.as_mut().map(truncate_message);
+    fault.path(path)
+}
+
+/// The details as text, or what they were about if that is too long.
+async fn bounded_details(code: i32, details: Value) -> String {
+    let text = json_weight::to_text(details).await;
+    match text.len() <= MAX_FAULT_DETAIL_BYTES {
+        true => text,
+        false => {
+            let omitted = format!(
+                "{} bytes, over the limit of {MAX_FAULT_DETAIL_BYTES}: this limit is fixed",
+                text.len()
+            );
+            json!({ "code": code, "omitted": omitted }).to_string()
+        }
+    }
+}
+
+fn truncate_message(text: &mut String) {
+    if text.len() > MAX_ERROR_MESSAGE_BYTES {
+        text.truncate(text.floor_char_boundary(MAX_ERROR_MESSAGE_BYTES));
+        text.push_str(" …");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn what_a_server_says_of_a_failure_is_short_and_its_details_are_bounded() {
+        for (bytes, whole) in [
+            (100, true),
+            (MAX_ERROR_MESSAGE_BYTES + 1, true),
+            (8 << 20, false),
+        ] {
+            let error = CallError::Refused {
+                code: -1,
+                message: "é".repeat(bytes / 2),
+                data: Some(json!(7)),
+            };
+            let fault = fault_of_call_error("s.t", error).await;
+            assert!(
+                fault.message.len() <= MAX_ERROR_MESSAGE_BYTES + 4,
+                "{bytes}"
+            );
+            let details = fault.details.unwrap();
+            assert!(details.len() <= MAX_FAULT_DETAIL_BYTES, "{bytes}");
+            let details: Value = serde_json::from_str(&details).unwrap();
+            assert_eq!(details["code"], -1);
+            match whole {
+                true => assert_eq!(details["data"], 7),
+                false => assert!(details["omitted"].as_str().unwrap().contains("limit")),
+            }
+        }
+        let lost = CallError::Unknown("x".repeat(1 << 20));
+        assert!(
+            fault_of_call_error("s.t", lost).await.message.len() <= MAX_ERROR_MESSAGE_BYTES + 4
+        );
+    }
+}

@@ -1,0 +1,46 @@
+//! The tool that a call would reach, looked up before there is a call.
+//!
+//! Invariant: the way is that of a call: what is found here is what a call would find at this moment.
+
+use std::sync::Arc;
+
+use mux_wire::{Fault, Target};
+
+use super::{CallContext, CallObserver, Gateway, find_tool, ready_session};
+use mux_catalog::Tool;
+use mux_upstream::{CallerIdentity, HeldSession};
+
+impl Gateway {
+    /// None where its server cannot be reached now. The server is started for it if need be.
+    pub async fn find_current_tool(
+        &self,
+        path: &str,
+        asking: &CallContext,
+        observer: &dyn CallObserver,
+    ) -> Result<Option<Arc<Tool>>, Fault> {
+        let target = Target::Path {
+            path: path.to_owned(),
+            raw: false,
+        };
+        let scope = self.scope_now(asking);
+        let (server, name, _) = self.resolve_server(target, &scope)?;
+        let whose = CallerIdentity::of(&asking.caller);
+        let Ok(HeldSession { session, .. }) =
+            ready_session(&server, (&whose, &asking.caller.trace), observer).await
+        else {
+            return Ok(None);
+        };
+        let tools = session.current_tools().await;
+        let tools = scope.view(&tools);
+        find_tool(&tools, server.name(), &name).map(Some)
+    }
+}
+
+/// The path as it was asked for.
+pub(super) fn requested_path(target: &Target) -> String {
+    match target {
+        Target::Named { server, tool } => format!("{server}.{tool}"),
+        Target::Path { path, .. } => path.clone(),
+        Target::Own { name } => name.clone(),
+    }
+}

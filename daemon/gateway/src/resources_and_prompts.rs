@@ -1,0 +1,358 @@
+//! What servers offer beside tools, on the same way as a call: the server, policy, its session, a place in
+//! line, the request.
+//!
+//! Invariant: policy and the agent's scope are asked with the canonical path `server.method`, such as
+//! `files.resources/read`.
+
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use futures::future::join_all;
+use mux_sandbox::Turn;
+use mux_wire::{Fault, Kind};
+use serde_json::{Value, json};
+use tokio::time::timeout;
+
+use super::{
+    CallObserver, Gateway, call_timeouts, fault_of_call_error,
+    permission::{ApprovalReason, PermissionRequest, PermissionSubject, deny_if_ask},
+    ready_session, spans,
+};
+use mux_approvals::ResumableRun;
+use mux_audit::CallAuditGuard;
+use mux_caller::{Caller, Mailbox, ProgressUpdate};
+use mux_catalog::Scope;
+use mux_text::json_weight;
+use mux_upstream::{
+    CallError, CallerIdentity, ContentRequest, HeldSession, ListKind, RequestOptions, Server,
+};
+
+/// MCP's code for a resource that does not exist.
+const RESOURCE_NOT_FOUND_CODE: i32 = -32002;
+/// How long each server is waited for where all are asked: one that hangs is no reason to have nothing of the others.
+const LIST_SERVER_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Who wants something of a server.
+#[derive(Clone, Debug)]
+pub struct CallContext {
+    /// Whose turn it takes among the calls of the server.
+    pub turn: Turn,
+    /// What it sees.
+    pub scope: Arc<Scope>,
+    /// Who may be asked and told meanwhile.
+    pub caller: Arc<Caller>,
+    /// Of the run in which it is wanted.
+    pub dossier: Option<Arc<ResumableRun>>,
+    /// Which of its calls it is.
+    pub place: Option<usize>,
+    /// Somebody is asked where no rule says so, whoever could answer at this moment: a run that began where its user
+    /// can be asked is detached without becoming freer, and one that goes on had a call that waited.
+    pub asks: bool,
+}
+
+/// What servers offer of one kind.
+#[derive(Debug, Default)]
+pub struct OfferLists {
+    /// By the names of the servers.
+    pub lists: Vec<(String, Arc<Vec<Value>>)>,
+    /// Those that could not be asked.
+    pub missing: Vec<(String, Fault)>,
+}
+
+impl Gateway {
+    /// Everything of this kind, of one server or of all. One that offers nothing of the kind has an empty
+    /// list. Each is waited for so long; without `wait`, one server as long as a call of it may take.
+    pub async fn list_offers(
+        &self,
+        kind: ListKind,
+        server: Option<&str>,
+        wait: Option<Duration>,
+        asking: &CallContext,
+    ) -> Result<OfferLists, Fault> {
+        let wait = wait.or(server.is_none().then_some(LIST_SERVER_TIMEOUT));
+        let scope = self.scope_now(asking);
+        let servers = match server {
+            Some(name) => {
+                let server = self.upstreams().find_visible(name, &scope)?;
+                self.permit_list(&server, kind, asking).await?;
+                vec![server]
+            }
+            None => self.upstreams().visible_servers(&scope),
+        };
+        let named = server.is_some();
+        let asked = servers.iter().map(|server| async move {
+            let list = async {
+                if !named {
+                    self.permit_list(server, kind, asking).await?;
+                }
+                self.fetch_list(server, kind, asking).await
+            };
+            let Some(wait) = wait else { return list.await };
+            timeout(wait, list).await.unwrap_or_else(|_| {
+                server.announce_list_unavailable(&CallerIdentity::of(&asking.caller), kind);
+                Err(list_timeout_fault(server.name(), wait))
+            })
+        });
+        let mut offered = OfferLists::default();
+        for (server, list) in servers.iter().zip(join_all(asked).await) {
+            let name = server.name().to_owned();
+            match list {
+                Ok(list) => offered.lists.push((name, list)),
+                Err(fault) => offered.missing.push((name, fault)),
+            }
+        }
+        Ok(offered)
+    }
+
+    async fn fetch_list(
+        &self,
+        server: &Arc<Server>,
+        kind: ListKind,
+        asking: &CallContext,
+    ) -> Result<Arc<Vec<Value>>, Fault> {
+        let path = method_path(server, kind.method());
+        if self
+            .scope_now(asking)
+            .hides_path(server.name(), kind.method())
+        {
+            return Ok(Arc::default());
+        }
+        let (within, whole) = call_timeouts(server, None)?;
+        let sending = RequestOptions {
+            caller: Some(&asking.caller),
+            place: None,
+            within,
+            whole,
+            progress: &|_| {},
+            trace: None,
+        };
+        let whose = CallerIdentity::of(&asking.caller);
+        // The session may end a moment before it is asked.
+        for last in [false, true] {
+            let held = server.session(&whose).await;
+            let held = held.inspect_err(|_| server.announce_list_unavailable(&whose, kind))?;
+            let HeldSession { slot, session } = held;
+            let _in_flight = match session.has_cached_list(kind) {
+                true => None,
+                false => Some(slot.acquire_call(&asking.turn).await),
+            };
+            // It may have become another workspace's while this stood in line.
+            let list = match server.serves(&slot, &whose) {
+                true => slot.list_and_announce(&session, kind, &sending).await,
+                false => Err(CallError::NotSent),
+            };
+            match list {
+                Err(CallError::NotSent) if !last => {}
+                Err(error) => return Err(fault_of_offer_error(&path, error).await),
+                Ok(list) => return Ok(list),
+            }
+        }
+        Err(fault_of_offer_error(&path, CallError::NotSent).await)
+    }
+
+    /// One of them, as MCP has it, by the path of the call that it is. It is written down like one.
+    pub async fn request_offer(
+        &self,
+        server: &str,
+        wanted: &ContentRequest,
+        asking: &CallContext,
+        observer: &dyn CallObserver,
+    ) -> Result<Value, Fault> {
+        let path = format!("{server}.{}", wanted.method());
+        let mut entry = self.audit.begin_call(&path, None, &asking.caller);
+        let given = wanted.policy_arguments();
+        entry.set_arguments(|| given.to_string());
+        let fetched =
+            self.permit_and_request((server, wanted), given, asking, observer, &mut entry);
+        let (outcome, bytes) = match fetched.await {
+            Ok((value, bytes)) => (Ok(value), bytes),
+            Err(fault) => (Err(fault), 0),
+        };
+        entry.finish(outcome.as_ref().map(|_| bytes));
+        outcome
+    }
+
+    /// With the bytes of its text.
+    async fn permit_and_request(
+        &self,
+        (server, wanted): (&str, &ContentRequest),
+        given: Value,
+        asking: &CallContext,
+        observer: &dyn CallObserver,
+        entry: &mut CallAuditGuard,
+    ) -> Result<(Value, usize), Fault> {
+        let way = self.authorize_offer(server, (wanted.method(), given.clone()), asking, entry);
+        let (server, path, ask) = way.await?;
+        match (ask, wanted) {
+            (None, _) => {}
+            // Clients complete what somebody types, letter by letter.
+            (ask, ContentRequest::Completion(_)) => deny_if_ask(&path, ask)?,
+            (Some(ask), ContentRequest::Resource { .. } | ContentRequest::Prompt { .. }) => {
+                let permission = PermissionRequest {
+                    path: &path,
+                    server: &server,
+                    what: PermissionSubject::Offer(given),
+                    asking,
+                };
+                let approved = self.approve_offer(ask, &permission, observer, entry);
+                approved.await?;
+            }
+        }
+        let (within, whole) = call_timeouts(&server, None)?;
+        let whose = CallerIdentity::of(&asking.caller);
+        let trace = &asking.caller.trace;
+        let HeldSession { slot, mut session } =
+            ready_session(&server, (&whose, trace), observer).await?;
+        let place = slot.acquire_call(&asking.turn).await;
+        let started = Instant::now();
+        let number = observer.call_started(&path);
+        entry.set_call_number(number);
+        let traced = spans::offer_request_span(trace, &server, &session, wanted);
+        let sending = RequestOptions {
+            caller: Some(&asking.caller),
+            place: Some(&place),
+            within,
+            whole,
+            progress: &|progress: ProgressUpdate| observer.call_progress(number, &path, progress),
+            trace: traced.trace().context().map(|context| &**context),
+        };
+        let mut outcome = match server.serves(&slot, &whose) {
+            true => session.request_content(wanted, &sending).await,
+            false => Err(CallError::NotSent),
+        };
+        if let Err(CallError::NotSent) = outcome {
+            // It ended while this stood in line, or a moment ago.
+            match ready_session(&server, (&whose, trace), observer).await {
+                Ok(next) => session = next.session,
+                Err(fault) => {
+                    observer.call_ended(number, &path, started.elapsed(), Err(&fault));
+                    return Err(fault);
+                }
+            }
+            outcome = session.request_content(wanted, &sending).await;
+        }
+        traced.end_with(|| spans::error_type(Ok(&outcome)));
+        let took = started.elapsed();
+        let outcome = match outcome {
+            Ok(value) => {
+                let (value, text) = json_weight::with_text(value).await;
+                Ok((value, text.len()))
+            }
+            Err(error) => Err(fault_of_offer_error(&path, error).await),
+        };
+        let told = outcome.as_ref().map(|(_, bytes)| *bytes);
+        observer.call_ended(number, &path, took, told);
+        outcome
+    }
+
+    /// From now on the connection of this mailbox is told when the resource changes.
+    pub async fn subscribe_resource(
+        &self,
+        server: &str,
+        uri: &str,
+        mailbox: &Arc<Mailbox>,
+        asking: &CallContext,
+    ) -> Result<(), Fault> {
+        let asked = ("resources/subscribe", json!({ "uri": uri }));
+        let entry = &mut CallAuditGuard::disabled();
+        let (server, path, ask) = self.authorize_offer(server, asked, asking, entry).await?;
+        deny_if_ask(&path, ask)?;
+        for last in [false, true] {
+            let caller = &asking.caller;
+            let HeldSession { slot, session } = server.session(&CallerIdentity::of(caller)).await?;
+            match slot.follow(&session, uri, mailbox, caller).await? {
+                Err(CallError::NotSent) if !last => {}
+                Err(error) => return Err(fault_of_offer_error(&path, error).await),
+                Ok(followed) => return Ok(followed),
+            }
+        }
+        Err(fault_of_offer_error(&path, CallError::NotSent).await)
+    }
+
+    /// From now on it is told no more.
+    pub async fn unsubscribe_resource(
+        &self,
+        server: &str,
+        uri: &str,
+        scope: &Scope,
+        connection: u64,
+    ) -> Result<(), Fault> {
+        let server = self.upstreams().find_visible(server, scope)?;
+        server.unfollow(uri, connection).await;
+        Ok(())
+    }
+
+    /// The server and the canonical path, if the caller sees it and policy lets it go there.
+    async fn authorize_offer(
+        &self,
+        server: &str,
+        (method, given): (&str, Value),
+        asking: &CallContext,
+        entry: &mut CallAuditGuard,
+    ) -> Result<(Arc<Server>, String, Option<ApprovalReason>), Fault> {
+        let scope = self.scope_now(asking);
+        let server = self.upstreams().find_visible(server, &scope)?;
+        let path = method_path(&server, method);
+        if scope.hides_path(server.name(), method) {
+            let message = format!("there is no `{path}`");
+            return Err(Fault::new(Kind::NotFound, message).path(path));
+        }
+        entry.set_path(&path);
+        let ask = self
+            .permit_offer(&server, (method, given), asking, entry)
+            .await?;
+        Ok((server, path, ask))
+    }
+
+    /// Nobody is asked for a list: clients read them of their own accord, and all the time.
+    async fn permit_list(
+        &self,
+        server: &Server,
+        kind: ListKind,
+        asking: &CallContext,
+    ) -> Result<(), Fault> {
+        let wanted = (kind.method(), json!({}));
+        let ask = self
+            .permit_offer(server, wanted, asking, &mut CallAuditGuard::disabled())
+            .await?;
+        deny_if_ask(&method_path(server, kind.method()), ask)
+    }
+
+    /// Whether policy lets somebody do what is no call of a tool.
+    async fn permit_offer(
+        &self,
+        server: &Server,
+        (method, given): (&str, Value),
+        asking: &CallContext,
+        entry: &mut CallAuditGuard,
+    ) -> Result<Option<ApprovalReason>, Fault> {
+        let wanted = PermissionRequest {
+            path: &method_path(server, method),
+            server,
+            what: PermissionSubject::Offer(given),
+            asking,
+        };
+        self.permit(&wanted, entry).await
+    }
+}
+
+fn method_path(server: &Server, method: &str) -> String {
+    format!("{}.{method}", server.name())
+}
+
+fn list_timeout_fault(server: &str, wait: Duration) -> Fault {
+    let message = format!("`{server}` was not asked in time: it had {wait:?}");
+    Fault::new(Kind::Unavailable, message).hint("it may be starting or busy; ask again")
+}
+
+async fn fault_of_offer_error(path: &str, error: CallError) -> Fault {
+    let missing =
+        matches!(&error, CallError::Refused { code, .. } if *code == RESOURCE_NOT_FOUND_CODE);
+    let mut fault = fault_of_call_error(path, error).await;
+    if missing {
+        fault.kind = Kind::NotFound;
+    }
+    fault
+}

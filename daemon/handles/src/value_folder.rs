@@ -1,0 +1,172 @@
+//! The files: one for each value, its content the JSON text.
+//!
+//! Invariant: only plain files with the names of values are read, and no link is followed.
+
+use std::{
+    fs::{self, DirBuilder, File, OpenOptions},
+    io::{self, Read, Seek, SeekFrom, Write},
+    ops::Range,
+    path::{Path, PathBuf},
+    sync::atomic::{AtomicU64, Ordering},
+    time::{Duration, SystemTime},
+};
+
+use tracing::debug;
+
+use super::handle_name::HandleName;
+
+/// What is being written is called so until it is whole.
+const UNFINISHED_PREFIX: &str = "unfinished";
+/// What was not finished for so long is what a daemon left that died.
+const ABANDONED_WRITE_AGE: Duration = Duration::from_secs(60);
+
+pub(super) struct ValueFolder {
+    path: PathBuf,
+    next: AtomicU64,
+}
+
+impl ValueFolder {
+    pub(super) fn new(path: PathBuf) -> Self {
+        let next = AtomicU64::new(1);
+        Self { path, next }
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Makes the folder, for its owner alone, and refuses what somebody else has put there.
+    pub(super) fn ensure_private(&self) -> io::Result<()> {
+        let mut builder = DirBuilder::new();
+        builder.recursive(true);
+        #[cfg(unix)]
+        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+        if self.path.symlink_metadata().is_err() {
+            builder.create(&self.path)?;
+        }
+        let found = self.path.symlink_metadata()?;
+        if !found.is_dir() {
+            return Err(io::Error::other("it is no directory; remove it"));
+        }
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::{MetadataExt, PermissionsExt};
+            if found.uid() != nix::unistd::geteuid().as_raw() {
+                return Err(io::Error::other("it belongs to somebody else; remove it"));
+            }
+            if found.mode() & 0o777 != 0o700 {
+                fs::set_permissions(&self.path, fs::Permissions::from_mode(0o700))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The values that are there, those written first coming first. Everything else is removed.
+    pub(super) fn scan(&self) -> io::Result<Vec<(HandleName, u64, SystemTime)>> {
+        let mut found = Vec::new();
+        for entry in fs::read_dir(&self.path)? {
+            // One that has just gone is none of ours any more.
+            let Ok(entry) = entry else { continue };
+            // Of the entry itself, not of what a link points to.
+            let Ok(metadata) = entry.metadata() else {
+                continue;
+            };
+            let name = entry.file_name();
+            let young = || {
+                let age = metadata.modified().ok().and_then(|at| at.elapsed().ok());
+                age.is_none_or(|age| age < ABANDONED_WRITE_AGE)
+            };
+            if name.to_string_lossy().starts_with(UNFINISHED_PREFIX) && young() {
+                // The daemon before us may be writing it.
+                continue;
+            }
+            match name.to_str().map(HandleName::parse) {
+                Some(Ok(name)) if metadata.is_file() => {
+                    let stored = metadata.modified().unwrap_or_else(|_| SystemTime::now());
+                    found.push((name, metadata.len(), stored));
+                }
+                _ => {
+                    debug!(?name, "removed from the long values: it is none");
+                    // A directory stays where it is: it is in nobody's way.
+                    drop(fs::remove_file(entry.path()));
+                }
+            }
+        }
+        found.sort_by_key(|(_, _, stored)| *stored);
+        Ok(found)
+    }
+
+    /// Writes a value whole or not at all. The folder is looked at each time: somebody may have cleared
+    /// the cache, or put something else in its place.
+    pub(super) fn write(&self, name: &HandleName, text: &str) -> io::Result<()> {
+        self.ensure_private()?;
+        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        let unfinished = self.path.join(format!(
+            "{UNFINISHED_PREFIX}-{}-{number}",
+            std::process::id()
+        ));
+        // One that an earlier process left is as good as none.
+        drop(fs::remove_file(&unfinished));
+        let written = create_private_file(&unfinished)
+            .and_then(|mut file| file.write_all(text.as_bytes()))
+            .and_then(|()| fs::rename(&unfinished, self.path.join(name.as_str())));
+        if written.is_err() {
+            drop(fs::remove_file(&unfinished));
+        }
+        written
+    }
+
+    /// Makes a value young again; false if it is not there.
+    pub(super) fn reset_age(&self, name: &HandleName, now: SystemTime) -> bool {
+        let mut options = OpenOptions::new();
+        let file = open_plain_file(options.write(true), &self.path.join(name.as_str()));
+        file.and_then(|file| file.set_modified(now)).is_ok()
+    }
+
+    /// Some bytes of a value that is `total` bytes long.
+    pub(super) fn read(
+        &self,
+        name: &HandleName,
+        total: u64,
+        range: Range<u64>,
+    ) -> io::Result<Vec<u8>> {
+        let mut options = OpenOptions::new();
+        let mut file = open_plain_file(options.read(true), &self.path.join(name.as_str()))?;
+        if file.metadata()?.len() != total {
+            return Err(io::Error::other("its length has changed"));
+        }
+        let length = usize::try_from(range.end - range.start).map_err(io::Error::other)?;
+        let mut bytes = vec![0; length];
+        file.seek(SeekFrom::Start(range.start))?;
+        file.read_exact(&mut bytes)?;
+        Ok(bytes)
+    }
+
+    pub(super) fn remove(&self, name: &HandleName) {
+        // If it cannot be removed now, the next daemon counts it and tries again.
+        drop(fs::remove_file(self.path.join(name.as_str())));
+    }
+}
+
+fn create_private_file(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    open_plain_file(options.write(true).create_new(true), path)
+}
+
+/// Opens a plain file; neither a link nor a pipe that nobody writes to.
+fn open_plain_file(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
+    #[cfg(unix)]
+    {
+        use nix::fcntl::OFlag;
+        let flags = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
+        std::os::unix::fs::OpenOptionsExt::custom_flags(options, flags.bits());
+    }
+    let file = options.open(path)?;
+    if file.metadata()?.is_file() {
+        Ok(file)
+    } else {
+        Err(io::Error::other("it is no plain file"))
+    }
+}

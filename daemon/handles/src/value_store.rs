@@ -1,0 +1,217 @@
+//! The values on the disk and what is known of them. Everything here may wait for the disk.
+//!
+//! Invariant: what is on the shelf is in the folder, unless somebody else has touched that.
+
+use std::{
+    io,
+    path::{Path, PathBuf},
+    sync::{Mutex, MutexGuard, PoisonError, RwLock},
+    time::{Duration, SystemTime},
+};
+
+use mux_wire::{Fault, Kind};
+use tracing::{debug, warn};
+
+use super::{
+    StoredValueLimits, ValueHandle,
+    handle_name::HandleName,
+    value_folder::ValueFolder,
+    value_index::ValueIndex,
+    value_owner::ValueOwner,
+    value_page::{self, ValuePage},
+};
+
+/// How long the disk may take for one value.
+pub(super) const DISK_TIMEOUT: Duration = Duration::from_secs(10);
+/// Characters.
+const PREVIEW_CHARS: usize = 500;
+
+/// Why a value is not kept.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum KeepError {
+    #[error("it is longer than all values together may be, {quota} bytes")]
+    OverQuota { quota: u64 },
+    #[error("the disk did not take it: {0}")]
+    Disk(#[from] io::Error),
+    #[error("the disk did not answer within {DISK_TIMEOUT:?}")]
+    Slow,
+}
+
+pub(super) struct ValueStore {
+    folder: ValueFolder,
+    terms: RwLock<StoredValueLimits>,
+    /// Locked on threads for blocking work only, and there while a file is written.
+    shelf: Mutex<ValueIndex>,
+}
+
+impl ValueStore {
+    pub(super) fn new(folder: PathBuf, terms: StoredValueLimits) -> Self {
+        Self {
+            folder: ValueFolder::new(folder),
+            terms: RwLock::new(terms),
+            shelf: Mutex::default(),
+        }
+    }
+
+    pub(super) fn update_limits(&self, terms: StoredValueLimits) {
+        *self.terms.write().unwrap_or_else(PoisonError::into_inner) = terms;
+    }
+
+    pub(super) fn limits(&self) -> StoredValueLimits {
+        *self.terms.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    #[cfg(all(test, unix))]
+    pub(super) fn bytes(&self) -> u64 {
+        self.shelf().bytes()
+    }
+
+    /// Counts what earlier daemons have left, and clears away what they would not have.
+    pub(super) fn load_existing(&self) {
+        let found = match self
+            .folder
+            .ensure_private()
+            .and_then(|()| self.folder.scan())
+        {
+            Ok(found) => found,
+            Err(error) => {
+                let folder = self.folder.path().display();
+                warn!(%error, %folder, "long values cannot be kept until this is mended");
+                return;
+            }
+        };
+        let (mut shelf, left) = (self.shelf(), ValueOwner::default());
+        for (name, bytes, stored) in found {
+            shelf.insert(name, &left, (bytes, stored), false);
+        }
+        let terms = self.limits();
+        let expired = shelf.take_expired(terms.keep_for);
+        let surplus = shelf.evict_until_fits(0, &left, terms.quota);
+        self.remove(expired.into_iter().chain(surplus));
+        debug!(values = shelf.len(), bytes = shelf.bytes(), "long values");
+    }
+
+    pub(super) fn remove_expired(&self) {
+        let mut shelf = self.shelf();
+        self.remove(shelf.take_expired(self.limits().keep_for));
+    }
+
+    pub(super) fn keep(&self, text: &str, owner: &ValueOwner) -> Result<ValueHandle, KeepError> {
+        let (terms, name) = (self.limits(), HandleName::of(text));
+        let bytes = text.len() as u64;
+        if bytes > terms.quota {
+            let quota = terms.quota;
+            return Err(KeepError::OverQuota { quota });
+        }
+        let mut shelf = self.shelf();
+        let now = SystemTime::now();
+        // What was there at the start may be damaged, and is written anew.
+        if !(shelf.is_verified(&name) && self.folder.reset_age(&name, now)) {
+            let others = shelf.remove(&name);
+            self.remove(shelf.evict_until_fits(bytes, owner, terms.quota));
+            self.folder.write(&name, text)?;
+            for other in &others {
+                shelf.insert(name.clone(), other, (bytes, now), true);
+            }
+        }
+        shelf.insert(name.clone(), owner, (bytes, now), true);
+        Ok(ValueHandle {
+            name: name.to_string(),
+            bytes,
+            preview: text.chars().take(PREVIEW_CHARS).collect(),
+            expires: now + terms.keep_for,
+        })
+    }
+
+    pub(super) fn read(
+        &self,
+        name: &HandleName,
+        offset: u64,
+        length: Option<u64>,
+    ) -> Result<ValuePage, Fault> {
+        let total = self.find_verified(name)?;
+        let wanted = value_page::PageRange::new(offset, length, total);
+        let bytes = self.folder.read(name, total, wanted.range());
+        bytes
+            .and_then(|bytes| wanted.cut_page(&bytes))
+            .map_err(|error| self.damaged_value_fault(name, &error))
+    }
+
+    pub(super) fn read_all(&self, name: &HandleName, most: usize) -> Result<String, Fault> {
+        let total = self.find_verified(name)?;
+        if total > most as u64 {
+            let message = format!("the value of {name} is {total} bytes, over the limit of {most}");
+            return Err(Fault::new(Kind::Limit, message).hint(format!(
+                "read it in parts: mux.read(\"{name}\", {{ offset: 0, length: {} }}), and on from \
+                 `next` until that is null",
+                value_page::DEFAULT_PAGE_BYTES
+            )));
+        }
+        let bytes = self.folder.read(name, total, 0..total);
+        bytes
+            .and_then(|bytes| String::from_utf8(bytes).map_err(io::Error::other))
+            .map_err(|error| self.damaged_value_fault(name, &error))
+    }
+
+    /// The length of a value that is there and is what its name says.
+    fn find_verified(&self, name: &HandleName) -> Result<u64, Fault> {
+        let (bytes, verified) = {
+            let mut shelf = self.shelf();
+            self.remove(shelf.take_if_expired(name, self.limits().keep_for));
+            shelf
+                .touch(name)
+                .ok_or_else(|| self.unknown_value_fault(name))?
+        };
+        if !verified {
+            let text = self.folder.read(name, bytes, 0..bytes);
+            let text = text.map_err(|error| self.damaged_value_fault(name, &error))?;
+            if HandleName::of_bytes(&text) != *name {
+                return Err(
+                    self.damaged_value_fault(name, &io::Error::other("its content has changed"))
+                );
+            }
+            self.shelf().set_verified(name);
+        }
+        Ok(bytes)
+    }
+
+    fn damaged_value_fault(&self, name: &HandleName, error: &io::Error) -> Fault {
+        if error.kind() == io::ErrorKind::NotFound {
+            // It has just given way to another, or somebody has cleared the cache.
+            self.shelf().remove(name);
+            return self.unknown_value_fault(name);
+        }
+        warn!(%name, %error, "a long value is lost");
+        self.shelf().remove(name);
+        self.folder.remove(name);
+        Fault::new(
+            Kind::NotFound,
+            format!("the value of {name} was damaged on the disk: {error}"),
+        )
+        .hint("make it again: run the program, or make the call, once more")
+    }
+
+    fn unknown_value_fault(&self, name: &HandleName) -> Fault {
+        let terms = self.limits();
+        Fault::new(Kind::NotFound, format!("no value is kept as {name}")).hint(format!(
+            "a value is kept for {} and while all of them together are at most {} bytes (`kept_for` \
+             and `kept` in [limits] of config.toml); make it again",
+            humantime::format_duration(terms.keep_for),
+            terms.quota
+        ))
+    }
+
+    fn remove(&self, names: impl IntoIterator<Item = HandleName>) {
+        for name in names {
+            self.folder.remove(&name);
+        }
+    }
+
+    fn shelf(&self) -> MutexGuard<'_, ValueIndex> {
+        self.shelf.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

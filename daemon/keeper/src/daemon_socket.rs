@@ -1,0 +1,158 @@
+//! The keeper's end of the socket to its daemon.
+//!
+//! Invariant: nothing here blocks.  A daemon that does not read holds up its own requests, never
+//! the reaping and killing that the keeper does meanwhile.
+
+use std::{
+    collections::VecDeque,
+    fs::File,
+    io::{self, ErrorKind},
+    os::{
+        fd::{AsFd, BorrowedFd, OwnedFd},
+        unix::net::UnixStream,
+    },
+};
+
+use nix::poll::PollFlags;
+
+use super::{
+    descriptor_passing,
+    wire::{self, FrameBuffer, FrameError, KeeperEvent, KeeperRequest},
+};
+
+/// Frames that may wait for the daemon to read before its requests wait in turn: each may hold
+/// three descriptors, of which a process has perhaps a thousand.
+const MAX_OUTBOX_FRAMES: usize = 64;
+
+pub(super) struct DaemonSocket {
+    stream: UnixStream,
+    inbox: FrameBuffer,
+    outbox: VecDeque<OutgoingEvent>,
+    /// What has come with requests that were not read yet.
+    fds: VecDeque<OwnedFd>,
+    /// The daemon has not closed its end, nor the direction towards us.
+    open: bool,
+}
+
+struct OutgoingEvent {
+    bytes: Vec<u8>,
+    sent: usize,
+    pipes: Vec<OwnedFd>,
+}
+
+impl DaemonSocket {
+    /// The socket that the daemon gave us as standard input.
+    pub(super) fn from_stdin() -> io::Result<Self> {
+        let socket = io::stdin().as_fd().try_clone_to_owned()?;
+        // The daemon must see our end of it close when nothing of its is left, though we go on for another.
+        let null = File::open("/dev/null")?;
+        nix::unistd::dup2_stdin(&null)?;
+        Ok(Self::over(socket))
+    }
+
+    /// The socket of another daemon.
+    pub(super) fn over(socket: OwnedFd) -> Self {
+        DaemonSocket {
+            stream: UnixStream::from(socket),
+            inbox: FrameBuffer::default(),
+            outbox: VecDeque::new(),
+            fds: VecDeque::new(),
+            open: true,
+        }
+    }
+
+    /// The descriptor that came with the request that was just read.
+    pub(super) fn take_fd(&mut self) -> Option<OwnedFd> {
+        self.fds.pop_front()
+    }
+
+    pub(super) fn is_open(&self) -> bool {
+        self.open
+    }
+
+    pub(super) fn close(&mut self) {
+        self.open = false;
+    }
+
+    pub(super) fn queue(
+        &mut self,
+        event: &KeeperEvent,
+        pipes: Vec<OwnedFd>,
+    ) -> Result<(), FrameError> {
+        self.outbox.push_back(OutgoingEvent {
+            bytes: wire::encode_frame(event)?,
+            sent: 0,
+            pipes,
+        });
+        Ok(())
+    }
+
+    /// What to poll for, or nothing if the socket has nothing more to say.
+    pub(super) fn interest(&self) -> Option<PollFlags> {
+        let mut flags = PollFlags::empty();
+        flags.set(PollFlags::POLLIN, self.accepts());
+        flags.set(PollFlags::POLLOUT, !self.outbox.is_empty());
+        // Without any, poll still reports a daemon that has gone.
+        (self.open || !flags.is_empty()).then_some(flags)
+    }
+
+    /// Reads what has come, after `poll` has said `seen`.
+    pub(super) fn receive(&mut self, seen: PollFlags) -> io::Result<()> {
+        if self.accepts() && seen.contains(PollFlags::POLLIN) {
+            // To the end of file, so that what was asked before it is not lost.
+            self.read()?;
+        } else if seen.intersects(PollFlags::POLLHUP | PollFlags::POLLERR) {
+            self.open = false;
+        }
+        Ok(())
+    }
+
+    pub(super) fn next_request(&mut self) -> Result<Option<KeeperRequest>, FrameError> {
+        self.inbox.next_message()
+    }
+
+    /// Sends what the socket takes now.
+    pub(super) fn flush(&mut self) {
+        while let Some(frame) = self.outbox.front_mut() {
+            match descriptor_passing::send(&self.stream, &frame.bytes[frame.sent..], &frame.pipes) {
+                Ok(count) => {
+                    frame.pipes.clear();
+                    frame.sent += count;
+                    if frame.sent == frame.bytes.len() {
+                        self.outbox.pop_front();
+                    }
+                }
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return,
+                // Nobody will read it.  With the frames their pipes close.
+                Err(_) => {
+                    self.outbox.clear();
+                    self.open = false;
+                }
+            }
+        }
+    }
+
+    fn accepts(&self) -> bool {
+        self.open && self.outbox.len() < MAX_OUTBOX_FRAMES && !self.inbox.is_full()
+    }
+
+    fn read(&mut self) -> io::Result<()> {
+        let mut buffer = [0; 16 * 1024];
+        match descriptor_passing::receive(&self.stream, &mut buffer, &mut self.fds) {
+            Ok(0) => self.open = false,
+            Ok(count) => self.inbox.push(&buffer[..count]),
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+            Err(error) => {
+                self.open = false;
+                return Err(error);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl AsFd for DaemonSocket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.stream.as_fd()
+    }
+}

@@ -1,0 +1,238 @@
+//! Children without a keeper, for systems other than Linux.
+//!
+//! Invariant: the same as with a keeper while the daemon lives, and less after: a daemon that is
+//! killed leaves its servers with a closed stdin and nobody to end those that ignore it, and what
+//! left its process group is never found.
+
+use std::{
+    collections::HashMap,
+    io,
+    os::fd::OwnedFd,
+    path::Path,
+    process::{ExitStatus, Stdio},
+    time::Duration,
+};
+
+use nix::{
+    sys::signal::{Signal, killpg},
+    unistd::Pid,
+};
+use tokio::{
+    process::{Child, Command},
+    sync::{mpsc, watch},
+    task::JoinSet,
+    time::sleep,
+};
+
+use super::{
+    error::{KeeperError, SpawnError},
+    kept_child::{ChildExit, KeeperCall, SpawnSpec, StartedChild, StopSignal},
+};
+
+/// How long what a child left in its process group may take after SIGTERM.
+const GROUP_TERM_GRACE: Duration = Duration::from_millis(500);
+
+/// After `close`: when what still runs gets SIGTERM, how long after that SIGKILL, and how long after
+/// that the wait ends.
+const DIRECT_TERM_DELAY: Duration = Duration::from_millis(300);
+const DIRECT_KILL_DELAY: Duration = Duration::from_millis(900);
+const DIRECT_WAIT_TIMEOUT: Duration = Duration::from_millis(700);
+
+/// There is no such process here.
+#[cfg(not(target_os = "linux"))]
+pub fn run_keeper(_lock: &Path) -> std::process::ExitCode {
+    std::process::ExitCode::FAILURE
+}
+
+/// Answers the daemon's own pid: it is its own keeper, and needs neither binary nor lock.
+pub(super) async fn start(
+    _exe: &Path,
+    _lock: &Path,
+    calls: mpsc::UnboundedReceiver<KeeperCall>,
+    alive: watch::Sender<()>,
+) -> Result<u32, KeeperError> {
+    tokio::spawn(serve(calls, alive));
+    Ok(std::process::id())
+}
+
+async fn serve(mut calls: mpsc::UnboundedReceiver<KeeperCall>, alive: watch::Sender<()>) {
+    let mut groups: HashMap<u64, Pid> = HashMap::new();
+    let mut children = JoinSet::new();
+    loop {
+        let call = tokio::select! {
+            call = calls.recv() => call,
+            Some(Ok(id)) = children.join_next() => {
+                groups.remove(&id);
+                continue;
+            }
+        };
+        match call {
+            Some(KeeperCall::Spawn {
+                id,
+                spec,
+                exit,
+                reply,
+            }) => match spawn(&spec) {
+                Ok((child, started)) => {
+                    let group = Pid::from_raw(started.pid.cast_signed());
+                    groups.insert(id, group);
+                    children.spawn(watch_child(id, child, group, exit));
+                    reply.send(Ok(started)).ok();
+                }
+                Err(error) => drop(reply.send(Err(error))),
+            },
+            Some(KeeperCall::Signal { id, signal }) => {
+                if let Some(group) = groups.get(&id) {
+                    killpg(*group, Signal::from(signal)).ok();
+                }
+            }
+            // There is no keeper that could be shared.
+            Some(
+                KeeperCall::Admit { .. }
+                | KeeperCall::Give { .. }
+                | KeeperCall::Claim { .. }
+                | KeeperCall::EndUnclaimed,
+            ) => {}
+            Some(KeeperCall::Close) | None => break,
+        }
+    }
+    drop(calls);
+    let endings = [
+        (DIRECT_TERM_DELAY, Some(StopSignal::Term)),
+        (DIRECT_KILL_DELAY, Some(StopSignal::Kill)),
+        (DIRECT_WAIT_TIMEOUT, None),
+    ];
+    for (after, ending) in endings {
+        let all_ended = async { while children.join_next().await.is_some() {} };
+        if tokio::time::timeout(after, all_ended).await.is_ok() {
+            break;
+        }
+        for group in groups.values().filter(|_| ending.is_some()) {
+            killpg(*group, ending.map(Signal::from)).ok();
+        }
+    }
+    drop(alive);
+}
+
+fn spawn(spec: &SpawnSpec) -> Result<(Child, StartedChild), SpawnError> {
+    if !spec.cwd.is_dir() {
+        return Err(SpawnError::BadCwd {
+            cwd: spec.cwd.clone(),
+            reason: "it is not a directory".to_owned(),
+        });
+    }
+    let failed = |error: io::Error| SpawnError::Other {
+        program: spec.program.clone(),
+        reason: error.to_string(),
+        errno: error.raw_os_error(),
+    };
+    let mut child = Command::new(&spec.program)
+        .args(&spec.args)
+        .env_clear()
+        .envs(spec.env.iter().map(|(name, value)| (name, value)))
+        .current_dir(&spec.cwd)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .process_group(0)
+        .spawn()
+        .map_err(failed)?;
+    let started = pipes(&mut child).map_err(failed)?;
+    Ok((child, started))
+}
+
+fn pipes(child: &mut Child) -> io::Result<StartedChild> {
+    let missing = || io::Error::other("the new child has no pipe");
+    let stdin: OwnedFd = child.stdin.take().ok_or_else(missing)?.into_owned_fd()?;
+    let stdout: OwnedFd = child.stdout.take().ok_or_else(missing)?.into_owned_fd()?;
+    let stderr: OwnedFd = child.stderr.take().ok_or_else(missing)?.into_owned_fd()?;
+    Ok(StartedChild {
+        pid: child.id().ok_or_else(missing)?,
+        stdin,
+        stdout,
+        stderr,
+    })
+}
+
+/// Reports the exit, ends what is left of the group, and answers the child's id.
+async fn watch_child(
+    id: u64,
+    mut child: Child,
+    group: Pid,
+    exit: watch::Sender<Option<ChildExit>>,
+) -> u64 {
+    let ended = child.wait().await.map_or(ChildExit::LOST, ChildExit::from);
+    exit.send_replace(Some(ended));
+    // A group without members is an error, and nothing to wait for.
+    if killpg(group, Signal::SIGTERM).is_ok() {
+        sleep(GROUP_TERM_GRACE).await;
+        killpg(group, Signal::SIGKILL).ok();
+    }
+    id
+}
+
+impl From<ExitStatus> for ChildExit {
+    fn from(status: ExitStatus) -> Self {
+        use std::os::unix::process::ExitStatusExt;
+        ChildExit {
+            code: status.code(),
+            signal: status.signal(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+    use super::*;
+    use crate::Keeper;
+
+    async fn keeper() -> Keeper {
+        let (calls, requested) = mpsc::unbounded_channel();
+        let (alive, gone) = watch::channel(());
+        let nowhere = Path::new("/");
+        let pid = start(nowhere, nowhere, requested, alive).await.unwrap();
+        Keeper::new(pid, 0, calls, gone)
+    }
+
+    fn shell(script: &str) -> SpawnSpec {
+        SpawnSpec {
+            program: "/bin/sh".into(),
+            args: vec!["-c".into(), script.into()],
+            env: Vec::new(),
+            cwd: "/".into(),
+            tag: "test".into(),
+        }
+    }
+
+    #[tokio::test]
+    async fn a_child_echoes_and_its_exit_is_reported() {
+        let keeper = keeper().await;
+        let mut child = keeper.spawn(shell("cat; exit 3")).await.unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        stdin.write_all(b"over").await.unwrap();
+        drop(stdin);
+        let mut said = String::new();
+        let mut stdout = child.stdout.take().unwrap();
+        stdout.read_to_string(&mut said).await.unwrap();
+        assert_eq!(said, "over");
+        assert_eq!(child.wait().await.to_string(), "exit code 3");
+        keeper.close().await;
+    }
+
+    #[tokio::test]
+    async fn close_ends_a_child_that_ignores_everything() {
+        let keeper = keeper().await;
+        let child = keeper.spawn(shell("trap '' TERM; echo ready; while :; do read x; done"));
+        let mut child = child.await.unwrap();
+        let mut ready = [0; 6];
+        let mut stdout = child.stdout.take().unwrap();
+        stdout.read_exact(&mut ready).await.unwrap();
+        keeper.close().await;
+        assert_eq!(
+            child.wait().await.to_string(),
+            "killed by signal 9 (SIGKILL)"
+        );
+    }
+}

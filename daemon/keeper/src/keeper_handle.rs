@@ -1,0 +1,224 @@
+//! The daemon's handle to its keeper.
+//!
+//! Invariant: the handle holds no state; one task owns the children and is asked by message, so any
+//! number of clones may spawn at once.
+
+use std::{
+    ffi::OsString,
+    path::{Path, PathBuf},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+#[cfg(target_os = "linux")]
+use std::{
+    io,
+    os::{fd::OwnedFd, unix::net::UnixStream},
+};
+
+use tokio::{
+    sync::{mpsc, oneshot, watch},
+    task::spawn_blocking,
+    time::timeout,
+};
+
+use super::{
+    error::{KeeperError, SpawnError},
+    kept_child::{ChildLeash, KeeperCall, KeptChild, SpawnSpec},
+    program_lookup,
+};
+
+#[cfg(not(target_os = "linux"))]
+use super::direct_children as backend;
+#[cfg(target_os = "linux")]
+use super::keeper_owner as backend;
+#[cfg(target_os = "linux")]
+use super::kept_child::StartedChild;
+
+/// How long [`KeeperProcess::spawn`] waits for the keeper's answer.  The longest honest wait is that for an
+/// old keeper's lock.
+const SPAWN_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// When the last clone and the last [`KeptChild`] are dropped, the keeper ends as it does on
+/// [`close`](KeeperProcess::close).
+#[derive(Debug, Clone)]
+pub struct Keeper {
+    pid: u32,
+    /// Unbounded, because a drop must be able to send; what callers send is bounded by their
+    /// waiting for the answer.
+    calls: mpsc::UnboundedSender<KeeperCall>,
+    /// Closes when the keeper process has gone.
+    gone: watch::Receiver<()>,
+    next_id: Arc<AtomicU64>,
+}
+
+impl Keeper {
+    /// Starts the keeper process, which is `exe` (the `muxd` binary) with the hidden argument
+    /// `keeper`.  It holds `lock` for as long as it lives and starts nothing before it has it.
+    ///
+    /// Makes the calling process a subreaper, so that it can end what a killed keeper leaves.
+    pub async fn start(exe: &Path, lock: &Path) -> Result<Keeper, KeeperError> {
+        let (calls, requested) = mpsc::unbounded_channel();
+        let (alive, gone) = watch::channel(());
+        let pid = backend::start(exe, lock, requested, alive).await?;
+        Ok(Keeper::new(pid, 0, calls, gone))
+    }
+
+    pub(super) fn new(
+        pid: u32,
+        base: u64,
+        calls: mpsc::UnboundedSender<KeeperCall>,
+        gone: watch::Receiver<()>,
+    ) -> Self {
+        Keeper {
+            pid,
+            calls,
+            gone,
+            next_id: Arc::new(AtomicU64::new(base + 1)),
+        }
+    }
+
+    /// Starts a program.  After [`SpawnError::KeeperProcess`] the caller may start another keeper.
+    pub async fn spawn(&self, mut spec: SpawnSpec) -> Result<KeptChild, SpawnError> {
+        spec.program = find(&spec).await?;
+        let program = spec.program.clone();
+        let id = self.next_id.fetch_add(1, Ordering::Relaxed);
+        let leash = self.leash(id);
+        let (exit, exited) = watch::channel(None);
+        let (reply, answer) = oneshot::channel();
+        let call = KeeperCall::Spawn {
+            id,
+            spec,
+            exit,
+            reply,
+        };
+        self.calls.send(call).map_err(|_| KeeperError::Gone)?;
+        let started = match timeout(SPAWN_TIMEOUT, answer).await {
+            Ok(Ok(started)) => started?,
+            Ok(Err(_)) => return Err(KeeperError::Gone.into()),
+            Err(_) => return Err(KeeperError::NoAnswer(SPAWN_TIMEOUT).into()),
+        };
+        KeptChild::new(started, exited, leash).map_err(|error| SpawnError::Other {
+            program,
+            reason: error.to_string(),
+            errno: error.raw_os_error(),
+        })
+    }
+
+    fn leash(&self, id: u64) -> ChildLeash {
+        ChildLeash {
+            id,
+            calls: self.calls.clone(),
+            given: false,
+        }
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.pid
+    }
+
+    /// Whether [`spawn`](Self::spawn) can only fail from here on.  What the keeper kept may still be
+    /// ending: [`wait_until_closed`](Self::gone) waits for that.
+    pub fn is_gone(&self) -> bool {
+        self.calls.is_closed()
+    }
+
+    /// Resolves when the keeper process has gone, and what it kept with it.
+    pub async fn gone(&self) {
+        let mut gone = self.gone.clone();
+        while gone.changed().await.is_ok() {}
+    }
+
+    /// Ends every child and the keeper; returns when all are gone.  It takes 2 s at most, and
+    /// nothing if no child runs.
+    pub async fn close(self) {
+        // If nobody receives it the keeper is gone already.
+        self.calls.send(KeeperCall::Close).ok();
+        self.gone().await;
+    }
+}
+
+/// A keeper that runs, as one daemon hands it to the next.
+#[cfg(target_os = "linux")]
+#[derive(Debug)]
+pub struct KeeperOffer {
+    pub pid: u32,
+    pub socket: OwnedFd,
+}
+
+#[cfg(target_os = "linux")]
+impl Keeper {
+    /// A way to this keeper for the next daemon.
+    pub async fn offer(&self) -> Result<KeeperOffer, KeeperError> {
+        let (far, near) = UnixStream::pair().map_err(KeeperError::Socket)?;
+        let (done, queued) = oneshot::channel();
+        let socket = OwnedFd::from(far);
+        let admit = KeeperCall::Admit { socket, done };
+        self.calls.send(admit).map_err(|_| KeeperError::Gone)?;
+        match timeout(SPAWN_TIMEOUT, queued).await {
+            Ok(Ok(())) => Ok(KeeperOffer {
+                pid: self.pid,
+                socket: near.into(),
+            }),
+            Ok(Err(_)) => Err(KeeperError::Gone),
+            Err(_) => Err(KeeperError::NoAnswer(SPAWN_TIMEOUT)),
+        }
+    }
+
+    /// The keeper of the daemon before us, which serves us from here on.
+    pub async fn take_over(offer: KeeperOffer) -> Result<Keeper, KeeperError> {
+        let (calls, requested) = mpsc::unbounded_channel();
+        let (alive, gone) = watch::channel(());
+        let base = backend::take_over(offer.pid, offer.socket, requested, alive).await?;
+        Ok(Keeper::new(offer.pid, base, calls, gone))
+    }
+
+    /// A child that the daemon before us gives to us, with what it has of it.
+    pub fn claim(
+        &self,
+        id: u64,
+        pid: u32,
+        [stdin, stdout, stderr]: [OwnedFd; 3],
+    ) -> io::Result<KeptChild> {
+        let (exit, exited) = watch::channel(None);
+        let leash = self.leash(id);
+        let gone = |_| io::Error::from(io::ErrorKind::BrokenPipe);
+        self.calls
+            .send(KeeperCall::Claim { id, pid, exit })
+            .map_err(gone)?;
+        let started = StartedChild {
+            pid,
+            stdin,
+            stdout,
+            stderr,
+        };
+        KeptChild::new(started, exited, leash)
+    }
+
+    /// Nothing more will be claimed: what was given to us all the same ends.
+    pub fn end_unclaimed(&self) {
+        // If nobody receives it the keeper is gone already.
+        self.calls.send(KeeperCall::EndUnclaimed).ok();
+    }
+}
+
+/// Off the runtime's threads, because a directory of `PATH` may be on a slow network.
+async fn find(spec: &SpawnSpec) -> Result<PathBuf, SpawnError> {
+    let (program, cwd) = (spec.program.clone(), spec.cwd.clone());
+    let path: Vec<(OsString, OsString)> = spec
+        .env
+        .iter()
+        .filter(|(name, _)| name == "PATH")
+        .cloned()
+        .collect();
+    let search = spawn_blocking(move || {
+        program_lookup::resolve(&program, &path, &cwd, program_lookup::look)
+    });
+    search.await.map_err(|stopped| SpawnError::Other {
+        program: spec.program.clone(),
+        reason: stopped.to_string(),
+        errno: None,
+    })?
+}

@@ -1,0 +1,172 @@
+//! The daemon's end of the socket to the keeper: events in, requests out.
+//!
+//! Invariant: the one await is for readiness, so a turn that is cancelled has lost no byte and no
+//! descriptor.
+
+use std::{
+    collections::VecDeque,
+    io::{self, ErrorKind},
+    os::{fd::OwnedFd, unix::net::UnixStream as StdStream},
+};
+
+use tokio::{
+    io::{AsyncWriteExt, Interest},
+    net::UnixStream,
+};
+
+use super::{
+    descriptor_passing::{self, ReceivedBytes},
+    kept_child::StartedChild,
+    wire::{self, FDS_PER_CHILD, FrameBuffer, FrameError, KeeperEvent, KeeperRequest},
+};
+
+pub(super) struct KeeperLink {
+    stream: UnixStream,
+    inbox: FrameBuffer,
+    /// `None` for each that the system did not give us.
+    fds: VecDeque<Option<OwnedFd>>,
+    outbox: VecDeque<OutgoingRequest>,
+    open: bool,
+}
+
+struct OutgoingRequest {
+    bytes: Vec<u8>,
+    sent: usize,
+    fds: Vec<OwnedFd>,
+}
+
+impl KeeperLink {
+    pub(super) fn new(stream: StdStream) -> io::Result<Self> {
+        stream.set_nonblocking(true)?;
+        Ok(KeeperLink {
+            stream: UnixStream::from_std(stream)?,
+            inbox: FrameBuffer::default(),
+            fds: VecDeque::new(),
+            outbox: VecDeque::new(),
+            open: true,
+        })
+    }
+
+    /// Whether more can still arrive from the keeper.
+    pub(super) fn is_open(&self) -> bool {
+        self.open
+    }
+
+    pub(super) fn queue(&mut self, request: &KeeperRequest) -> Result<(), FrameError> {
+        self.queue_with(request, Vec::new())
+    }
+
+    /// The descriptors go with the first byte.
+    pub(super) fn queue_with(
+        &mut self,
+        request: &KeeperRequest,
+        fds: Vec<OwnedFd>,
+    ) -> Result<(), FrameError> {
+        self.outbox.push_back(OutgoingRequest {
+            bytes: wire::encode_frame(request)?,
+            sent: 0,
+            fds,
+        });
+        Ok(())
+    }
+
+    /// Sends what was queued, until nothing is left or the keeper has gone.
+    pub(super) async fn flush(&mut self) {
+        while self.open && !self.outbox.is_empty() {
+            if self.stream.writable().await.is_err() || self.write().is_err() {
+                return;
+            }
+        }
+    }
+
+    /// The next event that has arrived whole.
+    pub(super) fn next_event(&mut self) -> Result<Option<KeeperEvent>, FrameError> {
+        self.inbox.next_message()
+    }
+
+    /// The pipes that belong to the `Spawned` that was just read; inside of it nothing if the system did not give
+    /// them to us.
+    pub(super) fn take_pipes(&mut self, pid: u32) -> Option<Option<StartedChild>> {
+        let mut next = || self.fds.pop_front();
+        let all = (next()?, next()?, next()?);
+        let (Some(stdin), Some(stdout), Some(stderr)) = all else {
+            return Some(None);
+        };
+        Some(Some(StartedChild {
+            pid,
+            stdin,
+            stdout,
+            stderr,
+        }))
+    }
+
+    /// Waits until the socket can be used, and uses it once in each direction.
+    pub(super) async fn turn(&mut self) -> io::Result<()> {
+        let interest = match self.outbox.is_empty() {
+            true => Interest::READABLE,
+            false => Interest::READABLE | Interest::WRITABLE,
+        };
+        let ready = self.stream.ready(interest).await?;
+        if ready.is_writable() && !self.outbox.is_empty() {
+            self.write()?;
+        }
+        if ready.is_readable() {
+            self.read()?;
+        }
+        Ok(())
+    }
+
+    /// Tells the keeper to end everything, while its events can still be read.
+    pub(super) async fn half_close(&mut self) {
+        // An error means that the keeper has closed its end, which `turn` reports.
+        self.stream.shutdown().await.ok();
+        self.outbox.clear();
+    }
+
+    fn write(&mut self) -> io::Result<()> {
+        let Some(frame) = self.outbox.front_mut() else {
+            return Ok(());
+        };
+        let stream = &self.stream;
+        let sent = stream.try_io(Interest::WRITABLE, || {
+            descriptor_passing::send(stream, &frame.bytes[frame.sent..], &frame.fds)
+        });
+        match sent {
+            Ok(count) => {
+                frame.fds.clear();
+                frame.sent += count;
+                if frame.sent == frame.bytes.len() {
+                    self.outbox.pop_front();
+                }
+            }
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+            // The keeper's last events may still wait to be read; their end tells the rest.
+            Err(error) if error.kind() == ErrorKind::BrokenPipe => self.outbox.clear(),
+            Err(error) => return Err(error),
+        }
+        Ok(())
+    }
+
+    fn read(&mut self) -> io::Result<()> {
+        let mut buffer = [0; 16 * 1024];
+        let (stream, mut fds) = (&self.stream, VecDeque::new());
+        let received = stream.try_io(Interest::READABLE, || {
+            descriptor_passing::receive_some(stream, &mut buffer, &mut fds)
+        });
+        match received {
+            Ok(ReceivedBytes { count: 0, .. }) => self.open = false,
+            Ok(ReceivedBytes { count, cut }) => {
+                self.inbox.push(&buffer[..count]);
+                match cut {
+                    true => self.fds.extend((0..FDS_PER_CHILD).map(|_| None)),
+                    false => self.fds.extend(fds.into_iter().map(Some)),
+                }
+            }
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+            // A keeper that was killed with requests unread resets the socket.
+            Err(error) if error.kind() == ErrorKind::ConnectionReset => self.open = false,
+            Err(error) => return Err(error),
+        }
+        Ok(())
+    }
+}

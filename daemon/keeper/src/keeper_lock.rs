@@ -1,0 +1,129 @@
+//! The wait for the lock of the keeper before this one.
+//!
+//! Invariant: the lock is held until the process ends, so whoever gets it knows that every tree of
+//! the keeper before is gone.
+
+use std::{
+    fs::{File, OpenOptions, TryLockError},
+    io,
+    os::unix::fs::{MetadataExt, OpenOptionsExt},
+    path::Path,
+    time::{Duration, Instant},
+};
+
+/// How long an old keeper may hold us up.  It promises to be gone 2 s after its daemon.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(3);
+
+/// Between two tries: flock has no descriptor to poll, and a blocking call could not be left.
+const LOCK_RETRY_INTERVAL: Duration = Duration::from_millis(20);
+
+pub(super) enum KeeperLock {
+    Waiting {
+        file: File,
+        until: Instant,
+    },
+    /// Kept open: closing it would release the lock.
+    Held(File),
+    /// Better a server too many for a moment than none for ever.
+    Missed,
+}
+
+impl KeeperLock {
+    pub(super) fn open(path: &Path, now: Instant, warn: impl Fn(&str, &io::Error)) -> Self {
+        // Not truncated and never removed: the file is only a place for the lock.
+        let mut options = OpenOptions::new();
+        options.read(true).append(true).create(true).mode(0o600);
+        let opened = options.open(path);
+        // Where nothing can be written it can be locked all the same.
+        match opened.or_else(|error| File::open(path).map_err(|_| error)) {
+            Ok(file) => KeeperLock::Waiting {
+                file,
+                until: now + LOCK_TIMEOUT,
+            },
+            Err(error) => {
+                warn("open the lock file", &error);
+                KeeperLock::Missed
+            }
+        }
+    }
+
+    /// Tries once.  Answers when to try again, or nothing once the wait is over.
+    pub(super) fn wait(
+        &mut self,
+        now: Instant,
+        warn: impl Fn(&str, &io::Error),
+    ) -> Option<Instant> {
+        let KeeperLock::Waiting { file, until } = &self else {
+            return None;
+        };
+        let error = match file.try_lock() {
+            Ok(()) => {
+                if let KeeperLock::Waiting { file, .. } =
+                    std::mem::replace(self, KeeperLock::Missed)
+                {
+                    *self = KeeperLock::Held(file);
+                }
+                return None;
+            }
+            Err(TryLockError::WouldBlock) if now < *until => {
+                return Some(now + LOCK_RETRY_INTERVAL);
+            }
+            Err(TryLockError::WouldBlock) => io::ErrorKind::TimedOut.into(),
+            Err(TryLockError::Error(error)) => error,
+        };
+        warn("get the lock of an earlier keeper", &error);
+        *self = KeeperLock::Missed;
+        None
+    }
+
+    pub(super) fn is_held(&self) -> bool {
+        matches!(self, KeeperLock::Held(_))
+    }
+
+    /// What names the file among all that exist at a time: the same for all keepers of one home.
+    pub(super) fn home(&self) -> String {
+        let (KeeperLock::Waiting { file, .. } | KeeperLock::Held(file)) = self else {
+            return "none".to_owned();
+        };
+        file.metadata().map_or_else(
+            |_| "none".to_owned(),
+            |file| format!("{:x}-{:x}", file.dev(), file.ino()),
+        )
+    }
+
+    pub(super) fn is_settled(&self) -> bool {
+        !matches!(self, KeeperLock::Waiting { .. })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_waits_for_the_other_and_no_longer_than_the_limit() {
+        let path = std::env::temp_dir().join(format!("mux-keeper-lock-{}", std::process::id()));
+        let silent = |_: &str, _: &io::Error| {};
+        let start = Instant::now();
+
+        let mut first = KeeperLock::open(&path, start, silent);
+        assert_eq!(first.wait(start, silent), None);
+        assert!(matches!(first, KeeperLock::Held(_)));
+
+        let mut second = KeeperLock::open(&path, start, silent);
+        assert_eq!(
+            second.wait(start, silent),
+            Some(start + LOCK_RETRY_INTERVAL)
+        );
+        assert!(!second.is_settled());
+        drop(first);
+        assert_eq!(second.wait(start, silent), None);
+        assert!(matches!(second, KeeperLock::Held(_)));
+
+        let mut third = KeeperLock::open(&path, start, silent);
+        assert!(third.wait(start, silent).is_some());
+        assert_eq!(third.wait(start + LOCK_TIMEOUT, silent), None);
+        assert!(matches!(third, KeeperLock::Missed));
+        std::fs::remove_file(&path).unwrap();
+    }
+}

@@ -1,0 +1,340 @@
+//! The task that owns the keeper process and the table of its children, in the daemon.
+//!
+//! Invariant: when this task ends, every child of its keeper has been reported as ended, and no
+//! process of theirs is left.
+
+use std::{
+    collections::HashMap,
+    io,
+    os::{fd::OwnedFd, unix::net::UnixStream},
+    path::Path,
+    process::Stdio,
+    time::Duration,
+};
+
+use nix::{errno::Errno, sys::prctl};
+use tokio::{
+    process::{Child, Command},
+    sync::{mpsc, oneshot, watch},
+    time::timeout,
+};
+use tracing::warn;
+
+use super::{
+    child_entry::ChildEntry,
+    error::{KeeperError, SpawnError},
+    keeper_link::KeeperLink,
+    kept_child::{ChildExit, KeeperCall, SpawnSpec, StartedChild, StopSignal},
+    sweep_dead_keeper::sweep,
+    wire::{KEEPER_PROTOCOL_VERSION, KeeperEvent, KeeperRequest, SpawnFailure, SpawnRequest},
+};
+use mux_process::{core_dumps, descriptor_limits};
+
+/// How long a new keeper may take to say hello; it does so before it waits for its lock.
+const KEEPER_START_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// How long a keeper may take to end its trees and itself.  It promises 2 s.
+const KEEPER_CLOSE_TIMEOUT: Duration = Duration::from_secs(3);
+
+/// How long it is looked at whether a keeper that we share ends with us.
+const SHARED_KEEPER_EXIT_TIMEOUT: Duration = Duration::from_millis(50);
+
+struct KeeperOwner {
+    /// None if it is no child of ours, because it was another daemon's.
+    process: Option<Child>,
+    pid: u32,
+    /// Another daemon may be served by it, too: it goes on when we have gone.
+    shared: bool,
+    link: KeeperLink,
+    calls: mpsc::UnboundedReceiver<KeeperCall>,
+    children: HashMap<u64, ChildEntry>,
+}
+
+/// Starts the keeper process and its owner; answers the keeper's pid once it is ready.
+pub(super) async fn start(
+    exe: &Path,
+    lock: &Path,
+    calls: mpsc::UnboundedReceiver<KeeperCall>,
+    alive: watch::Sender<()>,
+) -> Result<u32, KeeperError> {
+    prctl::set_child_subreaper(true).map_err(|errno| KeeperError::Socket(errno.into()))?;
+    let (near, far) = UnixStream::pair().map_err(KeeperError::Socket)?;
+    let link = KeeperLink::new(near).map_err(KeeperError::Socket)?;
+    let process = launch(exe, lock, far).map_err(|source| KeeperError::Start {
+        exe: exe.to_owned(),
+        source,
+    })?;
+    let mut owner = KeeperOwner {
+        // Known until it is waited for.
+        pid: process.id().unwrap_or_default(),
+        process: Some(process),
+        shared: false,
+        link,
+        calls,
+        children: HashMap::new(),
+    };
+    let hello = timeout(KEEPER_START_TIMEOUT, owner.hear_hello()).await;
+    if let Err(error) = hello.unwrap_or(Err(KeeperError::Silent(KEEPER_START_TIMEOUT))) {
+        // It has no children yet, so killing it leaves nothing behind.
+        if let Some(process) = &mut owner.process {
+            process.kill().await.ok();
+        }
+        return Err(error);
+    }
+    let pid = owner.pid;
+    tokio::spawn(owner.run(alive));
+    Ok(pid)
+}
+
+/// The keeper of another daemon, which has told it of us. Answers above which number we choose.
+pub(super) async fn take_over(
+    pid: u32,
+    socket: OwnedFd,
+    calls: mpsc::UnboundedReceiver<KeeperCall>,
+    alive: watch::Sender<()>,
+) -> Result<u64, KeeperError> {
+    let mut owner = KeeperOwner {
+        process: None,
+        pid,
+        shared: true,
+        link: KeeperLink::new(UnixStream::from(socket)).map_err(KeeperError::Socket)?,
+        calls,
+        children: HashMap::new(),
+    };
+    let hello = timeout(KEEPER_START_TIMEOUT, owner.hear_hello()).await;
+    let base = hello.unwrap_or(Err(KeeperError::Silent(KEEPER_START_TIMEOUT)))?;
+    tokio::spawn(owner.run(alive));
+    Ok(base)
+}
+
+/// Returns with our copy of the keeper's end closed, so that its death is seen as end of file.
+fn launch(exe: &Path, lock: &Path, far: UnixStream) -> io::Result<Child> {
+    let mut command = Command::new(exe);
+    command
+        .arg0("muxd")
+        .arg("keeper")
+        .arg(std::path::absolute(lock)?)
+        .stdin(OwnedFd::from(far))
+        .stdout(Stdio::null());
+    // What servers inherit are the limits that we were started with.
+    descriptor_limits::give_back(&mut command);
+    core_dumps::restore_for_child(&mut command);
+    command.spawn()
+}
+
+impl KeeperOwner {
+    async fn hear_hello(&mut self) -> Result<u64, KeeperError> {
+        loop {
+            let event = self.link.next_event().map_err(io::Error::other);
+            match event.map_err(KeeperError::Socket)? {
+                Some(KeeperEvent::Hello {
+                    wire: KEEPER_PROTOCOL_VERSION,
+                    base,
+                }) => return Ok(base),
+                Some(KeeperEvent::Hello { wire: theirs, .. }) => {
+                    return Err(KeeperError::OtherVersion {
+                        ours: KEEPER_PROTOCOL_VERSION,
+                        theirs,
+                    });
+                }
+                Some(_) => return Err(KeeperError::Gone),
+                None if !self.link.is_open() => {
+                    let Some(process) = &mut self.process else {
+                        return Err(KeeperError::Gone);
+                    };
+                    let ended = process.wait().await;
+                    return Err(ended.map_or_else(KeeperError::Socket, KeeperError::Stillborn));
+                }
+                None => self.link.turn().await.map_err(KeeperError::Socket)?,
+            }
+        }
+    }
+
+    /// Until somebody closes the keeper, nobody holds a handle any more, or the keeper is lost.
+    async fn run(mut self, alive: watch::Sender<()>) {
+        while self.link.is_open() {
+            tokio::select! {
+                call = self.calls.recv() => match call {
+                    Some(KeeperCall::Spawn { id, spec, exit, reply }) => {
+                        self.request_spawn(id, spec, exit, reply);
+                    }
+                    Some(KeeperCall::Signal { id, signal }) if self.children.contains_key(&id) => {
+                        self.link.queue(&KeeperRequest::Signal { id, signal }).ok();
+                    }
+                    Some(KeeperCall::Signal { .. }) => {}
+                    Some(KeeperCall::Admit { socket, done }) => {
+                        if self.link.queue_with(&KeeperRequest::Admit {}, vec![socket]).is_ok() {
+                            self.shared = true;
+                            // Nobody may wait any more.
+                            done.send(()).ok();
+                        }
+                    }
+                    Some(KeeperCall::Give { id }) => {
+                        self.link.queue(&KeeperRequest::Give { id }).ok();
+                        // What becomes of it is not told to us.
+                        if let Some(entry) = self.children.remove(&id) {
+                            entry.lost();
+                        }
+                    }
+                    Some(KeeperCall::Claim { id, pid, exit }) => {
+                        let before = self.children.remove(&id);
+                        if let Some(entry) = ChildEntry::claimed(before, pid, exit) {
+                            self.children.insert(id, entry);
+                        }
+                    }
+                    Some(KeeperCall::EndUnclaimed) => self.end_unclaimed(),
+                    Some(KeeperCall::Close) | None => break,
+                },
+                turned = self.link.turn() => if let Err(error) = turned.and_then(|()| self.hear()) {
+                    warn!(%error, "the keeper cannot be understood; another one is needed");
+                    break;
+                },
+                // Of its guard, to be exact: without one it is asked to end what it has.
+                () = ended(&mut self.process) => {
+                    warn!(pid = self.pid, "the keeper has lost its guard; another one is needed");
+                    break;
+                }
+            }
+        }
+        // Whoever asks from here on, or waits in line, hears that the keeper has gone.
+        self.calls.close();
+        while self.calls.try_recv().is_ok() {}
+        self.finish().await;
+        drop(alive);
+    }
+
+    fn end_unclaimed(&mut self) {
+        let signal = StopSignal::Kill;
+        for (id, _) in self.children.iter().filter(|(_, it)| it.is_unclaimed()) {
+            self.link
+                .queue(&KeeperRequest::Signal { id: *id, signal })
+                .ok();
+        }
+        self.children.retain(|_, entry| !entry.is_unclaimed());
+    }
+
+    fn request_spawn(
+        &mut self,
+        id: u64,
+        spec: SpawnSpec,
+        exit: watch::Sender<Option<ChildExit>>,
+        reply: oneshot::Sender<Result<StartedChild, SpawnError>>,
+    ) {
+        let entry = ChildEntry::new(&spec, exit, reply);
+        let request = KeeperRequest::Spawn(SpawnRequest::new(id, spec));
+        match self.link.queue(&request) {
+            Ok(()) => drop(self.children.insert(id, entry)),
+            Err(error) => entry.fail(SpawnFailure::Other, error.to_string(), None),
+        }
+    }
+
+    /// Handles every event that has arrived whole.
+    fn hear(&mut self) -> io::Result<()> {
+        while let Some(event) = self.link.next_event().map_err(io::Error::other)? {
+            match event {
+                KeeperEvent::Hello { .. } => {}
+                KeeperEvent::Spawned { id, pid } => {
+                    let pipes = self.link.take_pipes(pid);
+                    match pipes.ok_or_else(|| io::Error::other("a child without pipes"))? {
+                        Some(pipes) => {
+                            if let Some(entry) = self.children.get_mut(&id) {
+                                entry.started(pipes);
+                            }
+                        }
+                        // Nobody could speak to it.
+                        None => self.give_up(id),
+                    }
+                }
+                KeeperEvent::SpawnFailed {
+                    id,
+                    kind,
+                    message,
+                    errno,
+                } => {
+                    if let Some(entry) = self.children.remove(&id) {
+                        entry.fail(kind, message, errno);
+                    }
+                }
+                KeeperEvent::Exited { id, code, signal } => {
+                    if let Some(entry) = self.children.get(&id) {
+                        entry.ended(ChildExit { code, signal });
+                    }
+                }
+                KeeperEvent::Gone { id } => {
+                    if self.children.get_mut(&id).is_none_or(ChildEntry::is_over) {
+                        self.children.remove(&id);
+                    }
+                }
+                KeeperEvent::Given { id, pid } => {
+                    let entry = self.children.entry(id);
+                    entry.or_insert_with(|| ChildEntry::given(pid));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Has a child ended for whose pipes there are no descriptors. The others go on.
+    fn give_up(&mut self, id: u64) {
+        let signal = StopSignal::Kill;
+        self.link.queue(&KeeperRequest::Signal { id, signal }).ok();
+        if let Some(entry) = self.children.remove(&id) {
+            let error = io::Error::from(Errno::EMFILE);
+            entry.fail(SpawnFailure::Other, error.to_string(), error.raw_os_error());
+        }
+    }
+
+    async fn finish(mut self) {
+        // What was given away must be known to be.
+        timeout(KEEPER_CLOSE_TIMEOUT, self.link.flush()).await.ok();
+        self.link.half_close().await;
+        let shared = self.shared;
+        let last_words = async {
+            while self.link.is_open() {
+                if self.link.turn().await.and_then(|()| self.hear()).is_err() {
+                    break;
+                }
+            }
+            match &mut self.process {
+                // It closes its end when nothing of ours is left, and may go on for the other daemon.
+                Some(process) if shared => {
+                    match timeout(SHARED_KEEPER_EXIT_TIMEOUT, process.wait()).await {
+                        Ok(ended) => ended.is_ok_and(|status| status.success()),
+                        Err(_) => true,
+                    }
+                }
+                Some(process) => process.wait().await.is_ok_and(|status| status.success()),
+                None => true,
+            }
+        };
+        let clean = match timeout(KEEPER_CLOSE_TIMEOUT, last_words).await {
+            Ok(clean) => clean,
+            // It serves another daemon, and ends what is ours in its own time.
+            Err(_) if shared => true,
+            Err(_) => {
+                if let Some(process) = &mut self.process {
+                    process.kill().await.ok();
+                }
+                false
+            }
+        };
+        if !clean {
+            warn!(
+                pid = self.pid,
+                children = self.children.len(),
+                "the keeper ended without ending its servers: the daemon kills what is left"
+            );
+            sweep(self.pid, self.children.values().filter_map(ChildEntry::pid)).await;
+        }
+        self.children.values().for_each(ChildEntry::lost);
+    }
+}
+
+/// Resolves when a keeper that is our child has ended.
+async fn ended(process: &mut Option<Child>) {
+    match process {
+        // Whatever is wrong with waiting, there is nothing left to wait for.
+        Some(process) => drop(process.wait().await),
+        None => std::future::pending().await,
+    }
+}

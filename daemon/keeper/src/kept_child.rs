@@ -1,0 +1,257 @@
+//! A program in the keeper's care, as the daemon holds it.
+//!
+//! Invariant: a tree never outlives its [`KeptChild`]; whoever drops one without [`stop_listening`] has the
+//! tree killed.
+//!
+//! [`stop_listening`]: KeptChild::stop
+
+use std::{ffi::OsString, fmt, os::fd::OwnedFd, path::PathBuf, time::Duration};
+
+use nix::sys::signal::Signal;
+use serde::{Deserialize, Serialize};
+use tokio::{
+    net::unix::pipe,
+    sync::{mpsc, oneshot, watch},
+    time::timeout,
+};
+use tracing::warn;
+
+use super::error::SpawnError;
+
+/// How long [`KeptChild::stop_listening`] waits for a tree after it sent SIGKILL, or after the main process
+/// has ended by itself.  Only a process stuck in the kernel, or one of another user, takes longer.
+const STOP_TIMEOUT: Duration = Duration::from_secs(3);
+
+/// What to start.
+pub struct SpawnSpec {
+    /// A bare name is looked up in the `PATH` of `env`.
+    pub program: PathBuf,
+    pub args: Vec<OsString>,
+    /// The child's whole environment; only `MUX_KEPT` is added.
+    pub env: Vec<(OsString, OsString)>,
+    /// Absolute.
+    pub cwd: PathBuf,
+    /// Names the child in `MUX_KEPT` and in logs; any text without a NUL.
+    pub tag: String,
+}
+
+/// A running child.  Its pipes are the caller's to take.
+#[derive(Debug)]
+pub struct KeptChild {
+    pub pid: u32,
+    pub stdin: Option<pipe::Sender>,
+    pub stdout: Option<pipe::Receiver>,
+    pub stderr: Option<pipe::Receiver>,
+    /// Holds the exit once the main process has ended, and closes once the tree is gone.
+    exit: watch::Receiver<Option<ChildExit>>,
+    leash: ChildLeash,
+}
+
+/// How the main process ended: one of the two is set, or neither if nobody could see it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ChildExit {
+    pub code: Option<i32>,
+    pub signal: Option<i32>,
+}
+
+/// The two ways to end a tree.
+#[derive(Serialize, Deserialize, Debug, Clone, Copy, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum StopSignal {
+    Term,
+    Kill,
+}
+
+/// What [`KeeperProcess`](super::KeeperProcess) and [`KeptChild`] ask of the task that owns the children.
+pub(super) enum KeeperCall {
+    Spawn {
+        id: u64,
+        /// With the program's path, not its name.
+        spec: SpawnSpec,
+        exit: watch::Sender<Option<ChildExit>>,
+        reply: oneshot::Sender<Result<StartedChild, SpawnError>>,
+    },
+    Signal {
+        id: u64,
+        signal: StopSignal,
+    },
+    /// Another daemon is to be served beside us, over this socket.
+    Admit {
+        socket: OwnedFd,
+        done: oneshot::Sender<()>,
+    },
+    /// The child is that daemon's from here on.
+    Give {
+        id: u64,
+    },
+    /// A child that another daemon gives to us.
+    Claim {
+        id: u64,
+        pid: u32,
+        exit: watch::Sender<Option<ChildExit>>,
+    },
+    /// What was given to us and claimed by nobody ends.
+    EndUnclaimed,
+    Close,
+}
+
+pub(super) struct StartedChild {
+    pub(super) pid: u32,
+    pub(super) stdin: OwnedFd,
+    pub(super) stdout: OwnedFd,
+    pub(super) stderr: OwnedFd,
+}
+
+/// Kills the tree of `id` when it is dropped.  It exists before the child does, so that a spawn
+/// whose caller went away leaves nothing behind.
+#[derive(Debug)]
+pub(super) struct ChildLeash {
+    pub(super) id: u64,
+    pub(super) calls: mpsc::UnboundedSender<KeeperCall>,
+    /// It is another daemon's by now.
+    pub(super) given: bool,
+}
+
+impl KeptChild {
+    /// Must be called within a tokio runtime with IO.
+    pub(super) fn new(
+        started: StartedChild,
+        exit: watch::Receiver<Option<ChildExit>>,
+        leash: ChildLeash,
+    ) -> std::io::Result<Self> {
+        Ok(KeptChild {
+            pid: started.pid,
+            stdin: Some(pipe::Sender::from_owned_fd(started.stdin)?),
+            stdout: Some(pipe::Receiver::from_owned_fd(started.stdout)?),
+            stderr: Some(pipe::Receiver::from_owned_fd(started.stderr)?),
+            exit,
+            leash,
+        })
+    }
+
+    /// Resolves when the main process has ended, or the keeper with it.
+    pub async fn wait(&self) -> ChildExit {
+        let mut exit = self.exit_watch();
+        let ended = exit.wait_for(Option::is_some).await;
+        ended.map_or(None, |exit| *exit).unwrap_or(ChildExit::LOST)
+    }
+
+    /// The same for whoever cannot hold the child.
+    pub fn exit_watch(&self) -> watch::Receiver<Option<ChildExit>> {
+        self.exit.clone()
+    }
+
+    /// Ends the child: end of file on its stdin, and after `grace` SIGTERM, and after another
+    /// `grace` SIGKILL.  Returns when nothing of its tree is left.
+    ///
+    /// The end of file is the caller's to give if it took `stdin`.
+    pub async fn stop(mut self, grace: Duration) {
+        drop(self.stdin.take());
+        if timeout(grace, self.wait()).await.is_err() {
+            self.leash.signal(StopSignal::Term);
+            if timeout(grace, self.wait()).await.is_err() {
+                self.leash.signal(StopSignal::Kill);
+            }
+        }
+        if timeout(STOP_TIMEOUT, self.tree_gone()).await.is_err() {
+            warn!(pid = self.pid, limit = ?STOP_TIMEOUT, "processes of a server cannot be ended");
+        }
+    }
+
+    /// What it goes by, for the daemon that takes over.
+    pub fn id(&self) -> u64 {
+        self.leash.id
+    }
+
+    /// It is the next daemon's from here on, which has its pipes already.
+    pub fn give(mut self) {
+        self.leash.given = true;
+        // Nobody to receive it means that the keeper has gone, and the child with it.
+        self.leash
+            .calls
+            .send(KeeperCall::Give { id: self.leash.id })
+            .ok();
+    }
+
+    async fn tree_gone(&mut self) {
+        while self.exit.changed().await.is_ok() {}
+    }
+}
+
+impl ChildExit {
+    /// The keeper ended before it could tell.
+    pub const LOST: ChildExit = ChildExit {
+        code: None,
+        signal: None,
+    };
+}
+
+impl ChildLeash {
+    fn signal(&self, signal: StopSignal) {
+        // Nobody to receive it means that the trees are gone, or that the keeper ends them now.
+        self.calls
+            .send(KeeperCall::Signal {
+                id: self.id,
+                signal,
+            })
+            .ok();
+    }
+}
+
+impl Drop for ChildLeash {
+    fn drop(&mut self) {
+        if !self.given {
+            // Also after the tree has gone: an `id` is never used twice, and an unknown one is ignored.
+            self.signal(StopSignal::Kill);
+        }
+    }
+}
+
+impl From<StopSignal> for Signal {
+    fn from(ending: StopSignal) -> Self {
+        match ending {
+            StopSignal::Term => Signal::SIGTERM,
+            StopSignal::Kill => Signal::SIGKILL,
+        }
+    }
+}
+
+impl fmt::Display for ChildExit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.code, self.signal) {
+            (Some(code), _) => write!(f, "exit code {code}"),
+            (None, Some(number)) => match Signal::try_from(number) {
+                Ok(signal) => write!(f, "killed by signal {number} ({signal})"),
+                Err(_) => write!(f, "killed by signal {number}"),
+            },
+            (None, None) => f.write_str("lost with its keeper"),
+        }
+    }
+}
+
+impl fmt::Debug for SpawnSpec {
+    /// Names, not values: arguments and environment may hold secrets.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<_> = self.env.iter().map(|(name, _)| name).collect();
+        f.debug_struct("SpawnSpec")
+            .field("program", &self.program)
+            .field("env", &names)
+            .field("cwd", &self.cwd)
+            .field("tag", &self.tag)
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ChildExit;
+
+    #[test]
+    fn an_exit_reads_like_a_sentence() {
+        let exit = |code, signal| ChildExit { code, signal }.to_string();
+        assert_eq!(exit(Some(3), None), "exit code 3");
+        assert_eq!(exit(None, Some(9)), "killed by signal 9 (SIGKILL)");
+        assert_eq!(exit(None, Some(40)), "killed by signal 40");
+        assert_eq!(ChildExit::LOST.to_string(), "lost with its keeper");
+    }
+}

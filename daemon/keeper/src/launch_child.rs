@@ -1,0 +1,155 @@
+//! One child from its request to its exec, in the keeper.
+//!
+//! Invariant: a child inherits nothing from the keeper: its only descriptors are its own three
+//! pipes, no signal is blocked or ignored, its limits are those that muxd was started with, and its environment is the
+//! request's and the marker.
+
+use std::{
+    ffi::OsString,
+    fs, io,
+    os::{
+        fd::OwnedFd,
+        unix::{ffi::OsStringExt, process::CommandExt},
+    },
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+};
+
+use nix::{
+    errno::Errno,
+    libc,
+    sys::{
+        prctl,
+        signal::{SigSet, Signal},
+    },
+    unistd::{AccessFlags, Pid, access, getppid},
+};
+
+use mux_process::core_dumps;
+
+use super::{
+    process_table::{MARKER_VARIABLE, marker},
+    wire::{FDS_PER_CHILD, SpawnFailure, SpawnRequest},
+};
+
+pub(super) struct LaunchedChild {
+    pub(super) pid: Pid,
+    pub(super) marker: Vec<u8>,
+    /// The keeper's ends, in the order of the wire.
+    pub(super) pipes: [OwnedFd; FDS_PER_CHILD],
+}
+
+pub(super) struct LaunchRefusal {
+    pub(super) kind: SpawnFailure,
+    pub(super) error: io::Error,
+}
+
+/// Keeps what the keeper itself inherited from its children.  Whoever started the daemon may have
+/// left it descriptors that do not close on exec; ours all do.
+#[expect(
+    unsafe_code,
+    reason = "a descriptor that nobody here owns is only a number"
+)]
+pub(super) fn hide_inherited_descriptors() -> io::Result<()> {
+    let names = fs::read_dir("/proc/self/fd")?
+        .flatten()
+        .map(|entry| entry.file_name());
+    let numbers: Vec<i32> = names
+        .filter_map(|name| name.to_str()?.parse().ok())
+        .collect();
+    for number in numbers.into_iter().filter(|number| *number > 2) {
+        // SAFETY: setting this flag moves and closes nothing, and a number that is no descriptor
+        // any more (that of the listing) is an error and no more.
+        unsafe { libc::fcntl(number, libc::F_SETFD, libc::FD_CLOEXEC) };
+    }
+    Ok(())
+}
+
+/// What the markers of a keeper's children have in common.
+pub(super) struct MarkerOrigin {
+    /// The keeper's pid, as the daemon knows it.
+    pub(super) keeper: u32,
+    pub(super) home: String,
+}
+
+pub(super) fn launch(
+    request: SpawnRequest,
+    origin: &MarkerOrigin,
+) -> Result<LaunchedChild, LaunchRefusal> {
+    let cwd = PathBuf::from(OsString::from(request.cwd));
+    // The exec reports a bad directory and a missing program alike, so the directory goes first.
+    enter(&cwd).map_err(|error| LaunchRefusal {
+        kind: SpawnFailure::BadCwd,
+        error,
+    })?;
+    let marker = marker(&request.tag, origin.keeper, request.id, &origin.home);
+    let env = request.env.into_iter();
+    let mut command = Command::new(OsString::from(request.program));
+    command
+        .args(request.args.into_iter().map(OsString::from))
+        .env_clear()
+        .envs(env.map(|(name, value)| (OsString::from(name), OsString::from(value))))
+        .env(MARKER_VARIABLE, &marker)
+        .current_dir(cwd)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .process_group(0);
+    die_with_the_keeper(&mut command);
+    let mut child = command.spawn().map_err(|error| LaunchRefusal {
+        kind: kind_of(&error),
+        error,
+    })?;
+    let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+    let (Some(stdin), Some(stdout), Some(stderr)) = (stdin, stdout, stderr) else {
+        unreachable!("all three were asked for as pipes");
+    };
+    Ok(LaunchedChild {
+        pid: Pid::from_raw(child.id().cast_signed()),
+        marker: marker.into_vec(),
+        pipes: [stdin.into(), stdout.into(), stderr.into()],
+    })
+}
+
+/// Whether a child could start in `cwd`.
+fn enter(cwd: &Path) -> io::Result<()> {
+    if !cwd.is_absolute() {
+        return Err(io::Error::other("it is not an absolute path"));
+    }
+    if !fs::metadata(cwd)?.is_dir() {
+        return Err(Errno::ENOTDIR.into());
+    }
+    Ok(access(cwd, AccessFlags::X_OK)?)
+}
+
+fn kind_of(error: &io::Error) -> SpawnFailure {
+    match error.kind() {
+        io::ErrorKind::NotFound => SpawnFailure::NotFound,
+        io::ErrorKind::PermissionDenied => SpawnFailure::NotExecutable,
+        _ => SpawnFailure::Other,
+    }
+}
+
+/// The second line of defence: should the keeper be killed, the kernel kills its children.
+#[expect(
+    unsafe_code,
+    reason = "only the new process can ask for its parent-death signal"
+)]
+fn die_with_the_keeper(command: &mut Command) {
+    let keeper = Pid::this();
+    let before_exec = move || {
+        prctl::set_pdeathsig(Signal::SIGKILL)?;
+        // The keeper may have died before that line, and then nothing would be sent.
+        if getppid() != keeper {
+            return Err(Errno::ESRCH.into());
+        }
+        core_dumps::restore_core_limit()?;
+        // The keeper blocks signals, and an exec keeps the mask.
+        Ok(SigSet::empty().thread_set_mask()?)
+    };
+    // SAFETY: between fork and exec the closure makes four system calls on values that are there already,
+    // and neither allocates nor takes a lock.
+    unsafe {
+        command.pre_exec(before_exec);
+    }
+}

@@ -1,0 +1,67 @@
+//! What the last keeper of this home left behind, if it was killed together with its guard.
+//!
+//! Invariant: looked for only while the lock is held, so that no keeper of the home is alive, and
+//! known only by the marker of the home, so that no stranger is touched.
+
+use std::{
+    io,
+    time::{Duration, Instant},
+};
+
+use nix::{
+    sys::signal::{Signal, kill},
+    unistd::Pid,
+};
+
+use super::process_table::{ProcessTable, is_of_home, marker_of};
+
+/// How long servers may be held up for it. What SIGKILL does not end by then is stuck in the kernel.
+const ORPHAN_KILL_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// Between two rounds: forks race with a round.
+const ORPHAN_KILL_INTERVAL: Duration = Duration::from_millis(20);
+
+pub(super) struct KeeperOrphans {
+    home: String,
+    until: Option<Instant>,
+    over: bool,
+}
+
+impl KeeperOrphans {
+    pub(super) fn of(home: &str) -> Self {
+        KeeperOrphans {
+            home: home.to_owned(),
+            until: None,
+            over: false,
+        }
+    }
+
+    /// Kills what there is. Answers when to be called again, or nothing once there is no more.
+    pub(super) fn end(&mut self, now: Instant, warn: impl Fn(&str, &io::Error)) -> Option<Instant> {
+        if self.over {
+            return None;
+        }
+        let until = *self.until.get_or_insert(now + ORPHAN_KILL_TIMEOUT);
+        let table = ProcessTable::read();
+        let marked = table.unrelated_to(Pid::this()).filter(|process| {
+            marker_of(process.pid).is_some_and(|marker| is_of_home(&marker, &self.home))
+        });
+        let left = table.with_descendants(marked);
+        if left.is_empty() {
+            self.over = true;
+            return None;
+        }
+        if now >= until {
+            self.over = true;
+            warn(
+                "end what an earlier keeper left",
+                &io::ErrorKind::TimedOut.into(),
+            );
+            return None;
+        }
+        for process in left {
+            kill(process.pid, Signal::SIGKILL).ok();
+        }
+        Some(now + ORPHAN_KILL_INTERVAL)
+    }
+}

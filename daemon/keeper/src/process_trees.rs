@@ -1,0 +1,224 @@
+//! The trees of the keeper's children, and how they end.
+//!
+//! Invariant: only a child that was not yet reaped, or what a snapshot has just shown below the
+//! keeper, is signalled; a pid that was given again to a stranger is neither.
+
+use std::{
+    os::unix::process::ExitStatusExt,
+    process::ExitStatus,
+    time::{Duration, Instant},
+};
+
+use nix::{
+    sys::signal::{Signal, kill, killpg},
+    unistd::Pid,
+};
+
+use super::{
+    kept_child::StopSignal,
+    launch_child::LaunchedChild,
+    process_table::{ProcessEntry, ProcessTable, marker_of},
+    wire::KeeperEvent,
+};
+
+/// How long what a child left behind may take after SIGTERM.
+const LEFTOVER_TERM_GRACE: Duration = Duration::from_millis(500);
+
+/// Between two rounds of SIGKILL, first and longest: forks race with a round, and a process stuck
+/// in the kernel must not keep the keeper busy.
+const INITIAL_KILL_INTERVAL: Duration = Duration::from_millis(20);
+const MAX_KILL_INTERVAL: Duration = Duration::from_secs(1);
+
+#[derive(Default)]
+pub(super) struct ProcessTrees(Vec<ChildTree>);
+
+struct ChildTree {
+    id: u64,
+    /// Of the daemon with which it ends.
+    master: u64,
+    /// Of the main process, and of its process group.
+    pid: Pid,
+    marker: Vec<u8>,
+    /// The main process has been reaped: its pid may already be another's, its group's not while
+    /// it has members.
+    exited: bool,
+    exit: Option<ExitStatus>,
+    /// Its leftovers have been asked to end.
+    asked: bool,
+    kill_at: Option<Instant>,
+    kill_retry: Duration,
+}
+
+impl ProcessTrees {
+    pub(super) fn add(&mut self, id: u64, master: u64, launched: &LaunchedChild) {
+        self.0.push(ChildTree {
+            id,
+            master,
+            pid: launched.pid,
+            marker: launched.marker.clone(),
+            exited: false,
+            exit: None,
+            asked: false,
+            kill_at: None,
+            kill_retry: INITIAL_KILL_INTERVAL,
+        });
+    }
+
+    /// A child of the keeper was reaped: the main process of a tree, or an orphan.
+    pub(super) fn ended(
+        &mut self,
+        pid: Pid,
+        status: ExitStatus,
+        now: Instant,
+    ) -> Option<(u64, KeeperEvent)> {
+        let mut running = self.0.iter_mut().filter(|child| !child.exited);
+        let child = running.find(|child| child.pid == pid)?;
+        child.exited = true;
+        child.exit = Some(status);
+        child.kill_at.get_or_insert(now + LEFTOVER_TERM_GRACE);
+        Some((child.master, exited(child.id, status)))
+    }
+
+    /// The child is another daemon's from here on. What that one has to know.
+    pub(super) fn give(&mut self, id: u64, from: u64, to: u64) -> Vec<KeeperEvent> {
+        let Some(child) = self.0.iter_mut().find(|child| child.id == id) else {
+            return vec![KeeperEvent::Gone { id }];
+        };
+        if child.master != from {
+            return Vec::new();
+        }
+        child.master = to;
+        let pid = child.pid.as_raw().cast_unsigned();
+        let exit = child.exit.map(|status| exited(id, status));
+        std::iter::once(KeeperEvent::Given { id, pid })
+            .chain(exit)
+            .collect()
+    }
+
+    pub(super) fn any_of(&self, master: u64) -> bool {
+        self.0.iter().any(|child| child.master == master)
+    }
+
+    pub(super) fn signal_all_of(&mut self, master: u64, ending: StopSignal, now: Instant) {
+        let own = self.0.iter().filter(|child| child.master == master);
+        let own: Vec<u64> = own.map(|child| child.id).collect();
+        for id in own {
+            self.signal(id, master, ending, now);
+        }
+    }
+
+    /// A child of somebody else's is left alone.
+    pub(super) fn signal(&mut self, id: u64, master: u64, ending: StopSignal, now: Instant) {
+        let is_it = |child: &ChildTree| child.id == id && child.master == master;
+        let Some(index) = self.0.iter().position(is_it) else {
+            return;
+        };
+        match ending {
+            StopSignal::Term => {
+                let members = self.members(&ProcessTable::read(), &self.0[index]);
+                self.0[index].send(Signal::SIGTERM, &members);
+            }
+            // The next step kills, and goes on until nothing is left.
+            StopSignal::Kill => self.0[index].kill_at = Some(now),
+        }
+    }
+
+    /// Does what is due, reports the trees that are gone, and answers when to be called again.
+    /// `reaped` says that some process below the keeper has ended since the last step.
+    pub(super) fn step(
+        &mut self,
+        now: Instant,
+        reaped: bool,
+        mut report: impl FnMut(u64, KeeperEvent),
+    ) -> Option<Instant> {
+        let mut snapshot = None;
+        for index in 0..self.0.len() {
+            let due = self.0[index].kill_at.is_some_and(|at| at <= now);
+            let maybe_gone = reaped && self.0[index].exited;
+            if !due && !maybe_gone {
+                continue;
+            }
+            let table = snapshot.get_or_insert_with(ProcessTable::read);
+            let members = self.members(table, &self.0[index]);
+            self.0[index].proceed(due, &members, now);
+        }
+        self.0.retain(|child| {
+            if child.is_gone() {
+                report(child.master, KeeperEvent::Gone { id: child.id });
+            }
+            !child.is_gone()
+        });
+        self.0.iter().filter_map(|child| child.kill_at).min()
+    }
+
+    /// Signals everything below the keeper, whoever's it is.
+    pub(super) fn signal_all(&self, signal: Signal) {
+        let table = ProcessTable::read();
+        let everything = table.with_descendants(table.children(Pid::this()));
+        for child in &self.0 {
+            child.send_to_group(signal, &everything);
+        }
+        let in_group = |process: &ProcessEntry| self.0.iter().any(|it| it.pid == process.group);
+        for process in everything.iter().filter(|process| !in_group(process)) {
+            kill(process.pid, signal).ok();
+        }
+    }
+
+    /// The tree of `child`: its main process, what has lost its parent but not its process group or
+    /// its marker, and everything below.
+    fn members(&self, table: &ProcessTable, child: &ChildTree) -> Vec<ProcessEntry> {
+        let is_main = |pid| self.0.iter().any(|other| !other.exited && other.pid == pid);
+        let is_root = |process: &ProcessEntry| match is_main(process.pid) {
+            true => !child.exited && process.pid == child.pid,
+            false => {
+                process.group == child.pid
+                    || marker_of(process.pid).is_some_and(|marker| marker == child.marker)
+            }
+        };
+        table.with_descendants(table.children(Pid::this()).filter(is_root))
+    }
+}
+
+fn exited(id: u64, status: ExitStatus) -> KeeperEvent {
+    KeeperEvent::Exited {
+        id,
+        code: status.code(),
+        signal: status.signal(),
+    }
+}
+
+impl ChildTree {
+    fn proceed(&mut self, due: bool, members: &[ProcessEntry], now: Instant) {
+        let alive = members.iter().any(|process| !process.zombie);
+        if self.exited && !alive {
+            self.kill_at = None;
+        } else if due {
+            self.send(Signal::SIGKILL, members);
+            self.kill_at = Some(now + self.kill_retry);
+            self.kill_retry = (self.kill_retry * 2).min(MAX_KILL_INTERVAL);
+        } else if !self.asked {
+            self.send(Signal::SIGTERM, members);
+            self.asked = true;
+        }
+    }
+
+    /// An exit sets the time of the kill, and only an empty tree takes it back.
+    fn is_gone(&self) -> bool {
+        self.exited && self.kill_at.is_none()
+    }
+
+    fn send(&self, signal: Signal, members: &[ProcessEntry]) {
+        self.send_to_group(signal, members);
+        // Also to zombies: one whose threads still run looks like one that has ended.
+        for process in members.iter().filter(|process| process.group != self.pid) {
+            kill(process.pid, signal).ok();
+        }
+    }
+
+    /// The kernel signals a group at once, where forks cannot race.
+    fn send_to_group(&self, signal: Signal, seen: &[ProcessEntry]) {
+        if !self.exited || seen.iter().any(|process| process.group == self.pid) {
+            killpg(self.pid, signal).ok();
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! Which file a program's name means: the search through `PATH`, done in the daemon.
+//!
+//! Invariant: the search reads the `PATH` of the child's environment, never that of the daemon or
+//! of the keeper, so what is started does not depend on who started the daemon.
+
+use std::{
+    ffi::{OsStr, OsString},
+    path::{Path, PathBuf},
+};
+
+use nix::unistd::{AccessFlags, access};
+
+use super::error::SpawnError;
+
+/// What stands at a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ProgramKind {
+    Nothing,
+    NotExecutable,
+    Executable,
+}
+
+/// The absolute path of `program`, if `cwd` is absolute: a bare name is searched in the `PATH` of
+/// `env`, anything else starts at `cwd`.
+pub(super) fn resolve(
+    program: &Path,
+    env: &[(OsString, OsString)],
+    cwd: &Path,
+    look: impl Fn(&Path) -> ProgramKind,
+) -> Result<PathBuf, SpawnError> {
+    let candidates = match is_bare(program) {
+        true => in_path(program, env, cwd),
+        false => vec![cwd.join(program)],
+    };
+    // As a shell does: a file that cannot be executed is passed over, and named only if no other
+    // is found.
+    let mut refused = None;
+    for candidate in &candidates {
+        match look(candidate) {
+            ProgramKind::Executable => return Ok(candidate.clone()),
+            ProgramKind::NotExecutable => refused = refused.or(Some(candidate.clone())),
+            ProgramKind::Nothing => {}
+        }
+    }
+    Err(match refused {
+        Some(program) => SpawnError::NotExecutable { program },
+        None => SpawnError::NotFound {
+            program: program.to_owned(),
+            reason: looked_in(&candidates),
+        },
+    })
+}
+
+/// The real file system's answer, for the user that the daemon runs as.
+pub(super) fn look(path: &Path) -> ProgramKind {
+    match path.metadata() {
+        Err(_) => ProgramKind::Nothing,
+        Ok(file) if file.is_file() && access(path, AccessFlags::X_OK).is_ok() => {
+            ProgramKind::Executable
+        }
+        Ok(_) => ProgramKind::NotExecutable,
+    }
+}
+
+/// Whether `program` is one plain name (`node`, not `./node` or `/bin/node`).
+fn is_bare(program: &Path) -> bool {
+    !program.as_os_str().as_encoded_bytes().contains(&b'/')
+}
+
+fn in_path(program: &Path, env: &[(OsString, OsString)], cwd: &Path) -> Vec<PathBuf> {
+    // The last one counts, as it does in the environment that is built from these pairs.
+    let path = env.iter().rev().find(|(name, _)| name == "PATH");
+    let path: &OsStr = path.map_or(OsStr::new(""), |(_, value)| value);
+    std::env::split_paths(path)
+        .filter(|directory| !directory.as_os_str().is_empty())
+        .map(|directory| cwd.join(directory).join(program))
+        .collect()
+}
+
+fn looked_in(candidates: &[PathBuf]) -> String {
+    if candidates.is_empty() {
+        return "its environment has no PATH".to_owned();
+    }
+    let paths: Vec<_> = candidates
+        .iter()
+        .map(|path| path.to_string_lossy())
+        .collect();
+    format!("tried {}", paths.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(program: &str, path: Option<&str>) -> String {
+        let env: Vec<(OsString, OsString)> = path
+            .iter()
+            .flat_map(|path| [("PATH", "/early"), ("PATH", path)])
+            .map(|(name, value)| (name.into(), value.into()))
+            .collect();
+        let files = |path: &Path| match path.to_str().unwrap() {
+            "/bin/sh" | "/srv/bin/tool" | "/srv/./tool" => ProgramKind::Executable,
+            "/etc/tool" | "/etc/notes" => ProgramKind::NotExecutable,
+            _ => ProgramKind::Nothing,
+        };
+        match resolve(program.as_ref(), &env, "/srv".as_ref(), files) {
+            Ok(path) => path.display().to_string(),
+            Err(error) => error.to_string(),
+        }
+    }
+
+    #[test]
+    fn a_bare_name_is_searched_in_the_given_path_only() {
+        assert_eq!(check("sh", Some("/usr/bin:/bin")), "/bin/sh");
+        assert_eq!(
+            check("sh", Some("/usr/bin:/opt")),
+            "find the program sh: tried /usr/bin/sh, /opt/sh"
+        );
+        let no_path = "find the program sh: its environment has no PATH";
+        assert_eq!(check("sh", None), no_path);
+        assert_eq!(check("sh", Some("")), no_path);
+    }
+
+    #[test]
+    fn a_relative_entry_or_program_starts_at_the_working_directory() {
+        assert_eq!(check("tool", Some("bin")), "/srv/bin/tool");
+        assert_eq!(check("./tool", Some("/bin")), "/srv/./tool");
+        assert_eq!(
+            check("sub/tool", None),
+            "find the program sub/tool: tried /srv/sub/tool"
+        );
+    }
+
+    #[test]
+    fn a_file_without_the_right_is_passed_over_but_named_in_the_end() {
+        assert_eq!(check("tool", Some("/etc:bin")), "/srv/bin/tool");
+        assert_eq!(
+            check("notes", Some("/etc:/bin")),
+            "execute /etc/notes: it is not an executable file"
+        );
+        assert_eq!(
+            check("/etc/tool", None),
+            "execute /etc/tool: it is not an executable file"
+        );
+    }
+}

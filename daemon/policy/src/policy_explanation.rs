@@ -1,0 +1,221 @@
+//! Why a call would be allowed, asked for or denied: each rule up to the one that decides, with the condition that
+//! was not met.
+//!
+//! Invariant: an explanation comes from the same code as the decision, and decides nothing itself.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::{
+    EffectivePolicy, GivenArguments, PolicyQuestion, PolicyVerdict, Rule, RuleAction,
+    default_verdict,
+    rule::{RuleMatch, UnmetCondition, annotation_hints, quoted_list},
+};
+
+/// What would become of a call.
+#[derive(Clone, Debug)]
+pub struct VerdictExplanation {
+    pub verdict: PolicyVerdict,
+    /// Whether a rule before the one that decides applies with some arguments; none were told.
+    pub depends: bool,
+    /// The rules that were looked at, in their order.
+    pub steps: Vec<ExplanationStep>,
+}
+
+/// One rule that was looked at.
+#[derive(Clone, Debug)]
+pub struct ExplanationStep {
+    pub rule: Arc<Rule>,
+    pub outcome: RuleOutcome,
+    /// In words.
+    pub because: String,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum RuleOutcome {
+    /// It applies, and no other is asked.
+    Decides,
+    /// It is about other paths or servers.
+    Elsewhere,
+    /// A condition is not met.
+    Unmet,
+    /// It applies with some arguments.
+    Depends,
+}
+
+impl EffectivePolicy<'_> {
+    pub fn explain(&self, question: &PolicyQuestion<'_>) -> VerdictExplanation {
+        let mut steps: Vec<ExplanationStep> = Vec::new();
+        let mut doubtful = None;
+        let mut verdict = default_verdict(question);
+        for rule in self.rules() {
+            let (outcome, because) = match rule.match_rule(question) {
+                RuleMatch::Yes => (RuleOutcome::Decides, rule.applies(question.given)),
+                RuleMatch::InDoubt => {
+                    doubtful = doubtful.or(Some(steps.len()));
+                    (RuleOutcome::Unmet, rule.applies(question.given))
+                }
+                RuleMatch::Depends => (RuleOutcome::Depends, "it depends on the arguments".into()),
+                RuleMatch::No(unmet @ (UnmetCondition::Match | UnmetCondition::Server)) => {
+                    (RuleOutcome::Elsewhere, rule.why(unmet, question))
+                }
+                RuleMatch::No(unmet) => (RuleOutcome::Unmet, rule.why(unmet, question)),
+            };
+            steps.push(ExplanationStep {
+                rule: Arc::clone(rule),
+                outcome,
+                because,
+            });
+            if outcome == RuleOutcome::Decides {
+                verdict = PolicyVerdict::of(rule);
+                break;
+            }
+        }
+        if let Some(at) = doubtful.filter(|_| verdict.action != RuleAction::Deny) {
+            let asks = steps[at].rule.number;
+            for step in &mut steps {
+                if step.outcome == RuleOutcome::Decides {
+                    step.outcome = RuleOutcome::Unmet;
+                    step.because = format!("rule {asks} before it asks");
+                }
+            }
+            steps[at].outcome = RuleOutcome::Decides;
+            verdict = PolicyVerdict::of(&steps[at].rule);
+        }
+        VerdictExplanation {
+            verdict,
+            depends: steps
+                .iter()
+                .any(|step| step.outcome == RuleOutcome::Depends),
+            steps,
+        }
+    }
+}
+
+impl Rule {
+    fn applies(&self, given: GivenArguments<'_>) -> String {
+        if let Some(mistake) = self.mistake() {
+            return format!("it cannot be understood, so that it denies: {mistake}");
+        }
+        let values = match given {
+            GivenArguments::Values(values) => Some(values),
+            GivenArguments::Unread | GivenArguments::Unreadable => None,
+        };
+        let in_doubt = values.and_then(|values| {
+            let mut all = self.arguments.iter();
+            let condition = all.find(|condition| condition.is_in_doubt(values))?;
+            let found = condition.found(values);
+            let found: Vec<String> = found.iter().take(3).map(shown).collect();
+            Some((condition.place(), found.join(", ")))
+        });
+        match in_doubt {
+            Some((place, found)) => {
+                format!("arguments.{place}: {found} may mean what it is about to the server")
+            }
+            None => "everything that it asks for is met".into(),
+        }
+    }
+
+    fn why(&self, unmet: UnmetCondition, question: &PolicyQuestion<'_>) -> String {
+        let written = &self.written;
+        let wanted =
+            |texts: &Option<Vec<String>>| texts.as_deref().map(quoted_list).unwrap_or_default();
+        let or = |value: Option<String>, nothing: &str| value.unwrap_or_else(|| nothing.into());
+        match unmet {
+            UnmetCondition::Match if question.from_server => format!(
+                "match: {} does not name what a server asks, as `{}` does",
+                quoted_list(&self.matches()),
+                question.path
+            ),
+            UnmetCondition::Match => format!("match: it is about {}", quoted_list(&written.paths)),
+            UnmetCondition::Server => format!(
+                "server: `{}` is not {}",
+                question.server(),
+                wanted(&written.servers)
+            ),
+            UnmetCondition::Agent => {
+                let agent = question.agent.map(|agent| format!("`{agent}`"));
+                let agent = or(agent, "a caller without --agent");
+                format!("agent: {agent} is not {}", wanted(&written.agents))
+            }
+            UnmetCondition::Client => format!(
+                "client: `{}` is not {}",
+                question.client,
+                wanted(&written.clients)
+            ),
+            UnmetCondition::Workspace => {
+                let place = question.workspace.map(|dir| dir.display().to_string());
+                let place = or(place, "a caller without a workspace");
+                format!(
+                    "workspace: {place} is not in {}",
+                    wanted(&written.workspaces)
+                )
+            }
+            UnmetCondition::Annotations => self.why_annotations(question),
+            UnmetCondition::Verb => {
+                let verb = question.verb.map(str::to_owned);
+                let verb = or(verb, "what is no operation of an API");
+                format!("verb: {verb} is not {}", wanted(&written.verbs))
+            }
+            UnmetCondition::Argument(at) => self.why_argument(at, question.given),
+        }
+    }
+
+    fn why_annotations(&self, question: &PolicyQuestion<'_>) -> String {
+        let said = question.hints;
+        let found = [
+            Some(said.is_read_only()),
+            said.is_destructive(),
+            Some(said.is_idempotent()),
+            said.open_world,
+        ];
+        let differs = annotation_hints(&self.written.annotations)
+            .into_iter()
+            .zip(found)
+            .find(|((_, wanted), found)| wanted.is_some() && wanted != found);
+        match differs {
+            Some(((name, _), Some(found))) => format!("annotations.{name}: it is {found}"),
+            Some(((name, _), None)) => {
+                format!("annotations.{name}: the tool says nothing of it")
+            }
+            None => "annotations: they are others".into(),
+        }
+    }
+
+    fn why_argument(&self, at: usize, given: GivenArguments<'_>) -> String {
+        let (Some(condition), GivenArguments::Values(values)) = (self.arguments.get(at), given)
+        else {
+            return "arguments: they are no object".into();
+        };
+        let found = condition.found(values);
+        let found: Vec<String> = found.iter().take(3).map(shown).collect();
+        let place = condition.place();
+        // Its place among those that were written is another one if some were not understood.
+        let written = self.written.arguments.iter().find(|(it, _)| it == place);
+        let wanted = written
+            .map(|(_, test)| test.to_string())
+            .unwrap_or_default();
+        let every = match self.action {
+            RuleAction::Allow if found.len() > 1 => ", each of them",
+            _ => "",
+        };
+        format!(
+            "arguments.{place}: {} is not {wanted}{every}",
+            found.join(", ")
+        )
+    }
+}
+
+/// Enough of a value to know it again.
+fn shown(value: &Option<Value>) -> String {
+    const MAX_SHOWN_VALUE_BYTES: usize = 80;
+    let Some(value) = value else {
+        return "nothing".into();
+    };
+    let text = value.to_string();
+    match text.char_indices().nth(MAX_SHOWN_VALUE_BYTES) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
+    }
+}

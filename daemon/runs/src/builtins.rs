@@ -1,0 +1,108 @@
+//! Functions of `mux` that the daemon itself answers, such as `mux.read`.
+//!
+//! Invariant: they are calls in the budget of the run, and none of them calls a tool.
+
+mod discovery;
+mod read_value;
+mod resources_and_prompts;
+
+use mux_wire::{Fault, Kind};
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+
+#[cfg(test)]
+pub(super) use self::read_value::read;
+use super::run_context::RunContext;
+use mux_text::{did_you_mean::nearest, json_depth};
+
+/// Their names, as they stand after `mux.`.
+const BUILTIN_NAMES: &[&str] = &[
+    "catalog.namespaces",
+    "catalog.tools",
+    "describe",
+    "discover",
+    "read",
+    "search",
+];
+
+/// Gives the answer as JSON text. `arguments` is an object, as the guest's side of the bridge made it.
+pub(super) async fn call_builtin(
+    name: &str,
+    arguments: &str,
+    reach: &RunContext,
+) -> Result<String, Fault> {
+    let path = || format!("mux.{name}");
+    json_depth::check(arguments, "the argument").map_err(|fault| fault.path(path()))?;
+    // What goes wrong there has the path of its server.
+    if let Some(answer) = resources_and_prompts::call(name, arguments, reach).await {
+        return answer.map_err(|fault| match fault.path {
+            Some(_) => fault,
+            None => fault.path(path()),
+        });
+    }
+    let answer = match name {
+        "read" => read_value::read(arguments, &reach.handles).await,
+        "search" => discovery::search_tools(arguments, reach).await,
+        "describe" => discovery::describe_tools(arguments, reach).await,
+        "discover" => discovery::discover_tools(arguments, reach).await,
+        "catalog.namespaces" => discovery::list_namespaces(arguments, reach),
+        "catalog.tools" => discovery::list_catalog_tools(arguments, reach).await,
+        _ => return Err(unknown_builtin_fault(name)),
+    };
+    answer.map_err(|fault| fault.path(path()))
+}
+
+/// What a function is given, or how it is called.
+fn parse_arguments<T: DeserializeOwned>(
+    name: &str,
+    arguments: &str,
+    usage: &str,
+) -> Result<T, Fault> {
+    serde_json::from_str(arguments)
+        .and_then(|object: Map<String, Value>| T::deserialize(Value::Object(object)))
+        .map_err(|error| {
+            let message = format!("mux.{name} does not take this: {error}");
+            Fault::new(Kind::Validation, message).hint(usage)
+        })
+}
+
+fn unknown_builtin_fault(name: &str) -> Fault {
+    let shown: String = name.chars().take(80).collect();
+    let fault = Fault::new(
+        Kind::NotFound,
+        format!("there is no function `mux.{shown}`"),
+    );
+    let names = || {
+        BUILTIN_NAMES
+            .iter()
+            .chain(resources_and_prompts::RESOURCE_AND_PROMPT_NAMES)
+            .copied()
+    };
+    fault.hint(match nearest(&shown, names()) {
+        Some(near) => format!("did you mean mux.{near}?"),
+        None => format!(
+            "there are {}, and one object for each server",
+            names().collect::<Vec<_>>().join(", ")
+        ),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_function_that_is_none_names_those_that_are() {
+        let fault = unknown_builtin_fault("raed");
+        assert_eq!(fault.hint.as_deref(), Some("did you mean mux.read?"));
+        let fault = unknown_builtin_fault("catalog.namespace");
+        let hint = fault.hint.unwrap();
+        assert_eq!(hint, "did you mean mux.catalog.namespaces?");
+        assert!(
+            unknown_builtin_fault("frobnicate")
+                .hint
+                .unwrap()
+                .contains("search")
+        );
+    }
+}

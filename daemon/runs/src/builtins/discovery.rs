@@ -1,0 +1,248 @@
+//! `mux.search`, `mux.describe`, `mux.discover` and `mux.catalog`: a program finds its tools.
+//!
+//! Invariant: what is shown here is what the run's agent sees, and nothing beside it.
+
+use mux_wire::{Fault, Kind};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use super::parse_arguments;
+use crate::{
+    run_context::RunContext,
+    tool_discovery::{ToolDiscovery, description_summary},
+};
+use mux_catalog::{
+    Scope, Tool, ToolSet,
+    search::{SearchHit, SearchResults},
+};
+use mux_upstream::UpstreamState;
+
+const SEARCH_USAGE: &str =
+    "mux.search(query: string, { server?: string, limit?: number, cursor?: string })";
+const DESCRIBE_USAGE: &str =
+    "mux.describe(\"server.tool\", …) or mux.describe([\"server.tool\", …])";
+const DISCOVER_USAGE: &str =
+    "mux.discover({ query: string, limit?: number, compact?: boolean, includeSchemas?: boolean })";
+const NAMESPACES_USAGE: &str = "mux.catalog.namespaces({})";
+const TOOLS_USAGE: &str =
+    "mux.catalog.tools({ namespace?: string, query?: string, limit?: number, cursor?: string })";
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SearchArguments {
+    query: String,
+    #[serde(default)]
+    server: Option<String>,
+    #[serde(default)]
+    limit: Option<usize>,
+    #[serde(default)]
+    cursor: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct DescribeArguments {
+    paths: Vec<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct DiscoverArguments {
+    query: String,
+    #[serde(default)]
+    limit: Option<usize>,
+    #[serde(default)]
+    compact: bool,
+    #[serde(default, rename = "includeSchemas")]
+    include_schemas: bool,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct NamespacesArguments {}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ToolsArguments {
+    #[serde(default)]
+    namespace: Option<String>,
+    #[serde(default)]
+    query: Option<String>,
+    #[serde(default)]
+    limit: Option<usize>,
+    #[serde(default)]
+    cursor: Option<String>,
+}
+
+impl RunContext {
+    fn discovery<'a>(&'a self, scope: &'a Scope) -> ToolDiscovery<'a> {
+        ToolDiscovery {
+            upstreams: self.gateway.upstreams(),
+            scope,
+            whose: &self.whose,
+        }
+    }
+}
+
+pub(super) async fn search_tools(arguments: &str, reach: &RunContext) -> Result<String, Fault> {
+    let SearchArguments {
+        query,
+        server,
+        limit,
+        cursor,
+    } = parse_arguments("search", arguments, SEARCH_USAGE)?;
+    let scope = reach.gateway.scope_now(&reach.asking);
+    let discovery = reach.discovery(&scope);
+    let page = discovery.search(query, server.as_deref(), limit, cursor);
+    let page = page.await?;
+    let mut answer = search_page_json(&discovery, &page);
+    answer.insert("unknown".into(), discovery.unlisted_server_names().into());
+    Ok(Value::Object(answer).to_string())
+}
+
+/// `results`, `total` and `next`.
+fn search_page_json(discovery: &ToolDiscovery<'_>, page: &SearchResults) -> Map<String, Value> {
+    let results = page.hits.iter().map(|hit| {
+        let mut shown = tool_json(discovery, &hit.tools, &hit.tool);
+        shown.insert("score".into(), hit.score.into());
+        Value::Object(shown)
+    });
+    let mut answer = Map::new();
+    answer.insert("results".into(), results.collect());
+    answer.insert("total".into(), page.total.into());
+    answer.insert("next".into(), page.next.clone().into());
+    answer
+}
+
+/// A tool among others.
+fn tool_json(discovery: &ToolDiscovery<'_>, tools: &ToolSet, tool: &Tool) -> Map<String, Value> {
+    let mut shown = Map::new();
+    shown.insert("path".into(), tools.path(tool).into());
+    shown.insert("server".into(), (*tool.server).into());
+    shown.insert("name".into(), tools.shown(tool).into());
+    if let Some(description) = description_summary(tool) {
+        shown.insert("description".into(), description.into());
+    }
+    let signature = discovery.catalog().signature_in(tools, tool);
+    shown.insert("signature".into(), signature.into());
+    shown
+}
+
+pub(super) async fn describe_tools(arguments: &str, reach: &RunContext) -> Result<String, Fault> {
+    let DescribeArguments { paths } = parse_arguments("describe", arguments, DESCRIBE_USAGE)?;
+    if paths.is_empty() {
+        let message = "mux.describe needs the path of a tool";
+        return Err(Fault::new(Kind::Validation, message).hint(DESCRIBE_USAGE));
+    }
+    let scope = reach.gateway.scope_now(&reach.asking);
+    let discovery = reach.discovery(&scope);
+    let (described, missing) = discovery.describe(&paths).await?;
+    let servers = discovery.instructions(Some(&paths)).into_iter();
+    let servers = servers.map(|(name, text)| json!({ "name": name, "instructions": &*text }));
+    let servers: Vec<Value> = servers.collect();
+    let tools = described.iter().map(|found| {
+        let tool = &found.tool;
+        let mut shown = tool_json(&discovery, &found.tools, tool);
+        // All of it, since somebody asked for just this one.
+        if let Some(description) = tool.whole_description() {
+            shown.insert("description".into(), description.into());
+        }
+        let traits = [
+            ("readOnly", tool.read_only),
+            ("destructive", tool.destructive),
+        ];
+        for (name, holds) in traits {
+            if let Some(holds) = holds {
+                shown.insert(name.into(), holds.into());
+            }
+        }
+        let declaration = discovery.catalog().declaration(tool);
+        shown.insert("declaration".into(), declaration.into());
+        Value::Object(shown)
+    });
+    let missing = missing.into_iter().map(|fault| {
+        let (path, message, hint) = (fault.path, fault.message, fault.hint);
+        json!({ "path": path, "message": message, "hint": hint })
+    });
+    let tools: Vec<Value> = tools.collect();
+    let missing: Vec<Value> = missing.collect();
+    Ok(json!({ "tools": tools, "servers": servers, "missing": missing }).to_string())
+}
+
+pub(super) async fn discover_tools(arguments: &str, reach: &RunContext) -> Result<String, Fault> {
+    let asked: DiscoverArguments = parse_arguments("discover", arguments, DISCOVER_USAGE)?;
+    let scope = reach.gateway.scope_now(&reach.asking);
+    let discovery = reach.discovery(&scope);
+    let page = discovery.search(asked.query.clone(), None, asked.limit, None);
+    let page = page.await?;
+    let results: Vec<Value> = page
+        .hits
+        .iter()
+        .map(|hit| discover_result_json(&discovery, hit, &asked))
+        .collect();
+    let best = page.hits.first().map(|hit| hit.tools.path(&hit.tool));
+    let answer = json!({ "bestPath": best, "results": results, "total": page.total });
+    Ok(answer.to_string())
+}
+
+fn discover_result_json(
+    discovery: &ToolDiscovery<'_>,
+    hit: &SearchHit,
+    asked: &DiscoverArguments,
+) -> Value {
+    let mut shown = tool_json(discovery, &hit.tools, &hit.tool);
+    match asked.compact {
+        true => shown.retain(|name, _| name == "path" || name == "signature"),
+        false => drop(shown.insert("score".into(), hit.score.into())),
+    }
+    if asked.include_schemas {
+        shown.insert("inputSchema".into(), hit.tool.input_schema());
+        if let Some(schema) = hit.tool.output_schema() {
+            shown.insert("outputSchema".into(), schema);
+        }
+    }
+    Value::Object(shown)
+}
+
+pub(super) fn list_namespaces(arguments: &str, reach: &RunContext) -> Result<String, Fault> {
+    let NamespacesArguments {} =
+        parse_arguments("catalog.namespaces", arguments, NAMESPACES_USAGE)?;
+    let scope = reach.gateway.scope_now(&reach.asking);
+    let namespaces = reach
+        .discovery(&scope)
+        .namespaces()
+        .into_iter()
+        .map(|namespace| {
+            let state = match namespace.state {
+                UpstreamState::Cold => "cold",
+                UpstreamState::Starting => "starting",
+                UpstreamState::Ready => "ready",
+                UpstreamState::Degraded => "degraded",
+                UpstreamState::BackingOff => "backing_off",
+                UpstreamState::Failed => "failed",
+                UpstreamState::Broken => "broken",
+            };
+            json!({ "name": namespace.name, "tools": namespace.tools, "state": state })
+        });
+    let namespaces: Vec<Value> = namespaces.collect();
+    Ok(json!({ "namespaces": namespaces }).to_string())
+}
+
+/// Without a query all of them, in the order of their paths.
+pub(super) async fn list_catalog_tools(
+    arguments: &str,
+    reach: &RunContext,
+) -> Result<String, Fault> {
+    let ToolsArguments {
+        namespace,
+        query,
+        limit,
+        cursor,
+    } = parse_arguments("catalog.tools", arguments, TOOLS_USAGE)?;
+    let scope = reach.gateway.scope_now(&reach.asking);
+    let discovery = reach.discovery(&scope);
+    let query = query.unwrap_or_default();
+    let page = discovery.search(query, namespace.as_deref(), limit, cursor);
+    let answer = search_page_json(&discovery, &page.await?);
+    Ok(Value::Object(answer).to_string())
+}

@@ -1,0 +1,131 @@
+//! What a worker hands over, looked at before anybody else sees it.
+//!
+//! Invariant: what passes is JSON that every reader of ours can read; a part is an object with a type.
+
+use std::borrow::Cow;
+
+use mux_wire::{Fault, Kind};
+use serde::{Deserialize, de::IgnoredAny};
+
+use mux_handles::{InlineOrStored, StoredValues};
+use mux_text::json_depth;
+
+/// The one field that every MCP content block has.
+#[derive(Deserialize)]
+struct ContentBlock<'a> {
+    #[serde(borrow, rename = "type")]
+    _type: Cow<'a, str>,
+}
+
+/// Refuses what is no content block.
+pub(super) fn check_content_block(text: &str) -> Result<(), Fault> {
+    json_depth::check(text, "it")?;
+    let part = if text.trim_start().starts_with('{') {
+        serde_json::from_str::<ContentBlock<'_>>(text).map_err(|error| error.to_string())
+    } else {
+        Err("expected an object".to_owned())
+    };
+    part.map(drop).map_err(|error| {
+        let message = format!("it is no content block with a `type`: {error}");
+        Fault::new(Kind::Validation, message)
+    })
+}
+
+fn check_result_json(text: &str) -> Result<(), Fault> {
+    json_depth::check(text, "the result")?;
+    match serde_json::from_str::<IgnoredAny>(text) {
+        Ok(_) => Ok(()),
+        Err(error) => Err(Fault::new(
+            Kind::Internal,
+            format!("the worker sent a result that is not JSON: {error}"),
+        )),
+    }
+}
+
+/// A long part, checked and kept, with a word where it could not be kept.
+pub(super) async fn store_content_block(
+    text: String,
+    handles: &StoredValues,
+) -> Result<(InlineOrStored, Option<String>), Fault> {
+    let text = check_off_thread(text, check_content_block).await?;
+    handles.inline_or_keep(text, "it").await
+}
+
+/// The same for the result of a program.
+pub(super) async fn store_result(
+    text: String,
+    handles: &StoredValues,
+) -> Result<(InlineOrStored, Option<String>), Fault> {
+    let text = if text.len() <= handles.max_inline_bytes() {
+        check_result_json(&text)?;
+        text
+    } else {
+        check_off_thread(text, check_result_json).await?
+    };
+    handles.inline_or_keep(text, "the result").await
+}
+
+/// To read a long text takes long enough to do it elsewhere.
+async fn check_off_thread(
+    text: String,
+    check: fn(&str) -> Result<(), Fault>,
+) -> Result<String, Fault> {
+    let task = tokio::task::spawn_blocking(move || check(&text).map(|()| text));
+    let lost = |_| {
+        Fault::new(
+            Kind::Internal,
+            "the check of a value was lost in the daemon",
+        )
+    };
+    task.await.map_err(lost)?
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_content_block_passes() {
+        for text in [
+            r#"{"type":"image","data":"eA==","mimeType":"image/png"}"#,
+            r#" {"a":[1,{}],"type":"any\u00e9"}"#,
+        ] {
+            check_content_block(text).unwrap();
+        }
+        let deep = format!(
+            r#"{{"type":"x","a":{}{}}}"#,
+            "[".repeat(100),
+            "]".repeat(100)
+        );
+        let torn = format!(r#"{{"type":"x","a":{}"#, "[".repeat(99));
+        for text in [
+            "",
+            "1",
+            "null",
+            r#""image""#,
+            "[]",
+            r#"["image"]"#,
+            "{}",
+            r#"{"type":1}"#,
+            r#"{"type":null}"#,
+            r#"{"type":"a","type":"b"}"#,
+            r#"{"type":"a"} x"#,
+            "{\"type\":\"a\0\"}",
+            &deep,
+            &torn,
+        ] {
+            assert!(check_content_block(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_result_is_json_and_not_too_deep() {
+        assert!(check_result_json("[1,null,\"x\"]").is_ok());
+        assert_eq!(
+            check_result_json("undefined").unwrap_err().kind,
+            Kind::Internal
+        );
+        let deep = format!("{}{}", "[".repeat(101), "]".repeat(101));
+        assert_eq!(check_result_json(&deep).unwrap_err().kind, Kind::Limit);
+    }
+}

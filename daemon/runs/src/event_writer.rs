@@ -1,0 +1,240 @@
+//! Writes the events of one run in the order in which they came, though some parts must go to the disk
+//! first.
+//!
+//! Invariant: nothing here waits but [`EventWriter::wait_until_written`]; while a part is being stored, all that
+//! comes stands in line behind it. How much may come is counted in the sandbox.
+
+use std::{
+    collections::VecDeque,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use mux_wire::{Fault, Level};
+use tokio::sync::watch;
+use tracing::Instrument;
+
+use super::{Run, RunEvent, content_block};
+use mux_handles::{InlineOrStored, StoredValues};
+
+pub(super) struct EventWriter {
+    run: Arc<Run>,
+    handles: StoredValues,
+    line: Mutex<EventBacklog>,
+    /// Whether a part is being stored.
+    storing: watch::Sender<bool>,
+}
+
+/// Guarded by `Recorder::line`.
+#[derive(Default)]
+struct EventBacklog {
+    storing: bool,
+    waiting: VecDeque<BacklogEntry>,
+}
+
+enum BacklogEntry {
+    Event(RunEvent),
+    /// JSON text as the worker sent it.
+    Part(String),
+}
+
+impl EventWriter {
+    pub(super) fn new(run: Arc<Run>, handles: StoredValues) -> Arc<Self> {
+        Arc::new(Self {
+            run,
+            handles,
+            line: Mutex::default(),
+            storing: watch::Sender::new(false),
+        })
+    }
+
+    pub(super) fn run(&self) -> &Run {
+        &self.run
+    }
+
+    pub(super) fn push(&self, what: RunEvent) {
+        self.push_or_queue(&mut self.line(), what);
+    }
+
+    /// Takes a part that nobody has looked at yet.
+    pub(super) fn push_content_block(self: &Arc<Self>, text: String) {
+        let mut line = self.line();
+        if line.storing {
+            line.waiting.push_back(BacklogEntry::Part(text));
+        } else if text.len() <= self.handles.max_inline_bytes() {
+            let what = match content_block::check_content_block(&text) {
+                Ok(()) => RunEvent::Emitted(InlineOrStored::Inline(text)),
+                Err(fault) => dropped_block_warning(&fault),
+            };
+            self.push_or_queue(&mut line, what);
+        } else {
+            line.storing = true;
+            drop(line);
+            self.storing.send_replace(true);
+            let storing = BlockStoreTask(Arc::clone(self));
+            tokio::spawn(async move { storing.store(text).await }.in_current_span());
+        }
+    }
+
+    /// Resolves when nothing stands in line any more.
+    pub(super) async fn wait_until_written(&self) {
+        let mut storing = self.storing.subscribe();
+        // The sender lives as long as `self`.
+        drop(storing.wait_for(|storing| !storing).await);
+    }
+
+    fn push_or_queue(&self, line: &mut EventBacklog, what: RunEvent) {
+        if line.storing {
+            line.waiting.push_back(BacklogEntry::Event(what));
+        } else {
+            self.run.events.push(what);
+        }
+    }
+
+    fn line(&self) -> MutexGuard<'_, EventBacklog> {
+        self.line.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Has the line until it is empty; whatever happens to its task, the line moves on.
+struct BlockStoreTask(Arc<EventWriter>);
+
+impl BlockStoreTask {
+    async fn store(self, mut text: String) {
+        loop {
+            match content_block::store_content_block(text, &self.0.handles).await {
+                Ok((held, word)) => {
+                    if let Some(word) = word {
+                        self.0.run.events.push(console_warning(&word));
+                    }
+                    self.0.run.events.push(RunEvent::Emitted(held));
+                }
+                Err(fault) => self.0.run.events.push(dropped_block_warning(&fault)),
+            }
+            match self.advance() {
+                Some(next) => text = next,
+                None => return,
+            }
+        }
+    }
+
+    /// Writes what stands in line up to the next part, which it gives; none if that was all.
+    fn advance(&self) -> Option<String> {
+        let mut line = self.0.line();
+        while let Some(entry) = line.waiting.pop_front() {
+            match entry {
+                BacklogEntry::Event(what) => self.0.run.events.push(what),
+                BacklogEntry::Part(text) => return Some(text),
+            }
+        }
+        line.storing = false;
+        None
+    }
+}
+
+impl Drop for BlockStoreTask {
+    fn drop(&mut self) {
+        // Parts are left over only if the task was lost.
+        while self.advance().is_some() {
+            self.0
+                .run
+                .events
+                .push(console_warning("a part was lost in the daemon"));
+        }
+        self.0.storing.send_replace(false);
+    }
+}
+
+fn dropped_block_warning(fault: &Fault) -> RunEvent {
+    console_warning(&format!("an emitted part is dropped: {}", fault.message))
+}
+
+pub(super) fn console_warning(text: &str) -> RunEvent {
+    RunEvent::Console {
+        level: Level::Warn,
+        text: text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use mux_settings::StoredValueLimits;
+
+    fn recorder(folder: &std::path::Path) -> Arc<EventWriter> {
+        let terms = StoredValueLimits {
+            inline: 1000,
+            ..StoredValueLimits::default()
+        };
+        let run = Run::new("a-1".into(), "", Arc::default(), None);
+        EventWriter::new(Arc::new(run), StoredValues::open(folder.to_owned(), terms))
+    }
+
+    fn part(length: usize) -> String {
+        format!("{{\"type\":\"image\",\"data\":\"{}\"}}", "x".repeat(length))
+    }
+
+    /// The events in short: letters for console lines, lengths for parts.
+    async fn told(recorder: &EventWriter) -> Vec<String> {
+        recorder.wait_until_written().await;
+        let events = recorder
+            .run
+            .events
+            .read_after(0, Duration::ZERO, usize::MAX)
+            .await;
+        let short = |what| match what {
+            RunEvent::Console { text, .. } => text,
+            RunEvent::Emitted(InlineOrStored::Inline(text)) => format!("inline {}", text.len()),
+            RunEvent::Emitted(InlineOrStored::Stored(handle)) => format!("stored {}", handle.bytes),
+            RunEvent::Ended(_) => "ended".into(),
+            other => format!("{other:?}"),
+        };
+        events.into_iter().map(|event| short(event.what)).collect()
+    }
+
+    #[tokio::test]
+    async fn events_stay_in_order_around_parts_that_are_stored() {
+        let home = tempfile::tempdir().unwrap();
+        let recorder = recorder(&home.path().join("results"));
+        let say = |text: &str| {
+            let (level, text) = (Level::Log, text.into());
+            recorder.push(RunEvent::Console { level, text });
+        };
+        say("a");
+        recorder.push_content_block(part(10));
+        recorder.push_content_block(part(5000));
+        say("b");
+        recorder.push_content_block(part(10));
+        recorder.push_content_block(part(6000));
+        recorder.push_content_block("rubbish".repeat(1000));
+        say("c");
+        recorder.push(RunEvent::Ended(Ok(InlineOrStored::Inline("1".into()))));
+        say("late");
+        let told = told(&recorder).await;
+        let shape = part(0).len();
+        let expected = [
+            "a".to_owned(),
+            format!("inline {}", shape + 10),
+            format!("stored {}", shape + 5000),
+            "b".to_owned(),
+            format!("inline {}", shape + 10),
+            format!("stored {}", shape + 6000),
+        ];
+        assert_eq!(told[..6], expected);
+        assert!(told[6].contains("part is dropped"), "{told:?}");
+        assert_eq!(told[7..], ["c", "ended"]);
+    }
+
+    #[tokio::test]
+    async fn where_nothing_can_be_kept_a_part_comes_as_it_is() {
+        let home = tempfile::tempdir().unwrap();
+        let folder = home.path().join("results");
+        std::fs::write(&folder, "in the way").unwrap();
+        let recorder = recorder(&folder);
+        recorder.push_content_block(part(5000));
+        let told = told(&recorder).await;
+        assert!(told[0].contains("could not be kept"), "{told:?}");
+        assert!(told[1].starts_with("inline 50"), "{told:?}");
+    }
+}

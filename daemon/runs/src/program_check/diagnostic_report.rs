@@ -1,0 +1,102 @@
+//! What the compiler says, in our words and with our tools.
+//!
+//! Invariant: lines and columns are those of the program as its author wrote it.
+
+use mux_wire::{Fault, Kind};
+use serde_json::{Value, json};
+
+use super::CheckFindings;
+use mux_catalog::{Scope, TypeTextAudience};
+use mux_typecheck::{Diagnostic, Severity};
+use mux_upstream::Upstreams;
+
+pub(super) fn add(
+    inspection: &mut CheckFindings,
+    diagnostic: &Diagnostic,
+    upstreams: &Upstreams,
+    scope: &Scope,
+) {
+    let mut fault = Fault::new(Kind::Type, diagnostic.message.clone());
+    fault.line = Some(diagnostic.line);
+    fault.column = Some(diagnostic.column);
+    let advice = diagnostic
+        .tool
+        .as_ref()
+        .and_then(|(server, tool)| advice(upstreams, scope, server, tool));
+    // What was spelled as it used to be is found all the same.
+    let is_found = diagnostic.is_unknown && matches!(advice, Some(ToolAdvice::Found { .. }));
+    let hint = diagnostic.hint.as_ref().filter(|_| !is_found);
+    let told = advice.map(|advice| advice.words(is_found));
+    let hints: Vec<String> = hint.cloned().into_iter().chain(told).collect();
+    if !hints.is_empty() {
+        fault = fault.hint(hints.join("\n"));
+    }
+    fault.details = Some(json!({ "code": format!("TS{}", diagnostic.code) }).to_string());
+    match diagnostic.severity {
+        Severity::Error if is_found => inspection.warnings.push(fault),
+        Severity::Error => inspection.errors.push(fault),
+        Severity::Warning => inspection.warnings.push(fault),
+        // The sandbox's own parser has the last word on those.
+        Severity::Syntax => {}
+    }
+}
+
+/// What is said of a tool, or of a name that no tool has.
+enum ToolAdvice {
+    /// There is one.
+    Found {
+        path: String,
+        signature: String,
+    },
+    Missing(String),
+}
+
+impl ToolAdvice {
+    fn words(self, with_path: bool) -> String {
+        match self {
+            Self::Found { path, signature } if with_path => {
+                format!("it is found all the same; write `mux.{path}`\n{signature}")
+            }
+            Self::Found { signature, .. } => signature,
+            Self::Missing(hint) => hint,
+        }
+    }
+}
+
+/// How the tool is called, or which one may have been meant.
+fn advice(upstreams: &Upstreams, scope: &Scope, server: &str, tool: &str) -> Option<ToolAdvice> {
+    let found = match upstreams.find_visible(server, scope) {
+        Ok(server) => server,
+        Err(fault) => return fault.hint.map(ToolAdvice::Missing),
+    };
+    let tools = scope.offered(&found.tools()?);
+    let Some(tool) = tools.find(tool) else {
+        let missing = mux_gateway::no_such_tool(&tools, found.name(), tool);
+        return missing.hint.map(ToolAdvice::Missing);
+    };
+    Some(ToolAdvice::Found {
+        path: tools.path(tool),
+        signature: upstreams
+            .catalog()
+            .signature(tool, TypeTextAudience::Checker),
+    })
+}
+
+/// In the shape of every failure that has others beside it.
+pub(super) fn refusal(errors: &[Fault]) -> Option<Fault> {
+    let (first, rest) = errors.split_first()?;
+    let mut fault = first.clone();
+    if !rest.is_empty() {
+        let others: Vec<Value> = rest.iter().map(shown).collect();
+        fault.details = Some(json!({ "others": others }).to_string());
+    }
+    Some(fault)
+}
+
+fn shown(fault: &Fault) -> Value {
+    let mut shown = json!({ "message": fault.message, "line": fault.line, "column": fault.column });
+    if let Some(hint) = &fault.hint {
+        shown["hint"] = hint.clone().into();
+    }
+    shown
+}

@@ -1,0 +1,181 @@
+//! Answers a program from a recording.
+//!
+//! Invariant: nothing is sent to anybody. A call is known by its tool as it was spelled, its arguments, and how
+//! many such calls came before.
+
+use std::{
+    collections::{HashMap, VecDeque},
+    sync::{Mutex, PoisonError},
+    time::Duration,
+};
+
+use mux_wire::{Fault, Kind, Target};
+
+use super::file_format::{RecordedCall, RecordedOutcome};
+use mux_approvals::call_fingerprint::{call_key, spelled_tool};
+use mux_text::digest::DigestKey;
+
+#[derive(Debug)]
+pub struct CallReplayer {
+    /// Those that nobody has asked for yet.
+    left: Mutex<HashMap<DigestKey, VecDeque<RecordedCall>>>,
+    /// What there is at all, for the error.
+    tools: Vec<String>,
+}
+
+impl CallReplayer {
+    pub fn new(calls: Vec<RecordedCall>) -> Self {
+        let mut tools: Vec<String> = calls.iter().map(|call| call.tool.clone()).collect();
+        tools.sort_unstable();
+        tools.dedup();
+        let mut left: HashMap<DigestKey, VecDeque<RecordedCall>> = HashMap::new();
+        for call in calls {
+            left.entry(call.key()).or_default().push_back(call);
+        }
+        Self {
+            left: Mutex::new(left),
+            tools,
+        }
+    }
+
+    /// What it was told then, and how long that took. `None`: nothing, since the run ended before the call did.
+    pub fn replay_call(
+        &self,
+        target: &Target,
+        arguments: &str,
+    ) -> Option<(Result<String, Fault>, Duration)> {
+        let (tool, raw) = spelled_tool(target);
+        let key = call_key(&tool, raw, arguments);
+        let entry = {
+            let mut left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
+            left.get_mut(&key).and_then(VecDeque::pop_front)
+        };
+        let Some(entry) = entry else {
+            return Some((Err(self.unrecorded_call_fault(&tool)), Duration::ZERO));
+        };
+        let took = Duration::try_from_secs_f64(entry.ms / 1e3).unwrap_or_default();
+        let outcome = match entry.outcome {
+            RecordedOutcome::Result(text) => Ok(text.get().to_owned()),
+            RecordedOutcome::Error(fault) => Err(fault),
+            RecordedOutcome::Open => return None,
+        };
+        Some((outcome, took))
+    }
+
+    fn unrecorded_call_fault(&self, tool: &str) -> Fault {
+        let message = match self.tools.iter().any(|known| known == tool) {
+            true => format!("the recording has no further call of {tool} with these arguments"),
+            false => format!("the recording has no call of {tool}"),
+        };
+        Fault::new(Kind::NotFound, message).path(tool).hint(
+            "nothing is sent in a replay; what depends on time or chance, or on a value that was struck out as a \
+             secret, may not be as it was",
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use mux_secrets::KnownSecrets;
+    use serde_json::json;
+
+    use super::{
+        super::{CallRecorder, RecordedProgram, RunRecording},
+        *,
+    };
+
+    fn named(tool: &str) -> Target {
+        Target::Path {
+            path: tool.into(),
+            raw: false,
+        }
+    }
+
+    fn script(source: &str) -> RecordedProgram {
+        RecordedProgram {
+            source: source.into(),
+            steps: false,
+            input: json!({ "token": "t0k3n-of-mine" }),
+            timeout_ms: Some(1_000),
+            agent: None,
+            names: "{}".into(),
+        }
+    }
+
+    #[test]
+    fn a_run_is_answered_as_it_was_in_any_order_and_then_no_more() {
+        let tape = CallRecorder::default();
+        for (tool, arguments, result) in [
+            ("s.a", r#"{"x":1,"y":2}"#, Ok("1")),
+            ("s.a", r#"{"x":1,"y":2}"#, Ok("2")),
+            ("s.b", "{}", Err(Kind::Denied)),
+        ] {
+            let place = tape.begin_call(&named(tool), arguments);
+            let result = result.map(str::to_owned);
+            tape.end_call(place, &result.map_err(|kind| Fault::new(kind, "no")));
+        }
+        let open = tape.begin_call(&named("s.c"), "{}");
+        assert!(open.is_some());
+        let text =
+            tape.into_recording_text(script("return 1"), &Ok("1".into()), KnownSecrets::new());
+        let recording = RunRecording::parse(&text.unwrap()).unwrap();
+        assert_eq!(recording.program.source, "return 1");
+        let player = CallReplayer::new(recording.calls);
+        let told = |tool: &str, arguments: &str| {
+            let (outcome, _) = player.replay_call(&named(tool), arguments).unwrap();
+            outcome.map_err(|fault| fault.kind)
+        };
+        assert_eq!(told("s.b", "{ }"), Err(Kind::Denied));
+        assert_eq!(told("s.a", r#"{"y":2,"x":1}"#), Ok("1".into()));
+        assert_eq!(told("s.a", r#"{"x":1,"y":2}"#), Ok("2".into()));
+        assert_eq!(told("s.a", r#"{"x":1,"y":2}"#), Err(Kind::NotFound));
+        assert!(player.replay_call(&named("s.c"), "{}").is_none());
+        assert_eq!(told("s.d", "{}"), Err(Kind::NotFound));
+    }
+
+    #[test]
+    fn secrets_are_struck_alike_so_that_the_replay_finds_its_calls() {
+        let tape = CallRecorder::default();
+        let place = tape.begin_call(&named("s.login"), r#"{"with":"t0k3n-of-mine"}"#);
+        tape.end_call(place, &Ok(r#""known-to-the-daemon""#.into()));
+        let mut known = KnownSecrets::new();
+        known.add("known-to-the-daemon");
+        let text = tape
+            .into_recording_text(
+                script("use('known-to-the-daemon')"),
+                &Ok("null".into()),
+                known,
+            )
+            .unwrap();
+        assert!(
+            !text.contains("t0k3n") && !text.contains("known-to"),
+            "{text}"
+        );
+        let recording = RunRecording::parse(&text).unwrap();
+        let player = CallReplayer::new(recording.calls);
+        let with = recording.program.input["token"].as_str().unwrap();
+        let arguments = json!({ "with": with }).to_string();
+        let (outcome, _) = player.replay_call(&named("s.login"), &arguments).unwrap();
+        assert_eq!(outcome.unwrap(), "\"***\"");
+    }
+
+    #[test]
+    fn what_is_too_long_or_no_recording_says_so() {
+        let tape = CallRecorder::default();
+        let place = tape.begin_call(&named("s.a"), "{}");
+        tape.end_call(place, &Ok("1".repeat(20 << 20)));
+        assert_eq!(tape.begin_call(&named("s.a"), "{}"), None);
+        let fault = tape.into_recording_text(script(""), &Ok("1".into()), KnownSecrets::new());
+        assert_eq!(fault.unwrap_err().kind, Kind::Limit);
+        for text in [
+            "",
+            "{}",
+            "[]",
+            r#"{"muxd_recording":99}"#,
+            r#"{"muxd_recording":1}"#,
+        ] {
+            let fault = RunRecording::parse(text).unwrap_err();
+            assert_eq!(fault.kind, Kind::Validation, "{text}");
+        }
+    }
+}

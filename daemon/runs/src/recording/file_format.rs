@@ -1,0 +1,140 @@
+//! What stands in the file.
+//!
+//! Invariant: a file of another version is refused and never half understood.
+
+use mux_wire::{Fault, Kind};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, value::RawValue};
+
+use mux_approvals::call_fingerprint::call_key;
+use mux_program::ProgramLanguage;
+use mux_text::digest::DigestKey;
+
+/// The only one so far.
+const RECORDING_VERSION: u32 = 1;
+/// A recording goes to the client in pages and comes back in one message, whose frame is 16 MiB.
+pub(super) const MAX_RECORDING_BYTES: usize = 12 << 20;
+
+/// A run as it was.
+#[derive(Debug, Deserialize, Serialize)]
+pub struct RunRecording {
+    muxd_recording: u32,
+    /// Milliseconds since the Unix epoch.
+    pub recorded_ms: u64,
+    /// From its acceptance to its end.
+    pub ms: u64,
+    pub program: RecordedProgram,
+    pub calls: Vec<RecordedCall>,
+    pub outcome: RecordedOutcome,
+}
+
+/// What was run.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+pub struct RecordedProgram {
+    pub source: String,
+    /// It is a program of steps.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub steps: bool,
+    #[serde(default)]
+    pub input: Value,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout_ms: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+    /// What `Object.keys(mux)` shows, in lines of JSON.
+    pub names: String,
+}
+
+/// One call, of a tool or of a function of `mux`, in the order in which they were made.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub struct RecordedCall {
+    /// As the program spelled it; functions of `mux` as `mux.NAME`.
+    pub tool: String,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub raw: bool,
+    pub arguments: Box<RawValue>,
+    /// Since the program was accepted.
+    pub at_ms: f64,
+    pub ms: f64,
+    pub outcome: RecordedOutcome,
+}
+
+/// How a call or a run ended.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RecordedOutcome {
+    Result(Box<RawValue>),
+    Error(Fault),
+    /// It had not ended when the run did.
+    Open,
+}
+
+impl RunRecording {
+    pub(super) fn new(
+        recorded_ms: u64,
+        ms: u64,
+        program: RecordedProgram,
+        calls: Vec<RecordedCall>,
+        outcome: RecordedOutcome,
+    ) -> Self {
+        Self {
+            muxd_recording: RECORDING_VERSION,
+            recorded_ms,
+            ms,
+            program,
+            calls,
+            outcome,
+        }
+    }
+
+    pub fn parse(text: &str) -> Result<Self, Fault> {
+        #[derive(Deserialize)]
+        struct VersionHeader {
+            muxd_recording: Option<u32>,
+        }
+        let unfit = |what: String| {
+            Fault::new(Kind::Validation, what).hint("`mux run --record FILE` makes a recording")
+        };
+        let head: VersionHeader = serde_json::from_str(text)
+            .map_err(|error| unfit(format!("this is no recording of a run: {error}")))?;
+        match head.muxd_recording {
+            Some(RECORDING_VERSION) => serde_json::from_str(text)
+                .map_err(|error| unfit(format!("the recording is damaged: {error}"))),
+            Some(other) => Err(unfit(format!(
+                "the recording is of version {other}, and this muxd reads version {RECORDING_VERSION}"
+            ))),
+            None => Err(unfit("this is no recording of a run".into())),
+        }
+    }
+}
+
+impl RecordedProgram {
+    pub fn language(&self) -> ProgramLanguage {
+        match self.steps {
+            true => ProgramLanguage::Json,
+            false => ProgramLanguage::TypeScript,
+        }
+    }
+}
+
+impl RecordedCall {
+    pub(super) fn key(&self) -> DigestKey {
+        call_key(&self.tool, self.raw, self.arguments.get())
+    }
+}
+
+impl RecordedOutcome {
+    pub fn of(outcome: &Result<String, Fault>) -> Self {
+        match outcome {
+            Ok(text) => Self::Result(raw_json(text)),
+            Err(fault) => Self::Error(fault.clone()),
+        }
+    }
+}
+
+/// JSON text as it is; what is none becomes a string.
+pub(super) fn raw_json(text: &str) -> Box<RawValue> {
+    RawValue::from_string(text.to_owned())
+        .or_else(|_| serde_json::value::to_raw_value(text))
+        .unwrap_or_else(|_| RawValue::NULL.to_owned())
+}

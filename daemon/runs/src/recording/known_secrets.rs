@@ -1,0 +1,28 @@
+//! The credentials that the daemon gives to servers and APIs.
+//!
+//! Invariant: they are compared with, and shown nowhere.
+
+use mux_secrets::KnownSecrets;
+
+use mux_settings::ServerEndpoint;
+use mux_upstream::Upstreams;
+
+/// Of all entries, whoever sees them.
+pub fn collect_known_secrets(upstreams: &Upstreams) -> KnownSecrets {
+    let mut found = KnownSecrets::new();
+    for server in upstreams.all() {
+        match server
+            .definition()
+            .as_ref()
+            .map(|definition| &definition.link)
+        {
+            Ok(ServerEndpoint::Process(process)) => found.extend(&process.hidden),
+            Ok(ServerEndpoint::Remote(remote)) => found.extend(&remote.known_secrets()),
+            Ok(ServerEndpoint::Source(source)) => {
+                found.extend(&mux_sources::source_secrets(source))
+            }
+            Err(_) => {}
+        }
+    }
+    found
+}

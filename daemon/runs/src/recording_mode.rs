@@ -1,0 +1,98 @@
+//! What a recording has to do with the calls of a run: they go onto it, or come from it.
+//!
+//! Invariant: a call that is answered from a recording goes no further than here.
+
+use std::sync::Arc;
+
+use futures::{
+    FutureExt,
+    future::{BoxFuture, pending, ready},
+};
+use mux_wire::{Fault, Target};
+
+use super::run_context::RunContext;
+use crate::recording::{CallRecorder, CallReplayer, RecordedProgram, collect_known_secrets};
+use mux_gateway::CallObserver as _;
+use mux_upstream::Upstreams;
+
+/// What lies in it.
+#[derive(Debug)]
+pub(super) enum RecordingMode {
+    Tape(CallRecorder, RecordedProgram),
+    Player(CallReplayer),
+}
+
+type CallFuture = BoxFuture<'static, Result<String, Fault>>;
+
+impl RunContext {
+    /// Whether a recording answers its calls.
+    pub(super) fn is_replay(&self) -> bool {
+        matches!(self.deck.as_deref(), Some(RecordingMode::Player(_)))
+    }
+
+    /// Makes the call, unless a recording answers it.
+    pub(super) fn record_or_replay(
+        &self,
+        target: Target,
+        arguments: Arc<str>,
+        make: impl FnOnce(Target, Arc<str>) -> CallFuture,
+    ) -> CallFuture {
+        let Some(deck) = &self.deck else {
+            return make(target, arguments);
+        };
+        match &**deck {
+            RecordingMode::Tape(tape, _) => {
+                let place = tape.begin_call(&target, &arguments);
+                let (made, deck) = (make(target, arguments), Arc::clone(deck));
+                async move {
+                    let outcome = made.await;
+                    if let RecordingMode::Tape(tape, _) = &*deck {
+                        tape.end_call(place, &outcome);
+                    }
+                    outcome
+                }
+                .boxed()
+            }
+            RecordingMode::Player(player) => {
+                let (answer, path) = (player.replay_call(&target, &arguments), tool_path(&target));
+                let call = path.as_ref().map(|path| self.observer.call_started(path));
+                // It does not end before its run, as it did not then.
+                let Some((outcome, took)) = answer else {
+                    return pending().boxed();
+                };
+                if let (Some(path), Some(call)) = (path, call) {
+                    let told = outcome.as_ref().map(String::len);
+                    self.observer.call_ended(call, &path, took, told);
+                }
+                ready(outcome).boxed()
+            }
+        }
+    }
+}
+
+impl RecordingMode {
+    /// The recording as JSON text, if one is being made.
+    pub(super) fn finish_recording(
+        &self,
+        outcome: &Result<String, Fault>,
+        upstreams: &Upstreams,
+    ) -> Option<Result<String, Fault>> {
+        match self {
+            Self::Tape(tape, script) => Some(tape.into_recording_text(
+                script.clone(),
+                outcome,
+                collect_known_secrets(upstreams),
+            )),
+            Self::Player(_) => None,
+        }
+    }
+}
+
+/// Its path, unless it is a function of `mux`.
+fn tool_path(target: &Target) -> Option<String> {
+    match target {
+        Target::Own { .. } => None,
+        Target::Named { server, tool } => Some(format!("{server}.{tool}")),
+        Target::Path { path, .. } => Some(path.clone()),
+    }
+}

@@ -1,0 +1,164 @@
+//! What is wrong with a program that is known before its first call: tools that there are not, arguments
+//! that do not fit, and references that lead where no result was ever seen to lead.
+//!
+//! Invariant: what refuses a program would have made one of its calls fail. What may be right is a warning.
+
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+    time::Duration,
+};
+
+use futures::future::join_all;
+use mux_wire::{Fault, Kind};
+use tokio::time::timeout;
+
+use crate::{RunEvent, program_check::ProgramChecker, run_context::RunContext};
+use mux_catalog::{Scope, Tool};
+use mux_program::{PlanStep, StepOrder, StepPlan};
+use mux_upstream::Upstreams;
+
+/// A server that is not ready by then is not waited for: its steps do so themselves.
+const STEP_LIST_TOOLS_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// What is known of a program that may run.
+pub(super) struct PreflightReport {
+    /// Of each step, whether its tool says that it changes something.
+    pub(super) changes: Vec<bool>,
+}
+
+pub(super) async fn run_preflight(
+    plan: &StepPlan,
+    reach: &RunContext,
+    checks: Option<(&ProgramChecker, Option<String>)>,
+) -> Result<PreflightReport, Fault> {
+    if reach.is_replay() {
+        // Nobody is there to be asked, and the order in which calls are answered changes nothing.
+        let changes = vec![false; plan.steps.len()];
+        return Ok(PreflightReport { changes });
+    }
+    // One step for each server, so that all of them start at once.
+    let mut seen = HashSet::new();
+    let first_of_each = plan
+        .steps
+        .iter()
+        .filter(|step| seen.insert(step_server(step)));
+    let met = first_of_each.map(|step| async {
+        let tool = timeout(STEP_LIST_TOOLS_TIMEOUT, resolve_step_tool(step, reach)).await;
+        (step_server(step), matches!(tool, Ok(Ok(Some(_)) | Err(_))))
+    });
+    let answers: HashMap<&str, bool> = join_all(met).await.into_iter().collect();
+    let mut mistakes = Vec::new();
+    let mut changes = Vec::with_capacity(plan.steps.len());
+    for (index, step) in plan.steps.iter().enumerate() {
+        let found = match answers[step_server(step)] {
+            true => resolve_step_tool(step, reach).await,
+            // Its steps will say why.
+            false => Ok(None),
+        };
+        let found = found.unwrap_or_else(|fault| {
+            mistakes.push(step_fault(index, step, fault));
+            None
+        });
+        changes.push(found.as_ref().is_some_and(|tool| is_mutating(tool)));
+        let wrong = match (found, &step.args) {
+            (Some(tool), mux_program::Template::Fixed(args)) => {
+                match tool.read_arguments(&args.to_string()) {
+                    Ok(read) => tool.check_arguments(read).await.err(),
+                    Err(fault) => Some(fault),
+                }
+            }
+            _ => None,
+        };
+        mistakes.extend(wrong.map(|fault| step_fault(index, step, fault)));
+    }
+    if let Some(fault) = mux_program::combine_faults(mistakes) {
+        return Err(fault);
+    }
+    if let Some((inspector, agent)) = checks {
+        let warnings = type_warnings(plan, &changes, reach, (inspector, agent.as_deref())).await;
+        if !warnings.is_empty() {
+            let unchecked = None;
+            let checked = RunEvent::Checked {
+                warnings,
+                unchecked,
+            };
+            reach.observer.writer().push(checked);
+        }
+    }
+    Ok(PreflightReport { changes })
+}
+
+/// The same of what is known without asking anybody.
+pub(crate) fn known_changes(plan: &StepPlan, upstreams: &Upstreams, scope: &Scope) -> Vec<bool> {
+    let known = |step: &PlanStep| {
+        let (server, name) = step.tool.split_once('.')?;
+        let server = upstreams.find_visible(server, scope).ok()?;
+        let tools = scope.view(&server.tools()?);
+        let tool = mux_gateway::find_tool(&tools, server.name(), name).ok()?;
+        Some(is_mutating(&tool))
+    };
+    let steps = plan.steps.iter();
+    steps.map(|step| known(step).unwrap_or(false)).collect()
+}
+
+/// A tool that says nothing of itself is thought to keep to itself: most only read.
+fn is_mutating(tool: &Tool) -> bool {
+    tool.read_only == Some(false) || tool.destructive == Some(true)
+}
+
+async fn resolve_step_tool(
+    step: &PlanStep,
+    reach: &RunContext,
+) -> Result<Option<Arc<Tool>>, Fault> {
+    let observer = reach.observer.as_ref();
+    reach
+        .gateway
+        .find_current_tool(&step.tool, &reach.asking, observer)
+        .await
+}
+
+fn step_server(step: &PlanStep) -> &str {
+    step.tool.split('.').next().unwrap_or_default()
+}
+
+/// Nothing has happened yet, which the kind tells.
+fn step_fault(index: usize, step: &PlanStep, fault: Fault) -> Fault {
+    Fault {
+        kind: Kind::Type,
+        message: format!("step `{}` (steps[{index}]): {}", step.id, fault.message),
+        details: None,
+        ..fault
+    }
+}
+
+/// What the type checker says of the program that this one stands for. A step cannot ask whether something
+/// is there, as a program can, so that nothing of it is an error.
+async fn type_warnings(
+    plan: &StepPlan,
+    changes: &[bool],
+    reach: &RunContext,
+    (inspector, agent): (&ProgramChecker, Option<&str>),
+) -> Vec<Fault> {
+    let explained = mux_program::explain_as_typescript(plan, &StepOrder::of(plan, changes));
+    let (scope, whose) = (&*reach.asking.scope, &reach.whose);
+    let turn = &reach.asking.turn;
+    let found = inspector
+        .check_before_run(&explained.source, agent, (scope, whose), turn)
+        .await;
+    let all = found.errors.into_iter().chain(found.warnings);
+    let of_its_step = |fault: Fault| {
+        let line = fault.line? as usize;
+        let index = explained.lines.iter().position(|own| *own == line)?;
+        let step = &plan.steps[index];
+        Some(Fault {
+            message: format!("step `{}`: {}", step.id, fault.message),
+            // It is about the tool of this step, and the mistake about that of another.
+            hint: fault.hint.filter(|hint| hint.starts_with("did you mean")),
+            line: None,
+            column: None,
+            ..fault
+        })
+    };
+    all.filter_map(of_its_step).collect()
+}

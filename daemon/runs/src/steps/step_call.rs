@@ -1,0 +1,186 @@
+//! One step: its arguments made, its tool called, what it gave made fit to be told.
+//!
+//! Invariant: a step calls its tool once or not at all, by the gateway's one way.
+
+use std::{sync::Arc, time::Duration};
+
+use mux_typegen::Shape;
+use mux_wire::{Fault, Kind, Target};
+use tokio::{task::spawn_blocking, time::Instant};
+use tokio_util::sync::CancellationToken;
+
+use super::{step_summary::StepResultView, step_values::TemplateInputs};
+use crate::run_context::RunContext;
+use mux_program::{
+    FillError, MissingValue, ReferenceRoot, ReferenceValues, StepPart, StepPlan, ValueReference,
+    value_at_path,
+};
+
+/// So many bytes are read in less time than it takes to have another thread do it.
+const MAX_INLINE_FILL_BYTES: usize = 256 << 10;
+/// The shape of a longer value is left out of an error.
+const MAX_OUTLINED_BYTES: usize = 4 << 20;
+
+/// A step that is about to go.
+pub(super) struct StepCall {
+    pub(super) plan: Arc<StepPlan>,
+    pub(super) index: usize,
+    pub(super) values: TemplateInputs,
+    /// Bytes of its arguments.
+    pub(super) most: usize,
+    pub(super) reach: RunContext,
+}
+
+/// What later steps can refer to, as JSON texts.
+#[derive(Clone)]
+pub(super) struct StepOutput {
+    pub(super) args: Arc<str>,
+    pub(super) result: Arc<str>,
+    pub(super) shown: Arc<StepResultView>,
+}
+
+pub(super) struct EndedStep {
+    pub(super) index: usize,
+    pub(super) took: Duration,
+    pub(super) outcome: Result<StepOutput, Fault>,
+}
+
+impl StepOutput {
+    pub(super) fn bytes(&self) -> usize {
+        self.args.len() + self.result.len()
+    }
+}
+
+impl StepCall {
+    /// Goes until it has ended, or an earlier step has failed.
+    pub(super) async fn run_until_halted(self, halt: CancellationToken) -> EndedStep {
+        let (index, began) = (self.index, Instant::now());
+        let outcome = tokio::select! {
+            biased;
+            () = halt.cancelled() => Err(Fault::new(
+                Kind::Cancelled,
+                "it was on its way when an earlier step failed, and was cancelled",
+            )
+            .hint("it may or may not have happened; look before you call it again")),
+            outcome = self.call() => outcome,
+        };
+        EndedStep {
+            index,
+            took: began.elapsed(),
+            outcome,
+        }
+    }
+
+    async fn call(self) -> Result<StepOutput, Fault> {
+        let (reach, plan, index) = (self.reach.clone(), Arc::clone(&self.plan), self.index);
+        let args: Arc<str> = match self.values.bytes() > MAX_INLINE_FILL_BYTES
+            && !plan.steps[index].args.is_fixed()
+        {
+            false => self.fill_arguments(),
+            true => {
+                let lost = |_| Fault::new(Kind::Internal, "the arguments were lost in the daemon");
+                spawn_blocking(move || self.fill_arguments())
+                    .await
+                    .map_err(lost)?
+            }
+        }?
+        .into();
+        let target = Target::Path {
+            path: plan.steps[index].tool.clone(),
+            raw: false,
+        };
+        let result = reach.call(target, Arc::clone(&args)).await?;
+        let shown = Arc::new(StepResultView::of(&result, &reach.handles).await);
+        Ok(StepOutput {
+            args,
+            result: result.into(),
+            shown,
+        })
+    }
+
+    /// Its arguments as they are sent.
+    fn fill_arguments(self) -> Result<String, Fault> {
+        let step = &self.plan.steps[self.index];
+        step.args
+            .fill(&self.values, self.most)
+            .map_err(|why| match why {
+                FillError::TooLong(most) => Fault::new(
+                    Kind::Limit,
+                    format!("the arguments would be over the limit of {most} bytes"),
+                )
+                .hint(
+                    "send less at once; [limits] argument in config.toml allows more, up to 15 MiB",
+                )
+                .path(&step.tool),
+                FillError::TooMuch(most) => scan_limit_fault(most).path(&step.tool),
+                FillError::Missing(reference, missing) => {
+                    missing_value_fault(&self.plan, "it", &reference, &missing, &self.values)
+                        .path(&step.tool)
+                }
+            })
+    }
+}
+
+pub(super) fn scan_limit_fault(most: usize) -> Fault {
+    let message = format!(
+        "to find what it refers to, more than {most} bytes of results would have to be read"
+    );
+    Fault::new(Kind::Limit, message).hint(
+        "this limit is fixed: refer to long results less often, or write a TypeScript program",
+    )
+}
+
+/// The error of a reference to what is not there, with what there is.
+pub(super) fn missing_value_fault(
+    plan: &StepPlan,
+    who: &str,
+    reference: &ValueReference,
+    missing: &MissingValue,
+    values: &TemplateInputs,
+) -> Fault {
+    let message = format!(
+        "{who} refers to {{{{{}}}}}, and there is no such value: {}",
+        reference.text, missing.message
+    );
+    let mut hints: Vec<String> = Vec::new();
+    if !missing.near.is_empty() {
+        let near: Vec<String> = missing
+            .near
+            .iter()
+            .map(|name| format!("`{name}`"))
+            .collect();
+        hints.push(format!("did you mean {}?", near.join(" or ")));
+    }
+    let of = match reference.root {
+        ReferenceRoot::Input => "the input".to_owned(),
+        ReferenceRoot::Step { index, part } => {
+            let step = &plan.steps[index];
+            let what = match part {
+                StepPart::Result => "the result",
+                StepPart::Args => "the arguments",
+            };
+            format!("{what} of `{}` ({})", step.id, step.tool)
+        }
+    };
+    let whole = values
+        .root_text(reference)
+        .and_then(|text| value_at_path(text, &[]).ok());
+    if let Some(shape) = whole
+        .filter(|text| text.len() <= MAX_OUTLINED_BYTES)
+        .and_then(shape_outline)
+    {
+        hints.push(format!("{of} looks like this:\n{shape}"));
+    }
+    let fault = Fault::new(Kind::Runtime, message);
+    match hints.is_empty() {
+        true => fault,
+        false => fault.hint(hints.join("\n")),
+    }
+}
+
+/// The type of a value, which says nothing of what is in it.
+fn shape_outline(text: &str) -> Option<String> {
+    let mut shape = Shape::new();
+    shape.add(&serde_json::from_str(text).ok()?);
+    shape.outline()
+}

@@ -1,0 +1,277 @@
+//! How far the steps of a program are, and which may go next.
+//!
+//! Invariant: a step goes once, when all before it have ended; behind a step that has failed for good
+//! none begins.
+
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
+
+use mux_wire::{Fault, Kind};
+use serde_json::{Map, Value, json};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    StepProgress,
+    step_call::EndedStep,
+    step_summary::{self, StepResultView},
+};
+use crate::RunEvent;
+use mux_program::{OnError, StepOrder, StepPlan};
+
+pub(super) enum StepState {
+    Waiting,
+    Running {
+        /// Ends it, because it was never to begin.
+        halt: CancellationToken,
+        began: Instant,
+    },
+    Ok {
+        took: Duration,
+        shown: Arc<StepResultView>,
+    },
+    Failed {
+        took: Duration,
+        fault: Fault,
+    },
+    Skipped {
+        reason: String,
+    },
+}
+
+impl StepState {
+    /// As it is told when the program has ended.
+    fn status_word(&self) -> &'static str {
+        match self {
+            Self::Ok { .. } => "ok",
+            Self::Failed { .. } => "failed",
+            Self::Waiting | Self::Running { .. } | Self::Skipped { .. } => "skipped",
+        }
+    }
+}
+
+pub(super) struct StepSchedule {
+    plan: Arc<StepPlan>,
+    order: StepOrder,
+    followers: Vec<Vec<usize>>,
+    /// Steps that have to end before each one.
+    waits: Vec<usize>,
+    ready: BTreeSet<usize>,
+    standings: Vec<StepState>,
+    /// The first of those that failed for good.
+    stop: Option<usize>,
+}
+
+impl StepSchedule {
+    pub(super) fn new(plan: Arc<StepPlan>, order: StepOrder) -> Self {
+        let count = plan.steps.len();
+        let waits: Vec<usize> = (0..count).map(|index| order.wait_count(index)).collect();
+        Self {
+            ready: (0..count).filter(|index| waits[*index] == 0).collect(),
+            followers: order.followers(),
+            standings: (0..count).map(|_| StepState::Waiting).collect(),
+            plan,
+            order,
+            waits,
+            stop: None,
+        }
+    }
+
+    /// The next step that may go, in the order of the program, and what ends it before its time.
+    pub(super) fn next_ready(&mut self) -> Option<(usize, CancellationToken)> {
+        let index = *self.ready.first()?;
+        if self.stop.is_some_and(|stop| index > stop) {
+            return None;
+        }
+        self.ready.remove(&index);
+        let halt = CancellationToken::new();
+        self.standings[index] = StepState::Running {
+            halt: halt.clone(),
+            began: Instant::now(),
+        };
+        Some((index, halt))
+    }
+
+    pub(super) fn started_event(&self, index: usize) -> RunEvent {
+        let step = &self.plan.steps[index];
+        StepProgress::step_started(step).into_run_event(step)
+    }
+
+    pub(super) fn ended_event(&self, ended: &EndedStep) -> RunEvent {
+        let outcome = ended.outcome.as_ref().map(|given| given.result.len());
+        StepProgress::step_ended(ended.took, outcome).into_run_event(&self.plan.steps[ended.index])
+    }
+
+    /// Takes the end of a step. Gives those that never begin because of it.
+    pub(super) fn finish_step(&mut self, ended: EndedStep) -> Vec<(usize, RunEvent)> {
+        let EndedStep {
+            index,
+            took,
+            outcome,
+        } = ended;
+        self.standings[index] = match outcome {
+            Ok(given) => StepState::Ok {
+                took,
+                shown: given.shown,
+            },
+            Err(fault) => {
+                if self.plan.steps[index].on_error == OnError::Abort && !self.is_behind(index) {
+                    self.stop_at(index);
+                }
+                StepState::Failed { took, fault }
+            }
+        };
+        let mut skipped = Vec::new();
+        let mut over = vec![index];
+        while let Some(before) = over.pop() {
+            for next in self.followers[before].clone() {
+                self.waits[next] -= 1;
+                if self.waits[next] > 0 {
+                    continue;
+                }
+                match self.skip_reason(next) {
+                    None => drop(self.ready.insert(next)),
+                    Some(reason) => {
+                        skipped.push((next, self.skip_step(next, reason)));
+                        over.push(next);
+                    }
+                }
+            }
+        }
+        skipped
+    }
+
+    /// An earlier step has failed for good.
+    fn is_behind(&self, index: usize) -> bool {
+        self.stop.is_some_and(|stop| index > stop)
+    }
+
+    fn stop_at(&mut self, index: usize) {
+        self.stop = Some(index);
+        for later in &self.standings[index + 1..] {
+            if let StepState::Running { halt, .. } = later {
+                halt.cancel();
+            }
+        }
+    }
+
+    /// Why a step cannot be made, if it cannot.
+    fn skip_reason(&self, index: usize) -> Option<String> {
+        let needs = &self.order.needs[index];
+        needs.iter().find_map(|need| {
+            let id = &self.plan.steps[*need].id;
+            match &self.standings[*need] {
+                StepState::Failed { .. } => Some(format!("`{id}`, to which it refers, failed")),
+                StepState::Skipped { .. } => {
+                    Some(format!("`{id}`, to which it refers, was skipped"))
+                }
+                _ => None,
+            }
+        })
+    }
+
+    fn skip_step(&mut self, index: usize, reason: String) -> RunEvent {
+        let step = &self.plan.steps[index];
+        let news = StepProgress::Skipped {
+            reason: reason.clone(),
+        };
+        let happening = news.into_run_event(step);
+        self.standings[index] = StepState::Skipped { reason };
+        happening
+    }
+
+    pub(super) fn describe_running(&self) -> Vec<String> {
+        let running = self.running();
+        let named = |index: usize| {
+            let step = &self.plan.steps[index];
+            format!("step `{}` ({})", step.id, step.tool)
+        };
+        running.into_iter().map(named).collect()
+    }
+
+    fn running(&self) -> Vec<usize> {
+        let is_running =
+            |index: &usize| matches!(self.standings[*index], StepState::Running { .. });
+        (0..self.standings.len()).filter(is_running).collect()
+    }
+
+    /// Why the program failed, by one of its steps.
+    pub(super) fn failure(&self) -> Option<Fault> {
+        let StepState::Failed { fault, .. } = &self.standings[self.stop?] else {
+            return None;
+        };
+        Some(Fault {
+            message: format!(
+                "step `{}` failed: {}",
+                self.plan.steps[self.stop?].id, fault.message
+            ),
+            ..fault.clone()
+        })
+    }
+
+    /// Nothing begins any more, and what is on its way ends here.
+    pub(super) fn cancel_remaining(&mut self, why: Option<&Fault>) -> Vec<RunEvent> {
+        let mut happened = Vec::new();
+        for index in 0..self.standings.len() {
+            let step = &self.plan.steps[index];
+            match &self.standings[index] {
+                StepState::Running { began, .. } => {
+                    let kind = why.map_or(Kind::Cancelled, |fault| fault.kind);
+                    let message = "it was on its way when the program ended, and was cancelled";
+                    let fault = Fault::new(kind, message).path(&step.tool);
+                    let took = began.elapsed();
+                    happened.push(StepProgress::step_ended(took, Err(&fault)).into_run_event(step));
+                    self.standings[index] = StepState::Failed { took, fault };
+                }
+                StepState::Waiting => {
+                    let reason = match self.stop {
+                        Some(stop) => {
+                            format!("`{}` failed before it began", self.plan.steps[stop].id)
+                        }
+                        None => "the program ended before it began".into(),
+                    };
+                    happened.push(self.skip_step(index, reason));
+                }
+                _ => {}
+            }
+        }
+        happened
+    }
+
+    /// Every step with what became of it, in the order of the program.
+    pub(super) fn summary(&self) -> Vec<Value> {
+        let steps = self.plan.steps.iter().zip(&self.standings);
+        let told = steps.map(|(step, standing)| {
+            let mut told = Map::new();
+            told.insert("id".into(), step.id.as_str().into());
+            told.insert("tool".into(), step.tool.as_str().into());
+            told.insert("status".into(), standing.status_word().into());
+            match standing {
+                StepState::Ok { took, shown } => {
+                    told.insert("took_ms".into(), step_summary::millis_json(*took));
+                    shown.write_fields(&mut told);
+                }
+                StepState::Failed { took, fault } => {
+                    told.insert("took_ms".into(), step_summary::millis_json(*took));
+                    told.insert("error".into(), step_summary::step_fault_json(fault));
+                }
+                StepState::Skipped { reason } => {
+                    told.insert("reason".into(), reason.as_str().into());
+                }
+                StepState::Waiting | StepState::Running { .. } => {}
+            }
+            Value::Object(told)
+        });
+        told.collect()
+    }
+
+    /// The failure of the program, with what its steps did in the details.
+    pub(super) fn with_step_details(&self, mut fault: Fault) -> Fault {
+        let mut details = Map::new();
+        if let Some(stop) = self.stop {
+            details.insert("step".into(), self.plan.steps[stop].id.as_str().into());
+        }
+        details.insert("steps".into(), self.summary().into());
+        fault.details = Some(json!(details).to_string());
+        fault
+    }
+}

@@ -1,0 +1,302 @@
+//! Finding tools: what search, descriptions, lists and the inventory have in common, whoever asks.
+//!
+//! Invariant: everything here looks at the tools through the asker's [`SelectionScope`]. A server is started only where
+//! somebody names it, or says how long to wait for it.
+
+use std::{sync::Arc, time::Duration};
+
+use futures::future::join_all;
+use mux_typegen::names::spell;
+use mux_wire::{Fault, Kind};
+use tokio::time::timeout;
+
+use mux_catalog::{
+    Catalog, KnownServer, Scope, Tool, ToolSet,
+    inventory::{self, Inventory, InventoryLine, InventoryServer},
+    search::{SearchQuery, SearchResults},
+};
+use mux_gateway::Gateway;
+use mux_settings::projects::WorkspaceContext;
+use mux_upstream::{CallerIdentity, Server, UpstreamState, Upstreams};
+
+/// Paths that can be described at once.
+const MAX_DESCRIBED_PATHS: usize = 100;
+/// Results of one page, unless somebody asks for another number, and the most.
+const DEFAULT_PAGE_RESULTS: usize = 10;
+const MAX_PAGE_RESULTS: usize = 100;
+/// Of a description that is shown beside others, in characters.
+const MAX_SUMMARY_CHARS: usize = 200;
+/// The longest that an answer waits for servers.
+const MAX_SERVER_WAIT: Duration = Duration::from_secs(10);
+const DEFAULT_INVENTORY_TOKENS: usize = 2_000;
+
+/// Looks at the tools for one agent.
+#[derive(Clone, Copy)]
+pub struct ToolDiscovery<'a> {
+    pub upstreams: &'a Upstreams,
+    pub scope: &'a Scope,
+    /// Whose sessions are opened for it.
+    pub whose: &'a CallerIdentity,
+}
+
+/// A tool that was asked for by its path.
+pub struct DescribedTool {
+    pub tools: Arc<ToolSet>,
+    pub tool: Arc<Tool>,
+}
+
+/// A server as the lists of a program show it.
+pub struct NamespaceSummary {
+    pub name: String,
+    /// `None`: nobody knows them yet.
+    pub tools: Option<usize>,
+    pub state: UpstreamState,
+}
+
+impl ToolDiscovery<'_> {
+    pub fn catalog(&self) -> &Catalog {
+        self.upstreams.catalog()
+    }
+
+    fn known_servers(&self) -> Vec<KnownServer> {
+        self.upstreams.known_visible(self.scope)
+    }
+
+    /// Servers whose tools nobody knows, because they were never connected.
+    pub fn unlisted_server_names(&self) -> Vec<String> {
+        let unknown = self.unlisted_servers();
+        unknown.iter().map(|s| s.name().to_owned()).collect()
+    }
+
+    fn unlisted_servers(&self) -> Vec<Arc<Server>> {
+        let mut servers = self.upstreams.visible_servers(self.scope);
+        servers.retain(|server| server.tools().is_none() && server.definition().is_ok());
+        servers
+    }
+
+    /// `limit` may be anything; a page has at least one result and at most [`MAX_PAGE_RESULTS`].
+    pub async fn search(
+        &self,
+        text: String,
+        server: Option<&str>,
+        limit: Option<usize>,
+        cursor: Option<String>,
+    ) -> Result<SearchResults, Fault> {
+        let server = server
+            .map(|name| self.upstreams.find_visible(name, self.scope))
+            .transpose()?;
+        let query = SearchQuery {
+            text,
+            server: server.map(|server| server.name().to_owned()),
+            limit: limit
+                .unwrap_or(DEFAULT_PAGE_RESULTS)
+                .clamp(1, MAX_PAGE_RESULTS),
+            cursor,
+        };
+        self.scope
+            .finder()
+            .search(&self.known_servers(), &query)
+            .await
+    }
+
+    /// Has the index ready before somebody searches.
+    pub async fn build_index(&self) {
+        // Whoever searches is told.
+        drop(self.scope.finder().index(&self.known_servers()).await);
+    }
+
+    /// What servers tell their users of themselves: those that are named whole, or all that are known. In their own
+    /// words, which are nobody else's.
+    pub fn instructions(&self, of: Option<&[String]>) -> Vec<(String, Arc<str>)> {
+        let servers = match of {
+            None => self.upstreams.visible_servers(self.scope),
+            Some(paths) => {
+                let names = paths.iter().map(|path| strip_mux_prefix(path));
+                let found =
+                    names.filter_map(|name| self.upstreams.find_visible(name, self.scope).ok());
+                found.collect()
+            }
+        };
+        let mut told = std::collections::HashSet::new();
+        let told = servers
+            .iter()
+            .filter(|server| told.insert(server.name().to_owned()));
+        told.filter_map(|server| {
+            let tools = server.tools()?;
+            Some((server.name().to_owned(), Arc::clone(tools.instructions()?)))
+        })
+        .collect()
+    }
+
+    /// Tools by `server.tool`, or by `server` or `server.group` all in it, and a fault for each path that leads
+    /// nowhere. A server whose tools nobody knows is asked for them.
+    pub async fn describe(
+        &self,
+        paths: &[String],
+    ) -> Result<(Vec<DescribedTool>, Vec<Fault>), Fault> {
+        if paths.len() > MAX_DESCRIBED_PATHS {
+            let message = format!(
+                "{} paths are over the limit of {MAX_DESCRIBED_PATHS}",
+                paths.len()
+            );
+            return Err(Fault::new(Kind::Validation, message).hint("describe fewer at once"));
+        }
+        let mut described: Vec<DescribedTool> = Vec::new();
+        let mut missing = Vec::new();
+        for found in join_all(paths.iter().map(|path| self.describe_path(path))).await {
+            match found {
+                Ok(found) => described.extend(found),
+                Err(fault) => missing.push(fault),
+            }
+        }
+        let mut told = std::collections::HashSet::new();
+        described.retain(|found| told.insert(Arc::as_ptr(&found.tool)));
+        if described.len() > MAX_DESCRIBED_PATHS {
+            let message = format!(
+                "these are {} tools, over the limit of {MAX_DESCRIBED_PATHS}",
+                described.len()
+            );
+            return Err(Fault::new(Kind::Limit, message).hint("name the tools instead of servers"));
+        }
+        Ok((described, missing))
+    }
+
+    async fn describe_path(&self, path: &str) -> Result<Vec<DescribedTool>, Fault> {
+        let written = strip_mux_prefix(path);
+        let (name, tool) = match written.split_once('.') {
+            Some((server, tool)) => (server, Some(tool)),
+            None => (written, None),
+        };
+        let server = self
+            .upstreams
+            .find_visible(name, self.scope)
+            .map_err(|fault| fault.path(path))?;
+        let tools = match server.tools() {
+            Some(tools) => tools,
+            None => {
+                let held = server.session(self.whose).await;
+                held.map_err(|fault| fault.path(path))?.session.tools()
+            }
+        };
+        let tools = self.scope.offered(&tools);
+        let one = |tool| DescribedTool {
+            tools: Arc::clone(&tools),
+            tool,
+        };
+        match tool {
+            Some(name) => {
+                let named = mux_gateway::find_tools_or_group(&tools, server.name(), name)?;
+                Ok(named.into_iter().map(one).collect())
+            }
+            None => Ok(tools.iter().map(|tool| one(Arc::clone(tool))).collect()),
+        }
+    }
+
+    pub fn namespaces(&self) -> Vec<NamespaceSummary> {
+        let servers = self.upstreams.visible_servers(self.scope);
+        let namespaces = servers.iter().map(|server| NamespaceSummary {
+            name: server.name().to_owned(),
+            tools: server.tools().map(|tools| self.scope.offered(&tools).len()),
+            state: server.view().state,
+        });
+        namespaces.collect()
+    }
+
+    /// Starts the servers whose tools nobody knows, and waits for them so long. Those that do not come
+    /// in time stay unknown.
+    pub async fn connect_unlisted(&self, wait: Duration) {
+        let wait = wait.min(MAX_SERVER_WAIT);
+        if !wait.is_zero() {
+            let unknown = self.unlisted_servers();
+            join_all(
+                unknown
+                    .iter()
+                    .map(|server| timeout(wait, server.session(self.whose))),
+            )
+            .await;
+        }
+    }
+
+    /// What there is, in at most so many tokens.
+    pub async fn inventory(&self, budget: Option<usize>) -> (Inventory, Vec<String>) {
+        let unknown = self.unlisted_server_names();
+        let known = self.known_servers();
+        let catalog = self.catalog();
+        let sets = known.iter().filter_map(|server| {
+            let tools = server.tools.as_ref().filter(|tools| !tools.is_empty())?;
+            Some((server.name.as_str(), tools))
+        });
+        let (mut servers, mut found) = (Vec::new(), Vec::new());
+        for (server, tools) in sets {
+            // A list that comes in another order is no other list.
+            let named = tools
+                .iter()
+                .map(|tool| (tools.spelled(tool).into_owned(), tool));
+            let mut named: Vec<_> = named.collect();
+            named.sort_by(|a, b| a.0.cmp(&b.0));
+            let (names, in_order): (Vec<_>, Vec<_>) = named.into_iter().unzip();
+            servers.push(InventoryServer {
+                server: server.to_owned(),
+                spelled: spell(server).into_owned(),
+                order: inventory::by_need(&names, |place| catalog.use_level(in_order[place])),
+                tools: names,
+                has_instructions: tools.instructions().is_some(),
+            });
+            found.push((tools, in_order));
+        }
+        let line = |server: usize, tool: usize| {
+            let (tools, in_order): &(_, Vec<&Arc<Tool>>) = &found[server];
+            InventoryLine {
+                signature: catalog.signature_in(tools, in_order[tool]),
+                summary: first_sentence(in_order[tool]),
+            }
+        };
+        let budget = budget.unwrap_or(DEFAULT_INVENTORY_TOKENS);
+        let inventory = inventory::render_inventory(&servers, &unknown, budget, line);
+        (inventory, unknown)
+    }
+}
+
+/// Has the index of what everybody sees ready after each change. Ends with the catalog.
+pub async fn keep_index_built(gateway: &Gateway) {
+    let upstreams = gateway.upstreams();
+    let mut news = upstreams.catalog().subscribe_changes();
+    loop {
+        let scope = gateway.scope(None, &WorkspaceContext::default());
+        let scope = &scope;
+        let whose = &CallerIdentity::default();
+        let discovery = ToolDiscovery {
+            upstreams,
+            scope,
+            whose,
+        };
+        discovery.build_index().await;
+        if news.changed().await.is_err() {
+            return;
+        }
+    }
+}
+
+/// A path as it stands behind `mux.`.
+fn strip_mux_prefix(path: &str) -> &str {
+    let path = path.trim();
+    path.strip_prefix("mux.").unwrap_or(path)
+}
+
+/// The beginning of a description, for a list.
+pub fn description_summary(tool: &Tool) -> Option<String> {
+    let text = tool.description.as_deref()?;
+    let mut paragraphs = text.split("\n\n").map(str::trim);
+    let paragraph = paragraphs.find(|part| !part.is_empty())?;
+    let line = paragraph.split_whitespace().collect::<Vec<_>>().join(" ");
+    match line.char_indices().nth(MAX_SUMMARY_CHARS) {
+        None => Some(line),
+        Some((end, _)) => Some(format!("{}…", line[..end].trim_end())),
+    }
+}
+
+fn first_sentence(tool: &Tool) -> Option<String> {
+    let summary = description_summary(tool)?;
+    let first = summary.split_inclusive(". ").next()?;
+    Some(first.trim_end().to_owned())
+}

@@ -1,0 +1,78 @@
+//! What one run may do: call tools through the gateway, read what is kept, print, and hand over parts.
+
+use std::time::{Duration, Instant};
+
+use futures::{FutureExt, future::BoxFuture};
+use mux_sandbox::ToolHost;
+use mux_wire::{Fault, Level, Target};
+use tracing::Instrument;
+
+use super::{RunEvent, builtins, run_context::RunContext};
+
+pub(super) struct RunToolHost {
+    reach: RunContext,
+    /// When its program began to wait for a worker.
+    asked: Instant,
+}
+
+impl RunToolHost {
+    pub(super) fn new(reach: RunContext) -> Self {
+        Self {
+            reach,
+            asked: Instant::now(),
+        }
+    }
+}
+
+impl ToolHost for RunToolHost {
+    fn begun(&self) {
+        let metrics = self.reach.gateway.upstreams().metrics();
+        metrics.runs.waited(self.asked.elapsed());
+        let recorder = self.reach.observer.writer();
+        recorder.run().set_running();
+        recorder.push(RunEvent::Started);
+    }
+
+    fn call(&self, target: Target, arguments: String) -> BoxFuture<'static, Result<String, Fault>> {
+        let reach = self.reach.clone();
+        let for_agent = reach.asking.caller.origin.for_agent;
+        let call = match target {
+            Target::Own { .. } => {
+                let asked = reach.clone();
+                reach.record_or_replay(target, arguments.into(), |target, arguments| {
+                    async move {
+                        match target {
+                            Target::Own { name } => {
+                                builtins::call_builtin(&name, &arguments, &asked).await
+                            }
+                            target => asked.call(target, arguments).await,
+                        }
+                    }
+                    .in_current_span()
+                    .boxed()
+                })
+            }
+            target => reach.call(target, arguments.into()),
+        };
+        // The program may print what it reads.
+        match for_agent {
+            true => call
+                .map(|outcome| outcome.map_err(Fault::for_agents))
+                .boxed(),
+            false => call,
+        }
+    }
+
+    fn console(&self, level: Level, text: String) {
+        let line = RunEvent::Console { level, text };
+        self.reach.observer.writer().push(line);
+    }
+
+    fn emit(&self, part: String) {
+        self.reach.observer.writer().push_content_block(part);
+    }
+
+    fn stood_still(&self) -> Duration {
+        self.reach.asking.caller.clock.paused_for()
+    }
+}

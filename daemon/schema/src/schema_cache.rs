@@ -1,0 +1,202 @@
+//! Compiled schemas, made when they are first needed and kept within a bound.
+//!
+//! Invariant: a schema is compiled by one thread for all who wait for it, and none of them holds a thread. All that is
+//! kept takes no more than [`MAX_KEPT_BYTES`], as it is estimated.
+
+use std::{
+    collections::VecDeque,
+    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+    time::Duration,
+};
+
+use tokio::{
+    sync::{OnceCell, Semaphore},
+    time::timeout,
+};
+
+use super::CompiledSchema;
+use mux_process::{blocking_pool, malloc_trim};
+
+/// Of all servers together. What was not used for longest goes first, and is made again when it is needed.
+const MAX_KEPT_BYTES: usize = 64 << 20;
+/// So long is waited for one. What is within its weight takes a small part of it.
+const COMPILE_TIMEOUT: Duration = Duration::from_secs(10);
+/// Compiled at the same moment.
+const MAX_CONCURRENT_COMPILES: usize = 2;
+/// A schema that takes so much leaves as much behind when it has been compiled.
+const MEMORY_TRIM_BYTES: usize = 1 << 20;
+
+/// What is kept, the last used at the end. It speaks of the process's memory, of which there is one.
+static SCHEMA_CACHE: Mutex<SchemaCache> = Mutex::new(SchemaCache {
+    schemas: VecDeque::new(),
+    bytes: 0,
+});
+static COMPILE_PERMITS: Semaphore = Semaphore::const_new(MAX_CONCURRENT_COMPILES);
+
+/// The place of one schema.
+#[derive(Debug, Default)]
+pub struct SchemaSlot(Mutex<SlotState>);
+
+#[derive(Debug, Default)]
+enum SlotState {
+    #[default]
+    New,
+    /// It is kept, or was.
+    Made(Weak<CompiledCell>),
+    /// It cannot be used.
+    Refused,
+}
+
+/// Empty if it cannot be used.
+type CompiledCell = OnceCell<Option<Arc<CompiledSchema>>>;
+
+impl SchemaSlot {
+    /// The schema, compiled, or none if it cannot be. `refused` is told why, once.
+    pub async fn get(
+        &self,
+        text: impl FnOnce() -> String,
+        refused: impl FnOnce(&str),
+    ) -> Option<Arc<CompiledSchema>> {
+        let cell = self.cell()?;
+        let make = || async {
+            let made = compile(text()).await;
+            made.inspect_err(|why| refused(why)).ok().map(Arc::new)
+        };
+        let made = cell.get_or_init(make).await.clone();
+        match &made {
+            Some(schema) => kept().use_one(&cell, schema.weight.bytes),
+            None => *self.state() = SlotState::Refused,
+        }
+        made
+    }
+
+    fn cell(&self) -> Option<Arc<CompiledCell>> {
+        let mut state = self.state();
+        let known = match &*state {
+            SlotState::Refused => return None,
+            SlotState::Made(cell) => cell.upgrade(),
+            SlotState::New => None,
+        };
+        Some(known.unwrap_or_else(|| {
+            let cell = Arc::<CompiledCell>::default();
+            *state = SlotState::Made(Arc::downgrade(&cell));
+            cell
+        }))
+    }
+
+    fn state(&self) -> MutexGuard<'_, SlotState> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+async fn compile(text: String) -> Result<CompiledSchema, String> {
+    let _turn = COMPILE_PERMITS.acquire().await;
+    let compile = blocking_pool::run(move || {
+        let schema = serde_json::from_str(&text).map_err(|why| why.to_string())?;
+        let compiled = CompiledSchema::compile(&schema)?;
+        if compiled.weight.bytes > MEMORY_TRIM_BYTES {
+            malloc_trim::give_back_soon();
+        }
+        Ok(compiled)
+    });
+    let late = |_| Err(format!("it took longer than {COMPILE_TIMEOUT:?}"));
+    timeout(COMPILE_TIMEOUT, compile).await.unwrap_or_else(late)
+}
+
+struct SchemaCache {
+    schemas: VecDeque<(Arc<CompiledCell>, usize)>,
+    bytes: usize,
+}
+
+fn kept() -> MutexGuard<'static, SchemaCache> {
+    SCHEMA_CACHE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl SchemaCache {
+    fn use_one(&mut self, used: &Arc<CompiledCell>, bytes: usize) {
+        let last = self.schemas.back();
+        if last.is_some_and(|(cell, _)| Arc::ptr_eq(cell, used)) {
+            return;
+        }
+        let known = self
+            .schemas
+            .iter()
+            .rposition(|(cell, _)| Arc::ptr_eq(cell, used));
+        match known.and_then(|at| self.schemas.remove(at)) {
+            Some(known) => self.schemas.push_back(known),
+            None => {
+                self.schemas.push_back((Arc::clone(used), bytes));
+                self.bytes += bytes;
+            }
+        }
+        while self.bytes > MAX_KEPT_BYTES
+            && let Some((_, bytes)) = self.schemas.pop_front()
+        {
+            self.bytes -= bytes;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell as Counter;
+
+    use super::*;
+
+    fn schema() -> String {
+        r#"{"type": "object"}"#.into()
+    }
+
+    #[tokio::test]
+    async fn a_schema_is_compiled_once_for_all_and_one_that_cannot_be_is_told_once() {
+        let (slot, made) = (SchemaSlot::default(), Counter::new(0));
+        let get = || {
+            let text = || {
+                made.set(made.get() + 1);
+                schema()
+            };
+            slot.get(text, |why| panic!("{why}"))
+        };
+        let (one, two) = tokio::join!(get(), get());
+        assert!(Arc::ptr_eq(&one.unwrap(), &two.unwrap()));
+        assert_eq!(made.get(), 1);
+
+        let (slot, told) = (SchemaSlot::default(), Counter::new(0));
+        for _ in 0..2 {
+            let text = || r#"{"type": 7}"#.into();
+            let schema = slot.get(text, |_| told.set(told.get() + 1)).await;
+            assert!(schema.is_none());
+        }
+        assert_eq!(told.get(), 1);
+    }
+
+    #[tokio::test]
+    async fn what_is_kept_has_a_bound_and_is_made_again() {
+        let mut kept = SchemaCache {
+            schemas: VecDeque::new(),
+            bytes: 0,
+        };
+        let cells: Vec<Arc<CompiledCell>> = (0..10).map(|_| Arc::default()).collect();
+        for cell in &cells {
+            kept.use_one(cell, MAX_KEPT_BYTES / 4);
+            kept.use_one(&cells[0], MAX_KEPT_BYTES / 4);
+        }
+        let left: Vec<usize> = kept
+            .schemas
+            .iter()
+            .map(|(kept, _)| {
+                cells
+                    .iter()
+                    .position(|cell| Arc::ptr_eq(cell, kept))
+                    .unwrap()
+            })
+            .collect();
+        assert_eq!(left, [7, 8, 9, 0]);
+        assert!(kept.bytes <= MAX_KEPT_BYTES);
+
+        // Its tool knows that there was one.
+        let slot = SchemaSlot::default();
+        *slot.state() = SlotState::Made(Weak::new());
+        assert!(slot.get(schema, |why| panic!("{why}")).await.is_some());
+    }
+}

@@ -1,0 +1,435 @@
+//! How much work and memory it takes to compile a schema, before it is compiled.
+//!
+//! Compiling cannot be interrupted, and what it makes of a text is not in proportion to it: a pattern of twenty bytes
+//! takes ten megabytes, and what stands beside `unevaluatedProperties` is compiled anew for each way that leads to it.
+//!
+//! Invariant: what is within these limits is compiled in less than some seconds and takes at most some ten megabytes.
+
+use std::collections::HashMap;
+
+use serde_json::{Map, Value};
+
+/// All values in the schema. The longest of a large API's arguments has half of them.
+const MAX_VALUES: usize = 50_000;
+/// `$ref`, `$dynamicRef` and `$recursiveRef`.
+const MAX_REFERENCES: usize = 10_000;
+/// `pattern`, and the keys of `patternProperties`.
+const MAX_PATTERNS: usize = 200;
+const MAX_PATTERN_BYTES: usize = 2 << 10;
+/// What all patterns take once they are compiled, as it is estimated here.
+pub(crate) const MAX_COMPILED_PATTERN_BYTES: usize = 16 << 20;
+/// Schemas that are compiled for `unevaluatedProperties` and `unevaluatedItems`, each time that a way leads to one.
+const MAX_UNEVALUATED: usize = 100_000;
+
+/// What one state of a pattern takes: of a letter, of a class that is written out, and of a class of Unicode.
+const LETTER_STATE_BYTES: usize = 128;
+const CLASS_STATE_BYTES: usize = 2 << 10;
+const UNICODE_CLASS_STATE_BYTES: usize = 64 << 10;
+/// What a value of the schema takes, compiled.
+const COMPILED_VALUE_BYTES: usize = 512;
+
+const UNEVALUATED_KEYWORDS: [&str; 2] = ["unevaluatedProperties", "unevaluatedItems"];
+const REFERENCE_KEYWORDS: [&str; 3] = ["$ref", "$dynamicRef", "$recursiveRef"];
+
+/// Of a schema that can be compiled.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub(crate) struct SchemaWeight {
+    /// What it takes when it is compiled, about.
+    pub(crate) bytes: usize,
+    /// The same of the largest of its patterns; 0 if there are none.
+    pub(crate) largest_pattern: usize,
+    /// Whether one of them looks around or back, so that it is matched by trying.
+    pub(crate) backtracks: bool,
+}
+
+/// An error names the limit that the schema is over.
+pub(crate) fn of(schema: &Value) -> Result<SchemaWeight, String> {
+    let mut count = WeightCounter::default();
+    count.value(schema)?;
+    if count.unevaluated > 0 {
+        let mut expansion = ReferenceExpansion {
+            schema,
+            known: HashMap::new(),
+        };
+        let each = expansion.of(schema);
+        let all = each.saturating_mul(count.unevaluated);
+        within(
+            all,
+            MAX_UNEVALUATED,
+            "schemas beside unevaluatedProperties and unevaluatedItems",
+        )?;
+        count.bytes += all * COMPILED_VALUE_BYTES;
+    }
+    Ok(SchemaWeight {
+        bytes: count.values * COMPILED_VALUE_BYTES + count.bytes,
+        largest_pattern: count.largest_pattern,
+        backtracks: count.backtracks,
+    })
+}
+
+fn within(number: usize, most: usize, what: &str) -> Result<(), String> {
+    match number <= most {
+        true => Ok(()),
+        false => Err(format!("it has {what} over the limit of {most}")),
+    }
+}
+
+/// What is found on the way through a schema. Whatever looks like a keyword counts as one.
+#[derive(Default)]
+struct WeightCounter {
+    values: usize,
+    references: usize,
+    patterns: usize,
+    unevaluated: usize,
+    /// Of patterns, and of what is unevaluated.
+    bytes: usize,
+    largest_pattern: usize,
+    backtracks: bool,
+}
+
+impl WeightCounter {
+    fn value(&mut self, value: &Value) -> Result<(), String> {
+        self.values += 1;
+        within(self.values, MAX_VALUES, "values")?;
+        match value {
+            Value::Array(items) => items.iter().try_for_each(|item| self.value(item)),
+            Value::Object(members) => self.members(members),
+            _ => Ok(()),
+        }
+    }
+
+    fn members(&mut self, members: &Map<String, Value>) -> Result<(), String> {
+        for (name, value) in members {
+            match (name.as_str(), value) {
+                ("pattern", Value::String(pattern)) => self.pattern(pattern)?,
+                ("patternProperties", Value::Object(patterns)) => {
+                    patterns
+                        .keys()
+                        .try_for_each(|pattern| self.pattern(pattern))?;
+                }
+                (name, Value::String(_)) if REFERENCE_KEYWORDS.contains(&name) => {
+                    self.references += 1;
+                    within(self.references, MAX_REFERENCES, "references")?;
+                }
+                (name, _) if UNEVALUATED_KEYWORDS.contains(&name) => self.unevaluated += 1,
+                _ => {}
+            }
+            self.value(value)?;
+        }
+        Ok(())
+    }
+
+    fn pattern(&mut self, pattern: &str) -> Result<(), String> {
+        self.patterns += 1;
+        within(self.patterns, MAX_PATTERNS, "patterns")?;
+        within(pattern.len(), MAX_PATTERN_BYTES, "a pattern of bytes")?;
+        let bytes = compiled_bytes(pattern);
+        self.bytes = self.bytes.saturating_add(bytes);
+        self.largest_pattern = self.largest_pattern.max(bytes);
+        self.backtracks |= backtracks(pattern);
+        within(
+            self.bytes,
+            MAX_COMPILED_PATTERN_BYTES,
+            "patterns that take memory",
+        )
+    }
+}
+
+/// Whether it needs more than an automaton.
+fn backtracks(pattern: &str) -> bool {
+    let mut letters = pattern.chars().peekable();
+    while let Some(letter) = letters.next() {
+        match letter {
+            '\\' => {
+                if let Some('1'..='9' | 'k') = letters.next() {
+                    return true;
+                }
+            }
+            '(' if letters.next_if_eq(&'?').is_some() && letters.next_if_eq(&':').is_none() => {
+                return true;
+            }
+            _ => {}
+        }
+    }
+    false
+}
+
+/// What a pattern takes, never less than it does: what is repeated is written out as often as it may be there.
+fn compiled_bytes(pattern: &str) -> usize {
+    /// An open group: all before its last atom, and that atom.
+    #[derive(Default)]
+    struct PatternGroup {
+        before: usize,
+        last: usize,
+    }
+
+    impl PatternGroup {
+        fn add(&mut self, atom: usize) {
+            self.before = self.whole();
+            self.last = atom;
+        }
+
+        fn repeat(&mut self, times: usize) {
+            self.last = self.last.saturating_mul(times.max(1));
+        }
+
+        fn whole(&self) -> usize {
+            self.before.saturating_add(self.last)
+        }
+    }
+
+    let mut open = vec![PatternGroup::default()];
+    let mut rest = pattern;
+    while let Some(letter) = rest.chars().next() {
+        rest = &rest[letter.len_utf8()..];
+        // The outermost is never closed.
+        let closed = match (letter, open.len()) {
+            (')', 2..) => open.pop(),
+            _ => None,
+        };
+        let Some(group) = open.last_mut() else {
+            return usize::MAX;
+        };
+        match letter {
+            '(' => open.push(PatternGroup::default()),
+            ')' => group.add(
+                closed
+                    .unwrap_or_default()
+                    .whole()
+                    .saturating_add(LETTER_STATE_BYTES),
+            ),
+            '{' => {
+                if let Some((times, after)) = repetition(rest) {
+                    group.repeat(times);
+                    rest = after;
+                } else {
+                    group.add(LETTER_STATE_BYTES);
+                }
+            }
+            // What may be there again is one loop, or one copy and a loop.
+            '*' | '+' | '?' => group.repeat(2),
+            '[' => {
+                let (bytes, after) = class(rest);
+                group.add(bytes);
+                rest = after;
+            }
+            '\\' => {
+                let escaped = rest.chars().next();
+                rest = &rest[escaped.map_or(0, char::len_utf8)..];
+                group.add(escape(escaped));
+            }
+            '.' => group.add(CLASS_STATE_BYTES),
+            _ => group.add(LETTER_STATE_BYTES),
+        }
+    }
+    open.iter()
+        .fold(0, |all, group| all.saturating_add(group.whole()))
+}
+
+fn escape(escaped: Option<char>) -> usize {
+    match escaped {
+        Some('w' | 'W' | 'p' | 'P') => UNICODE_CLASS_STATE_BYTES,
+        Some('d' | 'D' | 's' | 'S') => 4 * CLASS_STATE_BYTES,
+        _ => LETTER_STATE_BYTES,
+    }
+}
+
+/// `n}`, `n,}` or `n,m}`: the larger number, and what stands behind it.
+fn repetition(text: &str) -> Option<(usize, &str)> {
+    let (inside, after) = text.split_once('}')?;
+    let numbers = inside.split(',').map(str::trim);
+    let mut most = 0;
+    for (index, number) in numbers.enumerate() {
+        match number {
+            "" if index == 1 => most += 1,
+            // What is too long for a number is more than any limit.
+            number if !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit()) => {
+                most = most.max(number.parse().unwrap_or(usize::MAX));
+            }
+            _ => return None,
+        }
+    }
+    Some((most, after))
+}
+
+/// What stands between brackets, and behind them.
+fn class(text: &str) -> (usize, &str) {
+    let mut bytes = CLASS_STATE_BYTES;
+    let mut letters = text.char_indices();
+    while let Some((index, letter)) = letters.next() {
+        match letter {
+            ']' if index > 0 => return (bytes, &text[index + 1..]),
+            '\\' => bytes = bytes.saturating_add(escape(letters.next().map(|(_, c)| c))),
+            '[' => bytes = bytes.saturating_add(UNICODE_CLASS_STATE_BYTES),
+            letter if letter.is_ascii() => {}
+            _ => bytes = bytes.saturating_add(CLASS_STATE_BYTES),
+        }
+    }
+    (bytes, "")
+}
+
+/// How many schemas there are if every reference is written out where it stands.
+struct ReferenceExpansion<'a> {
+    schema: &'a Value,
+    /// By where it stands. None while it is looked at: a cycle ends there.
+    known: HashMap<*const Value, Option<usize>>,
+}
+
+impl<'a> ReferenceExpansion<'a> {
+    fn of(&mut self, value: &'a Value) -> usize {
+        let at = std::ptr::from_ref(value);
+        if let Some(known) = self.known.get(&at) {
+            return known.unwrap_or(1);
+        }
+        let inside = match value {
+            Value::Array(items) => items
+                .iter()
+                .fold(0, |all: usize, item| all.saturating_add(self.of(item))),
+            Value::Object(members) => {
+                self.known.insert(at, None);
+                let expanded = members.iter().fold(0, |all: usize, (name, value)| {
+                    all.saturating_add(self.member(name, value))
+                });
+                self.known.insert(at, Some(expanded.saturating_add(1)));
+                expanded
+            }
+            _ => 0,
+        };
+        inside.saturating_add(1)
+    }
+
+    fn member(&mut self, name: &str, value: &'a Value) -> usize {
+        let Some(reference) = value
+            .as_str()
+            .filter(|_| REFERENCE_KEYWORDS.contains(&name))
+        else {
+            return self.of(value);
+        };
+        let target = reference
+            .strip_prefix('#')
+            .and_then(|pointer| self.schema.pointer(pointer));
+        match target {
+            Some(target) => self.of(target),
+            // By a name that it may have anywhere. Each of several may lead to all others.
+            None => MAX_UNEVALUATED / 8,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_a_pattern_takes_grows_with_what_it_repeats() {
+        for (pattern, at_least, at_most) in [
+            (
+                "^[0-9a-f]{8}$",
+                8 * CLASS_STATE_BYTES,
+                9 * CLASS_STATE_BYTES,
+            ),
+            (
+                r"(?=a)(\w{40}){4}x",
+                160 * UNICODE_CLASS_STATE_BYTES,
+                161 * UNICODE_CLASS_STATE_BYTES,
+            ),
+            (
+                r"\w{64}",
+                64 * UNICODE_CLASS_STATE_BYTES,
+                64 * UNICODE_CLASS_STATE_BYTES,
+            ),
+            ("a{2,}", 3 * LETTER_STATE_BYTES, 3 * LETTER_STATE_BYTES),
+            ("a{2,b}", 6 * LETTER_STATE_BYTES, 6 * LETTER_STATE_BYTES),
+            (
+                "((a{100}){100}){100}",
+                LETTER_STATE_BYTES * 1_000_000,
+                LETTER_STATE_BYTES * 1_100_000,
+            ),
+            (
+                "((((((a{999}){999}){999}){999}){999}){999}){999}",
+                usize::MAX / 2,
+                usize::MAX,
+            ),
+            (
+                r"[\w-]{9}",
+                9 * UNICODE_CLASS_STATE_BYTES,
+                10 * UNICODE_CLASS_STATE_BYTES,
+            ),
+            (r"\(a{3}\)", 5 * LETTER_STATE_BYTES, 5 * LETTER_STATE_BYTES),
+            ("]})", 3 * LETTER_STATE_BYTES, 3 * LETTER_STATE_BYTES),
+            ("[]a]", CLASS_STATE_BYTES, CLASS_STATE_BYTES),
+            ("[", CLASS_STATE_BYTES, CLASS_STATE_BYTES),
+        ] {
+            let bytes = compiled_bytes(pattern);
+            assert!(
+                (at_least..=at_most).contains(&bytes),
+                "{pattern}: {bytes}, not {at_least} to {at_most}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_is_matched_by_trying_is_known() {
+        for pattern in ["(?=a)", "(?<!a)b", r"(a)\1", r"(?<n>a)\k<n>"] {
+            assert!(backtracks(pattern), "{pattern}");
+        }
+        for pattern in ["(?:a)", r"\(?=", r"\\d", "a+b"] {
+            assert!(!backtracks(pattern), "{pattern}");
+        }
+    }
+
+    #[test]
+    fn a_limit_that_is_exceeded_is_named() {
+        let properties = |count: usize, schema: fn(usize) -> Value| {
+            let named = (0..count).map(|n| (format!("p{n}"), schema(n)));
+            json!({ "type": "object", "properties": Map::from_iter(named) })
+        };
+        for (schema, limit) in [
+            (properties(50_000, |_| json!({})), "values"),
+            (
+                properties(201, |n| json!({ "pattern": format!("{n}") })),
+                "patterns",
+            ),
+            (properties(10_001, |_| json!({ "$ref": "#" })), "references"),
+            (
+                json!({ "pattern": "x".repeat(3_000) }),
+                "a pattern of bytes",
+            ),
+            (
+                json!({ "patternProperties": { r"(?=a)(\w{40}){4}x": {}, r"(?=a)(\w{40}){4}y": {} } }),
+                "patterns that take memory",
+            ),
+        ] {
+            let refused = of(&schema).unwrap_err();
+            assert!(
+                refused.contains(limit) && refused.contains("limit"),
+                "{refused}"
+            );
+        }
+        assert!(of(&properties(5_000, |_| json!({ "type": "string" }))).is_ok());
+    }
+
+    #[test]
+    fn ways_that_double_are_counted_only_where_each_is_compiled() {
+        let level = |n: usize| match n {
+            0 => json!({ "type": "object" }),
+            n => {
+                let next = format!("#/$defs/l{}", n - 1);
+                json!({ "allOf": [{ "$ref": next }, { "$ref": next }] })
+            }
+        };
+        let definitions: Map<String, Value> =
+            (0..60).map(|n| (format!("l{n}"), level(n))).collect();
+        let mut schema = json!({ "$defs": definitions, "$ref": "#/$defs/l59" });
+        assert!(of(&schema).is_ok());
+        schema["unevaluatedProperties"] = json!(false);
+        assert!(of(&schema).unwrap_err().contains("unevaluated"));
+        let cycle = json!({
+            "properties": { "child": { "$ref": "#" } },
+            "unevaluatedProperties": false,
+        });
+        assert!(of(&cycle).is_ok());
+    }
+}

@@ -1,0 +1,109 @@
+//! `[check]`, and what agents say of it.
+
+use std::{collections::BTreeMap, path::PathBuf};
+
+use mux_config::{AgentEntry, CheckEntry};
+
+/// What becomes of a program whose types are wrong.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum CheckMode {
+    /// It does not run.
+    #[default]
+    Error,
+    /// It runs, and whoever asked is warned.
+    Warn,
+    /// Nobody looks.
+    Off,
+}
+
+/// How programs are checked before they run.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct CheckModes {
+    strictness: CheckMode,
+    /// Of those agents that have one of their own.
+    agents: BTreeMap<String, CheckMode>,
+    /// TypeScript's compiler, where the user says which.
+    pub compiler: Option<PathBuf>,
+}
+
+impl CheckModes {
+    pub fn of(&self, agent: Option<&str>) -> CheckMode {
+        agent
+            .and_then(|agent| self.agents.get(agent))
+            .copied()
+            .unwrap_or(self.strictness)
+    }
+
+    /// Whether anybody's programs are checked.
+    pub fn any(&self) -> bool {
+        std::iter::once(&self.strictness)
+            .chain(self.agents.values())
+            .any(|strictness| *strictness != CheckMode::Off)
+    }
+
+    pub(super) fn resolve(
+        entry: &CheckEntry,
+        agents: &BTreeMap<String, AgentEntry>,
+        expand: impl Fn(&str) -> Result<String, String>,
+        problems: &mut Vec<String>,
+    ) -> Self {
+        let mut checks = Self {
+            strictness: strictness(entry.mode.as_deref(), "[check] mode", problems)
+                .unwrap_or_default(),
+            ..Self::default()
+        };
+        for (name, agent) in agents {
+            let what = format!("[agents.{name}] check");
+            if let Some(own) = strictness(agent.check.as_deref(), &what, problems) {
+                checks.agents.insert(name.clone(), own);
+            }
+        }
+        match entry.tsc.as_deref().map(expand).transpose() {
+            Ok(path) => checks.compiler = path.map(PathBuf::from),
+            Err(problem) => problems.push(format!("[check] tsc is ignored: {problem}")),
+        }
+        checks
+    }
+}
+
+fn strictness(word: Option<&str>, what: &str, problems: &mut Vec<String>) -> Option<CheckMode> {
+    match word? {
+        "error" => Some(CheckMode::Error),
+        "warn" => Some(CheckMode::Warn),
+        "off" => Some(CheckMode::Off),
+        other => {
+            problems.push(format!(
+                "{what} = {other:?} is ignored: it is none of error, warn, off"
+            ));
+            None
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_agent_may_have_its_own_word() {
+        let entry = CheckEntry {
+            mode: Some("warn".into()),
+            tsc: Some("~/tsc".into()),
+        };
+        let agent = |word: &str| AgentEntry {
+            check: Some(word.into()),
+            ..AgentEntry::default()
+        };
+        let agents = [("a".to_owned(), agent("off")), ("b".into(), agent("no"))].into();
+        let mut problems = Vec::new();
+        let home = |text: &str| Ok(text.replace('~', "/home/me"));
+        let checks = CheckModes::resolve(&entry, &agents, home, &mut problems);
+        assert_eq!(checks.of(None), CheckMode::Warn);
+        assert_eq!(checks.of(Some("a")), CheckMode::Off);
+        assert_eq!(checks.of(Some("b")), CheckMode::Warn);
+        assert_eq!(checks.compiler, Some("/home/me/tsc".into()));
+        assert_eq!(problems.len(), 1);
+        assert!(problems[0].contains("[agents.b] check"), "{problems:?}");
+        assert!(checks.any());
+    }
+}

@@ -1,0 +1,168 @@
+//! Names how an entry says that its server is reached: for what somebody has allowed of that server and no other.
+//!
+//! Invariant: it is made of the texts as they stand in the file. A token that is another one tomorrow changes nothing of
+//! it; another address, variable, header or directory makes another name, expanded or not.
+
+use std::collections::BTreeMap;
+
+use mux_config::{CredentialEntry, OauthEntry, RootsEntry, ServerEntry, SourceEntry};
+use mux_text::digest::{Digest, DigestKey};
+
+/// That name. A definition that says the same in other words is the same definition, so that no session ends for it.
+#[derive(Clone, Copy, Debug)]
+pub struct EntryFingerprint(DigestKey);
+
+impl PartialEq for EntryFingerprint {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl EntryFingerprint {
+    /// What decides which server it is, where it runs, what it is given and what it is told of the user's directories.
+    pub(super) fn of_server(entry: &ServerEntry) -> Self {
+        Self(of_server(entry))
+    }
+
+    /// The same of an API.
+    pub(super) fn of_source(entry: &SourceEntry) -> Self {
+        Self(of_source(entry))
+    }
+
+    pub fn key(&self) -> &DigestKey {
+        &self.0
+    }
+}
+
+fn of_server(entry: &ServerEntry) -> DigestKey {
+    let digest = Digest::new()
+        .text("server")
+        .optional_text(entry.command.as_deref())
+        .optional_text(entry.cwd.as_deref())
+        .optional_text(entry.url.as_deref())
+        .optional_text(entry.transport.as_deref())
+        .optional_text(entry.socket.as_deref());
+    let digest = texts(digest, &entry.args);
+    let digest = pairs(pairs(digest, &entry.env), &entry.headers);
+    let digest = match &entry.roots {
+        None => digest.text("no roots"),
+        Some(RootsEntry::Word(word)) => digest.text("roots").text(word),
+        Some(RootsEntry::Directories(all)) => texts(digest.text("roots in"), all),
+    };
+    let digest = match &entry.oauth {
+        None => digest.text("no oauth"),
+        Some(OauthEntry::Switch(on)) => digest.text("oauth").bytes(&[u8::from(*on)]),
+        Some(OauthEntry::Own(own)) => {
+            let digest = digest
+                .text("client")
+                .optional_text(own.client_id.as_deref())
+                .optional_text(own.client_secret.as_deref())
+                .optional_text(own.port.map(|port| port.to_string()).as_deref());
+            let digest = texts(digest, &own.scopes);
+            match &own.issuer {
+                Some(issuer) => digest.text("issuer").text(issuer),
+                // As before there was such a key: what was approved stays so.
+                None => digest,
+            }
+        }
+    };
+    digest.key()
+}
+
+fn of_source(entry: &SourceEntry) -> DigestKey {
+    let digest = Digest::new()
+        .text("source")
+        .optional_text(entry.openapi.as_deref())
+        .optional_text(entry.graphql.as_deref())
+        .optional_text(entry.schema.as_deref())
+        .optional_text(entry.base_url.as_deref());
+    let digest = pairs(pairs(digest, &entry.variables), &entry.headers);
+    let count = digest.bytes(&entry.auth.len().to_le_bytes());
+    let credentials = entry.auth.iter();
+    let digest = credentials.fold(count, |digest, (scheme, credential)| {
+        let digest = digest.text(scheme);
+        match credential {
+            CredentialEntry::Text(text) => digest.text("text").text(text),
+            CredentialEntry::Basic(basic) => {
+                let digest = digest.text("basic").text(&basic.username);
+                digest.text(&basic.password)
+            }
+        }
+    });
+    digest.key()
+}
+
+fn texts(digest: Digest, all: &[String]) -> Digest {
+    let count = digest.bytes(&all.len().to_le_bytes());
+    all.iter().fold(count, |digest, text| digest.text(text))
+}
+
+fn pairs(digest: Digest, all: &BTreeMap<String, String>) -> Digest {
+    let count = digest.bytes(&all.len().to_le_bytes());
+    all.iter()
+        .fold(count, |digest, (name, value)| digest.text(name).text(value))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use mux_config::Config;
+
+    fn key(entry: &str) -> DigestKey {
+        let config = Config::parse(entry, "c").unwrap();
+        match (config.servers.get("a"), config.sources.get("a")) {
+            (Some(server), _) => of_server(server.as_ref().unwrap()),
+            (_, Some(source)) => of_source(source.as_ref().unwrap()),
+            (None, None) => panic!("{entry}"),
+        }
+    }
+
+    #[test]
+    fn whatever_says_how_a_server_is_reached_makes_another_one_of_it() {
+        for (entry, changes) in [
+            (
+                "[servers.a]\ncommand = \"x\"\n",
+                &[
+                    "args = [\"y\"]",
+                    "env = { A = \"1\" }",
+                    "env = { A = \"${A}\" }",
+                    "cwd = \"d\"",
+                    "roots = [\"/d\"]",
+                ][..],
+            ),
+            (
+                "[servers.a]\nurl = \"https://h\"\n",
+                &[
+                    "headers = { A = \"1\" }",
+                    "transport = \"sse\"",
+                    "socket = \"/s\"",
+                    "oauth = false",
+                    "oauth = { client_id = \"c\" }",
+                    "oauth = { client_id = \"c\", issuer = \"https://i\" }",
+                ],
+            ),
+            (
+                "[sources.a]\nopenapi = \"x\"\n",
+                &[
+                    "base_url = \"https://h\"",
+                    "variables = { region = \"eu\" }",
+                    "headers = { A = \"1\" }",
+                    "auth = { k = \"v\" }",
+                    "auth = { k = { username = \"v\", password = \"w\" } }",
+                ],
+            ),
+        ] {
+            let mut all = vec![key(entry)];
+            all.extend(
+                changes
+                    .iter()
+                    .map(|change| key(&format!("{entry}{change}\n"))),
+            );
+            for (index, one) in all.iter().enumerate() {
+                assert!(!all[..index].contains(one), "{entry}: {index}");
+            }
+            let same = "call_timeout = \"3s\"\ntools = { exclude = [\"x\"] }\npins = \"warn\"\n";
+            assert_eq!(key(&format!("{entry}{same}")), all[0], "{entry}");
+        }
+    }
+}

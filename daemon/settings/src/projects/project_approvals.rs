@@ -1,0 +1,272 @@
+//! Which projects' files the user has approved, and what they said then.
+//!
+//! Invariant: an approval is of a content, by its digest, in one directory. It stands in a file of its own
+//! that is written whole or not at all; on any doubt about that file nothing is approved.
+
+use std::{
+    collections::BTreeMap,
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    ProjectContent, ProjectFiles, project_files::PROJECT_FILE_NAMES, project_files::digest,
+};
+use mux_config::PolicyEntry;
+use mux_files::atomic_file;
+
+const APPROVALS_FILE_VERSION: u32 = 1;
+/// Texts are short, and a user has not so many projects.
+const MAX_APPROVALS_FILE_BYTES: u64 = 64 << 20;
+
+/// One directory's.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct ProjectApproval {
+    pub digest: String,
+    /// What was approved: name and text of each file.
+    pub files: Vec<(String, String)>,
+}
+
+impl ProjectApproval {
+    /// What the approved text denies.
+    pub fn denied(&self) -> Vec<PolicyEntry> {
+        let files = self.files.iter().filter_map(|(name, text)| {
+            let name = PROJECT_FILE_NAMES.into_iter().find(|known| known == name)?;
+            Some((name, Ok(text.clone())))
+        });
+        let files = ProjectFiles {
+            files: files.collect(),
+        };
+        ProjectContent::of(&files).denied
+    }
+}
+
+/// All of them.
+#[derive(Debug)]
+pub struct ProjectApprovals {
+    file: PathBuf,
+    /// By canonical path. Or why nothing is approved.
+    approved: Result<BTreeMap<PathBuf, ProjectApproval>, ApprovalsFileError>,
+}
+
+/// Why the file is not believed.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum ApprovalsFileError {
+    #[error("cannot read {0}: {1}")]
+    Read(PathBuf, io::Error),
+    #[error("{0} is not what muxd wrote ({1})")]
+    Corrupt(PathBuf, String),
+    #[error("{0} {1}")]
+    Foreign(PathBuf, &'static str),
+}
+
+#[derive(Deserialize, Serialize)]
+struct ApprovalsDocument {
+    version: u32,
+    projects: BTreeMap<PathBuf, ProjectApproval>,
+}
+
+impl ProjectApprovals {
+    /// Reads the file. That there is none is no error.
+    pub fn open(file: PathBuf) -> Self {
+        let approved = read(&file);
+        Self { file, approved }
+    }
+
+    /// Another daemon may have written it since. Whether it says something else.
+    pub fn read_again(&mut self) -> bool {
+        let before = std::mem::replace(&mut self.approved, read(&self.file));
+        match (before, &self.approved) {
+            (Ok(before), Ok(now)) => before != *now,
+            (Err(_), Err(_)) => false,
+            _ => true,
+        }
+    }
+
+    pub fn file(&self) -> &Path {
+        &self.file
+    }
+
+    pub fn of(&self, root: &Path) -> Option<&ProjectApproval> {
+        self.approved.as_ref().ok()?.get(root)
+    }
+
+    pub fn roots(&self) -> impl Iterator<Item = &Path> {
+        self.all().map(|(root, _)| root)
+    }
+
+    pub fn all(&self) -> impl Iterator<Item = (&Path, &ProjectApproval)> {
+        let all = self.approved.as_ref().into_iter().flatten();
+        all.map(|(root, approval)| (root.as_path(), approval))
+    }
+
+    /// What a user has to know.
+    pub fn problem(&self) -> Option<String> {
+        let error = self.approved.as_ref().err()?;
+        Some(format!(
+            "{error}; no project is approved, and the next approval puts a new file in its place"
+        ))
+    }
+
+    /// From now on this is what was approved there; `None` takes it back.
+    pub fn set(&mut self, root: &Path, approval: Option<ProjectApproval>) -> Result<(), String> {
+        self.read_again();
+        let mut next = match &self.approved {
+            Ok(approved) => approved.clone(),
+            Err(ApprovalsFileError::Foreign(..)) => {
+                let file = self.file.display();
+                return Err(format!("{file} is not muxd's own; move it away first"));
+            }
+            // What stands there may help somebody to see what happened.
+            Err(_) => {
+                let aside = self.file.with_extension("json.broken");
+                fs::rename(&self.file, aside).map_err(|error| error.to_string())?;
+                BTreeMap::new()
+            }
+        };
+        match approval {
+            Some(approval) => drop(next.insert(root.to_owned(), approval)),
+            None => drop(next.remove(root)),
+        }
+        let document = ApprovalsDocument {
+            version: APPROVALS_FILE_VERSION,
+            projects: next,
+        };
+        let text = serde_json::to_vec_pretty(&document).map_err(|error| error.to_string())?;
+        atomic_file::write(&self.file, &text).map_err(|error| {
+            let file = self.file.display();
+            format!("cannot write {file}: {error}")
+        })?;
+        self.approved = Ok(document.projects);
+        Ok(())
+    }
+}
+
+fn read(file: &Path) -> Result<BTreeMap<PathBuf, ProjectApproval>, ApprovalsFileError> {
+    let failed = |error| ApprovalsFileError::Read(file.to_owned(), error);
+    let found = match fs::symlink_metadata(file) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(BTreeMap::new()),
+        found => found.map_err(failed)?,
+    };
+    own(&found).map_err(|why| ApprovalsFileError::Foreign(file.to_owned(), why))?;
+    let corrupt = |why: String| ApprovalsFileError::Corrupt(file.to_owned(), why);
+    if found.len() > MAX_APPROVALS_FILE_BYTES {
+        return Err(corrupt("it is too long".into()));
+    }
+    let bytes = fs::read(file).map_err(failed)?;
+    let document: ApprovalsDocument =
+        serde_json::from_slice(&bytes).map_err(|error| corrupt(error.to_string()))?;
+    if document.version != APPROVALS_FILE_VERSION {
+        return Err(corrupt(format!("version {}", document.version)));
+    }
+    for (root, approval) in &document.projects {
+        let files = approval.files.iter();
+        if digest(files.map(|(name, text)| (name.as_str(), text.as_str()))) != approval.digest {
+            return Err(corrupt(format!("the digest of {}", root.display())));
+        }
+    }
+    Ok(document.projects)
+}
+
+/// Others must not have had a chance to approve anything.
+#[cfg(unix)]
+fn own(found: &fs::Metadata) -> Result<(), &'static str> {
+    use std::os::unix::fs::MetadataExt as _;
+    if !found.is_file() {
+        return Err("is no file");
+    }
+    if found.uid() != nix::unistd::geteuid().as_raw() {
+        return Err("belongs to another user");
+    }
+    if found.mode() & 0o022 != 0 {
+        return Err("can be written by others; run: chmod 600 on it");
+    }
+    Ok(())
+}
+
+#[cfg(not(unix))]
+fn own(found: &fs::Metadata) -> Result<(), &'static str> {
+    found.is_file().then_some(()).ok_or("is no file")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    fn approval(text: &str) -> ProjectApproval {
+        ProjectApproval {
+            digest: digest([(".mcp.json", text)].into_iter()),
+            files: vec![(".mcp.json".into(), text.into())],
+        }
+    }
+
+    #[test]
+    fn what_was_approved_is_found_again_and_can_be_taken_back() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("projects.json");
+        let (one, two) = (Path::new("/one"), Path::new("/two"));
+        let mut approvals = ProjectApprovals::open(file.clone());
+        assert!(approvals.of(one).is_none() && approvals.problem().is_none());
+        approvals.set(one, Some(approval("a"))).unwrap();
+        approvals.set(two, Some(approval("b"))).unwrap();
+        approvals.set(two, None).unwrap();
+        let again = ProjectApprovals::open(file.clone());
+        assert_eq!(again.of(one), Some(&approval("a")));
+        assert_eq!(again.roots().collect::<Vec<_>>(), [one]);
+        let mode = fs::metadata(&file).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+    }
+
+    #[test]
+    fn a_file_in_doubt_approves_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("projects.json");
+        let root = Path::new("/one");
+        ProjectApprovals::open(file.clone())
+            .set(root, Some(approval("good")))
+            .unwrap();
+        let good = fs::read_to_string(&file).unwrap();
+        for bad in [
+            "",
+            "{}",
+            "not json",
+            &good[..good.len() / 2],
+            &good.replace("good", "evil"),
+            &good.replace("\"version\": 1", "\"version\": 2"),
+        ] {
+            fs::write(&file, bad).unwrap();
+            let mut approvals = ProjectApprovals::open(file.clone());
+            assert!(approvals.of(root).is_none(), "{bad}");
+            assert!(approvals.problem().unwrap().contains("projects.json"));
+            approvals.set(root, Some(approval("new"))).unwrap();
+            assert!(approvals.problem().is_none());
+            assert!(dir.path().join("projects.json.broken").exists());
+            assert!(ProjectApprovals::open(file.clone()).of(root).is_some());
+        }
+    }
+
+    #[test]
+    fn a_file_that_others_could_have_written_is_neither_believed_nor_replaced() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("projects.json");
+        let root = Path::new("/one");
+        ProjectApprovals::open(file.clone())
+            .set(root, Some(approval("good")))
+            .unwrap();
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o666)).unwrap();
+        let mut approvals = ProjectApprovals::open(file.clone());
+        assert!(approvals.of(root).is_none());
+        assert!(approvals.problem().unwrap().contains("chmod"));
+        assert!(approvals.set(root, Some(approval("x"))).is_err());
+        let target = dir.path().join("real.json");
+        fs::rename(&file, &target).unwrap();
+        fs::set_permissions(&target, fs::Permissions::from_mode(0o600)).unwrap();
+        std::os::unix::fs::symlink(&target, &file).unwrap();
+        let approvals = ProjectApprovals::open(file);
+        assert!(approvals.of(root).is_none(), "a link may lead anywhere");
+    }
+}

@@ -1,0 +1,164 @@
+//! The files of a project that may define servers: where they stand, and what they say, as text.
+//!
+//! Invariant: what is approved and what is parsed is the one text that was read here; nothing reads a file
+//! a second time in between.
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+/// Ours, and Claude Code's. Where both define a name, the first has it.
+pub(crate) const PROJECT_FILE_NAMES: [&str; 2] = [".mux.toml", ".mcp.json"];
+/// The longest that somebody would read before they approve.
+const MAX_PROJECT_FILE_BYTES: u64 = 256 << 10;
+
+/// The files of one directory.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct ProjectFiles {
+    /// Those that are there, by name, or why one cannot be read.
+    pub files: Vec<(&'static str, Result<String, String>)>,
+}
+
+impl ProjectFiles {
+    /// Those of a directory; `None` if it has none.
+    pub fn read(root: &Path) -> Option<Self> {
+        let files: Vec<_> = PROJECT_FILE_NAMES
+            .into_iter()
+            .filter_map(|name| Some((name, read(&root.join(name))?)))
+            .collect();
+        (!files.is_empty()).then_some(Self { files })
+    }
+
+    /// What names them in an approval. `None` if one cannot be read: nobody can have seen it.
+    pub fn digest(&self) -> Option<String> {
+        let texts = self.texts()?;
+        Some(digest(texts.iter().map(|(name, text)| (*name, *text))))
+    }
+
+    /// Their texts, if all can be read.
+    pub fn texts(&self) -> Option<Vec<(&'static str, &str)>> {
+        let texts = self.files.iter();
+        texts
+            .map(|(name, text)| Some((*name, text.as_deref().ok()?)))
+            .collect()
+    }
+}
+
+/// Each name and text with its length, so that no two sets of files are one text.
+pub(crate) fn digest<'a>(files: impl Iterator<Item = (&'a str, &'a str)>) -> String {
+    let mut hasher = blake3::Hasher::new_derive_key("muxd 2026 project files");
+    for (name, text) in files {
+        for part in [name, text] {
+            hasher.update(&(part.len() as u64).to_le_bytes());
+            hasher.update(part.as_bytes());
+        }
+    }
+    hasher.finalize().to_hex().to_string()
+}
+
+/// Where a workspace belongs, and every directory whose files could change that.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct ProjectLocation {
+    /// The directory without links, if it can be found.
+    pub workspace: Option<PathBuf>,
+    pub root: Option<PathBuf>,
+    pub looked_in: Vec<PathBuf>,
+}
+
+/// The nearest directory with such a file, from the workspace upwards to the root of its git repository,
+/// the home directory, or the top.
+pub fn find(workspace: &Path, home: &Path) -> ProjectLocation {
+    let mut place = ProjectLocation::default();
+    let Ok(workspace) = fs::canonicalize(workspace) else {
+        return place;
+    };
+    place.workspace = Some(workspace.clone());
+    let home = fs::canonicalize(home).ok();
+    for dir in workspace.ancestors() {
+        place.looked_in.push(dir.to_owned());
+        if PROJECT_FILE_NAMES
+            .iter()
+            .any(|name| exists(&dir.join(name)))
+        {
+            place.root = Some(dir.to_owned());
+            break;
+        }
+        if home.as_deref() == Some(dir) || exists(&dir.join(".git")) {
+            break;
+        }
+    }
+    place
+}
+
+fn exists(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok()
+}
+
+fn read(path: &Path) -> Option<Result<String, String>> {
+    let found = match fs::metadata(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return None,
+        Err(error) => return Some(Err(error.to_string())),
+        Ok(found) => found,
+    };
+    if !found.is_file() {
+        return Some(Err("it is no file".into()));
+    }
+    if found.len() > MAX_PROJECT_FILE_BYTES {
+        return Some(Err(format!(
+            "it is longer than {MAX_PROJECT_FILE_BYTES} bytes"
+        )));
+    }
+    Some(fs::read_to_string(path).map_err(|error| error.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_nearest_directory_counts_and_none_above_a_repository_or_the_home() {
+        let dir = tempfile::tempdir().unwrap();
+        let top = fs::canonicalize(dir.path()).unwrap();
+        let home = top.join("home");
+        let deep = home.join("repo/sub/deep");
+        fs::create_dir_all(&deep).unwrap();
+        let put = |at: &Path, name| fs::write(at.join(name), "{}").unwrap();
+        let root = |from: &Path| find(from, &home).root;
+        put(&top, ".mcp.json");
+        assert_eq!(root(&deep), None, "not above the home");
+        assert_eq!(root(&top.join("home/..")), Some(top.clone()));
+        put(&home, ".mux.toml");
+        assert_eq!(root(&deep), Some(home.clone()));
+        fs::create_dir(home.join("repo/.git")).unwrap();
+        assert_eq!(root(&deep), None, "not above a repository");
+        assert_eq!(find(&deep, &home).looked_in.len(), 3);
+        put(&home.join("repo"), ".mcp.json");
+        assert_eq!(root(&deep), Some(home.join("repo")));
+        assert_eq!(root(Path::new("/no/such/place")), None);
+    }
+
+    #[test]
+    fn a_digest_names_every_byte_and_which_file_it_is_in() {
+        let dir = tempfile::tempdir().unwrap();
+        assert_eq!(ProjectFiles::read(dir.path()), None);
+        let write = |name: &str, text: &[u8]| fs::write(dir.path().join(name), text).unwrap();
+        let digest = || ProjectFiles::read(dir.path()).unwrap().digest();
+        let mut seen = Vec::new();
+        for (name, text) in [
+            (".mcp.json", "{}"),
+            (".mcp.json", "{} "),
+            (".mux.toml", ""),
+            (".mux.toml", "{} "),
+        ] {
+            write(name, text.as_bytes());
+            let digest = digest().unwrap();
+            assert!(!seen.contains(&digest), "{name} {text:?}");
+            seen.push(digest);
+        }
+        write(".mux.toml", b"\xff");
+        assert_eq!(digest(), None);
+        write(".mux.toml", &vec![b' '; 300 << 10]);
+        assert_eq!(digest(), None);
+    }
+}

@@ -1,0 +1,132 @@
+//! From what a project defines to servers, for those who work in it.
+//!
+//! Invariant: nothing is expanded of a project that is not approved.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::Path,
+    sync::Arc,
+};
+
+use super::{Project, ProjectView};
+use crate::{AskLimits, OnChange, ServerDefinition, ServerSettings, check_name};
+use mux_config::{ServerEntry, environment::Environment};
+use mux_policy::{Policy, ProjectText, RuleList};
+
+/// Texts that nobody has approved deny only if they are quickly read.
+const MAX_UNAPPROVED_BYTES: usize = 16 << 10;
+
+impl Project {
+    fn bytes(&self) -> usize {
+        let texts = self.files.files.iter();
+        texts
+            .map(|(_, text)| text.as_ref().map_or(0, String::len))
+            .sum()
+    }
+
+    /// Whether any value refers to a variable.
+    pub fn needs_environment(&self) -> bool {
+        self.entries().any(ServerEntry::needs_environment)
+    }
+
+    /// The commands whose answers its servers need, once it is approved.
+    pub fn commands(&self) -> impl Iterator<Item = String> {
+        self.entries().flat_map(ServerEntry::commands)
+    }
+
+    /// The named secrets that its servers need, once it is approved, each with the entries that name it.
+    pub fn secrets(&self) -> impl Iterator<Item = (String, String)> {
+        let all = self.content.servers.iter();
+        all.flat_map(|(server, defined)| {
+            let entry = defined.entry.as_ref();
+            let names = entry.map_or_else(|_| BTreeSet::new(), ServerEntry::secrets);
+            let user = format!("servers.{server} of {}", self.root.display());
+            names.into_iter().map(move |name| (name, user.clone()))
+        })
+    }
+
+    fn entries(&self) -> impl Iterator<Item = &ServerEntry> {
+        let all = self.content.servers.values();
+        all.filter_map(|defined| defined.entry.as_ref().ok())
+            .filter(|entry| entry.enabled != Some(false))
+    }
+
+    /// Its servers, beside the user's own which have these names; and what those who work there see.
+    /// `home` stands for `~` in rules, `terms` are those of every server.
+    pub fn resolve(
+        &self,
+        taken: &[String],
+        environment: &Environment,
+        home: &Path,
+        terms: (usize, AskLimits, OnChange),
+    ) -> (ProjectView, Vec<ServerSettings>) {
+        let (given, clashes) = self.servers(taken);
+        let mut notes = Vec::new();
+        let mut outlook = ProjectView {
+            root: Arc::clone(&self.root),
+            withheld: BTreeMap::new(),
+            denied: Arc::default(),
+            direct: Vec::new(),
+            notes: Vec::new(),
+        };
+        let text = match self.is_approved() {
+            true => ProjectText::Current,
+            false => ProjectText::Unapproved,
+        };
+        let list = RuleList::Project(Arc::clone(&self.root), text);
+        let too_long = text == ProjectText::Unapproved && self.bytes() > MAX_UNAPPROVED_BYTES;
+        let denied = match too_long && !self.content.denied.is_empty() {
+            true => {
+                notes.push(format!(
+                    "what .mux.toml in {} denies now counts once you have approved it: the files have over {MAX_UNAPPROVED_BYTES} bytes",
+                    self.root.display()
+                ));
+                Policy::default()
+            }
+            false => Policy::new(&self.content.denied, list, home, &mut notes),
+        };
+        if !self.is_approved() {
+            outlook.denied = Arc::new(denied);
+            outlook.notes = notes;
+            let given = given.iter();
+            outlook.withheld = given
+                .map(|(name, defined)| ((*name).to_owned(), defined.file))
+                .collect();
+            outlook.notes.push(self.approval_notice());
+            return (outlook, Vec::new());
+        }
+        notes.extend(clashes);
+        notes.extend(self.content.problems.iter().cloned());
+        let environment = environment.with("workspace", &self.root.to_string_lossy());
+        let names: Vec<String> = given.keys().map(|name| (*name).to_owned()).collect();
+        let mut servers = Vec::new();
+        for (name, defined) in given {
+            let entry = defined.entry.clone();
+            if matches!(&entry, Ok(entry) if entry.enabled == Some(false)) {
+                continue;
+            }
+            if let Ok(entry) = &entry {
+                let direct = entry.tools.direct.iter();
+                let direct = direct.map(|glob| format!("{name}.{glob}"));
+                outlook.direct.extend(direct);
+            }
+            let definition = check_name(name, &names).and(entry).and_then(|entry| {
+                ServerDefinition::resolve(entry, &environment, &self.root, terms)
+            });
+            if let Err(problem) = &definition {
+                let root = self.root.display();
+                notes.push(format!(
+                    "[servers.{name}] of {} in {root}: {problem}",
+                    defined.file
+                ));
+            }
+            servers.push(ServerSettings {
+                name: name.to_owned(),
+                project: Some(Arc::clone(&self.root)),
+                definition,
+            });
+        }
+        outlook.notes = notes;
+        (outlook, servers)
+    }
+}

@@ -1,0 +1,418 @@
+//! `[limits]`: what programs may use, each value with its range.
+//!
+//! Invariant: a value out of its range is a problem that names the range, and the default holds.
+
+use std::{collections::BTreeMap, fmt::Debug, ops::RangeInclusive, str::FromStr, time::Duration};
+
+use bytesize::ByteSize;
+use mux_sandbox::{Bounds, Limits, Memory};
+
+use super::{OnChange, parse_setting_duration};
+use mux_config::{AgentEntry, LimitsEntry, SizeEntry};
+
+const MIB: u64 = 1 << 20;
+const DEFAULT_CALLS_PER_SERVER: usize = 8;
+const DEFAULT_CONCURRENT_STARTS: usize = 4;
+const DEFAULT_RUN_QUEUE: usize = 1_000;
+const HOUR: Duration = Duration::from_secs(3600);
+
+/// How much is kept, and for how long.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct StoredValueLimits {
+    /// Bytes of all values together.
+    pub quota: u64,
+    pub keep_for: Duration,
+    /// Longer values, in bytes of JSON, are kept in place of being sent.
+    pub inline: usize,
+}
+
+impl Default for StoredValueLimits {
+    fn default() -> Self {
+        Self {
+            quota: 512 << 20,
+            keep_for: Duration::from_secs(24 * 60 * 60),
+            inline: 256 << 10,
+        }
+    }
+}
+
+/// How long clients may take to answer what servers ask. Their calls stand still meanwhile.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct AskLimits {
+    /// One question.
+    pub one: Duration,
+    /// All questions of one run, or of one call outside of runs, whichever servers ask them.
+    pub total: Duration,
+}
+
+impl Default for AskLimits {
+    fn default() -> Self {
+        Self {
+            one: Duration::from_secs(5 * 60),
+            total: Duration::from_secs(15 * 60),
+        }
+    }
+}
+
+/// Everything that `[limits]` says.
+#[derive(Clone, Debug)]
+pub struct LimitSettings {
+    /// Of one run.
+    pub run: Limits,
+    /// Of the pool of workers.
+    pub pool: Bounds,
+    /// Of long values.
+    pub terms: StoredValueLimits,
+    /// Calls of one server at once; more wait in line.
+    pub calls_per_server: usize,
+    /// Servers that start at the same time; more wait in line.
+    pub starts: usize,
+    pub ask: AskLimits,
+}
+
+impl Default for LimitSettings {
+    fn default() -> Self {
+        Self {
+            run: Limits::default(),
+            pool: Bounds {
+                ceiling: workers(),
+                queue: DEFAULT_RUN_QUEUE,
+                memory: Memory::default(),
+            },
+            terms: StoredValueLimits::default(),
+            calls_per_server: DEFAULT_CALLS_PER_SERVER,
+            starts: DEFAULT_CONCURRENT_STARTS,
+            ask: AskLimits::default(),
+        }
+    }
+}
+
+impl LimitSettings {
+    /// What a server's own entry may say otherwise, and how long clients may be asked.
+    pub fn terms(&self, on_change: OnChange) -> (usize, AskLimits, OnChange) {
+        (self.calls_per_server, self.ask, on_change)
+    }
+
+    pub(super) fn resolve(entry: &LimitsEntry, problems: &mut Vec<String>) -> Self {
+        let mut this = Self::default();
+        let Self {
+            run,
+            pool,
+            terms,
+            calls_per_server,
+            starts,
+            ask,
+        } = &mut this;
+        let mut read = SectionReader {
+            what: "limits".into(),
+            otherwise: "the default holds",
+            problems,
+        };
+        read.run(entry, run);
+        let least = Limits::WALL_RANGE.0;
+        read.time(&entry.ask, "ask", least..=HOUR, &mut ask.one);
+        read.time(
+            &entry.ask_total,
+            "ask_total",
+            least..=HOUR * 24,
+            &mut ask.total,
+        );
+        read.time(
+            &entry.kept_for,
+            "kept_for",
+            HOUR / 60..=HOUR * 24 * 365,
+            &mut terms.keep_for,
+        );
+
+        read.number(
+            entry.calls_per_server,
+            "calls_per_server",
+            1..=256,
+            calls_per_server,
+        );
+        read.number(entry.starts, "starts", 1..=64, starts);
+        read.number(entry.workers, "workers", 1..=256, &mut pool.ceiling);
+        read.number(entry.queue, "queue", 1..=100_000, &mut pool.queue);
+
+        read.size(&entry.inline, "inline", 1024..=8 * MIB, &mut terms.inline);
+        read.size(&entry.kept, "kept", MIB..=1 << 50, &mut terms.quota);
+        read.mebibytes(&entry.heap, "heap", 16..=1024, &mut pool.memory.heap);
+        read.mebibytes(
+            &entry.buffers,
+            "buffers",
+            1..=1024,
+            &mut pool.memory.buffers,
+        );
+        this
+    }
+}
+
+/// How many worker processes this machine should have at most: most of them wait for tools.
+fn workers() -> usize {
+    let cores = std::thread::available_parallelism().map_or(2, usize::from);
+    (cores * 8).clamp(8, 64)
+}
+
+/// What the programs of each agent may use.
+#[derive(Clone, Debug, Default)]
+pub struct RunLimits {
+    everybody: Limits,
+    agents: BTreeMap<String, Limits>,
+}
+
+impl RunLimits {
+    pub fn of(&self, agent: Option<&str>) -> &Limits {
+        let own = agent.and_then(|agent| self.agents.get(agent));
+        own.unwrap_or(&self.everybody)
+    }
+
+    /// Each limit that an agent names stands in place of everybody's, be it more or less.
+    pub(super) fn resolve(
+        everybody: &Limits,
+        agents: &BTreeMap<String, AgentEntry>,
+        problems: &mut Vec<String>,
+    ) -> Self {
+        let with_own = agents
+            .iter()
+            .filter(|(_, agent)| agent.limits != LimitsEntry::default());
+        let own = with_own.map(|(name, agent)| {
+            let mut limits = everybody.clone();
+            let mut read = SectionReader {
+                what: format!("[agents.{name}] limits"),
+                otherwise: "that of [limits] holds",
+                problems,
+            };
+            read.run(&agent.limits, &mut limits);
+            (name.clone(), limits)
+        });
+        Self {
+            agents: own.collect(),
+            everybody: everybody.clone(),
+        }
+    }
+}
+
+impl From<Limits> for RunLimits {
+    fn from(everybody: Limits) -> Self {
+        Self {
+            everybody,
+            agents: BTreeMap::new(),
+        }
+    }
+}
+
+/// Reads the values of one section.
+pub(super) struct SectionReader<'a> {
+    /// The section, for what is wrong in it.
+    pub(super) what: String,
+    /// What becomes of a value that cannot be used.
+    pub(super) otherwise: &'static str,
+    pub(super) problems: &'a mut Vec<String>,
+}
+
+impl SectionReader<'_> {
+    /// What one run may use.
+    fn run(&mut self, entry: &LimitsEntry, run: &mut Limits) {
+        let (least, most) = Limits::WALL_RANGE;
+        self.time(&entry.wall, "wall", least..=most, &mut run.wall);
+        self.time(&entry.cpu, "cpu", least..=HOUR, &mut run.cpu);
+        self.number(entry.calls, "calls", 1..=100_000, &mut run.calls);
+        let at_once = &mut run.calls_at_once;
+        self.number(entry.calls_at_once, "calls_at_once", 1..=256, at_once);
+        self.number(entry.timers, "timers", 1..=1_000_000, &mut run.timers);
+        let argument = &mut run.argument;
+        self.size(&entry.argument, "argument", 1024..=15 * MIB, argument);
+        self.size(&entry.console, "console", 1024..=8 * MIB, &mut run.console);
+        self.size(&entry.source, "source", 1024..=8 * MIB, &mut run.source);
+        let emitted = &mut run.emitted;
+        self.size(&entry.emitted, "emitted", 1024..=256 * MIB, emitted);
+    }
+
+    pub(super) fn time(
+        &mut self,
+        text: &Option<String>,
+        name: &str,
+        range: RangeInclusive<Duration>,
+        value: &mut Duration,
+    ) {
+        let Some(text) = text else { return };
+        match parse_setting_duration(text, &format!("{}.{name}", self.what)) {
+            Ok(time) if range.contains(&time) => *value = time,
+            Ok(_) => {
+                let shown = |time: &Duration| humantime::format_duration(*time).to_string();
+                self.out_of_range(name, text, shown(range.start()), shown(range.end()));
+            }
+            Err(problem) => self.problems.push(problem),
+        }
+    }
+
+    pub(super) fn number<T: Copy + PartialOrd + Debug>(
+        &mut self,
+        given: Option<T>,
+        name: &str,
+        range: RangeInclusive<T>,
+        value: &mut T,
+    ) {
+        match given {
+            None => {}
+            Some(number) if range.contains(&number) => *value = number,
+            Some(number) => self.out_of_range(name, number, range.start(), range.end()),
+        }
+    }
+
+    /// Bytes.
+    pub(super) fn size<T: TryFrom<u64>>(
+        &mut self,
+        given: &Option<SizeEntry>,
+        name: &str,
+        range: RangeInclusive<u64>,
+        value: &mut T,
+    ) {
+        let Some(bytes) = self.bytes(given, name) else {
+            return;
+        };
+        match T::try_from(bytes) {
+            Ok(bytes_fit) if range.contains(&bytes) => *value = bytes_fit,
+            _ => {
+                let shown = |bytes: &u64| ByteSize::b(*bytes).display().iec().to_string();
+                self.out_of_range(
+                    name,
+                    shown(&bytes),
+                    shown(range.start()),
+                    shown(range.end()),
+                );
+            }
+        }
+    }
+
+    fn mebibytes(
+        &mut self,
+        given: &Option<SizeEntry>,
+        name: &str,
+        range: RangeInclusive<u32>,
+        value: &mut u32,
+    ) {
+        let mut bytes = u64::from(*value) * MIB;
+        let (least, most) = (
+            u64::from(*range.start()) * MIB,
+            u64::from(*range.end()) * MIB,
+        );
+        self.size(given, name, least..=most, &mut bytes);
+        // It cannot be more than the range allows.
+        *value = u32::try_from(bytes / MIB).unwrap_or(*range.end());
+    }
+
+    fn bytes(&mut self, given: &Option<SizeEntry>, name: &str) -> Option<u64> {
+        match given.as_ref()? {
+            SizeEntry::Bytes(bytes) => Some(*bytes),
+            SizeEntry::Text(text) => match ByteSize::from_str(text) {
+                Ok(size) => Some(size.as_u64()),
+                Err(_) => {
+                    self.problems.push(format!(
+                        "{}.{name} = {text:?} is not a size such as \"64MiB\" or 65536; {}",
+                        self.what, self.otherwise
+                    ));
+                    None
+                }
+            },
+        }
+    }
+
+    fn out_of_range(&mut self, name: &str, given: impl Debug, least: impl Debug, most: impl Debug) {
+        let text = |value: &dyn Debug| format!("{value:?}").replace('"', "");
+        self.problems.push(format!(
+            "{}.{name} = {} is not between {} and {}; {}",
+            self.what,
+            text(&given),
+            text(&least),
+            text(&most),
+            self.otherwise
+        ));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use mux_config::Config;
+
+    fn resolved(limits: &str) -> (LimitSettings, Vec<String>) {
+        let config = Config::parse(&format!("[limits]\n{limits}"), "config.toml").unwrap();
+        let mut problems = config.problems;
+        (
+            LimitSettings::resolve(&config.limits, &mut problems),
+            problems,
+        )
+    }
+
+    #[test]
+    fn sizes_are_bytes_or_texts_with_a_unit() {
+        let (allowed, problems) = resolved(
+            "argument = 65536\nconsole = \"1 MiB\"\nheap = \"128MiB\"\nbuffers = \"256 MiB\"\n\
+             kept = \"2GiB\"\ncpu = \"30s\"\nkept_for = \"7days\"",
+        );
+        assert_eq!(problems, Vec::<String>::new());
+        assert_eq!(
+            (allowed.run.argument, allowed.run.console),
+            (65536, 1 << 20)
+        );
+        let memory = Memory {
+            heap: 128,
+            buffers: 256,
+        };
+        assert_eq!(allowed.pool.memory, memory);
+        assert_eq!(allowed.terms.quota, 2 << 30);
+        assert_eq!(allowed.run.cpu, Duration::from_secs(30));
+        assert_eq!(allowed.terms.keep_for, Duration::from_secs(7 * 24 * 3600));
+    }
+
+    #[test]
+    fn what_is_out_of_range_is_named_and_the_default_holds() {
+        for (limits, part) in [
+            (
+                "heap = \"8MiB\"",
+                "limits.heap = 8.0 MiB is not between 16.0 MiB and 1.0 GiB",
+            ),
+            ("heap = \"5GiB\"", "between 16.0 MiB and 1.0 GiB"),
+            ("argument = \"16MiB\"", "between 1.0 KiB and 15.0 MiB"),
+            ("calls = 0", "limits.calls = 0 is not between 1 and 100000"),
+            ("cpu = \"0s\"", "limits.cpu = 0s is not between 1s and 1h"),
+            ("wall = \"1h\"", "limits.wall = 1h is not between 1s and 5m"),
+            ("console = \"much\"", "is not a size such as \"64MiB\""),
+            ("cpu = \"long\"", "is not a duration"),
+        ] {
+            let (allowed, problems) = resolved(limits);
+            assert!(
+                problems.len() == 1 && problems[0].contains(part),
+                "{limits}: {problems:?}"
+            );
+            assert_eq!(allowed.pool.memory, Memory::default());
+            assert_eq!(allowed.run.calls, Limits::default().calls);
+        }
+    }
+
+    #[test]
+    fn an_agent_says_each_limit_for_itself_and_the_others_stay() {
+        let config = Config::parse(
+            "[limits]\nwall = \"20s\"\ncalls = 50\n[agents.small]\nlimits = { calls = 5, console = \"1KiB\", wall = \"1h\" }\n\
+             [agents.big]\nlimits = { wall = \"5m\" }\n[agents.plain]\ncheck = \"off\"\n",
+            "config.toml",
+        )
+        .unwrap();
+        let mut problems = config.problems;
+        let everybody = LimitSettings::resolve(&config.limits, &mut problems).run;
+        let runs = RunLimits::resolve(&everybody, &config.agents, &mut problems);
+        let of = |agent| {
+            let limits: &Limits = runs.of(agent);
+            (limits.wall.as_secs(), limits.calls, limits.console)
+        };
+        assert_eq!(of(Some("small")), (20, 5, 1024));
+        assert_eq!(of(Some("big")), (300, 50, 256 << 10));
+        assert_eq!(of(Some("plain")), of(None));
+        assert_eq!(problems.len(), 1);
+        assert_eq!(
+            problems[0],
+            "[agents.small] limits.wall = 1h is not between 1s and 5m; that of [limits] holds"
+        );
+    }
+}

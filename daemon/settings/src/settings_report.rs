@@ -1,0 +1,247 @@
+//! What is in force for somebody, and where each of it comes from.
+//!
+//! Invariant: no value is a secret: of what is expanded it is told as it was written.
+
+use std::time::Duration;
+
+use mux_sandbox::Limits;
+use serde_json::{Value, json};
+
+use super::{AgentView, ApprovalTerms, CheckMode, CheckModes, Settings};
+use mux_config::{LineIndex, parse_errors};
+
+/// One setting.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SettingRow {
+    /// As it would be written.
+    pub name: String,
+    pub value: Value,
+    pub whence: SettingOrigin,
+    /// Of the configuration file.
+    pub line: Option<usize>,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum SettingOrigin {
+    Default,
+    Config,
+    Agent,
+}
+
+/// Collects them.
+struct ReportBuilder<'a> {
+    lines: &'a LineIndex,
+    /// What is ignored.
+    problems: Vec<Vec<String>>,
+    agent: Option<&'a str>,
+    rows: Vec<SettingRow>,
+}
+
+impl Settings {
+    /// Everything but servers. `lines` are those of the text that is in force.
+    pub fn report(&self, lines: &LineIndex, agent: Option<&str>) -> Vec<SettingRow> {
+        let problems = self.problems.iter();
+        let mut report = ReportBuilder {
+            lines,
+            problems: problems
+                .map(|problem| parse_errors::place(problem))
+                .collect(),
+            agent,
+            rows: Vec::new(),
+        };
+        report.limits(self, self.runs.of(agent));
+        report.of_agent(self, agent);
+        report.approvals(&self.approvals);
+        let check = &self.checks;
+        report.row(&["check", "tsc"], json!(check.compiler));
+        report.row(&["pins", "on_change"], json!(self.on_change.word()));
+        let idle = self.idle_exit.map_or_else(|| json!("never"), time);
+        report.row(&["daemon", "idle_exit"], idle);
+        let (enabled, terms) = self.audit;
+        report.row(&["audit", "enabled"], json!(enabled));
+        report.row(&["audit", "keep"], time(terms.keep));
+        report.row(&["audit", "size"], json!(terms.size));
+        let listen = self.metrics.map(|address| address.to_string());
+        report.row(&["metrics", "listen"], json!(listen));
+        let keyring = match self.keyring {
+            None => "as the place suggests",
+            Some(true) => "auto",
+            Some(false) => "never",
+        };
+        report.row(&["daemon", "keyring"], json!(keyring));
+        let endpoint = self.telemetry.as_ref().map(|to| match to {
+            Ok(to) => to.shown.as_str(),
+            Err((shown, _)) => shown,
+        });
+        report.row(&["telemetry", "endpoint"], json!(endpoint));
+        report.rows
+    }
+}
+
+impl ReportBuilder<'_> {
+    fn limits(&mut self, settings: &Settings, run: &Limits) {
+        let (pool, terms) = (&settings.limits.pool, &settings.limits.terms);
+        for (name, value) in [
+            ("wall", time(run.wall)),
+            ("cpu", time(run.cpu)),
+            ("calls", json!(run.calls)),
+            ("calls_at_once", json!(run.calls_at_once)),
+            ("argument", json!(run.argument)),
+            ("console", json!(run.console)),
+            ("source", json!(run.source)),
+            ("emitted", json!(run.emitted)),
+            ("timers", json!(run.timers)),
+        ] {
+            self.overridable("limits", name, &["limits", name], value);
+        }
+        let bytes = |mebibytes: u32| json!(u64::from(mebibytes) << 20);
+        for (name, value) in [
+            ("heap", bytes(pool.memory.heap)),
+            ("buffers", bytes(pool.memory.buffers)),
+            ("calls_per_server", json!(settings.limits.calls_per_server)),
+            ("starts", json!(settings.limits.starts)),
+            ("ask", time(settings.limits.ask.one)),
+            ("ask_total", time(settings.limits.ask.total)),
+            ("inline", json!(terms.inline)),
+            ("kept", json!(terms.quota)),
+            ("kept_for", time(terms.keep_for)),
+            ("workers", json!(pool.ceiling)),
+            ("queue", json!(pool.queue)),
+        ] {
+            self.row(&["limits", name], value);
+        }
+    }
+
+    fn approvals(&mut self, terms: &ApprovalTerms) {
+        let desktop = terms.desktop;
+        for (name, value) in [
+            ("wait", time(terms.wait)),
+            ("held", json!(terms.held)),
+            ("held_per_run", json!(terms.held_per_run)),
+            ("log", json!(terms.log)),
+            ("keep", time(terms.keep)),
+            (
+                "desktop",
+                desktop.map_or_else(|| json!("if there is one"), |on| json!(on)),
+            ),
+        ] {
+            self.row(&["approvals", name], value);
+        }
+    }
+
+    /// What an agent may say for itself.
+    fn of_agent(&mut self, settings: &Settings, agent: Option<&str>) {
+        let mode = word(&settings.checks, agent);
+        self.overridable("check", "", &["check", "mode"], json!(mode));
+        let view: &AgentView = settings.agents.of(agent);
+        self.overridable("exclude", "", &["exclude"], json!(view.exclude));
+        self.overridable("direct", "", &["direct"], json!(view.direct));
+        let rules = settings.policy.of(agent, &[]).own.rules().iter();
+        let rules = rules.map(|rule| {
+            let conditions = rule.conditions().join(", ");
+            let action = rule.action.word();
+            format!("{action} {} {conditions}", rule.matches().join(" "))
+                .trim_end()
+                .to_owned()
+        });
+        let rules: Vec<String> = rules.collect();
+        self.overridable("policy", "", &["policy"], json!(rules));
+        // A server says of its own tools what is direct.
+        if let Some(row) = self.rows.iter_mut().find(|row| row.name == "direct")
+            && row.whence == SettingOrigin::Default
+            && !view.direct.is_empty()
+        {
+            row.whence = SettingOrigin::Config;
+        }
+    }
+
+    /// `[agents.NAME] section.key` stands in place of `keys`.
+    fn overridable(&mut self, section: &str, key: &str, keys: &[&str], value: Value) {
+        let mut own = vec!["agents", self.agent.unwrap_or_default(), section];
+        own.extend(Some(key).filter(|key| !key.is_empty()));
+        match self.agent.and_then(|_| self.holds(&own)) {
+            Some(line) => self.rows.push(SettingRow {
+                name: keys.join("."),
+                value,
+                whence: SettingOrigin::Agent,
+                line: Some(line),
+            }),
+            None => self.row(keys, value),
+        }
+    }
+
+    fn row(&mut self, keys: &[&str], value: Value) {
+        let line = self.holds(keys);
+        self.rows.push(SettingRow {
+            name: keys.join("."),
+            value,
+            whence: match line {
+                Some(_) => SettingOrigin::Config,
+                None => SettingOrigin::Default,
+            },
+            line,
+        });
+    }
+
+    /// Where it stands, unless it is ignored.
+    fn holds(&self, keys: &[&str]) -> Option<usize> {
+        let ignored = self.problems.iter().any(|place| place == keys);
+        self.lines.at(keys).filter(|_| !ignored)
+    }
+}
+
+fn time(time: Duration) -> Value {
+    json!(humantime::format_duration(time).to_string())
+}
+
+fn word(checks: &CheckModes, agent: Option<&str>) -> &'static str {
+    match checks.of(agent) {
+        CheckMode::Error => "error",
+        CheckMode::Warn => "warn",
+        CheckMode::Off => "off",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use mux_config::Config;
+
+    #[test]
+    fn each_setting_says_where_it_comes_from() {
+        let text = "[limits]\nwall = \"20s\"\ncpu = \"9days\"\n[audit]\nkeep = \"30days\"\n[check]\nmode = \"warn\"\n\
+                    [[policy]]\nmatch = \"a.*\"\naction = \"deny\"\n\
+                    [servers.s]\ncommand = \"x\"\ntools = { direct = [\"show\"] }\n\
+                    [agents.small]\nexclude = [\"b.*\"]\nlimits = { wall = \"5s\", calls = 0 }\ncheck = \"off\"\n\
+                    policy = []\n";
+        let config = Config::parse(text, "c").unwrap();
+        let settings = Settings::resolve(config, &Default::default(), Path::new("/home/me"));
+        let of = |agent, name: &str| {
+            let rows = settings.report(&LineIndex::of(text), agent);
+            let row = rows.into_iter().find(|row| row.name == name).unwrap();
+            (row.value, row.whence, row.line)
+        };
+        use SettingOrigin::{Agent, Config as File, Default as Nobody};
+        for (agent, name, value, whence, line) in [
+            (None, "limits.wall", json!("20s"), File, Some(2)),
+            (Some("small"), "limits.wall", json!("5s"), Agent, Some(16)),
+            (None, "limits.cpu", json!("10s"), Nobody, None),
+            (Some("small"), "limits.calls", json!(1000), Nobody, None),
+            (Some("small"), "check.mode", json!("off"), Agent, Some(17)),
+            (Some("other"), "check.mode", json!("warn"), File, Some(7)),
+            (Some("small"), "exclude", json!(["b.*"]), Agent, Some(15)),
+            (None, "exclude", json!([]), Nobody, None),
+            (None, "direct", json!(["s.show"]), File, None),
+            (None, "policy", json!(["deny a.*"]), File, Some(8)),
+            (Some("small"), "policy", json!([]), Agent, Some(18)),
+            (None, "pins.on_change", json!("refuse"), Nobody, None),
+            (None, "audit.keep", json!("30days"), File, Some(5)),
+            (None, "audit.enabled", json!(true), Nobody, None),
+            (None, "audit.size", json!(64 << 20), Nobody, None),
+        ] {
+            assert_eq!(of(agent, name), (value, whence, line), "{agent:?} {name}");
+        }
+    }
+}

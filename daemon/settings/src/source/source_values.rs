@@ -1,0 +1,92 @@
+//! Values of a source's entry, each checked by itself.
+//!
+//! Invariant: a value that may be a secret is not repeated in what is said of it.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use mux_secrets::{Secret, may_be_generated};
+
+use super::RequestRate;
+use mux_config::environment::Environment;
+
+/// In the names of headers whose values are mixed of letters and digits and are no secrets.
+const PLAIN_HEADER_WORDS: [&str; 5] = ["accept", "agent", "content", "version", "trace"];
+
+/// What is referred to, and what looks like a secret.
+pub(super) fn secret_headers(
+    headers: &BTreeMap<String, String>,
+    environment: &Environment,
+) -> Result<Vec<Secret>, String> {
+    let mut secret = Vec::new();
+    for (name, written) in headers {
+        let (name, value) = (
+            name.to_ascii_lowercase(),
+            environment.expand_without_workspace(written)?,
+        );
+        let is_word = PLAIN_HEADER_WORDS.iter().any(|word| name.contains(word));
+        if !environment.secrets_of_text(written).is_empty()
+            || (!is_word && may_be_generated(&value))
+        {
+            secret.push(value.into());
+        }
+    }
+    Ok(secret)
+}
+
+/// As a browser spells them: whoever writes `https://Host:443/` means `https://host`.
+pub(super) fn origins(
+    written: &[String],
+    environment: &Environment,
+) -> Result<Vec<String>, String> {
+    let origin = |written: &String| {
+        let text = environment.expand_without_workspace(written)?;
+        let url = url::Url::parse(&text).ok().filter(|_| is_http(&text));
+        let url = url.ok_or(
+            "`origins` are http:// or https:// and a host, such as \"https://uploads.example.com\"",
+        )?;
+        let bare =
+            matches!(url.path(), "" | "/") && url.query().is_none() && url.fragment().is_none();
+        match bare && url.username().is_empty() && url.password().is_none() {
+            true => Ok(url.origin().ascii_serialization()),
+            // The rest is not repeated: it may hold a secret.
+            false => Err(format!(
+                "`origins` have neither a path nor a user: credentials go to all of {}",
+                url.host_str().unwrap_or_default()
+            )),
+        }
+    };
+    written.iter().map(origin).collect()
+}
+
+/// They are sent with blanks between them.
+pub(super) fn scopes(written: &[String]) -> Result<Vec<String>, String> {
+    let fits = |scope: &&String| {
+        let mut letters = scope.chars();
+        !scope.is_empty() && letters.all(|c| c.is_ascii_graphic() && !matches!(c, '"' | '\\'))
+    };
+    match written.iter().find(|scope| !fits(scope)) {
+        Some(scope) => Err(format!("scopes: {scope:?} is no scope: each is one word")),
+        None => Ok(written.to_vec()),
+    }
+}
+
+/// `10/s`, `300/m`, `5000/h`.
+pub(super) fn rate(text: &str) -> Result<RequestRate, String> {
+    let wrong = || format!("rate = {text:?} is not a number in a time, such as \"10/s\"");
+    let (count, unit) = text.split_once('/').ok_or_else(wrong)?;
+    let per = match unit.trim() {
+        "s" | "sec" | "second" => 1,
+        "m" | "min" | "minute" => 60,
+        "h" | "hour" => 60 * 60,
+        "d" | "day" => 24 * 60 * 60,
+        _ => return Err(wrong()),
+    };
+    Ok(RequestRate {
+        count: count.trim().parse().map_err(|_| wrong())?,
+        per: Duration::from_secs(per),
+    })
+}
+
+pub(super) fn is_http(url: &str) -> bool {
+    url::Url::parse(url).is_ok_and(|url| matches!(url.scheme(), "http" | "https") && url.has_host())
+}

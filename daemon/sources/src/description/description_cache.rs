@@ -1,0 +1,152 @@
+//! The folder of descriptions from elsewhere, one file each: a line of what is known of it, then its text.
+//!
+//! Invariant: a file is replaced as a whole, and one that is not as it was written is none. Only its owner reads it:
+//! an API's description may be no public one.
+
+use std::{
+    fs, io,
+    path::PathBuf,
+    time::{Duration, SystemTime},
+};
+
+use serde::{Deserialize, Serialize};
+use tracing::warn;
+
+use super::HttpValidators;
+use mux_files::atomic_file;
+
+#[derive(Debug)]
+pub(crate) struct DescriptionCache {
+    folder: PathBuf,
+}
+
+/// A description as it is kept.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct CachedDescription {
+    pub(crate) text: String,
+    pub(crate) version: HttpValidators,
+    /// When it was last known to be right.
+    pub(crate) fetched: SystemTime,
+    /// Whether it came from a private network; `None`: an earlier version has not kept it.
+    pub(crate) private: Option<bool>,
+}
+
+#[derive(Deserialize, Serialize)]
+struct CacheFileHeader {
+    /// Of the text, in hexadecimal.
+    digest: String,
+    version: HttpValidators,
+    /// Seconds since 1970.
+    fetched: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    private: Option<bool>,
+}
+
+impl DescriptionCache {
+    pub(crate) fn new(folder: PathBuf) -> Self {
+        Self { folder }
+    }
+
+    pub(crate) fn read(&self, name: &str, address: &str) -> Option<CachedDescription> {
+        let text = fs::read_to_string(self.path(name, address)).ok()?;
+        let (head, text) = text.split_once('\n')?;
+        let head: CacheFileHeader = serde_json::from_str(head).ok()?;
+        (digest(text) == head.digest).then(|| CachedDescription {
+            text: text.to_owned(),
+            version: head.version,
+            fetched: SystemTime::UNIX_EPOCH + Duration::from_secs(head.fetched),
+            private: head.private,
+        })
+    }
+
+    /// How old it is, without reading all of it.
+    pub(crate) fn fetched(&self, name: &str, address: &str) -> Option<SystemTime> {
+        let file = fs::File::open(self.path(name, address)).ok()?;
+        let mut head = String::new();
+        io::BufRead::read_line(&mut io::BufReader::new(file), &mut head).ok()?;
+        let head: CacheFileHeader = serde_json::from_str(&head).ok()?;
+        Some(SystemTime::UNIX_EPOCH + Duration::from_secs(head.fetched))
+    }
+
+    /// Returns when the disk has it. A full disk costs the next start a request, and nothing else.
+    pub(crate) fn keep(&self, name: &str, address: &str, kept: &CachedDescription) {
+        if let Err(error) = self.replace(name, address, kept) {
+            let folder = self.folder.display();
+            warn!(source = name, %error, %folder, "the description is not kept");
+        }
+    }
+
+    fn replace(&self, name: &str, address: &str, kept: &CachedDescription) -> io::Result<()> {
+        let since = kept.fetched.duration_since(SystemTime::UNIX_EPOCH);
+        let head = CacheFileHeader {
+            digest: digest(&kept.text),
+            version: kept.version.clone(),
+            fetched: since.unwrap_or_default().as_secs(),
+            private: kept.private,
+        };
+        let mut bytes = serde_json::to_vec(&head)?;
+        bytes.push(b'\n');
+        bytes.extend_from_slice(kept.text.as_bytes());
+        atomic_file::write(&self.path(name, address), &bytes)
+    }
+
+    /// The address may hold a secret, and is not found out from its hash.
+    fn path(&self, name: &str, address: &str) -> PathBuf {
+        let mut hasher = blake3::Hasher::new();
+        hasher
+            .update(name.as_bytes())
+            .update(b"\0")
+            .update(address.as_bytes());
+        let hash = hasher.finalize().to_hex();
+        self.folder.join(format!("{}.description", &hash[..32]))
+    }
+}
+
+fn digest(text: &str) -> String {
+    blake3::hash(text.as_bytes()).to_hex().to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_kept_is_found_again_and_what_was_touched_is_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let shelf = DescriptionCache::new(folder.path().join("new"));
+        let kept = CachedDescription {
+            private: Some(true),
+            text: "openapi: 3.1.0\ninfo: {}\n".into(),
+            version: HttpValidators {
+                etag: Some("\"1\"".into()),
+                modified: None,
+            },
+            fetched: SystemTime::UNIX_EPOCH + Duration::from_secs(1_000),
+        };
+        let address = "https://h/openapi.yaml?key=s3cret";
+        assert_eq!(shelf.read("a", address), None);
+        shelf.keep("a", address, &kept);
+        shelf.keep("a", address, &kept);
+        assert_eq!(shelf.read("a", address).as_ref(), Some(&kept));
+        assert_eq!(shelf.fetched("a", address), Some(kept.fetched));
+        for (name, address) in [("b", address), ("a", "https://h/other")] {
+            assert_eq!(shelf.read(name, address), None);
+        }
+        let files: Vec<_> = fs::read_dir(folder.path().join("new"))
+            .unwrap()
+            .flatten()
+            .collect();
+        assert_eq!(files.len(), 1);
+        assert!(!files[0].file_name().to_string_lossy().contains("s3cret"));
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt;
+            let mode = files[0].metadata().unwrap().permissions().mode();
+            assert_eq!(mode & 0o777, 0o600);
+        }
+        let path = files[0].path();
+        let text = fs::read_to_string(&path).unwrap().replace("3.1.0", "3.0.0");
+        fs::write(&path, text).unwrap();
+        assert_eq!(shelf.read("a", address), None);
+    }
+}

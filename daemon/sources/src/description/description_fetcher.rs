@@ -1,0 +1,229 @@
+//! A description that is fetched from an address: only if it is another one than that which is kept.
+
+use std::{
+    net::SocketAddr,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use futures::{FutureExt as _, future::BoxFuture};
+use reqwest::{
+    Client, Response, StatusCode, Url,
+    dns::{Addrs, Name, Resolve, Resolving},
+    header::{
+        ACCEPT, ETAG, HeaderMap, HeaderName, HeaderValue, IF_MODIFIED_SINCE, IF_NONE_MATCH,
+        LAST_MODIFIED, LOCATION,
+    },
+};
+use tokio::time::timeout;
+
+use super::{FetchDescription, FetchOutcome, HttpValidators, MAX_DESCRIPTION_BYTES};
+use crate::http::SecretMask;
+use mux_http::address_policy::{
+    AddressClass, AddressPolicy, AddressRefusal, class_of, class_of_url,
+};
+use mux_settings::SourceDefinition;
+use mux_text::error_chain::{error_causes, fix_of};
+
+/// The whole of it.
+const DESCRIPTION_FETCH_TIMEOUT: Duration = Duration::from_secs(60);
+
+pub(crate) struct DescriptionFetcher {
+    client: Client,
+    url: Url,
+    headers: HeaderMap,
+    mask: SecretMask,
+    own_host: OwnHostResolver,
+}
+
+/// Resolves host names for a description: its own host to whatever the user's network says, others by the policy.
+#[derive(Clone, Debug)]
+pub(crate) struct OwnHostResolver {
+    policy: AddressPolicy,
+    host: Arc<str>,
+    /// Whether all addresses that the host was last found to have are private.
+    private: Arc<AtomicBool>,
+}
+
+impl OwnHostResolver {
+    pub(crate) fn new(policy: AddressPolicy, url: &Url) -> Self {
+        Self {
+            policy,
+            host: url.host_str().unwrap_or_default().into(),
+            private: Arc::default(),
+        }
+    }
+
+    /// Whether a redirect may lead there.
+    pub(crate) fn allows(&self, url: &Url) -> bool {
+        url.host_str() == Some(&*self.host) || self.policy.check(url).is_ok()
+    }
+}
+
+impl Resolve for OwnHostResolver {
+    fn resolve(&self, name: Name) -> Resolving {
+        if !name.as_str().eq_ignore_ascii_case(&self.host) {
+            return self.policy.resolve(name);
+        }
+        let private = Arc::clone(&self.private);
+        let host = Arc::clone(&self.host);
+        Box::pin(async move {
+            let found: Vec<SocketAddr> = tokio::net::lookup_host((&*host, 0)).await?.collect();
+            let is = |class| move |address: &SocketAddr| class_of(address.ip()) == class;
+            let all = !found.is_empty() && found.iter().all(is(AddressClass::Private));
+            private.store(all, Ordering::Relaxed);
+            let mut found = found;
+            found.retain(|address| !is(AddressClass::Never)(address));
+            match found.is_empty() {
+                true => {
+                    Err(format!("{host} {}", AddressRefusal::Class(AddressClass::Never)).into())
+                }
+                false => Ok(Box::new(found.into_iter()) as Addrs),
+            }
+        })
+    }
+}
+
+impl DescriptionFetcher {
+    pub(crate) fn new(
+        client: Client,
+        url: Url,
+        headers: HeaderMap,
+        settings: &SourceDefinition,
+        own_host: OwnHostResolver,
+    ) -> Self {
+        Self {
+            own_host,
+            client,
+            mask: SecretMask::of(settings, url.as_str()),
+            url,
+            headers,
+        }
+    }
+
+    async fn get(&self, known: Option<&HttpValidators>) -> Result<FetchOutcome, String> {
+        if class_of_url(&self.url) == Some(AddressClass::Never) {
+            let why = AddressRefusal::Class(AddressClass::Never);
+            return Err(self.told(&format!("is not asked: it {why}")));
+        }
+        let mut headers = self.headers.clone();
+        let accept = "application/json, application/yaml, text/yaml, */*;q=0.8";
+        headers.insert(ACCEPT, HeaderValue::from_static(accept));
+        let conditions = known.into_iter().flat_map(|known| {
+            [
+                (IF_NONE_MATCH, &known.etag),
+                (IF_MODIFIED_SINCE, &known.modified),
+            ]
+        });
+        for (name, value) in conditions {
+            if let Some(value) = value
+                .as_deref()
+                .and_then(|it| HeaderValue::from_str(it).ok())
+            {
+                headers.insert(name, value);
+            }
+        }
+        let sent = self
+            .client
+            .get(self.url.clone())
+            .headers(headers)
+            .send()
+            .await;
+        let response = sent.map_err(|error| self.unreachable(error))?;
+        match response.status() {
+            StatusCode::NOT_MODIFIED if known.is_some() => Ok(FetchOutcome::Same {
+                private: self.is_private(&response),
+            }),
+            status if status.is_success() => self.read(response).await,
+            status if status.is_redirection() => {
+                let to = response
+                    .headers()
+                    .get(LOCATION)
+                    .and_then(|to| to.to_str().ok());
+                let to = to.map(|to| to.split(['?', '#']).next().unwrap_or(to));
+                Err(self.told(&format!(
+                    "answers HTTP {status}: it has moved to {}; write that address if you trust it",
+                    to.unwrap_or("elsewhere")
+                )))
+            }
+            status => Err(self.told(&format!("answers HTTP {status}"))),
+        }
+    }
+
+    /// Its host's name leads into a private network, and so did the connection: not to a proxy there, and not to an
+    /// address of before or after.
+    fn is_private(&self, response: &Response) -> bool {
+        let from = response.remote_addr();
+        let from = from.map(|address| class_of(address.ip()));
+        from == Some(AddressClass::Private) && self.own_host.private.load(Ordering::Relaxed)
+    }
+
+    async fn read(&self, mut response: Response) -> Result<FetchOutcome, String> {
+        let private = self.is_private(&response);
+        let header = |name: HeaderName| {
+            let value = response.headers().get(name)?.to_str().ok()?;
+            Some(value.to_owned())
+        };
+        let version = HttpValidators {
+            etag: header(ETAG),
+            modified: header(LAST_MODIFIED),
+        };
+        let mut bytes = Vec::new();
+        while let Some(chunk) = response
+            .chunk()
+            .await
+            .map_err(|error| self.unreachable(error))?
+        {
+            bytes.extend_from_slice(&chunk);
+            if bytes.len() > MAX_DESCRIPTION_BYTES {
+                let most = MAX_DESCRIPTION_BYTES >> 20;
+                return Err(self.told(&format!(
+                    "gives more than {most} MiB, the longest description that is read"
+                )));
+            }
+        }
+        match String::from_utf8(bytes) {
+            Ok(text) => Ok(FetchOutcome::New {
+                text,
+                version,
+                private,
+            }),
+            Err(_) => Err(self.told("gives no text in UTF-8")),
+        }
+    }
+
+    fn unreachable(&self, error: reqwest::Error) -> String {
+        let why = error_causes(&error.without_url());
+        let fix = fix_of(&why, "openapi");
+        self.told(&format!("cannot be reached: {why}; {fix}"))
+    }
+
+    fn told(&self, what: &str) -> String {
+        let mut url = self.url.clone();
+        url.set_query(None);
+        // Only an address without a host refuses.
+        _ = url.set_username("");
+        _ = url.set_password(None);
+        self.mask.words(&format!("{url} {what}"))
+    }
+}
+
+impl FetchDescription for DescriptionFetcher {
+    fn fetch<'a>(
+        &'a self,
+        known: Option<&'a HttpValidators>,
+    ) -> BoxFuture<'a, Result<FetchOutcome, String>> {
+        async move {
+            match timeout(DESCRIPTION_FETCH_TIMEOUT, self.get(known)).await {
+                Ok(fetched) => fetched,
+                Err(_) => Err(self.told(&format!(
+                    "did not give the description within {DESCRIPTION_FETCH_TIMEOUT:?}"
+                ))),
+            }
+        }
+        .boxed()
+    }
+}

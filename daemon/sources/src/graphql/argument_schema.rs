@@ -1,0 +1,224 @@
+//! The arguments of a field as JSON Schema.
+//!
+//! Invariant: a schema never takes much more than its room, however large the closure of inputs is: those that are
+//! furthest from the field are told by name only.
+
+use std::collections::{HashSet, VecDeque};
+
+use serde_json::{Map, Value, json};
+
+use super::{
+    description_text::{brief, with_warning},
+    scalar_types::{self, ValueDirection},
+    schema_model::{GraphqlSchema, SchemaArgument, SchemaField, TypeRef, TypeShape, is_built_in},
+    tool_list::ToolBudget,
+};
+
+/// The argument that says which fields come back.
+pub(super) const SELECT_ARGUMENT: &str = "$select";
+/// An enumeration with more values is told by name only.
+const MAX_ARGUMENT_ENUM_VALUES: usize = 500;
+
+/// Of what can be called. With `selects` it takes a selection.
+pub(super) fn schema(
+    schema: &GraphqlSchema,
+    field: &SchemaField,
+    selects: bool,
+    room: &ToolBudget,
+) -> Value {
+    let mut closure = ArgumentSchemaBuilder {
+        schema,
+        room,
+        asked: HashSet::new(),
+        open: VecDeque::new(),
+    };
+    let (mut properties, required) = closure.members(&field.arguments);
+    if selects {
+        properties.insert(SELECT_ARGUMENT.into(), json!({
+            "type": ["string", "object"],
+            "description": "What comes back: fields as GraphQL, \"{ id author { name } }\", or the same as an \
+                            object, { id: true, author: { name: true } }.",
+        }));
+    }
+    let mut whole = json!({
+        "type": "object",
+        "properties": properties,
+        "additionalProperties": false,
+    });
+    if !required.is_empty() {
+        whole["required"] = required.into();
+    }
+    let definitions = closure.definitions();
+    if !definitions.is_empty() {
+        whole["$defs"] = definitions.into();
+    }
+    whole
+}
+
+/// The types that arguments are made of, the nearest first.
+struct ArgumentSchemaBuilder<'a> {
+    schema: &'a GraphqlSchema,
+    room: &'a ToolBudget,
+    asked: HashSet<&'a str>,
+    open: VecDeque<&'a str>,
+}
+
+impl<'a> ArgumentSchemaBuilder<'a> {
+    fn members(&mut self, arguments: &'a [SchemaArgument]) -> (Map<String, Value>, Vec<Value>) {
+        let mut properties = Map::new();
+        let mut required = Vec::new();
+        for argument in arguments {
+            properties.insert(argument.name.clone(), self.member(argument));
+            if argument.is_required() {
+                required.push(argument.name.clone().into());
+            }
+        }
+        (properties, required)
+    }
+
+    fn member(&mut self, argument: &'a SchemaArgument) -> Value {
+        let mut schema = match argument.ty.is_deep() {
+            true => json!({}),
+            false => self.reference(&argument.ty),
+        };
+        let Some(members) = schema.as_object_mut() else {
+            return schema;
+        };
+        let deprecated = argument.deprecated.as_deref();
+        let said = argument.description.as_deref();
+        if let Some(said) = with_warning(said, deprecated, self.room.words) {
+            members.insert("description".into(), said.into());
+        }
+        if deprecated.is_some() {
+            members.insert("deprecated".into(), true.into());
+        }
+        if let Some(default) = &argument.default
+            && default.to_string().len() <= self.room.words
+        {
+            members.insert("default".into(), default.clone());
+        }
+        schema
+    }
+
+    fn reference(&mut self, ty: &'a TypeRef) -> Value {
+        match ty {
+            TypeRef::Required(inner) => self.present(inner),
+            ty => or_null(self.present(ty)),
+        }
+    }
+
+    /// Without null.
+    fn present(&mut self, ty: &'a TypeRef) -> Value {
+        match ty {
+            TypeRef::Required(inner) => self.present(inner),
+            TypeRef::List(item) => json!({ "type": "array", "items": self.reference(item) }),
+            TypeRef::Named(name) if is_defined(self.schema, name) => {
+                if self.asked.insert(name) {
+                    self.open.push_back(name);
+                }
+                json!({ "$ref": format!("#/$defs/{name}") })
+            }
+            TypeRef::Named(name) => scalar_types::schema(name, ValueDirection::In),
+        }
+    }
+
+    fn definitions(mut self) -> Map<String, Value> {
+        let mut definitions = Map::new();
+        let mut left = self.room.arguments;
+        while let Some(name) = self.open.pop_front() {
+            let waiting = self.open.len();
+            let definition = self.definition(name);
+            let length = definition.to_string().len();
+            let definition = if length <= left {
+                left -= length;
+                definition
+            } else {
+                // What only it would have needed is not asked for.
+                for forgotten in self.open.drain(waiting..) {
+                    self.asked.remove(forgotten);
+                }
+                unlisted(self.schema, name)
+            };
+            definitions.insert(name.to_owned(), definition);
+        }
+        definitions
+    }
+
+    fn definition(&mut self, name: &'a str) -> Value {
+        let Some(ty) = self.schema.types.get(name) else {
+            return json!({});
+        };
+        let mut definition = match &ty.shape {
+            TypeShape::Enum(values) if values.len() <= MAX_ARGUMENT_ENUM_VALUES => {
+                enumeration(values)
+            }
+            TypeShape::Input { fields, one_of } => {
+                let (properties, required) = self.members(fields);
+                let mut object = json!({
+                    "type": "object",
+                    "properties": properties,
+                    "additionalProperties": false,
+                });
+                if !required.is_empty() {
+                    object["required"] = required.into();
+                }
+                if *one_of {
+                    object["minProperties"] = 1.into();
+                    object["maxProperties"] = 1.into();
+                }
+                object
+            }
+            _ => unlisted(self.schema, name),
+        };
+        if let Some(said) = brief(ty.description.as_deref(), self.room.words) {
+            definition["description"] = said.into();
+        }
+        definition
+    }
+}
+
+fn is_defined(schema: &GraphqlSchema, name: &str) -> bool {
+    !is_built_in(name)
+        && matches!(
+            schema.shape(name),
+            Some(TypeShape::Enum(_) | TypeShape::Input { .. })
+        )
+}
+
+pub(super) fn enumeration(values: &[super::schema_model::EnumValue]) -> Value {
+    let names: Vec<&str> = values.iter().map(|value| value.name.as_str()).collect();
+    json!({ "type": "string", "enum": names })
+}
+
+/// That there is such a type, and no more.
+fn unlisted(schema: &GraphqlSchema, name: &str) -> Value {
+    let kind = match schema.shape(name) {
+        Some(TypeShape::Enum(_)) => "string",
+        _ => "object",
+    };
+    json!({ "type": kind, "description": format!("`{name}` of the schema; it is too large to be shown here") })
+}
+
+/// The same or null.
+pub(super) fn or_null(mut schema: Value) -> Value {
+    let null = || Value::from("null");
+    let nullable = match schema.get("type") {
+        Some(Value::String(only)) if schema.get("enum").is_none() => Some(json!([only, "null"])),
+        Some(Value::Array(several)) => {
+            let mut several = several.clone();
+            several.push(null());
+            Some(several.into())
+        }
+        _ => None,
+    };
+    if let Some(nullable) = nullable {
+        schema["type"] = nullable;
+        return schema;
+    }
+    // Of what nothing is known, null is a part.
+    let says_nothing = |schema: &Map<String, Value>| schema.keys().all(|key| key == "title");
+    match schema.as_object().is_some_and(says_nothing) {
+        true => schema,
+        false => json!({ "anyOf": [schema, { "type": "null" }] }),
+    }
+}

@@ -1,0 +1,399 @@
+//! A selection that the caller writes: as GraphQL, `{ id author { name } }`, or the same as an object.
+//!
+//! Both are held against the schema, so that a slip is told with the names that there are.
+//! Invariant: what goes into a query is one selection of one field, spelled here from what was understood; the
+//! caller's own text never does.
+
+use std::collections::HashMap;
+
+use apollo_compiler::{ast, parser::Parser};
+use serde_json::{Map, Value};
+
+use super::{
+    argument_schema::SELECT_ARGUMENT,
+    default_selection::DefaultSelection,
+    schema_model::{GraphqlSchema, SchemaField, is_name},
+    tool_list::ToolBudget,
+    value_literal::{self, MAX_LITERAL_NESTING},
+};
+use mux_text::{did_you_mean::nearest_few, json_length};
+
+/// Of a selection as it is written, text or object, and of what is spelled out of it.
+pub(super) const MAX_SELECTION_BYTES: usize = 64 << 10;
+/// In an object: the arguments of a field.
+const ARGUMENTS_KEY: &str = "$args";
+const FRAGMENT_PREFIX: &str = "... on ";
+const TYPENAME_FIELD: &str = "__typename";
+/// How many names are told.
+const MAX_SUGGESTED_NAMES: usize = 12;
+/// Leaves of a selection that shows how one is written.
+const MAX_EXAMPLE_LEAVES: usize = 5;
+
+/// The selection of a field of this type as a query spells it.
+pub(super) fn spelled<'a>(
+    schema: &'a GraphqlSchema,
+    ty: &'a str,
+    choice: &Value,
+    room: &'a ToolBudget,
+) -> Result<String, String> {
+    let mut chosen = SelectionWriter {
+        schema,
+        room,
+        spelled: String::new(),
+        leaves: HashMap::new(),
+    };
+    let written = match choice {
+        Value::Object(members) => chosen.whole(ty, members),
+        Value::String(text) if text.len() > MAX_SELECTION_BYTES => Err(too_long("it")),
+        Value::String(text) => match serde_json::from_str(text) {
+            // As it is typed into a shell.
+            Ok(Value::Object(members)) => chosen.whole(ty, &members),
+            _ => chosen.text(ty, text),
+        },
+        _ => Err("it must be a text or an object".to_owned()),
+    };
+    match written {
+        Ok(()) => Ok(chosen.spelled),
+        Err(why) => Err(format!("`{SELECT_ARGUMENT}`: {why}")),
+    }
+}
+
+struct SelectionWriter<'a> {
+    schema: &'a GraphqlSchema,
+    room: &'a ToolBudget,
+    spelled: String,
+    /// What stands for all leaves of a type.
+    leaves: HashMap<&'a str, String>,
+}
+
+impl<'a> SelectionWriter<'a> {
+    fn push(&mut self, text: &str) -> Result<(), String> {
+        if self.spelled.len() + text.len() > MAX_SELECTION_BYTES {
+            return Err(too_long("what it stands for"));
+        }
+        self.spelled.push_str(text);
+        Ok(())
+    }
+
+    fn text(&mut self, ty: &'a str, text: &str) -> Result<(), String> {
+        let text = text.trim();
+        let braced = match text.starts_with('{') {
+            true => text.to_owned(),
+            false => format!("{{ {text} }}"),
+        };
+        let parser = Parser::new().recursion_limit(MAX_LITERAL_NESTING);
+        let parsed = { parser }
+            .parse_ast(braced, SELECT_ARGUMENT)
+            .map_err(|found| {
+                let first = found.errors.iter().next();
+                let place = first.as_ref().and_then(|first| first.line_column_range());
+                let why = first.map_or_else(String::new, |first| first.error.to_string());
+                match place {
+                    Some(range) => format!("{}:{}: {why}", range.start.line, range.start.column),
+                    None => why,
+                }
+            })?;
+        let [ast::Definition::OperationDefinition(operation)] = parsed.definitions.as_slice()
+        else {
+            return Err("it is one selection in braces, such as \"{ id name }\"".into());
+        };
+        self.selections(ty, &operation.selection_set)
+    }
+
+    fn selections(&mut self, ty: &'a str, selections: &[ast::Selection]) -> Result<(), String> {
+        if selections.is_empty() {
+            return Err(self.empty(ty));
+        }
+        self.push("{")?;
+        for selection in selections {
+            self.push(" ")?;
+            match selection {
+                ast::Selection::Field(field) => self.field(ty, field)?,
+                ast::Selection::InlineFragment(fragment) => {
+                    let on = fragment.type_condition.as_ref().map(|name| name.as_str());
+                    has_no_variables(&fragment.directives)?;
+                    self.push("...")?;
+                    let ty = match on {
+                        None => ty,
+                        Some(on) => {
+                            self.push(" on ")?;
+                            self.push(on)?;
+                            self.condition(on)?
+                        }
+                    };
+                    let directives = fragment.directives.serialize().no_indent().to_string();
+                    self.push(&directives)?;
+                    self.push(" ")?;
+                    self.selections(ty, &fragment.selection_set)?;
+                }
+                ast::Selection::FragmentSpread(spread) => {
+                    return Err(format!(
+                        "a fragment cannot be named here: write the fields of ...{} where they are wanted",
+                        spread.fragment_name
+                    ));
+                }
+            }
+        }
+        self.push(" }")
+    }
+
+    fn field(&mut self, ty: &'a str, field: &ast::Field) -> Result<(), String> {
+        let name = field.name.as_str();
+        if let Some(alias) = &field.alias {
+            self.push(alias)?;
+            self.push(": ")?;
+        }
+        self.push(name)?;
+        if name == TYPENAME_FIELD {
+            return Ok(());
+        }
+        let known = self.known(ty, name)?;
+        let mut given = Vec::new();
+        for argument in &field.arguments {
+            argument_of(known, argument.name.as_str())?;
+            if has_variable(&argument.value) {
+                return Err(no_variables());
+            }
+            if given.contains(&&argument.name) {
+                return Err(format!("`{}` of `{name}` is given twice", argument.name));
+            }
+            self.push(if given.is_empty() { "(" } else { ", " })?;
+            given.push(&argument.name);
+            let value = argument.value.serialize().no_indent().to_string();
+            self.push(&format!("{}: {value}", argument.name))?;
+        }
+        if !given.is_empty() {
+            self.push(")")?;
+        }
+        has_no_variables(&field.directives)?;
+        let directives = field.directives.serialize().no_indent().to_string();
+        self.push(&directives)?;
+        match (self.is_composite(known), field.selection_set.is_empty()) {
+            (true, false) => {
+                self.push(" ")?;
+                self.selections(known.ty.name(), &field.selection_set)
+            }
+            (true, true) => Err(self.wants_fields(known)),
+            (false, true) => Ok(()),
+            (false, false) => Err(has_no_fields(known)),
+        }
+    }
+
+    /// An object that is the selection.
+    fn whole(&mut self, ty: &'a str, members: &Map<String, Value>) -> Result<(), String> {
+        match json_length::of(members, MAX_SELECTION_BYTES) {
+            Some(_) => self.object(ty, members, 0),
+            None => Err(too_long("it")),
+        }
+    }
+
+    fn object(
+        &mut self,
+        ty: &'a str,
+        members: &Map<String, Value>,
+        depth: usize,
+    ) -> Result<(), String> {
+        if depth > MAX_LITERAL_NESTING {
+            return Err(format!("it is nested deeper than {MAX_LITERAL_NESTING}"));
+        }
+        let mut chosen = members
+            .iter()
+            .filter(|(name, value)| {
+                name.as_str() != ARGUMENTS_KEY && !matches!(value, Value::Bool(false) | Value::Null)
+            })
+            .peekable();
+        if chosen.peek().is_none() {
+            return Err(self.empty(ty));
+        }
+        self.push("{")?;
+        for (name, value) in chosen {
+            self.push(" ")?;
+            if let Some(on) = name.strip_prefix(FRAGMENT_PREFIX) {
+                let Value::Object(inner) = value else {
+                    return Err(format!("{name:?} is an object of fields"));
+                };
+                let on = self.condition(on)?;
+                self.push(FRAGMENT_PREFIX)?;
+                self.push(on)?;
+                self.push(" ")?;
+                self.object(on, inner, depth + 1)?;
+            } else if name == TYPENAME_FIELD {
+                self.push(name)?;
+            } else {
+                self.member(self.known(ty, name)?, value, depth)?;
+            }
+        }
+        self.push(" }")
+    }
+
+    /// `true` of an object stands for its leaves.
+    fn member(
+        &mut self,
+        field: &'a SchemaField,
+        value: &Value,
+        depth: usize,
+    ) -> Result<(), String> {
+        let (name, ty) = (&field.name, field.ty.name());
+        self.push(name)?;
+        let members = match value {
+            Value::Bool(_) if self.is_composite(field) => return self.leaves(ty),
+            Value::Bool(_) => return Ok(()),
+            Value::Object(members) => members,
+            _ => {
+                return Err(format!(
+                    "`{name}` is `true`, or an object of what is wanted of it"
+                ));
+            }
+        };
+        match members.get(ARGUMENTS_KEY) {
+            None | Some(Value::Null) => {}
+            Some(Value::Object(arguments)) => {
+                for (place, (name, value)) in arguments.iter().enumerate() {
+                    let known = argument_of(field, name)?;
+                    let value =
+                        value_literal::spelled(self.schema, &known.ty, value).ok_or_else(|| {
+                            format!("`{name}` of `{}` cannot be written so", field.name)
+                        })?;
+                    self.push(if place == 0 { "(" } else { ", " })?;
+                    self.push(&format!("{name}: {value}"))?;
+                }
+                if !arguments.is_empty() {
+                    self.push(")")?;
+                }
+            }
+            Some(_) => return Err(format!("`{ARGUMENTS_KEY}` of `{name}` is an object")),
+        }
+        let wants_more = members.keys().any(|name| name != ARGUMENTS_KEY);
+        match (self.is_composite(field), wants_more) {
+            (true, true) => {
+                self.push(" ")?;
+                self.object(ty, members, depth + 1)
+            }
+            (true, false) => self.leaves(ty),
+            (false, false) => Ok(()),
+            (false, true) => Err(has_no_fields(field)),
+        }
+    }
+
+    fn leaves(&mut self, ty: &'a str) -> Result<(), String> {
+        let (schema, room) = (self.schema, self.room);
+        let leaves = self.leaves.entry(ty);
+        let leaves = leaves.or_insert_with(|| DefaultSelection::of(schema, ty, 1, room).text());
+        let leaves = format!(" {leaves}");
+        self.push(&leaves)
+    }
+
+    fn known(&self, ty: &str, name: &str) -> Result<&'a SchemaField, String> {
+        self.schema.field(ty, name).ok_or_else(|| {
+            let known = self.schema.fields(ty).unwrap_or_default();
+            let known = known.iter().map(|field| field.name.as_str());
+            format!("{ty} has no field `{name}`{}", instead(name, known))
+        })
+    }
+
+    /// The type of a fragment's fields.
+    fn condition(&self, on: &str) -> Result<&'a str, String> {
+        let known = self.schema.types.get_key_value(on);
+        let known = known.filter(|_| is_name(on) && self.schema.is_composite(on));
+        known.map(|(name, _)| name.as_str()).ok_or_else(|| {
+            let types = self.schema.types.keys().map(String::as_str);
+            format!("there is no type {on:?}{}", instead(on, types))
+        })
+    }
+
+    fn is_composite(&self, field: &SchemaField) -> bool {
+        self.schema.is_composite(field.ty.name())
+    }
+
+    fn wants_fields(&self, field: &SchemaField) -> String {
+        let (name, ty) = (&field.name, field.ty.name());
+        let leaves = self.example(ty);
+        format!("`{name}` is a {ty}: say what of it, such as {name} {leaves}")
+    }
+
+    fn empty(&self, ty: &str) -> String {
+        let leaves = self.example(ty);
+        format!("nothing of {ty} is chosen; such as {leaves}")
+    }
+
+    fn example(&self, ty: &str) -> String {
+        let room = ToolBudget {
+            leaves: MAX_EXAMPLE_LEAVES,
+            ..*self.room
+        };
+        DefaultSelection::of(self.schema, ty, 1, &room).text()
+    }
+}
+
+fn too_long(what: &str) -> String {
+    format!(
+        "{what} is longer than {MAX_SELECTION_BYTES} bytes (max_selection_bytes); select less at once, in several calls"
+    )
+}
+
+fn argument_of<'b>(
+    field: &'b SchemaField,
+    name: &str,
+) -> Result<&'b super::schema_model::SchemaArgument, String> {
+    let mut arguments = field.arguments.iter();
+    let found = arguments.find(|argument| argument.name == name);
+    found.ok_or_else(|| {
+        let known = field.arguments.iter();
+        let known = known.map(|argument| argument.name.as_str());
+        format!(
+            "`{}` takes no argument `{name}`{}",
+            field.name,
+            instead(name, known)
+        )
+    })
+}
+
+fn has_no_variables(directives: &ast::DirectiveList) -> Result<(), String> {
+    let mut arguments = directives.iter().flat_map(|one| &one.arguments);
+    match arguments.any(|argument| has_variable(&argument.value)) {
+        true => Err(no_variables()),
+        false => Ok(()),
+    }
+}
+
+fn has_variable(value: &ast::Value) -> bool {
+    match value {
+        ast::Value::Variable(_) => true,
+        ast::Value::List(items) => items.iter().any(|item| has_variable(item)),
+        ast::Value::Object(members) => members.iter().any(|(_, value)| has_variable(value)),
+        _ => false,
+    }
+}
+
+fn no_variables() -> String {
+    "variables cannot stand here: write the values, or use `graphql`".into()
+}
+
+fn has_no_fields(field: &SchemaField) -> String {
+    format!(
+        "`{}` is a {}, which has no fields",
+        field.name,
+        field.ty.name()
+    )
+}
+
+/// The nearest names, or else the first few.
+fn instead<'a>(name: &str, known: impl Iterator<Item = &'a str> + Clone) -> String {
+    let quoted = |names: Vec<&str>| {
+        let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+        names.join(", ")
+    };
+    let near = nearest_few(name, known.clone(), 3);
+    if !near.is_empty() {
+        return format!("; did you mean {}?", quoted(near));
+    }
+    let all = known.clone().count();
+    match (all, all.saturating_sub(MAX_SUGGESTED_NAMES)) {
+        (0, _) => String::new(),
+        (_, 0) => format!("; it has {}", quoted(known.collect())),
+        (_, more) => format!(
+            "; it has {} and {more} more",
+            quoted(known.take(MAX_SUGGESTED_NAMES).collect())
+        ),
+    }
+}

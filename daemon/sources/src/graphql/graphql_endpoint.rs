@@ -1,0 +1,271 @@
+//! A schema with the endpoint that answers for it: what is offered, and how each function is called.
+//!
+//! Invariant: an answer is an answer whatever its status, unless the API says with it that it did not look at the
+//! query: not signed in, too often, broken.
+
+use std::{
+    collections::{BTreeSet, VecDeque},
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use futures::{FutureExt as _, future::BoxFuture};
+use reqwest::StatusCode;
+use serde_json::{Map, Value};
+
+use super::{
+    equivalent_fields::{self, CallEffects, FieldJudge},
+    function_call::{self, CallOptions, FunctionCall, FunctionCallError},
+    graphql_response,
+    query_document::{DocumentEffect, DocumentError, QueryDocument},
+    schema_model::GraphqlSchema,
+    tool_list::{self, ANY_QUERY_TOOL, ToolBudget},
+};
+use crate::{
+    CallFailure, CallProgress, Source, SourceReport,
+    http::{ApiClient, ApiResponse},
+};
+use mux_process::blocking_pool;
+
+/// Documents that were judged and not yet sent, of which it is remembered what they do.
+const MAX_JUDGED_DOCUMENTS: usize = 64;
+/// By which an endpoint says that it follows the rules for status codes.
+const GRAPHQL_RESPONSE_MEDIA_TYPE: &str = "application/graphql-response+json";
+
+#[derive(Debug)]
+pub(super) struct GraphqlEndpoint {
+    api: ApiClient,
+    schema: GraphqlSchema,
+    host: String,
+    depth: u32,
+    /// The same for the list of functions and for their calls.
+    room: ToolBudget,
+    /// By their names in the entry; all are sent.
+    credentials: Vec<String>,
+    notes: Vec<String>,
+    /// Made with the room; the first list takes them.
+    tools: Mutex<Option<Vec<Value>>>,
+    functions: usize,
+    judged: JudgedDocuments,
+}
+
+/// What documents do that policy has just read, so that none is read twice for one call.
+#[derive(Debug, Default)]
+struct JudgedDocuments(Mutex<VecDeque<(blake3::Hash, DocumentEffect)>>);
+
+impl JudgedDocuments {
+    fn remember(&self, key: blake3::Hash, effect: DocumentEffect) {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.iter().any(|(other, _)| *other == key) {
+            return;
+        }
+        if known.len() == MAX_JUDGED_DOCUMENTS {
+            known.pop_front();
+        }
+        known.push_back((key, effect));
+    }
+
+    fn effect(&self, key: blake3::Hash) -> Option<DocumentEffect> {
+        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = known.iter();
+        known
+            .find(|(other, _)| *other == key)
+            .map(|(_, effect)| *effect)
+    }
+}
+
+/// Of a document, and of the operation of it that is meant.
+fn document_key(query: &str, operation: Option<&str>) -> blake3::Hash {
+    let mut hasher = blake3::Hasher::new();
+    hasher
+        .update(&query.len().to_le_bytes())
+        .update(query.as_bytes());
+    if let Some(operation) = operation {
+        hasher.update(b" ").update(operation.as_bytes());
+    }
+    hasher.finalize()
+}
+
+impl GraphqlEndpoint {
+    /// Takes as long as it takes to make the functions.
+    pub(super) fn new(
+        api: ApiClient,
+        schema: GraphqlSchema,
+        settings: &mux_settings::SourceDefinition,
+        left_out: usize,
+    ) -> Self {
+        let made = tool_list::all(&schema, settings.depth);
+        let mut notes = Vec::new();
+        if let Some(events) = &schema.subscription {
+            let count = schema.fields(events).map_or(0, <[_]>::len);
+            notes.push(format!(
+                "subscriptions are not offered ({count}): they have no end"
+            ));
+        }
+        if left_out > 0 {
+            notes.push(format!(
+                "{left_out} names of the schema are left out: they are none of GraphQL, are kept for GraphQL \
+                 itself, or are of types that are not there"
+            ));
+        }
+        if !made.complete {
+            let count = made.tools.len();
+            notes.push(format!(
+                "only {count} functions fit into the list; `graphql` reaches the others"
+            ));
+        }
+        let address = settings.base_url.as_deref().map(url::Url::parse);
+        let host = address.and_then(|url| Some(url.ok()?.host_str()?.to_owned()));
+        Self {
+            api,
+            schema,
+            host: host.unwrap_or_default(),
+            depth: settings.depth,
+            room: made.room,
+            credentials: settings.credentials.keys().cloned().collect(),
+            notes,
+            functions: made.tools.len(),
+            tools: Mutex::new(Some(made.tools)),
+            judged: JudgedDocuments::default(),
+        }
+    }
+
+    fn means(&self) -> CallOptions<'_> {
+        CallOptions {
+            depth: self.depth,
+            room: &self.room,
+            credentials: &self.credentials,
+        }
+    }
+
+    async fn answered(
+        self: Arc<Self>,
+        tool: String,
+        arguments: Map<String, Value>,
+        telling: &CallProgress,
+    ) -> Result<Value, CallFailure> {
+        // How long it takes is up to the caller and the schema.
+        let this = Arc::clone(&self);
+        let call = blocking_pool::run(move || this.request(tool, arguments)).await?;
+        let reply = self.api.send(&call.request, telling).await?;
+        Ok(self.result(&call, &reply))
+    }
+
+    fn request(
+        &self,
+        tool: String,
+        arguments: Map<String, Value>,
+    ) -> Result<FunctionCall, CallFailure> {
+        let judged = function_call::document_of(&arguments)
+            .ok()
+            .filter(|_| tool == ANY_QUERY_TOOL);
+        let judged = judged.and_then(|query| {
+            let operation = function_call::operation_name(&arguments);
+            self.judged.effect(document_key(query, operation))
+        });
+        let call = match judged {
+            Some(effect) => function_call::any(arguments, effect, self.means()),
+            None => function_call::call(&self.schema, &tool, arguments, self.means()),
+        };
+        call.map_err(|refusal| match refusal {
+            FunctionCallError::Unknown => CallFailure::Unknown(tool),
+            FunctionCallError::Mistake(why) => CallFailure::Unfit(why),
+        })
+    }
+
+    fn result(&self, call: &FunctionCall, reply: &ApiResponse) -> Value {
+        let text = self.api.mask().content(&reply.text());
+        match graphql_response::read(text.as_bytes()).filter(|_| was_looked_at(reply)) {
+            Some(answer) => {
+                graphql_response::result(answer, call.field.as_deref(), reply.status.as_u16())
+            }
+            None if reply.status.is_success() => graphql_response::refused(&format!(
+                "{} answered with {}, which is no answer of GraphQL: is its address right?",
+                self.host,
+                match reply.media().as_str() {
+                    "" => "something",
+                    media => media,
+                }
+            )),
+            None => self.api.result(&call.request, reply),
+        }
+    }
+}
+
+impl Source for GraphqlEndpoint {
+    fn identity(&self) -> (String, String) {
+        (format!("GraphQL at {}", self.host), String::new())
+    }
+
+    fn tools(&self) -> Vec<Value> {
+        let made = self
+            .tools
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        made.unwrap_or_else(|| tool_list::all(&self.schema, self.depth).tools)
+    }
+
+    fn function_count(&self) -> usize {
+        self.functions
+    }
+
+    fn report(&self) -> SourceReport {
+        SourceReport {
+            notes: self.notes.iter().cloned().map(Into::into).collect(),
+            missing: Vec::new(),
+            forbidden: BTreeSet::new(),
+            origins: BTreeSet::new(),
+            requests: self.api.requests(),
+        }
+    }
+
+    fn equivalent_fields(
+        &self,
+        tool: &str,
+        arguments: &Map<String, Value>,
+        judge: &mut FieldJudge<'_>,
+    ) -> Result<CallEffects, DocumentError> {
+        if tool != ANY_QUERY_TOOL {
+            return function_call::reached_by_selection(
+                &self.schema,
+                tool,
+                arguments,
+                self.means(),
+                judge,
+            );
+        }
+        let deadline = equivalent_fields::judging_deadline();
+        let query = function_call::document_of(arguments)?;
+        let document = QueryDocument::read(query)?;
+        let given = arguments.get("variables").and_then(Value::as_object);
+        let reach = equivalent_fields::judge_document(
+            Some(&self.schema),
+            &document,
+            given,
+            deadline,
+            judge,
+        )?;
+        let operation = function_call::operation_name(arguments);
+        let key = document_key(query, operation);
+        self.judged.remember(key, document.effect(operation));
+        Ok(reach)
+    }
+
+    fn call(
+        self: Arc<Self>,
+        tool: String,
+        arguments: Map<String, Value>,
+        telling: CallProgress,
+    ) -> BoxFuture<'static, Result<Value, CallFailure>> {
+        async move { self.answered(tool, arguments, &telling).await }.boxed()
+    }
+}
+
+/// A gateway may say the same in JSON that looks like an answer.
+pub(super) fn was_looked_at(reply: &ApiResponse) -> bool {
+    let refuses = matches!(
+        reply.status,
+        StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN | StatusCode::TOO_MANY_REQUESTS
+    );
+    reply.media() == GRAPHQL_RESPONSE_MEDIA_TYPE || !(refuses || reply.status.is_server_error())
+}

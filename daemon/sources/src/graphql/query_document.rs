@@ -1,0 +1,257 @@
+//! A document that a caller wrote, read within limits.
+//!
+//! Invariant: a document in which two things have one name is refused, since servers differ in which of them they take;
+//! and what reading costs is bounded by the limits here, before any of it is looked at.
+
+use std::{collections::HashSet, fmt::Display};
+
+use apollo_compiler::{
+    ast::{self, Definition, FragmentDefinition, OperationDefinition, OperationType, Selection},
+    parser::Parser,
+};
+
+use super::tool_list::destroys;
+
+pub(super) const MAX_DOCUMENT_BYTES: usize = 256 << 10;
+/// Words, signs, and the space between them.
+pub(super) const MAX_DOCUMENT_TOKENS: usize = 100_000;
+pub(super) const MAX_OPERATIONS: usize = 100;
+/// Of selections and values in each other.
+pub(super) const MAX_NESTING: usize = 128;
+
+/// Why a document is not looked at to its end, and so is not sent.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+pub enum DocumentError {
+    /// What the caller should write instead.
+    #[error("{0}")]
+    Invalid(String),
+    /// It goes over a limit.
+    #[error("{what}: the limit `{name}` is {value}")]
+    Limit {
+        what: &'static str,
+        name: &'static str,
+        value: String,
+        /// The way to do more.
+        remedy: &'static str,
+    },
+    /// Whoever judges it wants to see no more.
+    #[error("it was not looked at to its end")]
+    Stopped,
+}
+
+const SPLIT_REMEDY: &str = "send it in several calls";
+
+impl DocumentError {
+    pub(super) fn limit(what: &'static str, name: &'static str, value: impl Display) -> Self {
+        Self::Limit {
+            what,
+            name,
+            value: value.to_string(),
+            remedy: SPLIT_REMEDY,
+        }
+    }
+}
+
+/// One that was read.
+#[derive(Debug)]
+pub(super) struct QueryDocument {
+    ast: ast::Document,
+    /// Whether any field of it says by its name that it destroys something.
+    pub(super) destroys: bool,
+}
+
+/// What a request with a document does.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum DocumentEffect {
+    Reads,
+    /// It changes something, or may.
+    Changes,
+    Subscribes,
+}
+
+impl QueryDocument {
+    pub(super) fn read(query: &str) -> Result<Self, DocumentError> {
+        if query.len() > MAX_DOCUMENT_BYTES {
+            return Err(DocumentError::limit(
+                "`query` is too long",
+                "max_document_bytes",
+                format_args!("{MAX_DOCUMENT_BYTES} bytes"),
+            ));
+        }
+        let mut parser = Parser::new()
+            .recursion_limit(MAX_NESTING)
+            .token_limit(MAX_DOCUMENT_TOKENS);
+        let parsed = parser.parse_ast(query, "query");
+        if parser.tokens_reached() > MAX_DOCUMENT_TOKENS {
+            return Err(DocumentError::limit(
+                "`query` has too many words and signs",
+                "max_document_tokens",
+                MAX_DOCUMENT_TOKENS,
+            ));
+        }
+        let ast = parsed.map_err(|wrong| {
+            let first = wrong.errors.iter().next();
+            let place = first.as_ref().and_then(|error| error.line_column_range());
+            let place = place.map(|range| {
+                let start = range.start;
+                format!(" (line {}, column {})", start.line, start.column)
+            });
+            let why = first.map(|error| error.error.to_string());
+            DocumentError::Invalid(format!(
+                "`query` is no document of GraphQL, and is not sent: {}{}",
+                why.unwrap_or_default(),
+                place.unwrap_or_default()
+            ))
+        })?;
+        let mut reading = DocumentChecker::default();
+        let read = Self {
+            destroys: reading.document(&ast)?,
+            ast,
+        };
+        match read.operations().count() {
+            0 => Err(DocumentError::Invalid("`query` holds no operation".into())),
+            1..=MAX_OPERATIONS => Ok(read),
+            _ => Err(DocumentError::limit(
+                "`query` has too many operations",
+                "max_operations",
+                MAX_OPERATIONS,
+            )),
+        }
+    }
+
+    pub(super) fn operations(&self) -> impl Iterator<Item = &OperationDefinition> {
+        let definitions = self.ast.definitions.iter();
+        definitions.filter_map(|definition| match definition {
+            Definition::OperationDefinition(operation) => Some(&**operation),
+            _ => None,
+        })
+    }
+
+    pub(super) fn fragments(&self) -> impl Iterator<Item = &FragmentDefinition> {
+        let definitions = self.ast.definitions.iter();
+        definitions.filter_map(|definition| match definition {
+            Definition::FragmentDefinition(fragment) => Some(&**fragment),
+            _ => None,
+        })
+    }
+
+    /// Of the operation of this name, or of any.
+    pub(super) fn effect(&self, name: Option<&str>) -> DocumentEffect {
+        let is_meant = |operation: &&OperationDefinition| {
+            let own = operation.name.as_ref().map(|own| own.as_str());
+            name.is_none_or(|name| own == Some(name))
+        };
+        let meant = self.operations().filter(is_meant);
+        let types: Vec<OperationType> = meant.map(|one| one.operation_type).collect();
+        if types.contains(&OperationType::Subscription) {
+            return DocumentEffect::Subscribes;
+        }
+        // What is not there may be anything.
+        match !types.is_empty() && types.iter().all(|one| *one == OperationType::Query) {
+            true => DocumentEffect::Reads,
+            false => DocumentEffect::Changes,
+        }
+    }
+}
+
+/// Looks at everything in a document once.
+#[derive(Default)]
+struct DocumentChecker {
+    destroys: bool,
+}
+
+impl DocumentChecker {
+    /// Whether anything in it destroys.
+    fn document(&mut self, document: &ast::Document) -> Result<bool, DocumentError> {
+        let (mut fragments, mut operations) = (HashSet::new(), HashSet::new());
+        for definition in &document.definitions {
+            match definition {
+                Definition::FragmentDefinition(fragment) => {
+                    unique(&mut fragments, fragment.name.as_str(), "fragments")?;
+                    self.directives(&fragment.directives)?;
+                    self.selections(&fragment.selection_set)?;
+                }
+                Definition::OperationDefinition(operation) => {
+                    if let Some(name) = &operation.name {
+                        unique(&mut operations, name.as_str(), "operations")?;
+                    }
+                    let mut variables = HashSet::new();
+                    for variable in &operation.variables {
+                        unique(&mut variables, variable.name.as_str(), "variables")?;
+                        if let Some(default) = &variable.default_value {
+                            self.value(default)?;
+                        }
+                    }
+                    self.directives(&operation.directives)?;
+                    self.selections(&operation.selection_set)?;
+                }
+                _ => {}
+            }
+        }
+        Ok(self.destroys)
+    }
+
+    fn selections(&mut self, selections: &[Selection]) -> Result<(), DocumentError> {
+        for selection in selections {
+            match selection {
+                Selection::Field(field) => {
+                    self.destroys |= destroys(field.name.as_str());
+                    self.arguments(&field.arguments)?;
+                    self.directives(&field.directives)?;
+                    self.selections(&field.selection_set)?;
+                }
+                Selection::InlineFragment(fragment) => {
+                    self.directives(&fragment.directives)?;
+                    self.selections(&fragment.selection_set)?;
+                }
+                Selection::FragmentSpread(spread) => self.directives(&spread.directives)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn directives(&self, directives: &ast::DirectiveList) -> Result<(), DocumentError> {
+        let mut each = directives.iter();
+        each.try_for_each(|directive| self.arguments(&directive.arguments))
+    }
+
+    fn arguments(
+        &self,
+        arguments: &[apollo_compiler::Node<ast::Argument>],
+    ) -> Result<(), DocumentError> {
+        let mut names = HashSet::new();
+        for argument in arguments {
+            unique(&mut names, argument.name.as_str(), "arguments")?;
+            self.value(&argument.value)?;
+        }
+        Ok(())
+    }
+
+    fn value(&self, value: &ast::Value) -> Result<(), DocumentError> {
+        match value {
+            ast::Value::List(items) => items.iter().try_for_each(|item| self.value(item)),
+            ast::Value::Object(members) => {
+                let mut names = HashSet::new();
+                for (name, value) in members {
+                    unique(&mut names, name.as_str(), "fields of one input")?;
+                    self.value(value)?;
+                }
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+fn unique<'a>(
+    known: &mut HashSet<&'a str>,
+    name: &'a str,
+    what: &str,
+) -> Result<(), DocumentError> {
+    match known.insert(name) {
+        true => Ok(()),
+        false => Err(DocumentError::Invalid(format!(
+            "`query` has two {what} named `{name}`, and is not sent: servers differ in which of them they take"
+        ))),
+    }
+}

@@ -1,0 +1,166 @@
+//! What a selection gives, as JSON Schema.
+//!
+//! Invariant: nothing is promised that the schema does not: what may be null says so, and what was not selected is
+//! not there.
+
+use serde_json::{Map, Value, json};
+
+use super::{
+    argument_schema::{SELECT_ARGUMENT, enumeration, or_null},
+    default_selection::{DefaultSelection, SelectionItem},
+    description_text::brief,
+    scalar_types::{self, ValueDirection},
+    schema_model::{GraphqlSchema, SchemaField, TypeRef, TypeShape},
+    tool_list::ToolBudget,
+};
+
+/// An enumeration with more values is text.
+const MAX_RESULT_ENUM_VALUES: usize = 60;
+/// Beside `anyOf`: the argument without which the first alternative holds. Types are made of it.
+const UNLESS_KEYWORD: &str = mux_typegen::UNLESS;
+
+/// Of a field's own value. Enumerations stand in `$defs`. Where a selection may be given another thing may come back:
+/// then only the first alternative says what does without one.
+pub(super) fn schema(
+    schema: &GraphqlSchema,
+    field: &SchemaField,
+    selection: Option<&DefaultSelection<'_>>,
+    room: &ToolBudget,
+) -> Value {
+    let mut results = ResultSchemaBuilder {
+        schema,
+        room,
+        definitions: Map::new(),
+    };
+    let whole = results.wrapped(&field.ty, &mut |results| match selection {
+        Some(selection) => results.object(selection, 0),
+        None => results.leaf(field.ty.name()),
+    });
+    let mut whole = match selection {
+        Some(_) => json!({ "anyOf": [whole, {}], UNLESS_KEYWORD: SELECT_ARGUMENT }),
+        None => whole,
+    };
+    if !results.definitions.is_empty() {
+        whole["$defs"] = results.definitions.into();
+    }
+    whole
+}
+
+struct ResultSchemaBuilder<'a> {
+    schema: &'a GraphqlSchema,
+    room: &'a ToolBudget,
+    definitions: Map<String, Value>,
+}
+
+impl<'a> ResultSchemaBuilder<'a> {
+    /// Lists and null around what `inner` gives.
+    fn wrapped(&mut self, ty: &TypeRef, inner: &mut impl FnMut(&mut Self) -> Value) -> Value {
+        match ty {
+            ty if ty.is_deep() => json!({}),
+            TypeRef::Required(ty) => self.present(ty, inner),
+            ty => {
+                let present = self.present(ty, inner);
+                or_null(present)
+            }
+        }
+    }
+
+    fn present(&mut self, ty: &TypeRef, inner: &mut impl FnMut(&mut Self) -> Value) -> Value {
+        match ty {
+            TypeRef::Required(ty) => self.present(ty, inner),
+            TypeRef::List(item) => json!({ "type": "array", "items": self.wrapped(item, inner) }),
+            TypeRef::Named(_) => inner(self),
+        }
+    }
+
+    fn leaf(&mut self, name: &str) -> Value {
+        match self.schema.shape(name) {
+            Some(TypeShape::Enum(values))
+                if values.len() <= MAX_RESULT_ENUM_VALUES && !values.is_empty() =>
+            {
+                if !self.definitions.contains_key(name) {
+                    self.definitions
+                        .insert(name.to_owned(), enumeration(values));
+                }
+                json!({ "$ref": format!("#/$defs/{name}") })
+            }
+            Some(TypeShape::Enum(_)) => json!({ "type": "string", "title": name }),
+            _ => scalar_types::schema(name, ValueDirection::Out),
+        }
+    }
+
+    /// What is selected of an object, an interface or a union.
+    fn object(&mut self, selection: &DefaultSelection<'_>, node: usize) -> Value {
+        let ty = selection.ty(node).unwrap_or_default();
+        let Some(TypeShape::Union(members)) = self.schema.shape(ty) else {
+            return self.members(selection, node, json!({ "type": "string" }));
+        };
+        let mut alternatives = Vec::new();
+        let mut others: Vec<&str> = members.iter().map(String::as_str).collect();
+        for &child in selection.children(node) {
+            if let SelectionItem::On(member) = selection.what(child) {
+                others.retain(|other| other != member);
+                let name = json!({ "const": member });
+                alternatives.push(self.members(selection, child, name));
+            }
+        }
+        if alternatives.is_empty() || !others.is_empty() {
+            let name = match others.len() <= MAX_RESULT_ENUM_VALUES && !others.is_empty() {
+                true => json!({ "type": "string", "enum": others }),
+                false => json!({ "type": "string" }),
+            };
+            alternatives.push(json!({
+                "type": "object",
+                "properties": { "__typename": name },
+                "required": ["__typename"],
+            }));
+        }
+        match alternatives.len() {
+            1 => alternatives.swap_remove(0),
+            _ => json!({ "anyOf": alternatives }),
+        }
+    }
+
+    fn members(
+        &mut self,
+        selection: &DefaultSelection<'_>,
+        node: usize,
+        type_name: Value,
+    ) -> Value {
+        let mut properties = Map::new();
+        if matches!(selection.what(node), SelectionItem::On(_)) {
+            properties.insert("__typename".into(), type_name.clone());
+        }
+        for &child in selection.children(node) {
+            match selection.what(child) {
+                SelectionItem::Field(field, alias) => {
+                    let name = alias.as_ref().unwrap_or(&field.name);
+                    let value = self.field(field, selection, child);
+                    properties.insert(name.clone(), value);
+                }
+                SelectionItem::TypeName => {
+                    properties.insert("__typename".into(), type_name.clone());
+                }
+                SelectionItem::Whole | SelectionItem::On(_) => {}
+            }
+        }
+        let required: Vec<&String> = properties.keys().collect();
+        json!({ "type": "object", "required": required, "properties": properties })
+    }
+
+    fn field(
+        &mut self,
+        field: &SchemaField,
+        selection: &DefaultSelection<'_>,
+        node: usize,
+    ) -> Value {
+        let mut value = self.wrapped(&field.ty, &mut |results| match selection.ty(node) {
+            Some(_) => results.object(selection, node),
+            None => results.leaf(field.ty.name()),
+        });
+        if let Some(said) = brief(field.description.as_deref(), self.room.result_words) {
+            value["description"] = said.into();
+        }
+        value
+    }
+}

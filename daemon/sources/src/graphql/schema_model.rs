@@ -1,0 +1,299 @@
+//! A GraphQL schema, as far as functions are made of it: the same whether it was written down or asked for.
+//!
+//! Invariant: every name in it is one of GraphQL, so that it may stand in a query, and every type that is
+//! mentioned is there or built in.
+
+use std::{
+    collections::{BTreeMap, HashSet},
+    fmt,
+};
+
+use serde_json::Value;
+
+/// The scalars that no schema defines.
+const BUILT_IN_SCALARS: &[&str] = &["Int", "Float", "String", "Boolean", "ID"];
+
+/// In each other.
+const MAX_LIST_DEPTH: usize = 8;
+
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct GraphqlSchema {
+    /// The names of the root types.
+    pub(super) query: Option<String>,
+    pub(super) mutation: Option<String>,
+    pub(super) subscription: Option<String>,
+    pub(super) types: BTreeMap<String, SchemaType>,
+    /// Types of which a root type is one: the root types themselves, unions that hold one, interfaces that one
+    /// implements. Each with the operations that begin there.
+    pub(super) roots: BTreeMap<String, Vec<OperationKind>>,
+}
+
+/// What a document asks for.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub(super) enum OperationKind {
+    Query,
+    Mutation,
+    Subscription,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct SchemaType {
+    pub(super) description: Option<String>,
+    pub(super) shape: TypeShape,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum TypeShape {
+    Scalar,
+    Object(Vec<SchemaField>),
+    Interface(Vec<SchemaField>),
+    /// Its members.
+    Union(Vec<String>),
+    Enum(Vec<EnumValue>),
+    Input {
+        fields: Vec<SchemaArgument>,
+        /// Exactly one of the fields is to be given.
+        one_of: bool,
+    },
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct SchemaField {
+    pub(super) name: String,
+    pub(super) description: Option<String>,
+    pub(super) arguments: Vec<SchemaArgument>,
+    pub(super) ty: TypeRef,
+    /// Why, if it is.
+    pub(super) deprecated: Option<String>,
+}
+
+/// Of a field, or a field of an input object.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct SchemaArgument {
+    pub(super) name: String,
+    pub(super) description: Option<String>,
+    pub(super) ty: TypeRef,
+    pub(super) default: Option<Value>,
+    pub(super) deprecated: Option<String>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct EnumValue {
+    pub(super) name: String,
+    pub(super) description: Option<String>,
+    pub(super) deprecated: Option<String>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum TypeRef {
+    Named(String),
+    List(Box<TypeRef>),
+    /// It is never null.
+    Required(Box<TypeRef>),
+}
+
+impl OperationKind {
+    pub(super) const ALL: [Self; 3] = [Self::Query, Self::Mutation, Self::Subscription];
+
+    /// In the names of functions, and in documents.
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            Self::Query => "query",
+            Self::Mutation => "mutation",
+            Self::Subscription => "subscription",
+        }
+    }
+}
+
+impl GraphqlSchema {
+    /// The root type of an operation.
+    pub(super) fn root(&self, operation: OperationKind) -> Option<&str> {
+        let root = match operation {
+            OperationKind::Query => &self.query,
+            OperationKind::Mutation => &self.mutation,
+            OperationKind::Subscription => &self.subscription,
+        };
+        root.as_deref()
+    }
+
+    /// The operations whose root an object of this type may be.
+    pub(super) fn operations_at(&self, ty: &str) -> &[OperationKind] {
+        self.roots.get(ty).map_or(&[], Vec::as_slice)
+    }
+
+    pub(super) fn is_root(&self, ty: &str) -> bool {
+        let mut all = OperationKind::ALL.into_iter();
+        all.any(|operation| self.root(operation) == Some(ty))
+    }
+
+    /// What `roots` holds. `implements` says whether a root type implements an interface.
+    pub(super) fn find_roots(
+        &self,
+        implements: impl Fn(&str, &str) -> bool,
+    ) -> BTreeMap<String, Vec<OperationKind>> {
+        let mut roots: BTreeMap<String, Vec<OperationKind>> = BTreeMap::new();
+        for operation in OperationKind::ALL {
+            let Some(root) = self.root(operation) else {
+                continue;
+            };
+            let holds = self.types.iter().filter(|(name, ty)| match &ty.shape {
+                TypeShape::Union(members) => members.iter().any(|member| member == root),
+                TypeShape::Interface(_) => implements(root, name),
+                _ => false,
+            });
+            let names = holds.map(|(name, _)| name.as_str());
+            for name in names.chain([root]) {
+                roots.entry(name.to_owned()).or_default().push(operation);
+            }
+        }
+        roots
+    }
+
+    /// Whether a type has every field of an interface.
+    pub(super) fn has_fields_of(&self, ty: &str, interface: &str) -> bool {
+        let mut fields = self.fields(interface).unwrap_or_default().iter();
+        fields.all(|field| self.field(ty, &field.name).is_some())
+    }
+
+    pub(super) fn shape(&self, name: &str) -> Option<&TypeShape> {
+        self.types.get(name).map(|ty| &ty.shape)
+    }
+
+    /// The fields of an object or an interface.
+    pub(super) fn fields(&self, name: &str) -> Option<&[SchemaField]> {
+        match self.shape(name)? {
+            TypeShape::Object(fields) | TypeShape::Interface(fields) => Some(fields),
+            _ => None,
+        }
+    }
+
+    pub(super) fn field(&self, ty: &str, name: &str) -> Option<&SchemaField> {
+        self.fields(ty)?.iter().find(|field| field.name == name)
+    }
+
+    /// Whether fields are selected of it.
+    pub(super) fn is_composite(&self, name: &str) -> bool {
+        matches!(
+            self.shape(name),
+            Some(TypeShape::Object(_) | TypeShape::Interface(_) | TypeShape::Union(_))
+        )
+    }
+
+    /// Takes out what cannot be called: names that are none or are reserved, and what is of a type that is not
+    /// there. Gives how many things that were.
+    pub(super) fn settle(&mut self) -> usize {
+        let before = self.types.len();
+        self.types.retain(|name, _| is_name(name));
+        let mut left_out = before - self.types.len();
+        let known: HashSet<String> = self
+            .types
+            .keys()
+            .cloned()
+            .chain(BUILT_IN_SCALARS.iter().map(|name| (*name).to_owned()))
+            .collect();
+        let argument = |argument: &SchemaArgument| {
+            is_name(&argument.name) && known.contains(argument.ty.name())
+        };
+        let mut count = |before: usize, after: usize| left_out += before - after;
+        for ty in self.types.values_mut() {
+            match &mut ty.shape {
+                TypeShape::Scalar => {}
+                TypeShape::Object(fields) | TypeShape::Interface(fields) => {
+                    let before = fields.len();
+                    fields.retain(|field| is_name(&field.name) && known.contains(field.ty.name()));
+                    count(before, fields.len());
+                    for field in fields {
+                        let before = field.arguments.len();
+                        field.arguments.retain(argument);
+                        count(before, field.arguments.len());
+                    }
+                }
+                TypeShape::Union(members) => {
+                    let before = members.len();
+                    members.retain(|member| known.contains(member));
+                    count(before, members.len());
+                }
+                TypeShape::Enum(values) => {
+                    let before = values.len();
+                    values.retain(|value| is_name(&value.name));
+                    count(before, values.len());
+                }
+                TypeShape::Input { fields, .. } => {
+                    let before = fields.len();
+                    fields.retain(argument);
+                    count(before, fields.len());
+                }
+            }
+        }
+        for root in [&mut self.query, &mut self.mutation, &mut self.subscription] {
+            if root.as_ref().is_some_and(|name| !known.contains(name)) {
+                *root = None;
+                left_out += 1;
+            }
+        }
+        left_out
+    }
+}
+
+impl SchemaField {
+    /// Whether it can be selected without a word more.
+    pub(super) fn needs_arguments(&self) -> bool {
+        self.arguments.iter().any(SchemaArgument::is_required)
+    }
+}
+
+impl SchemaArgument {
+    pub(super) fn is_required(&self) -> bool {
+        matches!(self.ty, TypeRef::Required(_)) && self.default.is_none()
+    }
+}
+
+impl TypeRef {
+    /// Whether it is a list of lists of lists …, too deep for a type that anybody reads.
+    pub(super) fn is_deep(&self) -> bool {
+        let (mut ty, mut lists) = (self, 0);
+        loop {
+            ty = match ty {
+                TypeRef::Named(_) => return lists > MAX_LIST_DEPTH,
+                TypeRef::Required(inner) => inner,
+                TypeRef::List(inner) => {
+                    lists += 1;
+                    inner
+                }
+            };
+        }
+    }
+
+    /// Of the type, without lists around it.
+    pub(super) fn name(&self) -> &str {
+        match self {
+            TypeRef::Named(name) => name,
+            TypeRef::List(inner) | TypeRef::Required(inner) => inner.name(),
+        }
+    }
+}
+
+/// As a query spells it.
+impl fmt::Display for TypeRef {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            TypeRef::Named(name) => f.write_str(name),
+            TypeRef::List(inner) => write!(f, "[{inner}]"),
+            TypeRef::Required(inner) => write!(f, "{inner}!"),
+        }
+    }
+}
+
+pub(super) fn is_built_in(name: &str) -> bool {
+    BUILT_IN_SCALARS.contains(&name)
+}
+
+/// What GraphQL lets an API call something. Two underscores are kept for GraphQL itself.
+pub(super) fn is_name(text: &str) -> bool {
+    let mut letters = text.bytes();
+    letters
+        .next()
+        .is_some_and(|first| first.is_ascii_alphabetic() || first == b'_')
+        && letters.all(|letter| letter.is_ascii_alphanumeric() || letter == b'_')
+        && !text.starts_with("__")
+}

@@ -1,0 +1,286 @@
+//! What there is to call: a function for each field of the root types, and one for any query.
+//!
+//! Invariant: the same schema makes the same functions, and their list has room where lists of tools are read.
+
+use serde_json::{Value, json};
+
+use super::{
+    argument_schema,
+    default_selection::DefaultSelection,
+    description_text::with_warning,
+    result_schema,
+    schema_model::{GraphqlSchema, OperationKind, SchemaField},
+};
+
+/// Takes any query.
+pub(super) const ANY_QUERY_TOOL: &str = "graphql";
+/// As text, of all functions together; more than that is not read of a list.
+const MAX_TOOL_LIST_BYTES: usize = 6 << 20;
+/// The same for their number.
+const MAX_LISTED_TOOLS: usize = 9_000;
+/// Of a selection that is told, in bytes.
+const MAX_SHOWN_SELECTION_BYTES: usize = 700;
+
+/// How much there is of a function. Schemas that are too large for the first get the next.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub(super) struct ToolBudget {
+    /// For the types of arguments, in bytes.
+    pub(super) arguments: usize,
+    /// In a selection.
+    pub(super) leaves: usize,
+    /// For a description, in bytes.
+    pub(super) words: usize,
+    /// For one in a result.
+    pub(super) result_words: usize,
+}
+
+const TOOL_BUDGETS: [ToolBudget; 4] = [
+    ToolBudget {
+        arguments: 24 << 10,
+        leaves: 120,
+        words: 800,
+        result_words: 120,
+    },
+    ToolBudget {
+        arguments: 12 << 10,
+        leaves: 60,
+        words: 300,
+        result_words: 0,
+    },
+    ToolBudget {
+        arguments: 3 << 10,
+        leaves: 20,
+        words: 120,
+        result_words: 0,
+    },
+    ToolBudget {
+        arguments: 0,
+        leaves: 5,
+        words: 60,
+        result_words: 0,
+    },
+];
+
+/// Operations whose fields are functions.
+pub(super) const OFFERED_OPERATIONS: [OperationKind; 2] =
+    [OperationKind::Query, OperationKind::Mutation];
+
+/// The tools of a schema.
+pub(super) struct GeneratedTools {
+    pub(super) tools: Vec<Value>,
+    /// That each was given.
+    pub(super) room: ToolBudget,
+    /// Whether that are all.
+    pub(super) complete: bool,
+}
+
+pub(super) fn all(schema: &GraphqlSchema, depth: u32) -> GeneratedTools {
+    let mut made = in_room(schema, depth, TOOL_BUDGETS[0]);
+    for room in &TOOL_BUDGETS[1..] {
+        if made.complete {
+            break;
+        }
+        made = in_room(schema, depth, *room);
+    }
+    made
+}
+
+/// As many as fit into a list. The function that takes any query comes first.
+fn in_room(schema: &GraphqlSchema, depth: u32, room: ToolBudget) -> GeneratedTools {
+    let mut made = GeneratedTools {
+        tools: vec![any(schema)],
+        room,
+        complete: true,
+    };
+    let mut left = MAX_TOOL_LIST_BYTES;
+    for operation in OFFERED_OPERATIONS {
+        for field in operation.fields(schema) {
+            let tool = tool(schema, operation, field, depth, &room);
+            let length = tool.to_string().len();
+            if length > left || made.tools.len() == MAX_LISTED_TOOLS {
+                made.complete = false;
+                return made;
+            }
+            left -= length;
+            made.tools.push(tool);
+        }
+    }
+    made
+}
+
+fn tool(
+    schema: &GraphqlSchema,
+    operation: OperationKind,
+    field: &SchemaField,
+    depth: u32,
+    room: &ToolBudget,
+) -> Value {
+    let selection = default(schema, operation, field, depth, room);
+    let deprecated = field.deprecated.as_deref();
+    let mut said =
+        with_warning(field.description.as_deref(), deprecated, room.words).unwrap_or_default();
+    if let Some(selection) = &selection {
+        if !said.is_empty() {
+            said.push_str("\n\n");
+        }
+        let told = cut(selection.text(), MAX_SHOWN_SELECTION_BYTES.min(room.words));
+        said.push_str(&format!(
+            "Selects `{told}` unless `$select` says otherwise."
+        ));
+    }
+    let mut tool = json!({
+        "name": format!("{}.{}", operation.word(), field.name),
+        "inputSchema": argument_schema::schema(schema, field, selection.is_some(), room),
+        "outputSchema": result_schema::schema(schema, field, selection.as_ref(), room),
+        "annotations": operation.annotations(&field.name),
+    });
+    if !said.is_empty() {
+        tool["description"] = said.into();
+    }
+    tool
+}
+
+fn cut(mut text: String, most: usize) -> String {
+    if text.len() > most {
+        text.truncate(text.floor_char_boundary(most));
+        text.truncate(text.rfind(' ').unwrap_or(most));
+        text.push_str(" …");
+    }
+    text
+}
+
+/// What is selected of a field where nobody says it; nothing of a leaf.
+///
+/// A mutation without arguments may be a group of others (`mutation { user { purge } }`), so that to select a field is
+/// to carry it out.
+pub(super) fn default<'a>(
+    schema: &'a GraphqlSchema,
+    operation: OperationKind,
+    field: &'a SchemaField,
+    depth: u32,
+    room: &ToolBudget,
+) -> Option<DefaultSelection<'a>> {
+    let ty = field.ty.name();
+    let may_be_group = operation == OperationKind::Mutation && field.arguments.is_empty();
+    schema.is_composite(ty).then(|| match may_be_group {
+        true => DefaultSelection::of_group(schema, ty, depth, room),
+        false => DefaultSelection::of(schema, ty, depth, room),
+    })
+}
+
+fn any(schema: &GraphqlSchema) -> Value {
+    let reads_only = schema.mutation.is_none();
+    json!({
+        "name": ANY_QUERY_TOOL,
+        "description": "Sends any query or mutation, with its variables. What the API refuses stands in `errors`, \
+                        beside the `data` that there is, and is no failure of the call.",
+        "inputSchema": {
+            "type": "object",
+            "properties": {
+                "query": { "type": "string", "description": "A document of GraphQL." },
+                "variables": { "type": "object", "additionalProperties": true },
+                "operationName": {
+                    "type": "string",
+                    "description": "Which of its operations is meant, if it has several.",
+                },
+            },
+            "required": ["query"],
+            "additionalProperties": false,
+        },
+        "outputSchema": {
+            "type": "object",
+            "properties": {
+                "data": {},
+                "errors": { "type": "array", "items": {
+                    "type": "object",
+                    "properties": {
+                        "message": { "type": "string" },
+                        "path": { "type": "array", "items": { "type": ["string", "number"] } },
+                        "locations": { "type": "array", "items": {
+                            "type": "object",
+                            "properties": { "line": { "type": "number" }, "column": { "type": "number" } },
+                            "required": ["line", "column"],
+                        } },
+                        "extensions": { "type": "object", "additionalProperties": true },
+                    },
+                    "required": ["message"],
+                } },
+                "extensions": { "type": "object", "additionalProperties": true },
+            },
+            "required": ["data"],
+        },
+        "annotations": { "readOnlyHint": reads_only, "destructiveHint": !reads_only },
+    })
+}
+
+impl OperationKind {
+    pub(super) fn fields(self, schema: &GraphqlSchema) -> &[SchemaField] {
+        let fields = schema.root(self).and_then(|root| schema.fields(root));
+        fields.unwrap_or_default()
+    }
+
+    /// What a function says of itself.
+    pub(super) fn annotations(self, field: &str) -> Value {
+        match self {
+            OperationKind::Query => json!({ "readOnlyHint": true }),
+            OperationKind::Mutation => json!({
+                "readOnlyHint": false,
+                "destructiveHint": destroys(field),
+                "idempotentHint": false,
+            }),
+            // It is no function.
+            OperationKind::Subscription => Value::Null,
+        }
+    }
+}
+
+/// Words that begin what cannot be undone.
+const DESTRUCTIVE_WORDS: &[&str] = &[
+    "clear",
+    "delete",
+    "destroy",
+    "drop",
+    "erase",
+    "purge",
+    "remove",
+    "revoke",
+    "terminate",
+    "truncate",
+    "uninstall",
+    "wipe",
+];
+
+/// Whether a field's name says that it destroys something.
+pub(super) fn destroys(name: &str) -> bool {
+    let mut words = String::new();
+    let mut before = '_';
+    for letter in name.chars() {
+        if letter.is_ascii_uppercase() && !before.is_ascii_uppercase() {
+            words.push('_');
+        }
+        words.push(letter.to_ascii_lowercase());
+        before = letter;
+    }
+    let mut words = words.split('_');
+    words.any(|word| DESTRUCTIVE_WORDS.contains(&word))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_destroys_says_so_in_its_name() {
+        for (name, expected) in [
+            ("deleteUser", true),
+            ("user_delete", true),
+            ("DELETE_USER", true),
+            ("bulkRemoveLabels", true),
+            ("createUser", false),
+            ("dropdownOpen", false),
+            ("undelete", false),
+        ] {
+            assert_eq!(destroys(name), expected, "{name}");
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! Values as a query spells them, from JSON and to JSON.
+//!
+//! Invariant: what is spelled here is one value, whatever the texts in it hold.
+
+use apollo_compiler::{ast, parser::Parser};
+use serde_json::{Map, Number, Value};
+
+use super::schema_model::{GraphqlSchema, TypeRef, TypeShape, is_name};
+
+/// How deep values and selections may nest in a text.
+pub(super) const MAX_LITERAL_NESTING: usize = 64;
+
+/// A default, which has no variables.
+pub(super) fn json(value: &ast::Value) -> Value {
+    match value {
+        ast::Value::Null | ast::Value::Variable(_) => Value::Null,
+        ast::Value::Enum(name) => name.as_str().into(),
+        ast::Value::String(text) => text.as_str().into(),
+        ast::Value::Boolean(value) => (*value).into(),
+        ast::Value::Int(number) => number_of(number.as_str()),
+        ast::Value::Float(number) => number_of(number.as_str()),
+        ast::Value::List(items) => items.iter().map(|item| json(item)).collect(),
+        ast::Value::Object(members) => members
+            .iter()
+            .map(|(name, value)| (name.as_str().to_owned(), json(value)))
+            .collect(),
+    }
+}
+
+fn number_of(text: &str) -> Value {
+    let number = serde_json::from_str::<Number>(text);
+    number.map_or(Value::Null, Value::Number)
+}
+
+/// A default as introspection has it: as text.
+pub(super) fn of_text(text: &str) -> Option<Value> {
+    let query = format!("{{ field(argument: {text}) }}");
+    let parsed = Parser::new()
+        .recursion_limit(MAX_LITERAL_NESTING)
+        .parse_ast(query, "default")
+        .ok()?;
+    let [ast::Definition::OperationDefinition(operation)] = parsed.definitions.as_slice() else {
+        return None;
+    };
+    let [ast::Selection::Field(field)] = operation.selection_set.as_slice() else {
+        return None;
+    };
+    field
+        .arguments
+        .first()
+        .map(|argument| json(&argument.value))
+}
+
+/// JSON as a query spells a value of this type: names of enums without quotes. `None`: it has no spelling.
+pub(super) fn spelled(schema: &GraphqlSchema, ty: &TypeRef, value: &Value) -> Option<String> {
+    let ty = match ty {
+        TypeRef::Required(inner) => inner,
+        ty => ty,
+    };
+    match (ty, value) {
+        (TypeRef::List(item), Value::Array(items)) => {
+            let items = items.iter().map(|value| spelled(schema, item, value));
+            Some(format!(
+                "[{}]",
+                items.collect::<Option<Vec<_>>>()?.join(", ")
+            ))
+        }
+        (TypeRef::List(item), value) => spelled(schema, item, value),
+        (TypeRef::Named(name), value) => match (schema.shape(name), value) {
+            (Some(TypeShape::Enum(_)), Value::String(value)) => {
+                is_name(value).then(|| value.clone())
+            }
+            (Some(TypeShape::Input { fields, .. }), Value::Object(members)) => {
+                object(members, |name, value| {
+                    let field = fields.iter().find(|field| field.name == name)?;
+                    spelled(schema, &field.ty, value)
+                })
+            }
+            _ => untyped(value),
+        },
+        (TypeRef::Required(_), _) => None,
+    }
+}
+
+/// Of a type that nobody knows.
+fn untyped(value: &Value) -> Option<String> {
+    match value {
+        Value::Array(items) => {
+            let items = items.iter().map(untyped).collect::<Option<Vec<_>>>()?;
+            Some(format!("[{}]", items.join(", ")))
+        }
+        Value::Object(members) => object(members, |_, value| untyped(value)),
+        // JSON's escapes are GraphQL's.
+        plain => Some(plain.to_string()),
+    }
+}
+
+fn object(
+    members: &Map<String, Value>,
+    spell: impl Fn(&str, &Value) -> Option<String>,
+) -> Option<String> {
+    let members = members.iter().map(|(name, value)| {
+        let spelled = is_name(name).then(|| spell(name, value))??;
+        Some(format!("{name}: {spelled}"))
+    });
+    Some(format!(
+        "{{{}}}",
+        members.collect::<Option<Vec<_>>>()?.join(", ")
+    ))
+}

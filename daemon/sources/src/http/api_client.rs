@@ -1,0 +1,295 @@
+//! An API at its address: requests go out here, and nowhere else.
+
+use std::{
+    collections::BTreeMap,
+    fmt,
+    path::Path,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use reqwest::{
+    Client, ClientBuilder, Url,
+    header::{HeaderMap, HeaderName, HeaderValue},
+    redirect,
+};
+use serde_json::Value;
+
+use super::{
+    ApiRequest, SecurityScheme,
+    allowed_origins::AllowedOrigins,
+    api_response::ApiResponse,
+    call_result::{self, RequestInfo},
+    entry_state::EntryState,
+    request_credentials::CredentialSet,
+    retry_policy,
+    secret_mask::SecretMask,
+    source_rate_limiter::SourceRateLimiter,
+    token_fetcher::TokenFetcher,
+};
+use crate::{CallFailure, SourceNote, call_progress::CallProgress};
+use mux_http::address_policy::AddressPolicy;
+use mux_settings::{NetworkSettings, SourceDefinition, SourceKind};
+use mux_text::error_chain::error_causes;
+
+const MAX_REDIRECTS: usize = 5;
+
+/// Makes a client that goes by a user's proxies and certificates.
+pub(crate) type HttpClientFactory =
+    fn(&NetworkSettings, Option<&Path>) -> Result<ClientBuilder, String>;
+
+/// Where functions of one source are called; cheap to clone.
+#[derive(Clone)]
+pub(crate) struct ApiClient {
+    pub(super) shared: Arc<ApiShared>,
+    pub(super) base: Arc<str>,
+}
+
+/// What is one however many addresses there are.
+pub(super) struct ApiShared {
+    pub(super) source: String,
+    /// Where the address stands in the configuration.
+    pub(super) key: &'static str,
+    pub(super) client: Client,
+    /// The entry's own.
+    pub(super) headers: HeaderMap,
+    pub(super) keys: CredentialSet,
+    /// Where both may go, and where functions may be called.
+    pub(super) origins: AllowedOrigins,
+    /// Which addresses the description may name.
+    pub(super) policy: AddressPolicy,
+    pub(super) rate: Option<Arc<SourceRateLimiter>>,
+    pub(super) mask: Arc<SecretMask>,
+    pub(super) requests: Arc<AtomicU64>,
+}
+
+impl ApiClient {
+    /// `base` is where its functions are called, unless one has an address of its own; to `origins` credentials may
+    /// go.
+    pub(crate) fn new(
+        name: &str,
+        settings: &SourceDefinition,
+        (base, origins): (&str, AllowedOrigins),
+        schemes: BTreeMap<String, SecurityScheme>,
+        (make, lasting): (HttpClientFactory, &EntryState),
+    ) -> Result<Self, String> {
+        let key = match settings.kind {
+            SourceKind::OpenApi => "base_url",
+            SourceKind::Graphql => "graphql",
+        };
+        let address = Url::parse(base)
+            .ok()
+            .filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host())
+            .ok_or_else(|| {
+                format!("the address of the API must be http:// or https:// and a host; write it as `{key}` in [sources.{name}]")
+            })?;
+        let mut headers = HeaderMap::new();
+        for (header, value) in &settings.headers {
+            let header = HeaderName::try_from(header)
+                .map_err(|_| format!("headers: {header:?} is no name of a header"))?;
+            let mut value = HeaderValue::from_str(value.expose())
+                .map_err(|_| format!("headers: the value of {header} cannot be sent"))?;
+            value.set_sensitive(true);
+            headers.insert(header, value);
+        }
+        let policy = lasting.policy.clone();
+        let client = make(&settings.network, None)?
+            .redirect(redirect::Policy::custom(same_origin))
+            // A name that leads elsewhere by the time it is called is judged by where it leads then.
+            .dns_resolver(Arc::new(policy.clone()))
+            .build()
+            .map_err(|error| {
+                let why = error_causes(&error.without_url());
+                format!("the HTTP client cannot be made: {why}")
+            })?;
+        let mask = lasting.mask(base, || SecretMask::of(settings, base));
+        let fetch = |url: &str, scopes: &[String], login: (&str, &str)| {
+            let at = (&address, url, &origins);
+            let scopes = settings.scopes.as_deref().unwrap_or(scopes);
+            lasting.tokens((url, scopes, login), || {
+                let client = (client.clone(), policy.clone());
+                TokenFetcher::new(client, at, scopes, login, Arc::clone(&mask))
+            })
+        };
+        let credentials = settings.credentials.clone();
+        let keys = CredentialSet::new(name, schemes, credentials, headers.clone(), fetch)?;
+        Ok(Self {
+            base: base.into(),
+            shared: Arc::new(ApiShared {
+                source: name.to_owned(),
+                key,
+                client,
+                headers,
+                keys,
+                origins,
+                policy,
+                rate: lasting.rate.clone(),
+                mask,
+                requests: Arc::clone(&lasting.requests),
+            }),
+        })
+    }
+
+    /// The same API at another address that its description names.
+    pub(crate) fn at(&self, base: &str) -> Self {
+        Self {
+            shared: Arc::clone(&self.shared),
+            base: base.into(),
+        }
+    }
+
+    /// The security schemes for which a credential is missing, of what functions need.
+    pub(crate) fn wanting<'a>(
+        &self,
+        securities: impl Iterator<Item = &'a [Vec<String>]>,
+    ) -> Vec<String> {
+        self.shared.keys.wanting(securities)
+    }
+
+    /// What a user should look at.
+    pub(crate) fn notes(&self) -> Vec<SourceNote> {
+        let keys = &self.shared.keys;
+        let notes = keys.idle().into_iter().chain(keys.withheld());
+        let masked = |note: SourceNote| SourceNote {
+            text: self.mask().words(&note.text),
+            fix: note.fix.map(|fix| self.mask().words(&fix)),
+        };
+        notes.map(masked).collect()
+    }
+
+    /// The origin of its functions, and what to write, if they have credentials to send that may not go there.
+    pub(crate) fn withheld(&self) -> Option<(String, String)> {
+        let shared = &self.shared;
+        let url = Url::parse(&self.base).ok()?;
+        let has_any = shared.keys.any_given() || !shared.headers.is_empty();
+        (has_any && !shared.origins.have(&url)).then(|| {
+            let origin = url.origin().ascii_serialization();
+            let line = shared.origins.line(&origin);
+            (self.mask().words(&origin), self.mask().words(&line))
+        })
+    }
+
+    /// Why its functions cannot be called at all, and what to write, if it is known before a call.
+    pub(crate) fn forbidden(&self) -> Option<(String, String)> {
+        let url = Url::parse(&self.base).ok()?;
+        match self.allowed(&url) {
+            Err(CallFailure::Forbidden { why, fix }) => {
+                Some((self.mask().words(&why), self.mask().words(&fix)))
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether something may be sent there, by who names the address and by which network it is in.
+    pub(super) fn allowed(&self, url: &Url) -> Result<(), CallFailure> {
+        let shared = &self.shared;
+        if !shared.origins.may_be_called(url) {
+            let why = "its description did not name when it was first read, and its entry does not";
+            return Err(shared.origins.forbidden(url, why));
+        }
+        let verdict = shared.policy.check(url);
+        verdict.map_err(|why| shared.origins.refused(url, why))
+    }
+
+    /// Requests that were sent.
+    pub(crate) fn requests(&self) -> u64 {
+        self.shared.requests.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn mask(&self) -> &SecretMask {
+        &self.shared.mask
+    }
+
+    /// One call: MCP's `CallToolResult`.
+    pub(crate) async fn call(
+        &self,
+        request: &ApiRequest,
+        telling: &CallProgress,
+    ) -> Result<Value, CallFailure> {
+        let reply = self.send(request, telling).await?;
+        Ok(self.result(request, &reply))
+    }
+
+    /// What a call gives for such an answer.
+    pub(crate) fn result(&self, request: &ApiRequest, reply: &ApiResponse) -> Value {
+        let asked = self.asked(request);
+        match reply.status.is_success() {
+            true => call_result::success(reply, &asked),
+            false => call_result::failure(reply, &asked, self.hint(request, reply).as_deref()),
+        }
+    }
+
+    fn hint(&self, request: &ApiRequest, reply: &ApiResponse) -> Option<String> {
+        let keys = &self.shared.keys;
+        match reply.status.as_u16() {
+            status @ (401 | 403) => {
+                let needs = keys.pick(&request.security).unwrap_or_default();
+                match (needs.is_empty() && self.shared.headers.is_empty(), status) {
+                    (false, 401) => Some(format!(
+                        "the credential was refused; check {}",
+                        keys.places(needs)
+                    )),
+                    (false, _) => Some(format!(
+                        "the credential does not allow it; see {}",
+                        keys.places(needs)
+                    )),
+                    (true, _) => None,
+                }
+            }
+            429 | 503 => {
+                let wait = retry_policy::wait(&reply.headers, std::time::SystemTime::now())?;
+                Some(format!("it wants to be left alone for {wait:?}"))
+            }
+            _ => None,
+        }
+    }
+
+    pub(super) fn asked<'a>(&'a self, request: &ApiRequest) -> RequestInfo<'a> {
+        let mask = self.mask();
+        RequestInfo {
+            what: mask.words(&format!(
+                "{} {}",
+                request.method,
+                match request.path.is_empty() {
+                    true => self.shown(),
+                    false => request.path.clone(),
+                }
+            )),
+            url: mask.words(&format!("{}{}", self.shown(), request.path)),
+            mask,
+        }
+    }
+
+    /// Its address without a user, a password or a query.
+    pub(super) fn shown(&self) -> String {
+        let Ok(mut url) = Url::parse(&self.base) else {
+            return self.shared.source.clone();
+        };
+        url.set_query(None);
+        // Only an address without a host refuses.
+        _ = url.set_username("");
+        _ = url.set_password(None);
+        url.as_str().trim_end_matches('/').to_owned()
+    }
+}
+
+impl fmt::Debug for ApiClient {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ApiClient")
+            .field("source", &self.shared.source)
+            .field("at", &self.shown())
+            .finish_non_exhaustive()
+    }
+}
+
+/// Never to where the credentials are not meant to go.
+fn same_origin(attempt: redirect::Attempt<'_>) -> redirect::Action {
+    let from = attempt.previous().first().map(Url::origin);
+    let stays = from.as_ref() == Some(&attempt.url().origin());
+    match stays && attempt.previous().len() <= MAX_REDIRECTS {
+        true => attempt.follow(),
+        false => attempt.stop(),
+    }
+}

@@ -1,0 +1,204 @@
+//! From an answer to MCP's `CallToolResult`.
+//!
+//! JSON is structured content, whatever its root; text is text; images and audio are their parts; other bytes are
+//! an embedded resource; an empty body is null. A status from 300 on is an error: its structured content is
+//! `{ status, headers, body }`. `_meta` holds the status, and the headers that say something to a caller.
+
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use reqwest::{
+    StatusCode,
+    header::{HeaderMap, LOCATION, WWW_AUTHENTICATE},
+};
+use serde_json::{Map, Value, json};
+
+use super::{
+    api_response::{ApiResponse, MediaKind},
+    error_reason::reason,
+    secret_mask::SecretMask,
+};
+
+/// Of an error's body, in bytes; more than that is no reason.
+const MAX_ERROR_BODY_BYTES: usize = 256 << 10;
+/// Headers that a caller may want, beside all that speak of a rate.
+const REPORTED_HEADERS: &[&str] = &[
+    "content-disposition",
+    "content-language",
+    "content-location",
+    "content-range",
+    "content-type",
+    "deprecation",
+    "etag",
+    "last-modified",
+    "link",
+    "location",
+    "request-id",
+    "retry-after",
+    "sunset",
+    "x-next-page",
+    "x-request-id",
+    "x-total",
+    "x-total-count",
+    "x-total-pages",
+];
+
+/// What was asked, for the eye: method and path, and the address without a query.
+pub(super) struct RequestInfo<'a> {
+    pub(super) what: String,
+    pub(super) url: String,
+    pub(super) mask: &'a SecretMask,
+}
+
+/// A part of a result, and its structured content.
+pub(super) fn success(reply: &ApiResponse, asked: &RequestInfo<'_>) -> Value {
+    let meta = meta(reply, asked.mask);
+    if reply.body.is_empty() {
+        // Nothing is null, where a schema says that there may be nothing.
+        return json!({ "content": [], "structuredContent": null, "_meta": meta });
+    }
+    let media = reply.media();
+    let data = |kind: &str| {
+        part([
+            ("type", kind.into()),
+            ("data", STANDARD.encode(&reply.body).into()),
+            ("mimeType", media.as_str().into()),
+        ])
+    };
+    let content = match reply.kind() {
+        MediaKind::Json => {
+            let text = asked.mask.content(&reply.text());
+            match serde_json::from_str::<Value>(&text) {
+                Ok(value) => return json_result(text, value, meta),
+                Err(_) => text_part(text),
+            }
+        }
+        MediaKind::Text => text_part(asked.mask.content(&reply.text())),
+        MediaKind::Image => data("image"),
+        MediaKind::Audio => data("audio"),
+        MediaKind::Other => {
+            let blob = STANDARD.encode(&reply.body);
+            let media = match media.is_empty() {
+                true => "application/octet-stream",
+                false => &media,
+            };
+            let resource = part([
+                ("uri", asked.url.as_str().into()),
+                ("mimeType", media.into()),
+                ("blob", blob.into()),
+            ]);
+            part([("type", "resource".into()), ("resource", resource)])
+        }
+    };
+    part([("content", vec![content].into()), ("_meta", meta)])
+}
+
+/// With the text for those who read no structured content. A scalar is that alone: as text it would be no number
+/// any more.
+pub(super) fn json_result(text: String, value: Value, meta: Value) -> Value {
+    let content = match value.is_object() || value.is_array() {
+        true => vec![text_part(text)],
+        false => Vec::new(),
+    };
+    part([
+        ("content", content.into()),
+        ("structuredContent", value),
+        ("_meta", meta),
+    ])
+}
+
+/// `hint` says what to do about it.
+pub(super) fn failure(reply: &ApiResponse, asked: &RequestInfo<'_>, hint: Option<&str>) -> Value {
+    let cut = reply.body.len() > MAX_ERROR_BODY_BYTES;
+    let text = match reply.kind() {
+        MediaKind::Image | MediaKind::Audio | MediaKind::Other => String::new(),
+        MediaKind::Json => asked.mask.json_words(&reply.text()),
+        MediaKind::Text => asked.mask.words(&reply.text()),
+    };
+    let body = match cut {
+        true => None,
+        false => serde_json::from_str::<Value>(&text).ok(),
+    };
+    let is_page = reply.media() == "text/html";
+    let why = match reply.status.is_redirection() {
+        true => redirected(&reply.headers, asked.mask),
+        false => reason(body.as_ref(), &text, is_page),
+    };
+    let status = reply.status;
+    let mut message = format!("{} answered HTTP {}", asked.what, named(status));
+    for more in why.iter().map(String::as_str).chain(hint) {
+        message.push_str(if message.contains(": ") { "; " } else { ": " });
+        message.push_str(more);
+    }
+    let mut details = json!({
+        "status": status.as_u16(),
+        "headers": headers(&reply.headers, asked.mask),
+        "body": match body {
+            Some(body) => body,
+            None if text.is_empty() => Value::Null,
+            None => text[..text.floor_char_boundary(MAX_ERROR_BODY_BYTES)].into(),
+        },
+    });
+    if cut {
+        let length = reply.body.len();
+        details["note"] =
+            format!("`body` is the beginning, {MAX_ERROR_BODY_BYTES} of {length} bytes").into();
+    }
+    json!({
+        "isError": true,
+        "content": [text_part(message)],
+        "structuredContent": details,
+        "_meta": meta(reply, asked.mask),
+    })
+}
+
+/// What goes with every result.
+pub(super) fn meta(reply: &ApiResponse, mask: &SecretMask) -> Value {
+    json!({ "status": reply.status.as_u16(), "headers": headers(&reply.headers, mask) })
+}
+
+fn headers(all: &HeaderMap, mask: &SecretMask) -> Value {
+    let mut told: Map<String, Value> = Map::new();
+    for (name, value) in all {
+        let name = name.as_str();
+        if !REPORTED_HEADERS.contains(&name)
+            && !name.contains("ratelimit")
+            && !name.contains("rate-limit")
+        {
+            continue;
+        }
+        let value = mask.words(&String::from_utf8_lossy(value.as_bytes()));
+        match told.get_mut(name) {
+            Some(Value::String(before)) => *before = format!("{before}, {value}"),
+            _ => drop(told.insert(name.to_owned(), value.into())),
+        }
+    }
+    if let Some(wanted) = all.get(WWW_AUTHENTICATE).and_then(|it| it.to_str().ok()) {
+        told.insert("www-authenticate".into(), mask.words(wanted).into());
+    }
+    Value::Object(told)
+}
+
+fn redirected(headers: &HeaderMap, mask: &SecretMask) -> Option<String> {
+    let to = headers.get(LOCATION)?.to_str().ok()?;
+    // Its query may hold anything, and the whole of it stands beside.
+    let to = mask.words(to.split(['?', '#']).next().unwrap_or(to));
+    Some(format!(
+        "it leads to {to}, which is not followed: credentials go to one origin only"
+    ))
+}
+
+fn text_part(text: String) -> Value {
+    part([("type", "text".into()), ("text", text.into())])
+}
+
+/// Of values that are moved into it; `json!` would copy them, and an answer may be long.
+fn part<const N: usize>(members: [(&str, Value); N]) -> Value {
+    let owned = members.map(|(name, value)| (name.to_owned(), value));
+    Value::Object(owned.into_iter().collect())
+}
+
+fn named(status: StatusCode) -> String {
+    match status.canonical_reason() {
+        Some(name) => format!("{} {name}", status.as_u16()),
+        None => status.as_u16().to_string(),
+    }
+}

@@ -1,0 +1,324 @@
+//! Which credentials go with a request, and how each is shown to the API.
+//!
+//! Invariant: a request that needs a credential which nobody has given is not sent.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use mux_secrets::Secret;
+use reqwest::header::{AUTHORIZATION, COOKIE, HeaderMap, HeaderName, HeaderValue};
+use url::form_urlencoded;
+
+use super::{SecurityScheme, token_fetcher::TokenFetcher};
+use crate::{CallFailure, SourceNote};
+use mux_settings::SourceCredential;
+
+/// What the entry gives for the schemes of the description.
+#[derive(Debug)]
+pub(super) struct CredentialSet {
+    source: String,
+    schemes: BTreeMap<String, SecurityScheme>,
+    credentials: BTreeMap<String, SourceCredential>,
+    /// Of the schemes whose tokens are fetched.
+    tokens: BTreeMap<String, Arc<TokenFetcher>>,
+    /// The entry's own headers, one of which may be the credential.
+    own: HeaderMap,
+}
+
+/// Credentials in their places.
+#[derive(Debug, Default)]
+pub(super) struct AppliedCredentials {
+    pub(super) headers: HeaderMap,
+    /// Encoded.
+    pub(super) query: Vec<(String, String)>,
+    pub(super) cookies: Vec<(String, String)>,
+    /// Those that were fetched, which may have become stale.
+    pub(super) fetched: Vec<(Arc<TokenFetcher>, Secret)>,
+    /// Any went with it.
+    pub(super) any: bool,
+}
+
+impl CredentialSet {
+    pub(super) fn new(
+        source: &str,
+        schemes: BTreeMap<String, SecurityScheme>,
+        credentials: BTreeMap<String, SourceCredential>,
+        own: HeaderMap,
+        fetch: impl Fn(&str, &[String], (&str, &str)) -> Result<Arc<TokenFetcher>, String>,
+    ) -> Result<Self, String> {
+        let mut tokens = BTreeMap::new();
+        for (name, scheme) in &schemes {
+            if let SecurityScheme::ClientCredentials { token_url, scopes } = scheme
+                && let Some(SourceCredential::Basic { username, password }) = credentials.get(name)
+            {
+                let fetched = fetch(token_url, scopes, (username, password.expose()));
+                let fetched = fetched.map_err(|why| format!("auth.{name}: {why}"))?;
+                tokens.insert(name.clone(), fetched);
+            }
+        }
+        Ok(Self {
+            source: source.to_owned(),
+            schemes,
+            credentials,
+            tokens,
+            own,
+        })
+    }
+
+    /// The first alternative for which everything is given. One that needs nothing counts last.
+    pub(super) fn pick<'a>(
+        &self,
+        security: &'a [Vec<String>],
+    ) -> Result<&'a [String], CallFailure> {
+        let mut given = security
+            .iter()
+            .filter(|needs| !needs.is_empty() && needs.iter().all(|name| self.has(name)));
+        if let Some(needs) = given.next() {
+            return Ok(needs);
+        }
+        match security.is_empty() || security.iter().any(Vec::is_empty) {
+            true => Ok(&[]),
+            false => Err(self.missing(security)),
+        }
+    }
+
+    /// The schemes for which a credential is missing, of what functions need.
+    pub(super) fn wanting<'a>(
+        &self,
+        securities: impl Iterator<Item = &'a [Vec<String>]>,
+    ) -> Vec<String> {
+        let mut names: Vec<String> = securities
+            .filter(|security| self.pick(security).is_err())
+            .filter_map(|security| {
+                let first = security.first()?;
+                first.iter().find(|name| !self.has(name)).cloned()
+            })
+            .collect();
+        names.sort_unstable();
+        names.dedup();
+        names
+    }
+
+    /// Entries of `auth` that nothing uses, each with the reason.
+    pub(super) fn idle(&self) -> Vec<SourceNote> {
+        let known: Vec<&str> = self.schemes.keys().map(String::as_str).collect();
+        let names = self.credentials.keys();
+        let idle = names.filter_map(|name| match self.schemes.get(name) {
+            None if known.is_empty() => Some(SourceNote::with_fix(
+                format!("auth.{name} is sent with nothing: the API describes no security scheme"),
+                format!(
+                    "write the header that it wants into [sources.{}] of config.toml, such as headers = {{ Authorization = \
+                     \"Bearer ${{{}}}\" }}",
+                    self.source,
+                    self.variable(name)
+                ),
+            )),
+            None => Some(SourceNote::with_fix(
+                format!(
+                    "auth.{name} is sent with nothing: the API's security schemes are {}",
+                    known.join(", ")
+                ),
+                format!(
+                    "name one of these in auth of [sources.{}] of config.toml",
+                    self.source
+                ),
+            )),
+            Some(_) if self.has(name) => None,
+            Some(scheme) => {
+                let must = format!("auth.{name} must be {}", shape(scheme));
+                let fix = format!("write so in [sources.{}] of config.toml", self.source);
+                Some(SourceNote::with_fix(must, fix))
+            }
+        });
+        idle.collect()
+    }
+
+    /// Those whose tokens are fetched where nothing of the entry may go.
+    pub(super) fn withheld(&self) -> Vec<SourceNote> {
+        let tokens = self.tokens.iter();
+        let withheld = tokens.filter_map(|(name, tokens)| {
+            let Some(CallFailure::Credential { why, fix }) = tokens.withheld() else {
+                return None;
+            };
+            let text = format!("auth.{name} fetches no token: {why}");
+            Some(SourceNote::with_fix(text, fix.clone()))
+        });
+        withheld.collect()
+    }
+
+    pub(super) fn any_given(&self) -> bool {
+        !self.credentials.is_empty()
+    }
+
+    /// Puts them where they belong. Waits for tokens that have to be fetched.
+    pub(super) async fn show(&self, names: &[String]) -> Result<AppliedCredentials, CallFailure> {
+        let mut shown = AppliedCredentials::default();
+        for name in names {
+            let Some(scheme) = self.schemes.get(name) else {
+                continue;
+            };
+            let Some(credential) = self.credentials.get(name) else {
+                // One of the entry's headers is it.
+                continue;
+            };
+            shown.any = true;
+            match (scheme, credential) {
+                (SecurityScheme::Header(header), SourceCredential::Text(text)) => {
+                    let header = HeaderName::try_from(header.as_str()).map_err(|_| {
+                        let why =
+                            format!("the scheme `{name}` names {header:?}, which is no header");
+                        CallFailure::Declined(why)
+                    })?;
+                    shown
+                        .headers
+                        .insert(header, self.value(name, text.expose())?);
+                }
+                (SecurityScheme::Query(key), SourceCredential::Text(text)) => {
+                    shown.query.push((encoded(key), encoded(text.expose())));
+                }
+                (SecurityScheme::Cookie(key), SourceCredential::Text(text)) => {
+                    self.value(name, text.expose())?;
+                    shown.cookies.push((key.clone(), text.expose().to_owned()));
+                }
+                (SecurityScheme::Basic, SourceCredential::Basic { username, password }) => {
+                    let pair = STANDARD.encode(format!("{username}:{}", password.expose()));
+                    let value = self.value(name, &format!("Basic {pair}"))?;
+                    shown.headers.insert(AUTHORIZATION, value);
+                }
+                (SecurityScheme::Basic, SourceCredential::Text(text)) => {
+                    let pair = STANDARD.encode(text.expose());
+                    let value = self.value(name, &format!("Basic {pair}"))?;
+                    shown.headers.insert(AUTHORIZATION, value);
+                }
+                (
+                    SecurityScheme::Bearer | SecurityScheme::ClientCredentials { .. },
+                    SourceCredential::Text(text),
+                ) => {
+                    let value = self.value(name, &format!("Bearer {}", text.expose()))?;
+                    shown.headers.insert(AUTHORIZATION, value);
+                }
+                (SecurityScheme::ClientCredentials { .. }, SourceCredential::Basic { .. }) => {
+                    let Some(tokens) = self.tokens.get(name) else {
+                        continue;
+                    };
+                    let token = tokens
+                        .current()
+                        .await
+                        .map_err(|problem| problem.failure(name, &self.source))?;
+                    let value = self.value(name, &format!("Bearer {}", token.expose()))?;
+                    shown.headers.insert(AUTHORIZATION, value);
+                    shown.fetched.push((Arc::clone(tokens), token));
+                }
+                (_, SourceCredential::Basic { .. }) => {}
+            }
+        }
+        Ok(shown)
+    }
+
+    /// Where one would look if the API refuses what was given.
+    pub(super) fn places(&self, names: &[String]) -> String {
+        let given = names
+            .iter()
+            .filter(|name| self.credentials.contains_key(*name));
+        let places: Vec<String> = given.map(|name| format!("auth.{name}")).collect();
+        match places.is_empty() {
+            true => format!("`headers` of [sources.{}]", self.source),
+            false => format!("{} of [sources.{}]", places.join(" and "), self.source),
+        }
+    }
+
+    /// Whether the scheme can be served.
+    fn has(&self, name: &str) -> bool {
+        let Some(scheme) = self.schemes.get(name) else {
+            return false;
+        };
+        match (scheme, self.credentials.get(name)) {
+            (SecurityScheme::Basic, Some(SourceCredential::Text(text))) => {
+                text.expose().contains(':')
+            }
+            (_, Some(SourceCredential::Text(_)))
+            | (
+                SecurityScheme::Basic | SecurityScheme::ClientCredentials { .. },
+                Some(SourceCredential::Basic { .. }),
+            ) => true,
+            (_, Some(SourceCredential::Basic { .. })) => false,
+            (SecurityScheme::Header(header), None) => self.own.contains_key(header.as_str()),
+            (SecurityScheme::Cookie(_), None) => self.own.contains_key(COOKIE),
+            (SecurityScheme::Query(_), None) => false,
+            (_, None) => self.own.contains_key(AUTHORIZATION),
+        }
+    }
+
+    fn missing(&self, security: &[Vec<String>]) -> CallFailure {
+        let needs = |needs: &Vec<String>| {
+            let names: Vec<String> = needs.iter().map(|name| format!("`{name}`")).collect();
+            names.join(" and ")
+        };
+        let all: Vec<String> = security.iter().map(needs).collect();
+        let first = security.first().into_iter().flatten();
+        let lines: Vec<String> = first
+            .filter(|name| !self.has(name))
+            .map(|name| format!("{name} = {}", self.example(name)))
+            .collect();
+        CallFailure::Credential {
+            why: format!(
+                "the API wants the credential {}, and it is not given",
+                all.join(" or ")
+            ),
+            fix: format!(
+                "in [sources.{}] of config.toml: auth = {{ {} }}",
+                self.source,
+                lines.join(", ")
+            ),
+        }
+    }
+
+    /// One that a user could have.
+    fn variable(&self, name: &str) -> String {
+        let words = format!("{}_{name}", self.source);
+        let letters = words.chars().map(|c| match c.is_ascii_alphanumeric() {
+            true => c.to_ascii_uppercase(),
+            false => '_',
+        });
+        letters.collect()
+    }
+
+    fn example(&self, name: &str) -> String {
+        let variable = self.variable(name);
+        match self.schemes.get(name) {
+            Some(SecurityScheme::Basic) => {
+                format!("{{ username = \"…\", password = \"${{{variable}}}\" }}")
+            }
+            Some(SecurityScheme::ClientCredentials { .. }) => {
+                format!("{{ username = \"CLIENT-ID\", password = \"${{{variable}}}\" }}")
+            }
+            _ => format!("\"${{{variable}}}\""),
+        }
+    }
+
+    fn value(&self, name: &str, text: &str) -> Result<HeaderValue, CallFailure> {
+        let mut value = HeaderValue::from_str(text).map_err(|_| CallFailure::Credential {
+            why: format!("the credential `{name}` cannot be sent: it holds a line end or the like"),
+            fix: format!("check {}", self.places(&[name.to_owned()])),
+        })?;
+        value.set_sensitive(true);
+        Ok(value)
+    }
+}
+
+fn shape(scheme: &SecurityScheme) -> &'static str {
+    match scheme {
+        SecurityScheme::Basic => "{ username = \"…\", password = \"…\" }",
+        SecurityScheme::ClientCredentials { .. } => {
+            "a token, or { username = \"CLIENT-ID\", password = \"…\" }"
+        }
+        _ => "a text: the key or the token",
+    }
+}
+
+fn encoded(text: &str) -> String {
+    form_urlencoded::byte_serialize(text.as_bytes()).collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,111 @@
+//! When a request that was answered goes out again: the API says that it has not taken it, and when to come back.
+
+use std::time::{Duration, SystemTime};
+
+use reqwest::{
+    StatusCode,
+    header::{HeaderMap, RETRY_AFTER},
+};
+
+/// After the first.
+pub(super) const MAX_RETRIES: u32 = 3;
+/// Where nothing is said, doubled each time.
+const INITIAL_RETRY_DELAY: Duration = Duration::from_secs(1);
+
+/// What is to be done after an answer.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum RetryDecision {
+    /// It is the answer.
+    No,
+    After(Duration),
+    /// The API wants to be left alone for longer than the call may wait.
+    TooLate(Duration),
+}
+
+/// After the answer to the attempt of this number, from 0.
+pub(super) fn after(
+    (status, headers): (StatusCode, &HeaderMap),
+    (safe, attempt): (bool, u32),
+    patience: Duration,
+) -> RetryDecision {
+    let said = wait(headers, SystemTime::now());
+    let taken = match status.as_u16() {
+        // Whatever it was, it was too many.
+        429 => false,
+        // It may have been begun: only what does no harm goes out again.
+        503 | 403 => !(safe && said.is_some()),
+        _ => true,
+    };
+    if taken {
+        return RetryDecision::No;
+    }
+    let wait = said.unwrap_or(INITIAL_RETRY_DELAY * 2_u32.saturating_pow(attempt));
+    match (attempt < MAX_RETRIES, wait <= patience) {
+        (true, true) => RetryDecision::After(wait),
+        (true, false) => RetryDecision::TooLate(wait),
+        (false, _) => RetryDecision::No,
+    }
+}
+
+/// `Retry-After`: seconds, or a date.
+pub(super) fn wait(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
+    let said = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
+    if let Ok(seconds) = said.parse::<u64>() {
+        return Some(Duration::from_secs(seconds));
+    }
+    let date = httpdate::parse_http_date(said).ok()?;
+    Some(date.duration_since(now).unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use reqwest::header::HeaderValue;
+
+    use super::*;
+
+    fn headers(said: Option<&str>) -> HeaderMap {
+        let said = said.map(|said| (RETRY_AFTER, HeaderValue::from_str(said).unwrap()));
+        said.into_iter().collect()
+    }
+
+    #[test]
+    fn only_what_was_not_taken_goes_out_again() {
+        const SECOND: Duration = Duration::from_secs(1);
+        for (status, said, safe, attempt, expected) in [
+            (429, Some("2"), false, 0, RetryDecision::After(SECOND * 2)),
+            (429, None, false, 0, RetryDecision::After(SECOND)),
+            (429, None, true, 2, RetryDecision::After(SECOND * 4)),
+            (429, None, true, 3, RetryDecision::No),
+            (
+                429,
+                Some("3600"),
+                true,
+                0,
+                RetryDecision::TooLate(SECOND * 3600),
+            ),
+            (429, Some("soon"), true, 0, RetryDecision::After(SECOND)),
+            (503, Some("1"), true, 0, RetryDecision::After(SECOND)),
+            (503, Some("1"), false, 0, RetryDecision::No),
+            (503, None, true, 0, RetryDecision::No),
+            (403, Some("1"), true, 0, RetryDecision::After(SECOND)),
+            (403, None, true, 0, RetryDecision::No),
+            (500, Some("1"), true, 0, RetryDecision::No),
+            (502, None, true, 0, RetryDecision::No),
+            (200, Some("1"), true, 0, RetryDecision::No),
+        ] {
+            let (status, headers) = (StatusCode::from_u16(status).unwrap(), headers(said));
+            let found = after((status, &headers), (safe, attempt), SECOND * 30);
+            assert_eq!(found, expected, "{status} {said:?} {safe} {attempt}");
+        }
+    }
+
+    #[test]
+    fn a_date_is_a_time_from_now_and_one_that_is_over_is_none() {
+        let now = SystemTime::UNIX_EPOCH + Duration::from_secs(784_111_770);
+        let at = |said| wait(&headers(Some(said)), now);
+        let date = "Sun, 06 Nov 1994 08:49:37 GMT";
+        assert_eq!(at(date), Some(Duration::from_secs(7)));
+        assert_eq!(at("Wed, 06 Nov 1974 08:49:37 GMT"), Some(Duration::ZERO));
+        assert_eq!(at("-1"), None);
+    }
+}

@@ -1,0 +1,286 @@
+//! A request on its way: written down, sent in its turn, and again only if the API has not taken it.
+//!
+//! Invariant: what has left us and was not answered is lost, and is never sent again here.
+
+use std::sync::atomic::Ordering;
+
+use reqwest::{
+    StatusCode, Url,
+    header::{ACCEPT, CONTENT_TYPE, COOKIE, HeaderMap, HeaderName, HeaderValue},
+};
+use tracing::debug;
+
+use super::{
+    ApiClient, ApiRequest,
+    api_response::{ApiResponse, MAX_RESPONSE_BYTES, MAX_RESPONSE_VALUES, ResponseReadError},
+    body_encoding::encoded,
+    dot_segments::has_steps,
+    request_credentials::AppliedCredentials,
+    retry_policy::{self, RetryDecision},
+};
+use crate::{CallFailure, call_progress::CallProgress, weight};
+use mux_http::address_policy::refusal_in;
+use mux_telemetry::trace::TraceContext;
+use mux_text::error_chain::{error_causes, fix_of};
+
+/// A request that is written down, but for what may change from one attempt to the next.
+struct RequestDraft<'a> {
+    request: &'a ApiRequest,
+    url: Url,
+    media: Option<String>,
+    body: Vec<u8>,
+    needs: &'a [String],
+    trace: Option<&'a TraceContext>,
+}
+
+/// What became of one attempt.
+enum AttemptOutcome {
+    Answered(Box<(ApiResponse, AppliedCredentials)>),
+    /// Nothing of it has left us.
+    Unsent(String),
+}
+
+impl ApiClient {
+    /// Any answer, whatever its status: the last one, where the API wanted it to be tried again.
+    pub(crate) async fn send(
+        &self,
+        request: &ApiRequest,
+        telling: &CallProgress,
+    ) -> Result<ApiResponse, CallFailure> {
+        let url = self.url(request)?;
+        self.send_to(request, url, telling).await
+    }
+
+    /// The same at an address that the API itself has given.
+    pub(super) async fn send_to(
+        &self,
+        request: &ApiRequest,
+        url: Url,
+        telling: &CallProgress,
+    ) -> Result<ApiResponse, CallFailure> {
+        let needs = self.shared.keys.pick(&request.security)?;
+        let carries = !needs.is_empty() || !self.shared.headers.is_empty();
+        if carries && !self.shared.origins.have(&url) {
+            return Err(self.shared.origins.withheld(&url));
+        }
+        self.allowed(&url)?;
+        let body = request.body.as_ref().map(encoded).transpose();
+        let body = body.map_err(CallFailure::Unfit)?;
+        let (media, body) = match body {
+            Some((media, body)) => (Some(media), body),
+            None => (None, Vec::new()),
+        };
+        let draft = RequestDraft {
+            request,
+            url,
+            media,
+            body,
+            needs,
+            trace: telling.trace(),
+        };
+        let (mut attempt, mut unsent, mut renewed) = (0, false, false);
+        loop {
+            if let Some(rate) = &self.shared.rate {
+                let turn = rate.turn(telling).await;
+                turn.map_err(CallFailure::Declined)?;
+            }
+            let (reply, shown) = match self.attempt(&draft).await? {
+                AttemptOutcome::Answered(answered) => *answered,
+                // Once, on another connection.
+                AttemptOutcome::Unsent(_) if !unsent => {
+                    unsent = true;
+                    continue;
+                }
+                AttemptOutcome::Unsent(why) => return Err(CallFailure::Declined(why)),
+            };
+            // It has not been taken for want of a token that lives.
+            if reply.status == StatusCode::UNAUTHORIZED && !renewed && !shown.fetched.is_empty() {
+                renewed = true;
+                for (tokens, token) in shown.fetched {
+                    tokens.stale(token.expose());
+                }
+                continue;
+            }
+            let answer = (reply.status, &reply.headers);
+            match retry_policy::after(answer, (request.safe, attempt), telling.patience()) {
+                RetryDecision::No | RetryDecision::TooLate(_) => return Ok(reply),
+                RetryDecision::After(wait) => {
+                    let status = reply.status.as_u16();
+                    drop(reply);
+                    attempt += 1;
+                    let source = &self.shared.source;
+                    debug!(source, status, attempt, ?wait, "not taken; tried again");
+                    telling.note(&format!(
+                        "HTTP {status}: {source} wants to be asked again in {wait:?}"
+                    ));
+                    tokio::time::sleep(wait).await;
+                    telling.note(&format!(
+                        "asked again, {attempt} of {}",
+                        retry_policy::MAX_RETRIES
+                    ));
+                }
+            }
+        }
+    }
+
+    async fn attempt(&self, draft: &RequestDraft<'_>) -> Result<AttemptOutcome, CallFailure> {
+        let shared = &self.shared;
+        let shown = shared.keys.show(draft.needs).await?;
+        let mut url = draft.url.clone();
+        if !shown.query.is_empty() {
+            url.set_query(Some(&with_credentials(url.query(), &shown.query)));
+        }
+        let headers = self.headers(draft, &shown)?;
+        let mut sending = shared.client.request(draft.request.method.clone(), url);
+        sending = sending.headers(headers);
+        if draft.request.body.is_some() {
+            sending = sending.body(draft.body.clone());
+        }
+        shared.requests.fetch_add(1, Ordering::Relaxed);
+        let response = match sending.send().await {
+            Ok(response) => response,
+            Err(error) => return self.failed(error).map(AttemptOutcome::Unsent),
+        };
+        match ApiResponse::read(response).await {
+            Ok(reply) => Ok(AttemptOutcome::Answered(Box::new((reply, shown)))),
+            Err(ResponseReadError::Broken(error)) => {
+                // The API has answered, so it was sent, whatever the error is.
+                let why = error_causes(&error.without_url());
+                Err(CallFailure::Lost(shared.mask.words(&format!(
+                    "the connection to {} broke in the middle of the answer: {why}",
+                    self.shown()
+                ))))
+            }
+            Err(ResponseReadError::TooMany) => Err(CallFailure::TooMuch(format!(
+                "the answer holds more than {MAX_RESPONSE_VALUES} JSON values, {}; it was sent, and nothing of the answer \
+                 is used: ask for less, such as a smaller page, a range or fewer fields",
+                weight::WEIGHT_RULE_TEXT
+            ))),
+            Err(ResponseReadError::TooLong) => Err(CallFailure::TooMuch(format!(
+                "the answer is longer than {} MiB; it was sent, and nothing of the answer is used: ask for less, \
+                 such as a smaller page, a range or fewer fields",
+                MAX_RESPONSE_BYTES >> 20
+            ))),
+        }
+    }
+
+    /// The user's word counts more than a program's, and a credential more than both.
+    fn headers(
+        &self,
+        draft: &RequestDraft<'_>,
+        shown: &AppliedCredentials,
+    ) -> Result<HeaderMap, CallFailure> {
+        let mut headers = HeaderMap::new();
+        let default = HeaderValue::from_static("application/json, */*;q=0.8");
+        headers.insert(ACCEPT, default);
+        for (name, value) in &draft.request.headers {
+            let header = HeaderName::try_from(name);
+            let header = header
+                .map_err(|_| CallFailure::Unfit(format!("{name:?} is no name of a header")))?;
+            let value = HeaderValue::from_str(value).map_err(|_| {
+                CallFailure::Unfit(format!("the value of the header {name} cannot be sent"))
+            })?;
+            headers.insert(header, value);
+        }
+        for (name, value) in draft.trace.iter().flat_map(|context| context.headers()) {
+            // An API may have a parameter of this name.
+            headers.entry(name).or_insert(value);
+        }
+        if let Some(media) = &draft.media
+            && !headers.contains_key(CONTENT_TYPE)
+        {
+            let value = HeaderValue::from_str(media).map_err(|_| {
+                CallFailure::Unfit("the media type of the body cannot be sent".into())
+            })?;
+            headers.insert(CONTENT_TYPE, value);
+        }
+        let is_shown = |name: &str| shown.cookies.iter().any(|(key, _)| key == name);
+        let cookies = draft.request.cookies.iter();
+        let cookies = cookies.filter(|(name, _)| !is_shown(name));
+        let cookies = cookies.chain(&shown.cookies);
+        let cookies: Vec<String> = cookies
+            .map(|(name, value)| format!("{name}={value}"))
+            .collect();
+        if !cookies.is_empty() {
+            let mut value = HeaderValue::from_str(&cookies.join("; "))
+                .map_err(|_| CallFailure::Unfit("a cookie cannot be sent".into()))?;
+            value.set_sensitive(true);
+            headers.insert(COOKIE, value);
+        }
+        for own in [&self.shared.headers, &shown.headers] {
+            for (name, value) in own {
+                headers.insert(name, value.clone());
+            }
+        }
+        Ok(headers)
+    }
+
+    pub(super) fn url(&self, request: &ApiRequest) -> Result<Url, CallFailure> {
+        let unreadable = || CallFailure::Unfit("the address of the call cannot be read".into());
+        let (base, own) = match self.base.split_once('?') {
+            Some((base, query)) => (base, Some(query)),
+            None => (&*self.base, None),
+        };
+        let joined = match request.path.is_empty() {
+            true => base.to_owned(),
+            false => format!("{}{}", base.trim_end_matches('/'), request.path),
+        };
+        let mut url = Url::parse(&joined).map_err(|_| unreadable())?;
+        let at = Url::parse(base).map_err(|_| unreadable())?;
+        if leads_elsewhere(&request.path) || url.origin() != at.origin() {
+            return Err(CallFailure::Unfit(
+                "a part of its path is `.` or `..` or leads elsewhere; nothing was sent".into(),
+            ));
+        }
+        let pairs = request
+            .query
+            .iter()
+            .map(|(name, value)| format!("{name}={value}"));
+        let query: Vec<String> = own.map(str::to_owned).into_iter().chain(pairs).collect();
+        url.set_query((!query.is_empty()).then(|| query.join("&")).as_deref());
+        Ok(url)
+    }
+
+    /// What a failure says of the request: not sent, with the words for it, or lost.
+    fn failed(&self, error: reqwest::Error) -> Result<String, CallFailure> {
+        let shared = &self.shared;
+        let (connecting, building) = (error.is_connect(), error.is_builder());
+        if let (Some(refused), Some(url)) = (refusal_in(&error), error.url()) {
+            let failure = shared.origins.refused(url, refused);
+            return Err(failure);
+        }
+        let why = error_causes(&error.without_url());
+        let told = |text: String| shared.mask.words(&text);
+        if building {
+            let text = format!("the request cannot be made: {why}");
+            return Err(CallFailure::Declined(told(text)));
+        }
+        let shown = self.shown();
+        if connecting {
+            let fix = fix_of(&why, shared.key);
+            return Ok(told(format!("{shown} cannot be reached: {why}; {fix}")));
+        }
+        let text = format!("the connection to {shown} was lost: {why}");
+        Err(CallFailure::Lost(told(text)))
+    }
+}
+
+/// A value of `..` would make another function of a path, and so would the end of it.
+fn leads_elsewhere(path: &str) -> bool {
+    let ends = |c: char| matches!(c, '?' | '#' | '\\') || c.is_ascii_control();
+    (!path.is_empty() && !path.starts_with('/')) || path.contains(ends) || has_steps(path)
+}
+
+/// A query that has them already keeps its own place for them.
+fn with_credentials(query: Option<&str>, credentials: &[(String, String)]) -> String {
+    let is_one = |pair: &&str| {
+        let name = pair.split('=').next().unwrap_or_default();
+        credentials.iter().any(|(key, _)| key == name)
+    };
+    let kept = query.into_iter().flat_map(|query| query.split('&'));
+    let kept = kept.filter(|pair| !is_one(pair)).map(str::to_owned);
+    let given = credentials
+        .iter()
+        .map(|(name, value)| format!("{name}={value}"));
+    kept.chain(given).collect::<Vec<_>>().join("&")
+}

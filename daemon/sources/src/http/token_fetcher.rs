@@ -1,0 +1,336 @@
+//! Tokens that are fetched with a client's id and secret.
+//!
+//! Invariant: one request for a token is on its way at a time, however many wait for it; whoever goes leaves it to
+//! the others.
+
+use std::{
+    fmt,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use futures::{
+    FutureExt as _,
+    future::{BoxFuture, Shared},
+};
+use reqwest::{
+    Client, StatusCode,
+    header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE},
+};
+use serde::Deserialize;
+use tokio::time::{Instant, timeout};
+use url::{Url, form_urlencoded};
+
+use super::{allowed_origins::AllowedOrigins, secret_mask::SecretMask};
+use crate::CallFailure;
+use mux_http::address_policy::{AddressPolicy, AddressRefusal, refusal_in};
+use mux_secrets::Secret;
+use mux_text::error_chain::{error_causes, excerpt};
+
+/// One request for a token.
+const TOKEN_REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
+/// A token that does not say how long it lives.
+const DEFAULT_TOKEN_LIFETIME: Duration = Duration::from_secs(5 * 60);
+/// So long before its end it counts as over.
+const TOKEN_EXPIRY_MARGIN: Duration = Duration::from_secs(30);
+const MAX_TOKEN_RESPONSE_BYTES: usize = 1 << 20;
+const INVALID_SCOPE: &str = "invalid_scope";
+/// Why a token is refused.
+const OAUTH_ERROR_CODES: [&str; 6] = [
+    INVALID_SCOPE,
+    "invalid_request",
+    "invalid_client",
+    "invalid_grant",
+    "unauthorized_client",
+    "unsupported_grant_type",
+];
+
+/// Of one client at one address.
+pub(super) struct TokenFetcher {
+    client: Client,
+    url: Url,
+    /// Why nothing may be sent there.
+    withheld: Option<CallFailure>,
+    policy: AddressPolicy,
+    /// For the line that a user writes.
+    origins: AllowedOrigins,
+    scope: String,
+    id: String,
+    secret: Secret,
+    mask: Arc<SecretMask>,
+    held: Mutex<TokenState>,
+}
+
+type SharedTokenFetch = Shared<BoxFuture<'static, Result<Secret, TokenError>>>;
+
+/// Guarded by `Tokens::held`.
+#[derive(Default)]
+struct TokenState {
+    token: Option<(Secret, Instant)>,
+    fetching: Option<SharedTokenFetch>,
+}
+
+/// Why there is no token.
+#[derive(Clone, Debug, thiserror::Error)]
+pub(super) enum TokenError {
+    #[error("{0}")]
+    Refused(String),
+    /// It says so, of these.
+    #[error("{0}")]
+    Scopes(String),
+    #[error("{0}")]
+    Elsewhere(CallFailure),
+    #[error("{0}")]
+    Unreachable(String),
+}
+
+/// With the reason, if it is one of those that are known.
+type TokenRefusal = (StatusCode, &'static str);
+
+#[derive(Deserialize)]
+struct TokenResponse {
+    access_token: Secret,
+    expires_in: Option<f64>,
+}
+
+impl TokenError {
+    pub(super) fn failure(self, scheme: &str, source: &str) -> CallFailure {
+        match self {
+            Self::Refused(why) => CallFailure::Credential {
+                why: format!("there is no token for `{scheme}`: {why}"),
+                fix: format!(
+                    "check auth.{scheme} of [sources.{source}]: the client's id and secret"
+                ),
+            },
+            Self::Scopes(why) => CallFailure::Credential {
+                why: format!("there is no token for `{scheme}`: {why}"),
+                fix: format!(
+                    "in [sources.{source}] of config.toml: scopes = [\"…\"] with those that this client may have, or [] \
+                     for its usual ones"
+                ),
+            },
+            Self::Elsewhere(failure) => failure,
+            Self::Unreachable(why) => {
+                CallFailure::Declined(format!("there is no token for `{scheme}`: {why}"))
+            }
+        }
+    }
+}
+
+impl TokenFetcher {
+    /// The secret goes to that address, which must be as safe as the API's own.
+    pub(super) fn new(
+        (client, policy): (Client, AddressPolicy),
+        (base, url, origins): (&Url, &str, &AllowedOrigins),
+        scopes: &[String],
+        (id, secret): (&str, &str),
+        mask: Arc<SecretMask>,
+    ) -> Result<Arc<Self>, String> {
+        let url = base
+            .join(url)
+            .map_err(|_| "its token URL cannot be read".to_owned())?;
+        if url.scheme() != "https" && !(url.scheme() == "http" && base.scheme() == "http") {
+            return Err("its token URL is not https, and a secret is not sent there".into());
+        }
+        Ok(Arc::new(Self {
+            client,
+            withheld: (!origins.have_for_tokens(&url)).then(|| origins.withheld(&url)),
+            policy,
+            origins: origins.clone(),
+            url,
+            scope: scopes.join(" "),
+            id: id.to_owned(),
+            secret: secret.into(),
+            mask,
+            held: Mutex::default(),
+        }))
+    }
+
+    /// One that lives, fetched now if need be.
+    pub(super) async fn current(self: &Arc<Self>) -> Result<Secret, TokenError> {
+        if let Some(failure) = &self.withheld {
+            return Err(TokenError::Elsewhere(failure.clone()));
+        }
+        let verdict = self.policy.check(&self.url);
+        verdict.map_err(|why| self.forbidden(why))?;
+        let fetching = {
+            let mut held = self.held();
+            if let Some((token, until)) = &held.token
+                && Instant::now() < *until
+            {
+                return Ok(token.clone());
+            }
+            match &held.fetching {
+                Some(fetching) => fetching.clone(),
+                None => {
+                    let this = Arc::clone(self);
+                    let task = tokio::spawn(async move { this.fetched().await });
+                    let ending = |_| Err(TokenError::Unreachable("the daemon is ending".into()));
+                    let fetching = task.map(move |done| done.unwrap_or_else(ending));
+                    let fetching = fetching.boxed().shared();
+                    held.fetching = Some(fetching.clone());
+                    fetching
+                }
+            }
+        };
+        fetching.await
+    }
+
+    fn forbidden(&self, why: AddressRefusal) -> TokenError {
+        TokenError::Elsewhere(self.origins.refused(&self.url, why))
+    }
+
+    /// Why there will be none.
+    pub(super) fn withheld(&self) -> Option<&CallFailure> {
+        self.withheld.as_ref()
+    }
+
+    /// The API does not take this one any more.
+    pub(super) fn stale(&self, token: &str) {
+        let mut held = self.held();
+        if held
+            .token
+            .as_ref()
+            .is_some_and(|(known, _)| known.expose() == token)
+        {
+            held.token = None;
+        }
+    }
+
+    async fn fetched(&self) -> Result<Secret, TokenError> {
+        let outcome = match timeout(TOKEN_REQUEST_TIMEOUT, self.ask()).await {
+            Ok(outcome) => outcome,
+            Err(_) => Err(TokenError::Unreachable(format!(
+                "{} did not answer within {TOKEN_REQUEST_TIMEOUT:?}",
+                self.shown()
+            ))),
+        };
+        let mut held = self.held();
+        held.fetching = None;
+        let granted = outcome?;
+        let lives = granted
+            .expires_in
+            .map_or(DEFAULT_TOKEN_LIFETIME, |seconds| {
+                Duration::try_from_secs_f64(seconds).unwrap_or(DEFAULT_TOKEN_LIFETIME)
+            });
+        let counted = lives.saturating_sub(TOKEN_EXPIRY_MARGIN).max(lives / 2);
+        self.mask.remember(granted.access_token.expose());
+        let until = Instant::now() + counted.min(Duration::from_secs(365 * 24 * 3600));
+        held.token = Some((granted.access_token.clone(), until));
+        Ok(granted.access_token)
+    }
+
+    /// With the client's secret as most want it, and then as the others do.
+    async fn ask(&self) -> Result<TokenResponse, TokenError> {
+        let mut form = vec![("grant_type", "client_credentials")];
+        if !self.scope.is_empty() {
+            form.push(("scope", &self.scope));
+        }
+        match self.ask_with(&form, true).await? {
+            Ok(granted) => Ok(granted),
+            Err((StatusCode::BAD_REQUEST | StatusCode::UNAUTHORIZED, said))
+                if said != INVALID_SCOPE =>
+            {
+                form.extend([
+                    ("client_id", self.id.as_str()),
+                    ("client_secret", self.secret.expose()),
+                ]);
+                let again = self.ask_with(&form, false).await?;
+                again.map_err(|refusal| self.refused(refusal))
+            }
+            Err(refusal) => Err(self.refused(refusal)),
+        }
+    }
+
+    fn refused(&self, (status, said): TokenRefusal) -> TokenError {
+        let shown = self.shown();
+        match said {
+            INVALID_SCOPE => TokenError::Scopes(format!(
+                "{shown} answers HTTP {status}, {INVALID_SCOPE}, to the scopes {:?}",
+                excerpt(&self.scope)
+            )),
+            "" => TokenError::Refused(format!("{shown} answers HTTP {status}")),
+            said => TokenError::Refused(format!("{shown} answers HTTP {status}, {said}")),
+        }
+    }
+
+    async fn ask_with(
+        &self,
+        form: &[(&str, &str)],
+        basic: bool,
+    ) -> Result<Result<TokenResponse, TokenRefusal>, TokenError> {
+        let body = form_urlencoded::Serializer::new(String::new())
+            .extend_pairs(form)
+            .finish();
+        let mut request = self.client.post(self.url.clone());
+        request = request
+            .header(CONTENT_TYPE, "application/x-www-form-urlencoded")
+            .header(ACCEPT, "application/json")
+            .body(body);
+        if basic {
+            let encoded = |text: &str| -> String {
+                form_urlencoded::byte_serialize(text.as_bytes()).collect()
+            };
+            let pair = format!("{}:{}", encoded(&self.id), encoded(self.secret.expose()));
+            request = request.header(AUTHORIZATION, format!("Basic {}", STANDARD.encode(pair)));
+        }
+        let unreachable = |error: reqwest::Error| {
+            if let Some(refused) = refusal_in(&error) {
+                return self.forbidden(refused);
+            }
+            let why = self.mask.words(&error_causes(&error.without_url()));
+            TokenError::Unreachable(format!("{} cannot be reached: {why}", self.shown()))
+        };
+        let mut response = request.send().await.map_err(unreachable)?;
+        let status = response.status();
+        let mut answer = Vec::new();
+        while let Some(chunk) = response.chunk().await.map_err(unreachable)? {
+            answer.extend_from_slice(&chunk);
+            if answer.len() > MAX_TOKEN_RESPONSE_BYTES {
+                break;
+            }
+        }
+        if !status.is_success() {
+            return Ok(Err((status, reason(&answer))));
+        }
+        // Its text may hold the token: no word of it is repeated.
+        let granted: TokenResponse = serde_json::from_slice(&answer).map_err(|_| {
+            TokenError::Refused(format!("{} gives an answer without a token", self.shown()))
+        })?;
+        Ok(Ok(granted))
+    }
+
+    fn shown(&self) -> String {
+        let host = self.url.host_str().unwrap_or_default();
+        excerpt(&self.mask.words(&format!(
+            "{}://{host}{}",
+            self.url.scheme(),
+            self.url.path()
+        )))
+    }
+
+    fn held(&self) -> MutexGuard<'_, TokenState> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// By RFC 6749. Another word is not repeated: it may be the secret.
+fn reason(answer: &[u8]) -> &'static str {
+    #[derive(Deserialize)]
+    struct OAuthErrorBody {
+        error: String,
+    }
+    let said = serde_json::from_slice::<OAuthErrorBody>(answer).map(|said| said.error);
+    let known = OAUTH_ERROR_CODES.into_iter();
+    let mut known = known.filter(|known| said.as_ref().is_ok_and(|said| said == known));
+    known.next().unwrap_or_default()
+}
+
+impl fmt::Debug for TokenFetcher {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TokenFetcher")
+            .field("at", &self.shown())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,475 @@
+//! A source that is open, and the description that it follows.
+//!
+//! A description that is kept is used at once, however old it is, and asked for again meanwhile: a start never waits
+//! for the network twice. Whoever holds the source receives another one when its description has changed; calls that
+//! are on their way finish with the one that they began with.
+//!
+//! Invariant: a source is replaced only by one whose description could be read to its end, and what is the entry's own
+//! lasts: its line of requests, its tokens, its count.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::{Duration, SystemTime},
+};
+
+use serde_json::Value;
+use tokio::{
+    sync::{Semaphore, watch},
+    task::spawn_blocking,
+    time::timeout,
+};
+use tracing::{info, warn};
+
+use super::{
+    Source, SourceReport,
+    description::{
+        self, CachedDescription, DescriptionCache, DescriptionDocument, DescriptionOrigin,
+        FetchOutcome, HttpValidators,
+    },
+    source_config::SourceConfig,
+};
+
+/// After a description could not be had.
+const FETCH_RETRY_INTERVAL: Duration = Duration::from_secs(10 * 60);
+/// Clocks are set, and nobody asks more often.
+const MIN_REFRESH_INTERVAL: Duration = Duration::from_secs(1);
+
+#[derive(Debug)]
+pub(super) struct LiveSource {
+    making: Arc<SourceConfig>,
+    origin: DescriptionOrigin,
+    shelf: Arc<DescriptionCache>,
+    current: watch::Sender<Arc<dyn Source>>,
+    seen: Mutex<DescriptionState>,
+    /// One look at the description at a time.
+    looking: Semaphore,
+}
+
+/// Guarded by `Standing::seen`.
+#[derive(Clone, Debug)]
+struct DescriptionState {
+    text: blake3::Hash,
+    version: HttpValidators,
+    fetched: SystemTime,
+    /// Why a newer one is not used.
+    problem: Option<String>,
+    functions: usize,
+    /// Whether it came from a private network; `None`: that is not known yet, and it is asked for again at once.
+    private: Option<bool>,
+}
+
+/// What is known of a source's description.
+#[derive(Clone, Debug, Default)]
+pub struct DescriptionStatus {
+    /// When it was last known to be right; none for a file, which is always looked at.
+    pub fetched: Option<SystemTime>,
+    /// Why a newer one is not used.
+    pub problem: Option<String>,
+    /// Of an open source.
+    pub facts: SourceReport,
+}
+
+/// What a look at the description has found.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct RefreshReport {
+    pub functions: usize,
+    pub added: Vec<String>,
+    pub removed: Vec<String>,
+    pub changed: Vec<String>,
+    /// Where it has functions called or tokens fetched, and had none before.
+    pub origins: Vec<String>,
+    /// What there is to look at that was not there before.
+    pub notes: Vec<String>,
+}
+
+impl RefreshReport {
+    pub fn is_same(&self) -> bool {
+        let names = [&self.added, &self.removed, &self.changed, &self.origins];
+        names.iter().all(|names| names.is_empty())
+    }
+
+    fn between(before: &[Value], after: &[Value]) -> Self {
+        let by_name = |tools: &[Value]| -> BTreeMap<String, Value> {
+            let named = tools
+                .iter()
+                .filter_map(|tool| Some((tool.get("name")?.as_str()?.to_owned(), tool.clone())));
+            named.collect()
+        };
+        let (old, new) = (by_name(before), by_name(after));
+        let missing = |these: &BTreeMap<String, Value>, those: &BTreeMap<String, Value>| {
+            let names = these.keys().filter(|name| !those.contains_key(*name));
+            names.cloned().collect()
+        };
+        let differs =
+            |(name, tool): &(&String, &Value)| new.get(*name).is_some_and(|after| after != *tool);
+        Self {
+            functions: new.len(),
+            added: missing(&new, &old),
+            removed: missing(&old, &new),
+            changed: old
+                .iter()
+                .filter(differs)
+                .map(|(name, _)| name.clone())
+                .collect(),
+            ..Self::default()
+        }
+    }
+
+    /// With what else is new.
+    fn with_facts(self, before: &SourceReport, after: SourceReport) -> Self {
+        let notes = after.notes.into_iter();
+        Self {
+            origins: after.origins.difference(&before.origins).cloned().collect(),
+            notes: notes
+                .filter(|note| !before.notes.contains(note))
+                .map(|note| note.to_string())
+                .collect(),
+            ..self
+        }
+    }
+}
+
+impl LiveSource {
+    /// Waits for the network only if nothing is kept. A description that is being read when the time is over cannot be
+    /// stopped, and so reading one has limits of its own.
+    pub(super) async fn open(
+        making: SourceConfig,
+        shelf: Arc<DescriptionCache>,
+        within: Duration,
+    ) -> Result<(Arc<Self>, watch::Receiver<Arc<dyn Source>>), String> {
+        let opened = timeout(within, Self::opened(making, shelf)).await;
+        opened.unwrap_or_else(|_| {
+            Err(format!(
+                "its description was not there within {within:?} (start_timeout)"
+            ))
+        })
+    }
+
+    async fn opened(
+        making: SourceConfig,
+        shelf: Arc<DescriptionCache>,
+    ) -> Result<(Arc<Self>, watch::Receiver<Arc<dyn Source>>), String> {
+        let making = Arc::new(making);
+        let origin = making.origin()?;
+        let (source, seen) = match &origin {
+            DescriptionOrigin::File(_) => found(&making, &origin).await?,
+            DescriptionOrigin::Far(far) => {
+                let (of, address) = (making.name.clone(), far.address.clone());
+                let kept = {
+                    let shelf = Arc::clone(&shelf);
+                    blocking(move || Ok(shelf.read(&of, &address))).await?
+                };
+                let known = match kept {
+                    // Another version of us may have kept it.
+                    Some(kept) => of_kept(&making, &origin, kept).await.ok(),
+                    None => None,
+                };
+                match known {
+                    Some(known) => known,
+                    None => {
+                        let (source, seen, kept) = fetched(&making, &origin).await?;
+                        keep(&shelf, &making, &origin, kept).await;
+                        (source, seen)
+                    }
+                }
+            }
+        };
+        let (current, receiver) = watch::channel(source);
+        let this = Arc::new(Self {
+            making,
+            origin,
+            shelf,
+            current,
+            seen: Mutex::new(seen),
+            looking: Semaphore::new(1),
+        });
+        if matches!(this.origin, DescriptionOrigin::Far(_)) {
+            tokio::spawn(Arc::clone(&this).follow());
+        }
+        Ok((this, receiver))
+    }
+
+    /// The one that is opened next under its name goes on where it is.
+    pub(super) fn followed_by(&self, making: SourceConfig) -> SourceConfig {
+        making.after(&self.making)
+    }
+
+    /// What is kept of one that is not open.
+    pub(super) fn unopened(making: &SourceConfig, shelf: &DescriptionCache) -> DescriptionStatus {
+        let address = making.address();
+        DescriptionStatus {
+            fetched: address.and_then(|address| shelf.fetched(&making.name, &address)),
+            ..DescriptionStatus::default()
+        }
+    }
+
+    /// Whether anybody holds it.
+    pub(super) fn is_open(&self) -> bool {
+        self.current.receiver_count() > 0
+    }
+
+    pub(super) fn current(&self) -> Arc<dyn Source> {
+        Arc::clone(&self.current.borrow())
+    }
+
+    pub(super) fn described(&self) -> DescriptionStatus {
+        let seen = self.seen().clone();
+        DescriptionStatus {
+            fetched: matches!(self.origin, DescriptionOrigin::Far(_)).then_some(seen.fetched),
+            problem: seen.problem,
+            facts: self.current.borrow().report(),
+        }
+    }
+
+    /// Looks at the description now. An error leaves everything as it was, and says why.
+    pub(super) async fn refresh(&self) -> Result<RefreshReport, String> {
+        // Never closed: it cannot fail.
+        let _looking = self.looking.acquire().await;
+        let outcome = self.look().await;
+        let mut seen = self.seen();
+        seen.problem = outcome.as_ref().err().cloned();
+        drop(seen);
+        let name = &self.making.name;
+        match &outcome {
+            Ok(found) if found.is_same() => {}
+            Ok(found) => info!(
+                source = name,
+                added = found.added.len(),
+                removed = found.removed.len(),
+                changed = found.changed.len(),
+                "its description has changed"
+            ),
+            Err(problem) => warn!(source = name, problem, "its description stays as it was"),
+        }
+        // Nobody may be looking on: what is new in where calls and secrets go stands in the log, too.
+        for origin in outcome.iter().flat_map(|found| &found.origins) {
+            warn!(
+                source = name,
+                origin, "its description sends calls or secrets there, and did not before"
+            );
+        }
+        for note in outcome.iter().flat_map(|found| &found.notes) {
+            warn!(source = name, note, "new in its description");
+        }
+        outcome
+    }
+
+    async fn look(&self) -> Result<RefreshReport, String> {
+        let before = self.seen().clone();
+        let (text, version, private) = match &self.origin {
+            DescriptionOrigin::File(path) => {
+                let path = path.clone();
+                let text = blocking(move || description::read_description_file(&path)).await?;
+                (text, HttpValidators::default(), None)
+            }
+            DescriptionOrigin::Far(far) => match far.fetch.fetch(Some(&before.version)).await? {
+                FetchOutcome::New {
+                    text,
+                    version,
+                    private,
+                } => (text, version, Some(private)),
+                FetchOutcome::Same { private } => {
+                    self.making.came_from_private(private);
+                    let private = Some(private);
+                    {
+                        let mut seen = self.seen();
+                        (seen.fetched, seen.private) = (SystemTime::now(), private);
+                    }
+                    let (shelf, name) = (Arc::clone(&self.shelf), self.making.name.clone());
+                    let address = far.address.clone();
+                    let touch = move || {
+                        if let Some(kept) = shelf.read(&name, &address) {
+                            let fetched = SystemTime::now();
+                            let kept = CachedDescription {
+                                fetched,
+                                private,
+                                ..kept
+                            };
+                            shelf.keep(&name, &address, &kept);
+                        }
+                        Ok(())
+                    };
+                    blocking(touch).await?;
+                    return Ok(self.same());
+                }
+            },
+        };
+        let kept = CachedDescription {
+            text,
+            version,
+            fetched: SystemTime::now(),
+            private,
+        };
+        let (kept, same) = blocking(move || {
+            let same = blake3::hash(kept.text.as_bytes()) == before.text;
+            Ok((kept, same))
+        })
+        .await?;
+        let found = match same {
+            true => {
+                let mut seen = self.seen();
+                (seen.version, seen.fetched) = (kept.version.clone(), kept.fetched);
+                seen.private = kept.private;
+                drop(seen);
+                self.making.came_from_private(kept.private == Some(true));
+                self.same()
+            }
+            false => {
+                let (source, seen) = of_kept(&self.making, &self.origin, kept.clone()).await?;
+                *self.seen() = seen;
+                let before = self.current.send_replace(Arc::clone(&source));
+                let facts = (before.report(), source.report());
+                let compare = move || Ok(RefreshReport::between(&before.tools(), &source.tools()));
+                blocking(compare).await?.with_facts(&facts.0, facts.1)
+            }
+        };
+        keep(&self.shelf, &self.making, &self.origin, kept).await;
+        Ok(found)
+    }
+
+    fn same(&self) -> RefreshReport {
+        RefreshReport {
+            functions: self.seen().functions,
+            ..RefreshReport::default()
+        }
+    }
+
+    /// Looks whenever it is due, as long as anybody holds the source.
+    async fn follow(self: Arc<Self>) {
+        let refresh = self.making.settings.refresh.max(MIN_REFRESH_INTERVAL);
+        loop {
+            let (age, failed, placed) = {
+                let seen = self.seen();
+                (
+                    seen.fetched.elapsed().unwrap_or_default(),
+                    seen.problem.is_some(),
+                    seen.private.is_some(),
+                )
+            };
+            let due = match (failed, placed) {
+                (true, _) => FETCH_RETRY_INTERVAL.min(refresh),
+                (false, true) => refresh.saturating_sub(age),
+                (false, false) => Duration::ZERO,
+            };
+            tokio::select! {
+                () = tokio::time::sleep(due) => {}
+                () = self.current.closed() => return,
+            }
+            // What became of it stands in `seen`.
+            drop(self.refresh().await);
+        }
+    }
+
+    fn seen(&self) -> MutexGuard<'_, DescriptionState> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+type SourceWithState = (Arc<dyn Source>, DescriptionState);
+
+/// As it is now, from a file.
+async fn found(
+    making: &Arc<SourceConfig>,
+    origin: &DescriptionOrigin,
+) -> Result<SourceWithState, String> {
+    let DescriptionOrigin::File(path) = origin else {
+        return Err("it is no file".into());
+    };
+    let path = path.clone();
+    let text = blocking(move || description::read_description_file(&path)).await?;
+    let kept = CachedDescription {
+        text,
+        version: HttpValidators::default(),
+        fetched: SystemTime::now(),
+        private: None,
+    };
+    of_kept(making, origin, kept).await
+}
+
+/// As it is now, from elsewhere.
+async fn fetched(
+    making: &Arc<SourceConfig>,
+    origin: &DescriptionOrigin,
+) -> Result<(Arc<dyn Source>, DescriptionState, CachedDescription), String> {
+    let DescriptionOrigin::Far(far) = origin else {
+        return Err("it is a file".into());
+    };
+    let FetchOutcome::New {
+        text,
+        version,
+        private,
+    } = far.fetch.fetch(None).await?
+    else {
+        return Err(
+            "the server says that a description has not changed which it never gave".into(),
+        );
+    };
+    let kept = CachedDescription {
+        text,
+        version,
+        fetched: SystemTime::now(),
+        private: Some(private),
+    };
+    let (source, seen) = of_kept(making, origin, kept.clone()).await?;
+    Ok((source, seen, kept))
+}
+
+async fn of_kept(
+    making: &Arc<SourceConfig>,
+    origin: &DescriptionOrigin,
+    kept: CachedDescription,
+) -> Result<SourceWithState, String> {
+    let (version, fetched, private) = (kept.version, kept.fetched, kept.private);
+    making.came_from_private(private == Some(true));
+    let document = DescriptionDocument {
+        text: kept.text.into(),
+        base: match origin {
+            DescriptionOrigin::File(_) => None,
+            DescriptionOrigin::Far(far) => far.base.clone(),
+        },
+    };
+    let making = Arc::clone(making);
+    let read = move || {
+        let source = making.read(&document)?;
+        let seen = DescriptionState {
+            text: blake3::hash(document.text.as_bytes()),
+            version,
+            fetched,
+            problem: None,
+            functions: source.function_count(),
+            private,
+        };
+        Ok((source, seen))
+    };
+    blocking(read).await
+}
+
+async fn keep(
+    shelf: &Arc<DescriptionCache>,
+    making: &SourceConfig,
+    origin: &DescriptionOrigin,
+    kept: CachedDescription,
+) {
+    let DescriptionOrigin::Far(far) = origin else {
+        return;
+    };
+    let (shelf, name, address) = (Arc::clone(shelf), making.name.clone(), far.address.clone());
+    let keep = move || {
+        shelf.keep(&name, &address, &kept);
+        Ok(())
+    };
+    // What is not kept is fetched again.
+    drop(blocking(keep).await);
+}
+
+/// A long description keeps a thread for some hundred milliseconds.
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, String> + Send + 'static,
+) -> Result<T, String> {
+    let done = spawn_blocking(work).await;
+    done.unwrap_or_else(|_| Err("the description could not be read: see `mux logs`".into()))
+}
+
+#[cfg(test)]
+mod tests;

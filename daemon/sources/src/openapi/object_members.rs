@@ -1,0 +1,229 @@
+//! An object that is made of others, as one list of members.
+//!
+//! Invariant: what is joined says what its parts say together; what cannot be joined so is not, and neither is what
+//! is made of more than a number of parts: a few objects that are made of each other are as many as one likes.
+
+use std::collections::{HashMap, HashSet};
+
+use serde_json::{Map, Value, json};
+
+use super::openapi_document::{OpenApiDocument, UnresolvedReference, is_true, items, members};
+
+/// Objects in objects that are joined to one.
+const MAX_JOINED_DEPTH: usize = 16;
+/// Objects, members and limits of one.
+const MAX_OBJECT_PARTS: usize = 10_000;
+
+/// An object as one list of members.
+#[derive(Debug, Default)]
+pub(super) struct FlatObject<'a> {
+    properties: MemberList<'a>,
+    pub(super) required: Vec<String>,
+    pub(super) limits: Vec<Value>,
+    pub(super) closed: bool,
+}
+
+/// Each name once, at its first place and with its last schema.
+#[derive(Debug, Default)]
+pub(super) struct MemberList<'a> {
+    list: Vec<(&'a str, &'a Value)>,
+    places: HashMap<&'a str, usize>,
+}
+
+impl<'a> MemberList<'a> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&'a str, &'a Value)> {
+        self.list.iter().copied()
+    }
+
+    fn insert(&mut self, name: &'a str, member: &'a Value) {
+        match self.places.get(name) {
+            Some(place) => self.list[*place].1 = member,
+            None => {
+                self.places.insert(name, self.list.len());
+                self.list.push((name, member));
+            }
+        }
+    }
+}
+
+impl<'a> FlatObject<'a> {
+    pub(super) fn members(&self) -> impl Iterator<Item = (&'a str, &'a Value)> {
+        self.properties.iter()
+    }
+
+    pub(super) fn properties(&self) -> Map<String, Value> {
+        let owned = |(name, member): (&str, &Value)| (name.to_owned(), member.clone());
+        self.properties.iter().map(owned).collect()
+    }
+
+    /// Without the members that only an answer has.
+    pub(super) fn asked(mut self, document: &OpenApiDocument) -> Self {
+        let mut left_out = HashSet::new();
+        self.properties.list.retain(|(name, member)| {
+            let read_only = is_true(member, "readOnly")
+                || document
+                    .resolve(member)
+                    .is_ok_and(|found| is_true(found, "readOnly"));
+            if read_only {
+                left_out.insert(*name);
+            }
+            !read_only
+        });
+        self.required
+            .retain(|name| !left_out.contains(name.as_str()));
+        self
+    }
+}
+
+/// An object whose members can stand beside others; `None` if it is none, or not simply one.
+pub(super) fn flat<'a>(
+    document: &'a OpenApiDocument,
+    schema: &'a Value,
+) -> Result<Option<FlatObject<'a>>, UnresolvedReference> {
+    let mut joining = ObjectFlattener {
+        document,
+        flat: FlatObject::default(),
+        required: HashSet::new(),
+        left: MAX_OBJECT_PARTS,
+    };
+    let joined = joining.join(schema, 0);
+    document.steps(MAX_OBJECT_PARTS - joining.left)?;
+    Ok(joined?.then_some(joining.flat))
+}
+
+/// The members of an object, with those of the objects of which it is made.
+pub(super) fn members_of<'a>(
+    document: &'a OpenApiDocument,
+    schema: &'a Value,
+) -> Option<MemberList<'a>> {
+    Some(flat(document, schema).ok()??.properties)
+}
+
+/// An object on its way.
+struct ObjectFlattener<'a> {
+    document: &'a OpenApiDocument,
+    flat: FlatObject<'a>,
+    /// Those of `flat`, to find them.
+    required: HashSet<&'a str>,
+    /// Parts that may still be joined.
+    left: usize,
+}
+
+impl<'a> ObjectFlattener<'a> {
+    /// Whether it could be.
+    fn join(&mut self, schema: &'a Value, depth: usize) -> Result<bool, UnresolvedReference> {
+        let schema = self.document.resolve(schema)?;
+        let Value::Object(map) = schema else {
+            return Ok(false);
+        };
+        let is_object = match map.get("type") {
+            None => true,
+            Some(kind) => kind == "object",
+        };
+        let simple = is_object
+            && depth < MAX_JOINED_DEPTH
+            && ![
+                "not",
+                "if",
+                "patternProperties",
+                "discriminator",
+                "$dynamicRef",
+            ]
+            .iter()
+            .any(|keyword| map.contains_key(*keyword))
+            && !matches!(map.get("additionalProperties"), Some(Value::Object(it)) if !it.is_empty());
+        if !simple || !self.take(1) {
+            return Ok(false);
+        }
+        self.flat.closed |= map.get("additionalProperties") == Some(&Value::Bool(false));
+        for part in items(schema, "allOf") {
+            if !self.join(part, depth + 1)? {
+                return Ok(false);
+            }
+        }
+        for keyword in ["anyOf", "oneOf"] {
+            let mut limits = Vec::new();
+            for alternative in items(schema, keyword) {
+                match only_requires(alternative).filter(|names| self.take(1 + names.len())) {
+                    Some(names) => limits.push(json!({ "required": names })),
+                    None => return Ok(false),
+                }
+            }
+            if !limits.is_empty() {
+                self.flat.limits.push(json!({ "anyOf": limits }));
+            }
+        }
+        for (name, member) in members(schema, "properties") {
+            if !self.take(1) {
+                return Ok(false);
+            }
+            self.flat.properties.insert(name, member);
+        }
+        for name in items(schema, "required").filter_map(Value::as_str) {
+            if !self.take(1) {
+                return Ok(false);
+            }
+            if self.required.insert(name) {
+                self.flat.required.push(name.to_owned());
+            }
+        }
+        Ok(true)
+    }
+
+    fn take(&mut self, parts: usize) -> bool {
+        let left = self.left.checked_sub(parts);
+        self.left = left.unwrap_or(0);
+        left.is_some()
+    }
+}
+
+/// The names of an alternative that says nothing but which members it needs.
+fn only_requires(alternative: &Value) -> Option<&Vec<Value>> {
+    let known = ["required", "type", "title", "description"];
+    let map = alternative.as_object()?;
+    let only = map.keys().all(|key| known.contains(&key.as_str()));
+    only.then(|| map.get("required")?.as_array()).flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn members_stand_once_where_they_were_met_first() {
+        let document = OpenApiDocument::read(
+            &json!({
+                "openapi": "3.1.0",
+                "whole": {
+                    "allOf": [
+                        { "properties": { "a": { "type": "string" }, "b": {} }, "required": ["a"] },
+                        { "$ref": "#/part" },
+                    ],
+                    "properties": { "a": { "type": "integer" }, "d": {} },
+                    "required": ["d", "a"],
+                },
+                "part": {
+                    "properties": { "c": { "readOnly": true } },
+                    "required": ["c"],
+                    "additionalProperties": false,
+                    "anyOf": [{ "required": ["b"] }, { "required": ["c", "d"] }],
+                },
+            })
+            .to_string(),
+        )
+        .unwrap();
+        let flat = flat(&document, &document.root()["whole"]).unwrap().unwrap();
+        assert_eq!(flat.required, ["a", "c", "d"]);
+        let flat = flat.asked(&document);
+        assert_eq!(
+            Value::Object(flat.properties()).to_string(),
+            r#"{"a":{"type":"integer"},"b":{},"d":{}}"#
+        );
+        assert_eq!(flat.required, ["a", "d"]);
+        assert!(flat.closed);
+        assert_eq!(
+            flat.limits,
+            [json!({ "anyOf": [{ "required": ["b"] }, { "required": ["c", "d"] }] })]
+        );
+    }
+}

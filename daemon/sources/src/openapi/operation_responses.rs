@@ -1,0 +1,198 @@
+//! What an operation answers: the type of its result, and what it is asked to be sent as.
+//!
+//! Invariant: a type is promised only where the description promises it for every success that has a body.
+
+use serde_json::{Value, json};
+
+use super::{
+    media_types::is_json,
+    openapi_document::{OpenApiDocument, members},
+};
+
+/// Media types of one operation that are asked for.
+const MAX_RESPONSE_MEDIA_TYPES: usize = 16;
+
+/// The successes of an operation.
+#[derive(Debug, Default)]
+pub(super) struct SuccessResponses {
+    /// Of the JSON, as the description has it; of nothing at all `{"type": "null"}`.
+    pub(super) schema: Option<Value>,
+    /// For the header `Accept`.
+    pub(super) accept: String,
+    /// Whether a `Link` leads to further pages.
+    pub(super) links: bool,
+}
+
+/// What cannot be resolved promises nothing.
+pub(super) fn read(document: &OpenApiDocument, verb: &str, operation: &Value) -> SuccessResponses {
+    let mut found: Vec<(&String, &Value)> = members(operation, "responses")
+        .filter(|(status, _)| status.starts_with('2'))
+        .collect();
+    found.sort_by_key(|(status, _)| status.replace(['x', 'X'], "~"));
+    if found.is_empty() {
+        found = members(operation, "responses")
+            .filter(|(status, _)| *status == "default")
+            .collect();
+    }
+    let (mut json, mut others) = (Vec::new(), Vec::new());
+    let mut links = false;
+    let mut promised = PromisedBody::default();
+    for (status, response) in found {
+        let Ok(response) = document.resolve(response) else {
+            promised.unknown = true;
+            continue;
+        };
+        links |= members(response, "headers").any(|(name, _)| name.eq_ignore_ascii_case("link"));
+        let mut typed = false;
+        for (media, content) in members(response, "content") {
+            let media = media.as_str();
+            let list = match is_json(media) {
+                true => &mut json,
+                false => &mut others,
+            };
+            if list.len() < MAX_RESPONSE_MEDIA_TYPES && !list.contains(&media) {
+                list.push(media);
+            }
+            if is_json(media) {
+                typed = true;
+                promised.json(content.get("schema"));
+            }
+        }
+        match members(response, "content").next() {
+            // JSON is what is asked for, and another body comes where there is none.
+            Some(_) => promised.unknown |= !typed,
+            None if matches!(status.as_str(), "204" | "205") => promised.empty = true,
+            // Many leave out what they give.
+            None => promised.unsaid |= status != "202",
+        }
+    }
+    SuccessResponses {
+        schema: match verb {
+            // Whatever its description says.
+            "head" => Some(json!({ "type": "null" })),
+            _ => promised.schema(),
+        },
+        accept: match (json.as_slice(), others.as_slice()) {
+            ([], []) => "application/json, */*;q=0.5".into(),
+            ([], others) => format!("{}, */*;q=0.5", others.join(", ")),
+            (json, _) => format!(
+                "{}, */*;q=0.5",
+                json.join(", ").replace("*/*", "application/json")
+            ),
+        },
+        links,
+    }
+}
+
+/// What all successes together say of a body.
+#[derive(Debug, Default)]
+struct PromisedBody<'a> {
+    /// Each once.
+    schemas: Vec<&'a Value>,
+    /// One has no body.
+    empty: bool,
+    /// One says nothing of a body.
+    unsaid: bool,
+    /// One has a body of which nothing is known.
+    unknown: bool,
+}
+
+impl<'a> PromisedBody<'a> {
+    fn json(&mut self, schema: Option<&'a Value>) {
+        match schema {
+            Some(schema) if self.schemas.contains(&schema) => {}
+            Some(schema) if self.schemas.len() < MAX_RESPONSE_MEDIA_TYPES => {
+                self.schemas.push(schema)
+            }
+            _ => self.unknown = true,
+        }
+    }
+
+    fn schema(self) -> Option<Value> {
+        let null = || json!({ "type": "null" });
+        match (self.schemas.as_slice(), self.empty) {
+            _ if self.unknown => None,
+            ([], true) => (!self.unsaid).then(null),
+            ([], false) => None,
+            ([only], false) => Some((*only).clone()),
+            (several, empty) => {
+                let several = several.iter().map(|schema| (*schema).clone());
+                let alternatives: Vec<Value> = several.chain(empty.then(null)).collect();
+                Some(json!({ "anyOf": alternatives }))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_all_successes_give_is_the_result() {
+        let document = OpenApiDocument::read("{\"openapi\": \"3.1.0\"}").unwrap();
+        let json = |kind: &str| json!({ "content": { "application/json": { "schema": { "type": kind } } } });
+        let text = json!({ "content": { "text/csv": {} } });
+        for (responses, schema, accept) in [
+            (
+                json!({ "201": json("string"), "200": json("array"), "default": json("object") }),
+                json!({ "anyOf": [{ "type": "array" }, { "type": "string" }] }),
+                "application/json, */*;q=0.5",
+            ),
+            (
+                json!({ "default": json("object") }),
+                json!({ "type": "object" }),
+                "application/json, */*;q=0.5",
+            ),
+            (
+                json!({ "204": { "description": "" }, "400": json("object") }),
+                json!({ "type": "null" }),
+                "application/json, */*;q=0.5",
+            ),
+            (
+                json!({ "200": json("array"), "204": {} }),
+                json!({ "anyOf": [{ "type": "array" }, { "type": "null" }] }),
+                "application/json, */*;q=0.5",
+            ),
+            (
+                json!({ "200": json("array"), "201": json("array"), "202": {} }),
+                json!({ "type": "array" }),
+                "application/json, */*;q=0.5",
+            ),
+            (
+                json!({ "200": json("array"), "201": json("string"), "204": {} }),
+                json!({ "anyOf": [{ "type": "array" }, { "type": "string" }, { "type": "null" }] }),
+                "application/json, */*;q=0.5",
+            ),
+            (
+                json!({ "200": json("array"), "206": text }),
+                Value::Null,
+                "application/json, */*;q=0.5",
+            ),
+            (json!({ "200": text }), Value::Null, "text/csv, */*;q=0.5"),
+            (
+                json!({ "200": {} }),
+                Value::Null,
+                "application/json, */*;q=0.5",
+            ),
+            (
+                json!({ "2XX": json("object"), "200": { "content": { "application/vnd.a+json": {}, "text/csv": {} } } }),
+                Value::Null,
+                "application/vnd.a+json, application/json, */*;q=0.5",
+            ),
+        ] {
+            let answers = read(&document, "get", &json!({ "responses": responses }));
+            assert_eq!(answers.schema.unwrap_or_default(), schema, "{responses}");
+            assert_eq!(answers.accept, accept, "{responses}");
+        }
+    }
+
+    #[test]
+    fn a_head_has_no_body_whatever_is_said_of_it() {
+        let document = OpenApiDocument::read("{\"openapi\": \"3.1.0\"}").unwrap();
+        let content = json!({ "application/json": { "schema": { "type": "object" } } });
+        let head = json!({ "responses": { "200": { "content": content } } });
+        let answers = read(&document, "head", &head);
+        assert_eq!(answers.schema, Some(json!({ "type": "null" })));
+    }
+}

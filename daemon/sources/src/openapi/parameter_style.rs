@@ -1,0 +1,351 @@
+//! How the value of a parameter is written: RFC 6570 as OpenAPI uses it.
+//!
+//! Invariant: whatever a value holds, it stays within its place: it ends no segment of a path, no pair of a query and no
+//! header.
+
+use serde_json::Value;
+
+/// Where a parameter goes.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum ParameterLocation {
+    Path,
+    Query,
+    Header,
+    Cookie,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum ParameterStyle {
+    Simple,
+    Label,
+    Matrix,
+    Form,
+    Space,
+    Pipe,
+    Deep,
+}
+
+/// Which letters stand for themselves.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum AllowedCharacters {
+    /// Only those that mean nothing anywhere.
+    Unreserved,
+    /// Also those that mean something elsewhere in an address.
+    Reserved,
+    /// Also what divides the segments of a path.
+    Segments,
+    /// All: the value is no part of an address, or is encoded later.
+    Any,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) struct ParameterEncoding {
+    pub(super) style: ParameterStyle,
+    pub(super) explode: bool,
+    pub(super) letters: AllowedCharacters,
+}
+
+/// A name with its value, both encoded.
+pub(super) type EncodedPair = (String, String);
+
+impl ParameterStyle {
+    pub(super) fn of(word: &str) -> Option<Self> {
+        Some(match word {
+            "simple" => Self::Simple,
+            "label" => Self::Label,
+            "matrix" => Self::Matrix,
+            "form" => Self::Form,
+            "spaceDelimited" => Self::Space,
+            "pipeDelimited" => Self::Pipe,
+            "deepObject" => Self::Deep,
+            _ => return None,
+        })
+    }
+
+    /// What a place has where nothing is said.
+    pub(super) fn usual(place: ParameterLocation) -> Self {
+        match place {
+            ParameterLocation::Path | ParameterLocation::Header => Self::Simple,
+            ParameterLocation::Query | ParameterLocation::Cookie => Self::Form,
+        }
+    }
+}
+
+impl ParameterEncoding {
+    /// As a segment of a path, or the value of a header.
+    pub(super) fn segment(self, name: &str, value: &Value) -> String {
+        let (prefix, between) = match (self.style, self.explode) {
+            (ParameterStyle::Label, true) => (".", "."),
+            (ParameterStyle::Label, false) => (".", ","),
+            (ParameterStyle::Matrix, true) => (";", ";"),
+            (ParameterStyle::Matrix, false) => (";", ","),
+            _ => ("", ","),
+        };
+        let name = self.encoded(name);
+        let named = |text: String| match (self.style, text.is_empty()) {
+            (ParameterStyle::Matrix, true) => name.clone(),
+            (ParameterStyle::Matrix, false) => format!("{name}={text}"),
+            _ => text,
+        };
+        let text = match value {
+            Value::Array(items) if self.explode => {
+                let items = items.iter().map(|item| named(self.scalar(item)));
+                items.collect::<Vec<_>>().join(between)
+            }
+            Value::Array(items) => named(self.list(items.iter()).join(between)),
+            Value::Object(fields) if self.explode => {
+                let fields = fields.iter().filter(|(_, value)| !value.is_null());
+                let fields = fields
+                    .map(|(key, value)| format!("{}={}", self.encoded(key), self.scalar(value)));
+                fields.collect::<Vec<_>>().join(between)
+            }
+            Value::Object(fields) => named(self.flat(fields).join(between)),
+            one => named(self.scalar(one)),
+        };
+        format!("{prefix}{text}")
+    }
+
+    /// As pairs of a query, a form or cookies. Null is not sent.
+    pub(super) fn pairs(self, name: &str, value: &Value) -> Vec<EncodedPair> {
+        let own = self.encoded(name);
+        let between = match (self.style, self.letters) {
+            (ParameterStyle::Space, AllowedCharacters::Any) => " ",
+            (ParameterStyle::Space, _) => "%20",
+            (ParameterStyle::Pipe, AllowedCharacters::Any) => "|",
+            (ParameterStyle::Pipe, _) => "%7C",
+            _ => ",",
+        };
+        match value {
+            Value::Null => Vec::new(),
+            Value::Array(_) | Value::Object(_) if self.style == ParameterStyle::Deep => {
+                let mut pairs = Vec::new();
+                self.deep(name, value, &mut pairs);
+                pairs
+            }
+            Value::Array(items) if self.explode => {
+                let items = self.list(items.iter());
+                items.into_iter().map(|item| (own.clone(), item)).collect()
+            }
+            Value::Array(items) if items.is_empty() => Vec::new(),
+            Value::Array(items) => vec![(own, self.list(items.iter()).join(between))],
+            Value::Object(fields) if self.explode => {
+                let fields = fields.iter().filter(|(_, value)| !value.is_null());
+                fields
+                    .map(|(key, value)| (self.encoded(key), self.scalar(value)))
+                    .collect()
+            }
+            Value::Object(fields) if fields.is_empty() => Vec::new(),
+            Value::Object(fields) => vec![(own, self.flat(fields).join(between))],
+            one => vec![(own, self.scalar(one))],
+        }
+    }
+
+    /// `name[a][0][b]=…`, as deep as the value is.
+    fn deep(self, name: &str, value: &Value, pairs: &mut Vec<EncodedPair>) {
+        match value {
+            Value::Null => {}
+            Value::Object(fields) => {
+                for (key, value) in fields {
+                    self.deep(&format!("{name}[{key}]"), value, pairs);
+                }
+            }
+            Value::Array(items) => {
+                for (place, item) in items.iter().enumerate() {
+                    self.deep(&format!("{name}[{place}]"), item, pairs);
+                }
+            }
+            one => pairs.push((self.encoded(name), self.scalar(one))),
+        }
+    }
+
+    fn flat(self, fields: &serde_json::Map<String, Value>) -> Vec<String> {
+        let fields = fields.iter().filter(|(_, value)| !value.is_null());
+        fields
+            .flat_map(|(key, value)| [self.encoded(key), self.scalar(value)])
+            .collect()
+    }
+
+    fn list<'a>(self, items: impl Iterator<Item = &'a Value>) -> Vec<String> {
+        let items = items.filter(|item| !item.is_null());
+        items.map(|item| self.scalar(item)).collect()
+    }
+
+    fn scalar(self, value: &Value) -> String {
+        self.encoded(&plain(value))
+    }
+
+    pub(super) fn encoded(self, text: &str) -> String {
+        encoded(text, self.letters)
+    }
+}
+
+/// A value as text; what has no text of its own as JSON.
+pub(super) fn plain(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Null => String::new(),
+        other => other.to_string(),
+    }
+}
+
+/// Percent-encoded. `#`, `&` and `+` never stand for themselves: a value must not end its place.
+pub(super) fn encoded(text: &str, letters: AllowedCharacters) -> String {
+    const RESERVED: &[u8] = b":/?[]@!$'()*,;=";
+    if letters == AllowedCharacters::Any {
+        return text.to_owned();
+    }
+    let mut written = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        let stands = byte.is_ascii_alphanumeric()
+            || b"-._~".contains(&byte)
+            || match letters {
+                AllowedCharacters::Reserved => RESERVED.contains(&byte),
+                AllowedCharacters::Segments => byte == b'/',
+                AllowedCharacters::Unreserved | AllowedCharacters::Any => false,
+            };
+        match stands {
+            true => written.push(char::from(byte)),
+            false => written.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    written
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// The table of the specification.
+    #[test]
+    fn every_style_is_written_as_the_specification_shows() {
+        let (list, object) = (
+            json!(["blue", "black", "brown"]),
+            json!({ "R": 100, "G": 200, "B": 150 }),
+        );
+        for (style, explode, of_list, of_object) in [
+            (
+                ParameterStyle::Matrix,
+                false,
+                ";color=blue,black,brown",
+                ";color=R,100,G,200,B,150",
+            ),
+            (
+                ParameterStyle::Matrix,
+                true,
+                ";color=blue;color=black;color=brown",
+                ";R=100;G=200;B=150",
+            ),
+            (
+                ParameterStyle::Label,
+                false,
+                ".blue,black,brown",
+                ".R,100,G,200,B,150",
+            ),
+            (
+                ParameterStyle::Label,
+                true,
+                ".blue.black.brown",
+                ".R=100.G=200.B=150",
+            ),
+            (
+                ParameterStyle::Simple,
+                false,
+                "blue,black,brown",
+                "R,100,G,200,B,150",
+            ),
+            (
+                ParameterStyle::Simple,
+                true,
+                "blue,black,brown",
+                "R=100,G=200,B=150",
+            ),
+        ] {
+            let writing = ParameterEncoding {
+                style,
+                explode,
+                letters: AllowedCharacters::Unreserved,
+            };
+            assert_eq!(writing.segment("color", &list), of_list);
+            assert_eq!(writing.segment("color", &object), of_object);
+        }
+        for (style, explode, of_list, of_object) in [
+            (
+                ParameterStyle::Form,
+                false,
+                "color=blue,black,brown",
+                "color=R,100,G,200,B,150",
+            ),
+            (
+                ParameterStyle::Form,
+                true,
+                "color=blue&color=black&color=brown",
+                "R=100&G=200&B=150",
+            ),
+            (
+                ParameterStyle::Space,
+                false,
+                "color=blue%20black%20brown",
+                "color=R%20100%20G%20200%20B%20150",
+            ),
+            (
+                ParameterStyle::Pipe,
+                false,
+                "color=blue%7Cblack%7Cbrown",
+                "color=R%7C100%7CG%7C200%7CB%7C150",
+            ),
+            (
+                ParameterStyle::Deep,
+                true,
+                "color%5B0%5D=blue&color%5B1%5D=black&color%5B2%5D=brown",
+                "color%5BR%5D=100&color%5BG%5D=200&color%5BB%5D=150",
+            ),
+        ] {
+            let writing = ParameterEncoding {
+                style,
+                explode,
+                letters: AllowedCharacters::Unreserved,
+            };
+            let query = |value: &Value| {
+                let pairs = writing.pairs("color", value);
+                let pairs = pairs.iter().map(|(name, value)| format!("{name}={value}"));
+                pairs.collect::<Vec<_>>().join("&")
+            };
+            assert_eq!(query(&list), of_list, "{style:?}");
+            assert_eq!(query(&object), of_object, "{style:?}");
+        }
+    }
+
+    #[test]
+    fn a_value_stays_in_its_place() {
+        let of = |letters| ParameterEncoding {
+            style: ParameterStyle::Form,
+            explode: true,
+            letters,
+        };
+        let value = json!("a b/c?d&e=f#g+ü");
+        assert_eq!(
+            of(AllowedCharacters::Unreserved).pairs("q", &value)[0].1,
+            "a%20b%2Fc%3Fd%26e%3Df%23g%2B%C3%BC"
+        );
+        assert_eq!(
+            of(AllowedCharacters::Reserved).pairs("q", &value)[0].1,
+            "a%20b/c?d%26e=f%23g%2B%C3%BC"
+        );
+        let nested = json!({ "a": [{ "b": 1 }, null], "c": null });
+        let deep = ParameterEncoding {
+            style: ParameterStyle::Deep,
+            ..of(AllowedCharacters::Any)
+        };
+        assert_eq!(
+            deep.pairs("x", &nested),
+            [("x[a][0][b]".to_owned(), "1".to_owned())]
+        );
+        assert_eq!(
+            of(AllowedCharacters::Unreserved).pairs("q", &Value::Null),
+            []
+        );
+        assert_eq!(of(AllowedCharacters::Unreserved).pairs("q", &json!([])), []);
+    }
+}

@@ -1,0 +1,407 @@
+//! A schema with all that it refers to, as one document: what one tool carries.
+//!
+//! Parts that many operations share are said anew once and copied into each that reaches them. What reaches far
+//! reaches everything: a charge of Stripe's leads to nine hundred other things. So a result is told in full up to a
+//! number of bytes and steps, the nearest first, and whatever is further away says nothing. Arguments lose words where
+//! they are long, and only what does not fit in the room that there is for each operation is told by its name alone.
+//! An object of which a part of a result is not told says nothing at all: its other members would look like all that
+//! there are.
+//!
+//! Invariant: what an operation's schema becomes does not depend on its neighbours, but for the names of parts that
+//! are called alike.
+
+use std::{
+    cell::RefCell,
+    collections::{HashMap, HashSet, VecDeque},
+    rc::Rc,
+};
+
+use serde_json::{Map, Value, json};
+
+use super::{
+    openapi_document::UnresolvedReference,
+    schema_dialect::{SchemaDialect, SchemaDirection, TranslatedSchema},
+    schema_walk::{bases, each, open, silence, silence_below},
+};
+
+/// Of a result's schema, as JSON text. What is held of it takes several times as much, for each of a thousand tools.
+const MAX_RESULT_SCHEMA_BYTES: usize = 6 << 10;
+/// References from a result's schema to a part of it.
+const MAX_RESULT_REF_DEPTH: usize = 5;
+/// Arguments that are longer lose the words below their first level.
+const MAX_WORDY_ARGUMENTS_BYTES: usize = 12 << 10;
+/// Bytes that are put together in one step of reading a description.
+const SCHEMA_BYTES_PER_STEP: usize = 32;
+
+/// All schemas of a description.
+#[derive(Debug)]
+pub(super) struct SchemaClosures<'a> {
+    pub(super) dialect: SchemaDialect<'a>,
+    parts: RefCell<HashMap<(SchemaDirection, String), Rc<ClosurePart>>>,
+    /// What parts are called in `$defs`, by their pointers.
+    names: RefCell<DefinitionNames>,
+}
+
+#[derive(Debug, Default)]
+struct DefinitionNames {
+    by_pointer: HashMap<String, Rc<str>>,
+    taken: HashSet<Rc<str>>,
+    /// How often each was wanted.
+    wanted: HashMap<String, u32>,
+}
+
+#[derive(Debug)]
+struct ClosurePart {
+    said: TranslatedSchema,
+    /// As JSON text.
+    bytes: usize,
+    /// The same without words.
+    silent: usize,
+}
+
+impl<'a> SchemaClosures<'a> {
+    pub(super) fn new(dialect: SchemaDialect<'a>) -> Self {
+        Self {
+            dialect,
+            parts: RefCell::default(),
+            names: RefCell::default(),
+        }
+    }
+
+    /// Arguments: what stands right in them, and of what that refers to as much as there is room for, the nearest
+    /// first.
+    pub(super) fn arguments(
+        &self,
+        schema: &Value,
+        mut room: usize,
+    ) -> Result<Value, UnresolvedReference> {
+        let root = self.dialect.say(schema, SchemaDirection::Arguments)?;
+        let (mut told, mut untold) = (Vec::new(), Vec::new());
+        let mut known: HashSet<String> = root.needs.iter().cloned().collect();
+        let mut next: VecDeque<String> = root.needs.into();
+        let mut bytes = length(&root.schema);
+        self.costs(bytes)?;
+        while let Some(pointer) = next.pop_front() {
+            let part = self.part(&pointer, SchemaDirection::Arguments)?;
+            if part.silent > room {
+                self.costs(SCHEMA_BYTES_PER_STEP)?;
+                untold.push((pointer, part));
+                continue;
+            }
+            self.costs(part.bytes)?;
+            room -= part.silent;
+            bytes += part.bytes;
+            let needs = part.said.needs.iter();
+            next.extend(needs.filter(|it| known.insert((*it).clone())).cloned());
+            told.push((pointer, part));
+        }
+        let wordy = bytes > MAX_WORDY_ARGUMENTS_BYTES;
+        let mut defs = Map::new();
+        for (pointer, part) in told {
+            let mut schema = part.said.schema.clone();
+            if wordy {
+                silence(&mut schema);
+            }
+            defs.insert(self.name(&pointer).to_string(), schema);
+        }
+        for (pointer, part) in untold {
+            let name = self.name(&pointer).to_string();
+            let schema = by_name(&name, &part.said.schema);
+            defs.insert(name, schema);
+        }
+        let mut schema = root.schema;
+        if wordy {
+            silence_below(&mut schema, 2);
+        }
+        Ok(self.document(schema, defs))
+    }
+
+    /// A result, as far as it is told.
+    pub(super) fn result(&self, schema: &Value) -> Value {
+        let nothing = || TranslatedSchema {
+            schema: json!({}),
+            needs: Vec::new(),
+        };
+        let mut root = self
+            .dialect
+            .say(schema, SchemaDirection::Results)
+            .unwrap_or_else(|_| nothing());
+        let mut bytes = length(&root.schema);
+        if bytes > MAX_RESULT_SCHEMA_BYTES {
+            silence(&mut root.schema);
+            bytes = length(&root.schema);
+        }
+        if bytes > 4 * MAX_RESULT_SCHEMA_BYTES {
+            return json!({});
+        }
+        let mut parts: Vec<(String, Value)> = Vec::new();
+        let mut known: HashSet<String> = root.needs.iter().cloned().collect();
+        let mut next: VecDeque<(String, usize)> =
+            root.needs.iter().map(|it| (it.clone(), 1)).collect();
+        let mut untold: HashSet<String> = HashSet::new();
+        while let Some((pointer, steps)) = next.pop_front() {
+            let part = self.part(&pointer, SchemaDirection::Results).ok();
+            let room = MAX_RESULT_SCHEMA_BYTES.saturating_sub(bytes);
+            let near =
+                |part: &Rc<ClosurePart>| steps <= MAX_RESULT_REF_DEPTH && part.silent <= room;
+            let told = part.filter(near).map(|part| {
+                let mut schema = part.said.schema.clone();
+                if part.bytes > room {
+                    silence(&mut schema);
+                }
+                (part, schema)
+            });
+            let Some((part, mut schema)) = told else {
+                untold.insert(pointer);
+                continue;
+            };
+            bytes += length(&schema);
+            let bases = bases(&mut schema);
+            for need in &part.said.needs {
+                if known.insert(need.clone()) {
+                    // An object is nothing without those of which it is made.
+                    match bases.contains(need) {
+                        true => next.push_front((need.clone(), steps)),
+                        false => next.push_back((need.clone(), steps + 1)),
+                    }
+                }
+            }
+            parts.push((pointer, schema));
+        }
+        // What is opened may be a part of another.
+        let mut opened = true;
+        while opened {
+            opened = false;
+            open(&mut root.schema, &untold);
+            for (pointer, schema) in &mut parts {
+                open(schema, &untold);
+                if schema.as_object().is_some_and(Map::is_empty) && untold.insert(pointer.clone()) {
+                    opened = true;
+                }
+            }
+        }
+        let mut defs = Map::new();
+        for (pointer, schema) in parts {
+            if !untold.contains(&pointer) {
+                defs.insert(self.name(&pointer).to_string(), schema);
+            }
+        }
+        let mut untold: Vec<String> = untold.into_iter().collect();
+        untold.sort();
+        for pointer in untold {
+            let name = self.name(&pointer).to_string();
+            defs.insert(name.clone(), json!({ "title": name }));
+        }
+        self.document(root.schema, defs)
+    }
+
+    fn part(
+        &self,
+        pointer: &str,
+        direction: SchemaDirection,
+    ) -> Result<Rc<ClosurePart>, UnresolvedReference> {
+        let key = (direction, pointer.to_owned());
+        if let Some(part) = self.parts.borrow().get(&key) {
+            return Ok(Rc::clone(part));
+        }
+        let found = self.dialect.document.root().pointer(pointer);
+        let found = found.ok_or_else(|| UnresolvedReference::Nothing(format!("#{pointer}")))?;
+        let said = self.dialect.say(found, direction)?;
+        let bytes = length(&said.schema);
+        let mut wordless = said.schema.clone();
+        silence(&mut wordless);
+        let silent = length(&wordless);
+        let part = Rc::new(ClosurePart {
+            said,
+            bytes,
+            silent,
+        });
+        self.parts.borrow_mut().insert(key, Rc::clone(&part));
+        Ok(part)
+    }
+
+    /// The last segment of the pointer, if it is free.
+    fn name(&self, pointer: &str) -> Rc<str> {
+        let names = &mut *self.names.borrow_mut();
+        if let Some(name) = names.by_pointer.get(pointer) {
+            return Rc::clone(name);
+        }
+        let last = pointer.rsplit('/').next().unwrap_or_default();
+        let fit = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
+        let plain = last.replace("~1", "/").replace("~0", "~");
+        let plain = plain.replace(|c| !fit(c), "_");
+        // Thousands may be called alike.
+        let wanted = names.wanted.entry(plain.clone()).or_insert(0);
+        let mut numbered = std::iter::from_fn(|| {
+            *wanted += 1;
+            Some(match *wanted {
+                1 => plain.clone(),
+                number => format!("{plain}_{number}"),
+            })
+        });
+        let name = numbered.find(|name| !names.taken.contains(name.as_str()));
+        let name: Rc<str> = name.unwrap_or_default().into();
+        names.taken.insert(Rc::clone(&name));
+        names
+            .by_pointer
+            .insert(pointer.to_owned(), Rc::clone(&name));
+        name
+    }
+
+    fn costs(&self, bytes: usize) -> Result<(), UnresolvedReference> {
+        self.dialect
+            .document
+            .steps(1 + bytes / SCHEMA_BYTES_PER_STEP)
+    }
+
+    fn document(&self, mut schema: Value, mut defs: Map<String, Value>) -> Value {
+        self.point(&mut schema);
+        defs.values_mut().for_each(|part| self.point(part));
+        if let Value::Object(schema) = &mut schema
+            && !defs.is_empty()
+        {
+            schema.insert("$defs".into(), Value::Object(defs));
+        }
+        schema
+    }
+
+    /// References from the description's pointers to names in `$defs`.
+    fn point(&self, schema: &mut Value) {
+        each(schema, &mut |schema| {
+            if let Some(Value::String(reference)) = schema.get_mut("$ref") {
+                *reference = format!("#/$defs/{}", self.name(reference));
+            }
+        });
+    }
+}
+
+fn length(schema: &Value) -> usize {
+    mux_text::json_length::of(schema, usize::MAX).unwrap_or(usize::MAX)
+}
+
+/// That there is such a thing, and no more.
+fn by_name(name: &str, schema: &Value) -> Value {
+    let mut told = Map::new();
+    let kind = schema.get("type").cloned();
+    told.extend(kind.map(|kind| ("type".to_owned(), kind)));
+    let words = format!("`{name}` of the description; it is too large to be shown here");
+    told.insert("description".into(), words.into());
+    Value::Object(told)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{super::openapi_document::OpenApiDocument, *};
+
+    fn document(schemas: &Value) -> OpenApiDocument {
+        let text = json!({ "openapi": "3.1.0", "components": { "schemas": schemas } });
+        OpenApiDocument::read(&text.to_string()).unwrap()
+    }
+
+    #[test]
+    fn a_tool_carries_what_it_reaches() {
+        let to = |name: &str| json!({ "$ref": format!("#/components/schemas/{name}") });
+        let document = document(&json!({
+            "Pet": { "type": "object", "properties": { "owner": to("Owner"), "odd": to("a~1b%20c") } },
+            "Owner": { "type": "object", "properties": { "pets": { "type": "array", "items": to("Pet") } } },
+            "a/b c": { "type": "string" },
+            "Other": { "type": "string" },
+        }));
+        let closures = SchemaClosures::new(SchemaDialect::new(&document));
+        let whole = closures.arguments(&to("Pet"), usize::MAX).unwrap();
+        assert_eq!(whole["$ref"], "#/$defs/Pet");
+        let defs: Vec<&String> = whole["$defs"].as_object().unwrap().keys().collect();
+        assert_eq!(defs, ["Pet", "Owner", "a_b_c"]);
+        assert_eq!(
+            whole["$defs"]["Owner"]["properties"]["pets"]["items"]["$ref"],
+            "#/$defs/Pet"
+        );
+        assert_eq!(closures.result(&to("Pet")), whole);
+    }
+
+    #[test]
+    fn an_object_is_told_with_all_its_parts_or_not_at_all() {
+        let to = |name: &str| json!({ "$ref": format!("#/components/schemas/{name}") });
+        let long: Map<String, Value> = (0..600)
+            .map(|number| (format!("member{number}"), json!({ "type": "string" })))
+            .collect();
+        let document = document(&json!({
+            "Whole": { "allOf": [to("Base"), { "type": "object", "properties": { "own": to("Odd") } }] },
+            "Base": { "type": "object", "properties": { "id": { "type": "string" } } },
+            "Odd": { "allOf": [to("Long"), { "type": "object", "properties": { "a": {} } }] },
+            "Long": { "type": "object", "properties": long },
+        }));
+        let closures = SchemaClosures::new(SchemaDialect::new(&document));
+        let told = closures.result(&to("Whole"));
+        assert_eq!(
+            told["$defs"]["Base"]["properties"]["id"],
+            json!({ "type": "string" })
+        );
+        assert_eq!(told["$defs"]["Odd"], json!({ "title": "Odd" }));
+        assert_eq!(told["$defs"]["Long"], json!({ "title": "Long" }));
+    }
+
+    #[test]
+    fn a_result_that_reaches_far_is_told_up_to_a_limit() {
+        let mut schemas = Map::new();
+        for number in 0..400 {
+            let next = format!("#/components/schemas/S{}", number + 1);
+            let after = format!("#/components/schemas/S{}", number * 2 % 400);
+            schemas.insert(
+                format!("S{number}"),
+                json!({
+                    "type": "object",
+                    "properties": { "next": { "$ref": next }, "after": { "$ref": after }, "text": { "type": "string" } },
+                }),
+            );
+        }
+        schemas.insert("S400".into(), json!({}));
+        let document = document(&Value::Object(schemas));
+        let closures = SchemaClosures::new(SchemaDialect::new(&document));
+        let root = json!({ "$ref": "#/components/schemas/S1" });
+        let told = closures.result(&root);
+        let text = told.to_string();
+        assert!(text.len() < 2 * MAX_RESULT_SCHEMA_BYTES, "{}", text.len());
+        assert!(text.contains("\"title\":\"S"), "{text}");
+        let asked = closures.arguments(&root, usize::MAX).unwrap();
+        assert_eq!(asked["$defs"].as_object().unwrap().len(), 401);
+    }
+    #[test]
+    fn arguments_are_told_as_far_as_there_is_room() {
+        let to = |name: &str| json!({ "$ref": format!("#/components/schemas/{name}") });
+        let document = document(&json!({
+            "Near": { "type": "object", "properties": { "far": to("Far"), "id": { "type": "string" } } },
+            "Far": { "type": ["object", "null"], "properties": { "further": to("Further") }, "required": ["further"] },
+            "Further": { "type": "string" },
+        }));
+        let closures = SchemaClosures::new(SchemaDialect::new(&document));
+        let told = |room| closures.arguments(&to("Near"), room).unwrap();
+        let names = |told: &Value| -> Vec<String> {
+            told["$defs"].as_object().unwrap().keys().cloned().collect()
+        };
+        assert_eq!(names(&told(1000)), ["Near", "Far", "Further"]);
+        let near = told(120);
+        assert_eq!(names(&near), ["Near", "Far"]);
+        assert_eq!(near["$defs"]["Near"], told(1000)["$defs"]["Near"]);
+        assert_eq!(
+            near["$defs"]["Far"],
+            json!({
+                "type": ["object", "null"],
+                "description": "`Far` of the description; it is too large to be shown here",
+            })
+        );
+        assert_eq!(names(&told(0)), ["Near"]);
+    }
+
+    #[test]
+    fn many_of_one_name_are_numbered() {
+        let document = document(&json!({}));
+        let closures = SchemaClosures::new(SchemaDialect::new(&document));
+        let name = |pointer: &str| closures.name(pointer).to_string();
+        assert_eq!(name("/x/a_2"), "a_2");
+        assert_eq!(name("/x/a"), "a");
+        assert_eq!(name("/y/a"), "a_3");
+        assert_eq!(name("/z/a"), "a_4");
+        assert_eq!(name("/y/a"), "a_3");
+    }
+}

@@ -1,0 +1,429 @@
+//! A schema of OpenAPI as JSON Schema 2020-12, for one direction.
+//!
+//! What OpenAPI 3.0 says otherwise is said anew, what has no meaning outside of a description is left out, and a
+//! keyword whose value is none is left out, too: real descriptions hold `"required": true` and `"minimum": "1"`, and
+//! one of them must not cost its operation the check of all other arguments.
+//!
+//! Invariant: what comes out can be compiled, and accepts at least what the description accepts.
+
+use std::{
+    cell::RefCell,
+    collections::{HashMap, HashSet},
+};
+
+use serde_json::{Map, Value, json};
+
+use super::{
+    object_members::members_of,
+    openapi_document::{OpenApiDocument, OpenApiVersion, UnresolvedReference, is_true, pointer_of},
+    schema_keywords::{cut, is_schema, or_null, types},
+};
+
+/// Levels within one schema; what is below says nothing.
+const MAX_SCHEMA_DEPTH: usize = 60;
+/// Of a description inside a schema, in letters.
+const MAX_ARGUMENT_DESCRIPTION_CHARS: usize = 600;
+/// The same in results, which are read when somebody wonders, and not with every program.
+const MAX_RESULT_DESCRIPTION_CHARS: usize = 120;
+
+/// To compile as much of a pattern takes as long as a step.
+const PATTERN_BYTES_PER_STEP: usize = 64;
+
+/// Which way a value goes.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub(super) enum SchemaDirection {
+    /// Asked for: a caller gives no `readOnly` member, and all constraints count.
+    Arguments,
+    /// Promised: the API gives no `writeOnly` member, and only what makes the type counts.
+    Results,
+}
+
+/// What all schemas of a description have in common.
+#[derive(Debug)]
+pub(super) struct SchemaDialect<'a> {
+    pub(super) document: &'a OpenApiDocument,
+    /// Whether they can be compiled.
+    patterns: RefCell<HashMap<String, bool>>,
+}
+
+/// A schema, said anew, and what it refers to.
+#[derive(Debug)]
+pub(super) struct TranslatedSchema {
+    pub(super) schema: Value,
+    /// Pointers, each once, in the order in which they are met. The schema says `{"$ref": POINTER}` of each.
+    pub(super) needs: Vec<String>,
+}
+
+impl<'a> SchemaDialect<'a> {
+    pub(super) fn new(document: &'a OpenApiDocument) -> Self {
+        Self {
+            document,
+            patterns: RefCell::default(),
+        }
+    }
+
+    /// In a result a reference that stands for nothing says nothing.
+    pub(super) fn say(
+        &self,
+        schema: &Value,
+        direction: SchemaDirection,
+    ) -> Result<TranslatedSchema, UnresolvedReference> {
+        let mut saying = SchemaTranslator {
+            dialect: self,
+            direction,
+            absent: Vec::new(),
+            needs: Vec::new(),
+            needed: HashSet::new(),
+        };
+        let schema = saying.schema(schema, 0)?;
+        Ok(TranslatedSchema {
+            schema,
+            needs: saying.needs,
+        })
+    }
+
+    /// Whether a member is only for the other direction. It may say so behind references.
+    pub(super) fn is_left_out(&self, member: &Value, direction: SchemaDirection) -> bool {
+        let mark = match direction {
+            SchemaDirection::Arguments => "readOnly",
+            SchemaDirection::Results => "writeOnly",
+        };
+        is_true(member, mark)
+            || self
+                .document
+                .resolve(member)
+                .is_ok_and(|found| is_true(found, mark))
+    }
+
+    /// The names of such members, of an object and those of which it is made.
+    fn left_out(&self, schema: &Value, direction: SchemaDirection) -> Vec<String> {
+        let members = members_of(self.document, schema).unwrap_or_default();
+        let left_out = members
+            .iter()
+            .filter(|(_, member)| self.is_left_out(member, direction));
+        left_out.map(|(name, _)| name.to_owned()).collect()
+    }
+
+    /// Whether a pattern can be compiled, which takes steps of the description.
+    pub(super) fn compiles(&self, pattern: &str) -> bool {
+        let mut patterns = self.patterns.borrow_mut();
+        if let Some(known) = patterns.get(pattern) {
+            return *known;
+        }
+        if self.document.has_steps().is_err() {
+            return false;
+        }
+        let (compiles, bytes) = mux_schema::try_pattern(pattern);
+        // Whatever is looked at next says that there are none left.
+        let _enough = self.document.steps(bytes / PATTERN_BYTES_PER_STEP);
+        patterns.insert(pattern.to_owned(), compiles);
+        compiles
+    }
+}
+
+/// One schema on its way.
+pub(super) struct SchemaTranslator<'a> {
+    pub(super) dialect: &'a SchemaDialect<'a>,
+    direction: SchemaDirection,
+    /// Members that are not for this direction, of the objects of which this one is a part.
+    absent: Vec<String>,
+    needs: Vec<String>,
+    /// The same, to find them.
+    needed: HashSet<String>,
+}
+
+impl SchemaTranslator<'_> {
+    pub(super) fn schema(
+        &mut self,
+        schema: &Value,
+        depth: usize,
+    ) -> Result<Value, UnresolvedReference> {
+        self.dialect.document.steps(1)?;
+        let map = match schema {
+            Value::Object(map) if depth <= MAX_SCHEMA_DEPTH => map,
+            Value::Bool(said) => return Ok(Value::Bool(*said)),
+            _ => return Ok(json!({})),
+        };
+        let refers = map.get("$ref").and_then(Value::as_str);
+        let mut said = Map::new();
+        if let Some(reference) = refers {
+            match self.reference(reference) {
+                Ok(pointer) => drop(said.insert("$ref".into(), pointer.into())),
+                Err(_) if self.direction == SchemaDirection::Results => {}
+                Err(unresolved) => return Err(unresolved),
+            }
+        }
+        let known = self.absent.len();
+        if map.contains_key("allOf") {
+            self.absent
+                .extend(self.dialect.left_out(schema, self.direction));
+        }
+        let alone = refers.is_some() && self.dialect.document.version == OpenApiVersion::V3_0;
+        for (keyword, value) in map {
+            // Beside a reference nothing counts in 3.0, and words are harmless.
+            if !alone || keyword == "description" {
+                self.keyword(keyword, value, map, &mut said, depth)?;
+            }
+        }
+        if !alone {
+            self.without_members(map, &mut said)?;
+        }
+        self.absent.truncate(known);
+        if is_true(schema, "nullable") {
+            return Ok(or_null(said));
+        }
+        Ok(Value::Object(said))
+    }
+
+    fn reference(&mut self, reference: &str) -> Result<String, UnresolvedReference> {
+        let pointer = pointer_of(reference)?;
+        self.dialect.document.at(reference)?;
+        let pointer = pointer.into_owned();
+        if self.needed.insert(pointer.clone()) {
+            self.needs.push(pointer.clone());
+        }
+        Ok(pointer)
+    }
+
+    fn keyword(
+        &mut self,
+        keyword: &str,
+        value: &Value,
+        map: &Map<String, Value>,
+        said: &mut Map<String, Value>,
+        depth: usize,
+    ) -> Result<(), UnresolvedReference> {
+        let asked = self.direction == SchemaDirection::Arguments;
+        if matches!(keyword, "enum" | "const" | "default") {
+            // They are copied, however long they are.
+            self.dialect.document.steps(parts(value))?;
+        }
+        let kept = match keyword {
+            "type" => types(value),
+            "enum" => value
+                .as_array()
+                .filter(|list| !list.is_empty())
+                .map(|_| value.clone()),
+            "const" => Some(value.clone()),
+            "properties" | "patternProperties" => Some(self.by_name(keyword, value, depth)?),
+            "items" | "additionalProperties" if !is_schema(value) => match (keyword, value) {
+                ("items", Value::Array(_)) => {
+                    let items = self.several(value, depth)?;
+                    said.extend(items.map(|items| ("prefixItems".to_owned(), items)));
+                    None
+                }
+                _ => None,
+            },
+            // That there are no others today is no promise.
+            "additionalProperties" if !asked && *value == Value::Bool(false) => None,
+            "items" | "additionalProperties" => Some(self.schema(value, depth + 1)?),
+            // What fits two alternatives fits the API; it must not be refused here.
+            "oneOf" if !map.contains_key("anyOf") => {
+                let alternatives = self.several(value, depth)?;
+                said.extend(alternatives.map(|several| ("anyOf".to_owned(), several)));
+                None
+            }
+            "oneOf" => {
+                if let Some(alternatives) = self.several(value, depth)? {
+                    let all = said.entry("allOf").or_insert_with(|| json!([]));
+                    if let Value::Array(all) = all {
+                        all.push(json!({ "anyOf": alternatives }));
+                    }
+                }
+                None
+            }
+            "allOf" => {
+                let parts = self.several(value, depth)?;
+                match (said.get_mut("allOf"), parts) {
+                    (Some(Value::Array(all)), Some(Value::Array(parts))) => {
+                        all.extend(parts);
+                        None
+                    }
+                    (_, parts) => parts,
+                }
+            }
+            "anyOf" | "prefixItems" => self.several(value, depth)?,
+            "description" | "title" => self.words(keyword, value),
+            "deprecated" => {
+                is_true(&json!({ "deprecated": value }), "deprecated").then_some(Value::Bool(true))
+            }
+            _ if asked => self.constraint(keyword, value, map, said, depth)?,
+            _ => None,
+        };
+        said.extend(kept.map(|kept| (keyword.to_owned(), kept)));
+        Ok(())
+    }
+
+    fn by_name(
+        &mut self,
+        keyword: &str,
+        value: &Value,
+        depth: usize,
+    ) -> Result<Value, UnresolvedReference> {
+        let mut named = Map::new();
+        for (name, schema) in value.as_object().into_iter().flatten() {
+            let kept = match keyword {
+                "properties" => !self.dialect.is_left_out(schema, self.direction),
+                _ => self.dialect.compiles(name),
+            };
+            if kept && is_schema(schema) {
+                named.insert(name.clone(), self.schema(schema, depth + 1)?);
+            }
+        }
+        Ok(Value::Object(named))
+    }
+
+    fn several(
+        &mut self,
+        value: &Value,
+        depth: usize,
+    ) -> Result<Option<Value>, UnresolvedReference> {
+        let Some(list) = value.as_array().filter(|list| !list.is_empty()) else {
+            return Ok(None);
+        };
+        let schemas = list.iter().map(|schema| self.schema(schema, depth + 1));
+        Ok(Some(Value::Array(schemas.collect::<Result<_, _>>()?)))
+    }
+
+    fn words(&self, keyword: &str, value: &Value) -> Option<Value> {
+        let most = match (self.direction, keyword) {
+            (SchemaDirection::Arguments, _) => MAX_ARGUMENT_DESCRIPTION_CHARS,
+            (SchemaDirection::Results, "description") => MAX_RESULT_DESCRIPTION_CHARS,
+            (SchemaDirection::Results, _) => return None,
+        };
+        Some(cut(value.as_str()?, most).into())
+    }
+
+    /// `required`, without the members that are not for this direction.
+    fn without_members(
+        &self,
+        map: &Map<String, Value>,
+        said: &mut Map<String, Value>,
+    ) -> Result<(), UnresolvedReference> {
+        let Some(required) = map.get("required").and_then(Value::as_array) else {
+            return Ok(());
+        };
+        let document = self.dialect.document;
+        document.steps(required.len() + self.absent.len())?;
+        let absent: HashSet<&str> = self.absent.iter().map(String::as_str).collect();
+        let (mut names, mut known) = (Vec::new(), HashSet::new());
+        for name in required.iter().filter_map(Value::as_str) {
+            let member = map.get("properties").and_then(|all| all.get(name));
+            let left_out = match member {
+                Some(member) => self.dialect.is_left_out(member, self.direction),
+                None => absent.contains(name),
+            };
+            if !left_out && known.insert(name) {
+                names.push(name);
+            }
+        }
+        if !names.is_empty() {
+            said.insert("required".into(), names.into());
+        }
+        Ok(())
+    }
+}
+
+/// Values in a value.
+fn parts(value: &Value) -> usize {
+    1 + match value {
+        Value::Array(items) => items.iter().map(parts).sum(),
+        Value::Object(members) => members.values().map(parts).sum(),
+        _ => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(
+        version: &str,
+        direction: SchemaDirection,
+        schema: Value,
+    ) -> Result<Value, UnresolvedReference> {
+        let text = json!({
+            "openapi": version,
+            "components": { "schemas": { "Id": { "type": "integer", "readOnly": true } } },
+        });
+        let document = OpenApiDocument::read(&text.to_string()).unwrap();
+        let said = SchemaDialect::new(&document).say(&schema, direction)?;
+        Ok(said.schema)
+    }
+
+    #[test]
+    fn what_3_0_says_otherwise_is_said_anew() {
+        for (schema, expected) in [
+            (
+                json!({ "type": "string", "nullable": true, "enum": ["a"], "example": "a", "xml": {} }),
+                json!({ "type": ["string", "null"], "enum": ["a", null], "examples": ["a"] }),
+            ),
+            (
+                json!({ "type": "number", "minimum": 1, "exclusiveMinimum": true, "maximum": 2, "exclusiveMaximum": false }),
+                json!({ "type": "number", "exclusiveMinimum": 1, "maximum": 2 }),
+            ),
+            (
+                json!({ "$ref": "#/components/schemas/Id", "nullable": true, "description": "D", "type": "string" }),
+                json!({ "description": "D", "anyOf": [{ "$ref": "/components/schemas/Id" }, { "type": "null" }] }),
+            ),
+            (
+                json!({ "type": "file", "required": true, "minimum": "1", "pattern": "(", "items": [], "enum": [], "maxLength": -1 }),
+                json!({}),
+            ),
+            (
+                json!({ "oneOf": [{ "type": "string" }, { "type": "integer" }], "discriminator": { "propertyName": "a" } }),
+                json!({ "anyOf": [{ "type": "string" }, { "type": "integer" }] }),
+            ),
+        ] {
+            let found = said("3.0.3", SchemaDirection::Arguments, schema.clone()).unwrap();
+            assert_eq!(found, expected, "{schema}");
+        }
+    }
+
+    #[test]
+    fn members_are_for_one_direction_or_for_both() {
+        let schema = json!({
+            "type": "object",
+            "required": ["id", "key", "name"],
+            "additionalProperties": false,
+            "properties": {
+                "id": { "$ref": "#/components/schemas/Id" },
+                "key": { "type": "string", "writeOnly": true, "minLength": 3 },
+                "name": { "type": "string", "minLength": 3 },
+            },
+        });
+        let asked = said("3.1.0", SchemaDirection::Arguments, schema.clone()).unwrap();
+        assert_eq!(asked["required"], json!(["key", "name"]));
+        assert_eq!(
+            asked["properties"]["key"],
+            json!({ "type": "string", "minLength": 3 })
+        );
+        let promised = said("3.1.0", SchemaDirection::Results, schema).unwrap();
+        assert_eq!(promised["required"], json!(["id", "name"]));
+        assert_eq!(promised["properties"]["name"], json!({ "type": "string" }));
+        assert_eq!(promised.get("additionalProperties"), None);
+    }
+
+    #[test]
+    fn a_part_needs_no_member_that_another_part_does_not_ask_for() {
+        let schema = json!({ "allOf": [
+            { "type": "object", "properties": { "id": { "$ref": "#/components/schemas/Id" } } },
+            { "required": ["id", "name"] },
+        ] });
+        let asked = said("3.0.3", SchemaDirection::Arguments, schema).unwrap();
+        assert_eq!(asked["allOf"][1], json!({ "required": ["name"] }));
+    }
+
+    #[test]
+    fn what_is_elsewhere_costs_arguments_their_operation_and_results_a_type() {
+        let schema = json!({ "type": "array", "items": { "$ref": "other.json#/a" } });
+        assert_eq!(
+            said("3.1.0", SchemaDirection::Arguments, schema.clone()),
+            Err(UnresolvedReference::Elsewhere("other.json#/a".into()))
+        );
+        assert_eq!(
+            said("3.1.0", SchemaDirection::Results, schema),
+            Ok(json!({ "type": "array", "items": {} }))
+        );
+    }
+}

@@ -1,0 +1,297 @@
+//! Where an API is called.
+//!
+//! Invariant: what the entry says of the address counts more than what the description says.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+use url::Url;
+
+use super::openapi_document::{items, members, text};
+
+/// What of an entry changes how a description is read.
+#[derive(Clone, Debug, Default)]
+pub struct ServerOverrides {
+    /// In place of all addresses of the description.
+    pub base_url: Option<String>,
+    /// Of those addresses.
+    pub variables: BTreeMap<String, String>,
+    /// Where the description comes from, if it is an address.
+    pub at: Option<Url>,
+}
+
+/// Where functions are called.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(super) struct ServerAddress {
+    /// Without a slash at its end.
+    pub(super) url: String,
+    /// What the description says of it: values that the entry gives stand there by their names, in braces, for they are
+    /// no word of the description's and may be secrets. `None`: the entry says all of it.
+    pub(super) told: Option<String>,
+}
+
+impl ServerAddress {
+    /// Of what is told.
+    pub(super) fn origin(&self) -> Option<&str> {
+        let told = self.told.as_deref()?;
+        let host = told.find("://").map_or(0, |at| at + 3);
+        let end = told[host..].find('/').map_or(told.len(), |at| host + at);
+        Some(&told[..end])
+    }
+}
+
+/// The address of the first server of a list. An error tells a person what to do.
+pub(super) fn address(owner: &Value, entry: &ServerOverrides) -> Result<ServerAddress, String> {
+    if let Some(base) = &entry.base_url {
+        return Ok(ServerAddress {
+            url: base.trim_end_matches('/').to_owned(),
+            told: None,
+        });
+    }
+    let server = items(owner, "servers").next();
+    let url = match server {
+        Some(server) => filled(server, entry)?,
+        None => "/".to_owned(),
+    };
+    match placed(&url, entry) {
+        Some(found) => Ok(ServerAddress {
+            url: found.as_str().trim_end_matches('/').to_owned(),
+            told: Some(told(found, server, entry)),
+        }),
+        None => Err(match server {
+            Some(_) => format!(
+                "the description gives {url:?} as the address of the API, which leads nowhere from here: write \
+                 `base_url = \"https://…\"`"
+            ),
+            None => "the description names no address of the API: write `base_url = \"https://…\"`"
+                .into(),
+        }),
+    }
+}
+
+/// The names of all variables of a description's servers.
+pub(super) fn variables(root: &Value) -> impl Iterator<Item = &str> {
+    let servers = items(root, "servers");
+    servers.flat_map(|server| members(server, "variables").map(|(name, _)| name.as_str()))
+}
+
+fn placed(url: &str, entry: &ServerOverrides) -> Option<Url> {
+    let found = match (Url::parse(url), &entry.at) {
+        (Ok(found), _) => Some(found),
+        (Err(_), Some(at)) => at.join(url).ok(),
+        (Err(_), None) if url.starts_with("//") => Url::parse(&format!("https:{url}")).ok(),
+        (Err(_), None) => None,
+    };
+    found.filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host())
+}
+
+/// Without a user, a password or a query. Words stand for what the entry gives while the address is taken apart, by the
+/// same rules as that which is called: no text of a description looks like an address that it is not.
+fn told(found: Url, server: Option<&Value>, entry: &ServerOverrides) -> String {
+    let written = server.map_or_else(String::new, |server| server.to_string().to_lowercase());
+    let unused = (0..).map(|number: u32| format!("mux{number}x"));
+    let mut unused = unused.filter(|word| !written.contains(word.as_str()));
+    let words: BTreeMap<String, String> = entry
+        .variables
+        .keys()
+        .filter_map(|name| Some((name.clone(), unused.next()?)))
+        .collect();
+    let veiled = ServerOverrides {
+        variables: words.clone(),
+        at: entry.at.clone(),
+        base_url: None,
+    };
+    let veiled_url = server.and_then(|server| {
+        let url = put_in(server, &veiled, |_, _| true).ok()?;
+        placed(&url, &veiled)
+    });
+    let mut url = veiled_url.unwrap_or(found);
+    url.set_query(None);
+    url.set_fragment(None);
+    // Only an address without a host refuses.
+    _ = url.set_username("");
+    _ = url.set_password(None);
+    let told = url.as_str().trim_end_matches('/').to_owned();
+    let named = words.iter();
+    named.fold(told, |told, (name, word)| {
+        told.replace(word, &format!("{{{name}}}"))
+    })
+}
+
+fn filled(server: &Value, entry: &ServerOverrides) -> Result<String, String> {
+    let url = put_in(server, entry, |given, allowed| {
+        allowed.is_empty() || allowed.contains(&given)
+    })?;
+    match url
+        .split_once('{')
+        .and_then(|(_, rest)| rest.split_once('}'))
+    {
+        Some((name, _)) => Err(format!(
+            "the address of the API has a variable without a value: write `variables = {{ {name} = \"…\" }}`, or \
+             the whole `base_url`"
+        )),
+        None => Ok(url),
+    }
+}
+
+/// The values of variables in their places, as far as there are any.
+fn put_in(
+    server: &Value,
+    entry: &ServerOverrides,
+    fits: impl Fn(&str, &[&str]) -> bool,
+) -> Result<String, String> {
+    let mut url = text(server, "url").unwrap_or("/").to_owned();
+    for (name, variable) in members(server, "variables") {
+        let allowed: Vec<&str> = items(variable, "enum").filter_map(Value::as_str).collect();
+        let value = match entry.variables.get(name) {
+            Some(given) if fits(given, &allowed) => given,
+            // The value is not repeated: it may be a secret.
+            Some(_) => {
+                return Err(format!(
+                    "`variables.{name}` is not one of those that the description knows: {}",
+                    allowed.join(", ")
+                ));
+            }
+            None => match text(variable, "default").or(allowed.first().copied()) {
+                Some(default) => default,
+                None => continue,
+            },
+        };
+        url = url.replace(&format!("{{{name}}}"), value);
+    }
+    for (name, value) in &entry.variables {
+        url = url.replace(&format!("{{{name}}}"), value);
+    }
+    Ok(url)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn an_address_is_made_of_description_and_entry() {
+        let variables = json!({
+            "region": { "default": "eu", "enum": ["eu", "us"] },
+            "tenant": { "description": "yours" },
+        });
+        let at = Url::parse("https://docs.example/v3/api.json").ok();
+        let us = || BTreeMap::from([("region".to_owned(), "us".to_owned())]);
+        let with = |variables| ServerOverrides {
+            variables,
+            ..ServerOverrides::default()
+        };
+        let remote = || ServerOverrides {
+            at: at.clone(),
+            ..ServerOverrides::default()
+        };
+        for (url, entry, expected) in [
+            (
+                "https://h/v1/",
+                ServerOverrides::default(),
+                Ok("https://h/v1"),
+            ),
+            (
+                "https://{region}.h",
+                ServerOverrides::default(),
+                Ok("https://eu.h"),
+            ),
+            ("https://{region}.h", with(us()), Ok("https://us.h")),
+            ("https://{tenant}.h", with(us()), Err("tenant = ")),
+            (
+                "https://{region}.h",
+                with([("region".to_owned(), "x".to_owned())].into()),
+                Err("eu, us"),
+            ),
+            ("/v2", remote(), Ok("https://docs.example/v2")),
+            ("v2", remote(), Ok("https://docs.example/v3/v2")),
+            ("//other.example", remote(), Ok("https://other.example")),
+            (
+                "//other.example",
+                ServerOverrides::default(),
+                Ok("https://other.example"),
+            ),
+            ("/v2", ServerOverrides::default(), Err("base_url")),
+            ("ftp://h", ServerOverrides::default(), Err("base_url")),
+            (
+                "/v2",
+                ServerOverrides {
+                    base_url: Some("http://mine/".into()),
+                    ..ServerOverrides::default()
+                },
+                Ok("http://mine"),
+            ),
+        ] {
+            let root = json!({ "servers": [{ "url": url, "variables": variables }] });
+            match (address(&root, &entry), expected) {
+                (Ok(found), Ok(expected)) => assert_eq!(found.url, expected, "{url}"),
+                (Err(problem), Err(part)) => assert!(problem.contains(part), "{problem}"),
+                other => panic!("{url}: {other:?}"),
+            }
+        }
+        assert!(address(&json!({}), &ServerOverrides::default()).is_err());
+        assert_eq!(
+            address(&json!({}), &remote()).unwrap().url,
+            "https://docs.example"
+        );
+    }
+
+    #[test]
+    fn what_the_entry_gives_is_no_word_of_the_description() {
+        let variables = json!({ "region": { "default": "eu", "enum": ["eu", "us"] }, "host": { "default": "a.h" } });
+        let entry = ServerOverrides {
+            variables: [("region", "us"), ("tenant", "s3cret")]
+                .map(|(name, value)| (name.to_owned(), value.to_owned()))
+                .into(),
+            at: Url::parse("https://docs.example/v3/api.json").ok(),
+            ..ServerOverrides::default()
+        };
+        for (url, told, origin) in [
+            ("https://h:443/v1/", "https://h/v1", "https://h"),
+            (
+                "https://{region}.{host}/{tenant}/v1?k=1",
+                "https://{region}.a.h/{tenant}/v1",
+                "https://{region}.a.h",
+            ),
+            (
+                "https://u:p@{host}/v1?key=x",
+                "https://a.h/v1",
+                "https://a.h",
+            ),
+            (
+                "https://u:p@{region}.h",
+                "https://{region}.h",
+                "https://{region}.h",
+            ),
+            ("/v2", "https://docs.example/v2", "https://docs.example"),
+            (
+                "https://evil.h\\@good.h/{region}",
+                "https://evil.h/@good.h/{region}",
+                "https://evil.h",
+            ),
+            (
+                "https://mux0x.h/{region}",
+                "https://mux0x.h/{region}",
+                "https://mux0x.h",
+            ),
+            (
+                "//{host}\t.evil.h/{region}",
+                "https://a.h.evil.h/{region}",
+                "https://a.h.evil.h",
+            ),
+        ] {
+            let root = json!({ "servers": [{ "url": url, "variables": variables }] });
+            let found = address(&root, &entry).unwrap();
+            assert_eq!(found.told.as_deref(), Some(told), "{url}");
+            assert_eq!(found.origin(), Some(origin), "{url}");
+        }
+        let given = ServerOverrides {
+            base_url: Some("https://mine/v1".into()),
+            ..entry
+        };
+        let found = address(&json!({}), &given).unwrap();
+        assert_eq!((found.origin(), found.told.as_deref()), (None, None));
+    }
+}

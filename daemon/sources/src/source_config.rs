@@ -1,0 +1,178 @@
+//! What a source is made of besides its description.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use reqwest::{
+    Url,
+    header::{HeaderMap, HeaderName, HeaderValue},
+    redirect,
+};
+
+use super::{
+    Source,
+    description::{
+        DescriptionDocument, DescriptionFetcher, DescriptionOrigin, OwnHostResolver,
+        RemoteDescription,
+    },
+    first_seen_origins::{DescribedOrigins, FirstSeenOrigins},
+    graphql,
+    http::{AllowedOrigins, ApiClient, EntryState, HttpClientFactory, SecurityScheme},
+    openapi,
+};
+use mux_settings::{DescriptionLocation, SourceKind};
+
+/// One entry of the configuration, and the way out of this machine.
+#[derive(Clone, Debug)]
+pub(super) struct SourceConfig {
+    pub(super) name: String,
+    pub(super) settings: mux_settings::SourceDefinition,
+    client: HttpClientFactory,
+    /// However often the description is read.
+    lasting: Arc<EntryState>,
+    addresses: Arc<FirstSeenOrigins>,
+    reader: DescriptionReader,
+}
+
+/// Makes functions of a description, which takes the processor and no time else.
+type DescriptionReader = fn(&SourceConfig, &DescriptionDocument) -> Result<Arc<dyn Source>, String>;
+
+impl SourceConfig {
+    pub(super) fn new(
+        name: &str,
+        settings: &mux_settings::SourceDefinition,
+        client: HttpClientFactory,
+        addresses: Arc<FirstSeenOrigins>,
+    ) -> Self {
+        Self {
+            addresses,
+            name: name.to_owned(),
+            settings: settings.clone(),
+            client,
+            lasting: Arc::new(EntryState::new(settings)),
+            reader: match settings.kind {
+                SourceKind::OpenApi => openapi::read,
+                SourceKind::Graphql => graphql::read,
+            },
+        }
+    }
+
+    /// Goes on where the other one is, if it is of the same entry.
+    pub(super) fn after(self, before: &Self) -> Self {
+        match self.settings == before.settings {
+            true => Self {
+                lasting: Arc::clone(&before.lasting),
+                ..self
+            },
+            false => self,
+        }
+    }
+
+    /// Under which its description is kept, if it is.
+    pub(super) fn address(&self) -> Option<String> {
+        match &self.settings.description {
+            Some(DescriptionLocation::Url(url)) => Some(url.clone()),
+            Some(DescriptionLocation::File(_)) => None,
+            None => {
+                let endpoint = self.settings.base_url.as_ref()?;
+                Some(format!("introspection of {endpoint}"))
+            }
+        }
+    }
+
+    /// Where its description comes from.
+    pub(super) fn origin(&self) -> Result<DescriptionOrigin, String> {
+        match self.settings.kind {
+            SourceKind::OpenApi => self.described(),
+            SourceKind::Graphql => graphql::schema_origin(self),
+        }
+    }
+
+    pub(super) fn read(&self, document: &DescriptionDocument) -> Result<Arc<dyn Source>, String> {
+        (self.reader)(self, document)
+    }
+
+    #[cfg(test)]
+    pub(super) fn with_reader(self, reader: DescriptionReader) -> Self {
+        Self { reader, ..self }
+    }
+
+    /// The file or the address that the entry names.
+    pub(super) fn described(&self) -> Result<DescriptionOrigin, String> {
+        match &self.settings.description {
+            Some(DescriptionLocation::File(path)) => Ok(DescriptionOrigin::File(path.clone())),
+            Some(DescriptionLocation::Url(url)) => self.far(url).map(DescriptionOrigin::Far),
+            None => Err("the entry names no description".into()),
+        }
+    }
+
+    /// An API that is called at this address, with the credentials of the entry by the schemes of the description, as
+    /// far as they may go there.
+    pub(super) fn api(
+        &self,
+        base: &str,
+        origins: AllowedOrigins,
+        schemes: BTreeMap<String, SecurityScheme>,
+    ) -> Result<ApiClient, String> {
+        let with = (self.client, &*self.lasting);
+        ApiClient::new(&self.name, &self.settings, (base, origins), schemes, with)
+    }
+
+    /// Whether the description came from a private network, so that it may name addresses there.
+    pub(super) fn came_from_private(&self, private: bool) {
+        self.lasting.policy.set_seen_private(private);
+    }
+
+    /// What this description named when it was first read.
+    pub(super) fn first(&self, named: &DescribedOrigins) -> Result<DescribedOrigins, String> {
+        let (name, written) = (&self.name, &self.settings.written);
+        self.addresses.first(name, written, named)
+    }
+
+    /// The entry's headers go along only to where they go with every call.
+    fn far(&self, url: &str) -> Result<RemoteDescription, String> {
+        let settings = &self.settings;
+        let parsed = Url::parse(url).map_err(|_| "its address cannot be read".to_owned())?;
+        let base = settings.base_url.as_deref();
+        let base = base.and_then(|base| Url::parse(base).ok());
+        let mut headers = HeaderMap::new();
+        if base.is_some_and(|base| base.origin() == parsed.origin()) {
+            for (name, value) in &settings.headers {
+                let name = HeaderName::try_from(name)
+                    .map_err(|_| format!("headers: {name:?} is no name of a header"))?;
+                let mut value = HeaderValue::from_str(value.expose())
+                    .map_err(|_| format!("headers: the value of {name} cannot be sent"))?;
+                value.set_sensitive(true);
+                headers.insert(name, value);
+            }
+        }
+        // What holds no credential may be followed anywhere, and so are most descriptions' addresses; but never
+        // out of encryption.
+        let free = headers.is_empty();
+        let own_host = OwnHostResolver::new(self.lasting.policy.clone(), &parsed);
+        let allowed = own_host.clone();
+        let policy = redirect::Policy::custom(move |attempt| {
+            let from = attempt.previous().first();
+            let same = from.is_some_and(|from| from.origin() == attempt.url().origin());
+            let safe = from.is_some_and(|from| {
+                from.scheme() == attempt.url().scheme() || attempt.url().scheme() == "https"
+            });
+            let leads = same || (free && safe && allowed.allows(attempt.url()));
+            match leads && attempt.previous().len() <= 5 {
+                true => attempt.follow(),
+                false => attempt.stop(),
+            }
+        });
+        let client = (self.client)(&settings.network, None)?
+            .redirect(policy)
+            .dns_resolver(Arc::new(own_host.clone()))
+            .build();
+        let client = client.map_err(|_| "the HTTP client cannot be made".to_owned())?;
+        Ok(RemoteDescription {
+            address: url.to_owned(),
+            base: Some(parsed.clone()),
+            fetch: Arc::new(DescriptionFetcher::new(
+                client, parsed, headers, settings, own_host,
+            )),
+        })
+    }
+}

@@ -1,0 +1,159 @@
+//! The files as they are written, and what of them was good last.
+//!
+//! Invariant: what cannot be read or parsed takes nothing away.
+
+use std::path::{Path, PathBuf};
+
+use tokio::task::spawn_blocking;
+use tracing::warn;
+
+use super::DaemonPaths;
+use mux_config::{Config, ConfigError};
+
+/// What was good of the files, and what is wrong with them now.
+#[derive(Debug, Default)]
+pub(super) struct LastGoodConfig {
+    /// The last text that could be parsed.
+    pub(super) good: Option<GoodConfig>,
+    /// Why it is not what stands in the file now.
+    pub(super) trouble: Option<String>,
+    pub(super) env: String,
+    pub(super) env_trouble: Option<String>,
+    /// The files could not be read at all, which may be over in a moment.
+    pub(super) unread: bool,
+    /// Of the files as they were read last.
+    pub(super) fingerprint: Option<blake3::Hash>,
+}
+
+#[derive(Debug)]
+pub(super) struct GoodConfig {
+    pub(super) text: String,
+    /// It stood in a file, whose absence is then no empty one.
+    written: bool,
+}
+
+/// The files as they are.
+pub(super) struct ConfigFiles {
+    config: Result<Option<String>, ConfigError>,
+    env: Result<String, String>,
+}
+
+impl ConfigFiles {
+    fn read(config: &Path, env: &Path) -> Self {
+        Self {
+            config: Config::read(config),
+            env: match std::fs::read_to_string(env) {
+                Ok(text) => Ok(text),
+                Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(String::new()),
+                Err(e) => Err(format!("cannot read {}: {e}", env.display())),
+            },
+        }
+    }
+
+    pub(super) fn fingerprint(&self) -> blake3::Hash {
+        let config = self.config.as_ref().map_err(ToString::to_string);
+        blake3::hash(format!("{config:?}\0{:?}", self.env).as_bytes())
+    }
+
+    pub(super) fn is_blank(&self) -> bool {
+        matches!(&self.config, Ok(Some(text)) if text.trim().is_empty())
+    }
+}
+
+impl LastGoodConfig {
+    /// Keeps what is good of it.
+    pub(super) fn take(&mut self, written: ConfigFiles, path: &Path) {
+        self.fingerprint = Some(written.fingerprint());
+        self.unread =
+            written.env.is_err() || matches!(written.config, Err(ConfigError::Read { .. }));
+        match written.env {
+            Ok(env) => (self.env, self.env_trouble) = (env, None),
+            Err(problem) => self.env_trouble = Some(problem),
+        }
+        let shown = path.display();
+        let parsed = match written.config {
+            Ok(Some(text)) => Config::parse(&text, &shown.to_string())
+                .map(|_| GoodConfig {
+                    text,
+                    written: true,
+                })
+                .map_err(|error| error.to_string()),
+            Ok(None) if self.good.as_ref().is_some_and(|good| good.written) => Err(format!(
+                "{shown} is gone, and what it said last stays in force; put it back, or leave an empty \
+                 file to have no servers"
+            )),
+            Ok(None) => Ok(GoodConfig {
+                text: String::new(),
+                written: false,
+            }),
+            Err(error) => Err(error.to_string()),
+        };
+        match parsed {
+            Ok(good) => (self.good, self.trouble) = (Some(good), None),
+            Err(problem) => {
+                warn!(problem, "the configuration is refused");
+                self.trouble = Some(problem);
+            }
+        }
+    }
+}
+
+pub(super) async fn written(places: &DaemonPaths) -> Result<ConfigFiles, String> {
+    let (config, env): (PathBuf, PathBuf) = (places.config.clone(), places.env.clone());
+    let read = spawn_blocking(move || ConfigFiles::read(&config, &env));
+    read.await.map_err(|_| "the daemon is ending".into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn written(config: Result<Option<&str>, &str>) -> ConfigFiles {
+        let config = config.map(|text| text.map(str::to_owned));
+        ConfigFiles {
+            config: config.map_err(|why| ConfigError::Read {
+                path: "c".into(),
+                source: std::io::Error::other(why.to_owned()),
+            }),
+            env: Ok(String::new()),
+        }
+    }
+
+    #[test]
+    fn the_last_good_text_stays_until_there_is_a_good_one_again() {
+        let mut files = LastGoodConfig::default();
+        let path = Path::new("config.toml");
+        let mut take = |config, text: Option<&str>, trouble: Option<&str>| {
+            files.take(written(config), path);
+            assert_eq!(files.good.as_ref().map(|g| g.text.as_str()), text);
+            match (&files.trouble, trouble) {
+                (None, None) => {}
+                (Some(told), Some(part)) => assert!(told.contains(part), "{told}"),
+                other => panic!("{config:?}: {other:?}"),
+            }
+        };
+        take(Ok(Some("[servers")), None, Some("not valid TOML"));
+        take(Ok(None), Some(""), None);
+        take(Ok(Some("# one")), Some("# one"), None);
+        take(Ok(Some("servers = 1")), Some("# one"), Some("tables"));
+        take(Err("no"), Some("# one"), Some("cannot read"));
+        take(Ok(None), Some("# one"), Some("is gone"));
+        take(Ok(Some("")), Some(""), None);
+        take(Ok(Some("# two")), Some("# two"), None);
+    }
+
+    #[test]
+    fn a_fingerprint_is_of_the_content() {
+        let of = |config| written(config).fingerprint();
+        assert_eq!(of(Ok(Some("a"))), of(Ok(Some("a"))));
+        let all = [
+            of(Ok(Some("a"))),
+            of(Ok(Some(""))),
+            of(Ok(None)),
+            of(Err("x")),
+        ];
+        for (at, one) in all.iter().enumerate() {
+            assert!(!all[at + 1..].contains(one));
+        }
+    }
+}

@@ -1,0 +1,297 @@
+//! From the files to what is in force.
+//!
+//! Invariant: what cannot be read or parsed changes nothing but what `status` says, until it is good again.
+//! A file that is gone is one that cannot be read; one that is empty says that there are no servers. A daemon that leaves
+//! takes over who may do what, and which servers there are, and nothing that another daemon does in its place.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::Path,
+    sync::Arc,
+    time::Duration,
+};
+
+use tracing::{info, warn};
+
+use super::{
+    Daemon,
+    config_files::{LastGoodConfig, written},
+    telemetry::WantedTelemetry,
+};
+use mux_audit::AdminEvent;
+use mux_caller::ClientOrigin;
+use mux_config::{
+    Config,
+    environment::{COMMAND_TIMEOUT, CommandValues, Environment, MAX_COMMAND_OUTPUT_BYTES},
+};
+use mux_policy::PolicySet;
+use mux_settings::{
+    AgentViews, ConfigChanges, ServerSettings, Settings,
+    projects::{ProjectDenials, ProjectView},
+};
+use mux_upstream::ServerChanges;
+
+/// A file that has become empty is believed only if it stays so: some editors empty it before they write.
+const EMPTY_FILE_DELAY: Duration = Duration::from_secs(1);
+
+/// Why the configuration is put in force.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum LoadTrigger {
+    Start,
+    /// Somebody wants it: commands are asked again, too.
+    Asked,
+    /// Its files have changed.
+    Watched,
+    /// The files of a project have, or an approval; ours are not read.
+    Projects,
+}
+
+/// What `mux reload` tells.
+#[derive(Debug)]
+pub struct LoadReport {
+    /// Since somebody was told before, whoever put it in force.
+    pub differences: ConfigChanges,
+    pub problems: Vec<String>,
+}
+
+/// What one load leaves to the next.
+#[derive(Debug, Default)]
+pub(super) struct LoadState {
+    files: LastGoodConfig,
+    commands: CommandValues,
+    policy: Option<PolicySet>,
+    views: Option<ScopeInputs>,
+    /// Where spans are sent.
+    telemetry: WantedTelemetry,
+    /// The servers of which somebody was told last.
+    told: BTreeMap<String, ServerSettings>,
+}
+
+/// Who sees what.
+type ScopeInputs = (
+    AgentViews,
+    BTreeMap<Arc<Path>, Arc<ProjectView>>,
+    ProjectDenials,
+);
+
+impl Daemon {
+    /// Puts in force what there is now. The problem is that of a file that is refused as a whole; what it
+    /// said last is in force then.
+    pub async fn load(self: &Arc<Self>, trigger: LoadTrigger) -> Result<LoadReport, String> {
+        let daemon = Arc::clone(self);
+        // Half of it must not be left undone when a client goes away.
+        let load = tokio::spawn(async move {
+            let outcome = daemon.load_in_turn(trigger).await;
+            daemon.configured.send_replace(true);
+            outcome
+        });
+        load.await
+            .unwrap_or_else(|_| Err("the configuration was not loaded: see `mux logs`".into()))
+    }
+
+    async fn load_in_turn(self: &Arc<Self>, trigger: LoadTrigger) -> Result<LoadReport, String> {
+        if trigger == LoadTrigger::Asked {
+            self.look_at_projects().await;
+        }
+        let mut loading = self.loading.lock().await;
+        if trigger != LoadTrigger::Projects {
+            let written = written(&self.places).await?;
+            loading.files.take(written, &self.places.config);
+        }
+        let report = self.put_in_force(&mut loading, trigger).await?;
+        match &loading.files.trouble {
+            Some(problem) if trigger != LoadTrigger::Projects => Err(problem.clone()),
+            _ => Ok(report),
+        }
+    }
+
+    async fn put_in_force(
+        &self,
+        loading: &mut LoadState,
+        trigger: LoadTrigger,
+    ) -> Result<LoadReport, String> {
+        let text = loading.files.good.as_ref().map(|good| good.text.as_str());
+        // Without the user's own rules, nothing of a project is in force either.
+        let (mut projects, number) = self.projects().snapshot();
+        if text.is_none() {
+            projects.clear();
+        }
+        let config = Config::parse(text.unwrap_or_default(), "config.toml");
+        let config = config.map_err(|error| error.to_string())?;
+
+        let approved = || projects.iter().filter(|project| project.is_approved());
+        let mut environment = Environment::default();
+        // Its variables say where spans go, if nothing else does.
+        let traces = self.gateway.tracer().is_built_in();
+        if traces
+            || config.needs_environment()
+            || approved().any(|project| project.needs_environment())
+        {
+            let mut known = self.environment.clone();
+            match known.wait_for(Option::is_some).await {
+                Ok(found) => environment = found.clone().unwrap_or_default(),
+                Err(_) => return Err("the daemon is ending".into()),
+            }
+        }
+        let mut problems: Vec<String> = loading.files.trouble.iter().cloned().collect();
+        problems.extend(loading.files.env_trouble.iter().cloned());
+        problems.extend(environment.apply_env_file(&loading.files.env, &self.places.env));
+        let mut commands: BTreeSet<String> = config.commands();
+        commands.extend(approved().flat_map(|project| project.commands()));
+        let run = |spec| {
+            let launcher = self.launcher.clone();
+            async move {
+                launcher
+                    .program_output_and_exit(spec, COMMAND_TIMEOUT, MAX_COMMAND_OUTPUT_BYTES)
+                    .await
+            }
+        };
+        let how = (self.places.home.as_path(), trigger == LoadTrigger::Asked);
+        let asked = &mut loading.commands;
+        asked.answer(commands, &mut environment, how, run).await;
+        let mut secrets = config.secrets();
+        for (name, user) in approved().flat_map(|project| project.secrets()) {
+            secrets.entry(name).or_default().insert(user);
+        }
+        let wanted: BTreeSet<String> = secrets.keys().cloned().collect();
+        let auth = self.gateway.upstreams().auth();
+        environment.set_secrets(auth.answers(wanted, trigger == LoadTrigger::Asked).await);
+
+        let settings = Settings::resolve(config, &environment, &self.places.home);
+        let mut servers = settings.servers.clone();
+        let taken: Vec<String> = servers
+            .keys()
+            .chain(settings.disabled.keys())
+            .cloned()
+            .collect();
+        let mut outlooks = BTreeMap::new();
+        for project in &projects {
+            let terms = settings.limits.terms(settings.on_change);
+            let home = &self.places.home;
+            let (outlook, own) = project.resolve(&taken, &environment, home, terms);
+            servers.extend(own.into_iter().map(|server| (server.key(), server)));
+            outlooks.insert(Arc::clone(&project.root), Arc::new(outlook));
+        }
+        let denials = self.projects().denials(&self.places.home);
+        let views = (settings.agents.clone(), outlooks, denials);
+        if loading.views.as_ref() != Some(&views) {
+            let (agents, outlooks, denials) = views.clone();
+            self.gateway.set_scopes(&agents, outlooks, denials);
+            loading.views = Some(views);
+        }
+        self.gateway.set_policies(settings.policy.clone());
+        let is_leaving = self.leaving.is_cancelled();
+        if !is_leaving {
+            self.apply(&settings, loading.files.good.is_some());
+            self.send_spans(&mut loading.telemetry, &settings.telemetry);
+        }
+        let changes = self.gateway.upstreams().apply(&servers);
+        problems.extend(settings.all_problems());
+        for problem in &problems {
+            warn!(problem, "configuration");
+        }
+        info!(?trigger, ?changes, "configuration loaded");
+        let mut standing = self.standing();
+        standing.problems.clone_from(&problems);
+        standing.unread = loading.files.unread;
+        standing.disabled.clone_from(&settings.disabled);
+        standing.secrets = secrets;
+        standing.sources.clone_from(&settings.sources);
+        drop(standing);
+        let policy = settings.policy.clone();
+        self.show(settings, text.unwrap_or_default());
+        if !is_leaving {
+            self.note(loading, &policy, &changes);
+        }
+        self.projects().set_in_force(number);
+        let differences = ConfigChanges::between(&loading.told, &servers);
+        if matches!(trigger, LoadTrigger::Start | LoadTrigger::Asked) {
+            loading.told = servers;
+        }
+        Ok(LoadReport {
+            differences,
+            problems,
+        })
+    }
+
+    /// Writes down what is otherwise than before.
+    fn note(&self, loading: &mut LoadState, policy: &PolicySet, changes: &ServerChanges) {
+        let audit = self.gateway.audit();
+        // What the daemon does itself is of nobody.
+        let by = ClientOrigin::default();
+        if loading.policy.as_ref() != Some(policy) {
+            let count = match policy.count() {
+                1 => "1 rule".to_owned(),
+                count => format!("{count} rules"),
+            };
+            audit.record_admin_event(AdminEvent::PolicyLoaded, &count, &by);
+            loading.policy = Some(policy.clone());
+        }
+        let changed = [
+            ("added", &changes.added),
+            ("changed", &changes.changed),
+            ("removed", &changes.removed),
+        ];
+        let changed = changed.iter().filter(|(_, names)| !names.is_empty());
+        let changed: Vec<String> = changed
+            .map(|(what, names)| format!("{what} {}", names.join(", ")))
+            .collect();
+        if !changed.is_empty() {
+            audit.record_admin_event(AdminEvent::ServersChanged, &changed.join("; "), &by);
+        }
+    }
+
+    /// What concerns no server. `is_said`: it is so by a file that could be read, or the absence of one.
+    fn apply(&self, settings: &Settings, is_said: bool) {
+        let allowed = &settings.limits;
+        self.gateway
+            .upstreams()
+            .auth()
+            .use_keyring(settings.keyring);
+        let (enabled, terms) = settings.audit;
+        self.gateway.audit().set_retention(enabled, terms);
+        let upstreams = self.gateway.upstreams();
+        upstreams.metrics().port.listen(settings.metrics);
+        upstreams.set_start_limit(allowed.starts);
+        // By a mere default nothing is thrown away that waits.
+        let approvals = is_said.then(|| self.gateway.approvals());
+        approvals.inspect(|of| of.set_terms(settings.approvals.clone()));
+        self.runs.set_limits(settings.runs.clone());
+        self.runs.pool().set_bounds(allowed.pool);
+        self.runs.inspector().set_checks(settings.checks.clone());
+        self.handles.set_limits(allowed.terms);
+        self.activity.set_idle_exit(settings.idle_exit);
+    }
+
+    /// Something may have changed. Loads it if it did.
+    pub(super) async fn look_again(self: &Arc<Self>) {
+        let news = self.look_at_projects().await;
+        let Ok(mut written) = written(&self.places).await else {
+            return;
+        };
+        let (known, blank) = {
+            let loading = self.loading.lock().await;
+            let text = loading.files.good.as_ref().map(|good| good.text.as_str());
+            (
+                loading.files.fingerprint,
+                text.unwrap_or_default().trim().is_empty(),
+            )
+        };
+        if written.is_blank() && !blank {
+            tokio::time::sleep(EMPTY_FILE_DELAY).await;
+            let Ok(after) = self::written(&self.places).await else {
+                return;
+            };
+            written = after;
+        }
+        let trigger = if known != Some(written.fingerprint()) {
+            LoadTrigger::Watched
+        } else if news {
+            LoadTrigger::Projects
+        } else {
+            return;
+        };
+        // Whatever is wrong stands in `status`.
+        drop(self.load(trigger).await);
+    }
+}

@@ -1,0 +1,145 @@
+//! What this machine does not give us now, by name, with what one does about it.
+//!
+//! Invariant: nothing is remembered that could be looked at. A strait is told as long as it is so, and no longer.
+
+mod clock_jump;
+mod disk_space;
+mod process_pause;
+
+use std::{path::PathBuf, sync::Mutex};
+
+pub use self::disk_space::DaemonDirs;
+use self::{clock_jump::ClockWatch, process_pause::PauseWatch};
+use mux_config::environment::Environment;
+use mux_files::rotating_log;
+use mux_process::descriptor_limits::{self, MIN_DESCRIPTORS};
+
+/// Of those that are left, with fewer than this the next client or server may be the one that gets none.
+const MIN_SPARE_DESCRIPTORS: u64 = 12;
+
+/// One way in which the daemon is less than it could be.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct HostCondition {
+    /// For programs, as `mux_proto` lists them.
+    pub mode: &'static str,
+    pub message: String,
+    pub fix: String,
+}
+
+impl HostCondition {
+    pub(crate) fn new(
+        mode: &'static str,
+        message: impl Into<String>,
+        fix: impl Into<String>,
+    ) -> Self {
+        Self {
+            mode,
+            message: message.into(),
+            fix: fix.into(),
+        }
+    }
+}
+
+/// What has to be remembered to see them.
+#[derive(Debug)]
+pub struct HostConditions {
+    disks: DaemonDirs,
+    clock: Mutex<ClockWatch>,
+    pauses: PauseWatch,
+}
+
+impl HostConditions {
+    pub fn new(disks: DaemonDirs) -> Self {
+        Self {
+            disks,
+            clock: Mutex::new(ClockWatch::start()),
+            pauses: PauseWatch::default(),
+        }
+    }
+
+    /// Notices when the process was stopped. It never ends.
+    pub async fn follow(&self) -> std::convert::Infallible {
+        self.pauses.follow().await
+    }
+
+    /// All that are so at this moment. `environment` is that of servers, once it is known.
+    pub fn look(&self, environment: Option<&Environment>) -> Vec<HostCondition> {
+        let mut found = Vec::new();
+        found.extend(descriptors());
+        found.extend(self.disks.look());
+        found.extend(logs());
+        found.extend(environment.into_iter().flat_map(of_environment));
+        let clock = self.clock.lock();
+        found.extend(
+            clock
+                .unwrap_or_else(std::sync::PoisonError::into_inner)
+                .look(),
+        );
+        found.extend(self.pauses.look());
+        found
+    }
+}
+
+fn descriptors() -> Option<HostCondition> {
+    const RAISE_OPEN_FILES_FIX: &str = "raise it where muxd is started, and run `mux restart`: `ulimit -n 4096` (the hard one too), \
+                       LimitNOFILE= in the unit of a service, nofile in /etc/security/limits.conf";
+    let allowed = descriptor_limits::allowed()?;
+    let used = descriptor_limits::in_use();
+    let message = match used {
+        Err(error) if descriptor_limits::are_used_up(&error) => {
+            format!(
+                "all {allowed} file descriptors are in use: no server, run or client gets another one"
+            )
+        }
+        Ok(used) if used + MIN_SPARE_DESCRIPTORS > allowed => format!(
+            "{used} of {allowed} file descriptors are in use: the next server, run or client may get none"
+        ),
+        _ if allowed < MIN_DESCRIPTORS => {
+            format!(
+                "muxd may open {allowed} files only, and has use for {MIN_DESCRIPTORS} at least"
+            )
+        }
+        _ => return None,
+    };
+    Some(HostCondition::new(
+        "descriptors",
+        message,
+        RAISE_OPEN_FILES_FIX,
+    ))
+}
+
+fn logs() -> impl Iterator<Item = HostCondition> {
+    let still = |path: &PathBuf| !disk_space::takes(path);
+    let unwritten = rotating_log::unwritable_logs().into_iter();
+    unwritten
+        .filter(move |(path, _)| still(path))
+        .map(|(path, why)| {
+            HostCondition::new(
+                "log",
+                format!(
+                    "{} cannot be written, and what it would say is lost: {why}",
+                    path.display()
+                ),
+                "make room, or make it writable; it goes on by itself",
+            )
+        })
+}
+
+fn of_environment(environment: &Environment) -> Vec<HostCondition> {
+    let mut found = Vec::new();
+    if environment.get("HOME").is_none() {
+        found.push(HostCondition::new(
+            "no_home",
+            "HOME is not set: servers start in / and are not told of a home",
+            "set HOME where muxd is started, and run `mux restart`",
+        ));
+    }
+    if let Some(why) = environment.capture_problem() {
+        found.push(HostCondition::new(
+            "environment",
+            format!("the login shell did not tell its environment, and servers get muxd's own: {why}"),
+            "look what its start files wait for or print when there is no terminal, then `mux restart`",
+        ));
+    }
+    found
+}

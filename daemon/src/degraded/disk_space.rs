@@ -1,0 +1,126 @@
+//! The disks on which our files stand: full, or not to be written.
+
+use std::{
+    collections::BTreeMap,
+    fs::OpenOptions,
+    os::unix::fs::MetadataExt as _,
+    path::{Path, PathBuf},
+};
+
+use nix::{
+    sys::statvfs::{FsFlags, Statvfs, statvfs},
+    unistd::{AccessFlags, access},
+};
+
+use super::HostCondition;
+
+/// With less a file may be begun and not ended.
+const MIN_FREE_BYTES: u64 = 1 << 20;
+
+/// Our directories.
+#[derive(Clone, Debug)]
+pub struct DaemonDirs {
+    pub state: PathBuf,
+    pub cache: PathBuf,
+    pub runtime: PathBuf,
+}
+
+impl DaemonDirs {
+    pub(super) fn look(&self) -> Vec<HostCondition> {
+        let kept = [
+            (
+                &self.state,
+                "approvals, pins, logins, logs and the audit log",
+            ),
+            (&self.cache, "types and long results"),
+            (&self.runtime, "the socket of the next muxd"),
+        ];
+        // Those that stand on one disk are full together.
+        let mut full: BTreeMap<u64, (&Path, Vec<&str>)> = BTreeMap::new();
+        let mut found = Vec::new();
+        for (dir, what) in kept {
+            let Ok(disk) = statvfs(dir.as_path()) else {
+                found.push(HostCondition::new(
+                    "missing",
+                    format!(
+                        "{} is not there any more: {what} cannot be kept",
+                        dir.display()
+                    ),
+                    "`mux restart` makes it again",
+                ));
+                continue;
+            };
+            if is_protected(dir, &disk) {
+                found.push(HostCondition::new(
+                    "read_only",
+                    format!("{} cannot be written: {what} cannot be kept", dir.display()),
+                    format!(
+                        "make {} writable, or set MUX_HOME to a directory that is",
+                        dir.display()
+                    ),
+                ));
+            } else if free(&disk).is_some_and(|free| free < MIN_FREE_BYTES)
+                || disk.files() > 0 && disk.files_available() == 0
+            {
+                let device = dir.metadata().map_or(0, |found| found.dev());
+                full.entry(device).or_insert((dir, Vec::new())).1.push(what);
+            }
+        }
+        found.extend(full.into_values().map(|(dir, what)| {
+            let what = what.join(", ");
+            HostCondition::new(
+                "disk_full",
+                format!(
+                    "the disk of {} is full: {what} cannot be kept",
+                    dir.display()
+                ),
+                "make room on it; everything goes on by itself",
+            )
+        }));
+        found
+    }
+}
+
+/// Bytes that are left for us; nothing is known of a file system that does not count.
+fn free(disk: &Statvfs) -> Option<u64> {
+    (disk.blocks() > 0).then(|| disk.blocks_available().saturating_mul(disk.fragment_size()))
+}
+
+fn is_protected(dir: &Path, disk: &Statvfs) -> bool {
+    disk.flags().contains(FsFlags::ST_RDONLY) || access(dir, AccessFlags::W_OK).is_err()
+}
+
+/// Whether a file could be written by now, as far as one sees without writing.
+pub(super) fn takes(file: &Path) -> bool {
+    let opens = OpenOptions::new()
+        .append(true)
+        .create(true)
+        .open(file)
+        .is_ok();
+    opens && statvfs(file).is_ok_and(|disk| free(&disk).is_none_or(|free| free >= MIN_FREE_BYTES))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_directory_that_is_gone_is_told_and_one_that_is_there_is_not() {
+        let home = tempfile::tempdir().unwrap();
+        let at = |name: &str| home.path().join(name);
+        for name in ["state", "run"] {
+            std::fs::create_dir(at(name)).unwrap();
+        }
+        let disks = DaemonDirs {
+            state: at("state"),
+            cache: at("cache"),
+            runtime: at("run"),
+        };
+        let told = disks.look();
+        let modes: Vec<_> = told.iter().map(|strait| strait.mode).collect();
+        assert_eq!(modes, ["missing"], "{told:?}");
+        assert!(told[0].message.contains("types"), "{told:?}");
+        std::fs::create_dir(at("cache")).unwrap();
+        assert_eq!(disks.look(), []);
+    }
+}

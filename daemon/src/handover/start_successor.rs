@@ -1,0 +1,284 @@
+//! The daemon that serves starts the next one, and waits until that one serves.
+//!
+//! Invariant: an attempt that fails leaves no process and has changed nothing; until the last word of the new daemon
+//! this one accepts.
+
+use std::{
+    io,
+    os::{
+        fd::{AsFd, OwnedFd},
+        unix::net::UnixStream,
+    },
+    path::{Path, PathBuf},
+    process::Stdio,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use interprocess::local_socket::tokio::Listener;
+use tokio::{
+    process::{Child, Command},
+    sync::{mpsc, oneshot},
+    time::timeout,
+};
+use tracing::{info, warn};
+
+use super::{
+    channel::HandoverChannel,
+    error::HandoverError,
+    frames::{HANDOVER_PROTOCOL_VERSION, PredecessorFrame, SuccessorFrame},
+};
+use crate::lifecycle::{InstanceLock, ServiceManager, StartupLock};
+use mux_cache::Cache;
+use mux_catalog::Catalog;
+use mux_keeper::wire::KEEPER_PROTOCOL_VERSION as KEEPER_WIRE;
+use mux_process::{core_dumps, descriptor_limits};
+use mux_upstream::{HandoverKey, ProcessLauncher, Upstreams};
+
+/// Between the start of the new program and its first word.
+const SUCCESSOR_HELLO_TIMEOUT: Duration = Duration::from_secs(10);
+/// Until it has read its configuration and started its workers.
+const SUCCESSOR_WARM_TIMEOUT: Duration = Duration::from_secs(30);
+/// Until it has opened the cache, and then until it accepts.
+const SUCCESSOR_READY_TIMEOUT: Duration = Duration::from_secs(10);
+/// Whoever starts a daemon holds its lock for so long at most while this one serves.
+const STARTUP_LOCK_TIMEOUT: Duration = Duration::from_secs(10);
+/// Until our own use of the cache has ended.
+const CACHE_RELEASE_TIMEOUT: Duration = Duration::from_secs(3);
+
+/// Somebody wants another program to serve.
+#[derive(Clone, Debug)]
+pub(crate) struct UpgradeTarget {
+    pub(crate) binary: PathBuf,
+    /// What whoever asks can speak.
+    pub(crate) contract: u32,
+}
+
+/// The next daemon, which serves.
+pub(crate) struct Successor {
+    pub(crate) pid: u32,
+    pub(crate) build: String,
+    pub(crate) contract: u32,
+    pub(crate) took: Duration,
+    pub(super) channel: HandoverChannel,
+    pub(super) announced: Vec<HandoverKey>,
+}
+
+impl Successor {
+    /// It gets a connection to us, on which it reads what runs here.
+    pub(crate) async fn let_in(&self, door: OwnedFd) {
+        if let Err(error) = self.channel.send(&PredecessorFrame::Door {}, &[door]).await {
+            warn!(%error, "the next muxd cannot tell of the runs that go on here");
+        }
+    }
+}
+
+/// What came of a wish, for whoever has it: pid, build, contract, and how long it took.
+pub(crate) type UpgradeOutcome = Result<(u32, String, u32, Duration), HandoverError>;
+pub(crate) type PendingUpgrade = (UpgradeTarget, oneshot::Sender<UpgradeOutcome>);
+
+/// What is handed over, and what has to be let go of for it.
+pub(crate) struct HandoverSource<'a> {
+    pub(crate) listener: &'a Listener,
+    pub(crate) lock: &'a InstanceLock,
+    pub(crate) startup_lock: &'a Path,
+    pub(crate) service: &'a ServiceManager,
+    pub(crate) socket: &'a Path,
+    pub(crate) launcher: &'a ProcessLauncher,
+    pub(crate) catalog: &'a Arc<Catalog>,
+    pub(crate) knowledge: &'a Path,
+    pub(crate) upstreams: &'a Upstreams,
+}
+
+impl HandoverSource<'_> {
+    /// Until one of the wishes has come true.
+    pub(crate) async fn fulfil(&self, wishes: &mut mpsc::Receiver<PendingUpgrade>) -> Successor {
+        while let Some((wanted, answer)) = wishes.recv().await {
+            info!(binary = %wanted.binary.display(), "another muxd is to serve");
+            match self.attempt(&wanted).await {
+                Ok(successor) => {
+                    let Successor {
+                        pid,
+                        build,
+                        contract,
+                        took,
+                        ..
+                    } = &successor;
+                    info!(pid, build, ?took, "the next muxd serves");
+                    // Whoever asked may have gone.
+                    drop(answer.send(Ok((*pid, build.clone(), *contract, *took))));
+                    return successor;
+                }
+                Err(error) => {
+                    warn!(%error, "this muxd goes on");
+                    drop(answer.send(Err(error)));
+                }
+            }
+        }
+        std::future::pending().await
+    }
+
+    async fn attempt(&self, wanted: &UpgradeTarget) -> Result<Successor, HandoverError> {
+        let began = Instant::now();
+        let _nobody_starts = self.startup().await?;
+        let (near, far) = UnixStream::pair()?;
+        let mut channel = HandoverChannel::new(near)?;
+        let mut child = launch(&wanted.binary, far)?;
+        let outcome = self.talk(&mut channel, wanted).await;
+        let (pid, build, contract, announced) = match outcome {
+            Ok(said) => said,
+            Err(error) => {
+                end(&mut child).await;
+                // It may have signed in our place.
+                if let Err(error) = self.lock.write_owner(std::process::id(), self.socket) {
+                    warn!(%error, "cannot sign the lock");
+                }
+                return Err(error);
+            }
+        };
+        Ok(Successor {
+            pid,
+            build,
+            contract,
+            took: began.elapsed(),
+            channel,
+            announced,
+        })
+    }
+
+    /// In turns, until the new daemon serves.
+    async fn talk(
+        &self,
+        channel: &mut HandoverChannel,
+        wanted: &UpgradeTarget,
+    ) -> Result<(u32, String, u32, Vec<HandoverKey>), HandoverError> {
+        let (build, contract) = match hear(channel, "say hello", SUCCESSOR_HELLO_TIMEOUT).await? {
+            SuccessorFrame::Hello {
+                wire,
+                build,
+                contract,
+            } => match (
+                wire == HANDOVER_PROTOCOL_VERSION,
+                contract == wanted.contract,
+            ) {
+                (true, true) => (build, contract),
+                (false, _) => return Err(HandoverError::OtherWire { build }),
+                (true, false) => {
+                    return Err(HandoverError::OtherContract {
+                        build,
+                        theirs: contract,
+                        wanted: wanted.contract,
+                    });
+                }
+            },
+            _ => return Err(HandoverError::OutOfTurn),
+        };
+        let mut fds = vec![listening(self.listener)?, self.lock.share()?];
+        let keeper = self.launcher.offer_keeper().await.map(|offer| {
+            fds.push(offer.socket);
+            (KEEPER_WIRE, offer.pid)
+        });
+        let awaited = self.announced();
+        let offer = PredecessorFrame::Offer {
+            awaited,
+            keeper,
+            service: self.service.legacy(),
+        };
+        channel.send(&offer, &fds).await?;
+        // Theirs alone, should they end.
+        drop::<Vec<OwnedFd>>(fds);
+        match hear(channel, "read its configuration", SUCCESSOR_WARM_TIMEOUT).await? {
+            SuccessorFrame::Warm {} => {}
+            _ => return Err(HandoverError::OutOfTurn),
+        }
+        self.catalog.release_cache(CACHE_RELEASE_TIMEOUT).await;
+        let serving = self.cross(channel).await;
+        if serving.is_err() {
+            let cache = Cache::open(self.knowledge.to_owned()).await;
+            self.catalog.attach_cache(cache);
+        }
+        let (pid, announced) = serving?;
+        Ok((pid, build, contract, announced))
+    }
+
+    /// The cache is theirs.
+    async fn cross(
+        &self,
+        channel: &mut HandoverChannel,
+    ) -> Result<(u32, Vec<HandoverKey>), HandoverError> {
+        channel.send(&PredecessorFrame::CacheFree {}, &[]).await?;
+        match hear(channel, "open the cache", SUCCESSOR_READY_TIMEOUT).await? {
+            SuccessorFrame::Ready {} => {}
+            _ => return Err(HandoverError::OutOfTurn),
+        }
+        let awaited = self.announced();
+        let go = PredecessorFrame::Go {
+            awaited: awaited.clone(),
+        };
+        channel.send(&go, &[]).await?;
+        match hear(channel, "serve", SUCCESSOR_READY_TIMEOUT).await? {
+            SuccessorFrame::Serving { pid } => Ok((pid, awaited)),
+            _ => Err(HandoverError::OutOfTurn),
+        }
+    }
+
+    fn announced(&self) -> Vec<HandoverKey> {
+        let going = self.upstreams.outgoing_sessions();
+        going.into_iter().map(|going| going.place).collect()
+    }
+
+    /// Nobody starts a daemon meanwhile.
+    async fn startup(&self) -> Result<StartupLock, HandoverError> {
+        let path = self.startup_lock.to_owned();
+        let taken = tokio::task::spawn_blocking(move || StartupLock::take(&path));
+        match timeout(STARTUP_LOCK_TIMEOUT, taken).await {
+            Ok(Ok(Ok(lock))) => Ok(lock),
+            Ok(Ok(Err(error))) => Err(HandoverError::Channel(io::Error::other(error))),
+            Ok(Err(_)) | Err(_) => Err(HandoverError::Busy),
+        }
+    }
+}
+
+fn listening(listener: &Listener) -> io::Result<OwnedFd> {
+    let Listener::UdSocket(socket) = listener;
+    socket.as_fd().try_clone_to_owned()
+}
+
+fn launch(binary: &Path, far: UnixStream) -> Result<Child, HandoverError> {
+    let mut command = Command::new(binary);
+    command
+        .arg("successor")
+        .stdin(OwnedFd::from(far))
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    // What its servers inherit are the limits that this daemon was started with.
+    descriptor_limits::give_back(&mut command);
+    core_dumps::restore_for_child(&mut command);
+    let started = command.spawn();
+    started.map_err(|source| HandoverError::Start {
+        binary: binary.to_owned(),
+        source,
+    })
+}
+
+/// An attempt that has failed leaves nothing.
+async fn end(child: &mut Child) {
+    // It may have ended by itself.
+    if let Err(error) = child.kill().await {
+        warn!(%error, "a muxd that was to serve cannot be ended");
+    }
+}
+
+async fn hear(
+    channel: &mut HandoverChannel,
+    what: &'static str,
+    limit: Duration,
+) -> Result<SuccessorFrame, HandoverError> {
+    match timeout(limit, channel.next()).await {
+        Ok(Ok(Some(SuccessorFrame::Failed { message }))) => Err(HandoverError::Failed(message)),
+        Ok(Ok(Some(said))) => Ok(said),
+        Ok(Ok(None)) => Err(HandoverError::Ended),
+        Ok(Err(error)) => Err(error.into()),
+        Err(_) => Err(HandoverError::Silent { what, limit }),
+    }
+}

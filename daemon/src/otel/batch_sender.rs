@@ -1,0 +1,215 @@
+//! Spans, some at a time, and again where the collector may take them later.
+
+use std::{
+    error::Error as _,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use mux_telemetry::trace::{CollectorEndpoint, EndedSpan, SpanCounts};
+use opentelemetry_proto::tonic::{
+    collector::trace::v1::ExportTraceServiceResponse, resource::v1::Resource,
+};
+use prost::Message as _;
+use reqwest::{
+    Response, StatusCode,
+    header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER},
+};
+use tokio::{
+    sync::mpsc,
+    time::{Instant, sleep, sleep_until},
+};
+use tokio_util::sync::CancellationToken;
+
+use super::otlp_message;
+
+/// Spans of one request.
+const MAX_BATCH_SPANS: usize = 512;
+/// How long the first of them waits for others.
+const BATCH_WINDOW: Duration = Duration::from_secs(1);
+/// How often the same ones are sent.
+const MAX_SEND_ATTEMPTS: u32 = 5;
+const INITIAL_RETRY_DELAY: Duration = Duration::from_secs(1);
+const MAX_RETRY_DELAY: Duration = Duration::from_secs(30);
+/// Of an answer.
+const MAX_RESPONSE_BYTES: usize = 64 << 10;
+
+pub(super) struct BatchSender {
+    to: CollectorEndpoint,
+    headers: HeaderMap,
+    resource: Resource,
+    counts: Arc<Mutex<SpanCounts>>,
+    closing: CancellationToken,
+}
+
+/// Why spans were not taken.
+struct ExportRefusal {
+    why: String,
+    /// They may be taken later: after so long, if the collector says how long.
+    later: Option<Option<Duration>>,
+}
+
+impl BatchSender {
+    pub(super) fn new(
+        to: CollectorEndpoint,
+        counts: Arc<Mutex<SpanCounts>>,
+        closing: CancellationToken,
+    ) -> Result<Self, String> {
+        let mut headers = HeaderMap::new();
+        for (name, value) in &to.headers {
+            let key = HeaderName::try_from(name)
+                .map_err(|_| format!("headers: {name:?} is no name of a header"))?;
+            let mut value = HeaderValue::try_from(value)
+                .map_err(|_| format!("headers: the value of {name} cannot be sent"))?;
+            value.set_sensitive(true);
+            headers.insert(key, value);
+        }
+        let protobuf = HeaderValue::from_static("application/x-protobuf");
+        headers.insert(CONTENT_TYPE, protobuf);
+        Ok(Self {
+            resource: otlp_message::resource(&to.resource),
+            to,
+            headers,
+            counts,
+            closing,
+        })
+    }
+
+    /// Until nobody has spans any more, or it is asked to end and has sent what there is.
+    pub(super) async fn run(self, mut spans: mpsc::Receiver<EndedSpan>) {
+        let mut batch = Vec::new();
+        loop {
+            let first = tokio::select! {
+                biased;
+                span = spans.recv() => span,
+                () = self.closing.cancelled() => {
+                    spans.close();
+                    spans.recv().await
+                }
+            };
+            let Some(first) = first else { return };
+            batch.push(first);
+            self.gather(&mut spans, &mut batch).await;
+            self.send(&batch).await;
+            batch.clear();
+        }
+    }
+
+    async fn gather(&self, spans: &mut mpsc::Receiver<EndedSpan>, batch: &mut Vec<EndedSpan>) {
+        let over = Instant::now() + BATCH_WINDOW;
+        while batch.len() < MAX_BATCH_SPANS {
+            tokio::select! {
+                biased;
+                span = spans.recv() => match span {
+                    Some(span) => batch.push(span),
+                    None => return,
+                },
+                () = self.closing.cancelled() => return,
+                () = sleep_until(over) => return,
+            }
+        }
+    }
+
+    async fn send(&self, batch: &[EndedSpan]) {
+        let body = otlp_message::request(&self.resource, batch).encode_to_vec();
+        let mut pause = INITIAL_RETRY_DELAY;
+        for attempt in 1.. {
+            let refusal = match self.post(body.clone()).await {
+                Ok(rejected) => {
+                    let rejected = rejected.min(batch.len() as u64);
+                    let mut counts = self.counts();
+                    counts.sent += batch.len() as u64 - rejected;
+                    counts.lost += rejected;
+                    counts.problem = (rejected > 0)
+                        .then(|| format!("the collector has rejected {rejected} spans"));
+                    return;
+                }
+                Err(refusal) => refusal,
+            };
+            let given_up = attempt >= MAX_SEND_ATTEMPTS || self.closing.is_cancelled();
+            let wait = refusal.later.filter(|_| !given_up);
+            self.refused(refusal.why, wait.map_or(batch.len(), |_| 0));
+            let Some(told) = wait else { return };
+            tokio::select! {
+                () = sleep(told.unwrap_or(pause).min(MAX_RETRY_DELAY)) => {}
+                // There is time for one more.
+                () = self.closing.cancelled() => {}
+            }
+            pause = (pause * 2).min(MAX_RETRY_DELAY);
+        }
+    }
+
+    /// How many of them the collector has rejected.
+    async fn post(&self, body: Vec<u8>) -> Result<u64, ExportRefusal> {
+        let sending = self
+            .to
+            .client
+            .post(&self.to.url)
+            .headers(self.headers.clone());
+        let response = sending
+            .body(body)
+            .send()
+            .await
+            .map_err(|error| ExportRefusal {
+                why: causes(error),
+                later: Some(None),
+            })?;
+        let status = response.status();
+        if !status.is_success() {
+            let again = matches!(
+                status,
+                StatusCode::TOO_MANY_REQUESTS
+                    | StatusCode::BAD_GATEWAY
+                    | StatusCode::SERVICE_UNAVAILABLE
+                    | StatusCode::GATEWAY_TIMEOUT
+            );
+            return Err(ExportRefusal {
+                why: format!("it answers HTTP {status}"),
+                later: again.then(|| seconds(&response)),
+            });
+        }
+        let answer = beginning(response).await;
+        let answer = ExportTraceServiceResponse::decode(answer.as_slice()).unwrap_or_default();
+        let rejected = answer.partial_success.map_or(0, |part| part.rejected_spans);
+        Ok(u64::try_from(rejected).unwrap_or_default())
+    }
+
+    fn refused(&self, why: String, lost: usize) {
+        let mut counts = self.counts();
+        counts.problem = Some(why);
+        counts.lost += lost as u64;
+    }
+
+    fn counts(&self) -> MutexGuard<'_, SpanCounts> {
+        self.counts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn seconds(response: &Response) -> Option<Duration> {
+    let told = response.headers().get(RETRY_AFTER)?.to_str().ok()?;
+    told.parse().ok().map(Duration::from_secs)
+}
+
+/// Nothing, if it is too long to be an answer.
+async fn beginning(mut response: Response) -> Vec<u8> {
+    let mut body = Vec::new();
+    while let Ok(Some(chunk)) = response.chunk().await {
+        if body.len() + chunk.len() > MAX_RESPONSE_BYTES {
+            return Vec::new();
+        }
+        body.extend_from_slice(&chunk);
+    }
+    body
+}
+
+/// Without the address, which may hold a password.
+fn causes(error: reqwest::Error) -> String {
+    let error = error.without_url();
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(below) = cause {
+        text.push_str(&format!(": {below}"));
+        cause = below.source();
+    }
+    text
+}

@@ -1,0 +1,88 @@
+//! What one answer may hold.
+//!
+//! Invariant: an answer that is put together from parts is shorter than a frame, whatever servers list. A
+//! longer one would end the connection, and with it everything that it had started.
+
+use mux_proto as wire;
+use mux_wire::{Fault, Kind};
+use serde::Serialize;
+
+use super::convert;
+use mux_text::json_length;
+
+/// In bytes. The rest of a frame is for what is said of what found no room.
+const MAX_ANSWER_BYTES: usize = 12 << 20;
+
+/// What is left.
+#[derive(Clone, Copy)]
+pub(super) struct AnswerBudget(usize);
+
+impl AnswerBudget {
+    pub(super) fn new() -> Self {
+        Self(MAX_ANSWER_BYTES)
+    }
+
+    /// The part takes its room, if there is as much.
+    pub(super) fn take(&mut self, part: &impl Serialize) -> Result<(), Fault> {
+        // And the comma after it.
+        let length = json_length::of(part, self.0.saturating_sub(1));
+        let Some(length) = length else {
+            let message =
+                format!("it does not fit into one answer, which holds {MAX_ANSWER_BYTES} bytes");
+            return Err(Fault::new(Kind::Limit, message).hint("ask for less at once"));
+        };
+        self.0 -= length + 1;
+        Ok(())
+    }
+
+    /// A server that has no part in the answer, and why. A long reason is left out.
+    pub(super) fn missing(&mut self, server: &str, why: Fault) -> wire::MissingServer {
+        let missing = wire::MissingServer {
+            server: server.to_owned(),
+            error: convert::error(why),
+        };
+        match self.take(&missing) {
+            Ok(()) => missing,
+            Err(fault) => wire::MissingServer {
+                error: wire::Error {
+                    message: format!("what went wrong is too long to be told: {}", fault.message),
+                    ..wire::Error::new(missing.error.kind, "")
+                },
+                ..missing
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_fit_until_the_answer_is_full() {
+        let mut budget = AnswerBudget::new();
+        let part = "x".repeat(MAX_ANSWER_BYTES / 3 - 3);
+        for _ in 0..3 {
+            budget.take(&part).unwrap();
+        }
+        let before = budget.0;
+        let fault = budget.take(&"x").unwrap_err();
+        assert_eq!((fault.kind, budget.0), (Kind::Limit, before));
+    }
+
+    #[test]
+    fn a_reason_that_is_too_long_is_not_told() {
+        let mut budget = AnswerBudget::new();
+        let long = || Fault::new(Kind::Tool, "x".repeat(MAX_ANSWER_BYTES / 2));
+        assert_eq!(
+            budget.missing("a", long()).error.message.len(),
+            MAX_ANSWER_BYTES / 2
+        );
+        let missing = budget.missing("b", long());
+        assert_eq!(
+            (missing.server.as_str(), missing.error.kind),
+            ("b", wire::Kind::Tool)
+        );
+        assert!(missing.error.message.len() < 200);
+    }
+}

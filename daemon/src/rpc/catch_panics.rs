@@ -1,0 +1,73 @@
+//! A request that panics costs itself only, and a connection that says nothing costs little.
+//!
+//! All requests of a connection are polled by its one task: a panic that went through it would end the
+//! connection, and with it the runs that it owns. tarpc keeps room in each connection for several requests and for 32
+//! answers: they pass through it in boxes, since the longest of them would take 25 KiB of every idle client.
+
+use std::{io, panic::AssertUnwindSafe};
+
+use futures::FutureExt;
+use tarpc::{ServerError, context::Context, server::Serve};
+
+#[derive(Clone)]
+pub(super) struct CatchPanics<S>(pub(super) S);
+
+impl<S: Serve> Serve for CatchPanics<S> {
+    type Req = Box<S::Req>;
+    type Resp = Box<S::Resp>;
+
+    /// What is shared beyond the request guards itself: a lock that was held is taken as it was left.
+    async fn serve(
+        self,
+        context: Context,
+        request: Box<S::Req>,
+    ) -> Result<Box<S::Resp>, ServerError> {
+        let answer = AssertUnwindSafe(self.0.serve(context, *request)).catch_unwind();
+        let answer = answer.await.unwrap_or_else(|_| {
+            let detail = "muxd failed in this request, and in no other; see `mux logs`";
+            Err(ServerError::new(io::ErrorKind::Other, detail.to_owned()))
+        });
+        answer.map(Box::new)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use mux_proto::{Error, MuxClient, service::MuxRequest, service::MuxResponse, transport};
+    use tarpc::{
+        client::RpcError,
+        server::{BaseChannel, Channel, serve},
+    };
+    use tokio::io::duplex;
+
+    use super::*;
+    use crate::rpc::request_frames::RequestFrames;
+
+    #[tokio::test]
+    async fn a_request_that_panics_is_answered_and_the_others_go_on() {
+        let (ours, theirs) = duplex(1 << 16);
+        let service = serve(async |_, request: MuxRequest| match request {
+            MuxRequest::Retire { .. } => panic!("on purpose"),
+            _ => Ok::<_, ServerError>(MuxResponse::CancelRun(Ok(()))),
+        });
+        let channel = BaseChannel::with_defaults(RequestFrames::new(theirs));
+        let requests = channel.execute(CatchPanics(service));
+        let serving = tokio::spawn(async {
+            use futures::StreamExt;
+            requests.for_each_concurrent(None, |request| request).await;
+        });
+        let client = MuxClient::new(Default::default(), transport::frames(ours)).spawn();
+        let soon = || transport::within(std::time::Duration::from_secs(30));
+        let failed: Result<Result<(), Error>, RpcError> = client.retire(soon(), "x".into()).await;
+        let Err(RpcError::Server(error)) = failed else {
+            panic!("{failed:?}");
+        };
+        assert!(error.detail.contains("no other"), "{error:?}");
+        assert_eq!(
+            client.cancel_run(soon(), "a-1".into()).await.unwrap(),
+            Ok(())
+        );
+        drop(client);
+        serving.await.unwrap();
+    }
+}

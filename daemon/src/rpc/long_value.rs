@@ -1,0 +1,21 @@
+//! A value for a client: itself, or where it is kept if it is too long for a message.
+
+use mux_proto as wire;
+use tracing::warn;
+
+use super::{connection::ConnectionState, convert};
+use crate::daemon::Daemon;
+
+pub(super) async fn held(
+    daemon: &Daemon,
+    door: &ConnectionState,
+    text: String,
+) -> Result<wire::Held, wire::Error> {
+    let held = daemon.handles.for_origin(&door.origin());
+    let held = held.inline_or_keep(text, "the result").await;
+    let (held, word) = held.map_err(convert::error)?;
+    if let Some(word) = word {
+        warn!(word, "a result is sent as it is");
+    }
+    convert::held_value(held)
+}

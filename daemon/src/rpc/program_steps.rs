@@ -1,0 +1,108 @@
+//! Programs of steps: what they stand for, and their events for clients that know of them and for others.
+
+use mux_proto as wire;
+use mux_wire::Level;
+
+use super::{connection::ConnectionState, convert};
+use crate::daemon::Daemon;
+use mux_runs::{RunEvent, SequencedEvent, StepEvent, StepProgress};
+
+/// Clients that list it in their `hello` are sent the events of steps.
+const PROGRAM_FEATURE: &str = "program";
+
+pub(super) fn explain(
+    daemon: &Daemon,
+    door: &ConnectionState,
+    request: &wire::ExplainRequest,
+) -> Result<wire::Explained, wire::Error> {
+    let (origin, scope) = (door.origin(), door.scope());
+    let agent = origin.agent.as_deref();
+    let source = daemon.runs.explain(&request.source, agent, &scope);
+    let source = source.map_err(convert::error)?;
+    Ok(wire::Explained { source })
+}
+
+/// The event as this client can read it.
+pub(super) fn readable(event: SequencedEvent, door: &ConnectionState) -> SequencedEvent {
+    match door.knows(PROGRAM_FEATURE) {
+        true => event,
+        false => SequencedEvent {
+            what: as_console(event.what),
+            ..event
+        },
+    }
+}
+
+fn as_console(what: RunEvent) -> RunEvent {
+    let RunEvent::Step(StepEvent { step, tool, news }) = what else {
+        return what;
+    };
+    let (level, words) = match news {
+        StepProgress::Started { .. } => (Level::Info, "begins".to_owned()),
+        StepProgress::Ended {
+            outcome: Ok(bytes), ..
+        } => (Level::Info, format!("gave {bytes} bytes")),
+        StepProgress::Ended {
+            outcome: Err(fault),
+            ..
+        } => (Level::Warn, format!("failed: {}", fault.message)),
+        StepProgress::Skipped { reason } => (Level::Warn, format!("is skipped: {reason}")),
+    };
+    let text = format!("step {step} ({tool}) {words}");
+    RunEvent::Console { level, text }
+}
+
+pub(super) fn step(event: StepEvent) -> wire::EventKind {
+    let StepEvent { step, tool, news } = event;
+    match news {
+        StepProgress::Started { description } => wire::EventKind::StepStarted {
+            step,
+            tool,
+            description,
+        },
+        StepProgress::Ended { took, outcome } => wire::EventKind::StepEnded {
+            step,
+            tool,
+            ms: took.as_secs_f64() * 1e3,
+            bytes: *outcome.as_ref().unwrap_or(&0),
+            error: outcome.err().map(convert::error),
+        },
+        StepProgress::Skipped { reason } => wire::EventKind::StepSkipped { step, tool, reason },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn who_does_not_know_steps_reads_of_them_on_the_console() {
+        let (took, outcome) = (Duration::ZERO, Ok(3));
+        let reason = "`b` failed".to_owned();
+        for (news, line) in [
+            (
+                StepProgress::Started { description: None },
+                "step a (s.t) begins",
+            ),
+            (
+                StepProgress::Ended { took, outcome },
+                "step a (s.t) gave 3 bytes",
+            ),
+            (
+                StepProgress::Skipped { reason },
+                "step a (s.t) is skipped: `b` failed",
+            ),
+        ] {
+            let (step, tool) = ("a".to_owned(), "s.t".to_owned());
+            let RunEvent::Console { text, .. } =
+                as_console(RunEvent::Step(StepEvent { step, tool, news }))
+            else {
+                panic!("no line: {line}");
+            };
+            assert_eq!(text, line);
+        }
+        assert!(matches!(as_console(RunEvent::Started), RunEvent::Started));
+    }
+}

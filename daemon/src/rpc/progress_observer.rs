@@ -1,0 +1,45 @@
+//! What a client is told of a call that is no part of a run.
+
+use std::{sync::Arc, time::Duration};
+
+use mux_wire::Fault;
+
+use mux_approvals::ApprovalEvent;
+use mux_caller::{CallCause, Caller, ClientNotice, ProgressUpdate};
+use mux_gateway::CallObserver;
+
+/// Tells of progress if the client gave the call a name, and of nothing else.
+pub(super) struct ProgressObserver(Arc<Caller>);
+
+impl ProgressObserver {
+    pub(super) fn of(caller: &Arc<Caller>) -> Self {
+        Self(Arc::clone(caller))
+    }
+}
+
+impl CallObserver for ProgressObserver {
+    fn server_starting(&self, _server: &str) {}
+
+    fn server_ready(&self, _server: &str, _took: Duration) {}
+
+    fn call_started(&self, _path: &str) -> u32 {
+        0
+    }
+
+    fn call_progress(&self, _call: u32, _path: &str, progress: ProgressUpdate) {
+        let cause = &self.0.cause;
+        if let (Some(mailbox), CallCause::Call(token)) = (&self.0.mailbox, cause)
+            && !token.is_empty()
+        {
+            let cause = cause.clone();
+            mailbox.push_notice(ClientNotice::Progress { cause, progress });
+        }
+    }
+
+    /// The notices of its connection tell of it.
+    fn approval_changed(&self, _word: ApprovalEvent<'_>) {}
+
+    fn call_retried(&self, _path: &str, _cause: &str) {}
+
+    fn call_ended(&self, _call: u32, _path: &str, _took: Duration, _: Result<usize, &Fault>) {}
+}

@@ -1,0 +1,520 @@
+//! One client's requests.
+//!
+//! Invariant: nothing is answered before `hello`, and what a connection started ends with it.
+
+use std::{path::PathBuf, sync::Arc, time::Duration};
+
+use mux_proto::{self as wire, Kind};
+use serde_json::Value;
+use tarpc::context::Context;
+use tokio::time::timeout;
+use tracing::{debug, info, trace};
+
+use super::{
+    MAX_LONG_POLL, approvals, catalog, connection::ConnectionState, convert, discovery, login,
+    metrics, notices, pins, policy, program_steps, projects, resources_and_prompts, runs, secrets,
+    settings, sources, status, tool_call, upgrade,
+};
+use crate::daemon::{Daemon, LoadTrigger};
+use mux_audit::AdminEvent;
+
+/// What `status` waits for a configuration that is being read.
+const CONFIG_WAIT_TIMEOUT: Duration = Duration::from_millis(500);
+
+/// The service of one connection.
+#[derive(Clone)]
+pub(super) struct RequestHandler(Arc<ConnectionState>);
+
+impl RequestHandler {
+    pub(super) fn new(door: Arc<ConnectionState>) -> Self {
+        Self(door)
+    }
+
+    /// The daemon, once it knows its servers.
+    async fn configured(&self) -> Result<&Arc<Daemon>, wire::Error> {
+        let daemon = self.daemon()?;
+        daemon.configured().await;
+        self.0.arrive().await;
+        Ok(daemon)
+    }
+
+    /// Reads the configuration, after the daemon has read it for the first time.
+    async fn load(&self, trigger: LoadTrigger) -> Result<wire::ReloadReport, wire::Error> {
+        let daemon = self.configured().await?;
+        let (report, others) = tokio::join!(daemon.load(trigger), daemon.former.reload());
+        let mut report = report.map_err(|problem| {
+            wire::Error::new(Kind::Validation, problem)
+                .hint("the last good configuration stays in force")
+        })?;
+        let others = others.into_iter();
+        let others: Vec<_> = others
+            .filter(|told| !report.problems.contains(told))
+            .collect();
+        report.problems.extend(others);
+        Ok(convert::reload_report(report, self.0.project().as_deref()))
+    }
+
+    fn daemon(&self) -> Result<&Arc<Daemon>, wire::Error> {
+        match self.0.is_cramped() {
+            true => Err(status::descriptors_exhausted()),
+            false => self.anyway(),
+        }
+    }
+
+    /// Also for a client that got the last place.
+    fn anyway(&self) -> Result<&Arc<Daemon>, wire::Error> {
+        self.0.open().ok_or_else(|| {
+            let message = "`hello` comes first on every connection";
+            wire::Error::new(Kind::Internal, message)
+        })
+    }
+}
+
+impl wire::Mux for RequestHandler {
+    async fn hello(self, _: Context, hello: wire::Hello) -> Result<wire::Welcome, wire::Error> {
+        let (client, version) = (&hello.client.name, &hello.client.version);
+        if self.0.is_probe(&hello) {
+            trace!("hello of our own");
+        } else {
+            info!(client, version, "hello");
+        }
+        if !self.0.greet(hello) {
+            return Err(wire::Error::new(Kind::Unavailable, "this muxd is ending")
+                .hint("connect again: the next one is on its way"));
+        }
+        Ok(convert::welcome())
+    }
+
+    async fn retire(self, _: Context, reason: String) -> Result<(), wire::Error> {
+        let daemon = self.anyway()?;
+        info!(reason, "asked to retire");
+        daemon.former.stop(false).await;
+        daemon.shutdown.request();
+        Ok(())
+    }
+
+    async fn status(self, _: Context) -> Result<wire::Status, wire::Error> {
+        let daemon = self.anyway()?;
+        // It waits for nothing that may take long.
+        drop(timeout(CONFIG_WAIT_TIMEOUT, self.configured()).await);
+        Ok(status::daemon_status(daemon, &self.0))
+    }
+
+    async fn start_run(
+        self,
+        _: Context,
+        request: wire::RunRequest,
+    ) -> Result<wire::RunStarted, wire::Error> {
+        runs::start(self.configured().await?, &self.0, request).await
+    }
+
+    async fn events(
+        self,
+        _: Context,
+        request: wire::EventsRequest,
+    ) -> Result<wire::EventPage, wire::Error> {
+        runs::events(self.daemon()?, &self.0, request).await
+    }
+
+    async fn cancel_run(self, _: Context, run: String) -> Result<(), wire::Error> {
+        runs::cancel(self.daemon()?, &self.0.access(), &run).await
+    }
+
+    async fn check(
+        self,
+        _: Context,
+        request: wire::CheckRequest,
+    ) -> Result<wire::Diagnostics, wire::Error> {
+        runs::check(&self.configured().await?.runs, &self.0, request).await
+    }
+
+    async fn call(self, _: Context, request: wire::CallRequest) -> Result<wire::Held, wire::Error> {
+        // What the agent sees stands in the configuration.
+        let daemon = self.configured().await?;
+        tool_call::make(daemon, &self.0, request).await
+    }
+
+    async fn tools(
+        self,
+        _: Context,
+        request: wire::ToolsRequest,
+    ) -> Result<wire::ToolList, wire::Error> {
+        let upstreams = self.configured().await?.gateway.upstreams();
+        catalog::tools(upstreams, (&self.0.scope(), &self.0.whose()), request)
+            .await
+            .map_err(convert::error)
+    }
+
+    async fn types(self, _: Context, request: wire::TypesRequest) -> Result<String, wire::Error> {
+        let upstreams = self.configured().await?.gateway.upstreams();
+        let whom = (&*self.0.scope(), &self.0.whose());
+        let types = catalog::types(upstreams, whom, request).await;
+        types.map_err(convert::error)
+    }
+
+    async fn servers(self, _: Context) -> Result<Vec<wire::ServerInfo>, wire::Error> {
+        Ok(status::servers(self.configured().await?, &self.0))
+    }
+
+    async fn restart_server(
+        self,
+        _: Context,
+        name: String,
+    ) -> Result<wire::ServerInfo, wire::Error> {
+        let daemon = self.configured().await?;
+        let server = daemon.gateway.upstreams();
+        let server = server.find_visible(&name, &self.0.sight());
+        let server = server.map_err(convert::error)?;
+        let whose = self.0.whose();
+        server.restart(&whose).await.map_err(convert::error)?;
+        let audit = daemon.gateway.audit();
+        audit.record_admin_event(AdminEvent::ServerRestarted, server.name(), &self.0.origin());
+        Ok(convert::server_info(daemon.gateway.upstreams(), &server))
+    }
+
+    async fn reload(self, _: Context) -> Result<wire::ReloadReport, wire::Error> {
+        self.load(LoadTrigger::Asked).await
+    }
+
+    async fn stop(self, _: Context, request: wire::StopRequest) -> Result<(), wire::Error> {
+        let daemon = self.anyway()?;
+        debug!(now = request.now, "asked to stop");
+        daemon.former.stop(request.now).await;
+        if request.now {
+            daemon.shutdown.request_now();
+        } else {
+            daemon.shutdown.request();
+        }
+        Ok(())
+    }
+
+    async fn runs(
+        self,
+        _: Context,
+        request: wire::RunsRequest,
+    ) -> Result<wire::RunList, wire::Error> {
+        Ok(runs::list(self.daemon()?, &self.0.access(), &request).await)
+    }
+
+    async fn run_info(self, _: Context, run: String) -> Result<wire::RunInfo, wire::Error> {
+        runs::info(self.daemon()?, &self.0.access(), &run).await
+    }
+
+    async fn read(
+        self,
+        _: Context,
+        request: wire::ReadRequest,
+    ) -> Result<wire::ReadPage, wire::Error> {
+        let handles = &self.daemon()?.handles;
+        let page = handles.read_page(&request.handle, request.offset, request.length);
+        page.await.map(convert::read_page).map_err(convert::error)
+    }
+
+    async fn watch_types(
+        self,
+        _: Context,
+        request: wire::WatchTypesRequest,
+    ) -> Result<wire::TypesPage, wire::Error> {
+        let upstreams = self.configured().await?.gateway.upstreams();
+        let wait = Duration::from_millis(request.wait_ms).min(MAX_LONG_POLL);
+        let page = catalog::watch_types(upstreams, &self.0, request.known.as_deref(), wait).await;
+        page.map_err(convert::error)
+    }
+
+    async fn forget_types(
+        self,
+        _: Context,
+        request: wire::ForgetTypesRequest,
+    ) -> Result<wire::Forgotten, wire::Error> {
+        let upstreams = self.configured().await?.gateway.upstreams();
+        catalog::forget_types(upstreams, &request.paths).map_err(convert::error)
+    }
+
+    async fn search(
+        self,
+        _: Context,
+        request: wire::SearchRequest,
+    ) -> Result<wire::SearchPage, wire::Error> {
+        let daemon = self.configured().await?;
+        let found = discovery::search(daemon, &self.0, request);
+        found.await.map_err(convert::error)
+    }
+
+    async fn describe(
+        self,
+        _: Context,
+        request: wire::DescribeRequest,
+    ) -> Result<wire::Descriptions, wire::Error> {
+        let daemon = self.configured().await?;
+        let described = discovery::describe(daemon, &self.0, request);
+        described.await.map_err(convert::error)
+    }
+
+    async fn inventory(
+        self,
+        _: Context,
+        request: wire::InventoryRequest,
+    ) -> Result<wire::Inventory, wire::Error> {
+        let daemon = self.configured().await?;
+        let inventory = discovery::inventory(daemon, &self.0, request);
+        inventory.await.map_err(convert::error)
+    }
+
+    async fn offers(
+        self,
+        _: Context,
+        request: wire::OffersRequest,
+    ) -> Result<wire::OfferList, wire::Error> {
+        let daemon = self.configured().await?;
+        let offers = resources_and_prompts::list(daemon, &self.0, request);
+        offers.await.map_err(convert::error)
+    }
+
+    async fn read_resource(
+        self,
+        _: Context,
+        request: wire::ResourceRequest,
+    ) -> Result<wire::Held, wire::Error> {
+        let daemon = self.configured().await?;
+        resources_and_prompts::read_resource(daemon, &self.0, request).await
+    }
+
+    async fn get_prompt(
+        self,
+        _: Context,
+        request: wire::PromptRequest,
+    ) -> Result<wire::Held, wire::Error> {
+        let daemon = self.configured().await?;
+        resources_and_prompts::get_prompt(daemon, &self.0, request).await
+    }
+
+    async fn complete(
+        self,
+        _: Context,
+        request: wire::CompleteRequest,
+    ) -> Result<Value, wire::Error> {
+        let daemon = self.configured().await?;
+        resources_and_prompts::complete(daemon, &self.0, request).await
+    }
+
+    async fn subscribe(
+        self,
+        _: Context,
+        request: wire::SubscribeRequest,
+    ) -> Result<(), wire::Error> {
+        let daemon = self.configured().await?;
+        let subscribed = resources_and_prompts::subscribe(daemon, &self.0, request);
+        subscribed.await.map_err(convert::error)
+    }
+
+    async fn notices(
+        self,
+        _: Context,
+        request: wire::NoticesRequest,
+    ) -> Result<wire::NoticePage, wire::Error> {
+        // What is read first is no change.
+        self.configured().await?;
+        Ok(notices::read(&self.0, request).await)
+    }
+
+    async fn answer(self, _: Context, request: wire::AnswerRequest) -> Result<(), wire::Error> {
+        self.daemon()?;
+        notices::answer(&self.0, request)
+    }
+
+    async fn pins(
+        self,
+        _: Context,
+        request: wire::PinsRequest,
+    ) -> Result<wire::PinList, wire::Error> {
+        let upstreams = self.configured().await?.gateway.upstreams();
+        pins::list(upstreams, &self.0, request)
+            .await
+            .map_err(convert::error)
+    }
+
+    async fn accept_pins(
+        self,
+        _: Context,
+        request: wire::AcceptPinsRequest,
+    ) -> Result<wire::AcceptedPins, wire::Error> {
+        let gateway = &self.configured().await?.gateway;
+        pins::accept(gateway, &self.0, request)
+            .await
+            .map_err(convert::error)
+    }
+
+    async fn refresh(self, _: Context) -> Result<wire::ReloadReport, wire::Error> {
+        self.load(LoadTrigger::Watched).await
+    }
+
+    async fn projects(
+        self,
+        _: Context,
+        request: wire::ProjectsRequest,
+    ) -> Result<wire::ProjectList, wire::Error> {
+        projects::list(self.configured().await?, request).await
+    }
+
+    async fn approve_project(
+        self,
+        _: Context,
+        request: wire::ApproveProjectRequest,
+    ) -> Result<wire::ProjectInfo, wire::Error> {
+        projects::approve(self.configured().await?, &self.0, request).await
+    }
+
+    async fn revoke_project(
+        self,
+        _: Context,
+        root: PathBuf,
+    ) -> Result<wire::ProjectRevoked, wire::Error> {
+        projects::revoke(self.configured().await?, &self.0, &root).await
+    }
+
+    async fn login(
+        self,
+        _: Context,
+        request: wire::LoginRequest,
+    ) -> Result<wire::LoginStarted, wire::Error> {
+        login::begin_login(self.configured().await?, &self.0, &request.server).await
+    }
+
+    async fn login_wait(
+        self,
+        _: Context,
+        request: wire::LoginWaitRequest,
+    ) -> Result<wire::LoginState, wire::Error> {
+        let wait = Duration::from_millis(request.wait_ms).min(MAX_LONG_POLL);
+        login::wait_for_login(self.daemon()?, &request.login, wait).await
+    }
+
+    async fn login_finish(
+        self,
+        _: Context,
+        request: wire::LoginFinishRequest,
+    ) -> Result<wire::LoginState, wire::Error> {
+        login::finish_login(self.daemon()?, request).await
+    }
+
+    async fn approvals(
+        self,
+        _: Context,
+        request: wire::ApprovalsRequest,
+    ) -> Result<wire::ApprovalList, wire::Error> {
+        approvals::list(self.daemon()?, &self.0, request).await
+    }
+
+    async fn decide(
+        self,
+        _: Context,
+        request: wire::DecideRequest,
+    ) -> Result<wire::Decided, wire::Error> {
+        approvals::decide(self.daemon()?, &self.0, request).await
+    }
+
+    async fn revoke_approval(
+        self,
+        _: Context,
+        grant: String,
+    ) -> Result<wire::GrantInfo, wire::Error> {
+        approvals::revoke(self.daemon()?, &self.0, grant).await
+    }
+
+    async fn resume_run(
+        self,
+        _: Context,
+        request: wire::ResumeRequest,
+    ) -> Result<wire::Resumed, wire::Error> {
+        approvals::resume(self.configured().await?, &self.0, request).await
+    }
+
+    async fn logout(self, _: Context, server: String) -> Result<wire::LoggedOut, wire::Error> {
+        login::logout(self.configured().await?, &self.0, &server).await
+    }
+
+    async fn refresh_source(
+        self,
+        _: Context,
+        source: String,
+    ) -> Result<wire::RefreshedSource, wire::Error> {
+        sources::refresh(self.configured().await?, &self.0, &source).await
+    }
+
+    async fn explain_program(
+        self,
+        _: Context,
+        request: wire::ExplainRequest,
+    ) -> Result<wire::Explained, wire::Error> {
+        program_steps::explain(self.configured().await?, &self.0, &request)
+    }
+
+    async fn set_secret(
+        self,
+        _: Context,
+        request: wire::SetSecretRequest,
+    ) -> Result<wire::SecretInfo, wire::Error> {
+        secrets::set(self.configured().await?, &self.0, request).await
+    }
+
+    async fn list_secrets(self, _: Context) -> Result<wire::SecretList, wire::Error> {
+        Ok(secrets::list(self.configured().await?))
+    }
+
+    async fn remove_secret(
+        self,
+        _: Context,
+        name: String,
+    ) -> Result<wire::SecretRemoved, wire::Error> {
+        secrets::remove(self.configured().await?, &self.0, name).await
+    }
+
+    async fn policy(
+        self,
+        _: Context,
+        request: wire::PolicyRequest,
+    ) -> Result<wire::PolicyList, wire::Error> {
+        policy::list(self.configured().await?, &self.0, &request).map_err(convert::error)
+    }
+
+    async fn explain_policy(
+        self,
+        _: Context,
+        request: wire::ExplainPolicyRequest,
+    ) -> Result<wire::PolicyExplanation, wire::Error> {
+        let explained = policy::explain(self.configured().await?, &self.0, request);
+        explained.await.map_err(convert::error)
+    }
+
+    async fn settings(
+        self,
+        _: Context,
+        request: wire::SettingsRequest,
+    ) -> Result<wire::SettingsReport, wire::Error> {
+        Ok(settings::report(
+            self.configured().await?,
+            &self.0,
+            &request,
+        ))
+    }
+
+    async fn check_config(
+        self,
+        _: Context,
+        request: wire::CheckConfigRequest,
+    ) -> Result<wire::ConfigReport, wire::Error> {
+        settings::check(self.daemon()?, &request).await
+    }
+
+    async fn upgrade(
+        self,
+        _: Context,
+        request: wire::UpgradeRequest,
+    ) -> Result<wire::Upgraded, wire::Error> {
+        upgrade::upgrade(self.daemon()?, request).await
+    }
+
+    async fn metrics(self, _: Context) -> Result<wire::MetricsText, wire::Error> {
+        Ok(metrics::metrics_text(self.daemon()?).await)
+    }
+}

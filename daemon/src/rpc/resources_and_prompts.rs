@@ -1,0 +1,193 @@
+//! Resources, prompts and completions of servers, as clients see them.
+
+use std::time::Duration;
+
+use mux_proto as wire;
+use mux_wire::Fault;
+use serde_json::Value;
+
+use super::{
+    answer_budget::AnswerBudget, connection::ConnectionState, convert, long_value::held,
+    progress_observer::ProgressObserver,
+};
+use crate::daemon::Daemon;
+use mux_gateway::{CallContext, OfferLists};
+use mux_text::sanitize::clean_schema;
+use mux_upstream::{ContentRequest, ListKind};
+
+pub(super) async fn list(
+    daemon: &Daemon,
+    door: &ConnectionState,
+    request: wire::OffersRequest,
+) -> Result<wire::OfferList, Fault> {
+    let kind = match request.kind {
+        wire::OfferKind::Resources => ListKind::Resources,
+        wire::OfferKind::ResourceTemplates => ListKind::ResourceTemplates,
+        wire::OfferKind::Prompts => ListKind::Prompts,
+    };
+    let asking = asking(door, None);
+    let wait = request.wait_ms.map(Duration::from_millis);
+    let server = request.server.as_deref();
+    let found = daemon
+        .gateway
+        .list_offers(kind, server, wait, &asking)
+        .await?;
+    Ok(listed(found))
+}
+
+/// A server whose list has no room beside those before it is missing.
+fn listed(found: OfferLists) -> wire::OfferList {
+    let mut budget = AnswerBudget::new();
+    let mut answer = wire::OfferList::default();
+    for (server, list) in found.lists {
+        let mut left = budget;
+        let mut offered = Vec::with_capacity(list.len());
+        let full = list.iter().find_map(|offer| {
+            let mut offer = offer.clone();
+            clean_schema(&mut offer);
+            offered.push(wire::Offered {
+                server: server.clone(),
+                offer,
+            });
+            left.take(&offered.last()).err()
+        });
+        match full {
+            None => {
+                answer.offers.append(&mut offered);
+                budget = left;
+            }
+            Some(fault) => answer.missing.push(budget.missing(&server, fault)),
+        }
+    }
+    let missing = found.missing.into_iter();
+    answer
+        .missing
+        .extend(missing.map(|(server, fault)| budget.missing(&server, fault)));
+    answer
+}
+
+pub(super) async fn read_resource(
+    daemon: &Daemon,
+    door: &ConnectionState,
+    request: wire::ResourceRequest,
+) -> Result<wire::Held, wire::Error> {
+    let wanted = ContentRequest::Resource { uri: request.uri };
+    let found = ask(daemon, door, &request.server, &wanted, request.token).await;
+    held(daemon, door, found.map_err(convert::error)?.to_string()).await
+}
+
+pub(super) async fn get_prompt(
+    daemon: &Daemon,
+    door: &ConnectionState,
+    request: wire::PromptRequest,
+) -> Result<wire::Held, wire::Error> {
+    let wanted = ContentRequest::Prompt {
+        name: request.name,
+        arguments: request.arguments,
+    };
+    let found = ask(daemon, door, &request.server, &wanted, request.token).await;
+    held(daemon, door, found.map_err(convert::error)?.to_string()).await
+}
+
+pub(super) async fn complete(
+    daemon: &Daemon,
+    door: &ConnectionState,
+    request: wire::CompleteRequest,
+) -> Result<Value, wire::Error> {
+    let wanted = ContentRequest::completion(request.params).map_err(|wrong| {
+        let message = format!("these are no params of completion/complete: {wrong}");
+        wire::Error::new(wire::Kind::Validation, message)
+    })?;
+    let found = ask(daemon, door, &request.server, &wanted, None).await;
+    let completion = found.map_err(convert::error)?;
+    convert::check_fits_frame(&completion.to_string(), &completion)?;
+    Ok(completion)
+}
+
+pub(super) async fn subscribe(
+    daemon: &Daemon,
+    door: &ConnectionState,
+    request: wire::SubscribeRequest,
+) -> Result<(), Fault> {
+    let (gateway, mailbox) = (&daemon.gateway, door.mailbox());
+    let (server, uri) = (request.server.as_str(), request.uri.as_str());
+    if !request.subscribe {
+        let (scope, connection) = (door.scope(), mailbox.connection());
+        return gateway
+            .unsubscribe_resource(server, uri, &scope, connection)
+            .await;
+    }
+    let _admitted = daemon.runs.admit()?;
+    gateway
+        .subscribe_resource(server, uri, mailbox, &asking(door, None))
+        .await
+}
+
+async fn ask(
+    daemon: &Daemon,
+    door: &ConnectionState,
+    server: &str,
+    wanted: &ContentRequest,
+    token: Option<String>,
+) -> Result<Value, Fault> {
+    let asking = asking(door, token);
+    let told = ProgressObserver::of(&asking.caller);
+    let _admitted = daemon.runs.admit()?;
+    daemon
+        .gateway
+        .request_offer(server, wanted, &asking, &told)
+        .await
+}
+
+pub(super) fn asking(door: &ConnectionState, token: Option<String>) -> CallContext {
+    CallContext {
+        turn: door.turn(),
+        scope: door.scope(),
+        caller: door.caller(token),
+        dossier: None,
+        place: None,
+        asks: false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use mux_wire::Kind;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_list_that_no_frame_carries_is_missing_from_the_answer() {
+        let list = |megabytes: usize| {
+            let text = "x".repeat(1 << 20);
+            let offer = |n| json!({ "uri": format!("a://{n}/{text}") });
+            Arc::new((0..megabytes).map(offer).collect::<Vec<_>>())
+        };
+        let found = OfferLists {
+            lists: vec![
+                ("a".into(), list(1)),
+                ("much".into(), list(14)),
+                ("b".into(), list(1)),
+            ],
+            missing: vec![("dead".into(), Fault::new(Kind::Unavailable, "gone"))],
+        };
+        let answer = listed(found);
+        let servers: Vec<&str> = answer.offers.iter().map(|o| o.server.as_str()).collect();
+        assert_eq!(servers, ["a", "b"]);
+        let missing = answer.missing.iter();
+        let missing: Vec<_> = missing
+            .map(|m| (m.server.as_str(), m.error.kind.clone()))
+            .collect();
+        assert_eq!(
+            missing,
+            [
+                ("much", wire::Kind::Limit),
+                ("dead", wire::Kind::Unavailable)
+            ]
+        );
+        assert!(answer.missing[0].error.message.contains("one answer"));
+    }
+}

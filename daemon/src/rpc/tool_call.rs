@@ -1,0 +1,107 @@
+//! One tool call that a client makes itself.
+
+use std::{sync::Arc, time::Duration};
+
+use mux_proto as wire;
+use mux_wire::Target;
+use serde_json::Value;
+
+use super::{
+    connection::ConnectionState, convert, long_value::held, progress_observer::ProgressObserver,
+    resources_and_prompts,
+};
+use crate::daemon::Daemon;
+use mux_gateway::{CallArguments, ToolCall};
+use mux_process::blocking_pool;
+use mux_telemetry::trace::{SpanKind, TraceContext};
+
+/// The result without content that says again what its structured content says.
+fn lean(text: String) -> String {
+    let Ok(mut result) = serde_json::from_str::<Value>(&text) else {
+        return text;
+    };
+    let is_twice = match (&result["structuredContent"], &result["content"]) {
+        (structured @ Value::Object(members), Value::Array(parts)) => match &parts[..] {
+            [part] if part["type"] == "text" => {
+                let text = part["text"].as_str().unwrap_or_default();
+                // A result that is no object is wrapped into one, and stands bare in the text.
+                let wrapped = members.get("result").filter(|_| members.len() == 1);
+                let parsed = serde_json::from_str::<Value>(text).ok();
+                wrapped.and_then(Value::as_str) == Some(text)
+                    || parsed
+                        .is_some_and(|parsed| parsed == *structured || Some(&parsed) == wrapped)
+            }
+            _ => false,
+        },
+        _ => false,
+    };
+    if !is_twice {
+        return text;
+    }
+    result["content"] = Value::Array(Vec::new());
+    result.to_string()
+}
+
+pub(super) async fn make(
+    daemon: &Daemon,
+    door: &ConnectionState,
+    request: wire::CallRequest,
+) -> Result<wire::Held, wire::Error> {
+    let context = request
+        .traceparent
+        .and_then(|parent| TraceContext::parse(&parent, request.tracestate.as_deref()));
+    let tracer = daemon.gateway.tracer();
+    let mut span = tracer.begin_trace(context, SpanKind::Server, || "call".into());
+    span.set("mux.client", || Some(door.origin().client.clone()));
+    span.set("gen_ai.agent.name", || door.origin().agent.clone());
+    let mut asking = resources_and_prompts::asking(door, request.token);
+    Arc::make_mut(&mut asking.caller).trace = span.trace().clone();
+    let call = ToolCall {
+        target: Target::Path {
+            path: request.path,
+            raw: request.raw,
+        },
+        arguments: match (request.arguments, request.typed) {
+            (Value::Null, typed) => CallArguments::Typed(typed),
+            (object, _) => CallArguments::of_value(object).await,
+        },
+        within: request.timeout_ms.map(Duration::from_millis),
+        asking,
+    };
+    let told = ProgressObserver::of(&call.asking.caller);
+    let _admitted = daemon.runs.admit().map_err(convert::error)?;
+    let _room = door.call().await;
+    let text = daemon.gateway.call(call, &told).await;
+    span.end_with(|| text.as_ref().err().map(|fault| fault.kind.to_string()));
+    let mut text = text.map_err(convert::error)?;
+    if request.raw && request.lean && text.len() > daemon.handles.max_inline_bytes() {
+        text = blocking_pool::run(move || lean(text)).await;
+    }
+    held(daemon, door, text).await
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_is_said_twice_is_kept_once() {
+        let text = |text: &str| json!([{ "type": "text", "text": text }]);
+        for (content, structured, lean_content) in [
+            (text("{\"a\": [1]}"), json!({ "a": [1] }), json!([])),
+            (text("long"), json!({ "result": "long" }), json!([])),
+            (text("[1,2]"), json!({ "result": [1, 2] }), json!([])),
+            (text("{\"a\": 2}"), json!({ "a": 1 }), text("{\"a\": 2}")),
+            (text("a table"), json!({ "a": 1 }), text("a table")),
+            (text("x"), json!({ "result": "x", "n": 1 }), text("x")),
+            (text("x"), Value::Null, text("x")),
+        ] {
+            let result = json!({ "content": content, "structuredContent": structured });
+            let lean: Value = serde_json::from_str(&lean(result.to_string())).unwrap();
+            assert_eq!(lean["content"], lean_content, "{result}");
+            assert_eq!(lean["structuredContent"], structured);
+        }
+    }
+}

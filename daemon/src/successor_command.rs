@@ -1,0 +1,82 @@
+//! `muxd successor`: started by the daemon that serves, to take over from it.
+//!
+//! Standard input is the socket to that daemon, which gives us the lock and the listening socket.
+//! Invariant: whatever goes wrong before it has let us serve, it is told, and this process ends.
+
+use std::{
+    io,
+    os::{fd::AsFd, unix::net::UnixStream},
+    process::ExitCode,
+};
+
+use mux_daemon::{
+    ServeError,
+    handover::{Predecessor, TakenOver},
+    lifecycle::Shutdown,
+    serve,
+};
+use mux_process::{descriptor_limits, malloc_trim};
+use mux_proto::{variables, version};
+use mux_telemetry::logging;
+
+use super::{
+    RUNTIME_SHUTDOWN_TIMEOUT, build_runtime, build_setup, detach, dirs, env_variable,
+    exit_with_error,
+};
+
+pub(super) fn run() -> ExitCode {
+    let inherit = || -> io::Result<_> {
+        let stream = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
+        // It is no socket where somebody has typed this.
+        stream.peer_addr()?;
+        detach()?;
+        Ok(stream)
+    };
+    let stream = match inherit() {
+        Ok(stream) => stream,
+        Err(error) => {
+            return exit_with_error(&format!("muxd successor is started by muxd: {error}"));
+        }
+    };
+    let runtime = match build_runtime() {
+        Ok(runtime) => runtime,
+        Err(error) => return exit_with_error(&format!("muxd: {error:#}")),
+    };
+    let served = runtime.block_on(take_over(stream));
+    runtime.shutdown_timeout(RUNTIME_SHUTDOWN_TIMEOUT);
+    match served {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => exit_with_error(&format!("muxd: {error:#}")),
+    }
+}
+
+async fn take_over(stream: UnixStream) -> anyhow::Result<()> {
+    let TakenOver {
+        predecessor,
+        listener,
+        lock,
+        service,
+    } = Predecessor::greet(stream, version::BUILD, version::CONTRACT).await?;
+    let prepared = || -> anyhow::Result<_> {
+        let dirs = dirs()?;
+        dirs.prepare()?;
+        let filter = env_variable(variables::LOG);
+        let log = logging::start_logging(&dirs.logs(), filter.as_deref());
+        let socket = service.passed().map(|passed| passed.path().to_owned());
+        let socket = socket.unwrap_or_else(|| dirs.socket());
+        Ok((build_setup(&dirs, socket, service.clone())?, log))
+    };
+    let (setup, _log) = match prepared() {
+        Ok(prepared) => prepared,
+        Err(error) => {
+            predecessor.fail(format!("{error:#}")).await;
+            return Err(error);
+        }
+    };
+    descriptor_limits::raise();
+    malloc_trim::give_back_long_texts();
+    let shutdown = Shutdown::default();
+    shutdown.listen_for_signals();
+    let served = serve(lock, listener, setup, shutdown, || {}, Some(predecessor)).await;
+    served.map_err(|error: ServeError| error.into())
+}

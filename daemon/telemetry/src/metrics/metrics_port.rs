@@ -1,0 +1,373 @@
+//! The port on which a Prometheus may read the metrics: off unless the configuration names one, on the loopback interface
+//! only, and for nobody without the token.
+//!
+//! Invariant: whatever goes wrong with it is told in `problem` and tried again; it never ends anything else. A page of
+//! another site cannot read it, also not under a name that was made to lead here.
+
+use std::{
+    convert::Infallible,
+    net::{IpAddr, SocketAddr},
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use futures::future::BoxFuture;
+use http::{HeaderValue, Method, Request, Response, StatusCode, header, uri::Authority};
+use http_body_util::Full;
+use hyper::{
+    body::{Bytes, Incoming},
+    server::conn::http1,
+    service::service_fn,
+};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::{
+    net::{TcpListener, TcpStream},
+    sync::watch,
+    task::{JoinSet, spawn_blocking},
+    time::{sleep, timeout},
+};
+use tracing::{debug, info, warn};
+
+use super::{metrics_token, text_format::TextFormat};
+
+const METRICS_PATH: &str = "/metrics";
+/// One visitor, from his first byte to his last.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
+/// Visitors at once. More are sent away.
+const MAX_CONNECTIONS: usize = 16;
+/// A port that is taken is tried again so often.
+const BIND_RETRY_INTERVAL: Duration = Duration::from_secs(5);
+/// At first it is tried in short steps, and nobody is told.
+const QUICK_BIND_ATTEMPTS: u32 = 8;
+const QUICK_BIND_RETRY_INTERVAL: Duration = Duration::from_millis(250);
+
+/// Writes the page.
+type PageWriter = Arc<dyn Fn(TextFormat) -> BoxFuture<'static, String> + Send + Sync>;
+
+#[derive(Debug)]
+pub struct MetricsPort {
+    token: PathBuf,
+    wanted: watch::Sender<Option<SocketAddr>>,
+    /// Why it cannot be read there. Guarded for its own sake.
+    problem: Mutex<Option<String>>,
+}
+
+impl MetricsPort {
+    pub(super) fn new(token: PathBuf) -> Self {
+        Self {
+            token,
+            wanted: watch::Sender::new(None),
+            problem: Mutex::default(),
+        }
+    }
+
+    /// `None` switches it off. One that stands where it stood goes on.
+    pub fn listen(&self, address: Option<SocketAddr>) {
+        self.wanted.send_if_modified(|wanted| {
+            let differs = *wanted != address;
+            *wanted = address;
+            differs
+        });
+    }
+
+    pub fn problem(&self) -> Option<String> {
+        self.locked().clone()
+    }
+
+    /// Follows what is wanted, for as long as it is polled.
+    pub async fn serve(&self, writer: PageWriter) {
+        let mut wanted = self.wanted.subscribe();
+        loop {
+            let address = *wanted.borrow_and_update();
+            let Some(address) = address else {
+                self.tells(None);
+                // The sender lives as long as `self`.
+                _ = wanted.changed().await;
+                continue;
+            };
+            tokio::select! {
+                _ = wanted.changed() => {}
+                never = self.hold(address, &writer) => match never {},
+            }
+        }
+    }
+
+    async fn hold(&self, address: SocketAddr, writer: &PageWriter) -> Infallible {
+        let mut tries = 0;
+        loop {
+            match self.open(address).await {
+                Ok(listener) => {
+                    self.tells(None);
+                    info!(%address, "metrics are served");
+                    return self.accept(&listener, writer).await;
+                }
+                // The daemon before us may still have it, for a moment.
+                Err(_) if tries < QUICK_BIND_ATTEMPTS => {
+                    tries += 1;
+                    sleep(QUICK_BIND_RETRY_INTERVAL).await;
+                }
+                Err(problem) => {
+                    self.tells(Some(problem));
+                    sleep(BIND_RETRY_INTERVAL).await;
+                }
+            }
+        }
+    }
+
+    async fn open(&self, address: SocketAddr) -> Result<TcpListener, String> {
+        // Whoever is to read needs it before.
+        self.token().await?;
+        let listener = TcpListener::bind(address).await;
+        listener.map_err(|error| {
+            format!(
+                "metrics are not served: {address} cannot be had ({error}); free it, or name another in [metrics] listen"
+            )
+        })
+    }
+
+    async fn accept(&self, listener: &TcpListener, writer: &PageWriter) -> Infallible {
+        let mut visitors = JoinSet::new();
+        loop {
+            let stream = tokio::select! {
+                accepted = listener.accept() => accepted,
+                Some(_) = visitors.join_next() => continue,
+            };
+            match stream {
+                Ok(_) if visitors.len() >= MAX_CONNECTIONS => {
+                    debug!("too many read metrics at once")
+                }
+                Ok((stream, _)) => {
+                    let visit = visit(stream, self.token.clone(), Arc::clone(writer));
+                    visitors.spawn(async move { drop(timeout(REQUEST_TIMEOUT, visit).await) });
+                }
+                // Out of descriptors, for example.
+                Err(_) => sleep(Duration::from_millis(100)).await,
+            }
+        }
+    }
+
+    async fn token(&self) -> Result<String, String> {
+        let token = token_of(&self.token).await;
+        token.map_err(|problem| format!("metrics are not served: {problem}"))
+    }
+
+    fn tells(&self, problem: Option<String>) {
+        let mut told = self.locked();
+        if let Some(problem) = &problem
+            && told.as_ref() != Some(problem)
+        {
+            warn!(problem, "metrics");
+        }
+        *told = problem;
+    }
+
+    fn locked(&self) -> std::sync::MutexGuard<'_, Option<String>> {
+        self.problem.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// As it stands in the file now.
+async fn token_of(path: &Path) -> Result<String, String> {
+    let path = path.to_owned();
+    let read = spawn_blocking(move || metrics_token::read_or_make(&path)).await;
+    read.unwrap_or_else(|_| Err("the daemon is ending".into()))
+}
+
+/// One connection, which is one request.
+async fn visit(stream: TcpStream, token: PathBuf, writer: PageWriter) {
+    let service = service_fn(|request: Request<Incoming>| {
+        let (token, writer) = (token.clone(), Arc::clone(&writer));
+        async move { Ok::<_, Infallible>(answer(&request, &token, &writer).await) }
+    });
+    let served = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(REQUEST_TIMEOUT)
+        .keep_alive(false)
+        .serve_connection(TokioIo::new(stream), service);
+    if let Err(error) = served.await {
+        debug!(%error, "a reader of metrics has gone");
+    }
+}
+
+type PageResponse = Response<Full<Bytes>>;
+
+async fn answer<B>(request: &Request<B>, token: &Path, writer: &PageWriter) -> PageResponse {
+    if !is_for_us(request) {
+        return refusal(
+            StatusCode::MISDIRECTED_REQUEST,
+            "This is read under a loopback address only.\n",
+        );
+    }
+    match token_of(token).await {
+        Ok(token) if bearer(request).is_some_and(|told| metrics_token::is_same(told, &token)) => {}
+        Ok(_) => {
+            let mut page = refusal(
+                StatusCode::UNAUTHORIZED,
+                "The token is missing, or another one: mux metrics --token\n",
+            );
+            let scheme = HeaderValue::from_static("Bearer realm=\"muxd\"");
+            page.headers_mut().insert(header::WWW_AUTHENTICATE, scheme);
+            return page;
+        }
+        Err(problem) => {
+            warn!(problem, "metrics");
+            return refusal(StatusCode::INTERNAL_SERVER_ERROR, "See mux logs.\n");
+        }
+    }
+    if request.uri().path() != METRICS_PATH {
+        return refusal(StatusCode::NOT_FOUND, "There is /metrics.\n");
+    }
+    if ![Method::GET, Method::HEAD].contains(request.method()) {
+        let mut page = refusal(StatusCode::METHOD_NOT_ALLOWED, "GET reads it.\n");
+        let methods = HeaderValue::from_static("GET, HEAD");
+        page.headers_mut().insert(header::ALLOW, methods);
+        return page;
+    }
+    let accept = request.headers().get(header::ACCEPT);
+    let format = TextFormat::of(accept.and_then(|it| it.to_str().ok()).unwrap_or_default());
+    page(StatusCode::OK, format.content_type(), writer(format).await)
+}
+
+fn refusal(status: StatusCode, text: &str) -> PageResponse {
+    page(status, "text/plain; charset=utf-8", text.to_owned())
+}
+
+fn page(status: StatusCode, kind: &'static str, text: String) -> PageResponse {
+    let mut page = Response::new(Full::new(Bytes::from(text)));
+    *page.status_mut() = status;
+    for (name, value) in [
+        (header::CONTENT_TYPE, kind),
+        (header::CACHE_CONTROL, "no-store"),
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+    ] {
+        page.headers_mut()
+            .insert(name, HeaderValue::from_static(value));
+    }
+    page
+}
+
+/// By the one name that it was asked under. A tunnel may end at another port.
+fn is_for_us<B>(request: &Request<B>) -> bool {
+    let mut hosts = request.headers().get_all(header::HOST).iter();
+    let (Some(host), None) = (hosts.next(), hosts.next()) else {
+        return false;
+    };
+    let host = host.to_str().ok().and_then(|host| host.parse().ok());
+    let named = |host: &Authority| is_loopback(host.host());
+    host.as_ref().is_some_and(named) && request.uri().authority().is_none_or(named)
+}
+
+fn is_loopback(host: &str) -> bool {
+    let bare = host.trim_start_matches('[').trim_end_matches(']');
+    host.eq_ignore_ascii_case("localhost")
+        || bare
+            .parse()
+            .is_ok_and(|address: IpAddr| address.is_loopback())
+}
+
+fn bearer<B>(request: &Request<B>) -> Option<&str> {
+    let told = request
+        .headers()
+        .get(header::AUTHORIZATION)?
+        .to_str()
+        .ok()?;
+    let (scheme, token) = told.split_once(' ')?;
+    scheme
+        .eq_ignore_ascii_case("bearer")
+        .then(|| token.trim_start())
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::FutureExt as _;
+
+    use super::*;
+
+    fn writer() -> PageWriter {
+        Arc::new(|_| async { "a 1\n".to_owned() }.boxed())
+    }
+
+    #[tokio::test]
+    async fn only_whoever_has_the_token_and_asks_here_is_told() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("token");
+        let token = metrics_token::read_or_make(&file).unwrap();
+        let good = format!("Bearer {token}");
+        let asked = async |method: &str, uri: &str, host: &str, word: &str| {
+            let request = Request::builder().method(method).uri(uri);
+            let request = request.header("host", host).header("authorization", word);
+            let page = answer(&request.body(()).unwrap(), &file, &writer()).await;
+            page.status().as_u16()
+        };
+        for (method, uri, host, word, status) in [
+            ("GET", "/metrics", "127.0.0.1:9464", &*good, 200),
+            (
+                "HEAD",
+                "/metrics?x=1",
+                "localhost",
+                &good.replace("Bearer", "bearer"),
+                200,
+            ),
+            ("GET", "/metrics", "[::1]:9464", &good, 200),
+            ("GET", "/metrics", "evil.test:9464", &good, 421),
+            ("GET", "/metrics", "localhost.evil.test", &good, 421),
+            ("GET", "http://evil.test/metrics", "127.0.0.1", &good, 421),
+            ("GET", "/metrics", "", &good, 421),
+            ("GET", "/metrics", "127.0.0.1", "", 401),
+            ("GET", "/metrics", "127.0.0.1", &good[..20], 401),
+            ("GET", "/metrics", "127.0.0.1", &token, 401),
+            (
+                "GET",
+                "/metrics",
+                "127.0.0.1",
+                &good.replace("Bearer", "Basic"),
+                401,
+            ),
+            ("GET", "/", "127.0.0.1", &good, 404),
+            ("POST", "/metrics", "127.0.0.1", &good, 405),
+        ] {
+            assert_eq!(
+                asked(method, uri, host, word).await,
+                status,
+                "{method} {uri} {host} {word}"
+            );
+        }
+        // Whoever removes it has another one.
+        std::fs::remove_file(&file).unwrap();
+        assert_eq!(asked("GET", "/metrics", "localhost", &good).await, 401);
+    }
+
+    #[tokio::test]
+    async fn a_port_that_is_taken_is_told_and_the_next_that_is_named_is_tried() {
+        let folder = tempfile::tempdir().unwrap();
+        let port = Arc::new(MetricsPort::new(folder.path().join("token")));
+        let taken = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        port.listen(taken.local_addr().ok());
+        let free = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = free.local_addr().unwrap();
+        drop(free);
+        let serving = port.serve(writer());
+        tokio::pin!(serving);
+        let told = async {
+            while port.problem().is_none() {
+                tokio::task::yield_now().await;
+            }
+            let problem = port.problem().unwrap();
+            assert!(problem.contains("[metrics] listen"), "{problem}");
+            port.listen(Some(address));
+            while TcpStream::connect(address).await.is_err() {
+                tokio::task::yield_now().await;
+            }
+            assert_eq!(port.problem(), None);
+            port.listen(None);
+            while TcpStream::connect(address).await.is_ok() {
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::select! {
+            () = &mut serving => {}
+            () = told => {}
+        }
+    }
+}

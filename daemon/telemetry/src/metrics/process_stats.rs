@@ -1,0 +1,148 @@
+//! What the system says of a process: the daemon's own, and the trees of others.
+//!
+//! Invariant: what the system does not tell is absent, never zero.
+
+use nix::sys::resource::{Resource, UsageWho, getrlimit, getrusage};
+
+/// More processes of one tree are not looked at.
+#[cfg(target_os = "linux")]
+const MAX_TREE_PROCESSES: usize = 1_000;
+
+/// This process.
+#[derive(Clone, Debug, Default)]
+pub struct ProcessStats {
+    pub cpu_seconds: Option<f64>,
+    pub resident_bytes: Option<u64>,
+    pub virtual_bytes: Option<u64>,
+    pub open_fds: Option<u64>,
+    pub max_fds: Option<u64>,
+    pub threads: Option<u64>,
+}
+
+impl ProcessStats {
+    /// Reads a few short files.
+    pub fn now() -> Self {
+        let usage = getrusage(UsageWho::RUSAGE_SELF).ok();
+        let seconds = |time: nix::sys::time::TimeVal| {
+            time.tv_sec() as f64 + time.tv_usec() as f64 / 1_000_000.0
+        };
+        let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+        let limit = getrlimit(Resource::RLIMIT_NOFILE).ok();
+        Self {
+            cpu_seconds: usage
+                .map(|usage| seconds(usage.user_time()) + seconds(usage.system_time())),
+            resident_bytes: kibibytes(&status, "VmRSS:"),
+            virtual_bytes: kibibytes(&status, "VmSize:"),
+            open_fds: descriptors(),
+            max_fds: limit.map(|(soft, _)| soft),
+            threads: field(&status, "Threads:"),
+        }
+    }
+}
+
+/// Resident memory of this process.
+pub fn resident_bytes() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    kibibytes(&status, "VmRSS:")
+}
+
+fn kibibytes(status: &str, name: &str) -> Option<u64> {
+    field(status, name).map(|kibibytes| kibibytes * 1_024)
+}
+
+fn field(status: &str, name: &str) -> Option<u64> {
+    let line = status.lines().find(|line| line.starts_with(name))?;
+    line.split_whitespace().nth(1)?.parse().ok()
+}
+
+/// But for the one with which they are counted.
+fn descriptors() -> Option<u64> {
+    let count = std::fs::read_dir("/proc/self/fd").ok()?.count();
+    u64::try_from(count).ok()?.checked_sub(1)
+}
+
+/// Resident memory of a process and of all that descend from it. Pages that they share count for each. `None` if there is no
+/// such process any more, or the system does not tell.
+#[cfg(target_os = "linux")]
+pub fn tree_bytes(root: u32) -> Option<u64> {
+    let mut sum = resident(root)?;
+    let mut tree = vec![root];
+    let mut next = 0;
+    while let Some(pid) = tree.get(next).copied() {
+        next += 1;
+        for child in children(pid) {
+            // It may have ended meanwhile, and pids are given again.
+            if tree.len() < MAX_TREE_PROCESSES && !tree.contains(&child) {
+                sum += resident(child).unwrap_or(0);
+                tree.push(child);
+            }
+        }
+    }
+    Some(sum)
+}
+
+#[cfg(not(target_os = "linux"))]
+pub fn tree_bytes(_root: u32) -> Option<u64> {
+    None
+}
+
+#[cfg(target_os = "linux")]
+fn resident(pid: u32) -> Option<u64> {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    kibibytes(&status, "VmRSS:")
+}
+
+/// Of each of its threads.
+#[cfg(target_os = "linux")]
+fn children(pid: u32) -> Vec<u32> {
+    let threads = std::fs::read_dir(format!("/proc/{pid}/task"));
+    let threads = threads.into_iter().flatten().flatten();
+    let children = threads.filter_map(|thread| {
+        let text = std::fs::read_to_string(thread.path().join("children")).ok()?;
+        Some(
+            text.split_whitespace()
+                .filter_map(|pid| pid.parse().ok())
+                .collect::<Vec<u32>>(),
+        )
+    });
+    children.flatten().collect()
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn we_have_memory_descriptors_and_a_time() {
+        let now = ProcessStats::now();
+        assert!(now.resident_bytes.unwrap() > 1 << 20, "{now:?}");
+        assert!(
+            now.open_fds.unwrap() >= 3 && now.open_fds < now.max_fds,
+            "{now:?}"
+        );
+        assert!(now.cpu_seconds.unwrap() >= 0.0 && now.threads.unwrap() >= 1);
+    }
+
+    #[test]
+    fn a_tree_weighs_as_much_as_all_its_processes() {
+        use std::{
+            io::{BufRead as _, BufReader},
+            process::{Command, Stdio},
+        };
+        let mut shell = Command::new("sh")
+            .args(["-c", "cat & echo ready; cat; wait"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        BufReader::new(shell.stdout.take().unwrap())
+            .read_line(&mut line)
+            .unwrap();
+        let tree = tree_bytes(shell.id()).unwrap();
+        assert!(tree > resident(shell.id()).unwrap(), "{tree}");
+        drop(shell.stdin.take());
+        shell.wait().unwrap();
+        assert_eq!(tree_bytes(shell.id()), None);
+    }
+}

@@ -1,0 +1,265 @@
+//! What of a server's words reaches models and terminals: text that means what it shows.
+//!
+//! Letters that nobody sees (controls, directions, zero widths, tags) can carry orders to a model or rewrite a terminal;
+//! here they are left out. Only words for readers are touched: names, constants and defaults of a schema stay as they
+//! are, since a call must use them exactly.
+//!
+//! Invariant: every description passes through here once, where a tool is made.
+
+use std::{borrow::Cow, sync::Arc};
+
+use serde_json::{Map, Value};
+
+/// The longest description that is shown beside others, in bytes. All of it is told to whoever asks for the one tool.
+const MAX_SHOWN_DESCRIPTION_BYTES: usize = 4 << 10;
+/// The longest instructions of a server, in bytes.
+const MAX_INSTRUCTIONS_BYTES: usize = 16 << 10;
+/// Members of a schema that are words for readers.
+const PROSE_KEYWORDS: &[&str] = &["description", "title", "$comment", "markdownDescription"];
+/// Members that hold values, in which anything means itself.
+const VALUE_KEYWORDS: &[&str] = &[
+    "const", "enum", "default", "examples", "example", "required",
+];
+
+/// The text without what nobody sees.
+pub fn clean(text: &str) -> Cow<'_, str> {
+    if !text.contains(is_unseen) {
+        return Cow::Borrowed(text);
+    }
+    let mut cleaned = String::with_capacity(text.len());
+    let mut letters = text.chars().peekable();
+    while let Some(letter) = letters.next() {
+        match letter {
+            '\r' if letters.peek() == Some(&'\n') => {}
+            '\r' | '\u{85}' | '\u{2028}' | '\u{2029}' => cleaned.push('\n'),
+            unseen if is_unseen(unseen) => {}
+            seen => cleaned.push(seen),
+        }
+    }
+    Cow::Owned(cleaned)
+}
+
+/// The beginning of a text that is too long to stand beside others.
+pub fn shortened(text: &str, path: &str) -> Option<String> {
+    let (head, rest) = beginning(text)?;
+    Some(format!(
+        "{head}… ({rest} more bytes; mux.describe(\"{path}\") has all)"
+    ))
+}
+
+/// A server's instructions for readers; none if nothing is left of them.
+pub fn readable_instructions(text: &str) -> Option<Arc<str>> {
+    let text = clean(text);
+    let text = text.trim();
+    let end = text.floor_char_boundary(MAX_INSTRUCTIONS_BYTES);
+    match text.len() - end {
+        0 if text.is_empty() => None,
+        0 => Some(text.into()),
+        rest => Some(format!("{}… ({rest} more bytes are left out)", &text[..end]).into()),
+    }
+}
+
+/// The beginning of a server's instructions, to be shown beside those of others.
+pub fn shortened_instructions(text: &str, server: &str) -> String {
+    match beginning(text) {
+        None => text.to_owned(),
+        Some((head, rest)) => {
+            format!("{head}… ({rest} more bytes; describe \"{server}\" has all)")
+        }
+    }
+}
+
+/// With how many bytes follow, if the text is too long.
+fn beginning(text: &str) -> Option<(&str, usize)> {
+    if text.len() <= MAX_SHOWN_DESCRIPTION_BYTES {
+        return None;
+    }
+    let head = &text[..text.floor_char_boundary(MAX_SHOWN_DESCRIPTION_BYTES)];
+    Some((head, text.len() - head.len()))
+}
+
+/// The same for all that a schema says to its readers.
+pub fn clean_schema(schema: &mut Value) {
+    match schema {
+        Value::Array(schemas) => schemas.iter_mut().for_each(clean_schema),
+        Value::Object(members) => clean_members(members),
+        _ => {}
+    }
+}
+
+/// The same for any object that describes something: its words, and those of what it holds.
+pub fn clean_members(members: &mut Map<String, Value>) {
+    for (name, member) in members {
+        match member {
+            Value::String(words) if PROSE_KEYWORDS.contains(&name.as_str()) => {
+                if let Cow::Owned(cleaned) = clean(words) {
+                    *words = cleaned;
+                }
+                if let Some((head, rest)) = beginning(words) {
+                    *words = format!("{head}… ({rest} more bytes)");
+                }
+            }
+            Value::Array(_) | Value::Object(_) if VALUE_KEYWORDS.contains(&name.as_str()) => {}
+            other => clean_schema(other),
+        }
+    }
+}
+
+/// Letters without a shape of their own: they only change what stands around them, or nothing that shows.
+pub fn is_unseen(letter: char) -> bool {
+    match letter {
+        '\n' | '\t' => false,
+        other => {
+            other.is_control()
+                || matches!(other,
+                    '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
+                    | '\u{180b}'..='\u{180f}'
+                    // Zero widths, marks of direction, separators of lines.
+                    | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+                    | '\u{2060}'..='\u{206f}'
+                    | '\u{3164}' | '\u{ffa0}' | '\u{feff}'
+                    // Variation selectors, of which any bytes can be made.
+                    | '\u{fe00}'..='\u{fe0f}' | '\u{e0100}'..='\u{e01ef}'
+                    | '\u{fff0}'..='\u{fffb}'
+                    | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}'
+                    // Tags: an alphabet that no screen shows.
+                    | '\u{e0000}'..='\u{e0fff}')
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_nobody_sees_is_left_out() {
+        for unseen in [
+            '\0',
+            '\u{7}',
+            '\u{8}',
+            '\u{1b}',
+            '\u{7f}',
+            '\u{9b}',
+            '\u{ad}',
+            '\u{34f}',
+            '\u{61c}',
+            '\u{115f}',
+            '\u{1160}',
+            '\u{180e}',
+            '\u{200b}',
+            '\u{200c}',
+            '\u{200d}',
+            '\u{200e}',
+            '\u{200f}',
+            '\u{202a}',
+            '\u{202b}',
+            '\u{202c}',
+            '\u{202d}',
+            '\u{202e}',
+            '\u{2060}',
+            '\u{2061}',
+            '\u{2062}',
+            '\u{2063}',
+            '\u{2064}',
+            '\u{2066}',
+            '\u{2067}',
+            '\u{2068}',
+            '\u{2069}',
+            '\u{206a}',
+            '\u{206f}',
+            '\u{3164}',
+            '\u{feff}',
+            '\u{fe0f}',
+            '\u{ffa0}',
+            '\u{fff9}',
+            '\u{1d173}',
+            '\u{e0001}',
+            '\u{e0041}',
+            '\u{e007f}',
+            '\u{e0100}',
+            '\u{e01ef}',
+        ] {
+            assert_eq!(
+                clean(&format!("a{unseen}b")),
+                "ab",
+                "{}",
+                unseen.escape_unicode()
+            );
+        }
+        for kept in [
+            "two\n\tlines",
+            "größer 漢字 नमस्ते שלום مرحبا 😀 é e\u{301}",
+            "",
+        ] {
+            assert!(
+                matches!(clean(kept), Cow::Borrowed(text) if text == kept),
+                "{kept}"
+            );
+        }
+        assert_eq!(clean("a\r\nb\rc\u{2028}d\u{85}e"), "a\nb\nc\nd\ne");
+    }
+
+    #[test]
+    fn a_schema_keeps_what_a_call_needs() {
+        let mut schema = json!({
+            "title": "T\u{200b}",
+            "description": "D\u{202e}",
+            "properties": {
+                "description": { "type": "string", "description": "d\u{feff}", "default": "\u{200b}" },
+                "k\u{200b}": { "enum": ["e\u{200b}"], "const": { "description": "c\u{200b}" } },
+            },
+            "anyOf": [{ "description": "any\u{e0041}" }],
+        });
+        clean_schema(&mut schema);
+        assert_eq!(
+            schema,
+            json!({
+                "title": "T",
+                "description": "D",
+                "properties": {
+                    "description": { "type": "string", "description": "d", "default": "\u{200b}" },
+                    "k\u{200b}": { "enum": ["e\u{200b}"], "const": { "description": "c\u{200b}" } },
+                },
+                "anyOf": [{ "description": "any" }],
+            })
+        );
+    }
+
+    #[test]
+    fn instructions_are_cleaned_and_bounded() {
+        assert_eq!(readable_instructions(" \u{200b}\n"), None);
+        let text = readable_instructions("\u{202e}Call setup first.\r\nThen work.\n").unwrap();
+        assert_eq!(&*text, "Call setup first.\nThen work.");
+        let long = readable_instructions(&"é".repeat(MAX_INSTRUCTIONS_BYTES)).unwrap();
+        assert!(
+            long.ends_with("(16384 more bytes are left out)"),
+            "{}",
+            long.len()
+        );
+        let short = shortened_instructions(&long, "files");
+        assert!(
+            short.len() < MAX_SHOWN_DESCRIPTION_BYTES + 100 && short.contains("describe \"files\"")
+        );
+    }
+
+    #[test]
+    fn a_long_text_says_where_the_rest_is() {
+        assert_eq!(
+            shortened(&"x".repeat(MAX_SHOWN_DESCRIPTION_BYTES), "a.b"),
+            None
+        );
+        let short = shortened(&"é".repeat(MAX_SHOWN_DESCRIPTION_BYTES), "a.b").unwrap();
+        assert!(
+            short.len() < MAX_SHOWN_DESCRIPTION_BYTES + 100,
+            "{}",
+            short.len()
+        );
+        assert!(
+            short.ends_with("(4096 more bytes; mux.describe(\"a.b\") has all)"),
+            "{short}"
+        );
+    }
+}

@@ -1,0 +1,218 @@
+//! The process behind a [`super::Compiler`], and its pipes.
+//!
+//! Invariant: whatever ends first, the process, a pipe, or our need of it, the others end with it, and
+//! whoever waits for an answer is told.
+
+use std::{
+    collections::HashMap,
+    ffi::OsStr,
+    path::Path,
+    process::Stdio,
+    sync::{Arc, Mutex, OnceLock, PoisonError},
+    time::Duration,
+};
+
+use serde_json::value::RawValue;
+use tokio::{
+    io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader},
+    process::{Child, ChildStderr, ChildStdin, ChildStdout, Command},
+    sync::{mpsc, oneshot},
+    time::timeout,
+};
+use tokio_util::{
+    sync::{CancellationToken, DropGuard},
+    task::AbortOnDropHandle,
+};
+use tracing::debug;
+
+use super::super::lsp;
+
+/// What is kept of a line of its standard error.
+const MAX_STDERR_LINE_BYTES: u64 = 1 << 10;
+/// How long a process that was killed may take to be gone.
+const REAP_TIMEOUT: Duration = Duration::from_secs(1);
+/// How long one that says nothing more may take to end by itself.
+const EXIT_TIMEOUT: Duration = Duration::from_millis(200);
+
+pub(super) type LspAnswer = Result<Box<RawValue>, String>;
+
+/// Who waits for which answer.
+pub(super) struct PendingRequests {
+    pub(super) next: u64,
+    /// `None` when the process has ended.
+    pub(super) askers: Option<HashMap<u64, oneshot::Sender<LspAnswer>>>,
+}
+
+/// A compiler's command line without arguments: nothing of our environment, a group of its own.
+pub(in super::super) fn command(program: &Path, path: Option<&OsStr>) -> Command {
+    let mut command = Command::new(program);
+    command
+        .env_clear()
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .process_group(0)
+        .kill_on_drop(true);
+    if let Some(path) = path {
+        command.env("PATH", path);
+    }
+    command
+}
+
+/// The process and its pipes, in a task of their own.
+pub(super) struct CompilerProcess {
+    pub(super) child: Child,
+    pub(super) pid: u32,
+    pub(super) waiting: Arc<Mutex<PendingRequests>>,
+    /// Why it has ended.
+    pub(super) why: Arc<OnceLock<String>>,
+    pub(super) end: CancellationToken,
+    pub(super) _over: DropGuard,
+}
+
+impl CompilerProcess {
+    pub(super) async fn live(
+        mut self,
+        stdin: ChildStdin,
+        letters: mpsc::UnboundedReceiver<Vec<u8>>,
+        stdout: ChildStdout,
+        stderr: ChildStderr,
+        outbox: mpsc::UnboundedSender<Vec<u8>>,
+    ) {
+        let complaints = AbortOnDropHandle::new(tokio::spawn(complaints(stderr, self.pid)));
+        let (told, is_killed) = tokio::select! {
+            () = self.end.cancelled() => (None, true),
+            problem = listen(stdout, &self.waiting, &outbox) => (problem, false),
+            () = write(stdin, letters) => (None, false),
+        };
+        // One that has closed its output is about to end, and how is worth knowing.
+        let status = match is_killed || told.is_some() {
+            true => None,
+            false => timeout(EXIT_TIMEOUT, self.child.wait()).await.ok(),
+        };
+        kill_group(self.pid);
+        drop(self.child.start_kill());
+        drop(timeout(REAP_TIMEOUT, self.child.wait()).await);
+        // The pipe ends with the process.
+        let last_words = match timeout(REAP_TIMEOUT, complaints).await {
+            Ok(Ok(words)) => words,
+            _ => String::new(),
+        };
+        let how = match status {
+            Some(Ok(status)) => status.to_string(),
+            _ => "it closed its output".into(),
+        };
+        let told = told.unwrap_or_else(|| match last_words.is_empty() {
+            true => how,
+            false => format!("{how}: {last_words}"),
+        });
+        drop(self.why.set(told));
+        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        waiting.askers = None;
+    }
+}
+
+/// Hands out answers until the pipe ends. What was wrong with it, if something was.
+async fn listen(
+    stdout: ChildStdout,
+    waiting: &Mutex<PendingRequests>,
+    outbox: &mpsc::UnboundedSender<Vec<u8>>,
+) -> Option<String> {
+    let mut pipe = BufReader::with_capacity(64 << 10, stdout);
+    loop {
+        let message = match lsp::read_message(&mut pipe).await {
+            Ok(Some(message)) => message,
+            Ok(None) => return None,
+            Err(error) => return Some(error.to_string()),
+        };
+        match (message.id, message.method) {
+            (Some(id), Some(method)) => {
+                let answer = lsp::answer_compiler_request(&id, &method, message.params.as_deref());
+                drop(outbox.send(lsp::encode_message(&answer)));
+            }
+            (Some(id), None) => {
+                let asker = id.as_u64().and_then(|id| {
+                    let mut waiting = waiting.lock().unwrap_or_else(PoisonError::into_inner);
+                    waiting.askers.as_mut()?.remove(&id)
+                });
+                let answer = match (message.result, message.error) {
+                    (Some(result), None) => Ok(result),
+                    (_, Some(error)) => Err(format!("it answered with an error: {error}")),
+                    (None, None) => Err("it answered with nothing".into()),
+                };
+                if let Some(asker) = asker {
+                    drop(asker.send(answer));
+                }
+            }
+            // Its log.
+            (None, _) => {}
+        }
+    }
+}
+
+async fn write(mut stdin: ChildStdin, mut letters: mpsc::UnboundedReceiver<Vec<u8>>) {
+    while let Some(letter) = letters.recv().await {
+        if stdin.write_all(&letter).await.is_err() {
+            break;
+        }
+    }
+    // What it said last is still to be read.
+    std::future::pending::<()>().await;
+}
+
+/// Reads what it writes to its standard error, and keeps the line that says most: a crash begins with
+/// what happened.
+async fn complaints(stderr: ChildStderr, pid: u32) -> String {
+    let mut kept = String::new();
+    let mut pipe = BufReader::new(stderr);
+    let mut line = Vec::new();
+    while let Ok(1..) = (&mut pipe)
+        .take(MAX_STDERR_LINE_BYTES)
+        .read_until(b'\n', &mut line)
+        .await
+    {
+        let text = String::from_utf8_lossy(&line).trim().to_owned();
+        line.clear();
+        debug!(compiler = pid, "{text}");
+        let tells = text.starts_with("panic:") || text.starts_with("fatal error:");
+        if !text.is_empty() && (kept.is_empty() || tells) {
+            kept = text;
+        }
+    }
+    kept
+}
+
+#[cfg(unix)]
+fn kill_group(pid: u32) {
+    use nix::{
+        sys::signal::{Signal, killpg},
+        unistd::Pid,
+    };
+    if let Some(pid) = i32::try_from(pid).ok().filter(|pid| *pid > 1) {
+        let _gone_already = killpg(Pid::from_raw(pid), Signal::SIGKILL);
+    }
+}
+
+#[cfg(not(unix))]
+fn kill_group(_pid: u32) {}
+
+#[cfg(target_os = "linux")]
+pub(in super::super) fn rss(pid: u32) -> Option<u64> {
+    let told = std::fs::read_to_string(format!("/proc/{pid}/statm")).ok()?;
+    let pages: u64 = told.split(' ').nth(1)?.parse().ok()?;
+    Some(pages * page_size())
+}
+
+#[cfg(target_os = "linux")]
+fn page_size() -> u64 {
+    use nix::unistd::{SysconfVar, sysconf};
+    let told = sysconf(SysconfVar::PAGE_SIZE).ok().flatten();
+    told.and_then(|size| u64::try_from(size).ok())
+        .unwrap_or(4096)
+}
+
+/// Other systems tell it to those who link their libraries; the collector's own limit remains.
+#[cfg(not(target_os = "linux"))]
+pub(in super::super) fn rss(_pid: u32) -> Option<u64> {
+    None
+}

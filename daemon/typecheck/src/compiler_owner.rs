@@ -1,0 +1,326 @@
+//! Keeps one compiler running while it is needed.
+//!
+//! Invariant: one task owns the process. Others ask it for a [`Compiler`], which may end under them,
+//! and read [`OwnerShared`].
+
+use std::{
+    path::PathBuf,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
+    time::Duration,
+};
+
+use tokio::{
+    sync::{mpsc, oneshot, watch},
+    time::{Instant, sleep_until},
+};
+use tracing::{debug, info};
+
+use super::{
+    CheckFailure, CheckSettings, CheckerStatus,
+    compiler::{self, CheckLimits, Compiler},
+    find_compiler::{self, CompilerFinder},
+};
+
+/// How long nobody starts another after one that did not work; twice as long each time.
+const INITIAL_RESTART_DELAY: Duration = Duration::from_millis(100);
+const MAX_RESTART_DELAY: Duration = Duration::from_secs(10);
+
+/// What is known from outside the task.
+pub(super) struct OwnerShared {
+    known: Mutex<KnownCompiler>,
+    /// The child's process id, while there is one.
+    pid: watch::Sender<Option<u32>>,
+    closed: AtomicBool,
+}
+
+#[derive(Default)]
+struct KnownCompiler {
+    /// What the configuration names.
+    named: Option<PathBuf>,
+    found: Option<find_compiler::FoundCompiler>,
+    problem: Option<String>,
+}
+
+impl OwnerShared {
+    pub(super) fn new(named: Option<PathBuf>) -> Arc<Self> {
+        Arc::new(Self {
+            known: Mutex::new(KnownCompiler {
+                named,
+                ..KnownCompiler::default()
+            }),
+            pid: watch::Sender::new(None),
+            closed: AtomicBool::new(false),
+        })
+    }
+
+    /// Whether that is another one than before.
+    pub(super) fn name(&self, named: Option<PathBuf>) -> bool {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let changed = known.named != named;
+        if changed {
+            *known = KnownCompiler {
+                named,
+                ..KnownCompiler::default()
+            };
+        }
+        changed
+    }
+
+    pub(super) fn status(&self, settings: &CheckSettings) -> CheckerStatus {
+        let pid = *self.pid.borrow();
+        let mut status = CheckerStatus {
+            pid,
+            rss_bytes: pid.and_then(compiler::rss),
+            ..CheckerStatus::default()
+        };
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        status.problem = known.problem.clone();
+        if let Some(found) = &known.found {
+            status.compiler = Some(found.path.clone());
+            status.version = Some(found.version.clone());
+            return status;
+        }
+        // Nobody has asked it yet: the first that could do.
+        match find_compiler::candidates(known.named.as_deref(), settings) {
+            Ok(candidates) => status.compiler = candidates.into_iter().next(),
+            Err(missing) => {
+                status.problem.get_or_insert_with(|| missing.to_string());
+            }
+        }
+        status
+    }
+
+    pub(super) async fn ended(&self) {
+        // The sender is ours, so that it cannot be gone.
+        drop(self.pid.subscribe().wait_for(Option::is_none).await);
+    }
+
+    pub(super) fn close(&self) {
+        self.closed.store(true, Relaxed);
+    }
+
+    fn named(&self) -> Option<PathBuf> {
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        known.named.clone()
+    }
+
+    fn learn(&self, found: Option<find_compiler::FoundCompiler>, problem: Option<String>) {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        known.found = found.or(known.found.take());
+        known.problem = problem;
+    }
+}
+
+type CompilerReply = oneshot::Sender<Result<Arc<Compiler>, CheckFailure>>;
+
+enum OwnerRequest {
+    Compiler(CompilerReply),
+    /// The compiler with this process id is not to be given to anybody again.
+    Forget(u32),
+    Close(oneshot::Sender<()>),
+}
+
+/// The way to the task.
+pub(super) struct CompilerOwner(mpsc::UnboundedSender<OwnerRequest>);
+
+impl CompilerOwner {
+    pub(super) fn start(settings: CheckSettings, shared: Arc<OwnerShared>) -> Self {
+        let (orders, received) = mpsc::unbounded_channel();
+        let task = OwnerTask {
+            finder: CompilerFinder::default(),
+            settings,
+            shared,
+            running: None,
+            failures: 0,
+            refusal: None,
+        };
+        tokio::spawn(task.live(received));
+        Self(orders)
+    }
+
+    /// One that runs, started if need be.
+    pub(super) async fn compiler(&self) -> Result<Arc<Compiler>, CheckFailure> {
+        let (reply, answer) = oneshot::channel();
+        drop(self.0.send(OwnerRequest::Compiler(reply)));
+        answer.await.unwrap_or(Err(CheckFailure::Closed))
+    }
+
+    /// Ends this one when nobody uses it any more.
+    pub(super) fn forget(&self, compiler: &Compiler) {
+        drop(self.0.send(OwnerRequest::Forget(compiler.pid)));
+    }
+
+    pub(super) async fn close(&self) {
+        let (reply, done) = oneshot::channel();
+        drop(self.0.send(OwnerRequest::Close(reply)));
+        // No answer means that it was closed before.
+        drop(done.await);
+    }
+}
+
+struct OwnerTask {
+    settings: CheckSettings,
+    shared: Arc<OwnerShared>,
+    finder: CompilerFinder,
+    running: Option<RunningCompiler>,
+    /// Compilers in a row that never answered a check.
+    failures: u32,
+    /// Nothing is started before that time, and this is why.
+    refusal: Option<(Instant, CheckFailure)>,
+}
+
+struct RunningCompiler {
+    compiler: Arc<Compiler>,
+    named: Option<PathBuf>,
+    used: Instant,
+}
+
+impl OwnerTask {
+    async fn live(mut self, mut orders: mpsc::UnboundedReceiver<OwnerRequest>) {
+        loop {
+            let idle = self.running.as_ref().map(|r| r.used + self.settings.idle);
+            let over = self.running.as_ref().map(|r| r.compiler.over());
+            tokio::select! {
+                order = orders.recv() => match order {
+                    Some(OwnerRequest::Compiler(reply)) => drop(reply.send(self.compiler().await)),
+                    Some(OwnerRequest::Forget(pid)) => {
+                        if self.running.as_ref().is_some_and(|r| r.compiler.pid == pid) {
+                            self.running = None;
+                            self.shared.pid.send_replace(None);
+                        }
+                    }
+                    Some(OwnerRequest::Close(reply)) => {
+                        self.end("the daemon is ending").await;
+                        let _asker_may_be_gone = reply.send(());
+                        return;
+                    }
+                    None => return self.end("nobody is left").await,
+                },
+                () = at(idle) => self.rest().await,
+                () = until(over) => self.bury(),
+            }
+        }
+    }
+
+    async fn compiler(&mut self) -> Result<Arc<Compiler>, CheckFailure> {
+        if self.shared.closed.load(Relaxed) {
+            return Err(CheckFailure::Closed);
+        }
+        let named = self.shared.named();
+        if let Some(running) = &mut self.running {
+            if running.compiler.is_over() {
+                self.bury();
+            } else if running.named == named {
+                running.used = Instant::now();
+                return Ok(Arc::clone(&running.compiler));
+            } else {
+                self.end("the configuration names another").await;
+            }
+        }
+        if let Some((until, why)) = &self.refusal
+            && Instant::now() < *until
+        {
+            return Err(why.clone());
+        }
+        let began = Instant::now();
+        let found = match self.finder.find(named.as_deref(), &self.settings).await {
+            Ok(found) => found,
+            Err(problem) => {
+                self.shared.learn(None, Some(problem.to_string()));
+                return Err(problem);
+            }
+        };
+        match self.start(&found).await {
+            Ok(compiler) => {
+                info!(compiler = %found.path.display(), version = found.version, pid = compiler.pid,
+                    took = ?began.elapsed(), "the type checker runs");
+                self.shared.learn(Some(found), None);
+                self.shared.pid.send_replace(Some(compiler.pid));
+                let compiler = Arc::new(compiler);
+                self.running = Some(RunningCompiler {
+                    compiler: Arc::clone(&compiler),
+                    named,
+                    used: Instant::now(),
+                });
+                Ok(compiler)
+            }
+            Err(problem) => {
+                self.failed(problem.clone());
+                Err(problem)
+            }
+        }
+    }
+
+    async fn start(&self, found: &find_compiler::FoundCompiler) -> Result<Compiler, CheckFailure> {
+        let limits = CheckLimits {
+            deadline: self.settings.deadline,
+            memory: self.settings.memory,
+        };
+        let path = self.settings.search_path.as_deref();
+        let path = path.filter(|_| find_compiler::is_script(&found.path));
+        Compiler::start(&found.path, path, &self.settings.work, limits).await
+    }
+
+    /// Whoever still waits for it asks for the next at once, unless it ended by itself and has never
+    /// answered anybody.
+    fn bury(&mut self) {
+        self.shared.pid.send_replace(None);
+        let Some(running) = self.running.take() else {
+            return;
+        };
+        debug!(pid = running.compiler.pid, "the type checker has ended");
+        if running.compiler.has_answered() || running.compiler.was_killed() {
+            self.failures = 0;
+            self.refusal = None;
+        } else {
+            let why = running.compiler.why();
+            self.failed(CheckFailure::Died(format!("it never answered: {why}")));
+        }
+    }
+
+    fn failed(&mut self, problem: CheckFailure) {
+        self.failures += 1;
+        self.shared.learn(None, Some(problem.to_string()));
+        // The first death may have been an accident.
+        if self.failures > 1 {
+            let pause = INITIAL_RESTART_DELAY.saturating_mul(1 << self.failures.min(10));
+            self.refusal = Some((Instant::now() + pause.min(MAX_RESTART_DELAY), problem));
+        }
+    }
+
+    async fn rest(&mut self) {
+        let Some(running) = &mut self.running else {
+            return;
+        };
+        if Arc::strong_count(&running.compiler) > 1 {
+            running.used = Instant::now();
+        } else {
+            self.end("it was idle").await;
+        }
+    }
+
+    async fn end(&mut self, why: &str) {
+        if let Some(running) = self.running.take() {
+            running.compiler.kill(why);
+            running.compiler.over().cancelled().await;
+            self.shared.pid.send_replace(None);
+        }
+    }
+}
+
+async fn at(time: Option<Instant>) {
+    match time {
+        Some(time) => sleep_until(time).await,
+        None => std::future::pending().await,
+    }
+}
+
+async fn until(over: Option<tokio_util::sync::CancellationToken>) {
+    match over {
+        Some(over) => over.cancelled().await,
+        None => std::future::pending().await,
+    }
+}

@@ -1,0 +1,252 @@
+//! What the compiler found, made into what the author of a program is told: which of it is surely a
+//! mistake, which only may be, and where it stands in the program as it was written.
+//!
+//! Invariant: a program that is right at run time is not called wrong. What is an error is listed here;
+//! whatever is not listed is a warning.
+
+mod severity;
+
+use mux_wire::program::PREFIX;
+
+use super::{
+    Diagnostic, Severity, enclosing_call, hints,
+    lsp::{LspDiagnostic, LspPosition},
+};
+
+/// How many are told.
+const MAX_DIAGNOSTICS: usize = 20;
+/// How many lines are named that have the same.
+const MAX_NAMED_LINES: usize = 3;
+/// The longest message in bytes.
+const MAX_MESSAGE_BYTES: usize = 2000;
+
+/// Whether the compiler lacks what every program has. Then it is not the program that is wrong.
+pub(super) fn has_lost_its_types(found: &[LspDiagnostic]) -> bool {
+    found.iter().any(|found| {
+        found.message.starts_with("Cannot find name 'mux'.")
+            || found.message.starts_with("Cannot find global type 'Array'")
+    })
+}
+
+pub(super) fn judge(
+    found: Vec<LspDiagnostic>,
+    plain: &str,
+    folder: &str,
+    types: &str,
+) -> Vec<Diagnostic> {
+    let program = ProgramLines::of(plain);
+    let mut told: Vec<Diagnostic> = found
+        .iter()
+        .filter(|found| found.severity == 1)
+        .filter_map(|found| program.diagnostic(found, folder, types))
+        .collect();
+    told.sort_by_key(|d| (d.line, d.column, d.code));
+    few(group(told))
+}
+
+/// A program by its lines.
+struct ProgramLines<'a> {
+    plain: &'a str,
+    /// Each with the byte where it begins.
+    lines: Vec<(usize, &'a str)>,
+}
+
+/// A place in a program: its byte, and its line and column as people count.
+struct ProgramPosition {
+    byte: usize,
+    line: u32,
+    column: u32,
+}
+
+impl<'a> ProgramLines<'a> {
+    fn of(plain: &'a str) -> Self {
+        let mut begins = 0;
+        let lines = plain
+            .split('\n')
+            .map(|line| {
+                let began = begins;
+                begins += line.len() + 1;
+                (began, line)
+            })
+            .collect();
+        Self { plain, lines }
+    }
+
+    fn diagnostic(&self, found: &LspDiagnostic, folder: &str, types: &str) -> Option<Diagnostic> {
+        let place = self.place(found.range.start);
+        let end = self.place(found.range.end);
+        let unknown = match found.code {
+            2339 | 2551 => self.unknown_tool(place.byte, &found.message),
+            _ => None,
+        };
+        let is_unknown = unknown.is_some();
+        let is_call = matches!(found.code, 2554 | 2555);
+        let tool = unknown.or_else(|| enclosing_call::around(self.plain, place.byte, is_call));
+        let context = severity::SeverityContext {
+            program: self.plain,
+            start: place.byte,
+            end: end.byte,
+            is_argument: tool.is_some(),
+            types,
+        };
+        let severity = severity::of(found.code, &found.message, &context)?;
+        let message = cleaned(&found.message, folder);
+        let (first, why) = message.split_once('\n').unwrap_or((&message, ""));
+        let hint = hints::hint_for(&hints::HintContext {
+            code: found.code,
+            message: first,
+            why,
+            types,
+        });
+        Some(Diagnostic {
+            severity,
+            code: found.code,
+            line: place.line,
+            column: place.column,
+            end_line: end.line,
+            end_column: end.column,
+            hint,
+            tool,
+            is_unknown,
+            message,
+        })
+    }
+
+    /// The tool that does not exist, if that is what the message tells: its name or a group in it.
+    fn unknown_tool(&self, byte: usize, message: &str) -> Option<enclosing_call::ToolCallPath> {
+        let name = hints::quoted_after(message, "Property '")?;
+        enclosing_call::around(self.plain, byte, true)
+            .filter(|(_, tool)| tool.split('.').any(|segment| segment == name))
+    }
+
+    /// A place of the wrapped text in the program itself.
+    fn place(&self, position: LspPosition) -> ProgramPosition {
+        let line = position.line as usize;
+        let Some(&(began, text)) = self.lines.get(line) else {
+            return self.end();
+        };
+        let mut units = position.character as usize;
+        if line == 0 {
+            units = units.saturating_sub(PREFIX.len());
+        }
+        let mut byte = 0;
+        let mut seen = 0;
+        for c in text.chars() {
+            if seen >= units {
+                break;
+            }
+            seen += c.len_utf16();
+            byte += c.len_utf8();
+        }
+        ProgramPosition {
+            byte: began + byte,
+            line: position.line + 1,
+            column: u32::try_from(seen + 1).unwrap_or(u32::MAX),
+        }
+    }
+
+    /// Behind the last word: what the compiler finds in the wrapper, it missed there.
+    fn end(&self) -> ProgramPosition {
+        let text = self.plain.trim_end();
+        let last = text.rsplit('\n').next().unwrap_or_default();
+        let count = |number: usize| u32::try_from(number + 1).unwrap_or(u32::MAX);
+        ProgramPosition {
+            byte: text.len(),
+            line: count(text.matches('\n').count()),
+            column: count(last.encode_utf16().count()),
+        }
+    }
+}
+
+/// Without advice that does not help here, and without the name of our folder.
+fn cleaned(message: &str, folder: &str) -> String {
+    let folder = format!("{folder}/");
+    let mut lines = message.lines().map(|line| {
+        let advice = [
+            " Do you need to install type definitions",
+            " Do you need to change your target library",
+        ];
+        let end = advice.iter().filter_map(|advice| line.find(advice)).min();
+        line[..end.unwrap_or(line.len())].replace(&folder, "")
+    });
+    let mut cleaned = lines.next().unwrap_or_default();
+    for line in lines {
+        cleaned.push('\n');
+        cleaned.push_str(&line);
+    }
+    if cleaned.len() > MAX_MESSAGE_BYTES {
+        cleaned.truncate(cleaned.floor_char_boundary(MAX_MESSAGE_BYTES));
+        cleaned.push_str(" …");
+    }
+    cleaned
+}
+
+/// The same mistake in many places is one, which names the others' lines.
+fn group(told: Vec<Diagnostic>) -> Vec<Diagnostic> {
+    let mut groups: Vec<(Diagnostic, Vec<u32>)> = Vec::new();
+    for diagnostic in told {
+        let same = groups.iter_mut().find(|(first, _)| {
+            (first.severity, first.code, &first.message, &first.tool)
+                == (
+                    diagnostic.severity,
+                    diagnostic.code,
+                    &diagnostic.message,
+                    &diagnostic.tool,
+                )
+        });
+        match same {
+            Some((first, lines)) => {
+                if diagnostic.line != first.line && lines.last() != Some(&diagnostic.line) {
+                    lines.push(diagnostic.line);
+                }
+            }
+            None => groups.push((diagnostic, Vec::new())),
+        }
+    }
+    groups
+        .into_iter()
+        .map(|(mut diagnostic, lines)| {
+            if let Some(named) = named(&lines) {
+                let first = diagnostic
+                    .message
+                    .find('\n')
+                    .unwrap_or(diagnostic.message.len());
+                diagnostic.message.insert_str(first, &format!(" ({named})"));
+            }
+            diagnostic
+        })
+        .collect()
+}
+
+fn named(lines: &[u32]) -> Option<String> {
+    let shown: Vec<String> = lines
+        .iter()
+        .take(MAX_NAMED_LINES)
+        .map(u32::to_string)
+        .collect();
+    let (last, others) = shown.split_last()?;
+    Some(match (others.len(), lines.len() - shown.len()) {
+        (0, _) => format!("and on line {last}"),
+        (_, 0) => format!("and on lines {} and {last}", others.join(", ")),
+        (_, more) => format!("and on lines {}, {last} and {more} more", others.join(", ")),
+    })
+}
+
+/// As many as are read. Errors come before warnings when some have to go, and the last one says that.
+fn few(mut told: Vec<Diagnostic>) -> Vec<Diagnostic> {
+    if told.len() <= MAX_DIAGNOSTICS {
+        return told;
+    }
+    let more = told.len() - MAX_DIAGNOSTICS;
+    told.sort_by_key(|d| d.severity == Severity::Warning);
+    told.truncate(MAX_DIAGNOSTICS);
+    told.sort_by_key(|d| (d.line, d.column, d.code));
+    if let Some(last) = told.last_mut() {
+        last.message
+            .push_str(&format!("\n({more} more mistakes are not shown)"));
+    }
+    told
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,188 @@
+//! Judgement over what TypeScript 7.0.2 was seen to say.
+
+use serde_json::json;
+
+use super::*;
+
+mod sure;
+
+const TYPES: &str = "declare const mux: Mux;\ntype R = {\n  /** B. */\n  b: number;\n};\n";
+
+/// One diagnostic, as the child sends it, at the mark in the program.
+fn found(program: &str, code: u32, message: &str) -> Vec<Diagnostic> {
+    let at = program.find('¦').expect("a mark");
+    let plain = program.replace('¦', "");
+    let before = &plain[..at];
+    let line = before.matches('\n').count();
+    let units = before
+        .rsplit('\n')
+        .next()
+        .unwrap_or("")
+        .encode_utf16()
+        .count();
+    let column = units + if line == 0 { PREFIX.len() } else { 0 };
+    let word = plain[at..]
+        .chars()
+        .take_while(|c| c.is_alphanumeric())
+        .count();
+    let found = json!([{
+        "range": {
+            "start": { "line": line, "character": column },
+            "end": { "line": line, "character": column + word },
+        },
+        "severity": 1, "code": code, "message": message,
+    }]);
+    let found = serde_json::from_value(found).expect("a diagnostic");
+    judge(found, &plain, "/cache/check/00ff", TYPES)
+}
+
+fn severity(program: &str, code: u32, message: &str) -> Option<Severity> {
+    found(program, code, message).first().map(|d| d.severity)
+}
+
+#[test]
+fn places_are_the_programs_own() {
+    for (program, line, column) in [
+        ("¦x", 1, 1),
+        ("let y = 1; ¦x", 1, 12),
+        ("/* 𝒳 */ ¦x", 1, 10),
+        ("let y;\n  ¦x", 2, 3),
+    ] {
+        let told = found(program, 2304, "Cannot find name 'x'.");
+        assert_eq!((told[0].line, told[0].column), (line, column), "{program}");
+        assert_eq!(
+            (told[0].end_line, told[0].end_column),
+            (line, column + 1),
+            "{program}"
+        );
+    }
+    // What is missed in the wrapper is missed at the end of the program.
+    let beyond = json!([{
+        "range": { "start": { "line": 5, "character": 2 }, "end": { "line": 5, "character": 3 } },
+        "severity": 1, "code": 1005, "message": "'}' expected.",
+    }]);
+    let told = judge(
+        serde_json::from_value(beyond).unwrap(),
+        "if (a) {\n  b();\n\n",
+        "/f",
+        TYPES,
+    );
+    assert_eq!((told[0].line, told[0].column), (2, 7));
+}
+
+#[test]
+fn advice_for_others_and_our_folders_are_not_told() {
+    let told = found(
+        "¦process",
+        2591,
+        "Cannot find name 'process'. Do you need to install type definitions for node? Try `npm i --save-dev @types/node` and then add 'node' to the types field in your tsconfig.",
+    );
+    assert_eq!(told[0].message, "Cannot find name 'process'.");
+    let told = found(
+        "¦x",
+        2322,
+        "Type 'number' is not assignable to type 'typeof import(\"/cache/check/00ff/s-1\")'.",
+    );
+    assert!(!told[0].message.contains("/cache"), "{told:?}");
+    let told = found("¦x", 2304, &"long ".repeat(1000));
+    assert!(told[0].message.len() < MAX_MESSAGE_BYTES + 10 && told[0].message.ends_with(" …"));
+}
+
+#[test]
+fn calls_are_named_for_what_stands_in_their_arguments() {
+    let told = found(
+        "await mux.files.read({ ¦pth: 1 })",
+        2561,
+        "Object literal may only specify known properties, but 'pth' does not exist in type '{ path: string; }'. Did you mean to write 'path'?",
+    );
+    assert_eq!(told[0].tool, Some(("files".into(), "read".into())));
+    let told = found(
+        "await mux.files.¦raed({})",
+        2551,
+        "Property 'raed' does not exist on type 'Files'. Did you mean 'read'?",
+    );
+    assert_eq!(told[0].tool, Some(("files".into(), "raed".into())));
+    assert!(told[0].is_unknown);
+    let told = found(
+        "await mux.api.¦pets.getPetById({ id: 1 })",
+        2551,
+        "Property 'pets' does not exist on type 'Api'. Did you mean 'pet'?",
+    );
+    let tool = ("api".into(), "pets.getPetById".into());
+    assert_eq!((&told[0].tool, told[0].is_unknown), (&Some(tool), true));
+    let told = found(
+        "await mux.files.read({ path: r.¦pth })",
+        2551,
+        "Property 'pth' does not exist on type '{ path: string; }'. Did you mean 'path'?",
+    );
+    assert_eq!(told[0].tool, Some(("files".into(), "read".into())));
+}
+
+fn many(lines: impl Iterator<Item = (u32, String)>) -> Vec<Diagnostic> {
+    let found = lines.map(|(line, message)| {
+        json!({
+            "range": {
+                "start": { "line": line, "character": 0 }, "end": { "line": line, "character": 1 },
+            },
+            "severity": 1, "code": if message.starts_with('?') { 2367 } else { 2304 }, "message": message,
+        })
+    });
+    let found = serde_json::from_value(found.collect()).unwrap();
+    judge(found, &"x\n".repeat(100), "/f", TYPES)
+}
+
+#[test]
+fn the_same_mistake_is_told_once() {
+    let lines = |lines: &[u32]| {
+        many(
+            lines
+                .iter()
+                .map(|line| (*line, "Cannot find name 'q'.".into())),
+        )
+    };
+    for (given, end) in [
+        (&[4, 4][..], "'q'."),
+        (&[4, 7], "'q'. (and on line 8)"),
+        (&[4, 7, 8], "'q'. (and on lines 8 and 9)"),
+        (
+            &[1, 2, 8, 13, 20, 21, 22],
+            "'q'. (and on lines 3, 9, 14 and 3 more)",
+        ),
+    ] {
+        let told = lines(given);
+        assert_eq!(told.len(), 1, "{told:?}");
+        assert!(
+            told[0].message.ends_with(end),
+            "{:?} {end}",
+            told[0].message
+        );
+    }
+}
+
+#[test]
+fn at_most_twenty_are_told_and_errors_first() {
+    let told = many((1..60).map(|n| {
+        let mark = if n % 2 == 0 { "" } else { "?" };
+        (n, format!("{mark}number {n}"))
+    }));
+    assert_eq!(told.len(), MAX_DIAGNOSTICS);
+    assert!(told.iter().all(Diagnostic::is_error), "{told:#?}");
+    assert!(
+        told[19]
+            .message
+            .ends_with("\n(39 more mistakes are not shown)")
+    );
+    assert!(told.is_sorted_by_key(|d| d.line));
+}
+
+#[test]
+fn a_compiler_without_its_types_is_noticed() {
+    let lost = json!([{
+        "range": { "start": { "line": 0, "character": 0 }, "end": { "line": 0, "character": 1 } },
+        "code": 2304, "message": "Cannot find name 'mux'.",
+    }]);
+    assert!(has_lost_its_types(
+        &serde_json::from_value::<Vec<LspDiagnostic>>(lost).unwrap()
+    ));
+    assert!(!has_lost_its_types(&[]));
+}

@@ -1,0 +1,94 @@
+//! The text of a `mux.d.ts`: of a few servers it is short and at hand, of large APIs it is long and packed.
+//!
+//! Invariant: it is read whole or not at all, and by nobody who has not been told that there is something to look up in it.
+
+use std::{borrow::Cow, fmt, sync::Arc};
+
+use mux_files::gzip_text::GzipText;
+
+/// From so many bytes on it is packed. To unpack a shorter one would be felt with every mistake that is found.
+const MIN_PACKED_BYTES: usize = 1 << 20;
+/// The longest that is unpacked: far more than the types of ten thousand tools.
+const MAX_UNPACKED_BYTES: usize = 1 << 30;
+
+/// Cheap to clone.
+#[derive(Clone)]
+pub struct TypesText(TypesTextRepr);
+
+#[derive(Clone)]
+enum TypesTextRepr {
+    Plain(Arc<str>),
+    Packed(GzipText),
+}
+
+impl TypesText {
+    pub fn read(&self) -> Cow<'_, str> {
+        match &self.0 {
+            TypesTextRepr::Plain(text) => Cow::Borrowed(text),
+            // What was packed here can be read.
+            TypesTextRepr::Packed(packed) => {
+                packed.read(MAX_UNPACKED_BYTES).unwrap_or_default().into()
+            }
+        }
+    }
+
+    /// To be kept.
+    pub fn packed(&self) -> GzipText {
+        match &self.0 {
+            TypesTextRepr::Plain(text) => GzipText::of(text),
+            TypesTextRepr::Packed(packed) => packed.clone(),
+        }
+    }
+
+    /// What was kept, with the text itself. `None` if it was none.
+    pub fn kept(bytes: Vec<u8>) -> Option<(Self, String)> {
+        let packed = GzipText::from_bytes(bytes)?;
+        let text = packed.read(MAX_UNPACKED_BYTES)?;
+        let held = match text.len() < MIN_PACKED_BYTES {
+            true => TypesTextRepr::Plain(text.as_str().into()),
+            false => TypesTextRepr::Packed(packed),
+        };
+        Some((Self(held), text))
+    }
+}
+
+impl From<&str> for TypesText {
+    fn from(text: &str) -> Self {
+        Self(match text.len() < MIN_PACKED_BYTES {
+            true => TypesTextRepr::Plain(text.into()),
+            false => TypesTextRepr::Packed(GzipText::of(text)),
+        })
+    }
+}
+
+impl fmt::Debug for TypesText {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            TypesTextRepr::Plain(text) => write!(f, "Text({} bytes)", text.len()),
+            TypesTextRepr::Packed(packed) => write!(f, "Text({packed:?})"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_text_takes_little_room_and_is_the_same() {
+        for text in [
+            "declare const mux: Mux;\n",
+            &"type A = 1;\n".repeat(MIN_PACKED_BYTES / 10),
+        ] {
+            let held = TypesText::from(text);
+            assert_eq!(held.read(), text);
+            assert_eq!(
+                matches!(held.0, TypesTextRepr::Packed(_)),
+                text.len() > MIN_PACKED_BYTES
+            );
+            let (again, read) = TypesText::kept(held.packed().bytes().to_vec()).unwrap();
+            assert_eq!((again.read(), read.as_str()), (held.read(), text));
+        }
+        assert!(TypesText::kept(b"declare const mux: Mux;\n".to_vec()).is_none());
+    }
+}

@@ -1,0 +1,267 @@
+//! A request that takes several rounds: its server answers with questions, and is asked again with their
+//! answers.
+//!
+//! Here a question belongs to its request, so that whoever made that one is asked and nobody else.
+//!
+//! Invariant: one request has at most [`MAX_ROUNDS`] rounds, and its time stands still only while somebody is
+//! asked. If its session ends between two rounds, it is not begun anew: nobody knows what the first ones
+//! did.
+
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
+
+use futures::future::try_join_all;
+#[expect(deprecated, reason = "servers of today ask for it")]
+use rmcp::model::CreateMessageRequestParams;
+use rmcp::model::{ClientRequest, ElicitRequestParams, InputResponses};
+use serde::Deserialize;
+use serde_json::Value;
+use tokio::time::{Instant, sleep};
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    in_flight::CallingClient,
+    raw_message::{self, serialize_result},
+    request::RequestOptions,
+    server_requests::RequestRecipient,
+    session::{CallError, Session},
+};
+use mux_caller::PausableClock;
+use mux_catalog::ProtocolEra;
+
+const MAX_ROUNDS: usize = 8;
+/// Questions of one round.
+const MAX_QUESTIONS_PER_ROUND: usize = 16;
+/// Before a request is made again of which nothing was wanted.
+const EMPTY_ROUND_DELAY: Duration = Duration::from_millis(100);
+/// What MCP says when a user declines that something is sampled.
+const SAMPLING_REJECTED_CODE: i32 = -1;
+/// The user has to open a page before the call can be made.
+const URL_ELICITATION_REQUIRED: i32 = -32042;
+
+/// What goes with a request that is made again.
+#[derive(Clone, Default)]
+pub(super) struct InputAnswers {
+    pub(super) responses: Option<InputResponses>,
+    pub(super) state: Option<String>,
+}
+
+/// The time of one request with all its rounds.
+pub(super) struct RoundBudget {
+    begun: Instant,
+    whole: Duration,
+    pub(super) clock: Arc<PausableClock>,
+}
+
+impl RoundBudget {
+    pub(super) fn of(sending: &RequestOptions<'_>) -> Self {
+        Self {
+            begun: Instant::now(),
+            whole: sending.whole,
+            clock: Arc::default(),
+        }
+    }
+
+    /// The same by another clock, which is held by whoever asks.
+    pub(super) fn with_clock(&self, clock: &Arc<PausableClock>) -> Self {
+        Self {
+            clock: Arc::clone(clock),
+            ..*self
+        }
+    }
+
+    fn remaining_time(&self) -> Duration {
+        self.whole
+            .saturating_add(self.clock.paused_for())
+            .saturating_sub(self.begun.elapsed())
+    }
+
+    /// The same with what is left of the whole time.
+    pub(super) fn limit_to_remaining<'a>(
+        &self,
+        sending: &RequestOptions<'a>,
+    ) -> RequestOptions<'a> {
+        RequestOptions {
+            whole: self.remaining_time(),
+            ..*sending
+        }
+    }
+
+    pub(super) async fn wait_until_exhausted(&self) -> CallError {
+        self.clock.wait_until_elapsed(self.begun, self.whole).await;
+        CallError::TooLong(self.whole)
+    }
+
+    /// An error says what was allowed, and not what was left.
+    pub(super) fn with_total_limit(&self, error: CallError) -> CallError {
+        match error {
+            CallError::TooLong(_) => CallError::TooLong(self.whole),
+            error => error,
+        }
+    }
+}
+
+impl Session {
+    /// Makes the request as often as its server needs.
+    pub(super) async fn request_in_rounds(
+        &self,
+        request: impl FnMut(InputAnswers) -> ClientRequest,
+        budget: &RoundBudget,
+        sending: &RequestOptions<'_>,
+    ) -> Result<Value, CallError> {
+        self.detect_missing_back_channel(self.run_rounds(request, budget, sending).await)
+    }
+
+    async fn run_rounds(
+        &self,
+        mut request: impl FnMut(InputAnswers) -> ClientRequest,
+        budget: &RoundBudget,
+        sending: &RequestOptions<'_>,
+    ) -> Result<Value, CallError> {
+        let mut given = InputAnswers::default();
+        for round in 0..=MAX_ROUNDS {
+            let asked = self
+                .request(request(given), &budget.limit_to_remaining(sending))
+                .await;
+            let result = match asked {
+                Ok(result) => raw_message::result_to_value(result)?,
+                Err(CallError::NotSent) if round > 0 => {
+                    return Err(CallError::Unknown(self.cause()));
+                }
+                Err(error) => {
+                    self.record_required_urls(&error, sending);
+                    return Err(budget.with_total_limit(error));
+                }
+            };
+            if self.era == ProtocolEra::Legacy || result["resultType"] != "input_required" {
+                return Ok(result);
+            }
+            let wanted = InputRequests::deserialize(&result).map_err(|error| {
+                CallError::Protocol(format!("what it asks cannot be read: {error}"))
+            })?;
+            given = InputAnswers {
+                responses: match wanted.input_requests {
+                    Some(questions) => {
+                        Some(self.answer_questions(questions, budget, sending).await?)
+                    }
+                    None => {
+                        sleep(EMPTY_ROUND_DELAY * (round as u32 + 1)).await;
+                        None
+                    }
+                },
+                state: wanted.request_state,
+            };
+        }
+        let message = format!("it asked more than {MAX_ROUNDS} times in one call");
+        Err(CallError::TooMuch(message))
+    }
+
+    /// All answers, under the names of the questions. The limit of a question counts, and no other.
+    pub(super) async fn answer_questions(
+        &self,
+        questions: InputQuestions,
+        budget: &RoundBudget,
+        sending: &RequestOptions<'_>,
+    ) -> Result<InputResponses, CallError> {
+        if questions.len() > MAX_QUESTIONS_PER_ROUND {
+            let count = questions.len();
+            let message =
+                format!("it asks {count} questions at once, over {MAX_QUESTIONS_PER_ROUND}");
+            return Err(CallError::TooMuch(message));
+        }
+        let asked = questions.into_iter().map(|(key, question)| async move {
+            let whom = self.recipient_for(&key, budget, sending);
+            let answer = self.answer_question(question, whom).await?;
+            Ok((key, answer))
+        });
+        Ok(try_join_all(asked).await?.into_iter().collect())
+    }
+
+    /// Whoever made the request.
+    fn recipient_for(
+        &self,
+        key: &str,
+        budget: &RoundBudget,
+        sending: &RequestOptions<'_>,
+    ) -> RequestRecipient {
+        let caller = sending.caller;
+        let party = caller.and_then(|caller| {
+            Some(CallingClient {
+                caller: Arc::clone(caller),
+                seat: sending.place.map(|place| Arc::clone(place.permit_slot())),
+                mailbox: Arc::clone(caller.mailbox.as_ref()?),
+                clocks: vec![Arc::clone(&budget.clock), Arc::clone(&caller.clock)],
+                // A request that is given up is dropped, and its questions with it.
+                over: vec![CancellationToken::new()],
+            })
+        });
+        RequestRecipient {
+            party,
+            workspace: caller.and_then(|caller| caller.workspace.clone()),
+            key: Some(key.to_owned()),
+        }
+    }
+
+    async fn answer_question(
+        &self,
+        question: InputQuestion,
+        whom: RequestRecipient,
+    ) -> Result<Value, CallError> {
+        let never = CancellationToken::new();
+        let unreadable = |error: serde_json::Error| {
+            CallError::Protocol(format!("what it asks cannot be read: {error}"))
+        };
+        let params = question.params.unwrap_or_default();
+        match question.method.as_str() {
+            "elicitation/create" => {
+                ElicitRequestParams::deserialize(&params).map_err(unreadable)?;
+                serialize_result(self.asks.elicit(whom, params, &never).await)
+            }
+            "sampling/createMessage" => {
+                #[expect(deprecated, reason = "servers of today ask for it")]
+                CreateMessageRequestParams::deserialize(&params).map_err(unreadable)?;
+                let sampled = self.asks.sample(whom, params, &never).await;
+                // Such an answer has no place for a refusal: there is nothing to go on with.
+                serialize_result(sampled.map_err(|error| CallError::Refused {
+                    code: SAMPLING_REJECTED_CODE,
+                    message: error.message.into_owned(),
+                    data: error.data,
+                })?)
+            }
+            "roots/list" => serialize_result(self.asks.roots(whom, &never).await),
+            other => {
+                let message = format!("it asks for {other:?}, which MCP does not have");
+                Err(CallError::Protocol(message))
+            }
+        }
+    }
+
+    fn record_required_urls(&self, error: &CallError, sending: &RequestOptions<'_>) {
+        if let (
+            CallError::Refused {
+                code: URL_ELICITATION_REQUIRED,
+                data: Some(data),
+                ..
+            },
+            Some(caller),
+        ) = (error, sending.caller)
+        {
+            self.ears.pages.record_required(data, caller);
+        }
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct InputRequests {
+    input_requests: Option<InputQuestions>,
+    request_state: Option<String>,
+}
+
+/// By the server's own names.
+pub(super) type InputQuestions = BTreeMap<String, InputQuestion>;
+
+#[derive(Deserialize)]
+pub(super) struct InputQuestion {
+    method: String,
+    params: Option<Value>,
+}

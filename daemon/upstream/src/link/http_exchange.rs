@@ -1,0 +1,336 @@
+//! One HTTP request to a remote server and the beginning of its answer.
+//!
+//! Invariant: a request is sent once; a second time only after an answer that says that it was not
+//! taken for want of a token.
+
+use std::{
+    collections::HashMap,
+    fmt, fs,
+    os::unix::fs::{FileTypeExt as _, MetadataExt as _},
+    path::Path,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use mux_http::http_client;
+use mux_secrets::RecentTokens;
+use reqwest::{
+    Client, Method, Response, StatusCode, Url,
+    header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue, LOCATION, WWW_AUTHENTICATE},
+};
+use rmcp::model::{ClientJsonRpcMessage, GetMeta as _};
+use tokio::{
+    sync::{Semaphore, watch},
+    time::timeout,
+};
+
+use super::{
+    link_ending::LinkEnding,
+    link_error::{AuthChallenge, LinkError},
+    long_messages::LongMessages,
+    sse_backoff::SseBackoff,
+    token_provider::TokenProvider,
+};
+use mux_settings::RemoteServer;
+use mux_telemetry::trace::{TRACEPARENT, TraceContext};
+use mux_text::error_chain::{error_causes, excerpt, fix_of};
+
+/// Requests of one session whose answers have not come.
+pub(super) const MAX_CONCURRENT_REQUESTS: usize = 32;
+/// For a message that is no request.
+const NOTIFICATION_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Speaks HTTP to one server, for one session; cheap to clone.
+#[derive(Clone)]
+pub(crate) struct HttpExchange(Arc<HttpExchangeInner>);
+
+struct HttpExchangeInner {
+    client: Client,
+    /// The entry's own, which go with every request.
+    headers: HeaderMap,
+    authorization: Arc<dyn TokenProvider>,
+    /// The address as a person may see it.
+    shown: String,
+    /// What must not stand in an error, though a server may say it.
+    /// The last tokens that were sent among it.
+    secrets: RecentTokens,
+    ending: LinkEnding,
+    places: Arc<Semaphore>,
+    /// For an answer that is long: one at a time is kept in memory.
+    long: Arc<Semaphore>,
+    /// Those that were read before rmcp, if it is rmcp that reads.
+    messages: LongMessages,
+    standing: Mutex<SseBackoff>,
+    /// The server has answered whether it has a stream of its own.
+    listening: watch::Sender<bool>,
+}
+
+impl fmt::Debug for HttpExchange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HttpExchange")
+            .field("to", &self.0.shown)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What is asked.
+pub(super) struct HttpRequest<'a> {
+    pub(super) method: Method,
+    pub(super) url: &'a str,
+    pub(super) headers: HeaderMap,
+    pub(super) body: Option<Vec<u8>>,
+}
+
+impl HttpExchange {
+    pub(super) fn new(
+        remote: &RemoteServer,
+        authorization: Arc<dyn TokenProvider>,
+        ending: LinkEnding,
+    ) -> Result<Self, String> {
+        let mut headers = HeaderMap::new();
+        for (name, value) in &remote.headers {
+            let key = HeaderName::try_from(name)
+                .map_err(|_| format!("headers: {name:?} is no name of a header"))?;
+            let mut value = HeaderValue::from_str(value.expose())
+                .map_err(|_| format!("headers: the value of {name} cannot be sent"))?;
+            value.set_sensitive(true);
+            headers.insert(key, value);
+        }
+        if let Some(socket) = &remote.socket {
+            check_socket_owner(socket)?;
+        }
+        Ok(Self(Arc::new(HttpExchangeInner {
+            client: http_client::build_client(&remote.network, remote.socket.as_deref())?,
+            headers,
+            authorization,
+            shown: remote.redacted_url(),
+            secrets: RecentTokens::beside(remote.known_secrets()),
+            ending,
+            places: Arc::new(Semaphore::new(MAX_CONCURRENT_REQUESTS)),
+            long: Arc::new(Semaphore::new(1)),
+            messages: LongMessages::default(),
+            standing: Mutex::default(),
+            listening: watch::Sender::new(false),
+        })))
+    }
+
+    pub(super) fn listening(&self) -> &watch::Sender<bool> {
+        &self.0.listening
+    }
+
+    pub(super) fn ending(&self) -> &LinkEnding {
+        &self.0.ending
+    }
+
+    pub(super) fn request_semaphore(&self) -> Arc<Semaphore> {
+        Arc::clone(&self.0.places)
+    }
+
+    pub(super) fn long_body_semaphore(&self) -> Arc<Semaphore> {
+        Arc::clone(&self.0.long)
+    }
+
+    pub(super) fn messages(&self) -> &LongMessages {
+        &self.0.messages
+    }
+
+    /// Of the trace in which a message stands. What the entry says of it counts more.
+    pub(super) fn trace_headers(&self, message: &ClientJsonRpcMessage) -> HeaderMap {
+        let ClientJsonRpcMessage::Request(request) = message else {
+            return HeaderMap::new();
+        };
+        let meta = request.request.get_meta();
+        let parent = meta
+            .get_traceparent()
+            .filter(|_| !self.0.headers.contains_key(TRACEPARENT));
+        let context = parent.and_then(|parent| TraceContext::parse(parent, meta.get_tracestate()));
+        context.iter().flat_map(TraceContext::headers).collect()
+    }
+
+    /// The stream on which the server speaks of its own accord.
+    pub(super) fn lock_sse_backoff(&self) -> MutexGuard<'_, SseBackoff> {
+        let standing = self.0.standing.lock();
+        standing.unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Any answer but one that asks for a token.
+    pub(super) async fn send(&self, request: HttpRequest<'_>) -> Result<Response, LinkError> {
+        let authorization = &self.0.authorization;
+        let mut token = authorization.token().await?;
+        let mut tried = false;
+        loop {
+            let response = self.send_once(&request, token.as_deref()).await?;
+            let Some(challenge) = auth_challenge(&response) else {
+                return Ok(response);
+            };
+            drop(response);
+            if tried {
+                let given_up = authorization.retry_refused(token.as_deref(), &challenge);
+                return Err(given_up.await);
+            }
+            tried = true;
+            let sent = token.take();
+            match authorization
+                .token_refused(sent.as_deref(), &challenge)
+                .await?
+            {
+                Some(other) => token = Some(other),
+                None => return Err(LinkError::SignIn(challenge)),
+            }
+        }
+    }
+
+    async fn send_once(
+        &self,
+        request: &HttpRequest<'_>,
+        token: Option<&str>,
+    ) -> Result<Response, LinkError> {
+        let url = Url::parse(request.url)
+            .map_err(|_| LinkError::Unreached("the address cannot be read".into()))?;
+        let mut headers = self.0.headers.clone();
+        headers.extend(request.headers.clone());
+        if let Some(token) = token {
+            self.0.secrets.remember(token);
+            let mut value = HeaderValue::try_from(format!("Bearer {token}"))
+                .map_err(|_| LinkError::Unreached("the token cannot be sent".into()))?;
+            value.set_sensitive(true);
+            headers.insert(AUTHORIZATION, value);
+        }
+        let mut sending = self.0.client.request(request.method.clone(), url);
+        if let Some(body) = &request.body {
+            sending = sending.body(body.clone());
+        }
+        let sent = sending.headers(headers).send().await;
+        // The calls that are on their way are not concerned by a connection that could not be made.
+        sent.map_err(|error| self.reqwest_link_error(error))
+    }
+
+    /// What is no request has nobody who gives it up.
+    pub(super) async fn send_notification_in_time<T>(
+        &self,
+        posted: impl Future<Output = Result<T, LinkError>>,
+    ) -> Result<T, LinkError> {
+        let late = |_| {
+            let shown = &self.0.shown;
+            LinkError::Lost(format!(
+                "{shown} did not take a message within {NOTIFICATION_TIMEOUT:?}"
+            ))
+        };
+        timeout(NOTIFICATION_TIMEOUT, posted).await.map_err(late)?
+    }
+
+    /// What a failure says of the request, in words without secrets.
+    pub(super) fn reqwest_link_error(&self, error: reqwest::Error) -> LinkError {
+        let (connecting, building) = (error.is_connect(), error.is_builder());
+        let why = error_causes(&error.without_url());
+        let shown = &self.0.shown;
+        if building {
+            return LinkError::Unreached(
+                self.mask_secrets(&format!("the request cannot be made: {why}")),
+            );
+        }
+        if !connecting {
+            let text = format!("the connection to {shown} was lost: {why}");
+            return LinkError::Lost(self.mask_secrets(&text));
+        }
+        let fix = fix_of(&why, "url");
+        let text = self.mask_secrets(&format!("{shown} cannot be reached: {why}; {fix}"));
+        LinkError::Unreached(text)
+    }
+
+    /// What an answer that is none says of the request.
+    pub(super) fn status_link_error(
+        &self,
+        status: StatusCode,
+        headers: &HeaderMap,
+        body: &str,
+    ) -> LinkError {
+        let said = excerpt(body);
+        let said = match said.is_empty() {
+            true => String::new(),
+            false => format!("; it says: {said}"),
+        };
+        let fix = match status.as_u16() {
+            300..400 => return self.redirect_link_error(status, headers),
+            403 => "its headers or its token do not allow this",
+            404 => "check the path of `url`",
+            405 => "this address does not take messages: check `url`, or its `transport`",
+            407 => "the proxy wants a user and a password: HTTPS_PROXY=http://user:password@host",
+            408 | 429 => "try again later",
+            500..600 => "the trouble is on the server's side",
+            _ => "check `url` and `headers`",
+        };
+        let text = format!("{} answers HTTP {status}: {fix}{said}", self.0.shown);
+        let text = self.mask_secrets(&text);
+        match status.is_server_error() {
+            true => LinkError::Lost(text),
+            false => LinkError::Declined {
+                status: status.as_u16(),
+                text,
+            },
+        }
+    }
+
+    fn redirect_link_error(&self, status: StatusCode, headers: &HeaderMap) -> LinkError {
+        let target = headers.get(LOCATION).and_then(|to| to.to_str().ok());
+        // Its query may hold anything.
+        let target = target.map(|to| to.split(['?', '#']).next().unwrap_or(to));
+        let to = target.map_or("elsewhere".into(), |to| format!("to {}", excerpt(to)));
+        let text = format!(
+            "{} redirects {to} (HTTP {status}), which is not followed: write that address as `url` if you trust it",
+            self.0.shown
+        );
+        LinkError::Declined {
+            status: status.as_u16(),
+            text: self.mask_secrets(&text),
+        }
+    }
+
+    /// Without the secrets that we know.
+    pub(super) fn mask_secrets(&self, text: &str) -> String {
+        self.0.secrets.masker().text(text)
+    }
+
+    pub(super) fn shown_url(&self) -> &str {
+        &self.0.shown
+    }
+}
+
+/// The headers of rmcp, without those that are ours to set.
+pub(super) fn header_map(headers: HashMap<HeaderName, HeaderValue>) -> HeaderMap {
+    headers.into_iter().collect()
+}
+
+/// Whoever owns a socket hears what is said to it.
+fn check_socket_owner(socket: &Path) -> Result<(), String> {
+    let shown = socket.display();
+    let found = fs::metadata(socket).map_err(|error| {
+        format!("the socket {shown} cannot be used: {error}; is the server running?")
+    })?;
+    if !found.file_type().is_socket() {
+        return Err(format!("{shown} is no socket"));
+    }
+    match found.uid() == nix::unistd::geteuid().as_raw() {
+        true => Ok(()),
+        false => Err(format!(
+            "the socket {shown} belongs to another user (uid {}), and is refused",
+            found.uid()
+        )),
+    }
+}
+
+fn auth_challenge(response: &Response) -> Option<AuthChallenge> {
+    let header = response.headers().get(WWW_AUTHENTICATE);
+    let header = header.and_then(|header| header.to_str().ok()).unwrap_or("");
+    let wanted = match response.status().as_u16() {
+        401 => true,
+        // Without that word it is no matter of signing in.
+        403 => header.contains("insufficient_scope"),
+        _ => false,
+    };
+    wanted.then(|| AuthChallenge {
+        status: response.status().as_u16(),
+        header: header.to_owned(),
+        why: None,
+    })
+}

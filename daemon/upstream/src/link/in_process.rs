@@ -1,0 +1,291 @@
+//! The way to a source: no way at all, since this process calls the API itself.
+//!
+//! When another source takes its place, because its description has changed, the client's side is told that the
+//! list of tools has changed; calls that are on their way end with the old one.
+//! To rmcp it is a transport like any other. A request is answered when its send is done, so that an error says
+//! what became of that call and of nothing else.
+//! Invariant: a call that is cancelled, or whose session has ended, is given up; and what a source gives is handed on,
+//! never copied: an answer may be most of the memory that there is.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use rmcp::{
+    RoleClient,
+    model::{ErrorCode, GetExtensions, JsonRpcMessage},
+    service::{RxJsonRpcMessage, TxJsonRpcMessage},
+    transport::Transport,
+};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+use tokio::sync::{mpsc, watch};
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use super::{super::raw_message, link_error::LinkError};
+use mux_sources::{CallFailure, CallLimits, CallProgress, Source};
+
+/// Answers that were made and not yet taken.
+const MAX_QUEUED_ANSWERS: usize = 16;
+/// The last revision that begins with `initialize`.
+const SOURCE_PROTOCOL_VERSION: &str = "2025-11-25";
+/// For what goes out without a limit of its own.
+const DEFAULT_REQUEST_TIMEOUT: Duration = Duration::from_secs(60);
+
+pub(crate) struct InProcessTransport {
+    inside: Arc<SourceBridge>,
+    answers: mpsc::Receiver<RxJsonRpcMessage<RoleClient>>,
+    /// To hear when it is another one.
+    source: watch::Receiver<Arc<dyn Source>>,
+    /// With it end the calls on their way.
+    _open: DropGuard,
+}
+
+struct SourceBridge {
+    source: watch::Receiver<Arc<dyn Source>>,
+    answered: mpsc::Sender<RxJsonRpcMessage<RoleClient>>,
+    /// By the text of their ids.
+    in_flight: Mutex<HashMap<String, CancellationToken>>,
+    closed: CancellationToken,
+}
+
+/// What the client's side sends.
+#[derive(Deserialize)]
+struct OutgoingMessage {
+    id: Option<Value>,
+    method: Option<String>,
+    #[serde(default)]
+    params: Map<String, Value>,
+}
+
+impl InProcessTransport {
+    pub(super) fn new(source: watch::Receiver<Arc<dyn Source>>) -> Self {
+        let (answered, answers) = mpsc::channel(MAX_QUEUED_ANSWERS);
+        let closed = CancellationToken::new();
+        Self {
+            answers,
+            source: source.clone(),
+            _open: closed.clone().drop_guard(),
+            inside: Arc::new(SourceBridge {
+                source,
+                answered,
+                in_flight: Mutex::default(),
+                closed,
+            }),
+        }
+    }
+}
+
+impl Transport<RoleClient> for InProcessTransport {
+    type Error = LinkError;
+
+    fn send(
+        &mut self,
+        item: TxJsonRpcMessage<RoleClient>,
+    ) -> impl Future<Output = Result<(), LinkError>> + Send + 'static {
+        let inside = Arc::clone(&self.inside);
+        let terms = match &item {
+            JsonRpcMessage::Request(sent) => sent.request.extensions().get::<CallLimits>().cloned(),
+            _ => None,
+        };
+        async move {
+            let item = serde_json::to_value(item);
+            let message = item.and_then(OutgoingMessage::deserialize);
+            let message = message.map_err(|error| LinkError::Unreached(error.to_string()))?;
+            inside.handle_message(message, terms).await
+        }
+    }
+
+    async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
+        tokio::select! {
+            biased;
+            answer = self.answers.recv() => answer,
+            // It stays the one that it is when nobody follows its description any more.
+            Ok(()) = self.source.changed() => {
+                let told = json!({ "jsonrpc": "2.0", "method": "notifications/tools/list_changed" });
+                serde_json::from_value(told).ok()
+            }
+        }
+    }
+
+    async fn close(&mut self) -> Result<(), LinkError> {
+        self.inside.closed.cancel();
+        Ok(())
+    }
+}
+
+impl SourceBridge {
+    async fn handle_message(
+        &self,
+        message: OutgoingMessage,
+        terms: Option<CallLimits>,
+    ) -> Result<(), LinkError> {
+        match (message.id, message.method.as_deref()) {
+            (Some(id), Some(method)) => {
+                let answer = self
+                    .answer_request(&id, method, message.params, terms)
+                    .await?;
+                self.send_answer(&id, answer).await
+            }
+            (None, Some("notifications/cancelled")) => {
+                if let Some(id) = message.params.get("requestId") {
+                    self.cancel_call(id);
+                }
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// A result, or an error of JSON-RPC.
+    async fn answer_request(
+        &self,
+        id: &Value,
+        method: &str,
+        mut params: Map<String, Value>,
+        terms: Option<CallLimits>,
+    ) -> Result<Result<Value, Value>, LinkError> {
+        Ok(match method {
+            "initialize" => {
+                let (name, version) = self.current_source().identity();
+                Ok(json!({
+                    "protocolVersion": SOURCE_PROTOCOL_VERSION,
+                    "capabilities": { "tools": { "listChanged": true } },
+                    "serverInfo": { "name": name, "version": version },
+                }))
+            }
+            "ping" => Ok(json!({})),
+            "tools/list" => self.list_source_tools().await,
+            "tools/call" => {
+                let tool = match params.remove("name") {
+                    Some(Value::String(name)) => name,
+                    _ => String::new(),
+                };
+                let arguments = match params.remove("arguments") {
+                    Some(Value::Object(arguments)) => arguments,
+                    _ => Map::new(),
+                };
+                let telling = self.progress_reporter(&params, terms);
+                return self.call_source(id, tool, arguments, telling).await;
+            }
+            method => Err(json_rpc_error(
+                ErrorCode::METHOD_NOT_FOUND,
+                &format!("a source has no {method}"),
+            )),
+        })
+    }
+
+    /// A long list takes as long as it takes to make it.
+    async fn list_source_tools(&self) -> Result<Value, Value> {
+        let source = self.current_source();
+        let tools = tokio::task::spawn_blocking(move || source.tools()).await;
+        let tools = tools.map_err(|_| {
+            let message = "its functions could not be listed: see `mux logs`";
+            json_rpc_error(ErrorCode::INTERNAL_ERROR, message)
+        })?;
+        Ok(json_object([("tools", Value::Array(tools))]))
+    }
+
+    async fn call_source(
+        &self,
+        id: &Value,
+        tool: String,
+        arguments: Map<String, Value>,
+        telling: CallProgress,
+    ) -> Result<Result<Value, Value>, LinkError> {
+        let cancelled = self.closed.child_token();
+        let key = id.to_string();
+        self.in_flight().insert(key.clone(), cancelled.clone());
+        let call = self.current_source().call(tool, arguments, telling);
+        let outcome = cancelled.run_until_cancelled(call).await;
+        self.in_flight().remove(&key);
+        match outcome {
+            Some(Ok(result)) => Ok(Ok(result)),
+            Some(Err(mistake @ (CallFailure::Unknown(_) | CallFailure::Unfit(_)))) => {
+                Err(LinkError::Unfit(mistake.to_string()))
+            }
+            Some(Err(CallFailure::Credential { why, fix })) => {
+                Err(LinkError::Credential { why, fix })
+            }
+            Some(Err(CallFailure::Forbidden { why, fix })) => {
+                Err(LinkError::Forbidden { why, fix })
+            }
+            Some(Err(CallFailure::TooMuch(text))) => Err(LinkError::TooMuch(text)),
+            Some(Err(CallFailure::Declined(text))) => Err(LinkError::Declined { status: 0, text }),
+            Some(Err(CallFailure::Lost(text))) => Err(LinkError::Lost(text)),
+            None => Err(LinkError::Lost("it was given up".into())),
+        }
+    }
+
+    async fn send_answer(&self, id: &Value, answer: Result<Value, Value>) -> Result<(), LinkError> {
+        let (member, body) = match answer {
+            Ok(result) => ("result", result),
+            Err(error) => ("error", error),
+        };
+        let message = json_object([
+            ("jsonrpc", "2.0".into()),
+            ("id", id.clone()),
+            (member, body),
+        ]);
+        let message = raw_message::parse_value(message)
+            .map_err(|error| LinkError::Lost(error.to_string()))?;
+        let sent = self.answered.send(message).await;
+        sent.map_err(|_| LinkError::Lost("the session has ended".into()))
+    }
+
+    /// As it is described now.
+    fn current_source(&self) -> Arc<dyn Source> {
+        Arc::clone(&self.source.borrow())
+    }
+
+    /// What the call tells on its way goes where its answer goes.
+    fn progress_reporter(
+        &self,
+        params: &Map<String, Value>,
+        terms: Option<CallLimits>,
+    ) -> CallProgress {
+        let Some(terms) = terms else {
+            return CallProgress::to_nobody(DEFAULT_REQUEST_TIMEOUT);
+        };
+        let token = params
+            .get("_meta")
+            .and_then(|meta| meta.get("progressToken"));
+        let (token, answered) = (token.cloned(), self.answered.clone());
+        CallProgress::new(terms, move |done, total, message| {
+            let Some(token) = &token else { return };
+            let params = json!({
+                "progressToken": token, "progress": done, "total": total, "message": message,
+            });
+            let told =
+                json!({ "jsonrpc": "2.0", "method": "notifications/progress", "params": params });
+            // Whoever does not keep up needs no more of it.
+            if let Ok(told) = serde_json::from_value(told) {
+                drop(answered.try_send(told));
+            }
+        })
+    }
+
+    fn cancel_call(&self, id: &Value) {
+        if let Some(call) = self.in_flight().get(&id.to_string()) {
+            call.cancel();
+        }
+    }
+
+    fn in_flight(&self) -> std::sync::MutexGuard<'_, HashMap<String, CancellationToken>> {
+        self.in_flight
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Of values that are moved into it; `json!` would copy them.
+fn json_object<const N: usize>(members: [(&str, Value); N]) -> Value {
+    let owned = members.map(|(name, value)| (name.to_owned(), value));
+    Value::Object(owned.into_iter().collect())
+}
+
+fn json_rpc_error(code: ErrorCode, message: &str) -> Value {
+    json!({ "code": code.0, "message": message })
+}

@@ -1,0 +1,56 @@
+//! The stream on which a server speaks of its own accord, and how soon it is asked for again.
+//!
+//! Invariant: a server that ends it as soon as it is open is asked ever more rarely.
+
+use std::time::{Duration, Instant};
+
+/// A stream that lasted so long was no failure.
+const STABLE_STREAM_AGE: Duration = Duration::from_secs(30);
+
+/// What is known of it.
+#[derive(Debug, Default)]
+pub(super) struct SseBackoff {
+    opened: Option<Instant>,
+    /// How often in a row it was short.
+    short: u32,
+}
+
+impl SseBackoff {
+    /// It was open before.
+    pub(super) fn was_opened(&self) -> bool {
+        self.opened.is_some()
+    }
+
+    pub(super) fn record_stream_open(&mut self) {
+        self.short = match self.opened {
+            Some(before) if before.elapsed() < STABLE_STREAM_AGE => self.short.saturating_add(1),
+            _ => 0,
+        };
+        self.opened = Some(Instant::now());
+    }
+
+    /// Before it is asked for again.
+    pub(super) fn reopen_delay(&self) -> Duration {
+        match self.short {
+            0 => Duration::ZERO,
+            short => Duration::from_secs(1 << short.min(5)).min(STABLE_STREAM_AGE),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stream_that_is_always_short_is_asked_for_ever_more_rarely() {
+        let mut standing = SseBackoff::default();
+        assert!(!standing.was_opened() && standing.reopen_delay().is_zero());
+        let mut pauses = Vec::new();
+        for _ in 0..8 {
+            standing.record_stream_open();
+            pauses.push(standing.reopen_delay().as_secs());
+        }
+        assert_eq!(pauses, [0, 2, 4, 8, 16, 30, 30, 30]);
+    }
+}

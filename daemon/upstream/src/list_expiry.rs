@@ -1,0 +1,80 @@
+//! How long a list is good, as its server says (`ttlMs`).
+//!
+//! Invariant: a server is asked again at need only, and at most once a second, however short the life
+//! that it gives its lists.
+
+use std::{
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use tokio::time::Instant;
+
+/// The shortest that is honoured.
+const MIN_LIST_TTL: Duration = Duration::from_secs(1);
+
+/// Of one list.
+#[derive(Debug)]
+pub(super) struct ListExpiry(Mutex<Option<Instant>>);
+
+impl ListExpiry {
+    /// It was given now. Without a time it is good until the server says otherwise.
+    pub(super) fn new(ttl: Option<Duration>) -> Self {
+        Self(Mutex::new(deadline_of(ttl)))
+    }
+
+    pub(super) fn renew(&self, ttl: Option<Duration>) {
+        *self.lock_deadline() = deadline_of(ttl);
+    }
+
+    /// Whether it is to be asked for again. Whoever hears so has to do it: others hear nothing of it for a
+    /// while.
+    pub(super) fn claim_expired(&self) -> bool {
+        let mut due = self.lock_deadline();
+        let over = due.is_some_and(|due| due <= Instant::now());
+        if over {
+            *due = Some(Instant::now() + MIN_LIST_TTL);
+        }
+        over
+    }
+
+    fn lock_deadline(&self) -> MutexGuard<'_, Option<Instant>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn deadline_of(ttl: Option<Duration>) -> Option<Instant> {
+    Instant::now().checked_add(ttl?.max(MIN_LIST_TTL))
+}
+
+/// The shorter of what two pages of a list say.
+pub(super) fn shorter_ttl(one: Option<Duration>, two: Option<Duration>) -> Option<Duration> {
+    match (one, two) {
+        (Some(one), Some(two)) => Some(one.min(two)),
+        (one, two) => one.or(two),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_list_is_asked_for_again_when_its_time_is_over_and_once_a_second_at_most() {
+        let for_ever = ListExpiry::new(None);
+        let short = ListExpiry::new(Some(Duration::ZERO));
+        let long = ListExpiry::new(Some(Duration::from_secs(60)));
+        let step = |seconds: u64| tokio::time::advance(Duration::from_millis(seconds * 1000 + 1));
+        assert!(!short.claim_expired());
+        step(1).await;
+        assert!(short.claim_expired());
+        assert!(!short.claim_expired(), "somebody asks already");
+        step(1).await;
+        assert!(short.claim_expired() && !long.claim_expired());
+        step(58).await;
+        assert!(long.claim_expired() && !for_ever.claim_expired());
+        long.renew(None);
+        step(600).await;
+        assert!(!long.claim_expired() && !for_ever.claim_expired());
+    }
+}

@@ -1,0 +1,200 @@
+//! What a session's server tells without having been asked, and where it goes.
+//!
+//! Invariant: nothing here waits. It is called where the server's messages come in.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, PoisonError},
+};
+
+#[expect(
+    deprecated,
+    reason = "servers of today log this way; the next era's do not"
+)]
+use rmcp::model::LoggingMessageNotificationParam;
+use rmcp::model::{ProgressNotificationParam, RequestId, SubscriptionFilter};
+use serde_json::Value;
+use tokio::sync::{Notify, watch};
+
+use super::{
+    in_flight::InFlight, intercepting_transport::UnansweredRequests, list_cache::ListCaches,
+    liveness::LastHeard, log_stamp::LogStamp, resources_and_prompts::ListKind,
+    slot_shared::SlotShared, stderr::ServerLog, tools_refresh::ToolsRefresh,
+    url_elicitation::UrlElicitations,
+};
+use mux_caller::{ClientNotice, ListChanges};
+
+pub(super) struct NotificationRouter {
+    server: String,
+    pub(super) in_flight: Arc<InFlight>,
+    pub(super) offers: Arc<ListCaches>,
+    /// The list of tools is to be asked for again.
+    pub(super) tools: ToolsRefresh,
+    /// Something was told of a task.
+    pub(super) tasks: Notify,
+    pub(super) pages: UrlElicitations,
+    /// What the server wants to know.
+    pub(super) asked: Arc<UnansweredRequests>,
+    /// What was last subscribed to.
+    acknowledged: watch::Sender<Option<(RequestId, SubscriptionFilter)>>,
+    beside: Arc<SlotShared>,
+    log: Mutex<ServerLog>,
+    stamp: LogStamp,
+    /// When anything was heard last.
+    pub(super) alive: LastHeard,
+}
+
+impl NotificationRouter {
+    pub(super) fn new(
+        server: &str,
+        in_flight: Arc<InFlight>,
+        log: &Path,
+        beside: &Arc<SlotShared>,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            server: server.to_owned(),
+            stamp: LogStamp::of(&in_flight),
+            in_flight,
+            offers: Arc::default(),
+            tools: ToolsRefresh::default(),
+            tasks: Notify::new(),
+            pages: UrlElicitations::default(),
+            asked: Arc::default(),
+            acknowledged: watch::Sender::new(None),
+            beside: Arc::clone(beside),
+            log: Mutex::new(ServerLog::open(log)),
+            alive: LastHeard::default(),
+        })
+    }
+
+    pub(super) fn progress(&self, told: &ProgressNotificationParam) {
+        self.in_flight.progress(told);
+    }
+
+    #[expect(
+        deprecated,
+        reason = "servers of today log this way; the next era's do not"
+    )]
+    pub(super) fn route_log_message(&self, told: &LoggingMessageNotificationParam) {
+        let text = match &told.data {
+            Value::String(text) => text.clone(),
+            other => other.to_string(),
+        };
+        let line = format!("[{:?}] {}", told.level, text.trim_end());
+        self.write_log_line(&line);
+        let Some(party) = self
+            .in_flight
+            .calling_client()
+            .filter(|p| p.mailbox.is_read())
+        else {
+            return;
+        };
+        let level = serde_json::to_value(told.level).ok();
+        party.mailbox.push_notice(ClientNotice::Log {
+            server: self.server.clone(),
+            level: level
+                .and_then(|level| level.as_str().map(str::to_owned))
+                .unwrap_or_default(),
+            logger: told.logger.clone(),
+            data: told.data.clone(),
+            cause: party.caller.cause.clone(),
+        });
+    }
+
+    /// A line in the server's log.
+    pub(super) fn write_log_line(&self, line: &str) {
+        self.log
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .write(&self.stamp.stamp_line(line));
+    }
+
+    pub(super) fn resource_updated(&self, uri: &str) {
+        self.beside
+            .subscribers
+            .notify_subscribers(&self.server, uri);
+    }
+
+    /// What a user was asked to do on a page is done.
+    pub(super) fn complete_url_elicitation(&self, id: &str) {
+        if let Some((mailbox, cause)) = self.pages.take_completed(id) {
+            mailbox.push_notice(ClientNotice::ElicitationComplete {
+                server: self.server.clone(),
+                id: id.to_owned(),
+                cause,
+            });
+        }
+    }
+
+    /// Something was told of a task; whoever waits for one looks.
+    pub(super) fn notify_task_waiters(&self) {
+        self.tasks.notify_waiters();
+    }
+
+    pub(super) fn record_acknowledgment(&self, listen: RequestId, filter: SubscriptionFilter) {
+        self.acknowledged.send_replace(Some((listen, filter)));
+    }
+
+    /// What the request of this name was subscribed to, as soon as the server says so.
+    pub(super) async fn wait_for_acknowledgment(&self, listen: &RequestId) -> SubscriptionFilter {
+        let mut told = self.acknowledged.subscribe();
+        let is_it =
+            |told: &Option<(RequestId, _)>| told.as_ref().is_some_and(|(id, _)| id == listen);
+        let told = told.wait_for(is_it).await.map(|told| told.clone());
+        match told {
+            Ok(Some((_, filter))) => filter,
+            // The sender lives as long as `self`.
+            _ => std::future::pending().await,
+        }
+    }
+
+    /// What was told meanwhile was told to nobody.
+    pub(super) fn treat_as_changed(&self, filter: &SubscriptionFilter) {
+        if filter.tools_list_changed == Some(true) {
+            self.tools_changed();
+        }
+        if filter.resources_list_changed == Some(true) {
+            self.resources_changed();
+        }
+        if filter.prompts_list_changed == Some(true) {
+            self.prompts_changed();
+        }
+        for uri in filter.resource_subscriptions.iter().flatten() {
+            self.resource_updated(uri);
+        }
+    }
+
+    /// The server asks for roots, while a call from this workspace is on its way, if one is. The workspace to tell
+    /// it of.
+    pub(super) fn roots_requested(&self, caller: Option<PathBuf>) -> Option<PathBuf> {
+        self.beside.tenant.workspace_for_roots(caller)
+    }
+
+    pub(super) fn tools_changed(&self) {
+        self.tools.announce_change();
+    }
+
+    /// Since they have changed.
+    pub(super) fn publish_tools_change(&self) {
+        self.beside.news.notify_changed(ListChanges::TOOLS);
+    }
+
+    pub(super) fn resources_changed(&self) {
+        self.offers.forget_resources();
+        self.beside.record_list_changed(ListKind::Resources);
+        self.beside.record_list_changed(ListKind::ResourceTemplates);
+    }
+
+    pub(super) fn prompts_changed(&self) {
+        self.offers.forget_prompts();
+        self.beside.record_list_changed(ListKind::Prompts);
+    }
+}
+
+impl std::fmt::Debug for NotificationRouter {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("NotificationRouter")
+            .field("server", &self.server)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,113 @@
+//! How far one request is, told as often as somebody can follow.
+//!
+//! Invariant: only the latest word is kept, and whoever waits hears the last one before the answer.
+
+use std::{
+    convert::Infallible,
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use rmcp::model::ProgressNotificationParam;
+use tokio::{sync::Notify, time::sleep};
+
+use mux_caller::{ClockMark, ProgressUpdate};
+
+/// The first words of a request, which are told as they come. Most have no more.
+const MAX_PROGRESS_BURST: usize = 10;
+/// From then on at most twenty words a second.
+const PROGRESS_INTERVAL: Duration = Duration::from_millis(50);
+/// What is kept of a server's text, in bytes.
+const MAX_PROGRESS_MESSAGE_BYTES: usize = 2_000;
+
+#[derive(Debug, Default)]
+pub(super) struct ProgressMeter {
+    latest: Mutex<Option<ProgressUpdate>>,
+    moved: Notify,
+    /// When it moved last.
+    sign: Mutex<Option<ClockMark>>,
+}
+
+impl ProgressMeter {
+    pub(super) fn record_notification(&self, told: &ProgressNotificationParam) {
+        self.record_progress(told.progress, told.total, told.message.as_deref());
+    }
+
+    pub(super) fn record_progress(&self, progress: f64, total: Option<f64>, message: Option<&str>) {
+        let cut =
+            |text: &str| text[..text.floor_char_boundary(MAX_PROGRESS_MESSAGE_BYTES)].to_owned();
+        *self.latest() = Some(ProgressUpdate {
+            progress,
+            total,
+            message: message.map(cut),
+        });
+        self.moved.notify_one();
+    }
+
+    pub(super) fn record_activity(&self, mark: ClockMark) {
+        *self.sign.lock().unwrap_or_else(PoisonError::into_inner) = Some(mark);
+    }
+
+    pub(super) fn last_activity(&self) -> Option<ClockMark> {
+        *self.sign.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What nobody was told yet.
+    pub(super) fn take_latest(&self) -> Option<ProgressUpdate> {
+        self.latest().take()
+    }
+
+    /// Tells until it is dropped.
+    pub(super) async fn forward_progress(
+        &self,
+        tell: &(dyn Fn(ProgressUpdate) + Send + Sync),
+    ) -> Infallible {
+        let mut at_once = MAX_PROGRESS_BURST;
+        loop {
+            self.moved.notified().await;
+            if let Some(progress) = self.take_latest() {
+                tell(progress);
+                match at_once {
+                    0 => sleep(PROGRESS_INTERVAL).await,
+                    _ => at_once -= 1,
+                }
+            }
+        }
+    }
+
+    fn latest(&self) -> MutexGuard<'_, Option<ProgressUpdate>> {
+        self.latest.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rmcp::model::{NumberOrString, ProgressToken};
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn many_words_become_few_and_the_last_one_is_left_for_the_end() {
+        let meter = ProgressMeter::default();
+        let heard = Mutex::new(Vec::new());
+        let tell = |progress: ProgressUpdate| heard.lock().unwrap().push(progress.progress);
+        let token = ProgressToken(NumberOrString::Number(1));
+        let telling = async {
+            for n in 0..1000 {
+                sleep(Duration::from_millis(1)).await;
+                meter.record_notification(&ProgressNotificationParam::new(
+                    token.clone(),
+                    f64::from(n),
+                ));
+            }
+        };
+        tokio::select! {
+            biased;
+            () = telling => {}
+            never = meter.forward_progress(&tell) => match never {},
+        }
+        let told = heard.lock().unwrap().len();
+        assert!((25..=31).contains(&told), "{told}");
+        assert_eq!(meter.take_latest().unwrap().progress, 999.0);
+    }
+}

@@ -1,0 +1,373 @@
+//! What a server offers beside tools: lists of resources, templates and prompts, and what is asked of
+//! them.
+//!
+//! Invariant: a list is asked for once in a session, until the server says that it has changed or its time
+//! is over. One that does not end is an error, not a wait.
+
+use std::{
+    collections::HashMap,
+    hash::{DefaultHasher, Hash, Hasher},
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use rmcp::model::{
+    ClientRequest, CompleteRequest, CompleteRequestParams, GetPromptRequest,
+    GetPromptRequestParams, ListPromptsRequest, ListResourceTemplatesRequest, ListResourcesRequest,
+    PaginatedRequestParams, ReadResourceRequest, ReadResourceRequestParams, ServerCapabilities,
+    SubscribeRequestParams, UnsubscribeRequestParams,
+};
+#[expect(
+    deprecated,
+    reason = "sessions of today have it; the next era's listen"
+)]
+use rmcp::model::{SubscribeRequest, UnsubscribeRequest};
+use serde_json::{Map, Value, json};
+use tokio::time::Instant;
+
+use super::{
+    input_required::{InputAnswers, RoundBudget},
+    list_cache::ListedItems,
+    list_expiry::shorter_ttl,
+    raw_message,
+    request::RequestOptions,
+    session::{CallError, Session},
+    tools_list::ListPage,
+};
+use mux_caller::ListChanges;
+use mux_text::json_length;
+
+const MAX_LIST_ITEMS: usize = 10_000;
+const MAX_LIST_PAGES: usize = 500;
+/// Of one list, as JSON text.
+const MAX_LIST_BYTES: usize = 16 << 20;
+/// JSON-RPC's code for it.
+const METHOD_NOT_FOUND: i32 = -32601;
+
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub enum ListKind {
+    Resources,
+    ResourceTemplates,
+    Prompts,
+}
+
+impl ListKind {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Resources => "resources",
+            Self::ResourceTemplates => "resource templates",
+            Self::Prompts => "prompts",
+        }
+    }
+
+    /// As MCP has it.
+    pub fn method(self) -> &'static str {
+        match self {
+            Self::Resources => "resources/list",
+            Self::ResourceTemplates => "resources/templates/list",
+            Self::Prompts => "prompts/list",
+        }
+    }
+
+    pub(super) fn as_changed(self) -> ListChanges {
+        match self {
+            Self::Resources | Self::ResourceTemplates => ListChanges::RESOURCES,
+            Self::Prompts => ListChanges::PROMPTS,
+        }
+    }
+
+    /// Where it stands in a page.
+    fn page_field(self) -> &'static str {
+        match self {
+            Self::Resources => "resources",
+            Self::ResourceTemplates => "resourceTemplates",
+            Self::Prompts => "prompts",
+        }
+    }
+
+    fn is_declared(self, can: &ServerCapabilities) -> bool {
+        match self {
+            Self::Resources | Self::ResourceTemplates => can.resources.is_some(),
+            Self::Prompts => can.prompts.is_some(),
+        }
+    }
+}
+
+impl Session {
+    /// Everything of this kind; empty if the server knows nothing of the kind.
+    pub async fn list_cached(
+        &self,
+        kind: ListKind,
+        sending: &RequestOptions<'_>,
+    ) -> Result<Arc<Vec<Value>>, CallError> {
+        let shelf = self.ears.offers.cache_for(kind);
+        shelf.get(self.fetch_list(kind, sending)).await
+    }
+
+    /// Whether somebody has asked for them before and nothing has changed since.
+    pub fn has_cached_list(&self, kind: ListKind) -> bool {
+        self.ears.offers.cache_for(kind).is_known()
+    }
+
+    async fn fetch_list(
+        &self,
+        kind: ListKind,
+        sending: &RequestOptions<'_>,
+    ) -> Result<(ListedItems, Option<Duration>), CallError> {
+        let info = self.peer.peer_info();
+        if !info.is_some_and(|info| kind.is_declared(&info.capabilities)) {
+            return Ok((ListedItems::default(), None));
+        }
+        let (begun, mut ttl) = (Instant::now(), None);
+        let (mut offers, mut cursor, mut room) = (Vec::new(), None, MAX_LIST_BYTES);
+        for _ in 0..MAX_LIST_PAGES {
+            let sending = RequestOptions {
+                within: sending.within.saturating_sub(begun.elapsed()),
+                ..*sending
+            };
+            let page = match self.fetch_list_page(kind, cursor, &sending).await {
+                Ok(page) => page,
+                // A server that has none need not know the method.
+                Err(CallError::Refused { code, .. }) if code == METHOD_NOT_FOUND => {
+                    return Ok((Arc::new(offers), ttl));
+                }
+                Err(error) => return Err(error),
+            };
+            ttl = shorter_ttl(ttl, page.ttl);
+            let name = kind.name();
+            room = match json_length::of(&page.items, room) {
+                Some(length) => room - length,
+                None => {
+                    let message =
+                        format!("its list of {name} is longer than {MAX_LIST_BYTES} bytes");
+                    return Err(CallError::TooMuch(message));
+                }
+            };
+            offers.extend(page.items);
+            let count = offers.len();
+            if count > MAX_LIST_ITEMS {
+                return Err(CallError::TooMuch(format!(
+                    "it lists {count} {name} and more, over the limit of {MAX_LIST_ITEMS}"
+                )));
+            }
+            let Some(next) = page.next else {
+                return Ok((Arc::new(offers), ttl));
+            };
+            cursor = Some(next);
+        }
+        let name = kind.name();
+        Err(CallError::TooMuch(format!(
+            "its list of {name} has more than {MAX_LIST_PAGES} pages"
+        )))
+    }
+
+    async fn fetch_list_page(
+        &self,
+        kind: ListKind,
+        cursor: Option<String>,
+        sending: &RequestOptions<'_>,
+    ) -> Result<ListPage, CallError> {
+        let page = PaginatedRequestParams::default().with_cursor(cursor);
+        let request: ClientRequest = match kind {
+            ListKind::Resources => ListResourcesRequest::with_param(page).into(),
+            ListKind::ResourceTemplates => ListResourceTemplatesRequest::with_param(page).into(),
+            ListKind::Prompts => ListPromptsRequest::with_param(page).into(),
+        };
+        let result = raw_message::result_to_value(self.request(request, sending).await?)?;
+        ListPage::page_from_result(result, kind.page_field())
+            .ok_or_else(|| unexpected_answer(kind.method()))
+    }
+
+    /// One of them: MCP's `ReadResourceResult`, `GetPromptResult` or `CompleteResult`.
+    pub async fn request_content(
+        &self,
+        wanted: &ContentRequest,
+        sending: &RequestOptions<'_>,
+    ) -> Result<Value, CallError> {
+        // As with a call.
+        let _counted = self.calls.token();
+        let result = self
+            .request_in_rounds(
+                |given| wanted.to_client_request(given),
+                &RoundBudget::of(sending),
+                sending,
+            )
+            .await?;
+        let has = match wanted {
+            ContentRequest::Resource { .. } => result["contents"].is_array(),
+            ContentRequest::Prompt { .. } => result["messages"].is_array(),
+            ContentRequest::Completion(_) => result["completion"]["values"].is_array(),
+        };
+        match has {
+            true => Ok(raw_message::strip_modern_fields(result)),
+            false => Err(unexpected_answer(wanted.method())),
+        }
+    }
+
+    /// The server tells from now on when the resource changes.
+    pub(super) async fn subscribe(
+        &self,
+        uri: &str,
+        sending: &RequestOptions<'_>,
+    ) -> Result<(), CallError> {
+        match &self.listening {
+            Some(listening) => listening.follow_resource(uri, sending.within).await,
+            None => self.subscribe_legacy(uri, sending).await,
+        }
+    }
+
+    pub(super) async fn unsubscribe(
+        &self,
+        uri: &str,
+        sending: &RequestOptions<'_>,
+    ) -> Result<(), CallError> {
+        match &self.listening {
+            Some(listening) => {
+                listening.unfollow_resource(uri);
+                Ok(())
+            }
+            None => self.unsubscribe_legacy(uri, sending).await,
+        }
+    }
+
+    #[expect(
+        deprecated,
+        reason = "sessions of today have it; the next era's listen"
+    )]
+    async fn subscribe_legacy(
+        &self,
+        uri: &str,
+        sending: &RequestOptions<'_>,
+    ) -> Result<(), CallError> {
+        let request = SubscribeRequest::new(SubscribeRequestParams::new(uri));
+        self.request(request, sending).await.map(drop)
+    }
+
+    #[expect(
+        deprecated,
+        reason = "sessions of today have it; the next era's listen"
+    )]
+    async fn unsubscribe_legacy(
+        &self,
+        uri: &str,
+        sending: &RequestOptions<'_>,
+    ) -> Result<(), CallError> {
+        let request = UnsubscribeRequest::new(UnsubscribeRequestParams::new(uri));
+        self.request(request, sending).await.map(drop)
+    }
+}
+
+/// Something that a server has beside tools.
+#[derive(Clone, Debug)]
+pub enum ContentRequest {
+    Resource {
+        uri: String,
+    },
+    Prompt {
+        name: String,
+        arguments: Map<String, Value>,
+    },
+    Completion(CompleteRequestParams),
+}
+
+impl ContentRequest {
+    /// `params` as MCP has them; an error says what is wrong with them.
+    pub fn completion(params: Value) -> Result<Self, String> {
+        let params = serde_json::from_value(params).map_err(|e| e.to_string())?;
+        Ok(Self::Completion(params))
+    }
+
+    fn to_client_request(&self, given: InputAnswers) -> ClientRequest {
+        let InputAnswers { responses, state } = given;
+        match self {
+            Self::Resource { uri } => {
+                let mut params = ReadResourceRequestParams::new(uri);
+                (params.input_responses, params.request_state) = (responses, state);
+                ReadResourceRequest::new(params).into()
+            }
+            Self::Prompt { name, arguments } => {
+                let mut params = GetPromptRequestParams::new(name);
+                params.arguments = Some(arguments.clone()).filter(|given| !given.is_empty());
+                (params.input_responses, params.request_state) = (responses, state);
+                GetPromptRequest::new(params).into()
+            }
+            // It is answered at once, as MCP has it.
+            Self::Completion(params) => CompleteRequest::new(params.clone()).into(),
+        }
+    }
+
+    /// What it is asked with, as rules see it: `uri`, or `name` and `arguments`, or MCP's `ref` and `argument`.
+    pub fn policy_arguments(&self) -> Value {
+        match self {
+            Self::Resource { uri } => json!({ "uri": uri }),
+            Self::Prompt { name, arguments } => json!({ "name": name, "arguments": arguments }),
+            Self::Completion(params) => json!(params),
+        }
+    }
+
+    /// As MCP has it.
+    pub fn method(&self) -> &'static str {
+        match self {
+            Self::Resource { .. } => "resources/read",
+            Self::Prompt { .. } => "prompts/get",
+            Self::Completion(_) => "completion/complete",
+        }
+    }
+}
+
+fn unexpected_answer(what: &str) -> CallError {
+    CallError::Protocol(format!("the answer is none to {what}"))
+}
+
+/// The lists as clients were last told, whichever session they came from.
+#[derive(Debug, Default)]
+pub(super) struct AnnouncedListDigests(Mutex<HashMap<ListKind, Option<u64>>>);
+
+impl AnnouncedListDigests {
+    /// Whether clients know otherwise. None stands for a list that could not be had.
+    pub(super) fn record_and_compare(&self, kind: ListKind, list: Option<&[Value]>) -> bool {
+        let digest = list.map(|list| {
+            let mut hasher = DefaultHasher::new();
+            for offer in list {
+                offer.to_string().hash(&mut hasher);
+            }
+            hasher.finish()
+        });
+        let mut told = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        told.insert(kind, digest)
+            .is_some_and(|before| before != digest)
+    }
+
+    /// Clients know that what they were told is no longer so.
+    pub(super) fn forget(&self, kind: ListKind) {
+        let mut told = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        told.remove(&kind);
+    }
+
+    /// Those that somebody wanted to know.
+    pub(super) fn kinds(&self) -> Vec<ListKind> {
+        let told = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        told.keys().copied().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+
+    use super::*;
+
+    #[test]
+    fn a_list_is_another_only_if_clients_know_it_otherwise() {
+        let told = AnnouncedListDigests::default();
+        let (one, two) = ([json!({ "uri": "a" })], [json!({ "uri": "b" })]);
+        let differs = |list: Option<&[Value]>| told.record_and_compare(ListKind::Resources, list);
+        assert!(!differs(None));
+        assert!(differs(Some(&one)));
+        assert!(!differs(Some(&one)));
+        assert!(differs(Some(&two)));
+        told.forget(ListKind::Resources);
+        assert!(!differs(Some(&one)));
+        assert!(!told.record_and_compare(ListKind::Prompts, Some(&one)));
+        assert_eq!(told.kinds().len(), 2);
+    }
+}

@@ -1,0 +1,455 @@
+//! What a server wants to know of the client whose call made it ask.
+//!
+//! Invariant: a question is answered by the one connection that waits for this session, or at once by
+//! us; and while it is open, that connection's clocks stand still. For how long they do so in all has a limit, however many
+//! servers ask however often. It reaches nobody before [`ServerRequestPolicy`] has let it pass.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::{Arc, OnceLock, Weak},
+    time::Duration,
+};
+
+use futures::future::{BoxFuture, join_all};
+use mux_wire::{Fault, Kind};
+#[expect(deprecated, reason = "servers of today ask for them")]
+use rmcp::model::{CreateMessageResult, ListRootsResult, Root};
+use rmcp::model::{ElicitResult, ElicitationAction, ErrorCode, ErrorData, MetaObject};
+use serde::{Deserialize, de::DeserializeOwned};
+use serde_json::Value;
+use tokio::{sync::Semaphore, time::sleep};
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    in_flight::CallingClient, notification_router::NotificationRouter, question_text,
+    slot_shared::RequestPolicyContext,
+};
+use mux_caller::{Caller, ClientAnswer, ClientQuestion, QuestionKind};
+use mux_settings::{AskLimits, RootsSetting, ServerDefinition};
+
+/// Questions of one session that are open at once.
+const MAX_OPEN_QUESTIONS: usize = 16;
+/// What MCP says when a user declines that something is sampled.
+const SAMPLING_REJECTED: ErrorCode = ErrorCode(-1);
+
+/// Who decides on what servers ask: none before there is somebody.
+pub type RequestPolicy = Arc<OnceLock<Weak<dyn ServerRequestPolicy>>>;
+
+/// Decides whether a server may ask something of a client.
+pub trait ServerRequestPolicy: Send + Sync {
+    /// Polls `answer` once the request may pass, and not at all if it may not.
+    fn answer_if_allowed<'a>(
+        &'a self,
+        request: ServerRequest<'a>,
+        answer: BoxFuture<'a, Result<Value, ServerRequestError>>,
+    ) -> BoxFuture<'a, Result<Value, ServerRequestError>>;
+}
+
+/// What a server asks.
+pub struct ServerRequest<'a> {
+    pub name: &'a str,
+    /// Tells the server apart from one of the same name in another project.
+    pub identity: &'a str,
+    /// As MCP has it.
+    pub method: &'static str,
+    pub params: &'a Value,
+    /// Whose call it works on; none if that is nobody's, or nobody knows whose.
+    pub caller: Option<&'a Arc<Caller>>,
+    /// To be called before a user is asked whether the request may pass: that takes its time.
+    pub held: &'a (dyn Fn() + Send + Sync),
+}
+
+#[derive(Debug)]
+pub(super) struct ServerRequests {
+    server: String,
+    requests: RequestPolicyContext,
+    ears: Arc<NotificationRouter>,
+    room: Semaphore,
+    /// How long a client may take.
+    limits: AskLimits,
+    roots: RootsSetting,
+}
+
+/// Who is asked.
+#[derive(Default)]
+pub(super) struct RequestRecipient {
+    /// None if there is nobody.
+    pub(super) party: Option<CallingClient>,
+    pub(super) workspace: Option<PathBuf>,
+    /// The server's own name for the question.
+    pub(super) key: Option<String>,
+}
+
+/// Why a question has no answer.
+#[derive(Debug, thiserror::Error)]
+pub enum ServerRequestError {
+    #[error(
+        "nobody can be asked: not exactly one client waits for this session, or it cannot answer"
+    )]
+    Nobody,
+    #[error("more than {MAX_OPEN_QUESTIONS} questions of this server are open")]
+    TooMany,
+    #[error("nobody answered within {0:?} (limits.ask)")]
+    Limit(Duration),
+    #[error(
+        "the questions of servers have held this call or its run for {0:?} in all, which is the limit (limits.ask_total)"
+    )]
+    Total(Duration),
+    /// The client, the call or the server's own interest has gone.
+    #[error("nobody waits for the answer any more")]
+    Gone,
+    #[error("{0}")]
+    Refused(String),
+    /// By a rule, by the default, or by the user. A rule's words are for the user and not for the server.
+    #[error("the user of muxd does not allow it{}", policy_hint(.0))]
+    Denied(Box<Fault>),
+}
+
+/// The way to more, which is no secret where no rule was written.
+fn policy_hint(fault: &Fault) -> String {
+    match &fault.hint {
+        Some(hint) if fault.kind == Kind::Denied && hint.starts_with("`[[policy]]`") => {
+            format!(": {hint}")
+        }
+        _ => String::new(),
+    }
+}
+
+impl ServerRequestError {
+    /// What a client says is between it and the server.
+    fn log_text(&self) -> String {
+        match self {
+            Self::Refused(_) => "the client refused to answer".into(),
+            Self::Denied(fault) => fault.message.clone(),
+            why => why.to_string(),
+        }
+    }
+
+    /// As an error of a call would have it.
+    pub fn kind(&self) -> Kind {
+        match self {
+            Self::Nobody | Self::Refused(_) => Kind::Unavailable,
+            Self::TooMany => Kind::Busy,
+            Self::Limit(_) | Self::Total(_) => Kind::Timeout,
+            Self::Gone => Kind::Cancelled,
+            Self::Denied(fault) => fault.kind,
+        }
+    }
+}
+
+impl ServerRequests {
+    pub(super) fn new(
+        server: &str,
+        ears: Arc<NotificationRouter>,
+        definition: &ServerDefinition,
+        requests: RequestPolicyContext,
+    ) -> Self {
+        Self {
+            server: server.to_owned(),
+            requests,
+            ears,
+            room: Semaphore::new(MAX_OPEN_QUESTIONS),
+            limits: definition.ask,
+            roots: definition.roots.clone(),
+        }
+    }
+
+    /// Whether it may ask for roots.
+    pub(super) fn has_roots(&self) -> bool {
+        self.roots != RootsSetting::Off
+    }
+
+    /// Whoever has something on its way: a question of the old era names no call.
+    pub(super) fn sole_recipient(&self) -> RequestRecipient {
+        let party = self.ears.in_flight.calling_client();
+        let workspace = party.as_ref().and_then(|p| p.caller.workspace.clone());
+        RequestRecipient {
+            party,
+            workspace,
+            key: None,
+        }
+    }
+
+    /// A user who cannot be asked has declined; one who has gone has cancelled.
+    pub(super) async fn elicit(
+        &self,
+        whom: RequestRecipient,
+        params: Value,
+        given_up: &CancellationToken,
+    ) -> ElicitResult {
+        let kind = QuestionKind::Elicitation;
+        let asked = (kind, params, None);
+        let answer = self
+            .ask_logged(whom, asked, check_elicitation, given_up)
+            .await;
+        answer.unwrap_or_else(|why| {
+            let action = match why {
+                ServerRequestError::Gone => ElicitationAction::Cancel,
+                _ => ElicitationAction::Decline,
+            };
+            let mut meta = MetaObject::default();
+            meta.0.insert("muxd/reason".into(), why.to_string().into());
+            ElicitResult::new(action).with_meta(meta)
+        })
+    }
+
+    #[expect(deprecated, reason = "servers of today ask for it")]
+    pub(super) async fn sample(
+        &self,
+        whom: RequestRecipient,
+        params: Value,
+        given_up: &CancellationToken,
+    ) -> Result<CreateMessageResult, ErrorData> {
+        let check = check_as::<CreateMessageResult>;
+        let asked = (QuestionKind::Sampling, params, None);
+        let answer = self.ask_logged(whom, asked, check, given_up).await;
+        answer.map_err(|why| {
+            let message = format!("nothing was sampled: {why}");
+            ErrorData::new(SAMPLING_REJECTED, message, None)
+        })
+    }
+
+    /// As the entry says; otherwise the client's own, or the directory in which it works, or that of everybody who
+    /// shares the session.
+    #[expect(deprecated, reason = "servers of today ask for them")]
+    pub(super) async fn roots(
+        &self,
+        whom: RequestRecipient,
+        given_up: &CancellationToken,
+    ) -> ListRootsResult {
+        match &self.roots {
+            RootsSetting::Workspace => {}
+            RootsSetting::Off => return ListRootsResult::new(Vec::new()),
+            RootsSetting::These(these) => {
+                return ListRootsResult::new(these.iter().filter_map(|it| root_of(it)).collect());
+            }
+        }
+        let workspace = self.ears.roots_requested(whom.workspace.clone());
+        let own = workspace.and_then(|folder| root_of(&folder));
+        let own = ListRootsResult::new(own.into_iter().collect());
+        let params = Value::Object(serde_json::Map::new());
+        let asked = (QuestionKind::Roots, params, serde_json::to_value(&own).ok());
+        let check = check_as::<ListRootsResult>;
+        let answer = self.ask_logged(whom, asked, check, given_up).await;
+        answer.unwrap_or_else(|_| ListRootsResult::new(Vec::new()))
+    }
+
+    /// `own` is what we answer where the client does not.
+    async fn ask_logged<T: DeserializeOwned>(
+        &self,
+        whom: RequestRecipient,
+        (kind, params, own): (QuestionKind, Value, Option<Value>),
+        check: AnswerCheck,
+        given_up: &CancellationToken,
+    ) -> Result<T, ServerRequestError> {
+        let outcome = self
+            .ask_through_policy(whom, (kind, params, own), check, given_up)
+            .await;
+        if let Err(why) = &outcome {
+            self.ears
+                .write_log_line(&format!("[muxd] {kind:?}: {}", why.log_text()));
+        }
+        serde_json::from_value(outcome?)
+            .map_err(|e| ServerRequestError::Refused(malformed_answer(&e)))
+    }
+
+    /// Through the policy.
+    async fn ask_through_policy(
+        &self,
+        whom: RequestRecipient,
+        (kind, params, own): (QuestionKind, Value, Option<Value>),
+        check: AnswerCheck,
+        given_up: &CancellationToken,
+    ) -> Result<Value, ServerRequestError> {
+        let _room = self
+            .room
+            .try_acquire()
+            .map_err(|_| ServerRequestError::TooMany)?;
+        let RequestRecipient { party, key, .. } = whom;
+        let can = |party: &CallingClient| party.mailbox.can_answer(kind);
+        if own.is_none() && !party.as_ref().is_some_and(can) {
+            return Err(ServerRequestError::Nobody);
+        }
+        let policy = self.requests.policy.get().and_then(Weak::upgrade);
+        let policy = policy.ok_or(ServerRequestError::Gone)?;
+        let clocks = || party.iter().flat_map(|party| &party.clocks);
+        let asked_before = clocks().map(|clock| clock.paused_for_questions()).max();
+        let left = (self.limits.total).saturating_sub(asked_before.unwrap_or_default());
+        // It may take minutes, and a client may never answer.
+        let _standing: Vec<_> = clocks().map(|clock| clock.pause_for_question()).collect();
+        let leave = || {
+            let seats = party.iter().flat_map(|party| &party.seat);
+            seats.for_each(|seat| seat.release_early());
+        };
+        let request = ServerRequest {
+            name: &self.server,
+            identity: &self.requests.identity,
+            method: ask_method(kind),
+            params: &params,
+            caller: party.as_ref().map(|party| &party.caller),
+            held: &leave,
+        };
+        let answer = async {
+            let asked = match &party {
+                Some(party) => {
+                    let params = params.clone();
+                    self.ask_client(party, kind, key, params, check, left).await
+                }
+                None => Err(ServerRequestError::Nobody),
+            };
+            asked.or_else(|why| own.ok_or(why))
+        };
+        let calls_over = async {
+            match &party {
+                Some(party) => {
+                    join_all(party.over.iter().map(CancellationToken::cancelled)).await;
+                }
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            outcome = policy.answer_if_allowed(request, Box::pin(answer)) => outcome,
+            () = given_up.cancelled() => Err(ServerRequestError::Gone),
+            () = calls_over => Err(ServerRequestError::Gone),
+        }
+    }
+
+    async fn ask_client(
+        &self,
+        party: &CallingClient,
+        kind: QuestionKind,
+        key: Option<String>,
+        mut params: Value,
+        check: AnswerCheck,
+        left: Duration,
+    ) -> Result<Value, ServerRequestError> {
+        let AskLimits { one, total } = self.limits;
+        if left.is_zero() {
+            return Err(ServerRequestError::Total(total));
+        }
+        question_text::sanitize_question(kind, &mut params);
+        let question = ClientQuestion {
+            server: Some(self.server.clone()),
+            cause: party.caller.cause.clone(),
+            kind,
+            key,
+            params,
+            check,
+        };
+        self.ears.pages.record_asked(&question.params, party);
+        let mut asked = party
+            .mailbox
+            .ask(question)
+            .ok_or(ServerRequestError::Nobody)?;
+        party.seat.iter().for_each(|seat| seat.release_early());
+        tokio::select! {
+            answer = asked.wait_for_answer() => match answer {
+                Some(ClientAnswer::Result(value)) => Ok(value),
+                Some(ClientAnswer::Refused(why)) => Err(ServerRequestError::Refused(why)),
+                None => Err(ServerRequestError::Gone),
+            },
+            () = sleep(one.min(left)) => Err(match one <= left {
+                true => ServerRequestError::Limit(one),
+                false => ServerRequestError::Total(total),
+            }),
+        }
+    }
+}
+
+/// What is wrong with an answer.
+type AnswerCheck = fn(&Value) -> Result<(), String>;
+
+fn ask_method(kind: QuestionKind) -> &'static str {
+    match kind {
+        QuestionKind::Elicitation | QuestionKind::Approval => "elicitation/create",
+        QuestionKind::Sampling => "sampling/createMessage",
+        QuestionKind::Roots => "roots/list",
+    }
+}
+
+fn check_as<T: DeserializeOwned>(value: &Value) -> Result<(), String> {
+    T::deserialize(value)
+        .map(drop)
+        .map_err(|e| malformed_answer(&e))
+}
+
+/// serde's own words quote what a user has answered, which may be a secret.
+fn malformed_answer(error: &serde_json::Error) -> String {
+    let what = error.classify();
+    format!("the answer is not of the shape that MCP gives it ({what:?})")
+}
+
+/// What a form was filled with has names.
+fn check_elicitation(value: &Value) -> Result<(), String> {
+    let result = ElicitResult::deserialize(value).map_err(|e| malformed_answer(&e))?;
+    match (result.action, result.content) {
+        (ElicitationAction::Accept, Some(content)) if !content.is_object() => {
+            Err("`content` is no object".into())
+        }
+        _ => Ok(()),
+    }
+}
+
+#[expect(deprecated, reason = "servers of today ask for them")]
+fn root_of(folder: &Path) -> Option<Root> {
+    let name = folder.file_name().map(|n| n.to_string_lossy().into_owned());
+    let root = Root::new(uri_of(folder.to_str()?)?);
+    Some(name.into_iter().fold(root, Root::with_name))
+}
+
+/// `file://` and the path, with everything escaped that is not plain.
+fn uri_of(path: &str) -> Option<String> {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/-._~".contains(&byte);
+    let escaped = path.bytes().map(|byte| match plain(byte) {
+        true => char::from(byte).to_string(),
+        false => format!("%{byte:02X}"),
+    });
+    path.starts_with('/')
+        .then(|| format!("file://{}", escaped.collect::<String>()))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_path_becomes_a_uri() {
+        assert_eq!(
+            uri_of("/home/me/my notes/ä").as_deref(),
+            Some("file:///home/me/my%20notes/%C3%A4")
+        );
+        assert_eq!(uri_of("notes"), None);
+    }
+
+    #[test]
+    fn an_answer_has_the_shape_of_its_kind() {
+        for (right, value) in [
+            (true, json!({ "action": "accept", "content": { "a": 1 } })),
+            (true, json!({ "action": "accept" })),
+            (true, json!({ "action": "decline" })),
+            (false, json!({ "action": "accept", "content": 7 })),
+            (false, json!({ "action": "maybe" })),
+            (false, json!([])),
+        ] {
+            assert_eq!(check_elicitation(&value).is_ok(), right, "{value}");
+        }
+    }
+
+    #[test]
+    fn what_a_user_answered_stands_in_no_error_and_no_log() {
+        let secret = "hunter2";
+        let elicited = check_elicitation(&json!({ "action": secret })).unwrap_err();
+        let sampled = check_as::<ElicitResult>(&json!(secret)).unwrap_err();
+        for error in [elicited, sampled] {
+            assert!(
+                error.contains("shape") && !error.contains(secret),
+                "{error}"
+            );
+        }
+        let refused = ServerRequestError::Refused(secret.into());
+        assert!(!refused.log_text().contains(secret));
+        assert!(ServerRequestError::TooMany.log_text().contains("16"));
+    }
+}

@@ -1,0 +1,171 @@
+//! What all sessions of one server have in common.
+//!
+//! Invariant: what is known of a server is known of it as a whole; of several sessions the latest is right.
+
+use std::{
+    path::PathBuf,
+    sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::AtomicU64},
+    time::Duration,
+};
+
+use super::{
+    ServerContext, Session, call_limiter::CallLimiter, circuit_breaker::CircuitBreaker,
+    server_catalog_entry::ServerCatalogEntry, sharing::SessionSharing,
+};
+use mux_catalog::ToolSet;
+use mux_settings::{ServerDefinition, ServerEndpoint};
+use mux_telemetry::metrics::ServerMeters;
+
+#[derive(Debug)]
+pub(super) struct ServerShared {
+    pub(super) name: String,
+    /// Tells it apart from one of the same name in another project.
+    pub(super) identity: String,
+    pub(super) definition: ServerDefinition,
+    pub(super) offer: ServerCatalogEntry,
+    pub(super) log: PathBuf,
+    pub(super) surroundings: ServerContext,
+    /// What is counted of it, whatever its definition was before.
+    pub(super) meters: Arc<ServerMeters>,
+    pub(super) sharing: Arc<SessionSharing>,
+    /// Of the sessions that are no workspace's.
+    pub(super) breaker: Arc<CircuitBreaker>,
+    /// Of a server that runs elsewhere, whose capacity its sessions share. A process has its own.
+    pub(super) places: Option<Arc<CallLimiter>>,
+    facts: Mutex<LatestSessionFacts>,
+    pub(super) calls: AtomicU64,
+    pub(super) in_flight: AtomicU64,
+}
+
+/// As of the latest session.
+#[derive(Clone, Debug, Default)]
+pub(super) struct LatestSessionFacts {
+    pub(super) transport: Option<&'static str>,
+    pub(super) identity: Option<String>,
+    pub(super) protocol: Option<String>,
+    pub(super) start_time: Option<Duration>,
+    pub(super) starts: u64,
+    /// Of no session that is open: as they were remembered, or last listed.
+    pub(super) tools: Option<Arc<ToolSet>>,
+    latest: Option<Arc<Session>>,
+}
+
+impl ServerShared {
+    /// Its name, and what tells it apart from one of the same name in another project.
+    pub(super) fn new(
+        (name, identity): (&str, &str),
+        definition: &ServerDefinition,
+        log: PathBuf,
+        (surroundings, meters): (ServerContext, Arc<ServerMeters>),
+    ) -> Arc<Self> {
+        let offer = ServerCatalogEntry::new(
+            (name, identity),
+            definition,
+            Arc::clone(&surroundings.catalog),
+            Arc::clone(&surroundings.pins),
+        );
+        let later = offer.is_long();
+        let facts = LatestSessionFacts {
+            tools: (!later)
+                .then(|| offer.recall_tools())
+                .flatten()
+                .map(Arc::new),
+            ..LatestSessionFacts::default()
+        };
+        let elsewhere = !matches!(definition.link, ServerEndpoint::Process(_));
+        let family = Arc::new(Self {
+            name: name.to_owned(),
+            identity: identity.to_owned(),
+            log,
+            sharing: SessionSharing::new(definition, offer.clone()),
+            places: elsewhere.then(|| CallLimiter::new(definition.calls_at_once)),
+            definition: definition.clone(),
+            offer,
+            meters,
+            surroundings,
+            breaker: Arc::default(),
+            facts: Mutex::new(facts),
+            calls: AtomicU64::new(0),
+            in_flight: AtomicU64::new(0),
+        });
+        if later {
+            family.recall_tools_in_background();
+        }
+        family
+    }
+
+    /// A long list takes longer to read than a start should: until it is, the server counts as one that nobody knows.
+    fn recall_tools_in_background(self: &Arc<Self>) {
+        let family = Arc::downgrade(self);
+        let offer = self.offer.clone();
+        tokio::task::spawn_blocking(move || {
+            let tools = offer.recall_tools().map(Arc::new);
+            let Some(family) = family.upgrade() else {
+                return;
+            };
+            let mut facts = family.lock_facts();
+            // A session that was quicker knows better.
+            if facts.current_tools().is_none() {
+                facts.tools = tools;
+                drop(facts);
+                family.offer.publish_tools();
+            }
+        });
+    }
+
+    /// A session was opened. Whether its tools are other than those that were known.
+    pub(super) fn session_opened(&self, session: &Arc<Session>) -> bool {
+        let tools = session.tools().key;
+        let mut facts = self.lock_facts();
+        let before = facts.current_tools().map(|tools| tools.key);
+        let changed = before != Some(tools);
+        *facts = LatestSessionFacts {
+            transport: Some(session.transport),
+            identity: session.identity.clone(),
+            protocol: session.protocol.clone(),
+            start_time: Some(session.start_time),
+            starts: facts.starts + 1,
+            // The session has them, and will have others.
+            tools: None,
+            latest: Some(Arc::clone(session)),
+        };
+        changed
+    }
+
+    /// A session has ended; its last list stays known.
+    pub(super) fn session_over(&self, session: &Arc<Session>) {
+        let mut facts = self.lock_facts();
+        if facts
+            .latest
+            .as_ref()
+            .is_some_and(|latest| Arc::ptr_eq(latest, session))
+        {
+            facts.tools = facts.current_tools();
+            facts.latest = None;
+        }
+    }
+
+    pub(super) fn facts(&self) -> LatestSessionFacts {
+        let facts = self.lock_facts();
+        LatestSessionFacts {
+            tools: facts.current_tools(),
+            ..facts.clone()
+        }
+    }
+
+    pub(super) fn tools(&self) -> Option<Arc<ToolSet>> {
+        self.lock_facts().current_tools()
+    }
+
+    fn lock_facts(&self) -> MutexGuard<'_, LatestSessionFacts> {
+        self.facts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl LatestSessionFacts {
+    /// A session lists its tools again when its server says so.
+    fn current_tools(&self) -> Option<Arc<ToolSet>> {
+        let latest = self.latest.as_ref().map(|session| session.tools());
+        latest.or_else(|| self.tools.clone())
+    }
+}

@@ -1,0 +1,102 @@
+//! What is not as it should be with a session that is open: the reasons why a server is degraded.
+//!
+//! Invariant: a reason goes with its cause, without anybody's doing.
+
+use std::{
+    sync::{
+        Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use tokio::time::Instant;
+
+use super::latency_baseline::LatencyBaseline;
+
+/// Words on the progress of what nobody waits for; a few come of answers that cross a cancellation.
+const MAX_STRAY_PROGRESS: u64 = 100;
+
+#[derive(Debug, Default)]
+pub(super) struct SessionHealth {
+    pub(super) pace: LatencyBaseline,
+    /// It has answered a call.
+    useful: AtomicBool,
+    state: Mutex<HealthState>,
+}
+
+/// Guarded by `SessionHealth`.
+#[derive(Debug, Default)]
+struct HealthState {
+    /// Why the tools could not be listed again.
+    unlisted: Option<String>,
+    /// Since when it has not answered a ping.
+    late: Option<Instant>,
+}
+
+impl SessionHealth {
+    pub(super) fn record_answer(&self) {
+        self.useful.store(true, Ordering::Relaxed);
+    }
+
+    pub(super) fn is_useful(&self) -> bool {
+        self.useful.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn record_listing(&self, outcome: Result<(), &str>) {
+        self.state().unlisted = outcome.err().map(str::to_owned);
+    }
+
+    pub(super) fn set_unresponsive_since(&self, since: Option<Instant>) {
+        self.state().late = since;
+    }
+
+    /// Why it is degraded.
+    pub(super) fn degraded_reason(&self, strangers: u64) -> Option<String> {
+        let state = self.state();
+        if let Some(late) = state.late {
+            let silent = Duration::from_secs(late.elapsed().as_secs());
+            return Some(format!(
+                "it has said nothing for {silent:?} and answers no ping"
+            ));
+        }
+        if let Some(error) = &state.unlisted {
+            return Some(format!(
+                "its tools have changed and cannot be listed: {error}"
+            ));
+        }
+        if self.pace.is_slow() {
+            return Some("its last calls took more than 5 times as long as usual".into());
+        }
+        (strangers > MAX_STRAY_PROGRESS)
+            .then(|| format!("it told {strangers} times of the progress of what nobody waits for"))
+    }
+
+    fn state(&self) -> MutexGuard<'_, HealthState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_complaint_ends_with_its_cause() {
+        let health = SessionHealth::default();
+        assert_eq!(health.degraded_reason(0), None);
+        health.record_listing(Err("it hangs"));
+        assert!(health.degraded_reason(0).unwrap().contains("it hangs"));
+        health.set_unresponsive_since(Some(Instant::now() - Duration::from_secs(40)));
+        assert!(health.degraded_reason(0).unwrap().contains("40s"));
+        health.set_unresponsive_since(None);
+        health.record_listing(Ok(()));
+        assert_eq!(health.degraded_reason(MAX_STRAY_PROGRESS), None);
+        assert!(
+            health
+                .degraded_reason(MAX_STRAY_PROGRESS + 1)
+                .unwrap()
+                .contains("101")
+        );
+    }
+}

@@ -1,0 +1,177 @@
+//! A session from its opening to its end.
+//!
+//! Invariant: whatever ends it, the cause is known before anybody is told, and the process is gone
+//! before the session counts as ended.
+
+use std::{pin::pin, sync::Arc, time::Duration};
+
+use futures::{FutureExt as _, future::FusedFuture as _};
+use rmcp::{RoleClient, service::RunningService};
+use tokio::{
+    sync::{mpsc, oneshot},
+    time::timeout,
+};
+use tracing::{info, warn};
+
+use super::{
+    client_request_handler::ClientRequestHandler,
+    link::LinkEndpoint,
+    parse_off_thread,
+    server_catalog_entry::ServerCatalogEntry,
+    session::{FINAL_OUTPUT_TIMEOUT, Session},
+    session_handover::DetachedSession,
+    stderr::LastLines,
+};
+
+/// How long a remote server may take to the end of the session; its own limit is shorter.
+const SESSION_CLOSE_TIMEOUT: Duration = Duration::from_secs(3);
+
+const HANDED_OVER_REASON: &str = "it was handed to the next muxd";
+
+/// What watches a session until its end.
+pub(super) struct SessionWatch {
+    pub(super) offer: ServerCatalogEntry,
+    pub(super) last_lines: LastLines,
+    /// How long the server may take to list its tools again.
+    pub(super) listing: Duration,
+}
+
+impl SessionWatch {
+    pub(super) async fn watch_session(
+        self,
+        session: Arc<Session>,
+        service: RunningService<RoleClient, ClientRequestHandler>,
+        behind: LinkEndpoint,
+        mut partings: mpsc::Receiver<oneshot::Sender<Option<DetachedSession>>>,
+    ) {
+        let cancel = service.cancellation_token();
+        let mut serving = pin!(service.waiting().fuse());
+        // Beside the others, so that a server which hangs in it can still be closed.
+        let mut accepted = self.offer.pin_approvals();
+        let refreshing = async {
+            loop {
+                let tools = &session.ears.tools;
+                let wanted = tokio::select! {
+                    wanted = tools.wait_for_announcement() => wanted,
+                    Ok(()) = accepted.changed() => {
+                        tools.announce_change();
+                        continue;
+                    }
+                };
+                self.refresh_tools(&session).await;
+                tools.mark_refreshed(wanted);
+            }
+        };
+        let mut next = None;
+        let end = tokio::select! {
+            Some(parting) = partings.recv() => {
+                next = Some(parting);
+                None
+            }
+            end = behind.wait_for_end() => {
+                session.shut.cancel();
+                if session.pid.is_none() {
+                    session.set_cause(end.clone());
+                }
+                // What it had written before its end is still in the pipe.
+                drop(timeout(FINAL_OUTPUT_TIMEOUT, &mut serving).await);
+                Some(end)
+            }
+            () = session.shut.cancelled() => {
+                if session.pid.is_none() {
+                    // One call could not be sent; the others have connections of their own, and limits.
+                    tokio::select! {
+                        () = session.wait_until_idle() => {}
+                        () = session.closing.cancelled() => {}
+                        _ = behind.wait_for_end() => {}
+                        _ = &mut serving => {}
+                    }
+                }
+                drop(timeout(FINAL_OUTPUT_TIMEOUT, &mut serving).await);
+                behind.recent_end_reason().await
+            }
+            () = session.closing.cancelled() => None,
+            // The pipes are closed; most processes follow at once and say why by their status.
+            _ = &mut serving => behind.recent_end_reason().await,
+            never = refreshing => never,
+        };
+        if let Some(next) = next {
+            let serving = async {
+                cancel.cancel();
+                // It may be telling something to a server that does not read.
+                drop(timeout(SESSION_CLOSE_TIMEOUT, &mut serving).await);
+            };
+            let parted = behind.detach_process(serving).await;
+            session.close(HANDED_OVER_REASON);
+            session.known.cancel();
+            info!(
+                server = self.offer.name,
+                pid = session.pid,
+                whole = parted.is_some(),
+                "the session leaves this daemon"
+            );
+            session.ended.cancel();
+            // Whoever asked may have gone, and the process ends then.
+            drop(next.send(parted));
+            return;
+        }
+        session.set_cause(self.end_cause(end));
+        session.known.cancel();
+        cancel.cancel();
+        if !serving.is_terminated() && session.pid.is_none() {
+            // The server is told that the session is over.
+            drop(timeout(SESSION_CLOSE_TIMEOUT, &mut serving).await);
+        }
+        behind.stop().await;
+        info!(
+            server = self.offer.name,
+            pid = session.pid,
+            cause = session.cause(),
+            strangers = session.ears.in_flight.stray_progress_count(),
+            "session over"
+        );
+        session.ended.cancel();
+    }
+
+    fn end_cause(&self, end: Option<String>) -> String {
+        let what = end.unwrap_or_else(|| "it closed its output or broke the protocol".into());
+        self.last_lines.append_last_lines(what)
+    }
+
+    async fn refresh_tools(&self, session: &Session) {
+        let listed = parse_off_thread::list_tools_off_thread(&session.peer, session.transport);
+        let listed = timeout(self.listing, listed).await;
+        let listed = listed.unwrap_or_else(|_| {
+            let limit = self.listing;
+            Err(format!("no answer within {limit:?} (start_timeout)"))
+        });
+        let listed = listed.map_err(|error| self.last_lines.mask_text(&error));
+        session
+            .health
+            .record_listing(listed.as_ref().map(drop).map_err(String::as_str));
+        match listed {
+            Ok(listed) => {
+                session.lifetime.renew(listed.ttl);
+                let info = session.peer.peer_info();
+                let instructions = info.as_ref().and_then(|info| info.instructions.as_deref());
+                let set = self.offer.build_tool_set(listed.tools, instructions).await;
+                info!(
+                    server = self.offer.name,
+                    tools = set.len(),
+                    "the tools were listed again"
+                );
+                let key = set.key;
+                let before = session.tools.swap(Arc::new(set));
+                self.offer.publish_tools();
+                // A server may say so with every request.
+                if before.key != key {
+                    session.ears.publish_tools_change();
+                }
+            }
+            Err(error) => warn!(
+                server = self.offer.name,
+                error, "the changed tools cannot be listed"
+            ),
+        }
+    }
+}

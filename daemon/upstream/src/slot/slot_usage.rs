@@ -1,0 +1,36 @@
+//! When a slot was last needed, and by whom it is.
+//!
+//! Invariant: a run is named from its first session here until it has ended.
+
+use std::{
+    collections::HashSet,
+    sync::{MutexGuard, PoisonError, atomic::Ordering},
+};
+
+use tokio::time::Instant;
+
+use super::SlotUsage;
+
+impl SlotUsage {
+    pub(crate) fn touch(&self) {
+        *self.last() = Instant::now();
+    }
+
+    /// Nothing while something is on its way.
+    pub(crate) fn idle_since(&self) -> Option<Instant> {
+        let busy = self.in_flight.load(Ordering::Relaxed) > 0;
+        (!busy).then(|| *self.last())
+    }
+
+    fn last(&self) -> MutexGuard<'_, Instant> {
+        self.last.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn is_free(&self) -> bool {
+        self.in_flight.load(Ordering::Acquire) == 0 && self.runs().is_empty()
+    }
+
+    pub(super) fn runs(&self) -> MutexGuard<'_, HashSet<String>> {
+        self.runs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

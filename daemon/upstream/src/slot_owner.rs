@@ -1,0 +1,340 @@
+//! The task that owns one slot's state.
+//!
+//! Invariant: nothing but this task opens or closes the slot's session, and nothing is opened that the
+//! breaker has not let through.
+
+mod session_end;
+
+use std::{
+    path::PathBuf,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use arc_swap::ArcSwapOption;
+use mux_wire::Fault;
+use tokio::{
+    sync::mpsc,
+    task::AbortHandle,
+    time::{Instant, sleep_until},
+};
+use tracing::{Instrument, info, warn};
+
+use super::{
+    Session,
+    circuit_breaker::{BreakerDecision, CircuitBreaker},
+    link::OpenError,
+    liveness,
+    resource_subscriptions::SubscriptionCommand,
+    server_shared::ServerShared,
+    server_view::UpstreamState,
+    session_scope::SessionScope,
+    slot::{SessionEnd, SessionWaiter, SlotEvent, SlotStatus, SlotUsage},
+    slot_shared::SlotShared,
+    start_queue,
+    unavailable::{self, breaker_open_text},
+};
+use mux_caller::ListChanges;
+use mux_settings::{ServerDefinition, ShareMode};
+
+const SERVER_REMOVED_REASON: &str = "the server was removed or changed";
+
+pub(super) enum SlotPhase {
+    Closed,
+    /// It failed a moment ago and is tried again then, for these.
+    Resting(Vec<SessionWaiter>, Instant),
+    Opening(Vec<SessionWaiter>),
+    Open(Arc<Session>, Instant),
+    /// The old session is being closed for these.
+    Reopening(Vec<SessionWaiter>, Arc<Session>, Instant),
+}
+
+/// The task that owns one slot's state.
+pub(super) struct SlotOwner {
+    pub(super) family: Arc<ServerShared>,
+    /// With the workspace of its key filled in.
+    pub(super) definition: Arc<ServerDefinition>,
+    pub(super) tenant: Arc<SessionScope>,
+    pub(super) mailbox: mpsc::UnboundedSender<SlotEvent>,
+    pub(super) open: Arc<ArcSwapOption<Session>>,
+    pub(super) beside: Arc<SlotShared>,
+    /// To the task that owns the subscriptions.
+    pub(super) wishes: mpsc::UnboundedSender<SubscriptionCommand>,
+    pub(super) seen: Arc<Mutex<SlotStatus>>,
+    pub(super) usage: Arc<SlotUsage>,
+    pub(super) breaker: Arc<CircuitBreaker>,
+    pub(super) phase: SlotPhase,
+    /// Whether it is pinged: a server behind a URL has nothing to do between requests.
+    pub(super) probed: bool,
+    /// It is to be open whether or not somebody comes.
+    pub(super) wanted: bool,
+    /// The start that is under way, or the last one.
+    pub(super) opening: Option<AbortHandle>,
+}
+
+impl SlotOwner {
+    pub(super) async fn run(mut self, mut events: mpsc::UnboundedReceiver<SlotEvent>) {
+        loop {
+            let due = self.next_deadline();
+            let event = tokio::select! {
+                event = events.recv() => event,
+                () = sleep_until(due.unwrap_or_else(Instant::now)), if due.is_some() => {
+                    self.handle_deadline();
+                    continue;
+                }
+            };
+            match event {
+                Some(SlotEvent::Acquire { waiter, workspace }) => self.acquire(waiter, workspace),
+                Some(SlotEvent::Wake) => {
+                    self.wanted = true;
+                    if matches!(self.phase, SlotPhase::Closed) {
+                        self.open_or_back_off(Vec::new());
+                    }
+                }
+                Some(SlotEvent::Handed) => {
+                    if matches!(self.phase, SlotPhase::Closed) {
+                        self.open_or_back_off(Vec::new());
+                    }
+                }
+                Some(SlotEvent::Restart(waiter)) => self.restart(waiter),
+                Some(SlotEvent::Opened(outcome)) => self.handle_opened(outcome),
+                Some(SlotEvent::Over(over)) => self.over(&over),
+                // What is due may be another time now.
+                Some(SlotEvent::Moved) => {}
+                Some(SlotEvent::Retire { why, now, done }) => {
+                    self.retire(why, now, events).await;
+                    if let Some(done) = done {
+                        // The one who asked may have gone.
+                        _ = done.send(());
+                    }
+                    return;
+                }
+                None => return,
+            }
+        }
+    }
+
+    fn acquire(&mut self, waiter: SessionWaiter, workspace: Option<PathBuf>) {
+        match &mut self.phase {
+            SlotPhase::Open(session, _) if session.is_open() => {
+                // The one who asked may have gone.
+                drop(waiter.send(Ok(Arc::clone(session))));
+            }
+            SlotPhase::Opening(waiters) | SlotPhase::Reopening(waiters, ..) => waiters.push(waiter),
+            SlotPhase::Resting(waiters, _) if !waiters.is_empty() => waiters.push(waiter),
+            // No process stands in the way; what is on its way over the old one may come to its end.
+            SlotPhase::Open(session, _) if session.is_draining() => {
+                self.family.session_over(session);
+                self.open.store(None);
+                self.tenant.set_opener(workspace);
+                self.open_or_back_off(vec![waiter]);
+            }
+            SlotPhase::Open(session, since) => {
+                self.tenant.set_opener(workspace);
+                // It has just ended and its process may still be going: one at a time.
+                let (session, since) = (Arc::clone(session), *since);
+                self.phase = SlotPhase::Reopening(vec![waiter], session, since);
+            }
+            // Whether it is worth waiting for, the breaker knows.
+            SlotPhase::Resting(..) | SlotPhase::Closed => {
+                self.tenant.set_opener(workspace);
+                self.open_or_back_off(vec![waiter]);
+            }
+        }
+    }
+
+    fn restart(&mut self, waiter: SessionWaiter) {
+        self.breaker.reset();
+        match &mut self.phase {
+            SlotPhase::Open(session, since) => {
+                session.close("it was restarted");
+                let (session, since) = (Arc::clone(session), *since);
+                self.phase = SlotPhase::Reopening(vec![waiter], session, since);
+            }
+            SlotPhase::Resting(waiters, _) => {
+                let mut waiters = std::mem::take(waiters);
+                waiters.push(waiter);
+                self.open_or_back_off(waiters);
+            }
+            _ => self.acquire(waiter, None),
+        }
+    }
+
+    /// Opens it now, or when the breaker says so, or tells those who wait that it is shut.
+    pub(super) fn open_or_back_off(&mut self, waiters: Vec<SessionWaiter>) {
+        match self.breaker.try_enter(Instant::now()) {
+            BreakerDecision::Go => self.start_opening(waiters),
+            BreakerDecision::Rest(until) => {
+                self.update_status(|seen| seen.retry_at = Some(until));
+                self.phase = SlotPhase::Resting(waiters, until);
+            }
+            BreakerDecision::Shut { until, cause } => {
+                let fault = unavailable::breaker_open_fault(&self.family, until, &cause);
+                answer_waiters(waiters, &Err(fault));
+                let reason = || format!("it {}: {cause}", breaker_open_text());
+                self.update_status(|seen| {
+                    if seen.state != UpstreamState::BackingOff {
+                        seen.reason = Some(reason());
+                    }
+                    seen.state = UpstreamState::BackingOff;
+                    seen.retry_at = Some(until);
+                });
+                self.back_off_until(until);
+            }
+        }
+    }
+
+    /// Nobody waits; it is tried again then if it is to be open.
+    fn back_off_until(&mut self, until: Instant) {
+        // Of a shut breaker whose one try is another's, nobody knows how long it takes.
+        let until = until.max(Instant::now() + Duration::from_millis(100));
+        self.phase = match self.should_be_open() {
+            true => SlotPhase::Resting(Vec::new(), until),
+            false => SlotPhase::Closed,
+        };
+    }
+
+    fn should_be_open(&self) -> bool {
+        self.wanted && self.family.sharing.current_sharing().share == ShareMode::User
+    }
+
+    fn start_opening(&mut self, waiters: Vec<SessionWaiter>) {
+        self.phase = SlotPhase::Opening(waiters);
+        self.update_status(|seen| {
+            *seen = SlotStatus {
+                state: UpstreamState::Starting,
+                ..SlotStatus::default()
+            };
+        });
+        let mailbox = self.mailbox.clone();
+        let (family, definition) = (Arc::clone(&self.family), Arc::clone(&self.definition));
+        let (beside, seen) = (Arc::clone(&self.beside), Arc::clone(&self.seen));
+        let open = async move {
+            let outcome = start_queue::start_session(&family, &definition, &beside, &seen).await;
+            if let Err(unheard) = mailbox.send(SlotEvent::Opened(outcome))
+                && let SlotEvent::Opened(Ok(session)) = unheard.0
+            {
+                session.close(SERVER_REMOVED_REASON);
+            }
+        };
+        self.opening = Some(tokio::spawn(open.in_current_span()).abort_handle());
+    }
+
+    fn handle_opened(&mut self, outcome: Result<Arc<Session>, OpenError>) {
+        let waiters = match std::mem::replace(&mut self.phase, SlotPhase::Closed) {
+            SlotPhase::Opening(waiters) => waiters,
+            other => {
+                self.phase = other;
+                return;
+            }
+        };
+        match outcome {
+            Ok(session) => {
+                self.handle_session_ready(&session);
+                answer_waiters(waiters, &Ok(session));
+            }
+            Err(error) => {
+                let problem = error.to_string();
+                warn!(problem, "the server cannot be started");
+                let fault = Err(unavailable::start_failed_fault(
+                    &self.family,
+                    &self.definition.link,
+                    &error,
+                ));
+                // It is well, and can be had as soon as somebody has signed in.
+                if let OpenError::SignIn(_) = error {
+                    self.breaker.reset();
+                    self.update_status(|seen| {
+                        *seen = SlotStatus {
+                            state: UpstreamState::Failed,
+                            reason: Some(problem),
+                            ..SlotStatus::default()
+                        };
+                    });
+                    answer_waiters(waiters, &fault);
+                    return;
+                }
+                let until = self.record_start_failure(&problem);
+                answer_waiters(waiters, &fault);
+                self.back_off_until(until);
+            }
+        }
+    }
+
+    fn handle_session_ready(&mut self, session: &Arc<Session>) {
+        self.breaker.record_opened();
+        self.family.meters.opened(session.start_time);
+        self.update_status(|seen| {
+            *seen = SlotStatus {
+                state: UpstreamState::Ready,
+                pid: session.pid,
+                ..SlotStatus::default()
+            };
+        });
+        self.usage.touch();
+        let changed = self.family.session_opened(session);
+        self.open.store(Some(Arc::clone(session)));
+        self.family.offer.publish_tools();
+        if changed {
+            self.beside.news.notify_changed(ListChanges::TOOLS);
+        }
+        // A task that has ended follows nothing.
+        drop(
+            self.wishes
+                .send(SubscriptionCommand::Opened(Arc::clone(session))),
+        );
+        let (beside, opened) = (Arc::clone(&self.beside), Arc::clone(session));
+        let within = self.definition.call_timeout;
+        tokio::spawn(async move { beside.compare_lists(&opened, within).await }.in_current_span());
+        if self.probed {
+            tokio::spawn(liveness::watch_liveness(Arc::clone(session), within).in_current_span());
+        }
+        let (mailbox, watched) = (self.mailbox.clone(), Arc::clone(session));
+        tokio::spawn(async move {
+            let reason = watched.wait_ended().await;
+            let (asked, session) = (watched.closing.is_cancelled(), watched);
+            // A task that has ended does not care.
+            drop(mailbox.send(SlotEvent::Over(SessionEnd {
+                session,
+                reason,
+                asked,
+            })));
+        });
+        self.phase = SlotPhase::Open(Arc::clone(session), Instant::now());
+    }
+
+    /// Until when to rest.
+    fn record_start_failure(&self, cause: &str) -> Instant {
+        self.family.meters.failed();
+        let (until, open) = self.breaker.record_failure(Instant::now(), cause);
+        if open {
+            info!(
+                cause,
+                "it fails again and again, and is left alone for a while"
+            );
+        }
+        self.update_status(|seen| {
+            *seen = SlotStatus {
+                state: match open {
+                    true => UpstreamState::BackingOff,
+                    false => UpstreamState::Failed,
+                },
+                reason: Some(cause.to_owned()),
+                pid: None,
+                retry_at: Some(until),
+            };
+        });
+        until
+    }
+
+    fn update_status(&self, change: impl FnOnce(&mut SlotStatus)) {
+        change(&mut self.seen.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+}
+
+fn answer_waiters(waiters: Vec<SessionWaiter>, outcome: &Result<Arc<Session>, Fault>) {
+    for waiter in waiters {
+        // Some may have gone.
+        drop(waiter.send(outcome.clone()));
+    }
+}

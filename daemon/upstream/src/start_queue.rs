@@ -1,0 +1,65 @@
+//! One start of a slot's session, in the line of those that start.
+//!
+//! Invariant: whoever drops it has ended what it started.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tracing::{info, warn};
+
+use super::{
+    Session,
+    link::OpenError,
+    server_shared::ServerShared,
+    session_handover::{HandoverKey, process_fingerprint},
+    slot::SlotStatus,
+    slot_shared::SlotShared,
+};
+use mux_settings::{ServerDefinition, ServerEndpoint};
+
+/// `definition` with the workspace of the slot's key filled in.
+pub(super) async fn start_session(
+    family: &ServerShared,
+    definition: &ServerDefinition,
+    beside: &Arc<SlotShared>,
+    seen: &Mutex<SlotStatus>,
+) -> Result<Arc<Session>, OpenError> {
+    let (offer, around) = (&family.offer, &family.surroundings);
+    let (launcher, log) = (&around.launcher, family.log.clone());
+    let others = (&*around.auth, &*around.sources);
+    let handed = match HandoverKey::of(&family.identity, &beside.tenant.key()) {
+        Some(place) => around.awaited.take_arrived(&place).await,
+        None => None,
+    };
+    if let Some(handed) = handed {
+        let log = log.clone();
+        if process_fingerprint(definition).as_ref() != Some(&handed.state.started_as) {
+            info!("a session of the last muxd was started in another way, and ends");
+            handed.stop_process();
+        } else {
+            let gone_on = Session::resume_handed_session(
+                offer, definition, launcher, log, beside, others, handed,
+            )
+            .await;
+            match gone_on {
+                Ok(session) => return Ok(session),
+                Err(error) => warn!(%error, "a session of the last muxd cannot be taken over"),
+            }
+        }
+    }
+    let opening = Session::open(offer, definition, launcher, log, beside, others);
+    let reason = |reason: Option<&str>| {
+        let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
+        seen.reason = reason.map(str::to_owned);
+    };
+    match definition.link {
+        ServerEndpoint::Remote(_) | ServerEndpoint::Source(_) => opening.await,
+        ServerEndpoint::Process(_) => {
+            let opening = async {
+                reason(None);
+                opening.await
+            };
+            let waits = || reason(Some("waits for its turn to start (limits.starts)"));
+            around.starts.run_start(waits, opening).await
+        }
+    }
+}

@@ -1,0 +1,207 @@
+//! The tools of a server, page by page, in our own words.
+//!
+//! Invariant: a list that does not end is an error, not a wait.
+
+use std::time::Duration;
+
+use rmcp::{
+    RoleClient,
+    model::{ListToolsRequest, PaginatedRequestParams, Tool},
+    service::{Peer, PeerRequestOptions, ServiceError},
+};
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use super::{list_expiry::shorter_ttl, raw_message, request::CancelOnDrop};
+use mux_catalog::{PinStatus, ToolDescription};
+use mux_process::{blocking_pool, malloc_trim};
+use mux_text::json_length;
+
+const MAX_LISTED_TOOLS: usize = 10_000;
+const MAX_TOOL_PAGES: usize = 500;
+/// Of all pages together, as JSON text. What is kept of a list takes several times as much.
+const MAX_TOOLS_LIST_BYTES: usize = 8 << 20;
+/// The same of a source: its list is our own work, and has limits for each of its tools.
+const MAX_SOURCE_TOOLS_LIST_BYTES: usize = 64 << 20;
+/// JSON-RPC's code for it.
+const METHOD_NOT_FOUND: i32 = -32601;
+
+pub(super) struct ListedTools {
+    pub(super) tools: Vec<ToolDescription>,
+    /// How long they are good, if the server says so.
+    pub(super) ttl: Option<Duration>,
+}
+
+/// A page of any list. `items` are under the name of what is listed.
+pub(super) struct ListPage {
+    pub(super) items: Vec<Value>,
+    pub(super) next: Option<String>,
+    pub(super) ttl: Option<Duration>,
+}
+
+impl ListPage {
+    /// None if this is no such page.
+    pub(super) fn page_from_result(result: Value, items: &str) -> Option<Self> {
+        let Value::Object(mut page) = result else {
+            return None;
+        };
+        let Some(Value::Array(items)) = page.remove(items) else {
+            return None;
+        };
+        let next = page.get("nextCursor").and_then(Value::as_str);
+        Some(Self {
+            items,
+            next: next.map(str::to_owned),
+            ttl: page.get("ttlMs").and_then(parse_ttl),
+        })
+    }
+}
+
+/// What is below nothing is nothing.
+fn parse_ttl(said: &Value) -> Option<Duration> {
+    let millis = said
+        .as_u64()
+        .or(said.as_f64().map(|millis| millis as u64))?;
+    Some(Duration::from_millis(millis))
+}
+
+/// `transport` is the way by which they come.
+pub(super) async fn list_tools(
+    peer: &Peer<RoleClient>,
+    transport: &str,
+) -> Result<ListedTools, String> {
+    let most = match transport {
+        "source" => MAX_SOURCE_TOOLS_LIST_BYTES,
+        _ => MAX_TOOLS_LIST_BYTES,
+    };
+    let listed = fetch_tools_pages(peer, most).await;
+    if listed.is_err() {
+        // It may have been very long.
+        malloc_trim::give_back_soon();
+    }
+    listed
+}
+
+async fn fetch_tools_pages(peer: &Peer<RoleClient>, most: usize) -> Result<ListedTools, String> {
+    let mut listed = ListedTools {
+        tools: Vec::new(),
+        ttl: None,
+    };
+    let (mut cursor, mut room) = (None, most);
+    for _ in 0..MAX_TOOL_PAGES {
+        let failed = |why: &str| format!("its tools cannot be listed: {why}");
+        let page = match fetch_tools_page(peer, cursor).await {
+            Ok(page) => page.ok_or_else(|| failed("the answer is no list"))?,
+            // A server without tools need not know the method.
+            Err(ServiceError::McpError(e)) if e.code.0 == METHOD_NOT_FOUND => return Ok(listed),
+            Err(error) => return Err(failed(&error.to_string())),
+        };
+        listed.ttl = shorter_ttl(listed.ttl, page.ttl);
+        // A page of a source is all of it.
+        let read = blocking_pool::run(move || {
+            let length = json_length::of(&page.items, room);
+            length.map(|length| (length, describe_tools(page.items)))
+        });
+        let (length, described) =
+            (read.await).ok_or_else(|| format!("its list of tools is longer than {most} bytes"))?;
+        room -= length;
+        let described = described.map_err(|error| failed(&error.to_string()))?;
+        listed.tools.extend(described);
+        if listed.tools.len() > MAX_LISTED_TOOLS {
+            return Err(format!("it lists more than {MAX_LISTED_TOOLS} tools"));
+        }
+        cursor = page.next;
+        if cursor.is_none() {
+            return Ok(listed);
+        }
+    }
+    Err(format!(
+        "its list of tools has more than {MAX_TOOL_PAGES} pages"
+    ))
+}
+
+/// None if the answer is no page.
+async fn fetch_tools_page(
+    peer: &Peer<RoleClient>,
+    cursor: Option<String>,
+) -> Result<Option<ListPage>, ServiceError> {
+    let params = PaginatedRequestParams::default().with_cursor(cursor);
+    let request = ListToolsRequest::with_param(params).into();
+    let options = PeerRequestOptions::no_options();
+    let handle = peer.send_cancellable_request(request, options).await?;
+    let guard = CancelOnDrop::new(peer, &handle.id);
+    let result = handle.await_response().await?;
+    guard.disarm();
+    let result = raw_message::result_to_value(result).unwrap_or_default();
+    Ok(ListPage::page_from_result(result, "tools"))
+}
+
+fn describe_tools(items: Vec<Value>) -> Result<Vec<ToolDescription>, serde_json::Error> {
+    items.into_iter().map(describe_tool).collect()
+}
+
+/// What rmcp cannot read is no tool; what it has no place for belongs to the tool all the same.
+fn describe_tool(mut said: Value) -> Result<ToolDescription, serde_json::Error> {
+    // All that it reads it copies, and of most tools nearly everything is a schema.
+    let mut taken = |name: &str| match said.get_mut(name) {
+        Some(Value::Object(schema)) => Some(Value::Object(std::mem::take(schema))),
+        _ => None,
+    };
+    let (input_schema, output_schema) = (taken("inputSchema"), taken("outputSchema"));
+    let tool = Tool::deserialize(&said)?;
+    let annotations = tool.annotations.as_ref();
+    let mut extra = match said {
+        Value::Object(said) => said,
+        _ => Map::new(),
+    };
+    extra.retain(|name, value| !TYPED_TOOL_FIELDS.contains(&name.as_str()) && !value.is_null());
+    Ok(ToolDescription {
+        title: tool
+            .title
+            .clone()
+            .or_else(|| annotations.and_then(|a| a.title.clone())),
+        read_only: annotations.and_then(|a| a.read_only_hint),
+        destructive: annotations.and_then(|a| a.destructive_hint),
+        description: tool.description.map(Into::into),
+        // Without one it is no tool.
+        input_schema: input_schema.unwrap_or_default(),
+        output_schema,
+        name: tool.name.into_owned(),
+        extra,
+        standing: PinStatus::default(),
+    })
+}
+
+/// What has a place of its own in a description.
+const TYPED_TOOL_FIELDS: [&str; 4] = ["name", "description", "inputSchema", "outputSchema"];
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use mux_catalog::ToolSet;
+
+    #[test]
+    fn everything_that_a_server_says_of_a_tool_is_taken_over() {
+        let said = json!({
+            "name": "n",
+            "title": "T",
+            "description": "D",
+            "inputSchema": { "type": "object" },
+            "outputSchema": { "type": "object", "properties": {} },
+            "annotations": { "readOnlyHint": true, "openWorldHint": false },
+            "icons": [{ "src": "https://x/y.png", "mimeType": "image/png" }],
+            "_meta": { "a/b": [1] },
+            "execution": { "taskSupport": "optional" },
+        });
+        let described = describe_tool(said.clone()).unwrap();
+        let kept: Vec<&str> = described.extra.keys().map(String::as_str).collect();
+        assert_eq!(
+            kept,
+            ["title", "annotations", "icons", "_meta", "execution"]
+        );
+        let set = ToolSet::new("s", vec![described], &[]);
+        assert_eq!(set.find("n").unwrap().definition(), said);
+    }
+}

@@ -1,0 +1,110 @@
+//! A list of tools that is to be asked for again, and those who wait until it was.
+//!
+//! A server that says that its tools have changed may have made another tool of one that was looked at; a call that
+//! comes after that word waits for the new list, but not for a server that keeps it back.
+//!
+//! Invariant: a call that finds the list current goes by what the server said last.
+
+use std::{
+    sync::atomic::{AtomicU64, Ordering},
+    time::Duration,
+};
+
+use tokio::{
+    sync::{Notify, watch},
+    time::timeout,
+};
+
+/// How long a call waits for the new list. A server that needs longer is called by the old one, as if it had not spoken.
+const TOOLS_REFRESH_TIMEOUT: Duration = Duration::from_secs(2);
+
+#[derive(Debug)]
+pub(super) struct ToolsRefresh {
+    announced: AtomicU64,
+    /// Up to which announcement the list is current, or has been given up.
+    current: watch::Sender<u64>,
+    wake: Notify,
+}
+
+impl Default for ToolsRefresh {
+    fn default() -> Self {
+        Self {
+            announced: AtomicU64::new(0),
+            current: watch::Sender::new(0),
+            wake: Notify::new(),
+        }
+    }
+}
+
+impl ToolsRefresh {
+    /// The list that is known is no longer the server's.
+    pub(super) fn announce_change(&self) {
+        self.announced.fetch_add(1, Ordering::AcqRel);
+        self.wake.notify_one();
+    }
+
+    /// Resolves when the list is to be asked for, with what to tell [`Self::done`].
+    pub(super) async fn wait_for_announcement(&self) -> u64 {
+        self.wake.notified().await;
+        self.announced.load(Ordering::Acquire)
+    }
+
+    /// It was asked for, well or not.
+    pub(super) fn mark_refreshed(&self, announced: u64) {
+        self.current.send_if_modified(|current| {
+            let later = announced > *current;
+            *current = announced.max(*current);
+            later
+        });
+    }
+
+    /// Resolves when what was announced before this call is in the list.
+    pub(super) async fn wait_until_current(&self) {
+        let announced = self.announced.load(Ordering::Acquire);
+        if *self.current.borrow() >= announced {
+            return;
+        }
+        let mut current = self.current.subscribe();
+        let listed = current.wait_for(|current| *current >= announced);
+        if timeout(TOOLS_REFRESH_TIMEOUT, listed).await.is_err() {
+            // The next call does not wait for the same list.
+            self.mark_refreshed(announced);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::FutureExt as _;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn calls_wait_for_what_was_announced_before_them() {
+        let relist = ToolsRefresh::default();
+        relist
+            .wait_until_current()
+            .now_or_never()
+            .expect("nothing was announced");
+        relist.announce_change();
+        let first = relist.wait_for_announcement().await;
+        relist.announce_change();
+        let mut second = std::pin::pin!(relist.wait_until_current());
+        assert!(second.as_mut().now_or_never().is_none());
+        relist.mark_refreshed(first);
+        assert!(
+            second.as_mut().now_or_never().is_none(),
+            "that list may be older"
+        );
+        let next = relist.wait_for_announcement().await;
+        relist.mark_refreshed(next);
+        second.now_or_never().expect("it is listed");
+
+        relist.announce_change();
+        relist.wait_until_current().await;
+        relist
+            .wait_until_current()
+            .now_or_never()
+            .expect("once is enough");
+    }
+}

@@ -1,0 +1,107 @@
+//! What callers are told when there is no session for them.
+//!
+//! Invariant: each names the cause and the way out.
+
+use std::time::Duration;
+
+use mux_sandbox::scarce;
+use mux_wire::{Fault, Kind};
+use tokio::time::Instant;
+
+use super::{
+    circuit_breaker::{FAILURE_THRESHOLD, FAILURE_WINDOW},
+    link::OpenError,
+    server::MAX_SERVER_SLOTS,
+    server_shared::ServerShared,
+    session_key::share_name,
+};
+use mux_settings::ServerEndpoint;
+
+/// It cannot be started now. `link` is that of this session.
+pub(super) fn start_failed_fault(
+    family: &ServerShared,
+    link: &ServerEndpoint,
+    error: &OpenError,
+) -> Fault {
+    let name = &family.name;
+    let (kind, hint) = match (error, link) {
+        (OpenError::SignIn(_), _) => {
+            let message = format!("the server `{name}` cannot be started: {error}");
+            return Fault::new(Kind::AuthRequired, message).user_hint(format!(
+                "`mux servers login {name}`, or give a token in its `headers`"
+            ));
+        }
+        (OpenError::Failed(_), ServerEndpoint::Remote(remote)) => (
+            Kind::Unavailable,
+            format!("its address: {}", remote.redacted_url()),
+        ),
+        (OpenError::Failed(_), ServerEndpoint::Source(source)) => (
+            Kind::Unavailable,
+            format!("its description: {}", source.shown()),
+        ),
+        (OpenError::Failed(why), ServerEndpoint::Process(_)) => {
+            let (log, command) = (family.log.display(), link.shown());
+            let usual = || format!("its log: {log}; its command: {command}");
+            let hint = scarce::remedy_in(why).map_or_else(usual, str::to_owned);
+            (Kind::Unavailable, hint)
+        }
+    };
+    let message = format!("the server `{name}` cannot be started: {error}");
+    Fault::new(kind, message).hint(hint)
+}
+
+/// It has failed too often.
+pub(super) fn breaker_open_fault(family: &ServerShared, until: Instant, cause: &str) -> Fault {
+    let name = &family.name;
+    let message = format!(
+        "the server `{name}` {}; {}. The last time: {cause}",
+        breaker_open_text(),
+        next_try(until.saturating_duration_since(Instant::now()))
+    );
+    let log = family.log.display();
+    Fault::new(Kind::Unavailable, message).user_hint(format!(
+        "`mux servers restart {name}` tries it now; its log: {log}"
+    ))
+}
+
+pub(super) fn breaker_open_text() -> String {
+    format!("failed {FAILURE_THRESHOLD} times within {FAILURE_WINDOW:?} and is left alone")
+}
+
+fn next_try(rest: Duration) -> String {
+    match rest.is_zero() {
+        true => "it is being tried again now".into(),
+        false => format!("it is tried again in {:.1} s", rest.as_secs_f64()),
+    }
+}
+
+/// Its definition cannot be used.
+pub(super) fn broken_definition_fault(server: &str, problem: &str) -> Fault {
+    let message = format!("the server `{server}` cannot be used: {problem}");
+    Fault::new(Kind::Unavailable, message)
+        .user_hint("correct its entry in config.toml, then run `mux reload`")
+}
+
+/// The entry names a workspace, and the caller has none.
+pub(super) fn missing_workspace_fault(server: &str) -> Fault {
+    let message = format!(
+        "the server `{server}` works in a workspace (its entry uses ${{workspace}}), and this client has none"
+    );
+    Fault::new(Kind::Unavailable, message).hints(
+        "run it inside a project, or pass --workspace",
+        "for the user: start the agent inside a project, or name one in `mux mcp --workspace DIR`",
+    )
+}
+
+/// All its sessions are in use.
+pub(super) fn slots_full_fault(family: &ServerShared) -> Fault {
+    let message = format!(
+        "{MAX_SERVER_SLOTS} sessions of the server `{}` are in use, one for each {}, and there is no room for another",
+        family.name,
+        share_name(family.sharing.current_sharing().share)
+    );
+    Fault::new(Kind::Busy, message).hints(
+        "try again when one of them has ended; `mux servers` shows them",
+        "try again when one of them has ended",
+    )
+}

@@ -1,0 +1,105 @@
+//! The pages that users were asked to open, until their server says that what was to be done there is
+//! done.
+//!
+//! Invariant: whoever was asked is told, and nobody else; the oldest of too many are forgotten.
+
+use std::{
+    collections::VecDeque,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use serde_json::Value;
+
+use super::in_flight::CallingClient;
+use mux_caller::{CallCause, Caller, Mailbox};
+
+const MAX_URL_ELICITATIONS: usize = 64;
+/// A page's name in bytes; one that is longer is none that is kept.
+const MAX_ELICITATION_ID_BYTES: usize = 1 << 10;
+
+#[derive(Debug, Default)]
+pub(super) struct UrlElicitations(Mutex<VecDeque<UrlElicitationEntry>>);
+
+#[derive(Debug)]
+struct UrlElicitationEntry {
+    id: String,
+    mailbox: Arc<Mailbox>,
+    cause: CallCause,
+}
+
+impl UrlElicitations {
+    /// A question was asked; most are none of a page. `params` are those of `elicitation/create`.
+    pub(super) fn record_asked(&self, params: &Value, party: &CallingClient) {
+        self.remember_elicitation(params, &party.mailbox, &party.caller.cause);
+    }
+
+    /// A call was refused until its user has been on these pages. `data` is the error's.
+    pub(super) fn record_required(&self, data: &Value, caller: &Caller) {
+        let Some(mailbox) = &caller.mailbox else {
+            return;
+        };
+        for params in data["elicitations"].as_array().into_iter().flatten() {
+            self.remember_elicitation(params, mailbox, &caller.cause);
+        }
+    }
+
+    fn remember_elicitation(&self, params: &Value, mailbox: &Arc<Mailbox>, cause: &CallCause) {
+        let id = params["elicitationId"].as_str().unwrap_or_default();
+        if id.is_empty() || id.len() > MAX_ELICITATION_ID_BYTES || params["mode"] != "url" {
+            return;
+        }
+        let mut pages = self.pages();
+        if pages.len() == MAX_URL_ELICITATIONS {
+            pages.pop_front();
+        }
+        pages.push_back(UrlElicitationEntry {
+            id: id.to_owned(),
+            mailbox: Arc::clone(mailbox),
+            cause: cause.clone(),
+        });
+    }
+
+    /// Who was asked, once.
+    pub(super) fn take_completed(&self, id: &str) -> Option<(Arc<Mailbox>, CallCause)> {
+        let mut pages = self.pages();
+        let place = pages.iter().position(|page| page.id == id)?;
+        let page = pages.remove(place)?;
+        Some((page.mailbox, page.cause))
+    }
+
+    fn pages(&self) -> MutexGuard<'_, VecDeque<UrlElicitationEntry>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use mux_caller::ListChangeNotifier;
+
+    #[test]
+    fn whoever_was_asked_is_told_once() {
+        let pages = UrlElicitations::default();
+        let caller = Caller {
+            mailbox: Some(Mailbox::new(
+                7,
+                Arc::default(),
+                &ListChangeNotifier::default(),
+            )),
+            ..Caller::default()
+        };
+        let page = |n: usize| json!({ "mode": "url", "url": "u", "elicitationId": n.to_string() });
+        let form = json!({ "mode": "form", "elicitationId": "f" });
+        let all: Vec<_> = (0..=MAX_URL_ELICITATIONS).map(page).chain([form]).collect();
+        pages.record_required(&json!({ "elicitations": all }), &caller);
+        assert!(
+            pages.take_completed("0").is_none(),
+            "the oldest is forgotten"
+        );
+        assert!(pages.take_completed("f").is_none());
+        assert_eq!(pages.take_completed("1").unwrap().0.connection(), 7);
+        assert!(pages.take_completed("1").is_none());
+    }
+}
