@@ -26,7 +26,9 @@ mod take_over;
 #[cfg(not(target_os = "linux"))]
 pub use self::elsewhere::Predecessor;
 #[cfg(not(target_os = "linux"))]
-pub(crate) use self::elsewhere::{Giving, Successor, Wanted, Wish, hand_over};
+pub(crate) use self::elsewhere::{
+    HandoverSource, PendingUpgrade, Successor, UpgradeTarget, hand_over,
+};
 pub use self::error::HandoverError;
 #[cfg(target_os = "linux")]
 pub use self::take_over::{Predecessor, TakenOver};

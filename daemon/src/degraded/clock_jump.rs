@@ -31,7 +31,7 @@ impl ClockSample {
 #[cfg(target_os = "linux")]
 const STEADY_CLOCK_ID: ClockId = ClockId::CLOCK_BOOTTIME;
 #[cfg(not(target_os = "linux"))]
-const STEADY: ClockId = ClockId::CLOCK_MONOTONIC;
+const STEADY_CLOCK_ID: ClockId = ClockId::CLOCK_MONOTONIC;
 
 fn steady() -> Duration {
     clock_gettime(STEADY_CLOCK_ID).map_or(Duration::ZERO, Duration::from)

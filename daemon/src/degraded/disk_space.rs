@@ -83,7 +83,9 @@ impl DaemonDirs {
 
 /// Bytes that are left for us; nothing is known of a file system that does not count.
 fn free(disk: &Statvfs) -> Option<u64> {
-    (disk.blocks() > 0).then(|| disk.blocks_available().saturating_mul(disk.fragment_size()))
+    // Systems count blocks in different widths.
+    let left = u128::from(disk.blocks_available()) * u128::from(disk.fragment_size());
+    (disk.blocks() > 0).then(|| u64::try_from(left).unwrap_or(u64::MAX))
 }
 
 fn is_protected(dir: &Path, disk: &Statvfs) -> bool {

@@ -1,17 +1,17 @@
-//! Where there is no keeper, no daemon takes over from another: whoever asks is told so.
+//! Handover on systems without a keeper: no daemon takes over from another, and a request for an upgrade is refused.
 //!
-//! Invariant: there is never a [`Predecessor`].
+//! Invariant: neither a [`Predecessor`] nor a [`Successor`] can be made.
 
-use std::{path::PathBuf, time::Duration};
+use std::{convert::Infallible, path::PathBuf, time::Duration};
 
 use interprocess::local_socket::tokio::Listener;
 use tokio::sync::{mpsc, oneshot};
 
 use super::error::HandoverError;
-use crate::lifecycle::{InstanceLock, Service};
+use crate::lifecycle::{InstanceLock, ServiceManager};
 use mux_catalog::Catalog;
 use mux_keeper::Keeper;
-use mux_upstream::{Awaited, HandedPlace, Launcher, Upstreams};
+use mux_upstream::{HandoverKey, IncomingSessions, ProcessLauncher, Upstreams};
 
 #[derive(Debug)]
 pub enum Predecessor {}
@@ -21,7 +21,7 @@ impl Predecessor {
         match *self {}
     }
 
-    pub(crate) fn expected(&self) -> Vec<HandedPlace> {
+    pub(crate) fn expected(&self) -> Vec<HandoverKey> {
         match *self {}
     }
 
@@ -29,7 +29,7 @@ impl Predecessor {
         match *self {}
     }
 
-    pub(crate) async fn ready(&mut self, _: &Awaited) -> Result<(), HandoverError> {
+    pub(crate) async fn ready(&mut self, _: &IncomingSessions) -> Result<(), HandoverError> {
         match *self {}
     }
 
@@ -39,46 +39,49 @@ impl Predecessor {
 
     pub(crate) async fn receive(
         self,
-        _: Awaited,
+        _: IncomingSessions,
         _: std::sync::Arc<Upstreams>,
         _: std::sync::Arc<mux_approvals::Approvals>,
-        _: std::sync::Arc<crate::lifecycle::Former>,
+        _: std::sync::Arc<crate::lifecycle::PredecessorRuns>,
     ) {
         match self {}
     }
 }
 
 #[derive(Clone, Debug)]
-pub(crate) struct Wanted {
+pub(crate) struct UpgradeTarget {
     pub(crate) binary: PathBuf,
     pub(crate) contract: u32,
 }
 
-pub(crate) enum Successor {}
+pub(crate) struct Successor {
+    pub(crate) pid: u32,
+    never: Infallible,
+}
 
 impl Successor {
     pub(crate) async fn let_in(&self, _: std::os::fd::OwnedFd) {
-        match *self {}
+        match self.never {}
     }
 }
 
-pub(crate) type Answer = Result<(u32, String, u32, Duration), HandoverError>;
-pub(crate) type Wish = (Wanted, oneshot::Sender<Answer>);
+pub(crate) type UpgradeOutcome = Result<(u32, String, u32, Duration), HandoverError>;
+pub(crate) type PendingUpgrade = (UpgradeTarget, oneshot::Sender<UpgradeOutcome>);
 
-pub(crate) struct Giving<'a> {
+pub(crate) struct HandoverSource<'a> {
     pub(crate) listener: &'a Listener,
     pub(crate) lock: &'a InstanceLock,
     pub(crate) startup_lock: &'a std::path::Path,
-    pub(crate) service: &'a Service,
+    pub(crate) service: &'a ServiceManager,
     pub(crate) socket: &'a std::path::Path,
-    pub(crate) launcher: &'a Launcher,
+    pub(crate) launcher: &'a ProcessLauncher,
     pub(crate) catalog: &'a std::sync::Arc<Catalog>,
     pub(crate) knowledge: &'a std::path::Path,
     pub(crate) upstreams: &'a Upstreams,
 }
 
-impl Giving<'_> {
-    pub(crate) async fn fulfil(&self, wishes: &mut mpsc::Receiver<Wish>) -> Successor {
+impl HandoverSource<'_> {
+    pub(crate) async fn fulfil(&self, wishes: &mut mpsc::Receiver<PendingUpgrade>) -> Successor {
         while let Some((_, answer)) = wishes.recv().await {
             // Whoever asked may have gone.
             drop(answer.send(Err(HandoverError::NotHere)));
@@ -92,5 +95,5 @@ pub(crate) async fn hand_over(
     _: &Upstreams,
     _: impl Future<Output = Vec<String>>,
 ) {
-    match successor {}
+    match successor.never {}
 }

@@ -75,7 +75,6 @@ impl ProcessLauncher {
     }
 
     /// The one of the daemon before us, from here on.
-    #[cfg(target_os = "linux")]
     pub async fn use_keeper(&self, keeper: Keeper) {
         *self.0.keeper.lock().await = KeeperSlot::Running(keeper);
     }

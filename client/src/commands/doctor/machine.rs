@@ -65,7 +65,9 @@ fn room(group: &mut Group, dirs: &Dirs) {
         if let (Ok(found), Ok(disk)) = (dir.metadata(), statvfs(dir.as_path()))
             && disk.blocks() > 0
         {
-            let left = disk.blocks_available().saturating_mul(disk.fragment_size());
+            // Systems count blocks in different widths.
+            let left = u128::from(disk.blocks_available()) * u128::from(disk.fragment_size());
+            let left = u64::try_from(left).unwrap_or(u64::MAX);
             disks.entry(found.dev()).or_insert((dir, left));
         }
     }
