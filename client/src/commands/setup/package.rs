@@ -128,6 +128,6 @@ mod tests {
     #[test]
     fn the_daemon_looks_for_this_version() {
         let daemon = include_str!("../../../../daemon/typecheck/src/lib.rs");
-        assert!(daemon.contains(&format!("PINNED: &str = \"{VERSION}\"")));
+        assert!(daemon.contains(&format!("PINNED_TSC_VERSION: &str = \"{VERSION}\"")));
     }
 }

@@ -211,12 +211,12 @@ fn pages_are_recognised_by_their_names() {
         (
             json!(["page", "per_page"]),
             list.clone(),
-            "Page { parameter: \"page\", first: 1, size: Some(Size { parameter: \"per_page\", default: Some(30) }) } []",
+            "Page { parameter: \"page\", first: 1, size: Some(PageSize { parameter: \"per_page\", default: Some(30) }) } []",
         ),
         (
             json!(["offset", "limit"]),
             of(json!({ "results": list, "count": {} })),
-            "Offset { parameter: \"offset\", size: Some(Size { parameter: \"limit\", default: Some(30) }) } [\"results\"]",
+            "Offset { parameter: \"offset\", size: Some(PageSize { parameter: \"limit\", default: Some(30) }) } [\"results\"]",
         ),
         (
             json!(["cursor"]),
