@@ -130,7 +130,8 @@ mod tests {
             process::{Command, Stdio},
         };
         let mut shell = Command::new("sh")
-            .args(["-c", "cat & echo ready; cat; wait"])
+            // Without `<&0` a background process reads /dev/null, and ends at once.
+            .args(["-c", "cat <&0 & echo ready; wait"])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
