@@ -175,7 +175,8 @@ impl ArgumentReaders {
         blocking_pool::run(move || judge(&value)).await
     }
 
-    /// Reads arguments of at most `max_inline_bytes` at once, and longer ones beside the runtime's threads.
+    /// Reads arguments of at most `max_inline_bytes` at once, and longer ones by the blocking pool. Those whose values
+    /// take much memory wait for their turn.
     async fn with_values<T: Send + 'static>(
         &self,
         tool: &Arc<Tool>,
@@ -187,7 +188,10 @@ impl ArgumentReaders {
             return Ok(make(arguments.as_values(tool)));
         }
         let lost = || Fault::new(Kind::Internal, "the arguments were lost in the daemon");
-        let _turn = self.0.acquire().await.map_err(|_| lost())?;
+        let _turn = match arguments.are_long() {
+            true => Some(self.0.acquire().await.map_err(|_| lost())?),
+            false => None,
+        };
         let (tool, arguments) = (Arc::clone(tool), arguments.clone());
         let read = spawn_blocking(move || make(arguments.as_values(&tool)));
         read.await.map_err(|_| lost())

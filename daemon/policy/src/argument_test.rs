@@ -8,8 +8,6 @@
 
 use std::cmp::Ordering;
 
-use regex::Regex;
-use regex_syntax::hir::literal::Extractor;
 use serde_json::{Number, Value};
 use toml::Value as Written;
 
@@ -17,6 +15,7 @@ use super::argument_readings::{
     ArgumentReadings, PathContainment, absolute, lenient_number, may_be_a_number, whereabouts,
     whole,
 };
+use super::regex_test::RegexTest;
 use mux_text::did_you_mean::nearest;
 use mux_text::glob::Glob;
 
@@ -158,7 +157,7 @@ impl TestResult {
         }
     }
 
-    fn or_maybe(self, may: bool) -> Self {
+    pub(super) fn or_maybe(self, may: bool) -> Self {
         match self {
             Self::No if may => Self::Maybe,
             met => met,
@@ -167,7 +166,7 @@ impl TestResult {
 }
 
 impl ArgumentReadings<'_> {
-    fn met(&self, holds: impl Fn(&str) -> bool) -> TestResult {
+    pub(super) fn met(&self, holds: impl Fn(&str) -> bool) -> TestResult {
         TestResult::of(self.same().all(&holds)).or_maybe(self.all().any(holds))
     }
 }
@@ -201,38 +200,6 @@ fn text(glob: &Glob, given: &Value) -> TestResult {
 fn begins_a_path(text: &str) -> bool {
     let scheme = text.get(..5);
     text.starts_with('/') || scheme.is_some_and(|scheme| scheme.eq_ignore_ascii_case("file:"))
-}
-
-/// A regular expression, and whether it is about absolute paths.
-#[derive(Clone, Debug)]
-pub(super) struct RegexTest {
-    regex: Regex,
-    /// Some match of it begins with `/` or `file:`.
-    is_of_paths: bool,
-}
-
-impl RegexTest {
-    fn new(regex: Regex) -> Self {
-        // What has been compiled can be parsed; whatever cannot is taken for the worst.
-        let parsed = regex_syntax::parse(regex.as_str()).ok();
-        let prefixes = parsed.map(|hir| Extractor::new().extract(&hir));
-        let is_of_paths = prefixes.is_none_or(|prefixes| {
-            let literals = prefixes.literals().unwrap_or_default().iter();
-            let texts = literals.map(|literal| String::from_utf8_lossy(literal.as_bytes()));
-            texts.into_iter().any(|text| begins_a_path(&text))
-        });
-        Self { regex, is_of_paths }
-    }
-
-    fn met(&self, given: &Value) -> TestResult {
-        let Some(readings) = ArgumentReadings::of(given) else {
-            return TestResult::No;
-        };
-        let met = readings.met(|reading| self.regex.is_match(reading));
-        let leads_anywhere =
-            self.is_of_paths && given.is_string() && readings.leaves_its_directory();
-        met.or_maybe(leads_anywhere)
-    }
 }
 
 fn is_truth(truth: bool, given: &Value) -> TestResult {

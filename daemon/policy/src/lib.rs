@@ -4,15 +4,15 @@
 //! It knows `mux-config` (rules as written), `mux-text` (globs) and `mux-typegen` (how names are spelled). It knows no
 //! server, session or caller.
 //!
-//! - `rule` is one rule, compiled once and found by its server; `policy_question` what is asked and answered; `policy_sets` the
-//!   lists of everybody and of agents, with counts; `policy_explanation` each rule up to the one that decides, in the same code as
-//!   the decision.
-//! - `argument_condition` is a condition on the arguments of a call: a `argument_path` in them, a `argument_test`, and a `argument_readings`: what a server
-//!   may make of a value.
+//! - `rule` is one rule, compiled once and found by its server; `policy_question` is what is asked and answered;
+//!   `policy_sets` has the rules of everybody and of agents, with counts; `policy_explanation` shows each rule up to
+//!   the one that decides, by the same code as the decision.
+//! - `argument_condition` is a condition on the arguments of a call: an `argument_path` into them and an
+//!   `argument_test` (with `regex_test`) of what is there; `argument_readings` lists what a server may make of a value.
 //!
 //! Denials of projects come first, then the agent's own list or everybody's. A rule with a mistake denies. A place in
-//! the arguments leads to a value, to nothing, or astray. `argument_readings` lists what a server may make of a value, so that a
-//! test is met, not met, or in doubt: a rule that allows wants the first, every other rule is content with the last.
+//! the arguments leads to a value, to nothing, or astray. Because a value has several readings, a test is met, not met,
+//! or in doubt: a rule that allows wants the first, every other rule applies in doubt.
 //!
 //! Without a rule a destructive tool is asked for only where the client says, when the work begins, that it can ask its
 //! user at once, and in runs that are resumed; an MCP tool that says nothing of itself counts as not destructive.
@@ -27,6 +27,7 @@ mod argument_test;
 mod policy_explanation;
 mod policy_question;
 mod policy_sets;
+mod regex_test;
 mod rule;
 
 use std::{

@@ -50,7 +50,7 @@ use std::{
     time::Duration,
 };
 
-use mux_typegen::names::{RESERVED_SERVERS, is_server_name, spell};
+use mux_typegen::names::{is_reserved, is_server_name, spell};
 
 pub use self::{
     agents::{AgentView, AgentViews},
@@ -283,7 +283,7 @@ pub fn check_name(name: &str, all: &[String]) -> Result<(), String> {
             "the name {name:?} must match [A-Za-z][A-Za-z0-9_-]*; rename it"
         ));
     }
-    if RESERVED_SERVERS.contains(&name) {
+    if is_reserved(name) {
         return Err(format!(
             "the name `{name}` is reserved for `mux.{name}`; rename the server"
         ));

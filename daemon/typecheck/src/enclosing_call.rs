@@ -5,22 +5,11 @@
 //!
 //! Invariant: one pass, whose time is the length of the program.
 
+use mux_typegen::names::BUILTINS;
+
 /// Server and tool.
 pub(super) type ToolCallPath = (String, String);
 
-/// Properties of `mux` that are no servers.
-const MUX_BUILTINS: &[&str] = &[
-    "call",
-    "catalog",
-    "describe",
-    "discover",
-    "emit",
-    "input",
-    "prompts",
-    "read",
-    "resources",
-    "search",
-];
 /// Words after which a slash begins a regular expression.
 const KEYWORDS_BEFORE_EXPRESSION: &[&[u8]] = &[
     b"await", b"case", b"delete", b"do", b"else", b"in", b"of", b"return", b"throw", b"typeof",
@@ -260,7 +249,7 @@ fn name_after(text: &[u8], mut at: usize) -> Option<(usize, ToolCallPath)> {
 fn path(names: &[String]) -> Option<ToolCallPath> {
     let joined = names.join(".");
     let (server, tool) = joined.split_once('.')?;
-    (!MUX_BUILTINS.contains(&server)).then(|| (server.to_owned(), tool.to_owned()))
+    (!BUILTINS.contains(&server)).then(|| (server.to_owned(), tool.to_owned()))
 }
 
 #[cfg(test)]

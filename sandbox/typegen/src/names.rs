@@ -6,23 +6,26 @@
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
-/// Names that no server or source may have: the built-ins of `mux`, and the properties that
-/// JavaScript itself looks up on any object (`await mux` asks for `then`).
-pub const RESERVED_SERVERS: &[&str] = &[
+/// Members of `mux` that are no servers.
+pub const BUILTINS: &[&str] = &[
     "call",
-    "search",
-    "describe",
     "catalog",
+    "describe",
     "discover",
-    "resources",
-    "prompts",
-    "input",
     "emit",
+    "input",
+    "prompts",
     "read",
-    "then",
-    "constructor",
-    "__proto__",
+    "resources",
+    "search",
 ];
+/// Properties that JavaScript itself looks up on any object: `await mux` asks for `then`.
+const OBJECT_PROPERTIES: &[&str] = &["then", "constructor", "__proto__"];
+
+/// Whether no server or source may have this name.
+pub fn is_reserved(name: &str) -> bool {
+    BUILTINS.contains(&name) || OBJECT_PROPERTIES.contains(&name)
+}
 
 /// Several names with one spelling: each of them is reachable under its exact name only.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -148,7 +151,7 @@ pub fn collisions<'a>(names: impl Iterator<Item = &'a str>) -> Vec<Collision<'a>
 
 /// Whether servers and sources may be called this: `[A-Za-z][A-Za-z0-9_-]*`. There is no dot in
 /// it, because the first dot of a path splits the server from the tool. A name may pass here and
-/// still be one of [`RESERVED_SERVERS`].
+/// still be reserved: see [`is_reserved`].
 pub fn is_server_name(name: &str) -> bool {
     name.starts_with(|c: char| c.is_ascii_alphabetic())
         && name

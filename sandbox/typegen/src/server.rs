@@ -8,7 +8,7 @@ use std::collections::HashSet;
 
 use super::members::{Member, Members};
 use super::names::{
-    Collision, RESERVED_SERVERS, collisions, is_path, is_server_name, spell, spell_flat,
+    Collision, collisions, is_path, is_reserved, is_server_name, spell, spell_flat,
 };
 use super::tool::{Declared, Place, declare, unused};
 use super::{ServerDecl, ToolDecl, text};
@@ -81,7 +81,7 @@ pub(super) fn declare_all(servers: &[ServerDecl<'_>], out: &mut String) {
 fn refusal(name: &str, is_first: bool) -> Option<&'static str> {
     if !is_server_name(name) {
         Some("not a name for a server")
-    } else if RESERVED_SERVERS.contains(&name) {
+    } else if is_reserved(name) {
         Some("the name is taken by a built-in")
     } else if !is_first {
         Some("the name is given twice")

@@ -3,6 +3,8 @@
 //! Invariant: every global below is missing in the guest's world, which the case
 //! `globals_that_are_missing` of the guest tests holds.
 
+use mux_typegen::names::is_reserved;
+
 const NETWORK: &str = "a program has no network of its own; call the tools of a server: `await mux.<server>.<tool>(args)`";
 const FILES: &str = "a program has no files of its own; read and write them with the tools of a server: \
                      `await mux.<server>.<tool>(args)`";
@@ -12,20 +14,6 @@ const MODULES: &str = "programs import nothing: call tools as `await mux.<server
 const BYTES: &str = "bytes are a Uint8Array here; see TextEncoder, TextDecoder, atob and btoa";
 const BROWSER: &str = "this is not a browser; the global object is `globalThis`, and what the caller passed is `mux.input`";
 const TIMERS: &str = "use `setTimeout(run, 0)` or `queueMicrotask(run)`";
-/// What `mux` has itself, and what nobody calls by mistake for a tool.
-const BESIDE_SERVERS: &[&str] = &[
-    "call",
-    "catalog",
-    "describe",
-    "discover",
-    "emit",
-    "input",
-    "prompts",
-    "read",
-    "resources",
-    "search",
-    "then",
-];
 const CODE: &str = "compiling code and shared memory are switched off here";
 
 /// What to use in place of a global.
@@ -73,7 +61,7 @@ pub fn function(path: &str) -> Option<String> {
     let inner = path.strip_prefix("mux.")?;
     let (above, _) = inner.rsplit_once('.').unwrap_or(("", inner));
     let first = inner.split('.').next()?;
-    if BESIDE_SERVERS.contains(&first) || !inner.chars().all(is_plain) {
+    if is_reserved(first) || !inner.chars().all(is_plain) {
         return None;
     }
     let above = match above {

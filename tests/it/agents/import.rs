@@ -3,7 +3,7 @@
 use std::{fs, os::unix::fs::PermissionsExt as _};
 
 use mux_tests::TestEnv;
-use mux_typegen::names::{RESERVED_SERVERS, is_server_name};
+use mux_typegen::names::{BUILTINS, is_reserved, is_server_name};
 use serde_json::{Map, Value, json};
 
 use super::{contents, data, with_all, write};
@@ -164,7 +164,7 @@ fn agents_import_leaves_alone_what_it_cannot_read() {
 #[test]
 fn agents_import_renames_what_the_daemon_would_refuse() {
     let env = TestEnv::new();
-    let entries: Map<String, Value> = RESERVED_SERVERS
+    let entries: Map<String, Value> = BUILTINS
         .iter()
         .chain(&["my server", "@scope/x.y", "7zip", "größe"])
         .map(|name| {
@@ -183,10 +183,7 @@ fn agents_import_renames_what_the_daemon_would_refuse() {
     let names = servers(&report);
     assert_eq!(names.len(), entries.len());
     for (_, name, status) in names {
-        assert!(
-            is_server_name(name) && !RESERVED_SERVERS.contains(&name),
-            "{name}"
-        );
+        assert!(is_server_name(name) && !is_reserved(name), "{name}");
         assert_eq!(status, "added", "{name}");
     }
 }

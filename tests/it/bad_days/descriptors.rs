@@ -66,9 +66,14 @@ async fn a_daemon_without_descriptors_tells_who_comes_and_goes_on_with_the_other
 
     let mut sessions = crowd(&env).await;
     // A descriptor may become free after the crowd was complete, such as that of a worker that has ended.
-    while env.run("return 1").code == 0 {
+    let refused = loop {
+        let run = env.run("return 1");
+        if run.code != 0 {
+            break run;
+        }
         sessions.extend(crowd(&env).await);
-    }
+    };
+    refused.fails(3, &["busy", "file descriptors", "ulimit -n"]);
     let told = status(&env);
     let strait = told["degraded"].as_array().unwrap();
     let strait = strait
@@ -83,8 +88,6 @@ async fn a_daemon_without_descriptors_tells_who_comes_and_goes_on_with_the_other
         strait["fix"].as_str().unwrap().contains("LimitNOFILE="),
         "{told:#}"
     );
-    env.run("return 1")
-        .fails(3, &["busy", "file descriptors", "ulimit -n"]);
     // It also reports what the daemon could not read meanwhile, such as its configuration.
     let doctor = env.mux(["doctor"]);
     assert!(

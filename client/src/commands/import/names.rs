@@ -1,21 +1,6 @@
 //! Names that our configuration takes.
 
-/// What `mux.NAME` means already. The daemon has the same list, and an end-to-end test compares them.
-const RESERVED: &[&str] = &[
-    "call",
-    "search",
-    "describe",
-    "catalog",
-    "discover",
-    "resources",
-    "prompts",
-    "input",
-    "emit",
-    "read",
-    "then",
-    "constructor",
-    "__proto__",
-];
+use mux_typegen::names::is_reserved;
 
 /// The nearest name that we can have.
 pub(in crate::commands) fn allowed(name: &str) -> String {
@@ -28,7 +13,7 @@ pub(in crate::commands) fn allowed(name: &str) -> String {
     if !spelled.starts_with(|c: char| c.is_ascii_alphabetic()) {
         spelled = format!("server-{spelled}").trim_end_matches('-').to_owned();
     }
-    if RESERVED.contains(&spelled.as_str()) {
+    if is_reserved(&spelled) {
         spelled.push_str("-server");
     }
     spelled

@@ -1,0 +1,189 @@
+//! A regular expression as a test of an argument.
+//!
+//! Invariant: an expression some match of which begins an absolute path or a `file:` URL may hold of every path that
+//! leaves its directory, because nobody knows what that path is relative to.
+
+use regex::Regex;
+use regex_syntax::hir::{Class, Hir, HirKind};
+use serde_json::Value;
+
+use super::{argument_readings::ArgumentReadings, argument_test::TestResult};
+
+/// Letters, case ignored, that begin a URL of a file.
+const FILE_SCHEME: &[u8] = b"file:";
+/// Nodes that are visited at most. Nested repetitions could multiply them without end.
+const MAX_VISITED_NODES: u32 = 10_000;
+
+/// A regular expression, and whether it is about absolute paths.
+#[derive(Clone, Debug)]
+pub(super) struct RegexTest {
+    regex: Regex,
+    is_of_paths: bool,
+}
+
+impl RegexTest {
+    pub(super) fn new(regex: Regex) -> Self {
+        // What has been compiled can be parsed; whatever cannot is taken for the worst.
+        let parsed = regex_syntax::parse(regex.as_str());
+        let is_of_paths = parsed.map_or(true, |hir| PathStart::default().may_follow(&hir));
+        Self { regex, is_of_paths }
+    }
+
+    pub(super) fn met(&self, given: &Value) -> TestResult {
+        let Some(readings) = ArgumentReadings::of(given) else {
+            return TestResult::No;
+        };
+        let met = readings.met(|reading| self.regex.is_match(reading));
+        let leads_anywhere =
+            self.is_of_paths && given.is_string() && readings.leaves_its_directory();
+        met.or_maybe(leads_anywhere)
+    }
+}
+
+/// Bit `n`: so many letters of [`FILE_SCHEME`] were matched so far. Bit 0: nothing was matched that rules a path out.
+type Progress = u8;
+
+/// Looks for a match that begins with `/` or with `file:`.
+#[derive(Default)]
+struct PathStart {
+    is_found: bool,
+    visited: u32,
+}
+
+impl PathStart {
+    fn may_follow(mut self, hir: &Hir) -> bool {
+        self.after(hir, 1);
+        self.is_found
+    }
+
+    /// How far matches may have come after this part, given how far they had come before it.
+    fn after(&mut self, hir: &Hir, before: Progress) -> Progress {
+        self.visited += 1;
+        self.is_found |= self.visited > MAX_VISITED_NODES;
+        if self.is_found || before == 0 {
+            return 0;
+        }
+        match hir.kind() {
+            HirKind::Empty | HirKind::Look(_) => before,
+            HirKind::Literal(literal) => {
+                let bytes = literal.0.iter();
+                bytes.fold(before, |before, byte| self.after_byte(*byte, before))
+            }
+            HirKind::Class(class) => self.after_class(class, before),
+            HirKind::Capture(capture) => self.after(&capture.sub, before),
+            HirKind::Concat(parts) => parts
+                .iter()
+                .fold(before, |before, part| self.after(part, before)),
+            HirKind::Alternation(parts) => parts
+                .iter()
+                .fold(0, |all, part| all | self.after(part, before)),
+            HirKind::Repetition(repetition) => {
+                let mut reached = if repetition.min == 0 { before } else { 0 };
+                let mut last = before;
+                // More rounds than the scheme has letters lead nowhere new.
+                for _ in 0..repetition.max.unwrap_or(u32::MAX).min(6) {
+                    last = self.after(&repetition.sub, last);
+                    if last | reached == reached {
+                        break;
+                    }
+                    reached |= last;
+                }
+                reached
+            }
+        }
+    }
+
+    fn after_byte(&mut self, byte: u8, before: Progress) -> Progress {
+        self.is_found |= byte == b'/' && before & 1 != 0;
+        let mut after = 0;
+        for (matched, wanted) in FILE_SCHEME.iter().enumerate() {
+            if before & (1 << matched) != 0 && byte.eq_ignore_ascii_case(wanted) {
+                after |= 1 << (matched + 1);
+            }
+        }
+        self.is_found |= after & (1 << FILE_SCHEME.len()) != 0;
+        after
+    }
+
+    fn after_class(&mut self, class: &Class, before: Progress) -> Progress {
+        let ascii: Vec<u8> = match class {
+            Class::Unicode(class) => (0..128)
+                .filter(|byte| {
+                    let character = char::from(*byte);
+                    class
+                        .iter()
+                        .any(|range| (range.start()..=range.end()).contains(&character))
+                })
+                .collect(),
+            Class::Bytes(class) => (0..128)
+                .filter(|byte| {
+                    class
+                        .iter()
+                        .any(|range| (range.start()..=range.end()).contains(byte))
+                })
+                .collect(),
+        };
+        let has_letters = ascii.iter().any(u8::is_ascii_alphabetic);
+        let has_slash = ascii.contains(&b'/');
+        match ascii.as_slice() {
+            // Anything, such as `.`: what comes next decides.
+            _ if has_slash && has_letters => before & 1,
+            _ if has_slash => self.after_byte(b'/', before),
+            // One letter in both cases.
+            [first, rest @ ..] if rest.iter().all(|byte| byte.eq_ignore_ascii_case(first)) => {
+                self.after_byte(*first, before)
+            }
+            _ => 0,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn expressions_about_absolute_paths_are_told_from_others() {
+        for of_paths in [
+            "^/srv/data/",
+            "/srv",
+            r"^\s*/srv",
+            "^(/srv|/home)/",
+            "^(?:relative|/srv)",
+            "^(file://)?/srv",
+            "(?i)^file:",
+            "^[fF]ile:///srv",
+            r"^[/\\]srv",
+            ".*/srv/data/.*",
+            "^.+/secret$",
+            r"^(?-u:\s)*/x",
+            &format!("^{}a*{}/x", "(".repeat(40), ")*".repeat(40)),
+            r"^\W+etc",
+            "^/?srv",
+        ] {
+            assert!(
+                RegexTest::new(Regex::new(of_paths).unwrap()).is_of_paths,
+                "{of_paths}"
+            );
+        }
+        for other in [
+            r"^\d+$",
+            ".*x",
+            "^v[0-9]+$",
+            "^https?://",
+            "^[a-z]+://",
+            "^files",
+            "^srv/data",
+            r"^\w+$",
+            "DROP TABLE",
+            "^$",
+            "^[^/]+$",
+            "(?i)select",
+        ] {
+            assert!(
+                !RegexTest::new(Regex::new(other).unwrap()).is_of_paths,
+                "{other}"
+            );
+        }
+    }
+}
