@@ -61,7 +61,7 @@ pub(crate) use self::{
     failure::{Listing, diagnostics, failure, usage},
     import::{Carried, Fate, Import, imported},
     install::{Edit, Known, Status, edits, known},
-    lists::{found, servers, tool, tools},
+    lists::{SECRET_IN_ARGS, found, servers, tool, tools},
     login::{logged_out, open_this, paste_this, sign_in_at, signed_in},
     logs::logs,
     metrics::{metrics, metrics_document, metrics_token},

@@ -23,7 +23,7 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use self::{config_inspection::ActiveConfig, config_loading::LoadState};
+use self::config_loading::LoadState;
 pub use self::{
     config_inspection::{ConfigInspection, ConfigMistake},
     config_loading::{LoadReport, LoadTrigger},
@@ -32,6 +32,7 @@ use crate::{
     degraded::{DaemonDirs, HostCondition, HostConditions},
     handover::PendingUpgrade,
     lifecycle::{PredecessorRuns, ServiceManager, Shutdown},
+    problems::{Problem, ProblemCode},
 };
 use mux_caller::activity::Activity;
 use mux_config::environment::Environment;
@@ -39,7 +40,10 @@ use mux_files::file_watcher::FileWatcher;
 use mux_gateway::Gateway;
 use mux_handles::StoredValues;
 use mux_runs::Runs;
-use mux_settings::projects::{ProjectApprovals, Projects};
+use mux_settings::{
+    Settings,
+    projects::{ProjectApprovals, Projects},
+};
 use mux_upstream::ProcessLauncher;
 
 /// What could not be read or watched is tried again after this time.
@@ -94,12 +98,12 @@ pub struct Daemon {
 #[derive(Debug, Default)]
 struct ConfigStatus {
     /// What is wrong with it, or with the one that was refused.
-    problems: Vec<String>,
+    problems: Vec<Problem>,
     /// The files could not be read.
     unread: bool,
     /// What cannot be watched.
     unwatched: Vec<String>,
-    in_force: Option<Arc<ActiveConfig>>,
+    in_force: Option<Arc<Settings>>,
     /// Servers that are switched off.
     disabled: BTreeMap<String, String>,
     /// Named secrets, each with the entries that name it.
@@ -149,11 +153,18 @@ impl Daemon {
     }
 
     /// What is wrong and concerns everybody.
-    pub fn problems(&self) -> Vec<String> {
+    pub fn problems(&self) -> Vec<Problem> {
         let mut problems = self.standing().problems.clone();
-        problems.extend(self.projects().approvals().problem());
-        problems.extend(self.gateway.approvals().problems());
-        problems.extend(self.gateway.upstreams().metrics().port.problem());
+        let mut add = |code: ProblemCode, message| problems.push(code.with(message));
+        if let Some(message) = self.projects().approvals().problem() {
+            add(ProblemCode::Approvals, message);
+        }
+        for message in self.gateway.approvals().problems() {
+            add(ProblemCode::Approvals, message);
+        }
+        if let Some(message) = self.gateway.upstreams().metrics().port.problem() {
+            add(ProblemCode::Metrics, message);
+        }
         problems
     }
 

@@ -97,6 +97,7 @@ pub mod daemon;
 pub mod degraded;
 pub mod handover;
 pub mod lifecycle;
+mod problems;
 
 mod rpc;
 mod serve;

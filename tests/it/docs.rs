@@ -1,5 +1,7 @@
 //! The documentation: its links resolve, its commands parse, and what is generated is current.
 
+mod config_reference;
+
 use std::{
     collections::BTreeSet,
     fmt::Write as _,

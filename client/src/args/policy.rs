@@ -67,6 +67,9 @@ pub(crate) enum ConfigCommand {
         #[arg(long, value_name = "NAME")]
         agent: Option<String>,
     },
+    /// Print the JSON Schema of config.toml, for editors
+    #[command(after_help = "Example: mux config schema > config.schema.json")]
+    Schema,
     /// Print where config.toml is
     #[command(after_help = "Example: $EDITOR $(mux config path)")]
     Path,

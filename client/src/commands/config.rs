@@ -4,6 +4,7 @@ use std::{
     fs,
     io::Read as _,
     path::{Path, PathBuf},
+    process::ExitCode,
 };
 
 use mux_client::within_seconds;
@@ -17,11 +18,18 @@ use crate::{
 
 /// A longer file is none that somebody wrote.
 const MOST: u64 = 4 << 20;
+/// Generated from the types that the daemon reads.
+const CONFIG_SCHEMA: &str = include_str!("../../../docs/reference/config.schema.json");
 
 pub(super) async fn config(args: args::Config, json: bool) -> Outcome {
     match args.command {
         ConfigCommand::Show { agent } => show(agent, json).await,
         ConfigCommand::Path => Ok(render::config_path(&dirs()?.config_file(), json)),
+        ConfigCommand::Schema => {
+            // Somebody who closes the pipe has read enough.
+            drop(render::data(CONFIG_SCHEMA));
+            Ok(ExitCode::SUCCESS)
+        }
         ConfigCommand::Check { file } => check(file, json).await,
     }
 }

@@ -114,7 +114,9 @@ pub(super) async fn servers(args: args::Servers, json: bool) -> Outcome {
                 .map_err(Failure::from)?;
             // A file that was refused is why a server is missing.
             let status = session.client.status(within_seconds(10)).await?;
-            let problems = status.map(|status| status.problems).unwrap_or_default();
+            let problems = status
+                .map(|status| status.all_problems())
+                .unwrap_or_default();
             let config = dirs()?.config_file();
             Ok(render::servers(&servers, &problems, &config, json))
         }

@@ -4,7 +4,7 @@ use std::{path::Path, process::ExitCode};
 
 use super::terminal::{eprintln, print, println};
 use comfy_table::{Cell, Color, ContentArrangement, Table, presets};
-use mux_proto::{AuthState, ServerInfo, ServerState, ToolInfo, ToolList};
+use mux_proto::{AuthState, Problem, ServerInfo, ServerState, ToolInfo, ToolList};
 
 use super::{
     amounts, document, note, shown,
@@ -162,7 +162,7 @@ fn first_line(description: &str) -> Option<String> {
 
 pub(crate) fn servers(
     servers: &[ServerInfo],
-    problems: &[String],
+    problems: &[Problem],
     config: &Path,
     json: bool,
 ) -> ExitCode {
@@ -170,9 +170,9 @@ pub(crate) fn servers(
         document(&servers);
         return ExitCode::SUCCESS;
     }
-    // Those of a single server stand beside it.
-    for problem in problems.iter().filter(|p| !is_of_one(p)) {
-        warn(problem);
+    // Problems of a single server are shown with it.
+    for problem in problems.iter().filter(|problem| problem.server.is_none()) {
+        warn(&problem.message);
     }
     if servers.is_empty() && !problems.is_empty() {
         return ExitCode::SUCCESS;
@@ -208,10 +208,8 @@ pub(crate) fn servers(
     ExitCode::SUCCESS
 }
 
-/// Whether a problem of the configuration stands beside its server or source.
-pub(super) fn is_of_one(problem: &str) -> bool {
-    problem.starts_with("[servers.") || problem.starts_with("[sources.")
-}
+pub(crate) const SECRET_IN_ARGS: &str = "something in its `args` looks like a secret: it is shown as ***, and is readable in config.toml and in \
+                                         the list of processes";
 
 /// Why it is as it is, and what a user should look at.
 pub(super) fn remarks_on(server: &ServerInfo) -> Vec<String> {
@@ -242,6 +240,9 @@ pub(super) fn remarks_on(server: &ServerInfo) -> Vec<String> {
         }
     }
     remarks.extend(server.warnings.iter().cloned());
+    if server.secret_in_args {
+        remarks.push(SECRET_IN_ARGS.to_owned());
+    }
     let missing = server.source.iter().flat_map(|source| &source.missing);
     remarks.extend(missing.map(|scheme| {
         format!(

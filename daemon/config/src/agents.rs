@@ -1,9 +1,11 @@
 //! `[agents.NAME]`, as the user wrote it.
 
+use super::schema::{AGENT_KEYS, LIMITS_KEYS, RuleTable, globs, text};
+use schemars::JsonSchema;
 use serde::Deserialize;
 use toml::{Table, Value};
 
-use super::{LimitsEntry, PolicyEntry, deserialize_entry, unknown_key_message};
+use super::{ConfigProblem, LimitsEntry, PolicyEntry, deserialize_entry, unknown_key_message};
 
 /// `[agents.NAME]`: what holds for one agent in place of what holds for all.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -20,19 +22,31 @@ pub struct AgentEntry {
     pub policy: Option<Vec<PolicyEntry>>,
 }
 
-/// What serde reads of it.
-#[derive(Default, Deserialize)]
+/// `[agents.NAME]` as a table.
+#[derive(Default, Deserialize, JsonSchema)]
 #[serde(default)]
-struct AgentTable {
+#[schemars(deny_unknown_fields)]
+pub(super) struct AgentTable {
+    /// As `check.mode`.
+    #[schemars(schema_with = "text", extend("enum" = ["error", "warn", "off"], "x-default" = "`check.mode`"))]
     check: Option<String>,
+    /// Paths that this agent does not see.
+    #[schemars(schema_with = "globs")]
     exclude: Vec<String>,
+    /// Paths that it gets as ordinary MCP tools.
+    #[schemars(schema_with = "globs", extend("x-default" = "every server's `tools.direct`"))]
     direct: Option<Vec<String>>,
+    /// `wall`, `cpu`, `calls`, `calls_at_once`, `argument`, `console`, `source`, `emitted`, `timers`; the other limits
+    /// are the same for all agents.
+    #[schemars(extend("x-default" = "`[limits]`"))]
     limits: LimitsEntry,
+    /// Replaces all `[[policy]]` rules; what a project denies stays denied.
+    #[schemars(with = "Vec<RuleTable>", extend("x-type" = "list of rules", "x-default" = "`[[policy]]`"))]
+    policy: Option<Value>,
 }
 
-const AGENT_KEYS: &[&str] = &["check", "exclude", "direct", "limits", "policy"];
 /// What a program is given, run by run. The others are shared by all agents.
-const AGENT_LIMIT_KEYS: &[&str] = &[
+const AGENT_LIMIT_KEYS: [&str; 9] = [
     "wall",
     "cpu",
     "calls",
@@ -49,30 +63,34 @@ impl AgentEntry {
     pub(super) fn read(
         name: &str,
         value: Value,
-        problems: &mut Vec<String>,
+        problems: &mut Vec<ConfigProblem>,
     ) -> Result<Self, String> {
         let what = format!("[agents.{name}]");
         let Value::Table(mut table) = value else {
             return Err(format!("{what} must be a table"));
         };
         let policy = table.remove("policy").map(PolicyEntry::read_rules);
-        let unknown: Vec<String> = unknown_keys(&table, AGENT_KEYS);
+        let unknown: Vec<String> = unknown_keys(&table, &AGENT_KEYS);
         for key in unknown {
             table.remove(&key);
-            problems.push(format!(
-                "{what} {} is ignored",
-                unknown_key_message(&key, AGENT_KEYS)
-            ));
+            let message = unknown_key_message(&key, &AGENT_KEYS);
+            let message = format!("{what} {message} is ignored");
+            problems.push(ConfigProblem::at(&["agents", name, &key], message));
         }
         if let Some(Value::Table(limits)) = table.get_mut("limits") {
-            for key in unknown_keys(limits, AGENT_LIMIT_KEYS) {
+            for key in unknown_keys(limits, &AGENT_LIMIT_KEYS) {
                 limits.remove(&key);
-                problems.push(match LimitsEntry::KEYS.contains(&key.as_str()) {
+                let message = match LIMITS_KEYS.contains(&key) {
                     true => format!(
                         "{what} limits.{key} is ignored: it is the same for all agents, see [limits]"
                     ),
-                    false => format!("{what} limits: {} is ignored", unknown_key_message(&key, AGENT_LIMIT_KEYS)),
-                });
+                    false => format!(
+                        "{what} limits: {} is ignored",
+                        unknown_key_message(&key, &AGENT_LIMIT_KEYS.map(str::to_owned))
+                    ),
+                };
+                let keys = ["agents", name, "limits", &key];
+                problems.push(ConfigProblem::at(&keys, message));
             }
         }
         let written: AgentTable = deserialize_entry(Value::Table(table), &what)?;
@@ -86,9 +104,9 @@ impl AgentEntry {
     }
 }
 
-fn unknown_keys(table: &Table, known: &[&str]) -> Vec<String> {
+fn unknown_keys(table: &Table, known: &[impl AsRef<str>]) -> Vec<String> {
     let keys = table.keys();
-    let others = keys.filter(|key| !known.contains(&key.as_str()));
+    let others = keys.filter(|key| !known.iter().any(|known| known.as_ref() == key.as_str()));
     others.cloned().collect()
 }
 
@@ -103,7 +121,8 @@ mod tests {
             "c",
         )
         .unwrap();
-        let problems = config.problems.join("\n");
+        let problems: Vec<String> = config.problems.iter().map(ToString::to_string).collect();
+        let problems = problems.join("\n");
         for part in [
             "[agents.a] unknown key `exlude` (did you mean `exclude`?)",
             "limits.heap is ignored: it is the same for all agents",

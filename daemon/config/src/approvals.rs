@@ -1,22 +1,31 @@
 //! `[approvals]`, as the user wrote it.
 
+use super::schema::{duration, size};
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::SizeEntry;
 
 /// `[approvals]`. Times are texts such as `"4m"`.
-#[derive(Clone, Debug, Default, Deserialize, PartialEq)]
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq)]
 #[serde(default, deny_unknown_fields)]
 pub struct ApprovalsEntry {
-    /// How long a program waits for an answer.
+    /// How long a call is held; then its program gets the error `pending`.
+    #[schemars(schema_with = "duration", extend("default" = "4m", "x-range" = "1s to 1h"))]
     pub wait: Option<String>,
-    /// Calls that wait at once.
+    /// Calls held at once, with 64 MiB of arguments in all; then `busy`.
+    #[schemars(range(min = 1, max = 10_000), extend("default" = 256))]
     pub held: Option<usize>,
+    /// Calls of one run that are held at once; then `busy`.
+    #[schemars(range(min = 1, max = 256), extend("default" = 32))]
     pub held_per_run: Option<usize>,
-    /// What of a run's calls and results is kept for running it again.
+    /// Calls and results of a run that are stored for `mux resume`; a run with more cannot be resumed: `limit`.
+    #[schemars(schema_with = "size", extend("default" = "4MiB", "x-range" = "64KiB to 32MiB"))]
     pub log: Option<SizeEntry>,
-    /// How long what nobody answered is kept.
+    /// How long an unanswered call and its run are stored.
+    #[schemars(schema_with = "duration", extend("default" = "24h", "x-range" = "1m to 30d"))]
     pub keep: Option<String>,
-    /// Whether the desktop is told.
+    /// Desktop notifications, one at a time.
+    #[schemars(extend("x-default" = "`true` if there is a session bus, `false` with `MUX_HOME` set"))]
     pub desktop: Option<bool>,
 }

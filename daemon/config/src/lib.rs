@@ -21,6 +21,7 @@
 mod agents;
 mod approvals;
 mod audit;
+mod config_problem;
 pub mod environment;
 mod expanded_texts;
 mod limits;
@@ -29,18 +30,24 @@ mod metrics;
 pub mod parse_errors;
 mod pins;
 mod policy;
+pub mod schema;
 mod sources;
 mod telemetry;
 
-use std::{collections::BTreeMap, path::Path};
+use std::{collections::BTreeMap, path::Path, sync::Arc};
 
+use self::schema::{
+    SERVER_KEYS, TOOLS_KEYS, TOP_LEVEL_KEYS, duration, duration_or_never, globs, roots, text,
+};
+use schemars::JsonSchema;
 use serde::Deserialize;
-use toml::{Table, Value};
+use toml::{Table, Value, de::DeTable};
 
 pub use self::approvals::ApprovalsEntry;
 pub use self::{
     agents::AgentEntry,
     audit::AuditEntry,
+    config_problem::ConfigProblem,
     limits::{LimitsEntry, SizeEntry},
     line_index::LineIndex,
     metrics::MetricsEntry,
@@ -51,23 +58,8 @@ pub use self::{
 };
 use mux_text::did_you_mean::nearest;
 
-const TOP_LEVEL_KEYS: &[&str] = &[
-    "servers",
-    "sources",
-    "policy",
-    "limits",
-    "daemon",
-    "check",
-    "agents",
-    "pins",
-    "approvals",
-    "audit",
-    "metrics",
-    "telemetry",
-];
-
 /// Everything in the file, entry by entry.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Config {
     pub servers: BTreeMap<String, Result<ServerEntry, String>>,
     pub sources: BTreeMap<String, Result<SourceEntry, String>>,
@@ -82,7 +74,9 @@ pub struct Config {
     pub approvals: ApprovalsEntry,
     pub telemetry: TelemetryEntry,
     /// What was ignored, and why.
-    pub problems: Vec<String>,
+    pub problems: Vec<ConfigProblem>,
+    /// On which lines of its text all this is.
+    pub lines: Arc<LineIndex>,
 }
 
 /// The file as a whole cannot be used.
@@ -118,50 +112,80 @@ impl ConfigError {
 }
 
 /// `[servers.NAME]`
-#[derive(Clone, Debug, Default, Deserialize, PartialEq)]
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq)]
 #[serde(default)]
+#[schemars(deny_unknown_fields)]
 pub struct ServerEntry {
+    /// The program, found in your login shell's `PATH`.
+    #[schemars(extend("x-default" = "required"))]
     pub command: Option<String>,
+    /// Its arguments.
     pub args: Vec<String>,
+    /// Its variables, besides [those that every server gets](#variables-that-a-server-gets).
     pub env: BTreeMap<String, String>,
+    /// Its working directory; a relative path starts at your home.
+    #[schemars(extend("x-default" = "your home"))]
     pub cwd: Option<String>,
+    /// `http://` or `https://` and a host.
+    #[schemars(extend("x-default" = "required"))]
     pub url: Option<String>,
+    /// Sent with every request to that origin, and to no other origin.
     pub headers: BTreeMap<String, String>,
+    /// Who shares one session: all clients, those in the same directory, one connection, or one run. `user` cannot be
+    /// combined with `${workspace}`.
+    #[schemars(schema_with = "text", extend("enum" = ["user", "workspace", "client", "run"], "x-default" = "detected"))]
     pub share: Option<String>,
-    /// What it is told when it asks for roots.
+    /// The answer to `roots/list`. For the filesystem server with directories in `args` the default is `"none"`.
+    #[schemars(schema_with = "roots", extend("default" = "workspace"))]
     pub roots: Option<RootsEntry>,
+    /// Which tools are offered, and how.
     pub tools: ToolsEntry,
     /// `false` keeps the entry and offers nothing of it.
+    #[schemars(extend("default" = true))]
     pub enabled: Option<bool>,
-    /// From the start of the process to its list of tools, such as `"60s"`.
+    /// From the start of the process to its list of tools.
+    #[schemars(schema_with = "duration", extend("default" = "60s"))]
     pub start_timeout: Option<String>,
-    /// One call, from its last sign of life, such as `"2m"`.
+    /// How long a call may be silent; a progress notification resets it.
+    #[schemars(schema_with = "duration", extend("default" = "5m"))]
     pub call_timeout: Option<String>,
-    /// One call, however much progress it makes.
+    /// One call in all, whatever progress it reports.
+    #[schemars(schema_with = "duration", extend("default" = "1h"))]
     pub total_timeout: Option<String>,
-    /// Calls on their way at once, in place of `limits.calls_per_server`.
+    /// Concurrent calls of one process; for a URL, of all its sessions. More calls wait in turn.
+    #[schemars(range(min = 1, max = 256), extend("x-default" = "`limits.calls_per_server`"))]
     pub calls_at_once: Option<usize>,
-    /// `auto`, `streamable-http` or `sse`, for a `url`.
+    /// `auto` tries streamable HTTP first, and HTTP+SSE (2024-11-05) if the first message is answered with 400, 404 or
+    /// 405.
+    #[schemars(schema_with = "text", extend("enum" = ["auto", "streamable-http", "sse"], "default" = "auto"))]
     pub transport: Option<String>,
-    /// `auto`, `2026-07-28` or `2025-11-25`: the revision of MCP in which sessions are opened.
+    /// The MCP revision in which sessions are opened. `transport = "sse"` cannot be combined with `"2026-07-28"`.
+    #[schemars(schema_with = "text", extend("enum" = ["auto", "2026-07-28", "2025-11-25"], "default" = "auto"))]
     pub era: Option<String>,
-    /// A Unix socket that takes the requests for the `url`.
+    /// A Unix socket that receives the requests, whatever host the URL names. Such an entry has no login.
     pub socket: Option<String>,
+    /// `false` disables logins; a table describes your client, see below.
+    #[schemars(extend("x-type" = "`false` or table", "x-default" = "on"))]
     pub oauth: Option<OauthEntry>,
-    /// `lazy` or `eager`.
+    /// `eager` opens the session when the daemon starts, and again after it ends.
+    #[schemars(schema_with = "text", extend("enum" = ["lazy", "eager"], "default" = "lazy"))]
     pub start: Option<String>,
-    /// Without calls, such as `"30m"`; or `"never"`.
+    /// Closes a session that has had no call for this long.
+    #[schemars(schema_with = "duration_or_never", extend("x-range" = "at least `1s`", "x-default" = "`\"never\"` for a session that all clients share, otherwise `\"30m\"`"))]
     pub idle_close: Option<String>,
-    /// `never`, `read_only` or `idempotent`: what is sent again if nobody knows whether it happened.
+    /// Which calls are sent once more if the server died before it answered; `idempotent` includes read-only tools.
+    #[schemars(schema_with = "text", extend("enum" = ["never", "read_only", "idempotent"], "default" = "never"))]
     pub retry: Option<String>,
-    /// As `[pins] on_change`, for this server's tools.
+    /// What happens when a tool's definition changes.
+    #[schemars(schema_with = "text", extend("enum" = ["refuse", "warn", "off"], "x-default" = "`pins.on_change`"))]
     pub pins: Option<String>,
-    /// `error`, `warn` or `off`: what becomes of a result that is not as its tool declares.
+    /// What happens to structured content that does not match the tool's output schema.
+    #[schemars(schema_with = "text", extend("enum" = ["error", "warn", "off"], "default" = "error"))]
     pub check_results: Option<String>,
 }
 
 /// `roots = "workspace"`, `"none"`, or a list of directories.
-#[derive(Clone, Debug, Deserialize, PartialEq)]
+#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq)]
 #[serde(untagged)]
 pub enum RootsEntry {
     Word(String),
@@ -169,7 +193,7 @@ pub enum RootsEntry {
 }
 
 /// `oauth = false`, or what is known of the client.
-#[derive(Clone, Debug, Deserialize, PartialEq)]
+#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq)]
 #[serde(untagged)]
 pub enum OauthEntry {
     Switch(bool),
@@ -177,71 +201,60 @@ pub enum OauthEntry {
 }
 
 /// `oauth = { … }` of a server.
-#[derive(Clone, Debug, Default, Deserialize, PartialEq)]
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq)]
 #[serde(default, deny_unknown_fields)]
 pub struct OauthClient {
+    /// The client that you registered, or the `https` URL of a client metadata document.
+    #[schemars(extend("x-default" = "muxd registers itself"))]
     pub client_id: Option<String>,
+    /// Its secret.
     pub client_secret: Option<String>,
-    /// Of the authorization server where this client is registered.
+    /// The authorization server where the client is registered; required for the first login with a `client_secret`.
+    #[schemars(extend("x-default" = "the issuer of the first login"))]
     pub issuer: Option<String>,
+    /// The scopes to request.
+    #[schemars(extend("x-default" = "what the server asks for"))]
     pub scopes: Vec<String>,
-    /// Of the callback on the loopback interface.
+    /// Port of the redirect `http://127.0.0.1:PORT/callback`.
+    #[schemars(extend("x-default" = "any free port"))]
     pub port: Option<u16>,
 }
 
-impl ServerEntry {
-    const KEYS: &[&str] = &[
-        "command",
-        "args",
-        "env",
-        "cwd",
-        "url",
-        "headers",
-        "share",
-        "roots",
-        "tools",
-        "enabled",
-        "start_timeout",
-        "call_timeout",
-        "total_timeout",
-        "calls_at_once",
-        "transport",
-        "era",
-        "socket",
-        "oauth",
-        "start",
-        "idle_close",
-        "retry",
-        "pins",
-        "check_results",
-    ];
-}
-
 /// `tools = { … }` of a server.
-#[derive(Clone, Debug, Default, Deserialize, PartialEq)]
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq)]
 #[serde(default)]
+#[schemars(deny_unknown_fields)]
 pub struct ToolsEntry {
+    /// Tools that are never offered.
+    #[schemars(schema_with = "globs")]
     pub exclude: Vec<String>,
+    /// Tools that agents get as ordinary MCP tools too.
+    #[schemars(schema_with = "globs")]
     pub direct: Vec<String>,
 }
 
 /// `[daemon]`
-#[derive(Clone, Debug, Default, Deserialize, PartialEq)]
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq)]
 #[serde(default, deny_unknown_fields)]
 pub struct DaemonEntry {
-    /// Without clients and runs, such as `"3h"`; `"never"` switches it off.
+    /// The daemon exits after this long without clients and runs.
+    #[schemars(schema_with = "duration_or_never", extend("default" = "3h"))]
     pub idle_exit: Option<String>,
-    /// `"auto"`: tokens go into the system's keyring, if there is one; `"never"`: into a file.
+    /// `auto` stores tokens and secrets in the system's keyring if there is one, `never` in `credentials.json` in the
+    /// state directory.
+    #[schemars(schema_with = "text", extend("enum" = ["auto", "never"], "x-default" = "`\"auto\"`; `\"never\"` with `MUX_HOME` set"))]
     pub keyring: Option<String>,
 }
 
 /// `[check]`
-#[derive(Clone, Debug, Default, Deserialize, PartialEq)]
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq)]
 #[serde(default, deny_unknown_fields)]
 pub struct CheckEntry {
-    /// `"error"`, `"warn"` or `"off"`.
+    /// `error`: a program with type errors does not run; `warn`: it runs with warnings; `off`: no check.
+    #[schemars(schema_with = "text", extend("enum" = ["error", "warn", "off"], "default" = "error"))]
     pub mode: Option<String>,
-    /// TypeScript's native compiler.
+    /// A TypeScript 7 native compiler; a relative path starts at your home.
+    #[schemars(extend("x-default" = "the compiler of `mux setup`, then `PATH`"))]
     pub tsc: Option<String>,
 }
 
@@ -260,14 +273,19 @@ impl Config {
 
     /// `path` is for the errors.
     pub fn parse(text: &str, path: &str) -> Result<Self, ConfigError> {
-        let table: Table = toml::from_str(text).map_err(|e| ConfigError::Syntax {
+        let syntax = |error: toml::de::Error| ConfigError::Syntax {
             path: path.to_owned(),
-            message: parse_errors::syntax(&e, text),
-        })?;
-        Self::of(table).map_err(|message| ConfigError::Shape {
+            message: parse_errors::syntax(&error, text),
+        };
+        let document = DeTable::parse(text).map_err(syntax)?;
+        let lines = LineIndex::of(document.get_ref(), text);
+        let table = Table::deserialize(toml::Deserializer::from(document)).map_err(syntax)?;
+        let mut config = Self::of(table).map_err(|message| ConfigError::Shape {
             path: path.to_owned(),
             message,
-        })
+        })?;
+        config.lines = Arc::new(lines);
+        Ok(config)
     }
 
     /// The same of what was read already.
@@ -289,10 +307,9 @@ impl Config {
                 "telemetry" => config.telemetry = deserialize_entry(value, "telemetry")?,
                 "daemon" => config.daemon = deserialize_entry(value, "daemon")?,
                 unknown => {
-                    config.problems.push(format!(
-                        "{} is ignored",
-                        unknown_key_message(unknown, TOP_LEVEL_KEYS)
-                    ));
+                    let message = unknown_key_message(unknown, &TOP_LEVEL_KEYS);
+                    let message = format!("{message} is ignored");
+                    config.problems.push(ConfigProblem::at(&[unknown], message));
                 }
             }
         }
@@ -329,28 +346,27 @@ fn read_entries<T>(
 fn read_server(value: Value) -> Result<ServerEntry, String> {
     check_keys(
         &value,
-        ServerEntry::KEYS,
+        &SERVER_KEYS,
         "must be a table with `command`, as in [servers.NAME]",
     )?;
     deserialize_entry(value, "the entry")
 }
 
-fn check_keys(value: &Value, known: &[&str], shape: &str) -> Result<(), String> {
+fn check_keys(value: &Value, known: &[String], shape: &str) -> Result<(), String> {
     let Value::Table(table) = value else {
         return Err(shape.to_owned());
     };
-    if let Some(unknown) = table.keys().find(|key| !known.contains(&key.as_str())) {
+    if let Some(unknown) = table.keys().find(|key| !known.contains(key)) {
         return Err(unknown_key_message(unknown, known));
     }
     if let Some(Value::Table(tools)) = table.get("tools")
-        && let Some(unknown) = tools
-            .keys()
-            .find(|key| !["exclude", "direct"].contains(&key.as_str()))
+        && let Some(unknown) = tools.keys().find(|key| !TOOLS_KEYS.contains(key))
     {
-        return Err(unknown_key_message(
-            &format!("tools.{unknown}"),
-            &["tools.exclude", "tools.direct"],
-        ));
+        let known: Vec<String> = TOOLS_KEYS
+            .iter()
+            .map(|key| format!("tools.{key}"))
+            .collect();
+        return Err(unknown_key_message(&format!("tools.{unknown}"), &known));
     }
     Ok(())
 }
@@ -364,8 +380,8 @@ fn deserialize_entry<T: serde::de::DeserializeOwned>(
         .map_err(|error| format!("{what}: {}", parse_errors::shape(&error)))
 }
 
-fn unknown_key_message(key: &str, known: &[&str]) -> String {
-    match nearest(key, known.iter().copied()) {
+fn unknown_key_message(key: &str, known: &[String]) -> String {
+    match nearest(key, known.iter().map(String::as_str)) {
         Some(near) => format!("unknown key `{key}` (did you mean `{near}`?)"),
         None => format!("unknown key `{key}` (known: {})", known.join(", ")),
     }
@@ -406,7 +422,9 @@ mod tests {
     fn unknown_sections_are_named_with_the_nearest() {
         let config = parse("[server.a]\ncommand = \"x\"\n");
         assert!(
-            config.problems[0].contains("did you mean `servers`"),
+            config.problems[0]
+                .message
+                .contains("did you mean `servers`"),
             "{:?}",
             config.problems
         );

@@ -17,35 +17,6 @@ pub(super) fn syntax(error: &toml::de::Error, text: &str) -> String {
     format!("line {line}, column {column}: {message}")
 }
 
-/// The keys that a problem is about, by the words with which it begins: `[servers.a]: …`, `[agents.a] limits.wall …`,
-/// `[[policy]] rule 2 …`, `limits.wall = …`, ``unknown key `x` ``.
-pub fn place(problem: &str) -> Vec<String> {
-    let owned = |keys: &[&str]| keys.iter().map(|key| (*key).to_owned()).collect();
-    let word = |text: &str| {
-        let end = text.find([' ', ':']).unwrap_or(text.len());
-        text[..end].to_owned()
-    };
-    if let Some(rest) = problem.strip_prefix("[[policy]] rule ") {
-        return owned(&["policy", &word(rest)]);
-    }
-    if let Some(rest) = problem.strip_prefix("unknown key `") {
-        return owned(&[rest.split('`').next().unwrap_or_default()]);
-    }
-    let (section, rest) = match problem.strip_prefix('[') {
-        Some(rest) => rest.split_once(']').unwrap_or((rest, "")),
-        None => ("", problem),
-    };
-    let (section, name) = section.split_once('.').unwrap_or((section, ""));
-    let rest = rest.trim_start_matches([' ', ':']);
-    let mut keys: Vec<String> = owned(&[section, name]);
-    match rest.strip_prefix("policy rule ") {
-        Some(number) => keys.extend(["policy".to_owned(), word(number)]),
-        None => keys.extend(word(rest).split('.').map(str::to_owned)),
-    }
-    keys.retain(|key| !key.is_empty());
-    keys
-}
-
 /// A value of another shape: what is expected and of which key.
 pub(super) fn shape(error: &toml::de::Error) -> String {
     let message = without_value(error.message());
@@ -102,30 +73,7 @@ fn without_value(message: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{super::Config, place};
-
-    #[test]
-    fn a_problem_is_about_what_it_begins_with() {
-        for (problem, keys) in [
-            ("[[policy]] rule 12 (match \"a\"): no", "policy 12"),
-            (
-                "[agents.a] policy rule 2 (match \"a\"): no",
-                "agents a policy 2",
-            ),
-            (
-                "[agents.a] limits.wall = 1h is not between",
-                "agents a limits wall",
-            ),
-            ("[agents.a] check = \"x\" is ignored", "agents a check"),
-            ("limits.wall = 1h is not between", "limits wall"),
-            ("daemon.idle_exit = \"x\" is not", "daemon idle_exit"),
-            ("[pins] on_change = \"x\" is ignored", "pins on_change"),
-            ("unknown key `server` (did you mean `servers`?)", "server"),
-            ("[servers.a]: the program is missing", "servers a the"),
-        ] {
-            assert_eq!(place(problem).join(" "), keys, "{problem}");
-        }
-    }
+    use super::super::Config;
 
     #[test]
     fn a_secret_stands_in_no_error() {

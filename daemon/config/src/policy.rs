@@ -5,7 +5,10 @@
 
 use toml::{Table, Value};
 
-use super::unknown_key_message;
+use super::{
+    schema::{ANNOTATION_KEYS, RULE_KEYS},
+    unknown_key_message,
+};
 
 /// One rule.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -38,20 +41,6 @@ pub struct AnnotationsEntry {
     pub idempotent: Option<bool>,
     pub open_world: Option<bool>,
 }
-
-const RULE_KEYS: &[&str] = &[
-    "match",
-    "action",
-    "server",
-    "agent",
-    "client",
-    "workspace",
-    "annotations",
-    "verb",
-    "arguments",
-    "reason",
-];
-const ANNOTATION_KEYS: &[&str] = &["read_only", "destructive", "idempotent", "open_world"];
 
 impl PolicyEntry {
     /// The rules of a list. What is no list is one rule that nobody understands.
@@ -100,7 +89,7 @@ impl PolicyEntry {
                 }
             }
             "arguments" => self.arguments = self.table(key, value).into_iter().collect(),
-            unknown => self.mistakes.push(unknown_key_message(unknown, RULE_KEYS)),
+            unknown => self.mistakes.push(unknown_key_message(unknown, &RULE_KEYS)),
         }
     }
 
@@ -114,7 +103,7 @@ impl PolicyEntry {
             unknown => {
                 let unknown = format!(
                     "annotations.{}",
-                    unknown_key_message(unknown, ANNOTATION_KEYS)
+                    unknown_key_message(unknown, &ANNOTATION_KEYS)
                 );
                 return self.mistakes.push(unknown);
             }

@@ -2,50 +2,78 @@
 
 use std::collections::BTreeMap;
 
+use super::schema::{SOURCE_KEYS, duration, text};
+use schemars::JsonSchema;
 use serde::Deserialize;
 use toml::Value;
 
 use super::{ToolsEntry, check_keys};
 
 /// `[sources.NAME]`: an API whose description makes it a server like any other.
-#[derive(Clone, Debug, Default, Deserialize, PartialEq)]
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq)]
 #[serde(default)]
+#[schemars(deny_unknown_fields)]
 pub struct SourceEntry {
-    /// An OpenAPI description, 3.0 or 3.1, JSON or YAML: a file, or an http(s) URL.
+    /// The description, OpenAPI 3.0 or 3.1, JSON or YAML: a file (a relative path starts at your home) or an http(s)
+    /// URL.
     pub openapi: Option<String>,
-    /// The address of a GraphQL endpoint.
+    /// The URL of a GraphQL endpoint.
     pub graphql: Option<String>,
-    /// Its schema, as SDL or as the answer to an introspection: a file or a URL. Otherwise the endpoint is asked.
+    /// GraphQL only: a file or URL with the schema, as SDL or as the result of an introspection query.
+    #[schemars(extend("x-default" = "introspection"))]
     pub schema: Option<String>,
-    /// In place of the address that the description names.
+    /// OpenAPI only: the address at which operations are called.
+    #[schemars(extend("x-default" = "from the description"))]
     pub base_url: Option<String>,
-    /// Of that address.
+    /// OpenAPI only: values for the variables in the server address of the description.
     pub variables: BTreeMap<String, String>,
-    /// Where credentials go beside that address, such as `"https://uploads.example.com"`.
+    /// OpenAPI only: further origins that may be called with credentials, such as `"https://uploads.example.com"`; no
+    /// path and no user in them.
     pub origins: Vec<String>,
+    /// Sent with every request.
     pub headers: BTreeMap<String, String>,
-    /// By the name of a security scheme.
+    /// OpenAPI: by the name of a security scheme, a text (key or token) or `{ username, password }`. GraphQL: `bearer`,
+    /// `basic = { username, password }`, or the name of a header.
     pub auth: BTreeMap<String, CredentialEntry>,
-    /// Those that a token is fetched for; otherwise all that operations name.
+    /// OpenAPI only: scopes of the token that is fetched.
+    #[schemars(extend("x-default" = "what operations name"))]
     pub scopes: Option<Vec<String>>,
-    /// Requests in a time, such as `"10/s"` or `"5000/h"`.
+    /// Requests per time: a number, `/`, and `s`, `m`, `h` or `d`.
+    #[schemars(extend("pattern" = r"^\s*[0-9]+\s*/\s*[smhd]\s*$", "x-default" = "unlimited"))]
     pub rate: Option<String>,
-    /// How old a description from a URL may be before it is asked for again, such as `"1d"`.
+    /// Age at which a description from a URL is requested again.
+    #[schemars(schema_with = "duration", extend("default" = "1d"))]
     pub refresh: Option<String>,
-    /// How deep a selection goes that a program leaves out.
+    /// GraphQL only: depth of the default selection.
+    #[schemars(range(min = 1, max = 6), extend("default" = 2))]
     pub depth: Option<u32>,
+    /// Which tools are offered, and how.
     pub tools: ToolsEntry,
+    /// `false` keeps the entry and offers nothing of it.
+    #[schemars(extend("default" = true))]
     pub enabled: Option<bool>,
+    /// How long a call may be silent.
+    #[schemars(schema_with = "duration", extend("default" = "60s"))]
     pub call_timeout: Option<String>,
+    /// One call in all.
+    #[schemars(schema_with = "duration", extend("default" = "10m"))]
     pub total_timeout: Option<String>,
+    /// Concurrent calls. More calls wait in turn.
+    #[schemars(range(min = 1, max = 256), extend("x-default" = "`limits.calls_per_server`"))]
     pub calls_at_once: Option<usize>,
+    /// Which calls are sent once more if the answer was lost, by the HTTP method or the kind of operation.
+    #[schemars(schema_with = "text", extend("enum" = ["never", "read_only", "idempotent"], "default" = "never"))]
     pub retry: Option<String>,
+    /// What happens when a tool's definition changes.
+    #[schemars(schema_with = "text", extend("enum" = ["refuse", "warn", "off"], "x-default" = "`pins.on_change`"))]
     pub pins: Option<String>,
+    /// What happens to a result that does not match the description.
+    #[schemars(schema_with = "text", extend("enum" = ["error", "warn", "off"], "default" = "warn"))]
     pub check_results: Option<String>,
 }
 
 /// What is sent for a security scheme.
-#[derive(Clone, Deserialize, PartialEq)]
+#[derive(Clone, Deserialize, JsonSchema, PartialEq)]
 #[serde(untagged)]
 pub enum CredentialEntry {
     /// A key, or a token.
@@ -53,7 +81,7 @@ pub enum CredentialEntry {
     Basic(BasicEntry),
 }
 
-#[derive(Clone, Deserialize, PartialEq)]
+#[derive(Clone, Deserialize, JsonSchema, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct BasicEntry {
     pub username: String,
@@ -61,33 +89,10 @@ pub struct BasicEntry {
 }
 
 impl SourceEntry {
-    const KEYS: &[&str] = &[
-        "openapi",
-        "graphql",
-        "schema",
-        "base_url",
-        "variables",
-        "origins",
-        "headers",
-        "auth",
-        "scopes",
-        "rate",
-        "refresh",
-        "depth",
-        "tools",
-        "enabled",
-        "call_timeout",
-        "total_timeout",
-        "calls_at_once",
-        "retry",
-        "pins",
-        "check_results",
-    ];
-
     pub(super) fn read(value: Value) -> Result<Self, String> {
         check_keys(
             &value,
-            Self::KEYS,
+            &SOURCE_KEYS,
             "must be a table with `openapi` or `graphql`, as in [sources.NAME]",
         )?;
         super::deserialize_entry(value, "the entry")

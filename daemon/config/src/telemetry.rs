@@ -2,18 +2,23 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 /// `[telemetry]`
-#[derive(Clone, Debug, Default, Deserialize, PartialEq)]
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq)]
 #[serde(default, deny_unknown_fields)]
 pub struct TelemetryEntry {
-    /// `false` sends no spans, whatever the environment says.
+    /// `false` sends nothing, whatever the environment says.
+    #[schemars(extend("default" = true))]
     pub enabled: Option<bool>,
-    /// Of a collector that speaks OTLP over HTTP, such as `"http://127.0.0.1:4318"`.
+    /// Collector that accepts OTLP over HTTP; `/v1/traces` is added.
+    #[schemars(extend("x-default" = "the [OTEL variables](#variables-of-your-login-shell)"))]
     pub endpoint: Option<String>,
+    /// Sent to `endpoint`.
     pub headers: BTreeMap<String, String>,
     /// `service.name`.
+    #[schemars(extend("x-default" = "`OTEL_SERVICE_NAME`, then `\"muxd\"`"))]
     pub service: Option<String>,
 }
 

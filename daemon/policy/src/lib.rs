@@ -47,7 +47,7 @@ pub use self::{
     policy_sets::{DECISION_TIMEOUT, EffectivePolicy, PolicySet},
     rule::{ProjectText, Rule, RuleList},
 };
-use mux_config::PolicyEntry;
+use mux_config::{ConfigProblem, PolicyEntry};
 
 /// One list of rules.
 #[derive(Clone, Debug, Default)]
@@ -65,7 +65,7 @@ impl Policy {
         entries: &[PolicyEntry],
         list: RuleList,
         home: &Path,
-        problems: &mut Vec<String>,
+        problems: &mut Vec<ConfigProblem>,
     ) -> Self {
         let list = Arc::new(list);
         let mut policy = Self::default();
@@ -73,10 +73,17 @@ impl Policy {
             let rule = Rule::compile(entry.clone(), place + 1, &list, home);
             if let Some(mistake) = rule.mistake() {
                 let (number, matched) = (rule.number, rule.text());
-                problems.push(format!(
+                let message = format!(
                     "{} rule {number} (match {matched:?}): {mistake}; denied",
                     list.section()
-                ));
+                );
+                let number = number.to_string();
+                let keys = match &*list {
+                    RuleList::Everybody => vec!["policy", &number],
+                    RuleList::Agent(name) => vec!["agents", name, "policy", &number],
+                    RuleList::Project(..) => Vec::new(),
+                };
+                problems.push(ConfigProblem::at(&keys, message));
             }
             match rule.only_servers() {
                 Some(servers) => {

@@ -18,7 +18,7 @@ use super::{
     Policy, PolicyDecision, PolicyQuestion, PolicyVerdict, ProjectText, Rule, RuleAction, RuleList,
     default_verdict, rule::RuleMatch,
 };
-use mux_config::{AgentEntry, PolicyEntry};
+use mux_config::{AgentEntry, ConfigProblem, PolicyEntry};
 
 /// The budget `policy_time`: how long the rules may look at the arguments of one call. The time depends on the length
 /// of the arguments, the number of rules, and their regular expressions.
@@ -63,7 +63,7 @@ impl PolicySet {
         policy: &[PolicyEntry],
         agents: &BTreeMap<String, AgentEntry>,
         home: &Path,
-        problems: &mut Vec<String>,
+        problems: &mut Vec<ConfigProblem>,
     ) -> Self {
         let everybody = Policy::new(policy, RuleList::Everybody, home, problems);
         let own = agents.iter().filter_map(|(name, agent)| {

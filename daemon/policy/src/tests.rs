@@ -13,7 +13,8 @@ pub(super) fn policies(text: &str) -> (PolicySet, Vec<String>) {
     let mut problems = Vec::new();
     let (agents, home) = (&config.agents, Path::new(HOME));
     let policies = PolicySet::resolve(&config.policy, agents, home, &mut problems);
-    (policies, problems)
+    let messages = problems.into_iter().map(|problem| problem.message);
+    (policies, messages.collect())
 }
 
 /// Nothing is known but the path.

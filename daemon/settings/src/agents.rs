@@ -92,7 +92,11 @@ mod tests {
         )
         .unwrap();
         assert_eq!(config.problems.len(), 1, "{:?}", config.problems);
-        assert!(config.problems[0].contains("[agents.plain] unknown key `limit`"));
+        assert!(
+            config.problems[0]
+                .message
+                .contains("[agents.plain] unknown key `limit`")
+        );
         let agents = AgentViews::resolve(&config.agents, &config.servers, &config.sources);
         let of = |name: &str| {
             let own = agents.configured_agents().find(|(own, _)| *own == name);

@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use super::setting_limits::SectionReader;
-use mux_config::ApprovalsEntry;
+use mux_config::{ApprovalsEntry, ConfigProblem};
 
 const MINUTE: Duration = Duration::from_secs(60);
 
@@ -38,10 +38,11 @@ impl Default for ApprovalTerms {
 }
 
 impl ApprovalTerms {
-    pub(super) fn resolve(entry: &ApprovalsEntry, problems: &mut Vec<String>) -> Self {
+    pub(super) fn resolve(entry: &ApprovalsEntry, problems: &mut Vec<ConfigProblem>) -> Self {
         let mut this = Self::default();
         let mut read = SectionReader {
             what: "approvals".into(),
+            keys: vec!["approvals"],
             otherwise: "the default holds",
             problems,
         };
@@ -79,7 +80,7 @@ mod tests {
         };
         let (terms, problems) =
             resolved("wait = \"90s\"\nheld = 3\nlog = \"1MiB\"\ndesktop = false");
-        assert_eq!(problems, Vec::<String>::new());
+        assert_eq!(problems, []);
         assert_eq!(
             (terms.wait, terms.held, terms.log),
             (Duration::from_secs(90), 3, 1 << 20)
@@ -96,7 +97,7 @@ mod tests {
         ] {
             let (terms, problems) = resolved(text);
             assert!(
-                problems.len() == 1 && problems[0].contains(part),
+                problems.len() == 1 && problems[0].message.contains(part),
                 "{problems:?}"
             );
             assert_eq!(terms, ApprovalTerms::default());

@@ -5,7 +5,7 @@ use std::{str::FromStr, time::Duration};
 use bytesize::ByteSize;
 
 use super::parse_setting_duration;
-use mux_config::{AuditEntry, SizeEntry};
+use mux_config::{AuditEntry, ConfigProblem, SizeEntry};
 
 /// A shorter log would lose today's calls.
 const MIN_RETENTION: Duration = Duration::from_secs(60 * 60);
@@ -31,14 +31,20 @@ impl Default for AuditRetention {
 }
 
 /// What is wrong leaves the default in force, and the log on.
-pub(super) fn resolve(entry: &AuditEntry, problems: &mut Vec<String>) -> (bool, AuditRetention) {
+pub(super) fn resolve(
+    entry: &AuditEntry,
+    problems: &mut Vec<ConfigProblem>,
+) -> (bool, AuditRetention) {
     let mut terms = AuditRetention::default();
-    let mut wrong = |problem: String| problems.push(format!("{problem}; the default holds"));
+    let mut wrong = |key: &str, problem: String| {
+        let message = format!("{problem}; the default holds");
+        problems.push(ConfigProblem::at(&["audit", key], message));
+    };
     if let Some(text) = &entry.keep {
         match parse_setting_duration(text, "audit.keep") {
             Ok(keep) if keep >= MIN_RETENTION => terms.keep = keep,
-            Ok(_) => wrong(format!("audit.keep = {text:?} is less than 1h")),
-            Err(problem) => wrong(problem),
+            Ok(_) => wrong("keep", format!("audit.keep = {text:?} is less than 1h")),
+            Err(problem) => wrong("keep", problem),
         }
     }
     let size = entry.size.as_ref().map(|size| match size {
@@ -53,8 +59,8 @@ pub(super) fn resolve(entry: &AuditEntry, problems: &mut Vec<String>) -> (bool, 
     match size {
         None => {}
         Some(Ok(bytes)) if (MIN_LOG_BYTES..=MAX_LOG_BYTES).contains(&bytes) => terms.size = bytes,
-        Some(Ok(_)) => wrong("audit.size is not between 1MiB and 1TiB".into()),
-        Some(Err(problem)) => wrong(problem),
+        Some(Ok(_)) => wrong("size", "audit.size is not between 1MiB and 1TiB".into()),
+        Some(Err(problem)) => wrong("size", problem),
     }
     (entry.enabled.unwrap_or(true), terms)
 }
@@ -64,7 +70,7 @@ mod tests {
     use super::*;
     use mux_config::Config;
 
-    fn resolved(text: &str) -> (bool, AuditRetention, Vec<String>) {
+    fn resolved(text: &str) -> (bool, AuditRetention, Vec<ConfigProblem>) {
         let config = Config::parse(text, "c").unwrap();
         let mut problems = Vec::new();
         let (enabled, terms) = resolve(&config.audit, &mut problems);
@@ -77,7 +83,7 @@ mod tests {
             resolved("[audit]\nenabled = false\nkeep = \"7d\"\nsize = \"8MiB\"");
         let (week, size) = (Duration::from_secs(7 * 24 * 60 * 60), 8 << 20);
         assert_eq!((enabled, terms.keep, terms.size), (false, week, size));
-        assert_eq!(problems, Vec::<String>::new());
+        assert_eq!(problems, []);
         for (text, part) in [
             ("keep = \"1m\"", "less than 1h"),
             ("keep = \"long\"", "audit.keep"),
@@ -86,7 +92,7 @@ mod tests {
         ] {
             let (enabled, terms, problems) = resolved(&format!("[audit]\n{text}"));
             assert_eq!((enabled, terms), (true, AuditRetention::default()));
-            assert!(problems[0].contains(part), "{problems:?}");
+            assert!(problems[0].message.contains(part), "{problems:?}");
         }
     }
 }

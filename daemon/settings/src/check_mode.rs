@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, path::PathBuf};
 
-use mux_config::{AgentEntry, CheckEntry};
+use mux_config::{AgentEntry, CheckEntry, ConfigProblem};
 
 /// What becomes of a program whose types are wrong.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -45,36 +45,53 @@ impl CheckModes {
         entry: &CheckEntry,
         agents: &BTreeMap<String, AgentEntry>,
         expand: impl Fn(&str) -> Result<String, String>,
-        problems: &mut Vec<String>,
+        problems: &mut Vec<ConfigProblem>,
     ) -> Self {
         let mut checks = Self {
-            strictness: strictness(entry.mode.as_deref(), "[check] mode", problems)
-                .unwrap_or_default(),
+            strictness: strictness(
+                entry.mode.as_deref(),
+                "[check] mode",
+                &["check", "mode"],
+                problems,
+            )
+            .unwrap_or_default(),
             ..Self::default()
         };
         for (name, agent) in agents {
             let what = format!("[agents.{name}] check");
-            if let Some(own) = strictness(agent.check.as_deref(), &what, problems) {
+            if let Some(own) = strictness(
+                agent.check.as_deref(),
+                &what,
+                &["agents", name, "check"],
+                problems,
+            ) {
                 checks.agents.insert(name.clone(), own);
             }
         }
         match entry.tsc.as_deref().map(expand).transpose() {
             Ok(path) => checks.compiler = path.map(PathBuf::from),
-            Err(problem) => problems.push(format!("[check] tsc is ignored: {problem}")),
+            Err(problem) => {
+                let message = format!("[check] tsc is ignored: {problem}");
+                problems.push(ConfigProblem::at(&["check", "tsc"], message));
+            }
         }
         checks
     }
 }
 
-fn strictness(word: Option<&str>, what: &str, problems: &mut Vec<String>) -> Option<CheckMode> {
+fn strictness(
+    word: Option<&str>,
+    what: &str,
+    keys: &[&str],
+    problems: &mut Vec<ConfigProblem>,
+) -> Option<CheckMode> {
     match word? {
         "error" => Some(CheckMode::Error),
         "warn" => Some(CheckMode::Warn),
         "off" => Some(CheckMode::Off),
         other => {
-            problems.push(format!(
-                "{what} = {other:?} is ignored: it is none of error, warn, off"
-            ));
+            let message = format!("{what} = {other:?} is ignored: it is none of error, warn, off");
+            problems.push(ConfigProblem::at(keys, message));
             None
         }
     }
@@ -103,7 +120,10 @@ mod tests {
         assert_eq!(checks.of(Some("b")), CheckMode::Warn);
         assert_eq!(checks.compiler, Some("/home/me/tsc".into()));
         assert_eq!(problems.len(), 1);
-        assert!(problems[0].contains("[agents.b] check"), "{problems:?}");
+        assert!(
+            problems[0].message.contains("[agents.b] check"),
+            "{problems:?}"
+        );
         assert!(checks.any());
     }
 }

@@ -72,7 +72,7 @@ pub use self::{
     telemetry::{TelemetrySettings, UnusableEndpoint},
 };
 
-use mux_config::{Config, ServerEntry, environment::Environment};
+use mux_config::{Config, ConfigProblem, LineIndex, ServerEntry, environment::Environment};
 use mux_policy::PolicySet;
 
 const DEFAULT_IDLE_EXIT: Duration = Duration::from_secs(3 * 60 * 60);
@@ -105,7 +105,9 @@ pub struct Settings {
     /// Where spans are sent, if anywhere.
     pub telemetry: Option<Result<TelemetrySettings, UnusableEndpoint>>,
     /// What was ignored, and why.
-    pub problems: Vec<String>,
+    pub problems: Vec<ConfigProblem>,
+    /// On which lines of the configuration all this is.
+    pub lines: Arc<LineIndex>,
 }
 
 /// One server of the configuration.
@@ -153,7 +155,7 @@ impl Settings {
             Some("never") => None,
             Some(text) => Some(
                 parse_setting_duration(text, "daemon.idle_exit").unwrap_or_else(|problem| {
-                    problems.push(problem);
+                    problems.push(ConfigProblem::at(&["daemon", "idle_exit"], problem));
                     DEFAULT_IDLE_EXIT
                 }),
             ),
@@ -163,7 +165,8 @@ impl Settings {
             Some("auto") => Some(true),
             Some("never") => Some(false),
             Some(text) => {
-                problems.push(format!("daemon.keyring = {text:?} is none of auto, never"));
+                let message = format!("daemon.keyring = {text:?} is none of auto, never");
+                problems.push(ConfigProblem::at(&["daemon", "keyring"], message));
                 // What a user mistyped was about a file, more likely than not.
                 Some(false)
             }
@@ -205,9 +208,10 @@ impl Settings {
         let mut sources = BTreeSet::new();
         for (name, entry) in config.sources {
             if servers.contains_key(&name) || disabled.contains_key(&name) {
-                problems.push(format!(
+                let message = format!(
                     "[sources.{name}] is ignored: [servers.{name}] has the name; rename one of them"
-                ));
+                );
+                problems.push(ConfigProblem::at(&["sources", &name], message));
                 continue;
             }
             sources.insert(name.clone());
@@ -244,22 +248,24 @@ impl Settings {
             keyring,
             telemetry,
             problems,
+            lines: config.lines,
         }
     }
 }
 
 impl Settings {
-    /// What is wrong, servers included.
-    pub fn all_problems(&self) -> impl Iterator<Item = String> {
-        let servers = self.servers.values().filter_map(|server| {
+    /// Servers and sources that cannot be used, each with its section and why.
+    pub fn unusable_servers(&self) -> impl Iterator<Item = (&str, ConfigProblem)> {
+        self.servers.values().filter_map(|server| {
             let problem = server.definition.as_ref().err()?;
-            let section = match self.sources.contains(&server.name) {
+            let name = server.name.as_str();
+            let section = match self.sources.contains(name) {
                 true => "sources",
                 false => "servers",
             };
-            Some(format!("[{section}.{}]: {problem}", server.name))
-        });
-        self.problems.iter().cloned().chain(servers)
+            let message = format!("[{section}.{name}]: {problem}");
+            Some((name, ConfigProblem::at(&[section, name], message)))
+        })
     }
 }
 
@@ -374,5 +380,38 @@ mod tests {
         assert_eq!(a.calls_at_once, 3);
         assert_eq!(settings.servers.len(), 1);
         assert_eq!(settings.disabled["b"], "y");
+    }
+
+    #[test]
+    fn a_problem_names_the_keys_of_its_value() {
+        let text = "unknown = 1\n[limits]\nwall = \"9h\"\n[daemon]\nkeyring = \"x\"\nidle_exit = \"x\"\n[check]\nmode = \"x\"\n\
+                    [pins]\non_change = \"x\"\n[audit]\nkeep = \"1s\"\n[metrics]\nlisten = \"x\"\n[approvals]\nheld = 0\n\
+                    [agents.a]\ncheck = \"x\"\nlimits = { wall = \"9h\", heap = 1 }\npolicy = [{ action = \"x\" }]\n\
+                    [servers.b]\n[sources.b]\nurl = \"x\"\n[[policy]]\nmatch = \"a\"\naction = \"x\"\n";
+        let config = Config::parse(text, "c").unwrap();
+        let settings = Settings::resolve(config, &Environment::default(), Path::new("/"));
+        let servers = settings.unusable_servers().map(|(_, problem)| problem);
+        let problems = settings.problems.iter().cloned().chain(servers);
+        let mut keys: Vec<String> = problems.map(|problem| problem.keys.join(".")).collect();
+        keys.sort();
+        let expected = [
+            "agents.a.check",
+            "agents.a.limits.heap",
+            "agents.a.limits.wall",
+            "agents.a.policy.1",
+            "approvals.held",
+            "audit.keep",
+            "check.mode",
+            "daemon.idle_exit",
+            "daemon.keyring",
+            "limits.wall",
+            "metrics.listen",
+            "pins.on_change",
+            "policy.1",
+            "servers.b",
+            "sources.b",
+            "unknown",
+        ];
+        assert_eq!(keys, expected);
     }
 }

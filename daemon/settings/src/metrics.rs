@@ -2,15 +2,19 @@
 
 use std::net::{Ipv4Addr, SocketAddr};
 
-use mux_config::MetricsEntry;
+use mux_config::{ConfigProblem, MetricsEntry};
 
 /// What is wrong leaves it off.
-pub(super) fn resolve(entry: &MetricsEntry, problems: &mut Vec<String>) -> Option<SocketAddr> {
+pub(super) fn resolve(
+    entry: &MetricsEntry,
+    problems: &mut Vec<ConfigProblem>,
+) -> Option<SocketAddr> {
     let text = entry.listen.as_deref()?;
     match parse_listen_address(text) {
         Ok(address) => Some(address),
         Err(problem) => {
-            problems.push(format!("metrics.listen = {text:?} {problem}; it stays off"));
+            let message = format!("metrics.listen = {text:?} {problem}; it stays off");
+            problems.push(ConfigProblem::at(&["metrics", "listen"], message));
             None
         }
     }
@@ -47,7 +51,9 @@ mod tests {
                 listen: Some(text.to_owned()),
             };
             let mut problems = Vec::new();
-            (resolve(&entry, &mut problems), problems.join("\n"))
+            let address = resolve(&entry, &mut problems);
+            let message = problems.first().map(ToString::to_string);
+            (address, message.unwrap_or_default())
         };
         for (text, address) in [
             ("127.0.0.1:9464", "127.0.0.1:9464"),

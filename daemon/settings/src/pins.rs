@@ -1,6 +1,6 @@
 //! `[pins]`: what becomes of a tool that is not what it was when it was first trusted.
 
-use mux_config::PinsEntry;
+use mux_config::{ConfigProblem, PinsEntry};
 
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum OnChange {
@@ -29,7 +29,7 @@ impl OnChange {
 }
 
 /// A word that means nothing leaves the safe one in force.
-pub(super) fn resolve(entry: &PinsEntry, problems: &mut Vec<String>) -> OnChange {
+pub(super) fn resolve(entry: &PinsEntry, problems: &mut Vec<ConfigProblem>) -> OnChange {
     let Some(word) = entry.on_change.as_deref() else {
         return OnChange::default();
     };
@@ -39,9 +39,9 @@ pub(super) fn resolve(entry: &PinsEntry, problems: &mut Vec<String>) -> OnChange
     match known {
         Some((_, meant)) => *meant,
         None => {
-            problems.push(format!(
-                "[pins] on_change = {word:?} is ignored: it is none of refuse, warn, off"
-            ));
+            let message =
+                format!("[pins] on_change = {word:?} is ignored: it is none of refuse, warn, off");
+            problems.push(ConfigProblem::at(&["pins", "on_change"], message));
             OnChange::default()
         }
     }

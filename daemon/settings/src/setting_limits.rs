@@ -8,7 +8,7 @@ use bytesize::ByteSize;
 use mux_sandbox::{Bounds, Limits, Memory};
 
 use super::{OnChange, parse_setting_duration};
-use mux_config::{AgentEntry, LimitsEntry, SizeEntry};
+use mux_config::{AgentEntry, ConfigProblem, LimitsEntry, SizeEntry};
 
 const MIB: u64 = 1 << 20;
 const DEFAULT_CALLS_PER_SERVER: usize = 8;
@@ -93,7 +93,7 @@ impl LimitSettings {
         (self.calls_per_server, self.ask, on_change)
     }
 
-    pub(super) fn resolve(entry: &LimitsEntry, problems: &mut Vec<String>) -> Self {
+    pub(super) fn resolve(entry: &LimitsEntry, problems: &mut Vec<ConfigProblem>) -> Self {
         let mut this = Self::default();
         let Self {
             run,
@@ -105,6 +105,7 @@ impl LimitSettings {
         } = &mut this;
         let mut read = SectionReader {
             what: "limits".into(),
+            keys: vec!["limits"],
             otherwise: "the default holds",
             problems,
         };
@@ -170,7 +171,7 @@ impl RunLimits {
     pub(super) fn resolve(
         everybody: &Limits,
         agents: &BTreeMap<String, AgentEntry>,
-        problems: &mut Vec<String>,
+        problems: &mut Vec<ConfigProblem>,
     ) -> Self {
         let with_own = agents
             .iter()
@@ -179,6 +180,7 @@ impl RunLimits {
             let mut limits = everybody.clone();
             let mut read = SectionReader {
                 what: format!("[agents.{name}] limits"),
+                keys: vec!["agents", name, "limits"],
                 otherwise: "that of [limits] holds",
                 problems,
             };
@@ -205,9 +207,11 @@ impl From<Limits> for RunLimits {
 pub(super) struct SectionReader<'a> {
     /// The section, for what is wrong in it.
     pub(super) what: String,
+    /// The keys that lead to it.
+    pub(super) keys: Vec<&'a str>,
     /// What becomes of a value that cannot be used.
     pub(super) otherwise: &'static str,
-    pub(super) problems: &'a mut Vec<String>,
+    pub(super) problems: &'a mut Vec<ConfigProblem>,
 }
 
 impl SectionReader<'_> {
@@ -242,7 +246,7 @@ impl SectionReader<'_> {
                 let shown = |time: &Duration| humantime::format_duration(*time).to_string();
                 self.out_of_range(name, text, shown(range.start()), shown(range.end()));
             }
-            Err(problem) => self.problems.push(problem),
+            Err(problem) => self.report(name, problem),
         }
     }
 
@@ -308,10 +312,11 @@ impl SectionReader<'_> {
             SizeEntry::Text(text) => match ByteSize::from_str(text) {
                 Ok(size) => Some(size.as_u64()),
                 Err(_) => {
-                    self.problems.push(format!(
+                    let message = format!(
                         "{}.{name} = {text:?} is not a size such as \"64MiB\" or 65536; {}",
                         self.what, self.otherwise
-                    ));
+                    );
+                    self.report(name, message);
                     None
                 }
             },
@@ -320,14 +325,20 @@ impl SectionReader<'_> {
 
     fn out_of_range(&mut self, name: &str, given: impl Debug, least: impl Debug, most: impl Debug) {
         let text = |value: &dyn Debug| format!("{value:?}").replace('"', "");
-        self.problems.push(format!(
+        let message = format!(
             "{}.{name} = {} is not between {} and {}; {}",
             self.what,
             text(&given),
             text(&least),
             text(&most),
             self.otherwise
-        ));
+        );
+        self.report(name, message);
+    }
+
+    fn report(&mut self, name: &str, message: String) {
+        let keys: Vec<&str> = self.keys.iter().copied().chain([name]).collect();
+        self.problems.push(ConfigProblem::at(&keys, message));
     }
 }
 
@@ -339,10 +350,9 @@ mod tests {
     fn resolved(limits: &str) -> (LimitSettings, Vec<String>) {
         let config = Config::parse(&format!("[limits]\n{limits}"), "config.toml").unwrap();
         let mut problems = config.problems;
-        (
-            LimitSettings::resolve(&config.limits, &mut problems),
-            problems,
-        )
+        let limits = LimitSettings::resolve(&config.limits, &mut problems);
+        let messages = problems.into_iter().map(|problem| problem.message);
+        (limits, messages.collect())
     }
 
     #[test]
@@ -411,7 +421,7 @@ mod tests {
         assert_eq!(of(Some("plain")), of(None));
         assert_eq!(problems.len(), 1);
         assert_eq!(
-            problems[0],
+            problems[0].message,
             "[agents.small] limits.wall = 1h is not between 1s and 5m; that of [limits] holds"
         );
     }

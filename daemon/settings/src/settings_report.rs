@@ -8,7 +8,7 @@ use mux_sandbox::Limits;
 use serde_json::{Value, json};
 
 use super::{AgentView, ApprovalTerms, CheckMode, CheckModes, Settings};
-use mux_config::{LineIndex, parse_errors};
+use mux_config::{ConfigProblem, LineIndex};
 
 /// One setting.
 #[derive(Clone, Debug, PartialEq)]
@@ -32,20 +32,17 @@ pub enum SettingOrigin {
 struct ReportBuilder<'a> {
     lines: &'a LineIndex,
     /// What is ignored.
-    problems: Vec<Vec<String>>,
+    problems: &'a [ConfigProblem],
     agent: Option<&'a str>,
     rows: Vec<SettingRow>,
 }
 
 impl Settings {
-    /// Everything but servers. `lines` are those of the text that is in force.
-    pub fn report(&self, lines: &LineIndex, agent: Option<&str>) -> Vec<SettingRow> {
-        let problems = self.problems.iter();
+    /// Everything but servers.
+    pub fn report(&self, agent: Option<&str>) -> Vec<SettingRow> {
         let mut report = ReportBuilder {
-            lines,
-            problems: problems
-                .map(|problem| parse_errors::place(problem))
-                .collect(),
+            lines: &self.lines,
+            problems: &self.problems,
             agent,
             rows: Vec::new(),
         };
@@ -185,7 +182,7 @@ impl ReportBuilder<'_> {
 
     /// Where it stands, unless it is ignored.
     fn holds(&self, keys: &[&str]) -> Option<usize> {
-        let ignored = self.problems.iter().any(|place| place == keys);
+        let ignored = self.problems.iter().any(|problem| problem.keys == keys);
         self.lines.at(keys).filter(|_| !ignored)
     }
 }
@@ -219,7 +216,7 @@ mod tests {
         let config = Config::parse(text, "c").unwrap();
         let settings = Settings::resolve(config, &Default::default(), Path::new("/home/me"));
         let of = |agent, name: &str| {
-            let rows = settings.report(&LineIndex::of(text), agent);
+            let rows = settings.report(agent);
             let row = rows.into_iter().find(|row| row.name == name).unwrap();
             (row.value, row.whence, row.line)
         };

@@ -351,7 +351,7 @@ mod tests {
         let command = settings.servers["a"].definition.as_ref().unwrap();
         assert!(matches!(command.link, ServerEndpoint::Process(_)));
         assert!(
-            settings.problems[0].contains("[sources.a]"),
+            settings.problems[0].message.contains("[sources.a]"),
             "{:?}",
             settings.problems
         );

@@ -13,7 +13,7 @@ use mux_config::{Config, ConfigError};
 /// What was good of the files, and what is wrong with them now.
 #[derive(Debug, Default)]
 pub(super) struct LastGoodConfig {
-    /// The last text that could be parsed.
+    /// The last configuration that could be parsed.
     pub(super) good: Option<GoodConfig>,
     /// Why it is not what stands in the file now.
     pub(super) trouble: Option<String>,
@@ -27,7 +27,8 @@ pub(super) struct LastGoodConfig {
 
 #[derive(Debug)]
 pub(super) struct GoodConfig {
-    pub(super) text: String,
+    pub(super) config: Config,
+    pub(super) is_blank: bool,
     /// It stood in a file, whose absence is then no empty one.
     written: bool,
 }
@@ -73,8 +74,9 @@ impl LastGoodConfig {
         let shown = path.display();
         let parsed = match written.config {
             Ok(Some(text)) => Config::parse(&text, &shown.to_string())
-                .map(|_| GoodConfig {
-                    text,
+                .map(|config| GoodConfig {
+                    config,
+                    is_blank: text.trim().is_empty(),
                     written: true,
                 })
                 .map_err(|error| error.to_string()),
@@ -83,7 +85,8 @@ impl LastGoodConfig {
                  file to have no servers"
             )),
             Ok(None) => Ok(GoodConfig {
-                text: String::new(),
+                config: Config::default(),
+                is_blank: true,
                 written: false,
             }),
             Err(error) => Err(error.to_string()),
@@ -123,9 +126,11 @@ mod tests {
     fn the_last_good_text_stays_until_there_is_a_good_one_again() {
         let mut files = LastGoodConfig::default();
         let path = Path::new("config.toml");
-        let mut take = |config, text: Option<&str>, trouble: Option<&str>| {
+        let mut take = |config, server: Option<&str>, trouble: Option<&str>| {
             files.take(written(config), path);
-            assert_eq!(files.good.as_ref().map(|g| g.text.as_str()), text);
+            let good = files.good.as_ref();
+            let servers = good.map(|good| good.config.servers.keys().cloned().collect::<String>());
+            assert_eq!(servers.as_deref(), server);
             match (&files.trouble, trouble) {
                 (None, None) => {}
                 (Some(told), Some(part)) => assert!(told.contains(part), "{told}"),
@@ -134,12 +139,12 @@ mod tests {
         };
         take(Ok(Some("[servers")), None, Some("not valid TOML"));
         take(Ok(None), Some(""), None);
-        take(Ok(Some("# one")), Some("# one"), None);
-        take(Ok(Some("servers = 1")), Some("# one"), Some("tables"));
-        take(Err("no"), Some("# one"), Some("cannot read"));
-        take(Ok(None), Some("# one"), Some("is gone"));
+        take(Ok(Some("[servers.one]")), Some("one"), None);
+        take(Ok(Some("servers = 1")), Some("one"), Some("tables"));
+        take(Err("no"), Some("one"), Some("cannot read"));
+        take(Ok(None), Some("one"), Some("is gone"));
         take(Ok(Some("")), Some(""), None);
-        take(Ok(Some("# two")), Some("# two"), None);
+        take(Ok(Some("[servers.two]")), Some("two"), None);
     }
 
     #[test]

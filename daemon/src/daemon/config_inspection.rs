@@ -1,17 +1,10 @@
 //! What is in force, for the eye; and a configuration that is looked at before it is.
 
-use std::{collections::BTreeMap, path::Path, sync::Arc};
+use std::{collections::BTreeMap, path::Path};
 
 use super::Daemon;
-use mux_config::{Config, LineIndex, parse_errors};
+use mux_config::{Config, ConfigProblem};
 use mux_settings::{SettingRow, Settings};
-
-/// The configuration that was put in force last.
-#[derive(Debug)]
-pub(super) struct ActiveConfig {
-    pub(super) settings: Settings,
-    pub(super) lines: LineIndex,
-}
 
 /// Something that is wrong, and where.
 #[derive(Debug)]
@@ -37,7 +30,7 @@ impl Daemon {
             return (Vec::new(), false);
         };
         let said = agent.is_none_or(|agent| in_force.lines.at(&["agents", agent]).is_some());
-        (in_force.settings.report(&in_force.lines, agent), said)
+        (in_force.report(agent), said)
     }
 
     /// The lines on which the user's own servers stand.
@@ -59,7 +52,6 @@ impl Daemon {
         text: &str,
         file: &Path,
     ) -> Result<ConfigInspection, String> {
-        let lines = LineIndex::of(text);
         let config = match Config::parse(text, &file.display().to_string()) {
             Ok(config) => config,
             Err(error) => {
@@ -79,19 +71,22 @@ impl Daemon {
             }
         };
         let env = std::fs::read_to_string(&self.places.env).unwrap_or_default();
-        let mut problems = environment.apply_env_file(&env, &self.places.env);
+        let of_env = environment.apply_env_file(&env, &self.places.env);
         environment.assume_command_values(config.commands());
         let secrets = config.secrets().into_keys().collect();
         let auth = self.gateway.upstreams().auth();
         environment.set_secrets(auth.answers(secrets, false).await);
         let settings = Settings::resolve(config, &environment, &self.places.home);
-        problems.extend(settings.all_problems());
-        let mistakes = problems.into_iter().map(|message| {
-            let place = parse_errors::place(&message);
-            let keys: Vec<&str> = place.iter().map(String::as_str).collect();
+        let of_env = of_env.into_iter().map(ConfigProblem::of_file);
+        let of_servers = settings.unusable_servers().map(|(_, problem)| problem);
+        let problems = of_env
+            .chain(settings.problems.iter().cloned())
+            .chain(of_servers);
+        let mistakes = problems.map(|problem| {
+            let keys: Vec<&str> = problem.keys.iter().map(String::as_str).collect();
             ConfigMistake {
-                line: lines.near(&keys),
-                message,
+                line: settings.lines.near(&keys),
+                message: problem.message,
             }
         });
         let mut mistakes: Vec<ConfigMistake> = mistakes.collect();
@@ -100,11 +95,5 @@ impl Daemon {
             mistakes,
             servers: settings.servers.len() + settings.disabled.len(),
         })
-    }
-
-    /// From now on this is what is shown.
-    pub(super) fn show(&self, settings: Settings, text: &str) {
-        let lines = LineIndex::of(text);
-        self.standing().in_force = Some(Arc::new(ActiveConfig { settings, lines }));
     }
 }

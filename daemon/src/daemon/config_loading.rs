@@ -14,15 +14,14 @@ use std::{
 use tracing::{info, warn};
 
 use super::{
-    Daemon,
-    config_files::{LastGoodConfig, written},
+    Daemon, Problem, ProblemCode,
+    config_files::{ConfigFiles, LastGoodConfig, written},
     telemetry::WantedTelemetry,
 };
 use mux_audit::AdminEvent;
 use mux_caller::ClientOrigin;
-use mux_config::{
-    Config,
-    environment::{COMMAND_TIMEOUT, CommandValues, Environment, MAX_COMMAND_OUTPUT_BYTES},
+use mux_config::environment::{
+    COMMAND_TIMEOUT, CommandValues, Environment, MAX_COMMAND_OUTPUT_BYTES,
 };
 use mux_policy::PolicySet;
 use mux_settings::{
@@ -74,14 +73,36 @@ type ScopeInputs = (
     ProjectDenials,
 );
 
+/// What is wrong with the files, with values of the configuration, and with entries of servers.
+fn problems_of(of_files: Vec<String>, settings: &Settings) -> Vec<Problem> {
+    let of_files = of_files.into_iter();
+    let of_files = of_files.map(|message| ProblemCode::Config.with(message));
+    let of_values = settings.problems.iter();
+    let of_values = of_values.map(|problem| ProblemCode::Config.with(&problem.message));
+    let of_servers = settings.unusable_servers().map(|(name, problem)| Problem {
+        server: Some(name.to_owned()),
+        ..ProblemCode::Server.with(problem.message)
+    });
+    of_files.chain(of_values).chain(of_servers).collect()
+}
+
 impl Daemon {
     /// Puts in force what there is now. The problem is that of a file that is refused as a whole; what it
     /// said last is in force then.
     pub async fn load(self: &Arc<Self>, trigger: LoadTrigger) -> Result<LoadReport, String> {
+        self.load_files(trigger, None).await
+    }
+
+    /// `files` are the files as they were just read; `None` reads them.
+    async fn load_files(
+        self: &Arc<Self>,
+        trigger: LoadTrigger,
+        files: Option<ConfigFiles>,
+    ) -> Result<LoadReport, String> {
         let daemon = Arc::clone(self);
         // Half of it must not be left undone when a client goes away.
         let load = tokio::spawn(async move {
-            let outcome = daemon.load_in_turn(trigger).await;
+            let outcome = daemon.load_in_turn(trigger, files).await;
             daemon.configured.send_replace(true);
             outcome
         });
@@ -89,14 +110,21 @@ impl Daemon {
             .unwrap_or_else(|_| Err("the configuration was not loaded: see `mux logs`".into()))
     }
 
-    async fn load_in_turn(self: &Arc<Self>, trigger: LoadTrigger) -> Result<LoadReport, String> {
+    async fn load_in_turn(
+        self: &Arc<Self>,
+        trigger: LoadTrigger,
+        files: Option<ConfigFiles>,
+    ) -> Result<LoadReport, String> {
         if trigger == LoadTrigger::Asked {
             self.look_at_projects().await;
         }
         let mut loading = self.loading.lock().await;
         if trigger != LoadTrigger::Projects {
-            let written = written(&self.places).await?;
-            loading.files.take(written, &self.places.config);
+            let files = match files {
+                Some(files) => files,
+                None => written(&self.places).await?,
+            };
+            loading.files.take(files, &self.places.config);
         }
         let report = self.put_in_force(&mut loading, trigger).await?;
         match &loading.files.trouble {
@@ -110,14 +138,14 @@ impl Daemon {
         loading: &mut LoadState,
         trigger: LoadTrigger,
     ) -> Result<LoadReport, String> {
-        let text = loading.files.good.as_ref().map(|good| good.text.as_str());
+        let good = loading.files.good.as_ref();
+        let config = good.map(|good| good.config.clone());
         // Without the user's own rules, nothing of a project is in force either.
         let (mut projects, number) = self.projects().snapshot();
-        if text.is_none() {
+        if config.is_none() {
             projects.clear();
         }
-        let config = Config::parse(text.unwrap_or_default(), "config.toml");
-        let config = config.map_err(|error| error.to_string())?;
+        let config = config.unwrap_or_default();
 
         let approved = || projects.iter().filter(|project| project.is_approved());
         let mut environment = Environment::default();
@@ -133,9 +161,9 @@ impl Daemon {
                 Err(_) => return Err("the daemon is ending".into()),
             }
         }
-        let mut problems: Vec<String> = loading.files.trouble.iter().cloned().collect();
-        problems.extend(loading.files.env_trouble.iter().cloned());
-        problems.extend(environment.apply_env_file(&loading.files.env, &self.places.env));
+        let mut of_files: Vec<String> = loading.files.trouble.iter().cloned().collect();
+        of_files.extend(loading.files.env_trouble.iter().cloned());
+        of_files.extend(environment.apply_env_file(&loading.files.env, &self.places.env));
         let mut commands: BTreeSet<String> = config.commands();
         commands.extend(approved().flat_map(|project| project.commands()));
         let run = |spec| {
@@ -186,9 +214,9 @@ impl Daemon {
             self.send_spans(&mut loading.telemetry, &settings.telemetry);
         }
         let changes = self.gateway.upstreams().apply(&servers);
-        problems.extend(settings.all_problems());
+        let problems = problems_of(of_files, &settings);
         for problem in &problems {
-            warn!(problem, "configuration");
+            warn!(problem = problem.message, "configuration");
         }
         info!(?trigger, ?changes, "configuration loaded");
         let mut standing = self.standing();
@@ -199,7 +227,7 @@ impl Daemon {
         standing.sources.clone_from(&settings.sources);
         drop(standing);
         let policy = settings.policy.clone();
-        self.show(settings, text.unwrap_or_default());
+        self.standing().in_force = Some(Arc::new(settings));
         if !is_leaving {
             self.note(loading, &policy, &changes);
         }
@@ -210,7 +238,10 @@ impl Daemon {
         }
         Ok(LoadReport {
             differences,
-            problems,
+            problems: problems
+                .into_iter()
+                .map(|problem| problem.message)
+                .collect(),
         })
     }
 
@@ -271,10 +302,10 @@ impl Daemon {
         };
         let (known, blank) = {
             let loading = self.loading.lock().await;
-            let text = loading.files.good.as_ref().map(|good| good.text.as_str());
+            let good = loading.files.good.as_ref();
             (
                 loading.files.fingerprint,
-                text.unwrap_or_default().trim().is_empty(),
+                good.is_none_or(|good| good.is_blank),
             )
         };
         if written.is_blank() && !blank {
@@ -292,6 +323,6 @@ impl Daemon {
             return;
         };
         // Whatever is wrong stands in `status`.
-        drop(self.load(trigger).await);
+        drop(self.load_files(trigger, Some(written)).await);
     }
 }

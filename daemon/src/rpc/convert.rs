@@ -246,10 +246,6 @@ fn level(level: Level) -> wire::Level {
     }
 }
 
-/// What `mux doctor` knows it by are its first words.
-const SECRET_IN_ARGS_WARNING: &str = "a secret seems to be written out in its `args`: it is shown as ***, and stands in config.toml \
-                           and in the list of processes";
-
 pub(super) fn server_info(upstreams: &Upstreams, server: &Server) -> wire::ServerInfo {
     let view = server.view();
     let account = login::account(upstreams.auth(), server);
@@ -262,11 +258,9 @@ pub(super) fn server_info(upstreams: &Upstreams, server: &Server) -> wire::Serve
     warnings.extend(remarks.unwrap_or_default());
     warnings.extend(warning);
     let has_secrets = |known: &ServerDefinition| known.link.has_secret_arguments();
-    if server.definition().as_ref().is_ok_and(has_secrets) {
-        warnings.push(SECRET_IN_ARGS_WARNING.to_owned());
-    }
     warnings.extend(described.iter().flat_map(sources::source_warnings));
     wire::ServerInfo {
+        secret_in_args: server.definition().as_ref().is_ok_and(has_secrets),
         name: server.name().to_owned(),
         state: server_state(view.state),
         reason: view.reason,
@@ -317,6 +311,7 @@ pub(super) fn server_info(upstreams: &Upstreams, server: &Server) -> wire::Serve
 /// A server that is switched off.
 pub(super) fn disabled_server_info((name, command): (String, String)) -> wire::ServerInfo {
     wire::ServerInfo {
+        secret_in_args: false,
         name,
         state: wire::ServerState::Disabled,
         reason: None,

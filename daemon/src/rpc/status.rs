@@ -7,6 +7,7 @@ use super::{connection::ConnectionState, convert};
 use crate::{
     daemon::Daemon,
     lifecycle::{ServiceManager, StartOrigin},
+    problems::{Problem, ProblemCode},
 };
 use mux_catalog::imitations;
 use mux_process::descriptor_limits;
@@ -16,31 +17,42 @@ pub(super) fn daemon_status(daemon: &Daemon, door: &ConnectionState) -> wire::St
     let workers = daemon.runs.pool().status();
     let counts = daemon.runs.run_totals();
     let mut problems = daemon.problems();
-    problems.extend(door.notes());
+    problems.extend(
+        door.notes()
+            .into_iter()
+            .map(|note| ProblemCode::Client.with(note)),
+    );
     let cache = daemon.gateway.upstreams().catalog().cache();
     let cache = cache.and_then(|cache| cache.status().problem);
     let cache =
         cache.map(|why| format!("the cache lives in memory only, until `mux restart`: {why}"));
-    problems.extend(daemon.gateway.upstreams().pins().problems());
+    let pins = daemon.gateway.upstreams().pins().problems();
+    problems.extend(
+        pins.into_iter()
+            .map(|problem| ProblemCode::Pins.with(problem)),
+    );
     let mut degraded = degraded_conditions(daemon);
     let told = [
-        ("workers", workers.problem),
-        ("cache", cache),
-        ("audit", daemon.gateway.audit().problem()),
+        (ProblemCode::Workers, workers.problem),
+        (ProblemCode::Cache, cache),
+        (ProblemCode::Audit, daemon.gateway.audit().problem()),
     ];
-    for (mode, problem) in told {
+    for (code, problem) in told {
         let Some(message) = problem else { continue };
         match scarce::remedy_in(&message) {
             Some(fix) => degraded.push(wire::Degraded {
-                mode: mode.to_owned(),
+                mode: code.as_str().to_owned(),
                 message,
                 fix: fix.to_owned(),
             }),
-            None => problems.push(message),
+            None => problems.push(code.with(message)),
         }
     }
     let kept = daemon.gateway.upstreams().auth().credential_location();
-    problems.extend(kept.problem);
+    problems.extend(
+        kept.problem
+            .map(|problem| ProblemCode::Credentials.with(problem)),
+    );
     wire::Status {
         build: wire::version::BUILD.into(),
         contract: wire::version::CONTRACT,
@@ -68,7 +80,11 @@ pub(super) fn daemon_status(daemon: &Daemon, door: &ConnectionState) -> wire::St
         config: daemon.places.config.clone(),
         socket: daemon.places.socket.clone(),
         log: daemon.places.log.clone(),
-        problems,
+        problems: problems
+            .iter()
+            .map(|problem| problem.message.clone())
+            .collect(),
+        problem_details: problems.into_iter().map(problem_info).collect(),
         degraded,
         tokens: Some(wire::TokenStatus {
             keyring: kept.keyring,
@@ -155,4 +171,12 @@ pub(super) fn servers(daemon: &Daemon, door: &ConnectionState) -> Vec<wire::Serv
         }
     }
     servers
+}
+
+fn problem_info(problem: Problem) -> wire::Problem {
+    wire::Problem {
+        code: problem.code.as_str().to_owned(),
+        server: problem.server,
+        message: problem.message,
+    }
 }

@@ -53,6 +53,9 @@ pub struct ServerInfo {
     /// What a user should look at, such as tools that are not what they were.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
+    /// Something in its `args` looks like a secret: it is in the configuration file and in the list of processes.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub secret_in_args: bool,
     /// The project whose file defines it, for a server that is not the user's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub project: Option<PathBuf>,
@@ -100,6 +103,18 @@ pub enum ServerState {
     Disabled,
 }
 
+/// Something that is wrong and goes on being wrong.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+pub struct Problem {
+    /// What it is about: `config`, `server`, `approvals`, `metrics`, `client`, `pins`, `workers`, `cache`, `audit` or
+    /// `credentials`; newer daemons may send others.
+    pub code: String,
+    /// The server or source that cannot be used, for `server`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server: Option<String>,
+    pub message: String,
+}
+
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct Status {
     pub build: String,
@@ -127,6 +142,9 @@ pub struct Status {
     /// What is wrong and goes on being wrong: a config that does not parse, workers that do not start.
     #[serde(default)]
     pub problems: Vec<String>,
+    /// The same problems, with codes to decide by. A daemon of an older version sends none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub problem_details: Vec<Problem>,
     /// What the daemon cannot do now, because its machine does not let it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub degraded: Vec<Degraded>,
@@ -136,6 +154,22 @@ pub struct Status {
     pub started: Option<Started>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub telemetry: Option<TelemetryStatus>,
+}
+
+impl Status {
+    /// The problems, also those of a daemon that sends no codes.
+    pub fn all_problems(&self) -> Vec<Problem> {
+        if !self.problem_details.is_empty() {
+            return self.problem_details.clone();
+        }
+        let messages = self.problems.iter().cloned();
+        let of_config = messages.map(|message| Problem {
+            code: "config".into(),
+            server: None,
+            message,
+        });
+        of_config.collect()
+    }
 }
 
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]

@@ -14,10 +14,10 @@ mod upgrade;
 
 use mux_proto::{
     AuthState, CheckerStatus, Diagnostics, Error, Event, EventKind, EventPage, Forgotten, Handle,
-    Held, Kind, Level, MissingServer, Outcome, ReadPage, ReloadReport, RunCounts, RunInfo, RunList,
-    RunStarted, RunState, ServerInfo, ServerState, SessionInfo, SourceInfo, SourceNote, Started,
-    StartedBy, Status, TelemetryStatus, TokenStatus, ToolInfo, ToolList, TypesPage, Welcome,
-    WorkerStatus, service::MuxResponse,
+    Held, Kind, Level, MissingServer, Outcome, Problem, ReadPage, ReloadReport, RunCounts, RunInfo,
+    RunList, RunStarted, RunState, ServerInfo, ServerState, SessionInfo, SourceInfo, SourceNote,
+    Started, StartedBy, Status, TelemetryStatus, TokenStatus, ToolInfo, ToolList, TypesPage,
+    Welcome, WorkerStatus, service::MuxResponse,
 };
 use serde_json::json;
 
@@ -325,6 +325,7 @@ fn server() -> ServerInfo {
         auth: Some(AuthState::Required),
         retry_in_ms: Some(250),
         warnings: vec!["something".into()],
+        secret_in_args: true,
         project: Some("/home/me/project".into()),
         source: Some(SourceInfo {
             kind: Some("openapi".into()),
@@ -377,6 +378,11 @@ fn status() -> Status {
         socket: "/run/user/1000/mux/muxd.sock".into(),
         log: "/home/me/.local/state/mux/log".into(),
         problems: vec!["something".into()],
+        problem_details: vec![Problem {
+            code: "server".into(),
+            server: Some("fix".into()),
+            message: "something".into(),
+        }],
         degraded: Vec::new(),
         tokens: Some(TokenStatus {
             keyring: false,
@@ -407,6 +413,7 @@ fn status_on_a_bad_day() -> Status {
     Status {
         servers: Vec::new(),
         problems: Vec::new(),
+        problem_details: Vec::new(),
         tokens: None,
         degraded: vec![mux_proto::Degraded {
             mode: "disk_full".into(),

@@ -3,23 +3,23 @@
 use mux_proto::{AuthState, ServerState, SourceNote, Status};
 
 use super::Group;
+use crate::render::SECRET_IN_ARGS;
 
 const NAME: &str = "servers";
 
 pub(super) fn look(status: &Status) -> Group {
     let mut group = Group::new(NAME);
     let config = status.config.display();
-    // Those of a single server stand beside it.
-    for problem in status
-        .problems
-        .iter()
-        .filter(|problem| !problem.starts_with("[servers.") && !problem.starts_with("[sources."))
-    {
-        let fix = fix_of(problem, &config.to_string());
-        match problem.contains("lives in memory only") {
-            // Nothing is lost by it but time.
-            true => group.warn(problem.clone(), fix),
-            false => group.fail(problem.clone(), fix),
+    for problem in status.all_problems() {
+        // Its server is shown below.
+        if problem.server.is_some() {
+            continue;
+        }
+        let fix = fix_of(&problem.code, &config.to_string());
+        match problem.code == "cache" {
+            // It only costs time.
+            true => group.warn(problem.message, fix),
+            false => group.fail(problem.message, fix),
         }
     }
     for server in &status.servers {
@@ -79,13 +79,18 @@ pub(super) fn look(status: &Status) -> Group {
                 (_, Some(problem)) if warning.contains(problem.as_str()) => {
                     format!("`mux sources refresh {name}` looks at it now")
                 }
-                _ if warning.starts_with("a secret seems to be written out") => format!(
-                    "write ${{NAME}} in its place in [servers.{name}], and the value into the file `env` beside \
-                     {config}; or ${{keyring:NAME}}, and `mux secrets set NAME`"
-                ),
                 _ => format!("`mux servers pins {name}` lists its tools"),
             };
             group.warn(format!("{name}: {warning}"), fix);
+        }
+        if server.secret_in_args {
+            group.warn(
+                format!("{name}: {SECRET_IN_ARGS}"),
+                format!(
+                    "write ${{NAME}} in its place in [servers.{name}], and the value into the file `env` beside \
+                     {config}; or ${{keyring:NAME}}, and `mux secrets set NAME`"
+                ),
+            );
         }
         for SourceNote { text, fix } in server.source.iter().flat_map(|source| &source.notes) {
             let fix = fix.clone().unwrap_or_else(|| {
@@ -132,17 +137,15 @@ pub(super) fn look(status: &Status) -> Group {
     group
 }
 
-/// What one does about a problem that is of no server.
-fn fix_of(problem: &str, config: &str) -> String {
-    let has = |part: &str| problem.contains(part);
-    match () {
-        () if has("cannot start the worker") || has("the worker process ended") => {
-            "`mux-worker` must stand beside `muxd` and be of the same build; `mux logs` shows more"
-                .into()
+/// What to do about a problem of this code.
+fn fix_of(code: &str, config: &str) -> String {
+    match code {
+        "workers" => {
+            "`mux-worker` must be in the directory of `muxd` and of the same build; `mux logs` shows more".into()
         }
-        () if has("the cache lives in memory") => "`mux restart` opens it again".into(),
-        () if has("of the audit log") => "`mux logs` shows since when; what is lost is lost".into(),
-        () => format!("`mux logs` shows more; after a change of {config}, run `mux reload`"),
+        "cache" => "`mux restart` opens it again".into(),
+        "audit" => "`mux logs` shows since when; what is lost is lost".into(),
+        _ => format!("`mux logs` shows more; after a change of {config}, run `mux reload`"),
     }
 }
 

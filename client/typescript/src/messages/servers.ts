@@ -35,6 +35,8 @@ export interface ServerInfo {
   retry_in_ms?: number;
   /** What a user should look at, such as tools that are not what they were. */
   warnings?: string[];
+  /** Something in its `args` looks like a secret: it is in the configuration file and in the list of processes. */
+  secret_in_args?: boolean;
   /** The project whose file defines it, for a server that is not the user's own. */
   project?: string;
   /** For a source: an API that the daemon calls itself. */

@@ -3,6 +3,18 @@
 import type { TokenStatus } from "./login.js";
 import type { ServerInfo } from "./servers.js";
 
+/** Something that is wrong and goes on being wrong. */
+export interface Problem {
+  /**
+   * What it is about: `config`, `server`, `approvals`, `metrics`, `client`, `pins`, `workers`, `cache`, `audit` or
+   * `credentials`; newer daemons may send others.
+   */
+  code: string;
+  /** The server or source that cannot be used, for `server`. */
+  server?: string;
+  message: string;
+}
+
 export interface Status {
   build: string;
   contract: number;
@@ -24,6 +36,8 @@ export interface Status {
   log: string;
   /** What is wrong and goes on being wrong: a config that does not parse, workers that do not start. */
   problems: string[];
+  /** The same problems, with codes to decide by. A daemon of an older version sends none. */
+  problem_details?: Problem[];
   /** What the daemon cannot do now, because its machine does not let it. */
   degraded?: Degraded[];
   tokens?: TokenStatus;

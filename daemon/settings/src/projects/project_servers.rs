@@ -83,7 +83,12 @@ impl Project {
                 ));
                 Policy::default()
             }
-            false => Policy::new(&self.content.denied, list, home, &mut notes),
+            false => {
+                let mut problems = Vec::new();
+                let policy = Policy::new(&self.content.denied, list, home, &mut problems);
+                notes.extend(problems.into_iter().map(|problem| problem.message));
+                policy
+            }
         };
         if !self.is_approved() {
             outlook.denied = Arc::new(denied);

@@ -1,0 +1,216 @@
+//! The configuration as a JSON Schema: for editors, for the reference page, and for the names of known keys.
+//!
+//! Invariant: a key stands in the type that is read, and nowhere else: its documentation, the names that a mistake is
+//! compared with, and the schema all come from there. Policy rules are the exception, because reading one never fails.
+
+use std::{collections::BTreeMap, sync::LazyLock};
+
+use schemars::{
+    JsonSchema, Schema, SchemaGenerator,
+    generate::SchemaSettings,
+    json_schema,
+    transform::{RecursiveTransform, Transform as _},
+};
+
+use super::{
+    ApprovalsEntry, AuditEntry, CheckEntry, DaemonEntry, LimitsEntry, MetricsEntry, PinsEntry,
+    ServerEntry, SourceEntry, TelemetryEntry, ToolsEntry, agents::AgentTable,
+};
+
+pub(super) type Keys = LazyLock<Vec<String>>;
+
+pub(super) static TOP_LEVEL_KEYS: Keys = LazyLock::new(keys_of::<ConfigFile>);
+pub(super) static SERVER_KEYS: Keys = LazyLock::new(keys_of::<ServerEntry>);
+pub(super) static SOURCE_KEYS: Keys = LazyLock::new(keys_of::<SourceEntry>);
+pub(super) static TOOLS_KEYS: Keys = LazyLock::new(keys_of::<ToolsEntry>);
+pub(super) static LIMITS_KEYS: Keys = LazyLock::new(keys_of::<LimitsEntry>);
+pub(super) static AGENT_KEYS: Keys = LazyLock::new(keys_of::<AgentTable>);
+pub(super) static RULE_KEYS: Keys = LazyLock::new(keys_of::<RuleTable>);
+pub(super) static ANNOTATION_KEYS: Keys = LazyLock::new(keys_of::<AnnotationsTable>);
+
+/// The configuration of muxd.
+#[derive(JsonSchema)]
+#[schemars(title = "config.toml of muxd", deny_unknown_fields)]
+#[expect(dead_code, reason = "only its schema is used")]
+struct ConfigFile {
+    /// MCP servers by name.
+    servers: Option<BTreeMap<String, ServerEntry>>,
+    /// OpenAPI and GraphQL APIs by name; their operations are tools.
+    sources: Option<BTreeMap<String, SourceEntry>>,
+    /// Rules on who may call what; the first that applies decides.
+    policy: Option<Vec<RuleTable>>,
+    /// Limits of runs, calls and stored values.
+    limits: Option<LimitsEntry>,
+    /// The life of the daemon.
+    daemon: Option<DaemonEntry>,
+    /// How programs are type-checked.
+    check: Option<CheckEntry>,
+    /// Settings for clients that connect under a name.
+    agents: Option<BTreeMap<String, AgentTable>>,
+    /// What happens when the definition of a tool changes.
+    pins: Option<PinsEntry>,
+    /// How calls wait for an approval.
+    approvals: Option<ApprovalsEntry>,
+    /// The audit log.
+    audit: Option<AuditEntry>,
+    /// The port for Prometheus.
+    metrics: Option<MetricsEntry>,
+    /// Spans over OTLP.
+    telemetry: Option<TelemetryEntry>,
+}
+
+/// `[[policy]]`
+#[derive(JsonSchema)]
+#[schemars(deny_unknown_fields)]
+#[expect(dead_code, reason = "only its schema is used")]
+pub(super) struct RuleTable {
+    /// What happens to a call to which the rule applies.
+    #[schemars(schema_with = "text", extend("enum" = ["allow", "ask", "deny"]))]
+    action: String,
+    /// `server.tool`, or `server.` and an MCP method.
+    #[schemars(default, schema_with = "glob_or_globs", extend("x-default" = "every path"))]
+    r#match: Option<String>,
+    /// Name of the server or source.
+    #[schemars(default, schema_with = "glob_or_globs", extend("x-default" = "any"))]
+    server: Option<String>,
+    /// Name given with `--agent`.
+    #[schemars(default, schema_with = "glob_or_globs", extend("x-default" = "any"))]
+    agent: Option<String>,
+    /// Name that the client reports.
+    #[schemars(default, schema_with = "glob_or_globs", extend("x-default" = "any"))]
+    client: Option<String>,
+    /// Directory in which the client works.
+    #[schemars(default, schema_with = "glob_or_globs", extend("x-default" = "any"))]
+    workspace: Option<String>,
+    /// What the tool's annotations say.
+    annotations: Option<AnnotationsTable>,
+    /// HTTP method of an operation of a source, in any case.
+    #[schemars(default, schema_with = "text_or_texts", extend("x-default" = "any"))]
+    verb: Option<String>,
+    /// Places in the arguments, each with the value it must have.
+    #[schemars(default, schema_with = "any_table", extend("x-default" = "any"))]
+    arguments: Option<BTreeMap<String, String>>,
+    /// Part of the error.
+    reason: Option<String>,
+}
+
+/// `annotations = { … }` of a rule.
+#[derive(JsonSchema)]
+#[schemars(deny_unknown_fields)]
+#[expect(dead_code, reason = "only its schema is used")]
+pub(super) struct AnnotationsTable {
+    /// The tool changes nothing.
+    read_only: Option<bool>,
+    /// It may delete or overwrite.
+    destructive: Option<bool>,
+    /// A second call with the same arguments changes nothing more.
+    idempotent: Option<bool>,
+    /// It reaches systems beyond the server.
+    open_world: Option<bool>,
+}
+
+/// The schema of `config.toml`. Beside the standard keywords, `x-type` names a type of the reference page, `x-range`
+/// its bounds, and `x-default` describes a default that is no constant.
+pub fn json_schema() -> Schema {
+    let mut schema = generator().into_root_schema_for::<ConfigFile>();
+    without_null().transform(&mut schema);
+    schema
+}
+
+fn generator() -> SchemaGenerator {
+    SchemaSettings::draft2020_12().into_generator()
+}
+
+/// A key of TOML is absent, and never null.
+fn without_null() -> impl schemars::transform::Transform {
+    RecursiveTransform(|schema: &mut Schema| {
+        let Some(object) = schema.as_object_mut() else {
+            return;
+        };
+        if let Some(serde_json::Value::Array(types)) = object.get_mut("type") {
+            types.retain(|name| name != "null");
+            if let [only] = types.as_slice() {
+                let only = only.clone();
+                object.insert("type".into(), only);
+            }
+        }
+        if let Some(serde_json::Value::Array(any)) = object.get_mut("anyOf") {
+            any.retain(|of| of["type"] != "null");
+            if let [only] = any.as_slice()
+                && let Some(only) = only.as_object().cloned()
+            {
+                object.remove("anyOf");
+                object.extend(only);
+            }
+        }
+        for keyword in ["default", "format"] {
+            let is_noise = |value: &serde_json::Value| value.is_null() || value.is_string();
+            if keyword == "default" && object.get(keyword).is_some_and(serde_json::Value::is_null)
+                || keyword == "format" && object.get(keyword).is_some_and(is_noise)
+            {
+                object.remove(keyword);
+            }
+        }
+    })
+}
+
+fn keys_of<T: JsonSchema>() -> Vec<String> {
+    let schema = generator().into_root_schema_for::<T>();
+    let properties = schema.get("properties").and_then(|keys| keys.as_object());
+    properties
+        .into_iter()
+        .flat_map(|keys| keys.keys().cloned())
+        .collect()
+}
+
+pub(super) fn text(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "string" })
+}
+
+pub(super) fn duration(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "string", "x-type": "duration", "examples": ["30s", "5m", "1h 30m"] })
+}
+
+pub(super) fn duration_or_never(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({
+        "type": "string", "x-type": "duration or `\"never\"`", "examples": ["30m", "never"]
+    })
+}
+
+pub(super) fn size(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({
+        "type": ["string", "integer"], "minimum": 0, "x-type": "size", "examples": ["64KiB", "64MiB", 65536]
+    })
+}
+
+pub(super) fn globs(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "array", "items": { "type": "string" }, "x-type": "list of globs" })
+}
+
+fn glob_or_globs(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({
+        "anyOf": [{ "type": "string" }, { "type": "array", "items": { "type": "string" }, "minItems": 1 }],
+        "x-type": "glob or list of globs"
+    })
+}
+
+fn text_or_texts(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({
+        "anyOf": [{ "type": "string" }, { "type": "array", "items": { "type": "string" }, "minItems": 1 }],
+        "x-type": "text or list of texts"
+    })
+}
+
+fn any_table(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "object", "x-type": "table" })
+}
+
+pub(super) fn roots(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({
+        "anyOf": [
+            { "enum": ["workspace", "none"] },
+            { "type": "array", "items": { "type": "string" } }
+        ],
+        "x-type": "`\"workspace\"`, `\"none\"`, list of directories"
+    })
+}

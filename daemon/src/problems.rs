@@ -1,0 +1,55 @@
+//! What is wrong with this daemon and goes on being wrong, as `mux status` and `mux doctor` show it.
+
+/// One of them.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Problem {
+    pub code: ProblemCode,
+    /// The server or source that cannot be used.
+    pub server: Option<String>,
+    pub message: String,
+}
+
+/// What it is about. Clients decide by this and never by the message.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum ProblemCode {
+    /// The configuration, or a value of it.
+    Config,
+    /// A server or source whose entry cannot be used.
+    Server,
+    /// The file of approved projects, or that of approvals.
+    Approvals,
+    Metrics,
+    Client,
+    Pins,
+    Workers,
+    /// The cache is not stored: results are computed again after a restart.
+    Cache,
+    Audit,
+    Credentials,
+}
+
+impl ProblemCode {
+    /// As it is named in JSON.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Config => "config",
+            Self::Server => "server",
+            Self::Approvals => "approvals",
+            Self::Metrics => "metrics",
+            Self::Client => "client",
+            Self::Pins => "pins",
+            Self::Workers => "workers",
+            Self::Cache => "cache",
+            Self::Audit => "audit",
+            Self::Credentials => "credentials",
+        }
+    }
+
+    pub fn with(self, message: impl Into<String>) -> Problem {
+        Problem {
+            code: self,
+            server: None,
+            message: message.into(),
+        }
+    }
+}
