@@ -297,6 +297,6 @@ fn peer_of_same_user(stream: &Stream) -> Option<PeerIds> {
 }
 
 #[cfg(not(unix))]
-fn ours(_stream: &Stream) -> Option<PeerIds> {
+fn peer_of_same_user(_stream: &Stream) -> Option<PeerIds> {
     Some((None, None))
 }

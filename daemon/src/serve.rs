@@ -403,6 +403,6 @@ fn file_identity(path: &Path) -> Option<(u64, u64)> {
 }
 
 #[cfg(not(unix))]
-fn identity(_path: &Path) -> Option<(u64, u64)> {
+fn file_identity(_path: &Path) -> Option<(u64, u64)> {
     None
 }

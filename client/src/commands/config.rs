@@ -70,8 +70,13 @@ async fn check(file: Option<PathBuf>, json: bool) -> Outcome {
 fn text(file: &Path) -> std::io::Result<String> {
     let mut text = String::new();
     match file.as_os_str() == "-" {
-        true => std::io::stdin().take(MOST).read_to_string(&mut text)?,
-        false => fs::File::open(file)?.take(MOST).read_to_string(&mut text)?,
+        true => std::io::stdin().take(MOST + 1).read_to_string(&mut text)?,
+        false => fs::File::open(file)?
+            .take(MOST + 1)
+            .read_to_string(&mut text)?,
     };
-    Ok(text)
+    match text.len() as u64 > MOST {
+        true => Err(std::io::Error::other("it is longer than 4 MiB")),
+        false => Ok(text),
+    }
 }

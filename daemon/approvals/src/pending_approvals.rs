@@ -384,8 +384,7 @@ impl PendingApprovals {
         let (mut held, mut kept) = (0, 0);
         for entry in self.entries.values() {
             held += usize::from(entry.is_held());
-            kept +=
-                usize::from(!entry.is_held() && matches!(entry.view.state, AnswerStatus::Waiting));
+            kept += usize::from(matches!(entry.view.state, AnswerStatus::Pending));
         }
         (held, kept)
     }

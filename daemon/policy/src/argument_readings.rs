@@ -268,6 +268,10 @@ pub(super) fn lenient_number(text: &str) -> Option<Number> {
     };
     for (prefix, radix) in [("0x", 16), ("0o", 8), ("0b", 2)] {
         if let Some(digits) = digits.strip_prefix(prefix) {
+            // A second sign would be accepted there, and makes no number anywhere.
+            if digits.starts_with(['+', '-']) {
+                return None;
+            }
             let read = i64::from_str_radix(digits, radix).ok()?;
             return Some(Number::from(if negative { -read } else { read }));
         }
@@ -293,6 +297,15 @@ pub(super) fn may_be_a_number(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_second_sign_makes_no_number() {
+        assert_eq!(lenient_number("-0x8000000000000000"), None);
+        for text in ["-0x-8000000000000000", "0x-1", "0x+1", "--1"] {
+            assert_eq!(lenient_number(text), None, "{text}");
+        }
+        assert_eq!(lenient_number("-0x10"), Some(Number::from(-16)));
+    }
 
     #[test]
     fn every_way_to_write_a_path_or_a_url_is_among_its_readings() {

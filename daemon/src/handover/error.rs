@@ -13,8 +13,13 @@ pub enum HandoverError {
     Ended,
     #[error("the new muxd could not serve: {0}")]
     Failed(String),
-    #[error("the new muxd did not {what} within {limit:?}")]
-    Silent { what: &'static str, limit: Duration },
+    #[error("the {who} muxd did not {what} within {limit:?}")]
+    Silent {
+        /// `old` or `new`.
+        who: &'static str,
+        what: &'static str,
+        limit: Duration,
+    },
     #[error("the new muxd (build {build}) hands over in another way than this one")]
     OtherWire { build: String },
     #[error(

@@ -279,6 +279,10 @@ async fn hear(
         Ok(Ok(Some(said))) => Ok(said),
         Ok(Ok(None)) => Err(HandoverError::Ended),
         Ok(Err(error)) => Err(error.into()),
-        Err(_) => Err(HandoverError::Silent { what, limit }),
+        Err(_) => Err(HandoverError::Silent {
+            who: "new",
+            what,
+            limit,
+        }),
     }
 }

@@ -221,6 +221,7 @@ async fn hear(channel: &mut HandoverChannel) -> Result<PredecessorFrame, Handove
         Ok(Ok(None)) => Err(HandoverError::GivenUp),
         Ok(Err(error)) => Err(error.into()),
         Err(_) => Err(HandoverError::Silent {
+            who: "old",
             what: "go on",
             limit: PREDECESSOR_FRAME_TIMEOUT,
         }),

@@ -50,7 +50,14 @@ fn installed(group: &mut Group, report: &ServiceReport, status: Option<&Status>)
     } else if !report.active {
         group.warn(
             format!("{name} is installed and does not listen, so that clients start muxd"),
-            format!("`{install}` puts it in force; `systemctl --user status {name}` says why"),
+            match report.system {
+                "systemd" => format!(
+                    "`{install}` puts it in force; `systemctl --user status {name}` says why"
+                ),
+                _ => format!(
+                    "`{install}` puts it in force; `launchctl print gui/$(id -u)/{name}` says why"
+                ),
+            },
         );
     } else {
         group.ok(format!(
@@ -73,17 +80,48 @@ fn gone(unit: &Path) -> Option<PathBuf> {
     let line = text
         .lines()
         .find_map(|line| line.strip_prefix("ExecStart="))?;
-    // As it is written there: quoted where it has blanks.
-    let program = match line.strip_prefix('"') {
-        Some(rest) => rest.split('"').next()?,
-        None => line.split_whitespace().next()?,
-    };
-    let program = PathBuf::from(program);
+    let program = PathBuf::from(first_word(line));
     (program.is_absolute() && !program.exists()).then_some(program)
+}
+
+/// The first word of a systemd command line: perhaps quoted, with its escapes and `%%`.
+fn first_word(line: &str) -> String {
+    let (is_quoted, rest) = match line.strip_prefix('"') {
+        Some(rest) => (true, rest),
+        None => (false, line),
+    };
+    let mut word = String::new();
+    let mut rest = rest.chars();
+    while let Some(character) = rest.next() {
+        match character {
+            '"' if is_quoted => break,
+            ' ' if !is_quoted => break,
+            '\\' => word.extend(rest.next()),
+            '%' => {
+                word.push('%');
+                rest.next();
+            }
+            other => word.push(other),
+        }
+    }
+    word
 }
 
 #[cfg(test)]
 mod tests {
+    #[test]
+    fn a_program_with_escapes_is_found_again() {
+        for (line, program) in [
+            (
+                "\"/opt/100%% \\\"mux\\\"/a\\\\b/muxd\"",
+                "/opt/100% \"mux\"/a\\b/muxd",
+            ),
+            ("/usr/bin/muxd --serve", "/usr/bin/muxd"),
+        ] {
+            assert_eq!(first_word(line), program);
+        }
+    }
+
     use mux_proto::Error;
 
     use super::{super::Verdict, *};

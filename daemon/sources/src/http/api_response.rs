@@ -3,6 +3,7 @@
 //! Invariant: no more of one is kept than [`LONGEST_ANSWER`], none that is JSON holds more than [`MOST_VALUES`], and
 //! nothing of one is left out silently.
 
+use encoding_rs::{Encoding, UTF_8};
 use futures::StreamExt as _;
 use reqwest::{
     Response, StatusCode,
@@ -125,18 +126,19 @@ impl ApiResponse {
         }
     }
 
-    /// As text, whatever it says of its characters: those of Latin-1, or of UTF-8.
+    /// The body as text in the encoding that its byte order mark or its `charset` names, otherwise UTF-8. Bytes that
+    /// are no characters are replaced.
     pub(crate) fn text(&self) -> String {
-        let said = self.headers.get(CONTENT_TYPE);
-        let said = said.and_then(|said| said.to_str().ok()).unwrap_or("");
-        let said = said.to_ascii_lowercase();
-        let latin = ["iso-8859-1", "latin1", "windows-1252"];
-        match latin.iter().any(|name| said.contains(name)) {
-            true => self.body.iter().copied().map(char::from).collect(),
-            false => {
-                let text = String::from_utf8_lossy(&self.body);
-                text.strip_prefix('\u{feff}').unwrap_or(&text).to_owned()
-            }
-        }
+        let content_type = self.headers.get(CONTENT_TYPE);
+        let content_type = content_type.and_then(|value| value.to_str().ok());
+        let mut parameters = content_type.unwrap_or_default().split(';').skip(1);
+        let charset = parameters.find_map(|parameter| {
+            let (name, value) = parameter.split_once('=')?;
+            name.trim().eq_ignore_ascii_case("charset").then_some(value)
+        });
+        let charset = charset.map(|label| label.trim().trim_matches('"'));
+        let encoding = charset.and_then(|label| Encoding::for_label(label.as_bytes()));
+        let (text, _, _) = encoding.unwrap_or(UTF_8).decode(&self.body);
+        text.into_owned()
     }
 }

@@ -15,10 +15,8 @@ pub(super) fn linked(headers: &HeaderMap) -> Option<String> {
         while let Some((_, after)) = rest.split_once('<') {
             let (target, after) = after.split_once('>')?;
             // Parameters end where the next target begins.
-            let end = after
-                .find(",<")
-                .or_else(|| after.find(", <"))
-                .unwrap_or(after.len());
+            let starts = [",<", ", <"].iter().filter_map(|start| after.find(start));
+            let end = starts.min().unwrap_or(after.len());
             let (parameters, next) = after.split_at(end);
             rest = next;
             let is_next = parameters.split(';').any(|parameter| {
@@ -60,6 +58,10 @@ mod tests {
             ),
             ("<https://h/x>; rel=\"nextish\"", None),
             ("https://h/x; rel=next", None),
+            (
+                "<https://h/1>; rel=first, <https://h/2>; rel=next,<https://h/9>; rel=last",
+                Some("https://h/2"),
+            ),
         ] {
             let headers = HeaderMap::from_iter([(LINK, header.parse().unwrap())]);
             assert_eq!(linked(&headers).as_deref(), expected, "{header}");

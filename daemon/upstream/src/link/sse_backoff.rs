@@ -22,8 +22,10 @@ impl SseBackoff {
     }
 
     pub(super) fn record_stream_open(&mut self) {
+        // The delay before it was asked for again is no part of its age.
+        let stable = STABLE_STREAM_AGE + self.reopen_delay();
         self.short = match self.opened {
-            Some(before) if before.elapsed() < STABLE_STREAM_AGE => self.short.saturating_add(1),
+            Some(before) if before.elapsed() < stable => self.short.saturating_add(1),
             _ => 0,
         };
         self.opened = Some(Instant::now());
@@ -41,6 +43,20 @@ impl SseBackoff {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn its_own_delay_does_not_make_a_stream_stable() {
+        let opened_ago = |seconds| Some(Instant::now() - Duration::from_secs(seconds));
+        let mut backoff = SseBackoff {
+            opened: opened_ago(31),
+            short: 5,
+        };
+        backoff.record_stream_open();
+        assert_eq!(backoff.short, 6, "30 s of the 31 s were the delay");
+        backoff.opened = opened_ago(61);
+        backoff.record_stream_open();
+        assert_eq!(backoff.short, 0, "it was open for 31 s");
+    }
 
     #[test]
     fn a_stream_that_is_always_short_is_asked_for_ever_more_rarely() {
